@@ -443,8 +443,8 @@ class Driver:
         ]
 
     @property
-    def functions(self) -> np.ndarray[Any, np.dtype[np.uint64]]:
-        return np.array([ctypes.cast(function, ctypes.c_void_p).value for function in self._held], np.uint64)
+    def functions(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        return np.array([ctypes.cast(function, ctypes.c_void_p).value for function in self._held], np.int64)
 
     def up(self, card: int, host: int, size: int, stream: int) -> int:
         _copy(card, host, size, 1, stream)

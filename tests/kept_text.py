@@ -1,20 +1,11 @@
-"""A loop of Numba's that is made of a text and kept: for tests of what is kept."""
+"""A loop that is made of a text and kept: for tests of what is kept."""
 
 from __future__ import annotations
 
-import sys
-from types import ModuleType
-from typing import Any
-
-from gpusort.targets.cuda.host_keeping import keep
+from gpusort.targets.cpu.compiler.loading import Kernel, load_kernel, loaded
 
 
-def load_kernel(text: str) -> Any:
-    """The text's `kernel` for its SIGNATURE: compiled, or found compiled by an earlier process."""
-    module = ModuleType("gpusort_kept_text")
-    sys.modules[module.__name__] = module  # a compiled loop finds its globals by the module's name
-    exec(compile(text, "<text>", "exec"), module.__dict__)
-    kernel: Any = keep(module.__dict__["kernel"], text)
-    kernel.compile(module.__dict__["SIGNATURE"])
-    kernel.disable_compile()
-    return kernel
+def load_anew(text: str) -> Kernel:
+    """The text's kernel as a new process would get it: compiled, or found compiled by an earlier one."""
+    loaded.kernels.clear()
+    return load_kernel("kept", text, is_serial=True)

@@ -19,7 +19,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ..cpu.pool import shared_pool, slices
-from ..uninterrupted import import_uninterrupted
 
 if TYPE_CHECKING:
     from cupy.cuda import Stream
@@ -44,7 +43,7 @@ class _Lane:
         import cupy
 
         self._events = [cupy.cuda.Event(disable_timing=True) for _ in range(_SLOTS)]
-        self._of_slots = np.array([event.ptr for event in self._events], np.uint64)
+        self._of_slots = np.array([event.ptr for event in self._events], np.int64)
         self._memory = cupy.cuda.alloc_pinned_memory(_SLOTS * PIECE_BYTES)
 
     def move(self, way: CopyLoop, pieces: Numbers, first: int, step: int, stream: Stream) -> None:
@@ -72,9 +71,9 @@ _Ring: TypeAlias = list[_Lane]
 
 def _pieces(pointer: int, array: npt.NDArray[np.generic]) -> Numbers:
     """An array cut into pieces of up to PIECE_BYTES: rows of device address, host address and bytes."""
-    starts = np.arange(0, array.nbytes, PIECE_BYTES, dtype=np.uint64)
-    sizes = np.minimum(np.uint64(array.nbytes) - starts, np.uint64(PIECE_BYTES))
-    return np.stack([starts + np.uint64(pointer), starts + np.uint64(array.ctypes.data), sizes], axis=1)
+    starts = np.arange(0, array.nbytes, PIECE_BYTES, dtype=np.int64)
+    sizes = np.minimum(np.int64(array.nbytes) - starts, np.int64(PIECE_BYTES))
+    return np.stack([starts + np.int64(pointer), starts + np.int64(array.ctypes.data), sizes], axis=1)
 
 
 @attrs.define
@@ -109,7 +108,6 @@ class Transfers:
             for start, part in zip(starts, parts, strict=False):
                 runtime.memcpyAsync(start, part.ctypes.data, part.nbytes, runtime.memcpyHostToDevice, stream.ptr)
             return
-        import_uninterrupted("numba")
         from .pinned_copies import send
 
         pieces = np.concatenate([_pieces(start, part) for start, part in zip(starts, parts, strict=False)])
@@ -123,7 +121,6 @@ class Transfers:
         if is_copied_directly(target):
             runtime.memcpyAsync(target.ctypes.data, pointer, target.nbytes, runtime.memcpyDeviceToHost, stream.ptr)
             return
-        import_uninterrupted("numba")
         from .pinned_copies import fetch
 
         self._in_lanes(fetch, _pieces(pointer, target), stream, ())

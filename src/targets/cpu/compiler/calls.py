@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
+from .natives import Natives
 from .numbers import I8, KINDS, U4, Kind, Untranslatable, Value, literal
 from .places import Array
-from .vectors import Vectors
 
 _COUNTS: Mapping[str, str] = {"count_ones": "ctpop", "leading_zeros": "ctlz", "trailing_zeros": "cttz"}
 _UPDATES: Mapping[str, str] = {
@@ -21,7 +21,7 @@ _DTYPES: Mapping[str, str] = {
 }  # fmt: skip
 
 
-class Calls(Vectors):
+class Calls(Natives):
     """Writes calls. Who translates expressions gives `value`."""
 
     def value(self, node: ast.expr, wanted: Kind | None = None) -> Value:
@@ -52,6 +52,10 @@ class Calls(Vectors):
                 stored = self.converted(self.value(value), array.kind)
                 place = self.element(array, self.value(index))
                 self.lines.append(f"  store atomic {array.kind.llvm} {stored.text}, {place} monotonic, align 4")
+            case ast.Call(ast.Name("copy_line"), [to, source]):
+                self.copy_line(self.value(to), self.value(source))
+            case ast.Call(ast.Name("fence"), []):
+                self.fence()
             case _:
                 self.call(node)
 
@@ -70,6 +74,8 @@ class Calls(Vectors):
                 return self._divided("udiv" if name == "divide" else "urem", self.value(a), self.value(b))
             case ast.Call(ast.Name("len"), [ast.Name(name)]):
                 return self.arrays[name].length
+            case ast.Call(ast.Name("native"), [address, *given]):
+                return self.native(self.value(address), [self.value(each) for each in given])
             case ast.Call(ast.Name("stopped"), [address]):
                 return self._stopped(self.value(address))
             case ast.Call(ast.Name("atomic_load"), [ast.Name(name), index]):

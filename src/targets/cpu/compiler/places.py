@@ -40,9 +40,14 @@ class Places(Numbers):
         self.numbers: dict[str, Value] = {}
         self.arrays: dict[str, Array] = {}
         self.declared: dict[str, None] = {}
-        self.facts: list[str] = []  # what instructions refer to, behind the function
+        self.facts: list[str] = []  # metadata that instructions refer to by number, behind the function
         self._first: list[str] = []  # what is done before all else
         self._heap: list[str] = []
+
+    def fact(self, text: str) -> int:
+        """The number of some metadata. `%` in its text stands for that number."""
+        self.facts.append(f"!{len(self.facts)} = {text.replace('%', f'!{len(self.facts)}')}")
+        return len(self.facts) - 1
 
     def pointer_type(self, kind: Kind) -> str:
         return "ptr" if self.is_opaque else f"{kind.llvm}*"

@@ -193,10 +193,8 @@ class Translation(Calls):
         lane takes the branch, if all lanes divide the same: what the others get is any bits, and so are addresses that
         are made of it. One by one divisions are done in any case."""
         if self._divides_behind_a_branch(body) and not self._is_left:
-            if not self.facts:
-                self.facts.append('!0 = !{!"llvm.loop.vectorize.enable", i1 false}')
-            loop = len(self.facts)
-            self.facts.append(f"!{loop} = distinct !{{!{loop}, !0}}")
+            scalar = self.fact('!{!"llvm.loop.vectorize.enable", i1 false}')
+            loop = self.fact(f"distinct !{{%, !{scalar}}}")
             self.lines.append(f"  br label %{head}, !llvm.loop !{loop}")
             self._is_left = True
         self._go(head)

@@ -23,21 +23,21 @@ class Vectors(Places):
         lanes, align = _BITS // kind.bits, kind.bits // 8
         vector, words, mask = (f"<{lanes} x {type}>" for type in (kind.llvm, f"i{kind.bits}", "i1"))
         place = self._as_vector(self.element(source, at), kind.llvm, vector)
-        elements = self._named(f"load {vector}, {place}, align {align}")
-        first = self._named(f"insertelement {vector} undef, {kind.llvm} {pivot.text}, i32 0")
-        pivots = self._named(f"shufflevector {vector} {first}, {vector} undef, <{lanes} x i32> zeroinitializer")
+        elements = self.named(f"load {vector}, {place}, align {align}")
+        first = self.named(f"insertelement {vector} undef, {kind.llvm} {pivot.text}, i32 0")
+        pivots = self.named(f"shufflevector {vector} {first}, {vector} undef, <{lanes} x i32> zeroinitializer")
         test = "fcmp olt" if kind.is_float else f"icmp {'s' if kind.is_signed else 'u'}lt"
-        below = self._named(f"{test} {vector} {elements}, {pivots}")
-        others = self._named(f"xor {mask} {below}, <{', '.join(['i1 true'] * lanes)}>")
-        moved = self._named(f"bitcast {vector} {elements} to {words}")
+        below = self.named(f"{test} {vector} {elements}, {pivots}")
+        others = self.named(f"xor {mask} {below}, <{', '.join(['i1 true'] * lanes)}>")
+        moved = self.named(f"bitcast {vector} {elements} to {words}")
         compress = f"@llvm.x86.avx512.mask.compress.v{lanes}i{kind.bits}"
         self.declared[f"declare {words} {compress}({words}, {words}, {mask})"] = None
         for chosen, to in ((below, low), (others, high)):
-            found = self._named(f"call {words} {compress}({words} {moved}, {words} undef, {mask} {chosen})")
+            found = self.named(f"call {words} {compress}({words} {moved}, {words} undef, {mask} {chosen})")
             self.lines.append(f"  store {words} {found}, {self._as_vector(to, kind.llvm, words)}, align {align}")
-        bits = self._named(f"bitcast {mask} {below} to i{lanes}")
+        bits = self.named(f"bitcast {mask} {below} to i{lanes}")
         self.declared[f"declare i{lanes} @llvm.ctpop.i{lanes}(i{lanes})"] = None
-        count = self._named(f"call i{lanes} @llvm.ctpop.i{lanes}(i{lanes} {bits})")
+        count = self.named(f"call i{lanes} @llvm.ctpop.i{lanes}(i{lanes} {bits})")
         return self.made(I8, f"zext i{lanes} {count} to i64")
 
     def _one_by_one(self, source: Array, at: Value, pivot: Value, low: str, high: str) -> Value:
@@ -48,14 +48,14 @@ class Vectors(Places):
             element = self.load(source, index)
             past = self.made(I8, f"sub nsw i64 {lane}, {count.text}")
             for place, offset in ((low, count), (high, past)):
-                to = self._named(f"getelementptr inbounds {kind.llvm}, {place}, i64 {offset.text}")
+                to = self.named(f"getelementptr inbounds {kind.llvm}, {place}, i64 {offset.text}")
                 self.lines.append(f"  store {kind.llvm} {element.text}, {self.pointer_type(kind)} {to}")
             count = self.made(
                 I8, f"add nsw i64 {count.text}, {self.converted(self.compared('<', element, pivot), I8).text}"
             )
         return count
 
-    def _named(self, instruction: str) -> str:
+    def named(self, instruction: str) -> str:
         name = self.new()
         self.lines.append(f"  {name} = {instruction}")
         return name
@@ -64,4 +64,4 @@ class Vectors(Places):
         """The same typed pointer, as one to a vector."""
         if self.is_opaque:
             return place
-        return f"{vector}* {self._named(f'bitcast {place} to {vector}*')}"
+        return f"{vector}* {self.named(f'bitcast {place} to {vector}*')}"
