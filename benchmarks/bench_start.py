@@ -33,7 +33,6 @@ def test_a_first_sort(benchmark: BenchmarkFixture, target: str, cache: str, tmp_
 
     def run(name: str) -> None:
         folder = str(tmp_path / name)
-        # Numba keeps the CPU's sorting loops beside their source unless it is told where.
         environment = {**os.environ, "GPUSORT_CACHE_DIR": folder}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         command = [sys.executable, "-c", FIRST_SORT.format(target=target)]

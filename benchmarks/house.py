@@ -68,7 +68,7 @@ SCHEDULE = Box("schedule", "launches and buffers, as plain data")
 TARGETS = (
     Box("cpu", "LLVM, all cores", "target"),
     Box("wgsl", "Vulkan, Metal, DX12", "target"),
-    Box("cuda", "Numba CUDA, PTX", "target"),
+    Box("cuda", "NVVM, PTX", "target"),
     Box("simulator", "finds data races", "target"),
     Box("python", "under a debugger", "target"),
 )

@@ -14,7 +14,7 @@ import attrs
 import pytest
 
 from gpusort.targets.cpu.pool import Pool
-from gpusort.targets.cpu.stopping import run_stoppable
+from gpusort.targets.cpu.stopping import Flag, run_stoppable
 from tests.new_process import printed
 from tests.striking import events, places, soon, strike, threads
 
@@ -122,11 +122,11 @@ def test_without_threads_the_caller_runs_what_could_be_called_off(monkeypatch: p
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(_thread, "start_new_thread", refuse)
-    addresses: list[int] = []
-    run_stoppable(addresses.append)
-    assert len(addresses) == 1
+    flags: list[Flag] = []
+    run_stoppable(flags.append)
+    assert len(flags) == 1
 
-    def fail(_: int) -> None:
+    def fail(_: Flag) -> None:
         raise ValueError("of the work's own")
 
     with pytest.raises(ValueError, match="of the work's own"):

@@ -13,7 +13,7 @@ from ..types.specs import Memory
 from .sorting import argsort, sort
 
 _MOST_WORKERS = 4  # at NumPy's rate more than a disk reads and writes
-_LITTLE = 1 << 28  # bytes of memory: Numba and its loops take half as much
+_LITTLE = 1 << 28  # bytes of memory: what threads and compiled loops take of it would show
 _NEVER = 1 << 62
 
 
@@ -28,8 +28,8 @@ class OwnEngine:
     @classmethod
     def for_files(cls, target: str | Target, memory: int) -> OwnEngine:
         """For pieces that come one after another. On the host several are sorted at once, each by one thread: to part
-        one among threads costs a pass over it, and all the pieces are parts already. With little memory nothing loads
-        Numba."""
+        one among threads costs a pass over it, and all the pieces are parts already. With little memory nothing is
+        compiled."""
         found = choose(target, Memory.HOST, parameter="target_device")
         if not isinstance(found, SortsOnTheHost):
             return cls(target)

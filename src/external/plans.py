@@ -12,7 +12,7 @@ from .direct import PAGE
 from .pipeline import slots_for
 from .work import Work
 
-_LIBRARIES = 3 << 25  # bytes left to NumPy, Numba and others (half of what they take) if the budget is large
+_LIBRARIES = 3 << 25  # bytes left to NumPy, LLVM and others (half of what they take) if the budget is large
 MIN_RUNS = 8  # runs: with fewer, reading the first and writing the last, which overlap with nothing, weigh more
 _LITTLE = 1 << 24  # bytes of samples that are neglected
 FEW_RUNS = 32  # so many are read quickly, however short they are

@@ -94,7 +94,7 @@ def adds_as_numpy(monoid: Monoid[Any, Any], function: str, dtype: DType) -> bool
 
 # -- capabilities -----------------------------------------------------------------------------------------
 
-# In a page there is no Numba for "cpu".
+# In a page there is no LLVM for "cpu".
 _HAS_DOUBLES = "simulator" if sys.platform == "emscripten" else "cpu"
 
 

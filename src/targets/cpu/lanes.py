@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...kernel import ir
 from ...types.layout import Type
 from ...types.ops import SubgroupOp
-from ..numba_text import TYPE_NAMES
+from ..kernel_text import TYPE_NAMES
 from ..render import Lines
 from .barrier_split import (
     SHUFFLES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...kernel import ir
 from ...kernel.passes.scopes import scopes_of
 from ...kernel.passes.uniform import check_uniform
-from ..numba_text import TYPE_NAMES
+from ..kernel_text import TYPE_NAMES
 from ..render import Lines
 from .barrier_split import split_at_barriers
 from .lanes import LaneWriter

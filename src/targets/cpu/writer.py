@@ -10,7 +10,7 @@ from ...kernel import ir
 from ...kernel.passes.walk import leaves_loop, statements_in
 from ...types.layout import Type
 from ...types.ops import AtomicOp, SubgroupOp
-from ..numba_text import OPERATIONS, RESERVED_NAMES, TYPE_NAMES, Constants, Expressions
+from ..kernel_text import OPERATIONS, RESERVED_NAMES, TYPE_NAMES, Constants, Expressions
 from ..render import Lines, Names, Row
 
 HELPERS = (

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from ...kernel import ir
 from ...types.layout import Type
 from ...types.ops import SubgroupOp
-from ..numba_text import OPERATIONS, TYPE_NAMES
+from ..kernel_text import OPERATIONS, TYPE_NAMES
 from ..render import Row
 
 # The intrinsics that a generated module may import, by the module that defines them.

@@ -17,7 +17,7 @@ from ...kernel.passes.overlay import overlaid
 from ...kernel.passes.scopes import scopes_of
 from ...kernel.passes.uniform import check_uniform
 from ...types.layout import Type
-from ..numba_text import TYPE_NAMES, literal
+from ..kernel_text import TYPE_NAMES, literal
 from ..render import Lines
 from .table import INTRINSICS
 from .writer import WARP, BodyWriter, lane_mask, stored_type

@@ -10,7 +10,7 @@ from ...kernel.passes.widths import Widths
 from ...types import ops
 from ...types.layout import Type
 from ...types.ops import SubgroupOp
-from ..numba_text import RESERVED_NAMES, Constants, Expressions
+from ..kernel_text import RESERVED_NAMES, Constants, Expressions
 from ..render import Lines, Names, render_operation
 from .table import CUDA_OPERATIONS, INTRINSICS, LANE_OPERATIONS
 

@@ -1,8 +1,9 @@
-"""Emits IR expressions as Numba source: for CUDA, and for the CPU's own compiler, which has the same rules.
+"""Emits IR expressions as typed Python, for the compilers of CPU and CUDA. The rules are Numba's, which can take the
+CPU's texts too: tests compare what both make of them.
 
-Numba promotes integers (u4 + u4 is a u8), so each operation is cast to its IR type; LLVM removes redundant casts. Numba
-also marks signed arithmetic `nsw` (no signed wrap), from which LLVM concludes that `a + 1 > a`: so signed integers are
-added, subtracted and multiplied as unsigned ones, with the same bits. Type names are Numba's short ones: u4 is a U32.
+Integers are promoted (u4 + u4 is a u8), so each operation is cast to its IR type; LLVM removes redundant casts. Signed
+arithmetic may not wrap, from which LLVM concludes that `a + 1 > a`: so signed integers are added, subtracted and
+multiplied as unsigned ones, with the same bits. Type names are Numba's short ones: u4 is a U32.
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ def literal(value: int | float | bool, type: Type) -> str:
 
 
 class Constants:
-    """Binds unsigned literals to names above the body: `u4(7)` is a call, which takes Numba a millisecond to compile,
-    and would be half of a kernel's calls."""
+    """Binds unsigned literals to names above the body: `u4(7)` is a call, and such calls
+    would be half of a kernel's text."""
 
     def __init__(self, names: Names) -> None:
         self._names = names
@@ -119,7 +120,7 @@ def _division(operator: str, function: str) -> Callable[[ir.Apply, Sequence[str]
 
 
 def _logical(integers: str, booleans: str) -> Callable[[ir.Apply, Sequence[str]], str]:
-    """Bitwise operations, with another form for booleans, which Numba would promote to integers."""
+    """Bitwise operations, with another form for booleans, which would be promoted to integers."""
 
     def row(node: ir.Apply, operands: Sequence[str]) -> str:
         if node.type is Type.BOOL:
