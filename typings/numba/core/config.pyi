@@ -1,1 +1,0 @@
-# Read by name: which settings there are differs between versions.
