@@ -162,15 +162,23 @@ def test_compiled_kernels_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         cuda_compile.compile_ptx(program, (8, 0))
 
 
-@pytest.mark.parametrize("package", ["cuda-bindings", "nvidia-nvvm"])
-def test_without_nvvm_it_says_what_to_install(package: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_nvvm_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def version_of(name: str) -> str | None:
-        return None if name == package else "13"
+        return None if name == "cuda-bindings" else "13"
 
     monkeypatch.setenv("GPUSORT_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(cuda_compile, "version_of", version_of)
-    with pytest.raises(TargetUnavailableError, match=rf"{package} is not installed: .*gpusort\[cuda\]"):
-        cuda_compile.compile_ptx(program_of(memories_case(N)[0]), (9, 0))
+    program = program_of(memories_case(N)[0])
+    with monkeypatch.context() as patch:
+        patch.setattr(cuda_compile, "version_of", version_of)
+        with pytest.raises(TargetUnavailableError, match=r"cuda-bindings is not installed: .*gpusort\[cuda\]"):
+            cuda_compile.compile_ptx(program, (9, 0))
+
+    def not_found() -> int:
+        raise RuntimeError("libnvvm was not found\nin many places")
+
+    monkeypatch.setattr("cuda.bindings.nvvm.create_program", not_found)
+    with pytest.raises(TargetUnavailableError, match=r"does not load \(libnvvm was not found\): .*gpusort\[cuda\]"):
+        cuda_compile.compile_ptx(program, (9, 0))
 
 
 def test_no_numba_is_loaded_until_a_kernel_is_compiled() -> None:

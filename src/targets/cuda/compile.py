@@ -36,7 +36,7 @@ _REGISTERS, _REGISTER_UNIT, _WARPS = 65536, 8, 64
 _SHARED_BYTES, _RESERVED_BYTES = 228 << 10, 1 << 10
 
 _COMPILERS = ("llvmlite", "nvidia-nvvm")
-_NVVM = ("cuda-bindings", "nvidia-nvvm")
+_NVVM = "cuda-bindings"
 _ASSEMBLERS = ("nvidia-nvjitlink",)
 
 
@@ -163,18 +163,24 @@ def compile_uncached(program: ir.Program, capability: ComputeCapability) -> str:
     text = text_of(program)
     require_compiler()
     import_uninterrupted("llvmlite.ir")
-    from .nvvm import ptx_of
+    from .nvvm import NvvmMissing, ptx_of
     from .translate import llvm_text
 
     with gc_paused():
-        return ptx_of(llvm_text(text.source, entry_name(program), program.group_size), capability)
+        module = llvm_text(text.source, entry_name(program), program.group_size)
+        try:
+            return ptx_of(module, capability)
+        except NvvmMissing as error:
+            raise TargetUnavailableError(f"target 'cuda': NVVM does not load ({error}): {INSTALL}") from error
 
 
 def require_compiler() -> None:
-    """Raises TargetUnavailableError where NVVM's package is not installed."""
-    for package in _NVVM:
-        if version_of(package) is None:
-            raise TargetUnavailableError(f"target 'cuda': {package} is not installed: {INSTALL}")
+    """Raises TargetUnavailableError where what calls NVVM is not installed.
+
+    NVVM itself is looked for when it is needed: it may come with a toolkit of the machine's.
+    """
+    if version_of(_NVVM) is None:
+        raise TargetUnavailableError(f"target 'cuda': {_NVVM} is not installed: {INSTALL}")
 
 
 # -- the cache --------------------------------------------------------------------------------------------

@@ -12,12 +12,19 @@ class NvvmRefusal(Exception):
     """NVVM refused a module: a defect here."""
 
 
+class NvvmMissing(Exception):
+    """NVVM's library is not here, or does not load."""
+
+
 def ptx_of(module: str, capability: tuple[int, int]) -> str:
     """The PTX of a module."""
     from cuda.bindings import nvvm
 
     options = ["-opt=3", f"-arch=compute_{capability[0]}{capability[1]}"]
-    program = nvvm.create_program()
+    try:
+        program = nvvm.create_program()
+    except RuntimeError as error:  # of cuda.pathfinder, which looks for the library
+        raise NvvmMissing(str(error).partition("\n")[0]) from error
     try:
         text = module.encode()
         nvvm.add_module_to_program(program, text, len(text), "kernel")
