@@ -173,13 +173,21 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 def __getattr__(name: str) -> object:
     if name in ("dask", "export", "multi", "targets", "webgpu"):  # modules; export and targets can be called, too
-        return import_module(f".{name}", __name__)
+        return _imported(name)
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found: object = getattr(import_module(f".{home}", __name__), name)
+    found: object = getattr(_imported(home), name)
     globals()[name] = found
     return found
+
+
+def _imported(home: str) -> object:
+    """A module of this package. Not imported in the main thread: an interrupt would leave attrs half initialised."""
+    from .targets.uninterrupted import import_uninterrupted
+
+    import_uninterrupted(f"{__name__}.{home}")
+    return import_module(f".{home}", __name__)
 
 
 def __dir__() -> list[str]:
