@@ -115,13 +115,21 @@ if not TYPE_CHECKING:  # type checkers read the imports above
 
 def __getattr__(name: str) -> object:
     if name in _MODULES or name == "dask":
-        return import_module(f".{name}", __name__)
+        return _imported(name)
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found: object = getattr(import_module(f".{home}", __name__), name)
+    found: object = getattr(_imported(home), name)
     globals()[name] = found
     return found
+
+
+def _imported(home: str) -> object:
+    """A module of this package. Not imported in the main thread: an interrupt would leave attrs half initialised."""
+    from .targets.uninterrupted import import_uninterrupted
+
+    import_uninterrupted(f"{__name__}.{home}")
+    return import_module(f".{home}", __name__)
 
 
 def __dir__() -> list[str]:

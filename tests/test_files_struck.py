@@ -76,6 +76,18 @@ def test_signals_leave_no_thread_of_a_pipeline_at_work() -> None:
     assert told == {"at work": "0", "other errors": "0", "threads": "1"}
 
 
+def test_a_stage_may_import_where_an_interrupted_import_has_left_its_lock() -> None:
+    code = """
+import _imp, importlib
+from gpusort.external.pipeline import run_pipeline
+_imp.acquire_lock()
+run_pipeline(range(2), lambda piece, slot: importlib.import_module("colorsys"), lambda *_: 0, lambda *_: 0, workers=2)
+print(_imp.lock_held())
+"""
+    done = run_new(code, timeout=60)
+    assert done.stdout == "False\n", done.stderr
+
+
 def open_below(folder: Path) -> list[str]:
     """The files of a folder that this process has open."""
     found: list[str] = []

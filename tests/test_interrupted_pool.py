@@ -220,3 +220,28 @@ except KeyboardInterrupt:
     print(_imp.lock_held())
 """
     assert printed(code, timeout=60) == "False"
+
+
+def test_an_interrupt_while_the_package_itself_is_imported_does_not_break_it() -> None:
+    """Nor attrs, which does not survive to be imported by halves."""
+    code = """
+import signal
+import sys
+
+import gpusort
+
+class Bell:
+    rung = False
+
+    def find_spec(self, name, path=None, target=None):
+        if name == "attr._next_gen" and not self.rung:
+            self.rung = True
+            signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, Bell())
+try:
+    gpusort.sort([2, 1])
+except KeyboardInterrupt:
+    print(gpusort.sort([2, 1]).tolist())
+"""
+    assert printed(code, timeout=60) == "[1, 2]"

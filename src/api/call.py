@@ -20,9 +20,9 @@ from ..arrays.registry import CHOSEN, KNOWN, recognised
 from ..operations.base import Operation
 from ..targets.base import Target
 from ..targets.registry import choose
-from ..targets.uninterrupted import release_import_lock
 from ..types.bounded import Bounded
 from ..types.errors import UnsupportedTypeError
+from ..types.import_lock import release_import_lock
 from .plan import Arrays, Plan, require_writable
 from .planning import plan_for
 from .prepared import Planning

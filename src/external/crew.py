@@ -16,6 +16,8 @@ from typing import Generic, Protocol, TypeVar
 
 import attrs
 
+from ..types.import_lock import release_import_lock
+
 T = TypeVar("T")
 
 _WAITING = 2  # at most so many wait for one call: the caller, and the thread of the next piece
@@ -57,10 +59,13 @@ class Call(Generic[T]):
         for _ in range(_WAITING):
             self._news.put(None)
 
-    def result(self) -> T:
-        """Waits for the call; returns its result, or raises its exception."""
+    def wait(self) -> None:
         while not self._outcome:
             self._news.get()
+
+    def result(self) -> T:
+        """Waits for the call; returns its result, or raises its exception."""
+        self.wait()
         outcome = self._outcome[0]
         if outcome.failure is not None:
             raise outcome.failure
@@ -91,6 +96,7 @@ class Crew:
         call = Call(function)
         if len(self._wanted) < self._most and not self._is_over:
             self._wanted.append(None)
+            release_import_lock()  # else a thread that imports would wait for the caller, and the caller for the thread
             try:
                 _thread.start_new_thread(self._serve, ())
             except (RuntimeError, MemoryError):
@@ -128,6 +134,7 @@ class Crew:
 
     def _close(self) -> None:
         self._is_over = True
+        release_import_lock()
         for _ in self._wanted:
             self._calls.put(None)
         while len(self._left) < len(self._came):
@@ -163,8 +170,42 @@ def always_uninterrupted(function: Callable[[], object]) -> None:
 
     try:
         try:
-            uninterrupted(make)
+            _persistently(make)
         finally:
-            uninterrupted(make)
+            _persistently(make)  # what strikes as a function begins skips all of it
     finally:
-        uninterrupted(make)
+        _persistently(make)
+
+
+def _persistently(function: Callable[[], None]) -> None:
+    """Waits for a call in another thread, also one that is not begun when something strikes."""
+    crew = Crew(int(threading.current_thread() is threading.main_thread()))
+    calls: list[Call[None]] = []
+    struck: BaseException | None = None
+    try:
+        while not (calls and calls[0].is_done):
+            try:
+                calls = calls or [crew.submit(function)]
+                calls[0].wait()
+            except BaseException as failure:
+                struck = failure
+        calls[0].result()
+    finally:
+        crew.close()
+    if struck is not None:
+        raise struck
+
+
+@attrs.frozen(eq=False)
+class OnFailure:
+    """A context manager whose function is called when its block fails, whatever strikes meanwhile. To be entered
+    several times, as in `with undo, undo`: what strikes as an exit begins is left to the next."""
+
+    function: Callable[[], object]
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            always_uninterrupted(self.function)

@@ -20,7 +20,7 @@ import attrs
 import numpy as np
 
 from ..types.errors import InvalidArgumentError
-from .crew import always_uninterrupted, uninterrupted
+from .crew import OnFailure, uninterrupted
 from .cuts import Array
 from .direct import Bytes, DirectFile, whole_pages
 from .passes import Endpoints, Passes
@@ -202,13 +202,11 @@ class MapSort:
                 )
             scratch.done = {step for step in scratch.done if step.startswith("run")}
             with DirectFile(runs_file, write=True) as runs:
-                try:
+                restored = OnFailure(lambda: self._restore(x, mapping, runs, scratch))
+                with restored, restored, restored:
                     runs.reserve(whole_pages(x.nbytes))
                     Passes(self.work, x.size, plan, Endpoints(end, 0, runs, end, 0), scratch, None).run()
                     mapping.sync()
-                except BaseException:
-                    always_uninterrupted(lambda: self._restore(x, mapping, runs, scratch))
-                    raise
 
     def _agreed(self, scratch: Scratch, mapping: Mapping, x: Array) -> Plan:
         """The plan of a killed call that had begun to overwrite the array, which must be resumed; else a new one."""
@@ -226,7 +224,7 @@ class MapSort:
 
     def _restore(self, x: Array, mapping: Mapping, runs: DirectFile, scratch: Scratch) -> None:
         """Copies the runs back to the array, if it was written to. Then there is nothing to resume."""
-        if scratch.has("begun"):
+        if scratch.done and scratch.has("begun"):
             spilled = self.work.spilled
             step = _PIECE // spilled.itemsize
             scratch.mark(f"begun {x.nbytes}", runs.sync, now=True)

@@ -6,13 +6,14 @@ that process.
 
 from __future__ import annotations
 
-import _imp
 import _thread
 import importlib
 import sys
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
+
+from ..types.import_lock import release_import_lock
 
 _imported: set[str] = set()
 
@@ -53,16 +54,3 @@ def run_uninterrupted(call: Callable[[], object]) -> None:
         news.get()
     if ended[0] is not None:
         raise ended[0]
-
-
-def release_import_lock() -> None:
-    """Releases the global import lock if an interrupt has left it held by this thread.
-
-    CPython acquires it before the `try` that releases it: a signal handler that raises between the two leaks it, and no
-    other thread could import any more.
-    """
-    while _imp.lock_held():
-        try:
-            _imp.release_lock()
-        except RuntimeError:  # held by another thread, which will release it
-            return

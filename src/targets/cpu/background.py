@@ -20,7 +20,8 @@ from contextlib import contextmanager, suppress
 from typing import TypeAlias
 
 from ...forks import compiling
-from ..uninterrupted import import_uninterrupted, release_import_lock
+from ...types.import_lock import release_import_lock
+from ..uninterrupted import import_uninterrupted
 from .pool import thread_count
 
 # What loads a job's code, one kernel after another: between two of them a fork, or the process's end, comes through.
