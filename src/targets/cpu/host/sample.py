@@ -92,15 +92,26 @@ def _everywhere(source: Elements, trend: Monotonicity, pool: Pool) -> bool:
     return pool.all_over(source.size - 1, holds, least=PIECE)
 
 
-def seems_constant(source: Elements) -> bool:
-    """Whether hardly any differ among a few elements of a row: seen at once, before anything is sampled."""
-    return different_of(source, _FEW) <= _HARDLY_ANY
+def seems_constant(source: Elements, few: int = _HARDLY_ANY) -> bool:
+    """Whether hardly any differ among some elements of a row, or most are alike: seen at once, before anything is
+    sampled."""
+    seen = _some(source, _FEW)
+    different = set(seen)
+    if len(different) <= few:
+        return True
+    return 2 * len(different) < len(seen) and 3 * max(map(seen.count, different)) >= 2 * len(seen)
 
 
 def different_of(source: Elements, count: int) -> int:
     """How many differ among about so many elements of a row: quick, for a decision."""
+    return len(set(_some(source, count)))
+
+
+def _some(source: Elements, count: int) -> list[int]:
+    """The bits of about so many elements from all over a row."""
     step = max(1, source.size // count)
-    return len(set(bits_of(source)[step // 2 :: step].tolist()))
+    found: list[int] = bits_of(source)[step // 2 :: step].tolist()
+    return found
 
 
 def few_values(source: Elements, count: int, most: int) -> Elements:

@@ -24,6 +24,7 @@ from .sample import different_of, seems_constant, seems_in_order
 from .ties import restore_ties
 
 _LINE = 64  # bytes that the memory hands out at a time
+_SHORT, _FEW, _HARDLY_ANY = 1 << 15, 10, 3  # a row, and how many of its elements that are looked at may differ there
 _WORTH_A_THREAD = 1 << 16  # elements that are sorted by radix
 
 
@@ -90,10 +91,11 @@ def _sort_in_chunks(
 
 
 def _is_easy(row: HostArray, policy: HostSortPolicy) -> bool:
-    """Whether the elements of a row seem to be alike, or those of a long one to be in order."""
+    """Whether so few elements of a row differ that NumPy sorts it sooner, or a long one seems to be in order."""
     numbers = numbers_of(row)
     is_long = row.size >= policy.part_from(row.dtype)
-    return seems_constant(numbers) or (is_long and seems_in_order(numbers) and can_sort(row.dtype, row.nbytes))
+    few = _FEW if row.size < _SHORT else _HARDLY_ANY
+    return seems_constant(numbers, few) or (is_long and seems_in_order(numbers) and can_sort(row.dtype, row.nbytes))
 
 
 def _sort_by_radix(source: HostArray, results: HostArray, order: SortOrder, stable: bool) -> None:
