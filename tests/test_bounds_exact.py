@@ -11,6 +11,7 @@ import pytest
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role
 from gpusort.kernel.specialise import specialise
+from gpusort.targets.cpu.limits import subgroup_size
 from gpusort.types.intrinsics import dynamic_range
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Storage
@@ -121,12 +122,21 @@ def in_steps(cx: Invocation, out: Storage[U32], count: U32) -> None:
         out[i] = count
 
 
+def by_lane(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    out[cx.lane] = count
+
+
+def by_place_in_the_group(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    out[cx.local_id] = count
+
+
 # How many elements each touches. What is masked is a multiple of four.
 TOUCHED: dict[Guarded, int] = {
     below: COUNT, not_from: COUNT, up_to: COUNT + 1, not_beyond: COUNT + 1, not_the_first: INVOCATIONS - 1,
     not_the_last: INVOCATIONS - 1, only_one: COUNT + 1, between: COUNT - 4, not_outside: COUNT - 4,
     chosen_where_below: COUNT - 4, chosen_where_not_beyond: COUNT - 3, backwards: COUNT, doubled: 2 * COUNT,
     halved: COUNT // 2, shifted: COUNT // 4, remaining: COUNT, masked: 13, in_steps: COUNT,
+    by_lane: subgroup_size(INVOCATIONS), by_place_in_the_group: INVOCATIONS,
 }  # fmt: skip
 
 
