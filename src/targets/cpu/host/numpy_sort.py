@@ -14,7 +14,6 @@ from ....types.dtypes import key_for
 from ....types.indices import SortOrder
 from ...base import HostArray
 from .key_words import Elements, Places, bits_of, elements_in_order, numbers_of, ordered_ranks, ordered_words
-from .numpy_speed import numpy_sorts_halves
 from .short_sort import INSERTED, counted_from, is_ordered_by_numpy, turning
 from .ties import restore_ties
 
@@ -32,7 +31,7 @@ def sort_chunk(source: HostArray, results: HostArray, order: SortOrder, stable: 
     match source.dtype.kind, source.dtype.itemsize:
         case "f", _ if stable and source.shape[-1] <= SHORT_STABLE:
             _sort_by_insertion(source, results, order)
-        case "f", 2 if not numpy_sorts_halves():
+        case "f", 2:
             if stable and results is source:
                 source = source.copy()
             _sort_halves(*_seen_as(np.uint16, source, results), order)

@@ -6,13 +6,10 @@ radix sort takes a fifth of the time.
 
 from __future__ import annotations
 
-import math
 from functools import cache
 from time import perf_counter
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 _LENGTH = 1 << 14  # so long that no branch is foreseen for having been taken before
 _LEAST = 2e-9  # seconds for a byte of an element: vectorised code takes a third of it, other code twice as long
@@ -30,21 +27,3 @@ def numpy_sorts_slowly(itemsize: int) -> bool:
         if perf_counter() - start <= _LEAST * itemsize * _LENGTH:
             return False
     return True
-
-
-@cache
-def numpy_sorts_halves() -> bool:
-    """Whether NumPy sorts float16 about as fast as integers of 16 bits, as where processors compute with them."""
-    numbers = np.random.default_rng(0).standard_normal(_LENGTH // 4).astype(np.float16)
-    return _seconds(numbers) < 1.5 * _seconds(numbers.view(np.int16))
-
-
-def _seconds(numbers: npt.NDArray[Any]) -> float:
-    """The least that a sort of a copy took."""
-    found = math.inf
-    for _ in range(_TRIALS):
-        copy = numbers.copy()
-        start = perf_counter()
-        copy.sort()
-        found = min(found, perf_counter() - start)
-    return found
