@@ -128,8 +128,9 @@ def _selections(key: ArrayKey) -> list[Schedule]:
 
 def _copies(key: ArrayKey) -> list[Schedule]:
     """Copies, strided copies and gathers."""
-    shape, rows, columns = (6, 10), Strided(0, (10, 1), _ROW), Strided(0, (1, 6), _ROW)
-    spread = Strided(0, (20, 2), 2 * _ROW)
+    shape, count = (12, 20), 12 * 20  # so long both ways that it is transposed by tiles
+    rows, columns = Strided(0, (20, 1), count), Strided(0, (1, 12), count)
+    spread = Strided(0, (40, 2), 2 * count)
     data, other = (
         Buffer(name, key.element, _ROW, role) for name, role in (("data", Role.INPUT), ("other", Role.OUTPUT))
     )

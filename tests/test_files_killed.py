@@ -262,7 +262,9 @@ def test_ctrl_c(tmp_path: Path) -> None:
         time.sleep(delay)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
-        assert process.returncode in (0, -signal.SIGINT), said
+        # 1, where another thread runs text meanwhile, as imports do: CPython then forgets what it was that ended it.
+        assert process.returncode in (0, 1, -signal.SIGINT), said
+        assert process.returncode != 1 or said.rstrip().endswith("KeyboardInterrupt"), said
         assert process.returncode == 0 or "KeyboardInterrupt" in said
         assert not [name for name in names(tmp_path) if name.startswith("target.npy.")]
         (tmp_path / "target.npy").unlink(missing_ok=True)
