@@ -97,6 +97,7 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
     """By another process, so anywhere: in a read, a write, or the journal; four times in one sort."""
     numbers = random.Random(time.time_ns())
     x = sample("f8", 150_000, 2)
+    expected = np.sort(x, kind="stable").tobytes()
     np.save(tmp_path / "source.npy", x)
     code = (
         "import gpusort; sort = gpusort.sort_file; print('ready', flush=True);"
@@ -112,10 +113,10 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
             process.kill()
         process.stdout.close()
         kills += process.wait(timeout=120) == -signal.SIGKILL
-        assert (tmp_path / "target.npy").exists() == (process.returncode == 0) or kills < turn + 1
+        if process.returncode == 0 or (tmp_path / "target.npy").exists():  # killed after it was renamed, too: whole
+            assert np.load(tmp_path / "target.npy").tobytes() == expected
     assert kills > 0
     assert names(tmp_path) == ["source.npy", "target.npy"]
-    assert np.load(tmp_path / "target.npy").tobytes() == np.sort(x, kind="stable").tobytes()
     assert np.load(tmp_path / "source.npy").tobytes() == x.tobytes()
 
 
