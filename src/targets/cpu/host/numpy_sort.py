@@ -14,7 +14,7 @@ from ....types.dtypes import key_for
 from ....types.indices import SortOrder
 from ...base import HostArray
 from .key_words import Elements, Places, bits_of, elements_in_order, numbers_of, ordered_ranks, ordered_words
-from .short_sort import INSERTED, counted_from, is_ordered_by_numpy, turning
+from .short_sort import INSERTED, counted_from, is_ordered_by_numpy, sort_stably, turning
 from .ties import restore_ties
 
 _SHORT = 1 << 10  # elements that are looked up in tables
@@ -118,16 +118,14 @@ def half_tables(order: SortOrder) -> tuple[Elements, Elements]:
 
 
 def _sort_by_insertion(source: Elements, results: Elements, order: SortOrder) -> None:
-    """Short rows, stably: negated where they are to descend, zeros and NaNs still tie."""
+    """Short rows, stably."""
     turn = turning(order, "f")
-    if turn is None:
-        if results is not source:
-            results[...] = source
-        results.sort(axis=-1, kind="stable")
-        return
-    turned: Elements = turn(source, out=_room(source, results))
-    turned.sort(axis=-1, kind="stable")
-    turn(turned, out=results)
+    floats: Elements = np.empty_like(source) if results is source and turn is not None else results
+    if floats is not source:
+        floats[...] = source
+    sort_stably(floats, -1, turn)
+    if floats is not results:
+        results[...] = floats
 
 
 def _sort_floats(source: Elements, results: Elements, order: SortOrder, stable: bool) -> None:

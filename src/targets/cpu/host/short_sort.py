@@ -64,6 +64,15 @@ def counted_from(dtype: np.dtype[np.generic]) -> int:
     return _COUNTED_BOOLS if dtype.kind == "b" else _COUNTED
 
 
+def sort_stably(floats: Elements, axis: int, turn: np.ufunc | None) -> None:
+    """In place, by NumPy's stable sort; negated where they are to descend, zeros and NaNs still tie."""
+    if turn is not None:
+        turn(floats, floats)
+    floats.sort(axis, "stable")
+    if turn is not None:
+        turn(floats, floats)
+
+
 # -- what is done to a short array: all that is known of its signature is bound ------------------------------
 
 

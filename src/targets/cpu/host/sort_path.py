@@ -16,7 +16,7 @@ from ....types.specs import Spec
 from ...base import HostArray
 from .numpy_sort import SHORT_STABLE
 from .row_blocks import sort_many_rows
-from .short_sort import Sorted, one_row_sorter, rows_sorter, short_writer, turned_as, turning
+from .short_sort import Sorted, one_row_sorter, rows_sorter, short_writer, sort_stably, turned_as, turning
 from .sort import sort_rows, sort_spread_rows
 
 PLAIN = "biufMm"
@@ -91,8 +91,6 @@ class SortPath:
     def _sorted(self, x: HostArray) -> HostArray:
         if self.axis is None:
             return self._flat(x)
-        if x.shape[self.axis] < 2:
-            return x.copy("K")
         if self._keeps_ties_by_numpy(x):
             return self._sorted_stably(x)
         results = new_array(x.shape, x.dtype) if x.flags.c_contiguous else np.empty_like(x)
@@ -127,11 +125,7 @@ class SortPath:
 
     def _sorted_stably(self, x: HostArray) -> HostArray:
         results = x.astype(native(x.dtype))
-        if self.turn is not None:
-            self.turn(results, results)
-        results.sort(-1 if self.axis is None else self.axis, "stable")
-        if self.turn is not None:
-            self.turn(results, results)
+        sort_stably(results, -1 if self.axis is None else self.axis, self.turn)
         return results.astype(x.dtype, copy=False)
 
     def _flat(self, x: HostArray) -> HostArray:
