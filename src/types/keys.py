@@ -231,23 +231,10 @@ class FloatKey(Generic[Memory, W]):
 
 
 @attrs.frozen
-class RankKey(Generic[E, WordT]):
-    """Orders elements by another key's ranks, so that those that compare equal keep their order in a stable sort.
-
-    It is lossy: for sorts that move indices or values, and take the elements from their source.
-    """
+class KeyWrapper(Generic[E, WordT]):
+    """The base of adapters: another key's elements and words, with another transform to them."""
 
     key: SortableKey[E, WordT]
-
-    @property
-    def is_lossy(self) -> bool:
-        return True
-
-    @property
-    def bits(self) -> int | None:
-        """The other key's, if it declares them."""
-        said: object = getattr(self.key, "bits", None)
-        return said if isinstance(said, int) else None
 
     @property
     def element(self) -> type[E]:
@@ -261,14 +248,32 @@ class RankKey(Generic[E, WordT]):
     def greatest(self) -> WordT:
         return self.key.greatest
 
-    def to_word(self, element: E) -> WordT:
-        return self.key.to_rank(element)
-
     def from_word(self, word: WordT) -> E:
         return self.key.from_word(word)
 
-    def to_rank(self, element: E) -> WordT:
-        return self.key.to_rank(element)
-
     def mirrored(self, word: WordT) -> WordT:
         return self.key.mirrored(word)
+
+
+@attrs.frozen
+class RankKey(KeyWrapper[E, WordT]):
+    """Orders elements by another key's ranks, so that those that compare equal keep their order in a stable sort.
+
+    It is lossy: for sorts that move indices or values, and take the elements from their source.
+    """
+
+    @property
+    def is_lossy(self) -> bool:
+        return True
+
+    @property
+    def bits(self) -> int | None:
+        """The other key's, if it declares them."""
+        said: object = getattr(self.key, "bits", None)
+        return said if isinstance(said, int) else None
+
+    def to_word(self, element: E) -> WordT:
+        return self.key.to_rank(element)
+
+    def to_rank(self, element: E) -> WordT:
+        return self.key.to_rank(element)

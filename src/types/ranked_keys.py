@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Generic, Protocol, TypeVar, cast
+from typing import Protocol, TypeVar, cast
 
 import attrs
 
-from .keys import SortableKey
+from .keys import KeyWrapper, SortableKey
 from .scalars import U32, U64
 
 E = TypeVar("E")
@@ -28,22 +28,8 @@ class RankedKey(SortableKey[E, W], Protocol[E, W]):
 
 
 @attrs.frozen
-class OrdinaryKey(Generic[E, W]):
+class OrdinaryKey(KeyWrapper[E, W]):
     """Wraps a user's key, which has no NaN or NaT, and of whose elements none is false."""
-
-    key: SortableKey[E, W]
-
-    @property
-    def element(self) -> type[E]:
-        return self.key.element
-
-    @property
-    def word(self) -> type[W]:
-        return self.key.word
-
-    @property
-    def greatest(self) -> W:
-        return self.key.greatest
 
     @property
     def last(self) -> int:
@@ -56,14 +42,8 @@ class OrdinaryKey(Generic[E, W]):
     def to_word(self, element: E) -> W:
         return self.key.to_word(element)
 
-    def from_word(self, word: W) -> E:
-        return self.key.from_word(word)
-
     def to_rank(self, element: E) -> W:
         return self.key.to_rank(element)
-
-    def mirrored(self, word: W) -> W:
-        return self.key.mirrored(word)
 
 
 def ranked(key: SortableKey[E, W]) -> RankedKey[E, W]:

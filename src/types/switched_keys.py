@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import attrs
 
 from .indices import SortOrder
-from .keys import SortableKey
+from .keys import KeyWrapper, SortableKey
 from .scalars import U8, U16, U32, U64, Bool
 
 A = TypeVar("A", U8, U16, U32, U64)
@@ -15,24 +15,11 @@ W = TypeVar("W", U32, U64)
 
 
 @attrs.frozen
-class SwitchedKey(Generic[A, W]):
+class SwitchedKey(KeyWrapper[A, W]):
     """A key that transforms if `is_on`; otherwise elements are words already, as between passes."""
 
-    key: SortableKey[A, W]
     is_on: Bool
     mirrors: Bool  # whether words are mirrored too, for descending order
-
-    @property
-    def element(self) -> type[A]:
-        return self.key.element
-
-    @property
-    def word(self) -> type[W]:
-        return self.key.word
-
-    @property
-    def greatest(self) -> W:
-        return self.key.greatest
 
     def to_word(self, element: A) -> W:
         word = self.key.word(element)
@@ -52,9 +39,6 @@ class SwitchedKey(Generic[A, W]):
 
     def to_rank(self, element: A) -> W:
         return self.to_word(element)
-
-    def mirrored(self, word: W) -> W:
-        return self.key.mirrored(word)
 
 
 def switched(key: SortableKey[Any, Any], is_on: bool, order: SortOrder) -> SwitchedKey[Any, Any]:
