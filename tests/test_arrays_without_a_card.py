@@ -296,6 +296,19 @@ def test_arrays_of_many_axes_are_packed_by_several_launches() -> None:
     np.testing.assert_array_equal(host_of(call["sort"](x, axis=1)), np.sort(host.T, axis=1))
 
 
+@pytest.mark.parametrize("function", ["sort", "sum", "cumsum"])
+def test_a_permuted_array_takes_the_launches_of_a_packed_one(function: str) -> None:
+    host = sample("i4", (3, 5, 4)) % 1000
+    for order in ((0, 2, 1), (1, 2, 0), (2, 1, 0)):
+        launches: list[int] = []
+        for x, axis in ((host, 1), (host.transpose(order), order.index(1))):
+            own = on_card("cupy", host) if x is host else on_card("cupy", host).transpose(*order)
+            fake_cupy.log.clear()
+            np.testing.assert_array_equal(host_of(call[function](own, axis=axis)), getattr(np, function)(x, axis=axis))
+            launches.append(len([line for line in fake_cupy.log if line.startswith("launch")]))
+        assert launches[0] == launches[1]
+
+
 @pytest.mark.parametrize("step", [2, -2])
 def test_what_reaches_further_than_an_index_is_moved_in_pieces(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
     monkeypatch.setattr(stream_call, "LARGEST_U32", 150)

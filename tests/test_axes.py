@@ -264,7 +264,7 @@ def test_layouts_say_how_an_array_lies() -> None:
     assert of(x[0, ::2, :1], 0) == Layout(1, 2, 5, 0, 40, 1)
     assert of(np.broadcast_to(x[0, 0, 0], (3, 5)), 0) == Layout(1, 3, 5, 0, 0, 1)
     assert of(x[::-1], 0) is None
-    assert of(x) == Layout(120, 1, 1, 1, 1, 1)
+    assert of(x) == Layout(1, 1, 120, 0, 1, 1)
     assert layout_to_reduce((3,), (3,), 2, (0,)) is None
     assert layouts_to_reduce(x.T.shape, x.T.strides, 4, (0, 1, 2, 3)) == (Layout(1, 120, 1, 0, 1, 1),)
     assert layouts_to_reduce(x.shape, x.strides, 4, (0, 2, 3)) == (Layout(6, 20, 1, 20, 1, 1), Layout(1, 2, 3, 0, 3, 1))
@@ -272,6 +272,7 @@ def test_layouts_say_how_an_array_lies() -> None:
     assert of(np.zeros((0, 3), np.float32), 0) == Layout(3, 0, 1, 0, 0, 0)
     assert layout_to_scan(x.shape, x.strides, 4, 1) == Layout(2, 3, 20, 60, 20, 1)
     assert layout_to_scan(x.T.shape, x.T.strides, 4, 1) is None
+    assert layout_to_scan((4, 1, 5), (20, 20, 4), 4, 1) == Layout(1, 1, 20, 0, 1, 1)
     assert layout_to_scan((4, 5), (4, 16), 4, 0) == Layout(1, 4, 5, 0, 1, 4)
 
 

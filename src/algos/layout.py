@@ -75,7 +75,7 @@ class Layout:
     @property
     def row_stride(self) -> int | None:
         """The distance of rows, if this is a batch of rows of contiguous elements; else None."""
-        if self.length > 1 and self.length_stride != 1:
+        if (self.length_stride != 1) if self.length > 1 else (self.inner > 1):
             return None
         if self.inner == 1:
             return self.outer_stride
@@ -154,7 +154,7 @@ def _nested(others: Sequence[Axis], length: Axis) -> Layout | None:
         return None
     if len(kept) == 2:
         outer, inner = kept
-    elif kept and length.size > 1 and is_closer(kept[0].stride, length.stride):
+    elif kept and (length.size == 1 or is_closer(kept[0].stride, length.stride)):
         outer, inner = Axis(1, 0), kept[0]
     else:
         outer, inner = kept[0] if kept else Axis(1, 0), Axis(1, 1)
@@ -176,7 +176,10 @@ def layout_to_scan(shape: Sequence[int], strides: Sequence[int], itemsize: int, 
     counted = _axes_of(shape, strides, itemsize)
     if counted is None:
         return None
-    before, after = _merged(counted[:axis]), _merged(counted[axis + 1 :])
+    if shape[axis] == 1:  # side by side
+        before, after = [], _merged(counted)
+    else:
+        before, after = _merged(counted[:axis]), _merged(counted[axis + 1 :])
     if len(before) > 1 or len(after) > 1:
         return None
     outer, inner = before[0] if before else Axis(1, 0), after[0] if after else Axis(1, 1)

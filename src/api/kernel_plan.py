@@ -17,7 +17,8 @@ from ..arrays.kinds import Device, HostArray, Located
 from ..operations.base import Operation, Output
 from ..targets.base import Target
 from ..types.bounded import Bounded
-from ..types.specs import Spec, lies_packed, overlap, strides_like
+from ..types.specs import Spec, overlap, strides_in_order
+from .axis_order import Ordered
 from .host_call import HostCall
 from .laws import law_check
 from .plan import Arrays, Cost, Plan, cost_of, placed_together, require_fitting, require_same_device, results_of
@@ -51,8 +52,12 @@ class KernelPlan(Plan):
         self.kind, self.operation, self.specs, self.target = kind, operation, specs, target
         self._keeps_scratch = keeps_scratch
         self.outputs = operation.outputs(*specs)
-        self._works = operation.works(specs, target.info, in_place=False) or ()
-        self._between = operation.between(specs, target.info) if self._works else ()
+        self._ordered = as_they_lie = Ordered.of(kind, operation, specs)
+        self._works = as_they_lie.operation.works(as_they_lie.specs, target.info, in_place=False) or ()
+        self._between = as_they_lie.operation.between(as_they_lie.specs, target.info) if self._works else ()
+        self._orders = [
+            as_they_lie.of_result(len(output.shape), operation.axes(0, specs[0])) for output in self.outputs
+        ]
         as_it_lies = any(work.as_it_lies for work in self._works)
         self._row_axes = tuple(() if as_it_lies else output.axes for output in self.outputs)
         self._finishes = any(
@@ -164,21 +169,14 @@ class KernelPlan(Plan):
         device = placed_together(self.kind, self.operation, arrays)
         origins = [device.address(array) % device.alignment for array in arrays]
         given = list(enumerate(zip(self.specs, origins, strict=True)))
-        self._inputs = tuple(Lines.of(n, spec, self.operation.axes(n, spec), origin) for n, (spec, origin) in given)
-        self._raw = tuple(Lines.of(n, spec, (), origin) for n, (spec, origin) in given)
-        results = [self._new_spec(output, device) for output in self.outputs]
+        axes, order = self.operation.axes, self._ordered.axes
+        self._inputs = tuple(Lines.of(n, spec, axes(n, spec), origin, order) for n, (spec, origin) in given)
+        self._raw = tuple(Lines.of(n, spec, (), origin, order) for n, (spec, origin) in given)
+        results = [_result_spec(*each) for each in zip(self.outputs, self._orders, strict=True)]
         self._makers = tuple(device.empty(*self._held(spec), spec.strides) for spec in results)
         self._outs = self._lines(results, [0] * len(results))
         self._device = device
         self._new = self._call(self._outs, Way.APART)
-
-    def _new_spec(self, output: Output, device: Device[Any]) -> Spec:
-        """A new output: of the first input's order of axes if it is to be like that, or packed."""
-        x, strides = self.specs[0], None
-        if output.is_like and x.strides is not None and device.keeps_order:
-            strides = strides_like(x.shape, x.strides, x.dtype.itemsize)
-            strides = None if lies_packed(x.shape, strides, x.dtype.itemsize) else strides
-        return Spec(output.shape, output.dtype, strides=strides)
 
     def _held(self, spec: Spec) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
         """Shape and dtype of the array that holds an output; structured ones are bytes on a device."""
@@ -195,13 +193,13 @@ class KernelPlan(Plan):
         """In-place runs; None for host arrays, of which an interrupt between two launches would lose elements."""
         if self.kind.is_host or len(self.specs) > 1:
             return None
-        works = self.operation.works(self.specs, self.target.info, in_place=True)
+        works = self._ordered.operation.works(self._ordered.specs, self.target.info, in_place=True)
         return None if works is None else [(work, runs_of(work, self.target, self._keeps_scratch)) for work in works]
 
     def _lines(self, results: Sequence[Spec], origins: Sequence[int]) -> tuple[Lines, ...]:
         """Outputs, with the axes of a row last."""
-        lines = enumerate(zip(results, self._row_axes, origins, strict=True), len(self.specs))
-        return tuple(Lines.of(number, spec, axes, origin) for number, (spec, axes, origin) in lines)
+        lines = enumerate(zip(results, self._row_axes, origins, self._orders, strict=True), len(self.specs))
+        return tuple(Lines.of(number, *line) for number, line in lines)
 
     def _call(self, outs: Sequence[Lines], way: Way) -> Call:
         works = self._runs_in_place if way is Way.IN_PLACE else self._runs
@@ -237,6 +235,12 @@ class KernelPlan(Plan):
         (output,), device = self.outputs, cast("Device[Any]", self._device)
         found: HostArray = device.to_host(outs[0]).view(output.dtype).reshape(output.shape)
         return found[()]
+
+
+def _result_spec(output: Output, order: tuple[int, ...] | None) -> Spec:
+    """Of a new array without gaps, with its axes in this order."""
+    strides = None if order is None else strides_in_order(output.shape, output.dtype.itemsize, order)
+    return Spec(output.shape, output.dtype, strides=strides)
 
 
 def _way(addresses: Sequence[Any], inputs: int, into: _Into) -> Way:

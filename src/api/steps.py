@@ -78,9 +78,11 @@ class Lines:
     first: int | None = None  # of a part of a packed array: which of the array's elements is its first
 
     @classmethod
-    def of(cls, number: int, spec: Spec, axes: tuple[int, ...], origin: int = 0) -> Lines:
-        """With the axes of a row last."""
-        order = (*(axis for axis in range(len(spec.shape)) if axis not in axes), *axes)
+    def of(
+        cls, number: int, spec: Spec, axes: tuple[int, ...], origin: int = 0, order: tuple[int, ...] | None = None
+    ) -> Lines:
+        """With the axes of a row last, behind the others in this order."""
+        order = (*(axis for axis in order or range(len(spec.shape)) if axis not in axes), *axes)
         shape, strides = (tuple(line[axis] for axis in order) for line in (spec.shape, spec.all_strides))
         is_packed = spec.is_plain and lies_packed(shape, strides, spec.dtype.itemsize)
         return cls(number, shape, strides, spec.dtype, is_packed, order, origin)

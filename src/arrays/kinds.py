@@ -43,7 +43,6 @@ class Device(Generic[A]):
     from_host: Callable[[HostArray], A]
     to_host: Callable[[A], HostArray]
     alignment: int  # in bytes, of where a kernel's memory may begin
-    keeps_order: bool = True  # whether what is made like an array has its order of axes
 
 
 class ArrayKind(ABC, Generic[A]):
@@ -82,6 +81,8 @@ class ArrayKind(ABC, Generic[A]):
 
 class Located(ArrayKind[A]):
     """Arrays that plans work on directly."""
+
+    has_strides: bool = True  # whether a result's axes may be in another order in memory
 
     @abstractmethod
     def placed(self, like: A) -> Device[A]:

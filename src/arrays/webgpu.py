@@ -179,6 +179,8 @@ def from_host(device: wgpu.GPUDevice, array: HostArray) -> Array:
 class WebGpuKind(Located[Array]):
     """Arrays on devices of WebGPU."""
 
+    has_strides = False
+
     def signature(self, array: Array) -> Hashable:
         return array.signature
 
@@ -195,8 +197,8 @@ class WebGpuKind(Located[Array]):
         device = like.device
 
         def empty(shape: Shape, dtype: DType, strides: Shape | None) -> Callable[[], Array]:
-            made = partial(new_array, device, shape, dtype)
-            return made if strides is None else lambda: attrs.evolve(made(), strides=strides)
+            assert strides is None, "arrays have none here"
+            return partial(new_array, device, shape, dtype)
 
         def scratch(sizes: Sequence[int]) -> tuple[object, list[Position]]:
             """One buffer for each piece: WebGPU forbids a buffer that is both read and written in a launch."""
@@ -205,7 +207,7 @@ class WebGpuKind(Located[Array]):
 
         return Device(
             lambda: 0, lambda array: array.device, _position, _address, empty, scratch, partial(from_host, device),
-            Array.to_numpy, _alignment(device), keeps_order=False,
+            Array.to_numpy, _alignment(device),
         )  # fmt: skip
 
 

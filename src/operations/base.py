@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import attrs
 import numpy as np
@@ -97,6 +97,10 @@ class Operation(ABC):
         target: sums of times, which may overflow to NaT on the way."""
         return False
 
+    def permuted(self, order: tuple[int, ...]) -> Operation | None:
+        """The operation for the one input transposed by `order`; None if it depends on the order of all axes."""
+        return None
+
     @abstractmethod
     def axes(self, number: int, given: Spec) -> tuple[int, ...]:
         """The axes of an input that make a row."""
@@ -127,6 +131,9 @@ class AlongAxis(Operation):
     axis: int | None
     takes_scalars: bool = False  # an array of no dimensions for a row of one, as NumPy's function does
 
+    def permuted(self, order: tuple[int, ...]) -> Operation | None:
+        return None if self.axis is None else with_axis(self, order.index(checked_axis(self.axis, len(order))))
+
     def axes(self, number: int, given: Spec) -> tuple[int, ...]:
         ndim = len(given.shape)
         if self.axis is None:
@@ -140,6 +147,12 @@ class AlongAxis(Operation):
         if self.axis is None or not given.shape:
             return Output((given.size,), dtype, (0,))
         return Output(given.shape, dtype, axes, is_like)
+
+
+def with_axis(operation: Operation, axis: int) -> Operation:
+    """The operation along another axis."""
+    changed: Operation = attrs.evolve(cast(Any, operation), axis=axis)
+    return changed
 
 
 def checked_axis(axis: int, ndim: int) -> int:

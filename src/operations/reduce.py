@@ -29,6 +29,7 @@ from .base import (
     Part,
     Work,
     checked_axes,
+    checked_axis,
     fits,
     key_of,
     moved_by,
@@ -36,6 +37,7 @@ from .base import (
     rows_of,
     rows_together,
     single,
+    with_axis,
 )
 from .monoids import ByMonoid, OverMonoid, adds_as_numpy, require_floats, result_dtype
 from .pieces import Slots, fits_binding, pieces_of, require_counted
@@ -79,6 +81,9 @@ class Reduction(OverMonoid):
 
     def axes(self, number: int, given: Spec) -> tuple[int, ...]:
         return checked_axes(self.axis, len(given.shape))
+
+    def permuted(self, order: tuple[int, ...]) -> Operation | None:
+        return with_axis(self, order.index(checked_axis(self.axis, len(order)))) if isinstance(self.axis, int) else None
 
     def shape(self, given: Spec) -> tuple[int, ...]:
         axes, sizes = self.axes(0, given), enumerate(given.shape)
