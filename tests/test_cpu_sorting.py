@@ -19,7 +19,7 @@ from gpusort.targets.cpu.compiler import loading
 from gpusort.targets.cpu.compiler.machine import Machine, machine
 from gpusort.targets.cpu.host.argsort import argsort_rows, argsort_runs
 from gpusort.targets.cpu.host.key_words import ordered_words
-from gpusort.targets.cpu.host.partition_loops import part_in_two
+from gpusort.targets.cpu.host.partition_loops import part_in_turn
 from gpusort.targets.cpu.host.sort import sort_rows, sort_spread_rows
 from gpusort.targets.cpu.target import CpuTarget
 from gpusort.types.dtypes import key_for
@@ -365,7 +365,7 @@ _NEW = """
 import sys
 import numpy as np
 from gpusort.algos.host_sort import HostSortPolicy
-from gpusort.targets.cpu.host.partition_loops import part_in_two
+from gpusort.targets.cpu.host.partition_loops import part_in_turn
 from gpusort.targets.cpu.host.sort import sort_rows
 from gpusort.types.indices import SortOrder
 def sort(length, policy):
@@ -395,10 +395,10 @@ def test_no_compiler_is_loaded_for_short_arrays() -> None:
 
 _FORCED = """
 from gpusort.targets.cpu.background import background
-from gpusort.targets.cpu.host.partition_loops import part_in_two
+from gpusort.targets.cpu.host.partition_loops import part_in_turn
 background.in_caller = True
 sort(4000, HostSortPolicy(serial_below=1000, part_bytes_from=4000, by_radix=False))
-print(part_in_two(np.dtype(np.uint32)).kernel.was_kept, part_in_two.cache_info().misses, "numba" in sys.modules)
+print(part_in_turn(np.dtype(np.uint32)).kernel.was_kept, part_in_turn.cache_info().misses, "numba" in sys.modules)
 """
 
 
@@ -420,12 +420,12 @@ def test_rows_are_parted_with_compress_instructions_and_without(
     monkeypatch.setenv("GPUSORT_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(Machine, "compresses", compresses)
     monkeypatch.setattr(loading.loaded, "kernels", {})
-    part_in_two.cache_clear()
+    part_in_turn.cache_clear()
     try:
         for length in (3, 4000, 5003):
             x = sample(dtype, (1, length), seed=length)
             policy = attrs.evolve(SMALL, by_radix=False, part_bytes_from=1, block=100)
             check_sort(x, SortOrder.ASCENDING, CpuTarget(policy))
-        assert part_in_two.cache_info().misses == 1
+        assert part_in_turn.cache_info().misses == 1
     finally:
-        part_in_two.cache_clear()
+        part_in_turn.cache_clear()

@@ -56,6 +56,28 @@ def test_merging_is_sorting_both(target: str) -> None:
             np.testing.assert_array_equal(values, expected[1])
 
 
+@pytest.mark.parametrize("dtype", ["u1", "i4", "f4", "f8", ">f8", "i8"])
+@pytest.mark.parametrize("kind", ["behind", "few", "small", "zeros and NaN"])
+def test_long_ones_that_hardly_interleave(kind: str, dtype: str) -> None:
+    """These go by NumPy's sort, however long they are."""
+    rng = np.random.default_rng(len(kind))
+    x = rng.integers(0, 3 if kind == "few" else 100, 30_000).astype(dtype)
+    if kind == "zeros and NaN" and x.dtype.kind == "f":
+        x[rng.random(x.size) < 0.3] = -0.0
+        x[rng.random(x.size) < 0.3] = np.nan
+    middle = 29_900 if kind == "small" else 15_000
+    y = x[middle:] + x.dtype.type(100) if kind == "behind" else x[middle:]
+    first, second = gpusort.sort(x[:middle]), gpusort.sort(y)
+    expected = gpusort.sort(np.concatenate([first, second]).astype(dtype))
+    assert_same_bits(gpusort.merge(first, second), expected)
+    places = np.arange(x.size)
+    keys, values = gpusort.merge_by_key(first, places[:middle], second, places[middle:])
+    assert_same_bits(keys, expected)
+    both = np.concatenate([first, second])
+    assert_same_bits(both[values], expected)
+    assert np.array_equal(values, gpusort.sort_by_key(both, places)[1])
+
+
 @pytest.mark.parametrize("dtype", ["f4", "i8", "f2", "M8[s]", ">f4", ">i8"])
 @pytest.mark.parametrize("sizes", [(8191, 1), (8192, 1), (1, 8300), (20_000, 17_000)])
 def test_short_and_long_on_the_host(sizes: tuple[int, int], dtype: str) -> None:

@@ -80,5 +80,15 @@ def merge_by_key(
     target: str | Target = "auto", key: Keyed = None,
 ) -> tuple[object, object]:  # fmt: skip
     """Merges two sorted arrays of keys, and their values with them: two new arrays. See `merge`."""
-    arrays = keys, values, other_keys, other_values
-    return cast("tuple[object, object]", call_with(Merge, (checked_order(descending, key), key, True), target, arrays))
+    arrays, short_key = (keys, values, other_keys, other_values), None
+    if (
+        descending is False and key is None and target == "auto" and type(keys) is ndarray and type(values) is ndarray
+        and type(other_keys) is ndarray and type(other_values) is ndarray
+    ):  # fmt: skip
+        x, y = (keys.dtype, keys.ndim, values.dtype, values.ndim), (other_keys.dtype, other_keys.ndim)
+        short_key = Merge, *x, *y, other_values.dtype, other_values.ndim
+        run = find_run(short_key)
+        if run is not None:
+            return cast("tuple[object, object]", run(*arrays))
+    settings = checked_order(descending, key), key, True
+    return cast("tuple[object, object]", call_with(Merge, settings, target, arrays, short_key=short_key))

@@ -37,7 +37,7 @@ def plan_for(operation: Operation, kind: Kind, specs: tuple[Spec, ...], target: 
         return ShapedPlan(found, operation, target)
     plan = NativePlan(found, operation, native)
     if isinstance(native, IsForFew):
-        return ShapedPlan(found, operation, target, plan, native.most)
+        return ShapedPlan(found, operation, target, plan, native)
     return plan
 
 
@@ -200,17 +200,18 @@ class ShapedPlan(Plan):
     path of the target may serve small arrays."""
 
     def __init__(
-        self, kind: Located[HostArray], operation: Operation, target: Target, few: Plan | None = None, most: int = 0
+        self, kind: Located[HostArray], operation: Operation, target: Target, few: Plan | None = None,
+        way: IsForFew | None = None,
     ) -> None:  # fmt: skip
         self.kind, self.operation = kind, operation
-        self._target, self._few, self._most = target, few, most
+        self._target, self._few, self._way = target, few, way
         self._plans: Bounded[Hashable, Plan] = Bounded(_MOST_SHAPES)
 
     @property
     def function(self) -> Callable[..., object]:
-        if self._few is None:
+        if self._few is None or self._way is None:
             return self.__call__
-        few, most, call = self._few.function, self._most, self.__call__
+        few, most, call = self._few.function, self._way.most, self.__call__
 
         def run(*arrays: Any) -> object:
             return few(*arrays) if sum([array.size for array in arrays]) <= most else call(*arrays)
@@ -236,12 +237,14 @@ class ShapedPlan(Plan):
         return self._plan_for(specs, keeps_scratch=True)
 
     def _of_few(self, arrays: Arrays) -> Plan | None:
-        return self._few if self._few is not None and sum([array.size for array in arrays]) <= self._most else None
+        return self._few if self._way and sum([array.size for array in arrays]) <= self._way.most else None
 
     def _plan(self, arrays: Arrays) -> Plan:
         few = self._of_few(arrays)
         if few is not None:
             return few
+        if self._few is not None and self._way is not None and self._way.suits(arrays):
+            return self._few
         # with the signature all there is to know; an operation of a caller's monoid may have no hash
         key = tuple([(array.shape, array.strides, array.flags.aligned) for array in arrays])
         plan = self._plans.get(key)

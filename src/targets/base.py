@@ -229,6 +229,10 @@ class IsForFew(Protocol):
         """The most elements of all its arrays together."""
         ...
 
+    def suits(self, arrays: Sequence[HostArray], /) -> bool:
+        """Whether these arrays of more elements are easy enough for it all the same."""
+        ...
+
 
 @runtime_checkable
 class HasNative(Protocol):

@@ -24,11 +24,11 @@ from ...base import HostArray, Native
 from .argsort import argsort_rows, argsort_runs, argsort_spread_rows
 from .cumsum import from_zero, host_cumsum, shifted
 from .key_words import bits_of, ordered_words
-from .merge import ShortMerge, ShortMergeByKey
+from .merge import ShortMerge
 from .reduce import host_reduction
 from .reducers import HostCall
 from .short_sort import is_ordered_by_numpy, turned_as, turning
-from .sort_path import PLAIN, SHORT, SortPath, is_packed, short_sort
+from .sort_path import PLAIN, SHORT, SortPath, is_packed
 from .top_k import top_k_of_one
 from .top_k_rows import top_k_rows
 
@@ -50,7 +50,7 @@ def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolic
     match operation:
         case Sort(axis, order, stable, None, (None | HostSort()) as chosen):
             policy = policy if chosen is None else chosen.policy
-            return SortPath(policy, axis, order, stable, given[0].dtype, *short_sort(policy, given[0], axis, order))
+            return SortPath.of(policy, given[0], axis, order, stable)
         case Argsort(axis, order, None, by_bits):
             turn = _turner(given[0].dtype, order)
             return ArgsortPath(policy, axis, order, by_bits, not by_bits and _is_plain(given[0], order), turn)
@@ -69,7 +69,7 @@ def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolic
             scan = from_zero(scan, axis) if operation.from_zero else scan
             return ReducePath(scan) if operation.kind is ScanKind.INCLUSIVE else ShortPath(shifted(scan, axis))
         case Merge(order, None, takes_values):
-            return ShortMergeByKey(order) if takes_values else ShortMerge(order, given[0].dtype)
+            return ShortMerge(order, given[0].dtype, takes_values)
         case TopK(k, axis, order, in_order, None):
             return TopKPath(policy, k, axis, order, in_order)
         case _:
@@ -91,6 +91,9 @@ class ShortPath(ReducePath):
     """The same of short arrays alone."""
 
     most: int = 1 << 15  # elements: of more the kernels take less time
+
+    def suits(self, arrays: Sequence[HostArray]) -> bool:
+        return False
 
 
 def _is_plain(given: Spec, order: SortOrder) -> bool:

@@ -34,10 +34,11 @@ class Loop:
     def on(self, *arguments: Elements | int) -> Callable[..., None]:
         """The loop with these as its first arguments, for calls that differ in the numbers behind: to look where an
         array lies takes as long as some thousand elements."""
-        kernel, numbers = self.kernel, _numbers(arguments)
+        function, numbers = self.kernel.function, _numbers(arguments)
 
         def call(*rest: int, arrays: object = arguments) -> None:  # which holds the arrays
-            kernel(*numbers, *rest)
+            if function(*numbers, *rest):
+                raise MemoryError("no memory for a loop's arrays")
 
         return call
 

@@ -1,9 +1,10 @@
-"""Merges short host arrays by NumPy's stable sort of their concatenation, whose timsort finds the two runs."""
+"""Merges short host arrays by NumPy's stable sort of their concatenation, whose timsort finds the two runs, and longer
+ones that hardly interleave: timsort gallops over stretches of either."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import cast
+from collections.abc import Callable, Sequence
+from typing import TypeAlias, cast
 
 import attrs
 import numpy as np
@@ -14,47 +15,84 @@ from ....types.indices import SortOrder
 from ...base import HostArray
 from ...counts import count_nonzero
 from .key_words import Elements, bits_of, ordered_ranks, ordered_words
-from .short_sort import FEW_IN_ORDER, has_minus_zero, is_ordered_by_numpy, turned_as, turning
+from .short_sort import FEW, has_minus_zero, is_ordered_by_numpy, puts_nans_back, turned_as, turning
 
 _MOST = 1 << 13  # elements of both: of more the kernels take less time
+_MOST_BYTES = 1 << 15  # the same of bytes, which NumPy counts
+_LONG = 1 << 19  # more than NumPy is given, however they interleave
+_LOOKS = 32  # neighbours of the shorter array, and whether any of the longer one's elements come between them
+_STRETCH = 8  # elements at least, on average, of either array that lie side by side in the result
+
+Merged: TypeAlias = Callable[..., HostArray | tuple[HostArray, HostArray]]
+
+_concatenate = cast("Callable[[tuple[HostArray, ...]], HostArray]", np.concatenate)
 
 
 @attrs.frozen(eq=False)
 class ShortMerge:
-    """Two arrays of a dtype."""
+    """Two arrays of a dtype, or two with a value for each of their elements."""
 
     order: SortOrder
     dtype: np.dtype[np.generic]
-    most: int = _MOST
-    function: Callable[[HostArray, HostArray], HostArray] = attrs.field(init=False)
+    with_values: bool
+    most: int = attrs.field(init=False)
+    function: Merged = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        object.__setattr__(self, "function", self._bound())
+        is_float = self.dtype.kind == "f"
+        most = _MOST_BYTES if self.dtype.itemsize == 1 and not self.with_values else _MOST
+        object.__setattr__(self, "most", 2 * most if self.with_values else most)
+        merges = self._merges_by_key() if self.with_values else self._merges_floats() if is_float else self._merges()
+        object.__setattr__(self, "function", merges)
 
-    def __call__(self, *arrays: HostArray) -> HostArray:
+    def __call__(self, *arrays: HostArray) -> HostArray | tuple[HostArray, HostArray]:
         return self.function(*arrays)
 
-    def _bound(self) -> Callable[[HostArray, HostArray], HostArray]:
-        kind, order, turn = self.dtype.kind, self.order, turning(self.order, self.dtype.kind)
-        concatenate = cast("Callable[[tuple[HostArray, ...]], HostArray]", np.concatenate)
-        seen = native(self.dtype) if turn is None else turned_as(native(self.dtype))
+    def suits(self, arrays: Sequence[HostArray]) -> bool:
+        """Whether longer arrays hardly interleave."""
+        x, y = arrays[0], arrays[len(arrays) // 2]
+        if self.order is SortOrder.DESCENDING or not (x.flags.c_contiguous and y.flags.c_contiguous):
+            return False
+        if not (x.size and y.size and self.dtype.isnative):
+            return False
+        if x[-1] < y[0]:
+            return True
+        short, long = (x, y) if x.size < y.size else (y, x)
+        if short.size < 2 or x.size + y.size > _LONG or self.dtype.itemsize <= 2:
+            return False
+        step = max(1, (short.size - 1) // _LOOKS)
+        here, next_ = long.searchsorted(short[:-1:step]), long.searchsorted(short[1::step])
+        apart = count_nonzero(here != next_)
+        return apart * short.size * _STRETCH <= here.size * (x.size + y.size)
+
+    @property
+    def _seen(self) -> np.dtype[np.generic]:
+        return native(self.dtype) if self.order is SortOrder.ASCENDING else turned_as(native(self.dtype))
+
+    def _merges(self) -> Merged:
+        turn, seen, is_native = turning(self.order, self.dtype.kind), self._seen, self.dtype.isnative
 
         def merge(x: HostArray, y: HostArray) -> HostArray:
-            keys = concatenate((x, y))  # in the machine's byte order
+            keys = _concatenate((x, y))  # in the machine's byte order
             numbers = keys if keys.dtype is seen else keys.view(seen)
             if turn is not None:
                 turn(numbers, numbers)
             numbers.sort(-1, "stable")
             if turn is not None:
                 turn(numbers, numbers)
-            return keys
+            return keys if is_native else keys.astype(x.dtype)
 
+        return merge
+
+    def _merges_floats(self) -> Merged:
+        """NumPy's stable sort loses no bits: it leaves what ties as it came."""
+        order, turn = self.order, turning(self.order, "f")
         zero: HostArray = np.zeros((), native(self.dtype))
 
-        def merge_floats(x: HostArray, y: HostArray) -> HostArray:
-            keys = concatenate((x, y))
+        def merge_keys(x: HostArray, y: HostArray) -> HostArray:
+            keys = _concatenate((x, y))
             size = keys.size
-            if size <= FEW_IN_ORDER and count_nonzero(keys) != size and has_minus_zero(keys):
+            if size <= FEW and count_nonzero(keys) != size and has_minus_zero(keys):
                 return keys[_words(keys, order, x, y).argsort(kind="stable")]
             if turn is not None:
                 turn(keys, keys)
@@ -63,18 +101,40 @@ class ShortMerge:
                 greatest = keys[-1]  # NaN, where there is one
             except IndexError:
                 return keys  # without elements
-            is_doubtful = bool(greatest != greatest)
-            if size > FEW_IN_ORDER:  # then zeros are found sooner in what is sorted
-                first = int(keys.searchsorted(zero))
-                is_doubtful = is_doubtful or (first < size and not keys[first])
+            first = int(keys.searchsorted(zero)) if size > FEW else size  # zeros are found sooner in what is sorted
+            has_zeros = first < size and not keys[first]
             if turn is not None:
                 turn(keys, keys)
-            if not is_doubtful or is_ordered_by_numpy(keys):
-                return keys
-            return keys[_words(keys, order, x, y).argsort(kind="stable")]
+            if (has_zeros and has_minus_zero(keys)) or (greatest != greatest and not puts_nans_back(keys, keys)):
+                return keys[_words(keys, order, x, y).argsort(kind="stable")]
+            return keys
 
-        made = merge_floats if kind == "f" else merge
-        return made if self.dtype.isnative else lambda x, y: made(x, y).astype(x.dtype)
+        def merge_swapped(x: HostArray, y: HostArray) -> HostArray:
+            return merge_keys(x, y).astype(x.dtype)
+
+        return merge_keys if self.dtype.isnative else merge_swapped
+
+    def _merges_by_key(self) -> Merged:
+        order, kind, turn, seen = self.order, self.dtype.kind, turning(self.order, self.dtype.kind), self._seen
+        is_native = self.dtype.isnative
+
+        def merge(
+            x: HostArray, values: HostArray, y: HostArray, other_values: HostArray
+        ) -> tuple[HostArray, HostArray]:  # fmt: skip
+            keys = _concatenate((x, y))
+            numbers = keys if keys.dtype is seen else keys.view(seen)
+            if kind == "f" and not is_ordered_by_numpy(keys):
+                numbers = _words(keys, order, x, y)
+            elif turn is not None:
+                numbers = turn(numbers)
+            places = numbers.argsort(kind="stable")
+            merged, moved = keys.take(places), _concatenate((values, other_values)).take(places)
+            return (
+                merged if is_native else merged.astype(x.dtype),
+                moved if moved.dtype is values.dtype else moved.astype(values.dtype, copy=False),
+            )
+
+        return merge
 
 
 def _words(keys: Elements, order: SortOrder, *parts: HostArray) -> Elements:
@@ -82,26 +142,3 @@ def _words(keys: Elements, order: SortOrder, *parts: HostArray) -> Elements:
     they tie and a part has its ties in another order. Kernels take long ones so, too: see algos/merge_ties.py."""
     are_equal = keys.dtype.kind == "f" and not all(has_ties_in_order(part, order) for part in parts)
     return (ordered_ranks if are_equal else ordered_words)(key_for(keys.dtype), bits_of(keys), order)
-
-
-@attrs.frozen(eq=False)
-class ShortMergeByKey:
-    """Two arrays with a value for each of their elements."""
-
-    order: SortOrder
-    most: int = _MOST
-
-    def __call__(self, *arrays: HostArray) -> tuple[HostArray, HostArray]:
-        x, values, y, other_values = arrays
-        keys: Elements = np.concatenate((x, y))
-        words = keys if self._is_numpys(keys) else _words(keys, self.order, x, y)
-        places = words.argsort(kind="stable")
-        all_values: Elements = np.concatenate((values, other_values))
-        merged = keys[places].astype(x.dtype, copy=False), all_values[places].astype(values.dtype, copy=False)
-        return cast("tuple[HostArray, HostArray]", merged)
-
-    def _is_numpys(self, keys: HostArray) -> bool:
-        """Whether NumPy's order is ours."""
-        if self.order is SortOrder.DESCENDING:
-            return False
-        return keys.dtype.kind in "iu" or (keys.dtype.kind == "f" and is_ordered_by_numpy(keys))

@@ -19,10 +19,10 @@ from ..pool import Pool
 from .commit import put_in_place
 from .few_values import sort_few
 from .key_words import Elements, numbers_of
-from .loops import PIECE, flag
+from .loops import PIECE
 from .numpy_sort import sort_row
 from .order_loops import reverse
-from .partition_loops import COUNTERS, part_in_two
+from .partition_loops import COUNTERS, part_in_turn
 from .sample import Monotonicity, Sample, monotonicity_of, seems_constant
 from .ties import restore_ties
 
@@ -98,23 +98,20 @@ def _sort_parts(source: Elements, results: Elements, pivots: Elements, policy: H
     pool = pool.of_at_most(parts)
     block = min(policy.block, max(_LEAST_BLOCK, source.size // (4 * pool.threads)))
 
-    part = part_in_two(pivots.dtype)
-    passes = [1 << number for number in range(parts.bit_length() - 1)]  # parts there are before each
-    to_spare = [number % 2 == len(passes) % 2 for number in range(len(passes))]  # to and fro, at last to the results
+    passes = parts.bit_length() - 1
+    first, second = (results, spare) if passes % 2 else (spare, results)  # to and fro, at last to the results
+    missed = np.zeros((pool.threads + parts) * COUNTERS, np.int64)
+    # Bound here, once: threads come one after the other as long as Python runs.
+    part = part_in_turn(pivots.dtype).on(source, first, second, pivots, claimed, bounds, missed, parts, passes, block)
     parted: list[None] = []
 
     def help_(number: int) -> None:
-        missed, read = flag(), source
-        for row, goes_to_spare in zip(passes, to_spare, strict=True):
-            written, stride = spare if goes_to_spare else results, parts // row
-            while not parted:
-                missed[0] = 0
-                part(read, written, pivots, claimed, bounds, missed, row, stride, stride // 2, block, number)
-                if not missed[0]:
-                    break
-                time.sleep(0)  # the one that is waited for may need this core
-            read = written
-        parted.append(None)
+        while not parted:
+            part(number)
+            if not missed[number * COUNTERS]:
+                parted.append(None)
+                break
+            time.sleep(0)  # the one that is waited for may need this core
         mine = number - pool.threads
         if mine >= 0:
             results[bounds[mine] : bounds[mine + 1]].sort()

@@ -1,7 +1,7 @@
 """Sorts short arrays: NumPy's own sort with the least overhead around it.
 
-Sorted by it floats are in our order too, if no NaN is among them, nor -0.0. Mostly that is so, and
-these look for it in less time than the sort takes.
+Sorted by it floats are in our order too, but for -0.0, and for NaNs whose bits differ. Mostly there are none, and these
+look for them in less time than the sort takes.
 """
 
 from __future__ import annotations
@@ -14,15 +14,17 @@ import numpy as np
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ...counts import count_nonzero
-from .key_words import Elements
+from .key_words import Elements, bits_of
 
 Sorted: TypeAlias = Callable[[HostArray], HostArray]
 
-FEW = 1024  # elements: of more, a look at all as integers costs less than a count of those that are not zero
+# Elements: of more, a look at all as integers costs less than a count of those that are not zero; of float16 and in
+# another byte order NumPy counts one by one.
+FEW, _FEW_ONE_BY_ONE = 640, 128
 _COUNTED, _COUNTED_BOOLS = 48, 160  # elements of a row: NumPy counts bytes where its sort is to be stable
 # elements of a row of 32 or 64 bits, and of float16: NumPy's stable sort inserts them before its SIMD sort has begun
-INSERTED, INSERTED_HALVES = 6, 32
-FEW_IN_ORDER = 640  # the same of a search for zero in a sorted row
+INSERTED, _INSERTED_HALVES = 6, 32
+_NEVER = 1 << 62
 _WORDS: dict[int, tuple[np.dtype[np.signedinteger[Any]], int]] = {  # and the least of them
     2: (np.dtype(np.int16), -(1 << 15)), 4: (np.dtype(np.int32), -(1 << 31)), 8: (np.dtype(np.int64), -(1 << 63)),
 }  # fmt: skip
@@ -32,7 +34,7 @@ def has_minus_zero(source: Elements) -> bool:
     """Whether -0.0 is among floats that lie packed. As an integer it is the least of all; sorted it may be another
     zero."""
     word, least = _WORDS[source.itemsize]
-    words = source.view(word)
+    words = source.view(word if source.dtype.isnative else word.newbyteorder())
     return bool(words.item(words.argmin()) == least)
 
 
@@ -47,6 +49,16 @@ def is_ordered_by_numpy(source: Elements) -> bool:
     return bool(greatest == greatest)
 
 
+def puts_nans_back(source: Elements, results: Elements) -> bool:
+    """Whether all NaNs, of which there are some, have the same bits; then the results' NaNs have these."""
+    found = bits_of(source)[source != source]
+    if (found != found[0]).any():
+        return False
+    if results is not source:
+        bits_of(results)[results != results] = found[0]
+    return True
+
+
 def turning(order: SortOrder, kind: str) -> np.ufunc | None:
     """What is done before and after, to all elements of a kind, where they are to descend."""
     return None if order is SortOrder.ASCENDING else np.negative if kind == "f" else np.invert
@@ -55,7 +67,8 @@ def turning(order: SortOrder, kind: str) -> np.ufunc | None:
 def turned_as(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
     """As what: of bools all bits are turned, for they are of any bytes, and of times too. NaT, the least integer, is
     the greatest one then, and last in this order as well."""
-    return np.dtype({"b": np.uint8, "M": np.int64, "m": np.int64}.get(dtype.kind, dtype))
+    seen = {"b": np.uint8, "M": np.int64, "m": np.int64}.get(dtype.kind)
+    return dtype if seen is None else np.dtype(seen).newbyteorder(dtype.byteorder)
 
 
 def counted_from(dtype: np.dtype[np.generic]) -> int:
@@ -73,137 +86,132 @@ def sort_stably(floats: Elements, axis: int, turn: np.ufunc | None) -> None:
         turn(floats, floats)
 
 
-# -- what is done to a short array: all that is known of its signature is bound ------------------------------
+class ShortSort:
+    """What is done to short arrays of a dtype, along an axis or flattened: all that is known of them is bound."""
 
+    def __init__(
+        self, dtype: np.dtype[np.generic], axis: int | None, has_rows: bool, order: SortOrder, short: int, long_row: int
+    ) -> None:
+        """Of at most `short` elements, and, if there may be several rows, of less than `long_row` in each."""
+        self._dtype, self._axis, self._has_rows, self._short = dtype, axis, has_rows, short
+        self._long_row = long_row if has_rows else _NEVER
+        self._turn, size = turning(order, dtype.kind), dtype.itemsize
+        self._stable_from, self._stable_to = 0, 0  # lengths of rows that NumPy's stable sort is faster for
+        if size == 1:
+            self._stable_from, self._stable_to = counted_from(dtype), _NEVER
+        elif dtype.kind == "f" and size == 2:
+            self._stable_to = _INSERTED_HALVES
+        elif has_rows and size > 2:
+            self._stable_to = INSERTED
 
-def one_row_sorter(
-    dtype: np.dtype[np.generic], short: int, is_flat: bool, turn: np.ufunc | None, go_on: Sorted
-) -> Sorted:
-    """Of arrays of one dimension, or flattened. `go_on` is for more than `short` elements, and for floats among which
-    -0.0 or NaN is, whose bits NumPy's sort may lose."""
-    copy = cast(Sorted, np.ndarray.flatten if is_flat else np.ndarray.copy)
-    zero: HostArray = np.zeros((), dtype)
-    counted = counted_from(dtype)
+    def takes(self, x: HostArray) -> bool:
+        """Whether an array is short."""
+        return x.size <= self._short and (self._axis is None or x.shape[self._axis] < self._long_row)
 
-    def sort(x: HostArray) -> HostArray:
-        if x.size > short:
-            return go_on(x)
-        results = copy(x)
-        if turn is not None:
-            turn(results, results)
-        results.sort()
-        if turn is not None:
-            turn(results, results)
-        return results
+    def sorter(self, go_on: Sorted) -> Sorted:
+        """Sorts into a new array. `go_on` does what is longer, and floats whose bits NumPy's sort may lose."""
+        dtype, turn, has_rows, short, long_row = self._dtype, self._turn, self._has_rows, self._short, self._long_row
+        axis = 0 if self._axis is None else self._axis
+        copy = cast(Sorted, np.ndarray.flatten if self._axis is None else np.ndarray.copy)
+        stable_from, stable_to = self._stable_from, self._stable_to
+        seen = None if turn is None or turned_as(dtype) == dtype else turned_as(dtype)
+        few = FEW if dtype.itemsize > 2 and dtype.isnative else _FEW_ONE_BY_ONE
 
-    def sort_bytes(x: HostArray) -> HostArray:
-        size = x.size
-        if not counted < size <= short:
-            return sort(x)
-        results = copy(x)
-        if turn is not None:
-            turn(results, results)
-        results.sort(-1, "stable")
-        if turn is not None:
-            turn(results, results)
-        return results
-
-    def sort_floats(x: HostArray) -> HostArray:
-        size = x.size
-        if size > short:
-            return go_on(x)
-        results = copy(x)
-        if size <= FEW_IN_ORDER and count_nonzero(results) != size and has_minus_zero(results):
-            return go_on(x)
-        if turn is not None:
-            turn(results, results)
-        results.sort()
-        if size > FEW_IN_ORDER:  # then zeros are found sooner in what is sorted
-            first = int(results.searchsorted(zero))
-            if first < size and not results[first] and has_minus_zero(x):
+        def sort_plain(x: HostArray) -> HostArray:
+            if x.size > short:
                 return go_on(x)
-        try:
-            greatest = results[-1]  # NaN, where there is one
-        except IndexError:
-            return results  # without elements
-        if greatest != greatest:
-            return go_on(x)
-        if turn is not None:
-            turn(results, results)
-        return results
-
-    return sort_floats if dtype.kind == "f" else sort_bytes if dtype.itemsize == 1 else sort
-
-
-def rows_sorter(
-    dtype: np.dtype[np.generic], short: int, long_row: int, axis: int, turn: np.ufunc | None, go_on: Sorted
-) -> Sorted:
-    """The same along one axis of several. `go_on` is for rows of `long_row` elements, too."""
-    inserted = INSERTED_HALVES if dtype == np.float16 else INSERTED if dtype.itemsize > 2 else 0
-    counted = counted_from(dtype) if dtype.itemsize == 1 else long_row
-
-    def sort(x: HostArray) -> HostArray:
-        length = x.shape[axis]
-        if x.size > short or length >= long_row:
-            return go_on(x)
-        results: HostArray = x.copy("K")
-        if turn is not None:
-            turn(results, results)
-        if inserted < length <= counted:
-            results.sort(axis)
-        else:
-            results.sort(axis, "stable")
-        if turn is not None:
-            turn(results, results)
-        return results
-
-    if dtype.kind != "f":
-        return sort
-
-    def sort_floats(x: HostArray) -> HostArray:
-        size = x.size
-        if size > short or x.shape[axis] >= long_row:
-            return go_on(x)
-        results: HostArray = x.copy("K")
-        if not size:
+            results = copy(x)
+            results.sort()
             return results
-        flat = results.ravel("K")  # as it lies: all else would be packed before a look
-        if (size > FEW or count_nonzero(flat) != size) and has_minus_zero(flat):
-            return go_on(x)
-        greatest = flat[flat.argmax()]  # NaN, where there is one
-        if greatest != greatest:
-            return go_on(x)
-        if turn is not None:
-            turn(results, results)
-        if x.shape[axis] > inserted:
-            results.sort(axis)
-        else:
-            results.sort(axis, "stable")
-        if turn is not None:
-            turn(results, results)
-        return results
 
-    return sort_floats
+        def sort(x: HostArray) -> HostArray:
+            length = x.shape[axis] if has_rows else x.size
+            if x.size > short or length >= long_row:
+                return go_on(x)
+            results = x.copy("K") if has_rows else copy(x)
+            numbers = results if seen is None else results.view(seen)
+            if turn is not None:
+                turn(numbers, numbers)
+            if stable_from < length <= stable_to:
+                numbers.sort(axis, "stable")
+            else:
+                numbers.sort(axis)
+            if turn is not None:
+                turn(numbers, numbers)
+            return results
 
+        def sort_floats(x: HostArray) -> HostArray:
+            size = x.size
+            if size > short:
+                return go_on(x)
+            results = copy(x)
+            if (size > few or count_nonzero(results) != size) and has_minus_zero(results):
+                return go_on(x)
+            if turn is not None:
+                turn(results, results)
+            if size > stable_to:
+                results.sort()
+            else:
+                results.sort(0, "stable")
+            try:
+                greatest = results[-1]  # NaN, where there is one
+            except IndexError:
+                return results  # without elements
+            if turn is not None:
+                turn(results, results)
+            return results if greatest == greatest or puts_nans_back(x, results) else go_on(x)
 
-def short_writer(
-    sort: Sorted, is_short: Callable[[HostArray], bool], axis: int, sorts_at_once: bool
-) -> Callable[[HostArray, HostArray], bool]:
-    """Sorts one short array into another or where it lies: either is written by one call into C. False, and nothing
-    done, where it is longer, or where the other is not known to take the result."""
+        def sort_rows_of_floats(x: HostArray) -> HostArray:
+            size, length = x.size, x.shape[axis]
+            if size > short or length >= long_row:
+                return go_on(x)
+            results = x.copy("K")
+            flat = results.ravel("K")  # as it lies: all else would be packed before a look
+            if (size > few or count_nonzero(flat) != size) and has_minus_zero(flat):
+                return go_on(x)
+            if not size:
+                return results
+            greatest = flat[flat.argmax()]  # here more than the last
+            if turn is not None:
+                turn(results, results)
+            if length > stable_to:
+                results.sort(axis)
+            else:
+                results.sort(axis, "stable")
+            if turn is not None:
+                turn(results, results)
+            return results if greatest == greatest or puts_nans_back(x, results) else go_on(x)
 
-    def write(x: HostArray, out: HostArray) -> bool:
-        flags = out.flags
-        if not is_short(x) or not (flags.forc and flags.writeable):
-            return False
-        if out is not x and (out.dtype is not x.dtype or out.shape != x.shape):
-            return False
-        if not sorts_at_once:
-            out[...] = sort(x)
+        if dtype.kind == "f":
+            return sort_rows_of_floats if has_rows else sort_floats
+        return sort if has_rows or turn is not None or stable_to else sort_plain
+
+    def writer(self, sort: Sorted) -> Callable[[HostArray, HostArray], bool]:
+        """Sorts into another array or where it lies: either is written by one call into C. False, and nothing done,
+        where the array is longer, or the other one not known to take the result."""
+        short, long_row, axis = self._short, self._long_row, 0 if self._axis is None else self._axis
+        stable_from, stable_to = self._stable_from, self._stable_to
+        sorts_at_once = self._turn is None and self._dtype.kind != "f"  # it is whole all the time
+        looks_first = self._turn is None and self._dtype.itemsize > 2 and self._dtype.isnative  # at floats
+
+        def write(x: HostArray, out: HostArray) -> bool:
+            length = x.shape[axis]
+            if x.size > short or length >= long_row:
+                return False
+            flags = out.flags
+            if not (flags.forc and flags.writeable):
+                return False
+            if out is not x and ((out.dtype is not x.dtype and out.dtype != x.dtype) or out.shape != x.shape):
+                return False
+            if not sorts_at_once and not (looks_first and out is x and is_ordered_by_numpy(x.ravel("K"))):
+                out[...] = sort(x)
+                return True
+            if out is not x:
+                out[...] = x
+            if stable_from < length <= stable_to:
+                out.sort(axis, "stable")
+            else:
+                out.sort(axis)
             return True
-        if out is not x:
-            out[...] = x
-        out.sort(axis)
-        return True
 
-    return write
+        return write

@@ -16,27 +16,12 @@ from ....types.specs import Spec
 from ...base import HostArray
 from .numpy_sort import SHORT_STABLE
 from .row_blocks import sort_many_rows
-from .short_sort import Sorted, one_row_sorter, rows_sorter, short_writer, sort_stably, turned_as, turning
+from .short_sort import ShortSort, Sorted, sort_stably, turning
 from .sort import sort_rows, sort_spread_rows
 
 PLAIN = "biufMm"
 SHORT = 1 << 10  # elements: below, NumPy's sort alone
 _FEW_STABLE = 128  # elements in all, that NumPy's stable sort is given in any row
-
-
-def short_sort(
-    policy: HostSortPolicy, given: Spec, axis: int | None, order: SortOrder
-) -> tuple[int, bool, np.ufunc | None]:
-    """Up to how many elements NumPy's own sort is tried, and what is to be known of them."""
-    kind, ndim = given.dtype.kind, len(given.shape)
-    if kind not in PLAIN:
-        return 0, False, None
-    turn = turning(order, kind)
-    is_half = given.dtype == np.float16
-    if ndim == 1 or axis is None:
-        return (SHORT if is_half else max(SHORT, min(policy.serial_below, policy.radix_from))), False, turn
-    # float16 is sorted as integers; all else needs threads, or rows worth a radix sort.
-    return (SHORT if is_half else max(SHORT, policy.serial_below)), True, turn
 
 
 @attrs.frozen(eq=False)
@@ -48,42 +33,24 @@ class SortPath:
     order: SortOrder
     stable: bool
     dtype: np.dtype[np.generic]
-    short: int  # so many elements, or fewer, are given to NumPy's sort as they are
-    has_rows: bool  # whether there may be several
-    turn: np.ufunc | None  # done to all before and after
+    short: ShortSort | None  # of arrays that are given to NumPy's sort as they are
     function: Sorted = attrs.field(init=False)
     into_short: Callable[[HostArray, HostArray], bool] | None = attrs.field(init=False)
-    sorts_at_once: bool = attrs.field(init=False)  # short arrays, by one call of NumPy's: they are whole all the time
+
+    @classmethod
+    def of(cls, policy: HostSortPolicy, given: Spec, axis: int | None, order: SortOrder, stable: bool) -> SortPath:
+        dtype, has_rows = given.dtype, len(given.shape) > 1 and axis is not None
+        # More needs threads, or a radix sort, for which rows are long; float16 is sorted as integers.
+        most = policy.serial_below if has_rows else min(policy.serial_below, policy.radix_from)
+        most = SHORT if dtype.kind == "f" and dtype.itemsize == 2 else max(SHORT, most)
+        short = ShortSort(dtype, axis, has_rows, order, most, policy.radix_from) if dtype.kind in PLAIN else None
+        return cls(policy, axis, order, stable, dtype, short)
 
     def __attrs_post_init__(self) -> None:
-        object.__setattr__(self, "function", self._bound())
-        is_plain = self.turn is None and self.dtype.isnative and self.dtype.kind != "f"
-        object.__setattr__(self, "sorts_at_once", is_plain and self.axis is not None)
-        into_short = (
-            None if self.axis is None else short_writer(self.function, self._is_short, self.axis, self.sorts_at_once)
-        )
-        object.__setattr__(self, "into_short", into_short)
-
-    def _bound(self) -> Sorted:
-        """What is known of the signature is bound, and a short array that NumPy sorts as we do asks no more."""
-        short, axis, turn, go_on, dtype = self.short, self.axis, self.turn, self._sorted, native(self.dtype)
-        if not short:
-            return go_on
-        seen = dtype if turn is None else turned_as(dtype)
-        if axis is None or not self.has_rows:
-            sort = one_row_sorter(seen, short, axis is None, turn, go_on)
-        else:
-            sort = rows_sorter(seen, short, self.policy.radix_from, axis, turn, go_on)
-
-        def sort_seen(x: HostArray) -> HostArray:
-            return sort(x.view(seen)).view(dtype) if x.size <= short else go_on(x)
-
-        def sort_swapped(x: HostArray) -> HostArray:
-            if x.size > short:
-                return go_on(x)
-            return sort(x.astype(dtype).view(seen)).byteswap(True).view(x.dtype)
-
-        return sort_swapped if not self.dtype.isnative else sort if seen == dtype else sort_seen
+        function = self._sorted if self.short is None else self.short.sorter(self._sorted)
+        object.__setattr__(self, "function", function)
+        writes = self.short is not None and self.axis is not None
+        object.__setattr__(self, "into_short", self.short.writer(function) if writes and self.short else None)
 
     def __call__(self, x: HostArray, /, *_: HostArray) -> HostArray:
         return self.function(x)
@@ -99,23 +66,14 @@ class SortPath:
 
     def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
         x, results = arrays[0], outs[0]
-        is_short = self._is_short(x)
-        if self.sorts_at_once and is_short:
-            if results is not x:
-                results[...] = x
-            results.sort(-1 if self.axis is None else self.axis)
-        elif self.axis is None or is_short:
+        if self.into_short is not None and self.into_short(x, results):
+            return
+        if self.axis is None or (self.short is not None and self.short.takes(x)):
             results[...] = self.function(x)
         elif self._keeps_ties_by_numpy(x):
             results[...] = self._sorted_stably(x)
         else:
             self._sort_along(self.axis, x, x if _are_one(x, results) else results)
-
-    def _is_short(self, x: HostArray) -> bool:
-        """Whether NumPy's sort alone is tried."""
-        if x.size > self.short:
-            return False
-        return self.axis is None or not self.has_rows or x.shape[self.axis] < self.policy.radix_from
 
     def _keeps_ties_by_numpy(self, x: HostArray) -> bool:
         """Whether floats are few, or rows short: NumPy's stable sort then takes less time than putting ties back."""
@@ -124,9 +82,9 @@ class SortPath:
         return x.size <= _FEW_STABLE or (x.size < self.policy.serial_below and x.shape[self.axis] <= SHORT_STABLE)
 
     def _sorted_stably(self, x: HostArray) -> HostArray:
-        results = x.astype(native(x.dtype))
-        sort_stably(results, -1 if self.axis is None else self.axis, self.turn)
-        return results.astype(x.dtype, copy=False)
+        results = x.copy("K")
+        sort_stably(results, -1 if self.axis is None else self.axis, turning(self.order, "f"))
+        return results
 
     def _flat(self, x: HostArray) -> HostArray:
         flat = x.flatten()
