@@ -14,14 +14,14 @@ import attrs
 import numpy as np
 
 from ..arrays.kinds import Device, HostArray, Located
-from ..operations.base import Operation, Output
+from ..operations.base import Operation, Output, Works
 from ..targets.base import Target
 from ..types.bounded import Bounded
 from ..types.specs import Spec, lies_packed, overlap, strides_like
 from .host_call import HostCall
 from .laws import law_check
 from .plan import Arrays, Cost, Plan, cost_of, placed_together, require_fitting, require_same_device, results_of
-from .steps import Lines, Way, Works, runs_of, steps_of
+from .steps import Lines, Way, WorksRuns, runs_of, steps_of
 from .stream_call import StreamCall
 
 _BYTE = np.dtype(np.uint8)
@@ -51,8 +51,7 @@ class KernelPlan(Plan):
         self.kind, self.operation, self.specs, self.target = kind, operation, specs, target
         self._keeps_scratch = keeps_scratch
         self.outputs = operation.outputs(*specs)
-        self._works = operation.works(specs, target.info, in_place=False) or ()
-        self._between = operation.between(specs, target.info) if self._works else ()
+        self._works = operation.works(specs, target.info)
         as_it_lies = any(work.as_it_lies for work in self._works)
         self._row_axes = tuple(() if as_it_lies else output.axes for output in self.outputs)
         self._finishes = any(
@@ -164,7 +163,7 @@ class KernelPlan(Plan):
         device = placed_together(self.kind, self.operation, arrays)
         origins = [device.address(array) % device.alignment for array in arrays]
         given = list(enumerate(zip(self.specs, origins, strict=True)))
-        self._inputs = tuple(Lines.of(n, spec, self.operation.axes(n, spec), origin) for n, (spec, origin) in given)
+        self._inputs = tuple(Lines.of(n, spec, self.operation.axes(spec), origin) for n, (spec, origin) in given)
         self._raw = tuple(Lines.of(n, spec, (), origin) for n, (spec, origin) in given)
         results = [self._new_spec(output, device) for output in self.outputs]
         self._makers = tuple(device.empty(*self._held(spec), spec.strides) for spec in results)
@@ -187,16 +186,19 @@ class KernelPlan(Plan):
         return (spec.size * spec.dtype.itemsize,), _BYTE
 
     @cached_property
-    def _runs(self) -> Works:
-        return [(work, runs_of(work, self.target, self._keeps_scratch)) for work in self._works]
+    def _runs(self) -> WorksRuns:
+        return self._runs_of(self._works)
 
     @cached_property
-    def _runs_in_place(self) -> Works | None:
+    def _runs_in_place(self) -> WorksRuns | None:
         """In-place runs; None for host arrays, of which an interrupt between two launches would lose elements."""
         if self.kind.is_host or len(self.specs) > 1:
             return None
-        works = self.operation.works(self.specs, self.target.info, in_place=True)
-        return None if works is None else [(work, runs_of(work, self.target, self._keeps_scratch)) for work in works]
+        works = self.operation.works_in_place(self.specs, self.target.info)
+        return None if works is None else self._runs_of(works)
+
+    def _runs_of(self, works: Works) -> WorksRuns:
+        return [(work, runs_of(work, self.target, self._keeps_scratch)) for work in works]
 
     def _lines(self, results: Sequence[Spec], origins: Sequence[int]) -> tuple[Lines, ...]:
         """Outputs, with the axes of a row last."""
@@ -208,7 +210,7 @@ class KernelPlan(Plan):
         if works is None:
             works, way = self._runs, Way.BEHIND
         device = cast("Device[Any]", self._device)
-        steps = steps_of(self._inputs, self._raw, outs, self._between, works, way)
+        steps = steps_of(self._inputs, self._raw, outs, self._works.between, works, way)
         if self.kind.is_host:
             return HostCall(device, steps, self._keeps_scratch)
         return StreamCall(self.target, device.alignment, device.scratch, steps, self._keeps_scratch)

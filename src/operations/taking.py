@@ -1,15 +1,29 @@
-"""Gathers: elements of each row by indices that an earlier work has written."""
+"""Gathers: elements of each row by indices that earlier works have written."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from ..machine import TargetInfo
 from ..types.specs import Spec
-from .base import Part, Work, rows_together, single
+from .base import Operation, Part, Work, Works, rows_together, single
 from .pieces import fits_binding, pieces_of, require_counted
 
 _INDEX = 8  # bytes
+
+
+def by_indices(find: Operation, given: tuple[Spec, ...], taken: int, info: TargetInfo) -> Works:
+    """The works of an operation with an output for each input: another finds the indices of `taken` elements of each
+    row of the first input, and these are taken from all."""
+    (x, *_), found, indices = given, find.works(given[:1], info), 2 * len(given)
+    rows, length = find.rows(x)
+    takes = [
+        taking(spec, rows, length, taken, (number, indices, len(given) + number), info)
+        for number, spec in enumerate(given)
+    ]
+    works = *found.within((0, indices), indices + 1), *chain.from_iterable(takes)
+    return Works(works, (*find.outputs(x), *found.between))
 
 
 def taking(
