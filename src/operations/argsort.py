@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 import attrs
-import numpy as np
 
 from ..algos.sizes import LARGEST_U32
 from ..machine import TargetInfo
@@ -16,7 +15,7 @@ from ..types.indices import SortOrder
 from ..types.keys import RankKey, SortableKey
 from ..types.scalars import UNSIGNED
 from ..types.specs import Spec
-from .base import AlongAxis, Operation, Output, Part, Work, Works, key_of, single
+from .base import INDEX, AlongAxis, Operation, Output, Part, Work, Works, key_of, single
 from .pieces import Pieces, fits_binding, pieces_of, require_counted
 from .taking import by_indices
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from ..algos.sorts import Bitonic, PairsAlgorithm
     from ..kernel.launch import Schedule
 
-INDEX: np.dtype[np.generic] = np.dtype(np.int64)
 _PLACE = 4  # bytes of a place in a row
 _PLACED = 16  # of a word with its place, at most
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 HostArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 DType: TypeAlias = np.dtype[np.generic]
+INDEX: DType = np.dtype(np.int64)
 
 
 @attrs.frozen

@@ -12,8 +12,8 @@ from ..types.intrinsics import maximum
 from ..types.keys import RankKey, SortableKey
 from ..types.scalars import U32, U64
 from ..types.specs import Spec
-from .argsort import INDEX, SortPairs
-from .base import Operation, Output, Works, key_of
+from .argsort import SortPairs
+from .base import INDEX, Operation, Output, Works, key_of
 from .scan import Scan
 
 E = TypeVar("E")

@@ -13,8 +13,8 @@ from ..types.errors import CapabilityError, InvalidArgumentError
 from ..types.indices import SortOrder
 from ..types.keys import SortableKey
 from ..types.specs import Spec
-from .argsort import INDEX, Argsort
-from .base import AlongAxis, Output, Part, Work, Works, key_of, single
+from .argsort import Argsort
+from .base import INDEX, AlongAxis, Output, Part, Work, Works, key_of, single
 from .pieces import Pieces, fits_binding, pieces_of, require_counted
 from .taking import taking
 
