@@ -1,7 +1,7 @@
 """Fork safety: handlers (os.register_at_fork) for locks, imports and devices in forked children.
 
 A child has its parent's memory but only the forking thread: a lock held by another thread stays held for ever, and what
-it guards stays inconsistent. So a fork waits for compilations and imports in progress, and holds the compilers' locks
+it guards stays inconsistent. So a fork waits for compilations and imports in progress, and holds the compiler's locks
 meanwhile. If that takes too long, the fork happens anyway, and in the child these locks raise instead of deadlocking.
 Devices do not survive a fork: a child refuses targets that its parent opened, and never frees their resources.
 """
@@ -22,8 +22,8 @@ from .types.errors import TargetUnavailableError
 
 PATIENCE = 60.0  # seconds that a fork waits for other threads; a kernel takes 1 to compile, 10 on a busy machine
 _PAUSE = 0.001  # polling interval for imports, in seconds
-_COMPILERS = ("numba", "llvmlite")
-_WAITED_FOR = (__name__.partition(".")[0], "numpy", *_COMPILERS)  # NumPy imports some submodules lazily
+_COMPILER = "llvmlite"
+_WAITED_FOR = (__name__.partition(".")[0], "numpy", _COMPILER)  # NumPy imports some submodules lazily
 _LOCK, _IS_OWNED = "_lock", "_is_owned"  # private attributes, for which there are no public ones
 _SPAWN = "start workers with multiprocessing.get_context('spawn')"
 
@@ -54,53 +54,28 @@ class _Compiler:
         self._lock = threading.RLock()
 
 
-class _Gate:
-    """Gives a waiting fork priority: threads that want a compiler's lock wait while it is closed. Else they could keep
-    the lock among themselves for minutes.
-
-    A polled flag rather than an Event, whose internal lock an interrupt could leak.
-    """
-
-    def __init__(self) -> None:
-        self._is_closed = False
-
-    def close(self) -> None:
-        self._is_closed = True
-
-    def open(self) -> None:
-        self._is_closed = False
-
-    def is_open(self) -> bool:
-        return not self._is_closed
-
-    def notify(self, event: object) -> None:
-        """Called by Numba before it acquires its lock (`is_start`), and after it has released it."""
-        if getattr(event, "is_start", False):
-            self.pass_through()
-
-    def pass_through(self) -> None:
-        """Waits until the gate is open; but not in a thread that the fork waits for."""
-        if self.is_open() or any(_is_owned(_lock_of(holder)) for holder in _holders()):
-            return
-        if threading.get_ident() not in _imported().values():
-            until = time.monotonic() + PATIENCE
-            while not self.is_open() and time.monotonic() < until:
-                time.sleep(_PAUSE)
-
-
 _compiler = _Compiler()
-_gate = _Gate()
-_listens: list[bool] = []  # not empty once the gate is registered with Numba
-_taken: dict[int, list[threading.RLock]] = {}  # locks held for a fork, by the forking thread
+_taken: dict[int, list[threading.RLock]] = {}  # locks held for a fork, by the forking thread, from its beginning on
 
 
 def compiling() -> AbstractContextManager[object]:
-    """The lock to hold while Numba is loaded, or a kernel is compiled or loaded, so that no fork happens meanwhile.
+    """The lock to hold while LLVM is loaded, or a kernel is compiled or loaded, so that no fork happens meanwhile.
 
     The lock itself as context manager: a signal handler cannot run between its acquisition and the block.
     """
-    _gate.pass_through()
+    _let_forks_pass()
     return _lock_of(_compiler)
+
+
+def _let_forks_pass() -> None:
+    """Waits until no fork waits, for else threads could keep the lock among themselves for minutes; but not in a thread
+    that a fork waits for."""
+    if not _taken or any(_is_owned(_lock_of(holder)) for holder in _holders()):
+        return
+    if threading.get_ident() not in _imported().values():
+        until = time.monotonic() + PATIENCE
+        while _taken and time.monotonic() < until:
+            time.sleep(_PAUSE)  # an Event has a lock of its own, which an interrupt could leak
 
 
 def _refusal() -> TargetUnavailableError:
@@ -111,7 +86,7 @@ def _refusal() -> TargetUnavailableError:
 
 
 def _lock_of(holder: object) -> threading.RLock:
-    """The lock in a holder: gpusort's, Numba's compiler lock, or llvmlite's library."""
+    """The lock in a holder: gpusort's, or llvmlite's library."""
     return cast(threading.RLock, getattr(holder, _LOCK))
 
 
@@ -122,53 +97,34 @@ def _is_owned(lock: threading.RLock) -> bool:
 
 def _holders() -> list[object]:
     """The objects whose locks compilations hold, as far as they are loaded, in the order of acquisition."""
-    numba = getattr(sys.modules.get("numba.core.compiler_lock"), "global_compiler_lock", None)
     llvm = getattr(getattr(sys.modules.get("llvmlite.binding.ffi"), "lib", None), _LOCK, None)
-    known = [found for found in (numba, llvm) if hasattr(getattr(found, _LOCK, None), _IS_OWNED)]
-    return [_compiler, *known]
+    return [_compiler, llvm] if hasattr(getattr(llvm, _LOCK, None), _IS_OWNED) else [_compiler]
 
 
 def _before() -> None:
     """Before a fork: waits for other threads' compilations and imports, and keeps them from starting new ones."""
     until = time.monotonic() + PATIENCE
-    _close_gate()
+    taken = _taken[threading.get_ident()] = []
     while True:
         while _imported_elsewhere() and time.monotonic() < until:
             time.sleep(_PAUSE)
-        _take_locks(until)
+        for lock in map(_lock_of, _holders()):
+            if not _is_owned(lock):  # else this thread forks while it compiles
+                taken.append(lock)
+                lock.acquire(timeout=max(0.0, until - time.monotonic()))
         if not _imported_elsewhere() or time.monotonic() >= until:
             return
-        _release_locks()  # an import began meanwhile, and may need the locks to finish
-
-
-def _close_gate() -> None:
-    _gate.close()
-    events = sys.modules.get("numba.core.event")
-    listener, register = (getattr(events, name, None) for name in ("Listener", "register"))
-    if not _listens and listener is not None and register is not None:
-        _listens.append(True)
-        listener.register(_Gate)
-        register("numba:compiler_lock", _gate)
-
-
-def _take_locks(until: float) -> None:
-    taken = _taken[threading.get_ident()] = []
-    for holder in _holders():
-        lock = _lock_of(holder)
-        if not _is_owned(lock):  # else this thread forks while it compiles
-            taken.append(lock)
-            lock.acquire(timeout=max(0.0, until - time.monotonic()))
+        _release(taken)  # an import began meanwhile, and may need the locks to finish
 
 
 def _after() -> None:
-    _release_locks()
-    if not _taken:
-        _gate.open()
+    _release(_taken.pop(threading.get_ident(), []))
 
 
-def _release_locks() -> None:
+def _release(taken: list[threading.RLock]) -> None:
     """Releases this thread's locks, as far as they are held (an acquisition may have timed out)."""
-    for lock in reversed(_taken.pop(threading.get_ident(), [])):
+    while taken:
+        lock = taken.pop()
         if _is_owned(lock):
             lock.release()
 
@@ -180,16 +136,15 @@ def _after_in_child() -> None:
         _module_locks().pop(name, None)
         if getattr(getattr(sys.modules.get(name), "__spec__", None), "_initializing", False):
             del sys.modules[name]  # half imported by another thread; to be imported again
-            is_lost |= name.startswith(_COMPILERS)
+            is_lost |= name.startswith(_COMPILER)
     for holder in _holders():
         if not is_lost and _lock_of(holder).acquire(blocking=False):
             _lock_of(holder).release()
         else:
             setattr(holder, _LOCK, _Abandoned())
             is_lost = True
-    _release_locks()
+    _after()
     _taken.clear()
-    _gate.open()
     for lock in list(_own_locks):
         lock.renew()
     _leak_device_resources()

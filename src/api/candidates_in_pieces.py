@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from ..arrays.kinds import HostArray
 from ..external.in_pieces import Piece, each_through, piece_length
-from ..operations.argsort import INDEX
-from ..operations.base import Operation
+from ..operations.base import INDEX, Operation
 from ..operations.reduce import Reduce
 from ..operations.select import TopK
 from ..targets.base import HasRoom

@@ -41,17 +41,17 @@ class Task:
     @classmethod
     def of(cls, operation: Operation, specs: tuple[Spec, ...], target: Target) -> Self:
         """A whole operation on packed arrays of native byte order."""
-        outputs, works = operation.outputs(*specs), operation.works(specs, target.info, in_place=False) or ()
+        outputs, works = operation.outputs(*specs), operation.works(specs, target.info)
         results = [Spec(output.shape, output.dtype) for output in outputs]
         lie = any(work.as_it_lies for work in works)
         steps = steps_of(
-            [Lines.of(number, spec, operation.axes(number, spec)) for number, spec in enumerate(specs)],
+            [Lines.of(number, spec, operation.axes(spec)) for number, spec in enumerate(specs)],
             [Lines.of(number, spec, ()) for number, spec in enumerate(specs)],
             [
                 Lines.of(number, spec, () if lie else output.axes)
                 for number, (spec, output) in enumerate(zip(results, outputs, strict=True), len(specs))
             ],
-            operation.between(specs, target.info) if works else (),
+            works.between,
             [(work, runs_of(work, target)) for work in works],
             Way.APART,
         )

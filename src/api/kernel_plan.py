@@ -14,7 +14,7 @@ import attrs
 import numpy as np
 
 from ..arrays.kinds import Device, HostArray, Located
-from ..operations.base import Operation, Output
+from ..operations.base import Operation, Output, Works
 from ..targets.base import Target
 from ..types.bounded import Bounded
 from ..types.specs import Spec, overlap, strides_in_order
@@ -22,7 +22,7 @@ from .axis_order import Ordered
 from .host_call import HostCall
 from .laws import law_check
 from .plan import Arrays, Cost, Plan, cost_of, placed_together, require_fitting, require_same_device, results_of
-from .steps import Lines, Way, Works, runs_of, steps_of
+from .steps import Lines, Way, WorksRuns, runs_of, steps_of
 from .stream_call import StreamCall
 
 _BYTE = np.dtype(np.uint8)
@@ -52,12 +52,10 @@ class KernelPlan(Plan):
         self.kind, self.operation, self.specs, self.target = kind, operation, specs, target
         self._keeps_scratch = keeps_scratch
         self.outputs = operation.outputs(*specs)
-        self._ordered = as_they_lie = Ordered.of(kind, operation, specs)
-        self._works = as_they_lie.operation.works(as_they_lie.specs, target.info, in_place=False) or ()
-        self._between = as_they_lie.operation.between(as_they_lie.specs, target.info) if self._works else ()
-        self._orders = [
-            as_they_lie.of_result(len(output.shape), operation.axes(0, specs[0])) for output in self.outputs
-        ]
+        self._ordered = ordered = Ordered.of(kind, operation, specs)
+        self._works = ordered.operation.works(ordered.specs, target.info)
+        along = operation.axes(specs[0])
+        self._orders = [ordered.of_result(len(output.shape), along) for output in self.outputs]
         as_it_lies = any(work.as_it_lies for work in self._works)
         self._row_axes = tuple(() if as_it_lies else output.axes for output in self.outputs)
         self._finishes = any(
@@ -170,7 +168,7 @@ class KernelPlan(Plan):
         origins = [device.address(array) % device.alignment for array in arrays]
         given = list(enumerate(zip(self.specs, origins, strict=True)))
         axes, order = self.operation.axes, self._ordered.axes
-        self._inputs = tuple(Lines.of(n, spec, axes(n, spec), origin, order) for n, (spec, origin) in given)
+        self._inputs = tuple(Lines.of(n, spec, axes(spec), origin, order) for n, (spec, origin) in given)
         self._raw = tuple(Lines.of(n, spec, (), origin, order) for n, (spec, origin) in given)
         results = [_result_spec(*each) for each in zip(self.outputs, self._orders, strict=True)]
         self._makers = tuple(device.empty(*self._held(spec), spec.strides) for spec in results)
@@ -185,16 +183,19 @@ class KernelPlan(Plan):
         return (spec.size * spec.dtype.itemsize,), _BYTE
 
     @cached_property
-    def _runs(self) -> Works:
-        return [(work, runs_of(work, self.target, self._keeps_scratch)) for work in self._works]
+    def _runs(self) -> WorksRuns:
+        return self._runs_of(self._works)
 
     @cached_property
-    def _runs_in_place(self) -> Works | None:
+    def _runs_in_place(self) -> WorksRuns | None:
         """In-place runs; None for host arrays, of which an interrupt between two launches would lose elements."""
         if self.kind.is_host or len(self.specs) > 1:
             return None
-        works = self._ordered.operation.works(self._ordered.specs, self.target.info, in_place=True)
-        return None if works is None else [(work, runs_of(work, self.target, self._keeps_scratch)) for work in works]
+        works = self._ordered.operation.works_in_place(self._ordered.specs, self.target.info)
+        return None if works is None else self._runs_of(works)
+
+    def _runs_of(self, works: Works) -> WorksRuns:
+        return [(work, runs_of(work, self.target, self._keeps_scratch)) for work in works]
 
     def _lines(self, results: Sequence[Spec], origins: Sequence[int]) -> tuple[Lines, ...]:
         """Outputs, with the axes of a row last."""
@@ -206,7 +207,7 @@ class KernelPlan(Plan):
         if works is None:
             works, way = self._runs, Way.BEHIND
         device = cast("Device[Any]", self._device)
-        steps = steps_of(self._inputs, self._raw, outs, self._between, works, way)
+        steps = steps_of(self._inputs, self._raw, outs, self._works.between, works, way)
         if self.kind.is_host:
             return HostCall(device, steps, self._keeps_scratch)
         return StreamCall(self.target, device.alignment, device.scratch, steps, self._keeps_scratch)

@@ -23,7 +23,7 @@ def law_check(operation: Operation, spec: Spec, target: Target) -> Callable[[Hos
     monoid = operation.checked_monoid
     if monoid is None or not isinstance(target, ChecksMonoids):
         return None
-    axes, element = operation.axes(0, spec), dtype_of(monoid.element)
+    axes, element = operation.axes(spec), dtype_of(monoid.element)
     length = rows_of(spec, axes)[1]
 
     def check(array: HostArray) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from ..arrays.host import copy_elements, is_packed
 from ..arrays.kinds import HostArray, Located
 from ..operations.argsort import Argsort, SortPairs
-from ..operations.base import Operation, rows_of
+from ..operations.base import Operation
 from ..operations.merge import Merge
 from ..operations.reduce import Fold, Reduce, Reduction
 from ..operations.scan import Scanning
@@ -124,7 +124,7 @@ class PiecesPlan(Plan):
     def _run(self, way: InPieces, arrays: Arrays, outs: Arrays) -> None:
         """Packs strided arrays into rows on the host before and after; not if the device transposes them."""
         turn = way is not self._at_once
-        axes = [self.operation.axes(number, spec) if turn else () for number, spec in enumerate(self.specs)]
+        axes = [self.operation.axes(spec) if turn else () for spec in self.specs]
         results = [output.axes if turn else () for output in self.operation.outputs(*self.specs)]
         given = [_packed(_in_rows(array, own)) for array, own in zip(arrays, axes, strict=True)]
         targets = [_in_rows(out, own) for out, own in zip(outs, results, strict=True)]
@@ -140,7 +140,7 @@ class PiecesPlan(Plan):
 
 def _way_in_pieces(operation: Operation, specs: tuple[Spec, ...], target: HasRoom, free: int) -> InPieces | None:
     """The way that fits `free` bytes of device memory; None if there is none."""
-    rows, length = rows_of(specs[0], operation.axes(0, specs[0]))
+    rows, length = operation.rows(specs[0])
     dtypes = tuple(native(spec.dtype) for spec in specs)
     if isinstance(operation, Merge):
         return MergeInPieces.of(operation, operation.outputs(*specs)[0].shape[0], dtypes, target, free)

@@ -74,8 +74,8 @@ def is_better_whole(operation: Operation, specs: tuple[Spec, ...], target: HasRo
     floats does, would come back to the host after each.
     """
     (spec, *others), ndim = specs, len(specs[0].shape)
-    axes = operation.axes(0, spec)
+    axes = operation.axes(spec)
     follow = axes == tuple(range(ndim - len(axes), ndim))
     if others or bytes_of(spec) < (LEAST_BYTES_OF_SEVERAL if follow else LEAST_BYTES):
         return False
-    return not follow or len(operation.works(specs, target.info, in_place=False) or ()) > 1
+    return not follow or len(operation.works(specs, target.info)) > 1

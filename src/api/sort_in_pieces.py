@@ -11,8 +11,8 @@ import attrs
 from ..algos.words import Transform
 from ..external.in_pieces import PieceSort, piece_length
 from ..external.order import transform_of
-from ..operations.argsort import INDEX, Argsort, SortPairs
-from ..operations.base import Operation
+from ..operations.argsort import Argsort, SortPairs
+from ..operations.base import INDEX, Operation
 from ..operations.merge import Merge
 from ..operations.placed import SortPlaced
 from ..operations.sort import Sort

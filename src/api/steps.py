@@ -53,7 +53,7 @@ def _slice(work: Work, part: Part, first: int, count: int) -> tuple[int, int] | 
     return None if count == work.rows else (first * part.each, count * part.each)
 
 
-Works: TypeAlias = Sequence[tuple[Work, tuple[Run, ...]]]
+WorksRuns: TypeAlias = Sequence[tuple[Work, tuple[Run, ...]]]
 
 
 class Way(Enum):
@@ -135,7 +135,7 @@ class Steps:
 
 
 def steps_of(
-    inputs: Sequence[Lines], raw: Sequence[Lines], outs: Sequence[Lines], between: Sequence[Output], works: Works,
+    inputs: Sequence[Lines], raw: Sequence[Lines], outs: Sequence[Lines], between: Sequence[Output], works: WorksRuns,
     way: Way,
 ) -> Steps:  # fmt: skip
     """The runs of all works, and the copies around them. `inputs` and `outs` have the axes of a row last, `raw` are the

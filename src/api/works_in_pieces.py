@@ -64,13 +64,13 @@ class WorksInPieces(InPieces):
         """None if a work needs more than parts of the arrays."""
         info = attrs.evolve(target.info, limits=attrs.evolve(target.info.limits, storage_bytes=binding))
         results = [Spec(output.shape, output.dtype) for output in operation.outputs(*specs)]
-        between = [Spec(output.shape, output.dtype) for output in operation.between(specs, info)]
+        works = operation.works(specs, info)
+        between = [Spec(output.shape, output.dtype) for output in works.between]
         arrays = [*specs, *results, *between]
         stay = [n for n, array in enumerate(arrays) if n > len(results) or (n and bytes_of(array) <= free // _SHARE)]
         stays = tuple(bytes_of(arrays[number]) for number in stay)
         if span(stays) > free:
             return None
-        works = operation.works(specs, info, in_place=False) or ()
         if any(work.copies or work.as_it_lies for work in works):
             return None
         cut = _Cut(arrays, {number: place for place, number in enumerate(stay)})

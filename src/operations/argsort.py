@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
 import attrs
-import numpy as np
 
 from ..algos.sizes import LARGEST_U32
 from ..machine import TargetInfo
@@ -17,15 +15,14 @@ from ..types.indices import SortOrder
 from ..types.keys import RankKey, SortableKey
 from ..types.scalars import UNSIGNED
 from ..types.specs import Spec
-from .base import AlongAxis, Operation, Output, Part, Work, key_of, moved_by, rows_of, single
+from .base import INDEX, AlongAxis, Operation, Output, Part, Work, Works, key_of, single
 from .pieces import Pieces, fits_binding, pieces_of, require_counted
-from .taking import taking
+from .taking import by_indices
 
 if TYPE_CHECKING:
     from ..algos.sorts import Bitonic, PairsAlgorithm
     from ..kernel.launch import Schedule
 
-INDEX: np.dtype[np.generic] = np.dtype(np.int64)
 _PLACE = 4  # bytes of a place in a row
 _PLACED = 16  # of a word with its place, at most
 
@@ -50,12 +47,12 @@ class Argsort(AlongAxis):
         key_of(self.name, x, self.key)
         return (self.output(x, INDEX),)
 
-    def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
+    def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
         from ..algos.argsort import bitonic_argsort, placed_class
         from ..algos.choice import choose_bitonic, choose_pairs
 
         (x,) = given
-        key, (rows, length) = key_of(self.name, x, self.key), rows_of(x, self.axes(0, x))
+        key, (rows, length) = key_of(self.name, x, self.key), self.rows(x)
         ranks: Any = key if self.by_bits else RankKey(key)
         sort = choose_pairs(info, key, rows, length, _PLACE)
         parts = {"data": Part(0, length), "places": Part(1, length)}
@@ -64,19 +61,19 @@ class Argsort(AlongAxis):
             require_counted(length, info, self.name)
             placed = dtype_of(placed_class(key.word)).itemsize
             pieces = pieces_of(length, max(INDEX.itemsize, x.dtype.itemsize, placed), info, self.name)
-            return tuple(self._in_pieces(ranks, rows, pieces, network, info))
+            return Works(tuple(self._in_pieces(ranks, rows, pieces, network, info)))
         if sort is not None:
 
             def places(count: int) -> Schedule:
                 return sort.argsort(ranks, count, length, self.order)
 
             most = min(sort.most_rows(length, limits.groups), limits.storage_bytes // (INDEX.itemsize * length))
-            return (Work(rows, max(1, most), places, parts),)
+            return Works((Work(rows, max(1, most), places, parts),))
 
         def schedule(count: int) -> Schedule:
             return bitonic_argsort(ranks, count, length, self.order, network.policy)
 
-        return (Work(rows, self._together(length, x.dtype.itemsize, network, info), schedule, parts),)
+        return Works((Work(rows, self._together(length, x.dtype.itemsize, network, info), schedule, parts),))
 
     def _in_pieces(
         self, ranks: SortableKey[Any, Any], rows: int, pieces: Pieces, network: Bitonic, info: TargetInfo
@@ -129,9 +126,6 @@ class SortPairs(Operation):
     def names(self) -> tuple[str, ...]:
         return "keys", "values"
 
-    def axes(self, number: int, given: Spec) -> tuple[int, ...]:
-        return (0,)
-
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
         keys, values = given
         key_of("keys", keys, self.key)
@@ -141,30 +135,21 @@ class SortPairs(Operation):
             )
         return Output(keys.shape, keys.dtype, (0,)), Output(values.shape, values.dtype, (0,))
 
-    def between(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Output, ...]:
-        """The permutation, where no sort carries values of this size, or a binding does not hold all."""
-        return () if self._sort(given, info) is not None else self._permutation.outputs(given[0])
-
-    @property
-    def _permutation(self) -> Argsort:
-        return Argsort(0, self.order, self.key, by_bits=True, name="keys")
-
-    def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
+    def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
         keys, values = given
         require_plain("values", values)
         key, length, sort = key_of("keys", keys, self.key), keys.size, self._sort(given, info)
         if sort is None:
-            found = self._permutation.works((keys,), info, in_place) or ()
-            takes = [taking(x, 1, length, length, (number, 4, number + 2), info) for number, x in enumerate(given)]
-            return (*moved_by(found, {0: 0, 1: 4}), *chain.from_iterable(takes))
+            return by_indices(Argsort(0, self.order, self.key, by_bits=True, name="keys"), given, length, info)
 
         def schedule(count: int) -> Schedule:
             return sort.pairs(key, UNSIGNED[values.dtype.itemsize], 1, length, self.order)
 
         names = ("data", "values", "results", "moved")
-        return (Work(1, 1, schedule, {name: Part(number, length) for number, name in enumerate(names)}),)
+        return Works((Work(1, 1, schedule, {name: Part(number, length) for number, name in enumerate(names)}),))
 
     def _sort(self, given: tuple[Spec, ...], info: TargetInfo) -> PairsAlgorithm | None:
+        """What carries the values along; None for values of another size, or more than a binding holds."""
         from ..algos.choice import choose_pairs
 
         keys, values = given

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import attrs
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 HostArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 DType: TypeAlias = np.dtype[np.generic]
+INDEX: DType = np.dtype(np.int64)
 
 
 @attrs.frozen
@@ -73,6 +74,33 @@ class Work:
     as_it_lies: bool = False  # the inputs are handed over with their strides; there is one run
 
 
+@attrs.frozen
+class Works:
+    """Works in the order in which they run, and the arrays by which one hands on to another."""
+
+    each: tuple[Work, ...]
+    between: tuple[Output, ...] = ()  # packed, numbered after the outputs
+
+    def __iter__(self) -> Iterator[Work]:
+        return iter(self.each)
+
+    def __len__(self) -> int:
+        return len(self.each)
+
+    def within(self, numbers: Sequence[int], first: int) -> tuple[Work, ...]:
+        """The same as a part of another operation's works, where inputs and outputs have these numbers, and what is
+        between follows from `first` on."""
+        numbers = (*numbers, *range(first, first + len(self.between)))
+        return tuple(
+            attrs.evolve(
+                work,
+                parts={name: attrs.evolve(part, array=numbers[part.array]) for name, part in work.parts.items()},
+                copies=tuple(attrs.evolve(c, to=numbers[c.to], source=numbers[c.source]) for c in work.copies),
+            )
+            for work in self.each
+        )
+
+
 class Operation(ABC):
     """The base of all operations. They compare and hash by value, as they are part of a plan's key."""
 
@@ -101,17 +129,25 @@ class Operation(ABC):
         """The operation for the one input transposed by `order`; None if it depends on the order of all axes."""
         return None
 
-    @abstractmethod
-    def axes(self, number: int, given: Spec) -> tuple[int, ...]:
+    def axes(self, given: Spec) -> tuple[int, ...]:
         """The axes of an input that make a row."""
+        return (0,)
+
+    def rows(self, given: Spec) -> tuple[int, int]:
+        """The number of rows of an input, and their length."""
+        return rows_of(given, self.axes(given))
 
     @abstractmethod
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
         """Shapes and dtypes of the outputs. All argument errors are raised here."""
 
     @abstractmethod
-    def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
-        """The schedules to run, in order. In place, the output is the input's memory; None if that is not supported."""
+    def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
+        """The schedules to run."""
+
+    def works_in_place(self, given: tuple[Spec, ...], info: TargetInfo) -> Works | None:
+        """Those for an output that is the input's memory; None if there are none."""
+        return None
 
     def answer(self, *given: Spec) -> tuple[HostArray, ...] | None:
         """The outputs, if they follow from shapes and dtypes: where none has an element. Else None."""
@@ -119,10 +155,6 @@ class Operation(ABC):
         if any(0 not in output.shape for output in outputs):
             return None
         return tuple(np.empty(output.shape, output.dtype) for output in outputs)
-
-    def between(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Output, ...]:
-        """Intermediate arrays from one work to another: packed, numbered after the outputs."""
-        return ()
 
 
 class AlongAxis(Operation):
@@ -134,7 +166,7 @@ class AlongAxis(Operation):
     def permuted(self, order: tuple[int, ...]) -> Operation | None:
         return None if self.axis is None else with_axis(self, order.index(checked_axis(self.axis, len(order))))
 
-    def axes(self, number: int, given: Spec) -> tuple[int, ...]:
+    def axes(self, given: Spec) -> tuple[int, ...]:
         ndim = len(given.shape)
         if self.axis is None:
             return tuple(range(ndim))
@@ -143,7 +175,7 @@ class AlongAxis(Operation):
 
     def output(self, given: Spec, dtype: DType, *, is_like: bool = False) -> Output:
         """A new array of the input's shape, or flattened."""
-        axes = self.axes(0, given)
+        axes = self.axes(given)
         if self.axis is None or not given.shape:
             return Output((given.size,), dtype, (0,))
         return Output(given.shape, dtype, axes, is_like)
@@ -191,18 +223,6 @@ def rows_of(given: Spec, axes: tuple[int, ...]) -> tuple[int, int]:
 def fits(schedule: Schedule, info: TargetInfo) -> bool:
     """Whether all launches are within the target's limit of workgroups."""
     return all(launch.grid.groups <= info.limits.groups for launch in schedule.launches)
-
-
-def moved_by(permutation: tuple[Work, ...], numbers: Mapping[int, int]) -> tuple[Work, ...]:
-    """Works of another operation, with its arrays renumbered."""
-    return tuple(
-        attrs.evolve(
-            work,
-            parts={name: attrs.evolve(part, array=numbers[part.array]) for name, part in work.parts.items()},
-            copies=tuple(attrs.evolve(c, to=numbers[c.to], source=numbers[c.source]) for c in work.copies),
-        )
-        for work in permutation
-    )
 
 
 def single(schedule: Schedule, parts: Mapping[str, Part], copies: tuple[Copy, ...] = ()) -> Work:

@@ -13,7 +13,7 @@ from ..types.keys import SortableKey
 from ..types.scalars import UNSIGNED
 from ..types.specs import Spec
 from .argsort import SortPairs, require_plain
-from .base import Copy, Operation, Output, Part, Work, key_of, moved_by, single
+from .base import Copy, Operation, Output, Part, Work, Works, key_of, single
 from .pieces import fits_binding
 from .sort import Sort
 
@@ -32,9 +32,6 @@ class Merge(Operation):
     @property
     def names(self) -> tuple[str, ...]:
         return ("keys", "values", "other_keys", "other_values") if self.with_values else ("x", "y")
-
-    def axes(self, number: int, given: Spec) -> tuple[int, ...]:
-        return (0,)
 
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
         each = 2 if self.with_values else 1
@@ -56,14 +53,7 @@ class Merge(Operation):
         shape = (given[0].size + given[each].size,)
         return tuple(Output(shape, spec.dtype, (0,)) for spec in given[:each])
 
-    def between(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Output, ...]:
-        """If no binding holds the result: the concatenated arrays, and the intermediates of their sort."""
-        joined = self._joined(given)
-        if not self._is_sorted_anew(given, info):
-            return ()
-        return *(Output(x.shape, x.dtype, (0,)) for x in joined), *self.sort.between(joined, info)
-
-    def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
+    def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
         from ..algos.choice import choose_merge
         from ..algos.merge import merge
         from ..kernel.launch import Schedule
@@ -74,7 +64,7 @@ class Merge(Operation):
         if not first or not second:
             source = each if second else 0
             copies = tuple(Copy(result, source + number) for number, result in enumerate(results))
-            return (Work(1, 1, lambda count: Schedule((), ()), {}, copies),)
+            return Works((single(Schedule((), ()), {}, copies),))
         if self._is_sorted_anew(given, info):
             return self._sorted_anew(given, info)
         key = key_of(self.names[0], given[0], self.key)
@@ -85,7 +75,7 @@ class Merge(Operation):
         for carried, names in enumerate((_KEYS, _VALUES)[:each]):
             for number, (name, size) in enumerate(zip(names, sizes, strict=True)):
                 parts[name] = Part(number * each + carried, size)
-        return (Work(1, 1, lambda count: merge(key, first, second, self.order, policy, values), parts),)
+        return Works((Work(1, 1, lambda count: merge(key, first, second, self.order, policy, values), parts),))
 
     # -- more than a binding holds ------------------------------------------------------------------------
 
@@ -108,19 +98,18 @@ class Merge(Operation):
         policy = choose_merge(key_of(self.names[0], given[0], self.key), count, info)
         return not fits_binding(count, itemsize, info) or -(-count // policy.tile) > info.limits.groups
 
-    def _sorted_anew(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Work, ...]:
+    def _sorted_anew(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
         """Sorts the concatenation: a merge cannot be cut into bindings, as only the device knows where cuts fall."""
         from ..kernel.launch import Schedule
 
         joined = self._joined(given)
         each = len(joined)
+        results, whole = range(2 * each, 3 * each), range(3 * each, 4 * each)  # what is joined lies between works
         starts = (0, given[0].size)
-        copies = [Copy(3 * each + n % each, n, starts[n // each]) for n in range(2 * each)]
-        numbers = {n: 3 * each + n for n in range(each)}  # its arrays: what is joined, the results, what it leaves
-        numbers |= {each + n: 2 * each + n for n in range(each)}
-        numbers |= {2 * each + n: 4 * each + n for n in range(len(self.sort.between(joined, info)))}
-        sorting = self.sort.works(joined, info, False) or ()
-        return single(Schedule((), ()), {}, tuple(copies)), *moved_by(sorting, numbers)
+        copies = [Copy(whole[n % each], n, starts[n // each]) for n in range(2 * each)]
+        sort = self.sort.works(joined, info)
+        works = single(Schedule((), ()), {}, tuple(copies)), *sort.within((*whole, *results), whole.stop)
+        return Works(works, (*(Output(x.shape, x.dtype, (0,)) for x in joined), *sort.between))
 
     def _values(self, given: tuple[Spec, ...]) -> object:
         itemsize = given[1].dtype.itemsize

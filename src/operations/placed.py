@@ -12,8 +12,8 @@ from ..types.intrinsics import maximum
 from ..types.keys import RankKey, SortableKey
 from ..types.scalars import U32, U64
 from ..types.specs import Spec
-from .argsort import INDEX, SortPairs
-from .base import Operation, Output, Work, key_of, moved_by
+from .argsort import SortPairs
+from .base import INDEX, Operation, Output, Works, key_of
 from .scan import Scan
 
 E = TypeVar("E")
@@ -46,29 +46,17 @@ class SortPlaced(Operation):
     order: SortOrder = SortOrder.ASCENDING
     key: SortableKey[Any, Any] | None = None
 
-    def axes(self, number: int, given: Spec) -> tuple[int, ...]:
-        return (0,)
-
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
         (x,) = given
         return Output(x.shape, x.dtype, (0,)), Output(x.shape, INDEX, (0,))
 
-    def between(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Output, ...]:
-        """The indices before the sort, and the sort's own intermediates."""
-        return Output(given[0].shape, INDEX, (0,)), *self._sort(given[0]).between(self._pairs(given[0]), info)
-
-    def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
+    def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
         (x,) = given
-        sort, pairs = self._sort(x), self._pairs(x)
-        counted = CountedFrom[Any](key_of("x", x, self.key).element, U64(self.first))
-        numbered = Scan(0, of=counted).works(given, info, in_place) or ()
-        left = {4 + number: 4 + number for number in range(len(sort.between(pairs, info)))}
-        sorting = sort.works(pairs, info, in_place) or ()
-        return *moved_by(numbered, {0: 0, 1: 3}), *moved_by(sorting, {0: 0, 1: 3, 2: 1, 3: 2, **left})
-
-    def _sort(self, given: Spec) -> SortPairs:
-        return SortPairs(self.order, RankKey(key_of("x", given, self.key)))
-
-    @staticmethod
-    def _pairs(given: Spec) -> tuple[Spec, ...]:
-        return given, attrs.evolve(given, dtype=INDEX)
+        key, indices = key_of("x", x, self.key), 3  # those before the sort
+        numbering = Scan(0, of=CountedFrom[Any](key.element, U64(self.first))).works(given, info)
+        sorting = SortPairs(self.order, RankKey(key)).works((x, attrs.evolve(x, dtype=INDEX)), info)
+        works = (
+            *numbering.within((0, indices), 4),
+            *sorting.within((0, indices, 1, 2), 4 + len(numbering.between)),
+        )
+        return Works(works, (Output(x.shape, INDEX, (0,)), *numbering.between, *sorting.between))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,27 +21,25 @@ from ..types.ranked_keys import ranked
 from ..types.scalars import U32
 from ..types.searches import ArgMax, ArgMin
 from ..types.specs import Spec
-from .argsort import INDEX
 from .base import (
     HostArray,
     Operation,
     Output,
     Part,
     Work,
+    Works,
     checked_axes,
     checked_axis,
     fits,
     key_of,
-    moved_by,
     require_readable,
-    rows_of,
     rows_together,
     single,
     with_axis,
 )
 from .monoids import ByMonoid, OverMonoid, adds_as_numpy, require_floats, result_dtype
 from .pieces import Slots, fits_binding, pieces_of, require_counted
-from .taking import taking
+from .taking import by_indices
 
 if TYPE_CHECKING:
     from ..algos.layout import Layout
@@ -79,14 +77,14 @@ class Reduction(OverMonoid):
     axis: int | tuple[int, ...] | None = None
     keepdims: bool = False
 
-    def axes(self, number: int, given: Spec) -> tuple[int, ...]:
+    def axes(self, given: Spec) -> tuple[int, ...]:
         return checked_axes(self.axis, len(given.shape))
 
     def permuted(self, order: tuple[int, ...]) -> Operation | None:
         return with_axis(self, order.index(checked_axis(self.axis, len(order)))) if isinstance(self.axis, int) else None
 
     def shape(self, given: Spec) -> tuple[int, ...]:
-        axes, sizes = self.axes(0, given), enumerate(given.shape)
+        axes, sizes = self.axes(given), enumerate(given.shape)
         if self.keepdims:
             return tuple(1 if axis in axes else size for axis, size in sizes)
         return tuple(size for axis, size in sizes if axis not in axes)
@@ -96,12 +94,12 @@ class Reduction(OverMonoid):
 
         return choose_axis_reduction(self.monoid(given).state, layout, info)
 
-    def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
+    def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
         from ..algos.layout import Layout
         from ..algos.reduce_axis import reduce_axes, reduce_axis
 
         (x,) = given
-        monoid, finish, axes = self.monoid(x), self.finish(x), self.axes(0, x)
+        monoid, finish, axes = self.monoid(x), self.finish(x), self.axes(x)
         require_floats(monoid, info)
         layouts = self._as_it_lies(x, axes, info)
         if layouts is not None:
@@ -109,38 +107,30 @@ class Reduction(OverMonoid):
             whole = {"data": Part(0, layouts[0].span), "results": Part(1, layouts[-1].results)}
             once = reduce_axes(monoid, layouts, policies, finish)
             if fits(once, info):
-                return (Work(1, 1, lambda _: once, whole, as_it_lies=True),)
-        rows, length = rows_of(x, axes)
+                return Works((Work(1, 1, lambda _: once, whole, as_it_lies=True),))
+        rows, length = self.rows(x)
         if not fits_binding(length, x.dtype.itemsize, info):
-            return tuple(self._in_pieces(x, info))
+            return self._in_pieces(x, info)
         together = min(rows, rows_together(length, length * x.dtype.itemsize, 1, info))
         policy = self.policy_for(x, Layout.rows(together, length), info)
 
         def schedule(count: int) -> Schedule:
             return reduce_axis(monoid, Layout.rows(count, length), policy, finish)
 
-        return (Work(rows, together, schedule, {"data": Part(0, length), "results": Part(1, 1)}),)
+        return Works((Work(rows, together, schedule, {"data": Part(0, length), "results": Part(1, 1)}),))
 
-    def between(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Output, ...]:
-        """The states of the pieces of rows that exceed a binding."""
-        (x,) = given
-        rows, length = rows_of(x, self.axes(0, x))
-        if fits_binding(length, x.dtype.itemsize, info):
-            return ()
-        state = dtype_of(self.monoid(x).state)
-        return (Slots.of(rows * len(pieces_of(length, x.dtype.itemsize, info)), state, info).output(state),)
-
-    def _in_pieces(self, x: Spec, info: TargetInfo) -> Iterator[Work]:
-        """A work for each piece of each row, and one that combines their states to results."""
+    def _in_pieces(self, x: Spec, info: TargetInfo) -> Works:
+        """A work for each piece of each row, whose states lie between, and one that combines them to results."""
         from ..algos.layout import Layout
         from ..algos.reduce_axis import reduce_axis
         from ..types.starting_at import StartingAt
 
-        rows, length = rows_of(x, self.axes(0, x))
+        rows, length = self.rows(x)
         if not self.ignores_indices:
             require_counted(length, info)
         monoid, pieces = self.monoid(x), pieces_of(length, x.dtype.itemsize, info)
-        slots = Slots.of(rows * len(pieces), dtype_of(monoid.state), info)
+        state, works = dtype_of(monoid.state), list[Work]()
+        slots = Slots.of(rows * len(pieces), state, info)
         for row in range(rows):
             for piece in pieces:
                 own = monoid if self.ignores_indices else StartingAt(monoid, U32(piece.first))
@@ -148,10 +138,11 @@ class Reduction(OverMonoid):
                 once = reduce_axis(own, layout, self.policy_for(x, layout, info))
                 slot = (row * len(pieces) + piece.number) * slots.apart
                 parts = {"data": Part(0, piece.count, row * length + piece.first), "results": Part(2, 1, slot)}
-                yield single(once, parts)
+                works.append(single(once, parts))
         left = Layout(rows, len(pieces), 1, len(pieces) * slots.apart, slots.apart, 1)
         together = reduce_axis(OverStates(monoid), left, self.policy_for(x, left, info), self.finish(x))
-        yield single(together, {"data": Part(2, slots.span, 0), "results": Part(1, rows, 0)})
+        works.append(single(together, {"data": Part(2, slots.span, 0), "results": Part(1, rows, 0)}))
+        return Works(tuple(works), (slots.output(state),))
 
     def _as_it_lies(self, given: Spec, axes: tuple[int, ...], info: TargetInfo) -> tuple[Layout, ...] | None:
         """The layouts by which kernels read the strided array in place, in one step or several; None if it must be
@@ -196,7 +187,7 @@ class Reduce(Reduction):
         (x,) = given
         if x.size:
             return None
-        self.axes(0, x)
+        self.axes(x)
         if self.key is not None:
             if math.prod(self.shape(x)):
                 raise InvalidArgumentError("x: an empty row has neither a least nor a greatest element")
@@ -208,27 +199,12 @@ class Reduce(Reduction):
             raise InvalidArgumentError(str(error)) from error
         return (np.asarray(found, result_dtype(self.reducer.value, x.dtype)),)
 
-    def between(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Output, ...]:
-        """The index of each row's extreme, where a lossy key's words do not tell the element."""
-        if not self._goes_by_place:
-            return super().between(given, info)
-        return (Output((*self.shape(given[0]), 1), INDEX, ()), *self._place.between(given, info))
-
-    @property
-    def _place(self) -> Reduce:
-        return attrs.evolve(self, reducer=Reducer.ARGMIN if self.reducer is Reducer.MIN else Reducer.ARGMAX)
-
-    @property
-    def _goes_by_place(self) -> bool:
-        return self.key is not None and is_lossy(self.key) and not self.reducer.finds_index
-
-    def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
-        (x,) = given
-        if not self._goes_by_place:
-            return super().works(given, info, in_place)
-        rows, length = rows_of(x, self.axes(0, x))
-        found = self._place.works(given, info, in_place) or ()
-        return (*moved_by(found, {0: 0, 1: 2, 2: 3}), *taking(x, rows, length, 1, (0, 2, 1), info))
+    def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
+        if self.key is None or self.reducer.finds_index or not is_lossy(self.key):
+            return super().works(given, info)
+        # a lossy key's words do not tell the element
+        place = attrs.evolve(self, reducer=Reducer.ARGMIN if self.reducer is Reducer.MIN else Reducer.ARGMAX)
+        return by_indices(place, given, 1, info)
 
     def monoid(self, given: Spec) -> Monoid[Any, Any]:
         from ..types.bools import over_bools

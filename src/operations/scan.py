@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 import attrs
@@ -22,9 +21,9 @@ from .base import (
     Output,
     Part,
     Work,
+    Works,
     fits,
     require_readable,
-    rows_of,
     rows_together,
     single,
 )
@@ -52,13 +51,13 @@ class Scanning(OverMonoid, AlongAxis):
     @abstractmethod
     def result(self, given: Spec) -> DType: ...
 
-    def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
+    def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
         from ..algos.layout import Layout
         from ..algos.scan import shares
         from ..algos.scan_axis import scan_axis
 
         (x,) = given
-        monoid, finish, axes = self.monoid(x), self.finish(x), self.axes(0, x)
+        monoid, finish, axes = self.monoid(x), self.finish(x), self.axes(x)
         require_floats(monoid, info)
         largest = self._largest(x)
         layout = _as_it_lies(x, axes, largest, info)
@@ -68,44 +67,36 @@ class Scanning(OverMonoid, AlongAxis):
 
             once = scan_axis(monoid, layout, self.kind, policy, finish)
             if fits(once, info):
-                return (Work(1, 1, lambda _: once, whole, as_it_lies=True),)
-        rows, length = rows_of(x, axes)
+                return Works((Work(1, 1, lambda _: once, whole, as_it_lies=True),))
+        rows, length = self.rows(x)
         if not fits_binding(length, largest, info):
-            return tuple(self._in_pieces(x, rows, self._pieces(x, info), info))
+            return self._in_pieces(x, rows, self._pieces(x, info), info)
         policy = self._policy(monoid, Layout.rows(rows, length), info)
         together = min(rows, rows_together(length, length * largest, shares(rows, length, policy)[1], info))
 
         def schedule(count: int) -> Schedule:
             return scan_axis(monoid, Layout.rows(count, length), self.kind, policy, finish)
 
-        return (Work(rows, together, schedule, {"data": Part(0, length), "results": Part(1, length)}),)
-
-    def between(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Output, ...]:
-        """Carries between the pieces of rows that exceed a binding."""
-        (x,) = given
-        rows, length = rows_of(x, self.axes(0, x))
-        if fits_binding(length, self._largest(x), info):
-            return ()
-        state = dtype_of(self.monoid(x).state)
-        return (Slots.of(rows * len(self._pieces(x, info)) + 1, state, info).output(state),)
+        return Works((Work(rows, together, schedule, {"data": Part(0, length), "results": Part(1, length)}),))
 
     def _largest(self, given: Spec) -> int:
         """Bytes of an element or of its state, whichever is larger."""
         return max(given.dtype.itemsize, dtype_of(self.monoid(given).state).itemsize)
 
     def _pieces(self, given: Spec, info: TargetInfo) -> Pieces:
-        length = rows_of(given, self.axes(0, given))[1]
+        length = self.rows(given)[1]
         if not self.ignores_indices:
             require_counted(length, info)
         return pieces_of(length, self._largest(given), info)
 
-    def _in_pieces(self, x: Spec, rows: int, pieces: Pieces, info: TargetInfo) -> Iterator[Work]:
+    def _in_pieces(self, x: Spec, rows: int, pieces: Pieces, info: TargetInfo) -> Works:
         """A work for each piece of each row, which starts from the carry of the piece before."""
         from ..algos.layout import Layout
         from ..algos.scan_pieces import scan_in_turn
 
         monoid, finish = self.monoid(x), self.finish(x)
-        slots = Slots.of(rows * len(pieces) + 1, dtype_of(monoid.state), info)
+        state, works = dtype_of(monoid.state), list[Work]()
+        slots = Slots.of(rows * len(pieces) + 1, state, info)
         for row in range(rows):
             for piece in pieces:
                 policy = self._policy(monoid, Layout.rows(1, piece.count), info)
@@ -118,7 +109,8 @@ class Scanning(OverMonoid, AlongAxis):
                     "results": Part(1, piece.count, first),
                     "carried": Part(2, slots.apart + 1, slot * slots.apart),
                 }
-                yield single(once, parts)
+                works.append(single(once, parts))
+        return Works(tuple(works), (slots.output(state),))
 
     def _policy(self, monoid: Monoid[Any, Any], layout: Layout, info: TargetInfo) -> ScanPolicy:
         from ..algos.choice import choose_axis_scan

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -13,8 +13,8 @@ from ..types.errors import CapabilityError, InvalidArgumentError
 from ..types.indices import SortOrder
 from ..types.keys import SortableKey
 from ..types.specs import Spec
-from .argsort import INDEX, Argsort
-from .base import AlongAxis, Output, Part, Work, key_of, moved_by, rows_of, single
+from .argsort import Argsort
+from .base import INDEX, AlongAxis, Output, Part, Work, Works, key_of, single
 from .pieces import Pieces, fits_binding, pieces_of, require_counted
 from .taking import taking
 
@@ -36,8 +36,7 @@ class TopK(AlongAxis):
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
         (x,) = given
         key_of("x", x, self.key)
-        axes = self.axes(0, x)
-        _, length = rows_of(x, axes)
+        axes, (_, length) = self.axes(x), self.rows(x)
         if self.k > length:
             raise InvalidArgumentError(f"k: expected 0 to the {length} elements of a row, found {self.k}")
         if self.axis is None:
@@ -47,28 +46,15 @@ class TopK(AlongAxis):
             shape = tuple(self.k if axis in axes else size for axis, size in enumerate(x.shape))
         return Output(shape, x.dtype, axes), Output(shape, INDEX, axes)
 
-    def between(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Output, ...]:
-        """For rows that exceed a binding: the candidates of their pieces, or their permutation."""
-        if self._fits(given[0], info):
-            return ()
-        (x,) = given
-        rows, _ = rows_of(x, self.axes(0, x))
-        cut = self._cut(x, info)
-        if cut is None:
-            return self._permutation.outputs(x)
-        candidates, chosen = (rows * cut.candidates,), (rows * self.k,)
-        return Output(candidates, x.dtype, (0,)), Output(candidates, INDEX, (0,)), Output(chosen, INDEX, (0,))
-
-    def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
+    def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
         from ..algos.choice import choose_top_k
         from ..algos.select import top_k
 
         (x,) = given
-        key, (rows, length) = key_of("x", x, self.key), rows_of(x, self.axes(0, x))
+        key, (rows, length) = key_of("x", x, self.key), self.rows(x)
         if not self._fits(x, info):
             cut = self._cut(x, info)
-            found = self._by_permutation(x, rows, length, info) if cut is None else self._in_pieces(x, rows, cut, info)
-            return tuple(found)
+            return self._by_permutation(x, info) if cut is None else self._in_pieces(x, rows, cut, info)
         selection = choose_top_k(info, key, rows, length, self.k)
         together = min(rows, selection.most_rows(key, length, self.k, info.limits))
         if together < 1:
@@ -81,13 +67,13 @@ class TopK(AlongAxis):
             return top_k(key, count, length, self.k, self.order, selection)
 
         parts = {"data": Part(0, length), "values": Part(1, self.k), "indices": Part(2, self.k)}
-        return (Work(rows, together, schedule, parts),)
+        return Works((Work(rows, together, schedule, parts),))
 
     # -- rows that no binding holds -----------------------------------------------------------------------
 
     def _fits(self, given: Spec, info: TargetInfo) -> bool:
         """Whether a row and its results each fit one binding."""
-        _, length = rows_of(given, self.axes(0, given))
+        _, length = self.rows(given)
         return fits_binding(length, given.dtype.itemsize, info) and fits_binding(self.k, INDEX.itemsize, info)
 
     def _cut(self, given: Spec, info: TargetInfo) -> _Cut | None:
@@ -96,7 +82,7 @@ class TopK(AlongAxis):
         from ..algos.choice import choose_top_k
         from ..algos.select_parts import candidates_of
 
-        key, (rows, length) = key_of("x", given, self.key), rows_of(given, self.axes(0, given))
+        key, (rows, length) = key_of("x", given, self.key), self.rows(given)
         placed = dtype_of(placed_class(key.word)).itemsize  # which the sort of a whole piece would need
         pieces = pieces_of(length, max(given.dtype.itemsize, placed), info)
         left = candidates_of(self.k, given.dtype.itemsize)
@@ -111,7 +97,7 @@ class TopK(AlongAxis):
         is_held = fits_binding(rows * cut.candidates, max(INDEX.itemsize, given.dtype.itemsize), info)
         return cut if is_held and all(fit) and last.most_rows(key, cut.candidates, self.k, limits) >= rows else None
 
-    def _in_pieces(self, x: Spec, rows: int, cut: _Cut, info: TargetInfo) -> Iterator[Work]:
+    def _in_pieces(self, x: Spec, rows: int, cut: _Cut, info: TargetInfo) -> Works:
         """Selects from each piece, then from the candidates."""
         from ..algos.choice import choose_top_k
         from ..algos.select import top_k
@@ -119,6 +105,7 @@ class TopK(AlongAxis):
 
         key, pieces = key_of("x", x, self.key), cut.pieces
         require_counted(pieces.length, info)
+        candidates, chosen, works = rows * cut.candidates, rows * self.k, list[Work]()
         for row in range(rows):
             for piece, selection in zip(pieces, cut.selections, strict=True):
                 left, slot = min(cut.left, piece.count), row * cut.candidates + piece.number * cut.left
@@ -126,31 +113,31 @@ class TopK(AlongAxis):
                     "data": Part(0, piece.count, row * pieces.length + piece.first),
                     "values": Part(3, left, slot), "indices": Part(4, left, slot),
                 }  # fmt: skip
-                yield single(top_k(key, 1, piece.count, left, self.order, selection), parts)
+                works.append(single(top_k(key, 1, piece.count, left, self.order, selection), parts))
         last = choose_top_k(info, key, rows, cut.candidates, self.k)
         found = top_k(key, rows, cut.candidates, self.k, self.order, last)
-        candidates, chosen = rows * cut.candidates, rows * self.k
-        yield single(found, {"data": Part(3, candidates), "values": Part(1, chosen), "indices": Part(5, chosen)})
+        works.append(
+            single(found, {"data": Part(3, candidates), "values": Part(1, chosen), "indices": Part(5, chosen)})
+        )
         placed = chosen_indices(rows, self.k, cut.candidates, cut.left, pieces.most)
-        yield single(placed, {"candidates": Part(4, candidates), "chosen": Part(5, chosen), "indices": Part(2, chosen)})
+        parts = {"candidates": Part(4, candidates), "chosen": Part(5, chosen), "indices": Part(2, chosen)}
+        between = (candidates, x.dtype), (candidates, INDEX), (chosen, INDEX)
+        return Works((*works, single(placed, parts)), tuple(Output((size,), dtype, (0,)) for size, dtype in between))
 
-    @property
-    def _permutation(self) -> Argsort:
-        return Argsort(self.axis, self.order, self.key)
-
-    def _by_permutation(self, x: Spec, rows: int, length: int, info: TargetInfo) -> Iterator[Work]:
+    def _by_permutation(self, x: Spec, info: TargetInfo) -> Works:
         """Argsorts the rows and copies the first k: for a k that is a large part of the row."""
         from ..algos.select_parts import copy_indices
 
-        yield from moved_by(self._permutation.works((x,), info, in_place=False) or (), {0: 0, 1: 3})
+        argsort, (rows, length) = Argsort(self.axis, self.order, self.key), self.rows(x)
+        works = [*argsort.works((x,), info).within((0, 3), 4)]
         for row in range(rows):
             for piece in pieces_of(self.k, INDEX.itemsize, info):
                 parts = {
                     "places": Part(3, piece.count, row * length + piece.first),
                     "indices": Part(2, piece.count, row * self.k + piece.first),
                 }
-                yield single(copy_indices(piece.count), parts)
-        yield from taking(x, rows, length, self.k, (0, 2, 1), info)
+                works.append(single(copy_indices(piece.count), parts))
+        return Works((*works, *taking(x, rows, length, self.k, (0, 2, 1), info)), argsort.outputs(x))
 
 
 @attrs.frozen

@@ -14,9 +14,9 @@ from ..types.keys import FloatKey, SortableKey, is_lossy
 from ..types.scalars import U32
 from ..types.specs import Spec
 from .argsort import Argsort
-from .base import AlongAxis, Copy, Output, Part, Work, key_of, moved_by, rows_of, rows_together, single
+from .base import AlongAxis, Copy, Output, Part, Work, Works, key_of, rows_together, single
 from .pieces import fits_binding, pieces_of
-from .taking import taking
+from .taking import by_indices
 
 if TYPE_CHECKING:
     from ..algos.sorts import SortAlgorithm
@@ -38,68 +38,73 @@ class Sort(AlongAxis):
         key_of("x", x, self.key)
         return (self.output(x, x.dtype, is_like=True),)
 
-    def between(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Output, ...]:
-        """The permutation, where the sort is an argsort and a gather."""
-        return self._permutation.outputs(*given) if self._goes_by_permutation(given[0], info) else ()
-
     def _goes_by_permutation(self, given: Spec, info: TargetInfo) -> bool:
         """Whether to argsort and gather: for lossy keys, whose words do not give the elements back, and for stable
         sorts of rows that exceed a binding."""
         if self.key is not None:
             return is_lossy(self.key)
-        _, length = rows_of(given, self.axes(0, given))
+        _, length = self.rows(given)
         return self._has_ties(given) and not fits_binding(length, given.dtype.itemsize, info)
-
-    @property
-    def _permutation(self) -> Argsort:
-        return Argsort(self.axis, self.order, self.key)
 
     def _has_ties(self, given: Spec) -> bool:
         """Whether a stable order is asked for and ties can be told apart, which only floats can."""
         return self.stable and self.key is None and given.dtype.kind == "f"
 
-    def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
-        from ..algos.choice import choose_sort
-        from ..algos.sorts import fitted
+    def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
         from ..kernel.launch import Schedule
 
         (x,) = given
-        key, (rows, length) = key_of("x", x, self.key), rows_of(x, self.axes(0, x))
+        rows, length = self.rows(x)
         if self._goes_by_permutation(x, info):
-            if in_place:
-                return None
-            found = self._permutation.works(given, info, in_place) or ()
-            return (*moved_by(found, {0: 0, 1: 2}), *taking(x, rows, length, length, (0, 2, 1), info))
-        if self.algorithm is not None:
-            chosen = fitted(self.algorithm, key, length, info)
-        elif length < 2:
-            return (Work(rows, rows, lambda count: Schedule((), ()), {}, (Copy(1, 0),)),)
-        elif not fits_binding(length, x.dtype.itemsize, info):
-            return None if in_place else tuple(self._in_pieces(x, key, info))
-        else:
-            chosen = choose_sort(info, key, rows, length)
-        placements = chosen.placements(key)
-        if in_place and (Placement.IN_PLACE not in placements or self._has_ties(x)):
+            return by_indices(Argsort(self.axis, self.order, self.key), given, length, info)
+        key, chosen = key_of("x", x, self.key), self._chosen(x, info)
+        if chosen is not None:
+            in_place = Placement.ELSEWHERE not in chosen.placements(key)
+            sort = self._sort(x, key, chosen, info, Placement.IN_PLACE if in_place else Placement.ELSEWHERE)
+            sort = attrs.evolve(sort, copies=(Copy(1, 0),)) if in_place else sort
+            return Works((sort, self._ties(x, key, info)) if self._has_ties(x) else (sort,))
+        if length < 2:
+            return Works((Work(rows, rows, lambda count: Schedule((), ()), {}, (Copy(1, 0),)),))
+        return Works(tuple(self._in_pieces(x, key, info)))
+
+    def works_in_place(self, given: tuple[Spec, ...], info: TargetInfo) -> Works | None:
+        (x,) = given
+        key, chosen = key_of("x", x, self.key), self._chosen(x, info)
+        if chosen is None or Placement.IN_PLACE not in chosen.placements(key) or self._has_ties(x):
             return None
-        placement = Placement.ELSEWHERE if Placement.ELSEWHERE in placements and not in_place else Placement.IN_PLACE
-        together = sorted_together(chosen, length, x.dtype.itemsize, info)
-        parts = {"data": Part(0, length), "results": Part(1, length)}
-        copies: tuple[Copy, ...] = ()
-        if placement is Placement.IN_PLACE:
-            parts, copies = {"data": Part(1, length)}, () if in_place else (Copy(1, 0),)
+        return Works((self._sort(x, key, chosen, info, Placement.IN_PLACE),))
+
+    def _chosen(self, x: Spec, info: TargetInfo) -> SortAlgorithm | None:
+        """What sorts whole rows; None where no algorithm does."""
+        from ..algos.choice import choose_sort
+        from ..algos.sorts import fitted
+
+        key, (rows, length) = key_of("x", x, self.key), self.rows(x)
+        if self._goes_by_permutation(x, info):
+            return None
+        if self.algorithm is not None:
+            return fitted(self.algorithm, key, length, info)
+        is_whole = length >= 2 and fits_binding(length, x.dtype.itemsize, info)
+        return choose_sort(info, key, rows, length) if is_whole else None
+
+    def _sort(
+        self, x: Spec, key: SortableKey[Any, Any], chosen: SortAlgorithm, info: TargetInfo, placement: Placement
+    ) -> Work:
+        rows, length = self.rows(x)
 
         def schedule(count: int) -> Schedule:
             return chosen.schedule(key, count, length, self.order, placement)
 
-        sort = Work(rows, together, schedule, parts, copies)
-        return (sort, self._ties(x, key, rows, length, info)) if self._has_ties(x) else (sort,)
+        arrays = {"data": 1} if placement is Placement.IN_PLACE else {"data": 0, "results": 1}
+        parts = {name: Part(array, length) for name, array in arrays.items()}
+        return Work(rows, sorted_together(chosen, length, x.dtype.itemsize, info), schedule, parts)
 
     def _in_pieces(self, x: Spec, key: SortableKey[Any, Any], info: TargetInfo) -> Iterator[Work]:
         """A work for each row, for rows that exceed a binding."""
         from ..algos.choice import choose_bitonic, choose_sort
         from ..algos.sort_parts import parts_in, sort_parts
 
-        rows, length = rows_of(x, self.axes(0, x))
+        rows, length = self.rows(x)
         pieces = pieces_of(length, x.dtype.itemsize, info)
         most, chosen = pieces.most, choose_sort(info, key, 1, pieces.most)
         if chosen.most_rows(most, info.limits.groups) < 1:
@@ -114,13 +119,14 @@ class Sort(AlongAxis):
             is_copied = row == 0 and all(part.array == 1 for part in parts.values())
             yield single(once, parts, (Copy(1, 0),) if is_copied else ())
 
-    def _ties(self, x: Spec, key: SortableKey[Any, Any], rows: int, length: int, info: TargetInfo) -> Work:
+    def _ties(self, x: Spec, key: SortableKey[Any, Any], info: TargetInfo) -> Work:
         """A second schedule that restores the order of tied floats, in rows that have any."""
         from ..algos.choice import choose_scan
         from ..algos.scan import shares
         from ..algos.ties import restore_ties
 
         assert isinstance(key, FloatKey), "of floats"
+        rows, length = self.rows(x)
         policy = choose_scan(U32, length, info)
         together = rows_together(length, length * x.dtype.itemsize, shares(rows, length, policy)[1], info)
 

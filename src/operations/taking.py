@@ -1,15 +1,27 @@
-"""Gathers: elements of each row by indices that an earlier work has written."""
+"""Gathers: elements of each row by indices that earlier works have written."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from ..machine import TargetInfo
 from ..types.specs import Spec
-from .base import Part, Work, rows_together, single
+from .base import INDEX, Operation, Output, Part, Work, Works, rows_together, single
 from .pieces import fits_binding, pieces_of, require_counted
 
-_INDEX = 8  # bytes
+
+def by_indices(find: Operation, given: tuple[Spec, ...], taken: int, info: TargetInfo) -> Works:
+    """The works of an operation with an output for each input: another finds the indices of `taken` elements of each
+    row of the first input, and these are taken from all."""
+    (x, *_), found, indices = given, find.works(given[:1], info), 2 * len(given)
+    rows, length = find.rows(x)
+    takes = [
+        taking(spec, rows, length, taken, (number, indices, len(given) + number), info)
+        for number, spec in enumerate(given)
+    ]
+    works = *found.within((0, indices), indices + 1), *chain.from_iterable(takes)
+    return Works(works, (Output((rows * taken,), INDEX, (0,)), *found.between))
 
 
 def taking(
@@ -19,9 +31,9 @@ def taking(
     from ..algos.copy import take_rows
 
     itemsize = given.dtype.itemsize
-    if not fits_binding(length, itemsize, info) or not fits_binding(taken, max(itemsize, _INDEX), info):
+    if not fits_binding(length, itemsize, info) or not fits_binding(taken, max(itemsize, INDEX.itemsize), info):
         return tuple(_in_pieces(given, rows, length, taken, numbers, info))
-    largest = max(length * itemsize, taken * max(itemsize, _INDEX))
+    largest = max(length * itemsize, taken * max(itemsize, INDEX.itemsize))
     together = min(rows, rows_together(length, largest, 1, info))
     each = length, taken, taken
     parts = {
@@ -40,7 +52,7 @@ def _in_pieces(
     require_counted(length, info)
     itemsize, (source, indices, target) = given.dtype.itemsize, numbers
     for row in range(rows):
-        for wanted in pieces_of(taken, max(itemsize, _INDEX), info):
+        for wanted in pieces_of(taken, max(itemsize, INDEX.itemsize), info):
             goal = row * taken + wanted.first
             for piece in pieces_of(length, itemsize, info):
                 parts = {

@@ -55,7 +55,7 @@ def usual_programs(dtypes: tuple[str, ...] = DTYPES) -> Iterator[ir.Program]:
     safety, seen = Safety(lambda group_size: WARP, trusts_own=True), set[ir.Program]()
     for dtype in dtypes:
         for operation, given in (*_sorts(dtype), *_pairs(dtype), *_along_axes(dtype)):
-            for work in operation.works(given, _CARD, False) or ():
+            for work in operation.works(given, _CARD):
                 for launch in work.schedule(min(work.rows, work.together)).launches:
                     program = safety.safe(specialise(launch)).program
                     if program not in seen:

@@ -179,7 +179,7 @@ def keyed_path(operation: Operation, given: Sequence[Spec], policy: HostSortPoli
         case SortPairs(order, key):
             return PairsPath(keyed_argsort(policy, key, 0, order, by_bits=True))
         case Reduce(_, keepdims, Reducer.MIN | Reducer.MAX as reducer, key) if key is not None:
-            return KeyedExtreme(policy, KeyWords(key), operation.axes(0, given[0]), keepdims, reducer)
+            return KeyedExtreme(policy, KeyWords(key), operation.axes(given[0]), keepdims, reducer)
         case _:
             return None
 
