@@ -193,6 +193,18 @@ def test_long_runs_are_merged() -> None:
     assert argsort_runs(sample("f8", 20000), SortOrder.ASCENDING, SMALL) is None
 
 
+def test_many_runs_are_sorted_as_what_is_in_no_order() -> None:
+    """As the buckets of a file sort are: a merge for each doubling of their number would take longer."""
+    several, many = np.resize(np.arange(3000.0), 8 * 3000), np.resize(np.arange(1000.0), 24 * 1000)
+    assert argsort_runs(several, SortOrder.ASCENDING, SMALL) is not None
+    assert argsort_runs(many, SortOrder.ASCENDING, SMALL) is None
+    nearly = np.arange(24000.0)
+    nearly[100::200] = 0.5  # 120 runs, but each goes on where the one before has ended
+    assert argsort_runs(nearly, SortOrder.ASCENDING, SMALL) is not None
+    for x in (several, many, nearly):
+        check_argsort(x[np.newaxis], SortOrder.ASCENDING)
+
+
 @few_cases()  # and numbers of threads
 @pytest.mark.parametrize("order", SortOrder)
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate, combinations_with_replacement, pairwise, product
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -11,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpusort
-from gpusort.external import agreed_cuts
-from gpusort.external.cuts import Indices, Samples, usual_gap
+from gpusort.external import agreed_cuts, cuts
+from gpusort.external.cuts import Indices, Samples, cut_between, usual_gap
 from gpusort.external.order import KeyColumn, KeyOrder, words_of
 from gpusort.types.indices import SortOrder
 from tests.reference import DTYPES, SWAPPED, Array, assert_same_bits, sample, sorted_by_numpy
@@ -45,8 +46,8 @@ def exact_cuts(
     ]
     samples = Samples.of(taken, lengths, gap)
     ranks = accumulate(sizes, initial=0)
-    cuts = [samples.cut(rank, lambda run, start, stop: words(runs[run].read(start, stop))) for rank in ranks]
-    return np.array(cuts, np.int64).reshape(len(sizes) + 1, len(runs))
+    found = [samples.cut(rank, lambda run, start, stop: words(runs[run].read(start, stop))) for rank in ranks]
+    return np.array(found, np.int64).reshape(len(sizes) + 1, len(runs))
 
 
 def by_sorting(runs: list[Array], sizes: list[int]) -> list[list[int]]:
@@ -99,11 +100,11 @@ def test_buckets_sorted_one_by_one_are_the_whole_sorted(dtype: str, descending: 
     parts = np.split(x, [0, 1, 150, 400, 400])
     runs = [gpusort.sort(part, descending=descending, stable=stable) for part in parts]
     sizes = [100, 0, 1, 299, 300]
-    cuts = exact_cuts([Run(run) for run in runs], sizes, words_of(x.dtype, order, ranks=stable))
-    assert np.diff(cuts, axis=0).sum(axis=1).tolist() == sizes
+    bounds = exact_cuts([Run(run) for run in runs], sizes, words_of(x.dtype, order, ranks=stable))
+    assert np.diff(bounds, axis=0).sum(axis=1).tolist() == sizes
     pieces = [
         np.concatenate([run[start:stop] for run, start, stop in zip(runs, low, high, strict=True)])
-        for low, high in pairwise(cuts)
+        for low, high in pairwise(bounds)
     ]
     found = np.concatenate([gpusort.sort(piece, descending=descending, stable=stable) for piece in pieces]).astype(
         x.dtype
@@ -149,6 +150,34 @@ RUNS_AT_RANDOM: dict[str, Callable[[np.random.Generator, int, int], Array]] = {
     "one value": lambda numbers, length, run: np.zeros(length, np.uint32),
     "one after another": lambda numbers, length, run: np.arange(length, dtype=np.uint32) + 10_000 * run,
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", RUNS_AT_RANDOM)
+@pytest.mark.parametrize("count", [1, 2, 17, 60])
+def test_wide_brackets_are_cut_where_sorting_them_would(kind: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are sampled in turn, and so little of them is sorted."""
+    monkeypatch.setattr(cuts, "_FEW", 64)
+    monkeypatch.setattr(cuts, "_FEW_OF_A_RUN", 8)
+    numbers = np.random.default_rng(count)
+    low = numbers.integers(0, 50, count)
+    high = low + numbers.integers(0, 2, count) * 3000
+    high[0] = low[0] + 3000
+    lengths = (high - low).tolist()
+    pieces = [np.sort(RUNS_AT_RANDOM[kind](numbers, length, run)) for run, length in enumerate(lengths) if length]
+    order = np.argsort(np.concatenate(pieces), kind="stable")
+    whose = np.repeat(np.arange(count), high - low)[order]
+    sorted_at_once: list[int] = []
+    argsort = np.argsort
+
+    def counting(words: Array, kind: Literal["stable"]) -> Indices:
+        sorted_at_once.append(words.size)
+        return argsort(words, kind=kind)
+
+    monkeypatch.setattr(np, "argsort", counting)
+    for end in (0, 1, whose.size // 3, whose.size - 1, whose.size):
+        found = cut_between(end + int(low.sum()), low, pieces, high)
+        np.testing.assert_array_equal(found, low + np.bincount(whose[:end], minlength=count))
+    assert max(sorted_at_once) < whose.size // 8
 
 
 @pytest.mark.parametrize("kind", RUNS_AT_RANDOM)

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gpusort
+from gpusort.external.direct import Bytes, DirectFile
 from gpusort.external.formats import header_for, layout_of
 from gpusort.external.memory import LEAST, bytes_of, free_memory
 from gpusort.external.pipeline import run_pipeline, slots_for
@@ -347,6 +348,23 @@ def test_with_hardly_any_memory_buckets_read_hardly_more_than_the_file(memory: i
 
 
 # -- refusals ---------------------------------------------------------------------------------------------
+
+
+def test_a_bucket_reads_a_run_but_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What lies where it may end and what lies before that come by the same read."""
+    seen: list[tuple[int, int]] = []
+    read = DirectFile.read
+
+    def noted(self: DirectFile, buffer: Bytes, at: int, start: int, stop: int) -> int:
+        seen.append((start, stop))
+        return read(self, buffer, at, start, stop)
+
+    monkeypatch.setattr(DirectFile, "read", noted)
+    x = np.random.default_rng(0).integers(0, 1 << 40, 1 << 18)
+    np.testing.assert_array_equal(sorted_in_a_file(tmp_path, x, memory=MANY_RUNS), np.sort(x))
+    runs = sum(stop - start > x.nbytes // 100 for start, stop in seen[: len(seen) // 2])
+    assert runs > 16  # pieces of the source, read whole
+    assert len(seen) <= runs + runs * runs
 
 
 def test_refusals(tmp_path: Path) -> None:

@@ -24,6 +24,9 @@ Array: TypeAlias = npt.NDArray[Any]  # elements, or their words, of whatever dty
 Indices: TypeAlias = npt.NDArray[np.int64]
 Read: TypeAlias = Callable[[int, int, int], Array]
 
+_FEW = 1 << 12  # words that are sorted as soon as they are sampled
+_FEW_OF_A_RUN = 256  # the same for each run: of more than these the samples leave a sixth
+
 
 @attrs.frozen(eq=False)
 class Samples:
@@ -88,12 +91,20 @@ class Samples:
 
 
 def cut_between(rank: int, low: Indices, pieces: Sequence[Array], high: Indices) -> Indices:
-    """The exact cut at a rank, from the words in the non-empty brackets."""
+    """The exact cut at a rank, from the words in the non-empty brackets: those are sampled in turn until few are left,
+    which are sorted."""
     if not pieces:
         return low
-    least = np.argsort(np.concatenate(pieces), kind="stable")[: rank - int(low.sum())]
-    whose = np.repeat(np.arange(low.size), high - low)[least]
-    return low + np.bincount(whose, minlength=low.size)
+    some, within, count = np.flatnonzero(low < high), rank - int(low.sum()), sum(piece.size for piece in pieces)
+    if count <= max(_FEW, _FEW_OF_A_RUN * len(pieces)):
+        least = np.argsort(np.concatenate(pieces), kind="stable")[:within]
+        whose = np.repeat(np.arange(low.size), high - low)[least]
+        return low + np.bincount(whose, minlength=low.size)
+    gap = usual_gap(count, len(pieces))
+    samples = Samples.of([piece[::gap] for piece in pieces], [piece.size for piece in pieces], gap)
+    cut = low.copy()
+    cut[some] += samples.cut(within, lambda run, start, stop: pieces[run][start:stop])
+    return cut
 
 
 def usual_gap(count: int, runs: int) -> int:

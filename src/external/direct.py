@@ -85,11 +85,6 @@ class DirectFile:
             done += got
         return page + start - first
 
-    def read_to(self, buffer: Bytes, at: int, start: int, stop: int) -> None:
-        """Reads to exactly `at`, by a copy. Overwrites up to three pages beyond."""
-        found = self.read(buffer, at, start, stop)
-        buffer[at : at + stop - start] = buffer[found : found + stop - start]
-
     def read_elements(self, dtype: np.dtype[Any], start: int, count: int) -> Array:
         """Reads `count` elements from byte `start` on into a new array."""
         nbytes = count * dtype.itemsize

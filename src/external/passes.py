@@ -4,12 +4,12 @@ runs."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any, Protocol
 
 import attrs
 import numpy as np
 
+from .buckets import BucketReader
 from .cuts import Array, Samples
 from .direct import Bytes, DirectFile, buffer_for
 from .pipeline import run_pipeline, slots_for
@@ -79,10 +79,9 @@ class Passes:
         self._slots = min(slots_for(self._workers), max(1, len(self._lengths)))
         self._loaded = [buffer_for(longest * max(sizes[:2])) for _ in range(self._slots)]
         self._sorted = [buffer_for(longest * max(sizes[1:])) for _ in range(self._slots)]
-        self._cut = lru_cache(maxsize=2)(self._find_cut)  # a bucket's end is the next one's start
         self._meter = Meter(count * sizes[0] * min(2, len(self._lengths)), report)
         self._taken: dict[int, Array] = {}  # samples of runs
-        self._samples = Samples.of([], [], 1)
+        self._buckets = self._reader(Samples.of([], [], 1))
 
     def run(self) -> None:
         everyone = range(len(self._lengths))
@@ -92,7 +91,7 @@ class Passes:
         self._pass(self._left("run"), self._load_piece, self._make_run, self._keep_run, "runs")
         self._scratch.sync(self._runs.sync)
         taken = [self._taken[run] if run in self._taken else self._sample_again(run) for run in everyone]
-        self._samples = Samples.of(taken, self._lengths, self._plan.gap)
+        self._buckets = self._reader(Samples.of(taken, self._lengths, self._plan.gap))
         self._taken.clear()
         self._pass(self._left("bucket"), self._load_slices, self._make_bucket, self._keep_bucket, "buckets")
 
@@ -139,7 +138,7 @@ class Passes:
         length, gap = self._lengths[run], self._plan.gap
         step = -(-LARGE_RUN // (gap * self._work.spilled.itemsize)) * gap
         return np.concatenate(
-            [self._words_between(run, at, min(at + step, length))[::gap] for at in range(0, length, step)]
+            [self._buckets.words_between(run, at, min(at + step, length))[::gap] for at in range(0, length, step)]
         )
 
     def _keep_run(self, piece: int, nbytes: int, slot: int) -> None:
@@ -148,13 +147,15 @@ class Passes:
 
     def _load_slices(self, piece: int, slot: int) -> Array:
         """A bucket's slices of all runs, concatenated."""
-        item, end = self._work.spilled.itemsize, 0
-        for run, (low, high) in enumerate(zip(self._cut(piece), self._cut(piece + 1), strict=True)):
-            if low < high:
-                start = self._run_start(run)
-                self._runs.read_to(self._loaded[slot], end, start + low * item, start + high * item)
-                end += (high - low) * item
-        return _elements(self._loaded[slot], self._work.spilled, self._lengths[piece])
+
+        def room(nbytes: int) -> Bytes:
+            if self._loaded[slot].size < nbytes:
+                self._loaded[slot] = buffer_for(0)  # the memory of the smaller one is free before more is taken
+                self._loaded[slot] = buffer_for(nbytes)
+            return self._loaded[slot]
+
+        start = piece * self._plan.run
+        return self._buckets.read(start, start + self._lengths[piece], room)
 
     def _make_bucket(self, piece: int, loaded: Array, slot: int) -> int:
         out = self._out(slot, self._work.result, loaded.size)
@@ -166,15 +167,8 @@ class Passes:
         self._made.write(self._sorted[slot], nbytes, offset)
         self._scratch.mark(f"bucket {piece}", self._made.sync)
 
-    def _find_cut(self, bucket: int) -> list[int]:
-        """The position in each run at which a bucket starts."""
-        rank = min(bucket * self._plan.run, self._count)
-        cut: list[int] = self._samples.cut(rank, self._words_between).tolist()
-        return cut
-
-    def _words_between(self, run: int, start: int, stop: int) -> Array:
-        first = self._run_start(run) + start * self._work.spilled.itemsize
-        return self._work.words(self._runs.read_elements(self._work.spilled, first, stop - start))
+    def _reader(self, samples: Samples) -> BucketReader:
+        return BucketReader(self._runs, self._work.spilled, self._plan.run, samples, self._work.words)
 
     def _run_start(self, run: int) -> int:
         return run * self._plan.run * self._work.spilled.itemsize

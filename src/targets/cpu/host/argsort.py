@@ -26,6 +26,8 @@ from .sample import Monotonicity, order_of
 from .sort import in_blocks
 
 _WINDOWS, _WINDOW = 8, 32  # how many neighbours are looked at, and how many in a row
+_FAR = 1 << 10  # how many are looked at that are far apart
+_MOST_RUNS = 8  # each doubling of their number costs a merge of all, a third of what it costs to sort packed words
 
 
 def argsort_rows(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy) -> None:
@@ -69,15 +71,21 @@ def argsort_runs(row: HostArray, order: SortOrder, policy: HostSortPolicy) -> Pl
 
 
 def _has_long_runs(row: HostArray, order: SortOrder, policy: HostSortPolicy) -> bool:
-    """Whether neighbours mostly go on as they began, so that NumPy's merge of runs has little to do."""
-    least = max(policy.pack_from, _WINDOWS * _WINDOW)
+    """Whether neighbours mostly go on as they began, and those far apart too, so that NumPy's merge of runs has little
+    to do: a few runs, or a row that is nearly in order."""
+    least = max(policy.pack_from, _WINDOWS * _WINDOW, _FAR)
     if order is SortOrder.DESCENDING or row.itemsize <= 2 or row.size < least:
         return False
     step = row.size // _WINDOWS
     seen: Elements = row[: _WINDOWS * step].reshape(_WINDOWS, step)[:, :_WINDOW]
-    rises = seen[:, :-1] <= seen[:, 1:]
-    turns = np.count_nonzero(rises[:, :-1] != rises[:, 1:])
-    return int(turns) <= policy.few_turns
+    far: Elements = row[np.newaxis, :: row.size // _FAR]
+    return _turns(seen) <= policy.few_turns and _turns(far) < 2 * _MOST_RUNS
+
+
+def _turns(rows: Elements) -> int:
+    """How often what ascended descends, or the other way round."""
+    rises = rows[:, :-1] <= rows[:, 1:]
+    return int(np.count_nonzero(rises[:, :-1] != rises[:, 1:]))
 
 
 def argsort_one(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> None:
