@@ -1,4 +1,5 @@
 // Runs a program that finds WebGPU where browsers have it: node program.mjs FILE
+import "./patient.mjs";
 import path from "node:path";
 import { create, globals } from "webgpu";
 

@@ -1,6 +1,7 @@
 // Runs cases through exported modules, and writes what comes out: each line of the input is {module, folder, cases}, and is
 // answered by one that is empty, or says what went wrong. Arguments are features of the device. It ends with 3 where there
 // is no adapter.
+import "./patient.mjs";
 import fs from "node:fs";
 import path from "node:path";
 import readline from "node:readline";
