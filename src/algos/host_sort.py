@@ -68,7 +68,7 @@ class HostSortPolicy:
     few_turns: int = attrs.field(default=24, validator=_THRESHOLD)
     most_threads: int = attrs.field(default=16, validator=_COUNT)
     # a partitioned row gets a thread for each so many bytes, and at least four
-    thread_bytes: int = attrs.field(default=1 << 18, validator=_COUNT)
+    thread_bytes: int = attrs.field(default=1 << 17, validator=_COUNT)
     # whether rows of 32- or 64-bit elements are radix sorted; None: if NumPy's sort was measured to be slow
     by_radix: bool | None = attrs.field(default=None, validator=_bool_or_none)
     # then rows from this size: the launches for a shorter one take longer than NumPy's sort
@@ -108,7 +108,7 @@ class HostSortPolicy:
             case 2:
                 return self.count_pairs_from
             case size:
-                return self.part_bytes_from * (3 if threads < _FEW_THREADS else 2) // 3 // size
+                return (self.part_bytes_from if threads < _FEW_THREADS else self.part_bytes_from // 3) // size
 
     def packs(self, size: int, length: int, dtype: np.dtype[np.generic]) -> bool:
         """Whether argsort packs (rank, index) words, for rows of a length, of `size` elements in all. The shorter the
