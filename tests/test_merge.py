@@ -66,14 +66,14 @@ def test_long_ones_that_hardly_interleave(kind: str, dtype: str) -> None:
         x[rng.random(x.size) < 0.3] = -0.0
         x[rng.random(x.size) < 0.3] = np.nan
     middle = 29_900 if kind == "small" else 15_000
-    y = x[middle:] + x.dtype.type(100) if kind == "behind" else x[middle:]
+    y = (x[middle:] + 100).astype(dtype) if kind == "behind" else x[middle:]
     first, second = gpusort.sort(x[:middle]), gpusort.sort(y)
     expected = gpusort.sort(np.concatenate([first, second]).astype(dtype))
     assert_same_bits(gpusort.merge(first, second), expected)
     places = np.arange(x.size)
     keys, values = gpusort.merge_by_key(first, places[:middle], second, places[middle:])
     assert_same_bits(keys, expected)
-    both = np.concatenate([first, second])
+    both = np.concatenate([first, second]).astype(dtype)
     assert_same_bits(both[values], expected)
     assert np.array_equal(values, gpusort.sort_by_key(both, places)[1])
 

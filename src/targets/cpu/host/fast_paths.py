@@ -24,7 +24,7 @@ from ...base import HostArray, Native
 from .argsort import argsort_rows, argsort_runs, argsort_spread_rows
 from .cumsum import from_zero, host_cumsum, shifted
 from .key_words import bits_of, ordered_words
-from .merge import ShortMerge
+from .merge import ShortMerge, ShortMergeByKey
 from .reduce import host_reduction
 from .reducers import HostCall
 from .short_sort import is_ordered_by_numpy, turned_as, turning
@@ -69,7 +69,7 @@ def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolic
             scan = from_zero(scan, axis) if operation.from_zero else scan
             return ReducePath(scan) if operation.kind is ScanKind.INCLUSIVE else ShortPath(shifted(scan, axis))
         case Merge(order, None, takes_values):
-            return ShortMerge(order, given[0].dtype, takes_values)
+            return (ShortMergeByKey if takes_values else ShortMerge)(order, given[0].dtype)
         case TopK(k, axis, order, in_order, None):
             return TopKPath(policy, k, axis, order, in_order)
         case _:

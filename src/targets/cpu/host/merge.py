@@ -23,30 +23,17 @@ _LONG = 1 << 19  # more than NumPy is given, however they interleave
 _LOOKS = 32  # neighbours of the shorter array, and whether any of the longer one's elements come between them
 _STRETCH = 8  # elements at least, on average, of either array that lie side by side in the result
 
-Merged: TypeAlias = Callable[..., HostArray | tuple[HostArray, HostArray]]
+Merged: TypeAlias = Callable[..., HostArray]
 
 _concatenate = cast("Callable[[tuple[HostArray, ...]], HostArray]", np.concatenate)
 
 
 @attrs.frozen(eq=False)
-class ShortMerge:
-    """Two arrays of a dtype, or two with a value for each of their elements."""
+class _Short:
+    """Two arrays of a dtype."""
 
     order: SortOrder
     dtype: np.dtype[np.generic]
-    with_values: bool
-    most: int = attrs.field(init=False)
-    function: Merged = attrs.field(init=False)
-
-    def __attrs_post_init__(self) -> None:
-        is_float = self.dtype.kind == "f"
-        most = _MOST_BYTES if self.dtype.itemsize == 1 and not self.with_values else _MOST
-        object.__setattr__(self, "most", 2 * most if self.with_values else most)
-        merges = self._merges_by_key() if self.with_values else self._merges_floats() if is_float else self._merges()
-        object.__setattr__(self, "function", merges)
-
-    def __call__(self, *arrays: HostArray) -> HostArray | tuple[HostArray, HostArray]:
-        return self.function(*arrays)
 
     def suits(self, arrays: Sequence[HostArray]) -> bool:
         """Whether longer arrays hardly interleave."""
@@ -68,6 +55,21 @@ class ShortMerge:
     @property
     def _seen(self) -> np.dtype[np.generic]:
         return native(self.dtype) if self.order is SortOrder.ASCENDING else turned_as(native(self.dtype))
+
+
+@attrs.frozen(eq=False)
+class ShortMerge(_Short):
+    """Without values."""
+
+    most: int = attrs.field(init=False)
+    function: Merged = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "most", _MOST_BYTES if self.dtype.itemsize == 1 else _MOST)
+        object.__setattr__(self, "function", self._merges_floats() if self.dtype.kind == "f" else self._merges())
+
+    def __call__(self, *arrays: HostArray) -> HostArray:
+        return self.function(*arrays)
 
     def _merges(self) -> Merged:
         turn, seen, is_native = turning(self.order, self.dtype.kind), self._seen, self.dtype.isnative
@@ -114,27 +116,27 @@ class ShortMerge:
 
         return merge_keys if self.dtype.isnative else merge_swapped
 
-    def _merges_by_key(self) -> Merged:
-        order, kind, turn, seen = self.order, self.dtype.kind, turning(self.order, self.dtype.kind), self._seen
-        is_native = self.dtype.isnative
 
-        def merge(
-            x: HostArray, values: HostArray, y: HostArray, other_values: HostArray
-        ) -> tuple[HostArray, HostArray]:  # fmt: skip
-            keys = _concatenate((x, y))
-            numbers = keys if keys.dtype is seen else keys.view(seen)
-            if kind == "f" and not is_ordered_by_numpy(keys):
-                numbers = _words(keys, order, x, y)
-            elif turn is not None:
-                numbers = turn(numbers)
-            places = numbers.argsort(kind="stable")
-            merged, moved = keys.take(places), _concatenate((values, other_values)).take(places)
-            return (
-                merged if is_native else merged.astype(x.dtype),
-                moved if moved.dtype is values.dtype else moved.astype(values.dtype, copy=False),
-            )
+@attrs.frozen(eq=False)
+class ShortMergeByKey(_Short):
+    """With a value for each of their elements."""
 
-        return merge
+    most: int = 2 * _MOST  # keys and values
+
+    def __call__(self, *arrays: HostArray) -> tuple[HostArray, HostArray]:
+        x, values, y, other_values = arrays
+        keys, seen, turn = _concatenate((x, y)), self._seen, turning(self.order, self.dtype.kind)
+        numbers = keys if keys.dtype is seen else keys.view(seen)
+        if seen.kind == "f" and not is_ordered_by_numpy(keys):
+            numbers = _words(keys, self.order, x, y)
+        elif turn is not None:
+            numbers = turn(numbers)
+        places = numbers.argsort(kind="stable")
+        merged, moved = keys.take(places), _concatenate((values, other_values)).take(places)
+        return (
+            merged if merged.dtype is x.dtype else merged.astype(x.dtype, copy=False),
+            moved if moved.dtype is values.dtype else moved.astype(values.dtype, copy=False),
+        )
 
 
 def _words(keys: Elements, order: SortOrder, *parts: HostArray) -> Elements:
