@@ -1,16 +1,20 @@
-"""The in-memory sort that external sorts (src/external) call: gpusort's own functions."""
+"""The in-memory sort that external sorts (src/external) call: gpusort's own operations."""
 
 from __future__ import annotations
+
+from typing import cast
 
 import attrs
 
 from ..external.cuts import Array, Indices
+from ..operations.argsort import Argsort
+from ..operations.sort import Sort
 from ..targets.base import SortsOnTheHost, Target
 from ..targets.registry import choose
 from ..types.environment import core_count
 from ..types.indices import SortOrder
 from ..types.specs import Memory
-from .sorting import argsort, sort
+from .call import call, call_with
 
 _MOST_WORKERS = 4  # at NumPy's rate more than a disk reads and writes
 _LITTLE = 1 << 28  # bytes of memory: what threads and compiled loops take of it would show
@@ -44,8 +48,7 @@ class OwnEngine:
         return OwnEngine(self.target if self.for_one is None else self.for_one)
 
     def sort(self, x: Array, out: Array, order: SortOrder, *, stable: bool) -> None:
-        sort(x, out=out, descending=order is SortOrder.DESCENDING, stable=stable, target=self.target)
+        call_with(Sort, (-1, order, stable, None, None), self.target, (x,), out)
 
     def argsort(self, x: Array, order: SortOrder) -> Indices:
-        indices: Indices = argsort(x, descending=order is SortOrder.DESCENDING, target=self.target)
-        return indices
+        return cast(Indices, call(Argsort, (-1, order, None), self.target, x))

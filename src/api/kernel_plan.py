@@ -154,7 +154,7 @@ class KernelPlan(Plan):
         """Device memory, in bytes, of the largest run, where host arrays are copied to the device."""
         return max((sum(b.nbytes for b in run.schedule.buffers) for _, runs in self._runs for run in runs), default=0)
 
-    def cost(self, specs: tuple[Spec, ...]) -> Cost:
+    def cost(self) -> Cost:
         if self._new is not None:
             return cost_of(self._new.schedules, self._new.scratch_bytes if not self.kind.is_host else None)
         return cost_of([run.schedule for _, runs in self._runs for run in runs])

@@ -59,15 +59,10 @@ class MappedCall:
     def _into(self, x: Array, out: Array, memory: int) -> None:
         """Sorts batches of rows that fit into memory, or single rows by the external sort."""
         if x.ndim > 1 and x[0].nbytes <= memory:
-            from .sorting import sort
-
             step = max(1, memory // x[0].nbytes)
             for start in range(0, len(x), step):
-                own = slice(start, start + step)
-                sort(
-                    np.asarray(x[own]), out=np.asarray(out[own]), descending=self.order is SortOrder.DESCENDING,
-                    stable=self.stable, target=self.target,
-                )  # fmt: skip
+                own, engine = slice(start, start + step), OwnEngine(self.target)
+                engine.sort(np.asarray(x[own]), np.asarray(out[own]), self.order, stable=self.stable)
             return
         for row, result in zip(x.reshape(-1, x.shape[-1]), out.reshape(-1, x.shape[-1]), strict=True):
             given, made = Mapping.of(row), Mapping.of(result)

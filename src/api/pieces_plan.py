@@ -94,8 +94,8 @@ class PiecesPlan(Plan):
         if isinstance(way, KernelPlan):
             way.make_ready(arrays)
 
-    def cost(self, specs: tuple[Spec, ...]) -> Cost:
-        return Cost(0, None, None) if isinstance(self.whole, CapabilityError) else self.whole.cost(specs)
+    def cost(self) -> Cost:
+        return Cost(0, None, None) if isinstance(self.whole, CapabilityError) else self.whole.cost()
 
     # -- in pieces ----------------------------------------------------------------------------------------
 

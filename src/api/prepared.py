@@ -72,7 +72,7 @@ class PreparedCall:
     @property
     def cost(self) -> Cost:
         """Launches, temporary bytes and bytes moved."""
-        return self.plan.cost(self.specs)
+        return self.plan.cost()
 
 
 def _told(spec: Spec) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 import numpy as np
@@ -129,19 +129,14 @@ def _jax() -> Any:
     return sys.modules["jax"]
 
 
-_made: dict[type, Kind] = {}
-
-
+@cache
 def _kind(made_by: type[Kind]) -> Kind:
     """The single instance of a kind; CUDA kinds are made only once cupy has been imported."""
-    found = _made.get(made_by)
-    if found is None:
-        if issubclass(made_by, OnCuda):
-            from .cuda import ensure_cupy
+    if issubclass(made_by, OnCuda):
+        from .cuda import ensure_cupy
 
-            ensure_cupy()
-        found = _made[made_by] = made_by()
-    return found
+        ensure_cupy()
+    return made_by()
 
 
 def choose_jax(name: str, array: Any) -> Kind:

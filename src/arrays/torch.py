@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from typing import Protocol, Self, TypeAlias, cast
 
 import numpy as np
@@ -204,16 +204,12 @@ class CudaTensors(TorchKind, Located[Tensor]):
 def chooser(torch: Torch) -> Callable[[str, Tensor], Kind]:
     """Chooses between host and CUDA tensors; those on other devices are refused as host tensors."""
     host = HostTensors(torch)
-    on_device: list[Kind] = []
 
-    def choose(name: str, tensor: Tensor) -> Kind:
-        if not tensor.is_cuda:
-            return host
-        if not on_device:
-            from .cuda import ensure_cupy
+    @cache
+    def on_device() -> Kind:
+        from .cuda import ensure_cupy
 
-            ensure_cupy()
-            on_device.append(CudaTensors(torch))
-        return on_device[0]
+        ensure_cupy()
+        return CudaTensors(torch)
 
-    return choose
+    return lambda name, tensor: on_device() if tensor.is_cuda else host
