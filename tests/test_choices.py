@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import attrs
 import pytest
 
@@ -11,8 +9,7 @@ from gpusort.algos.choice import balanced, choose_axis_reduction, choose_pairs, 
 from gpusort.algos.cut import Columns
 from gpusort.algos.layout import Layout
 from gpusort.algos.scan import shares
-from gpusort.algos.select_sampled import SampledPolicy, rank_among, sampled_place
-from gpusort.algos.sizes import LARGEST_U32
+from gpusort.algos.select_sampled import SampledPolicy, sampled_place
 from gpusort.algos.sorts import Radix
 from gpusort.types.dtypes import key_for
 from gpusort.types.params import RadixPolicy, ScanPolicy
@@ -76,18 +73,6 @@ def test_samples_are_taken_anywhere_in_their_stretches(count: int) -> None:
     tenths = [10 * (place - low) // (end - low) for place, (low, end) in zip(places, stretches, strict=True)]
     if count > 1 << 20:
         assert all(0.06 * number < tenths.count(tenth) < 0.14 * number for tenth in range(10))
-
-
-@pytest.mark.parametrize("count", [4097, 5000, 1 << 16, 1 << 20, (1 << 32) - 1])
-def test_a_threshold_has_a_margin_of_six_standard_deviations(count: int) -> None:
-    """And not many more of them: those that pass it besides are sorted for nothing."""
-    policy = SampledPolicy()
-    for k in (1, 2, 3, 10, 50, 100, 1000, 4097, 50_000, 1 << 19):
-        expected = min(k, count) * policy.samples / count
-        margin = int(rank_among(U32(min(k, count)), U32(count), policy)) - expected - 6 * math.sqrt(expected)
-        assert 12 <= margin <= 26
-    assert int(rank_among(U32(9), U32(policy.few + 1), policy)) < policy.few
-    assert int(rank_among(U32(9), U32(policy.few), policy)) == LARGEST_U32, "all of so few pass"
 
 
 @pytest.mark.parametrize(
