@@ -83,9 +83,9 @@ page: $(READY)
 platforms: $(READY)
 	@$(PYTHON) -m web.platforms build/tests.xml
 
-# Whether tests fail where one operator or constant is another one, an hour or two: make mutate ARGS='--count 10 --seed 1'
+# Whether tests fail where one operator or constant is another one, half an hour: make mutate ARGS='--count 10 --seed 1'
 mutate: $(READY)
-	$(PYTHON) -m tests.mutate --jobs $(JOBS) $(ARGS)
+	$(PYTHON) -m tests.mutate $(ARGS)
 
 # Apart from `test`, which would take twice as long with it: most of the tests are interpreters in Python.
 coverage: $(READY)

@@ -46,6 +46,7 @@ def young_garbage() -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    gc.set_threshold(20_000, 20, 50)  # a twentieth of a test's time was spent on looking for what may go
     background.in_caller = True  # what a test finds must not depend on what came before it
     config.addinivalue_line("markers", MARK)
 

@@ -1,33 +1,34 @@
 """`make mutate`: whether the tests see it where one operator or constant of kernels or of the compiler is another one.
 
-Each mutant is a copy of the tree with one change in src/algos or src/kernel, tested until the first failure. Golden
-files and the archive of PTX are left out: they see any change, without knowing whether it is wrong. A mutant that
-survives is shown, and is a gap in the tests, or means the same (a bound that is only a hint, a length of 3 for 4).
+Each mutant is a copy of the tree with one change in src/algos or src/kernel, tested until the first failure, by the
+tests that reach the function that it is in: see tests/reached.py. Golden files and the archive of PTX are left out:
+they see any change, without knowing whether it is wrong. A mutant that survives is shown, and is a gap in the tests, or
+means the same (a bound that is only a hint, a length of 3 for 4).
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import json
 import os
 import random
-import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from pathlib import Path
-from xml.etree import ElementTree
 
 import attrs
-import pytest
+
+from tests.reached import CHOOSES, MEASURES, OVER, Reach, functions_in, known, name_of
 
 ROOT = Path(__file__).parent.parent
-TIMES = ROOT / "build" / "tests.xml"
+REACHED = ROOT / "build" / "reached.json"
 MUTATED = ("src/algos", "src/kernel")
 SWAPPED: dict[type[ast.operator | ast.cmpop], tuple[str, str]] = {
     ast.Add: ("+", "-"), ast.Sub: ("-", "+"), ast.Mult: ("*", "+"), ast.FloorDiv: ("//", "*"), ast.Mod: ("%", "//"),
@@ -40,13 +41,11 @@ LEFT_OUT = (
     "background", "benchmarks", "covering", "dask", "docs", "examples", "export", "files", "forks", "golden",
     "interrupt", "kept", "packaging", "ptx", "shipped", "site", "type_errors", "vulkan", "web",
 )  # fmt: skip
-# What sorts, selects, reduces and scans on every target, and says what the compiler reads: run for every mutant.
-EVERYDAY = (
-    "test_api", "test_argsort", "test_expressions", "test_merge", "test_pairs", "test_reader", "test_reduce_api",
-    "test_scan_api", "test_select", "test_simulator", "test_verify",
-)  # fmt: skip
 MEASURED = ("table.py", "tuned.py")  # numbers for speed, where the next one is as right
-SECONDS = 1800.0  # a mutant that takes longer does not end, or the machine is busy: it counts as not caught
+# On wgsl, where tests wait for the driver, mostly the same kernels run once more.
+NOT_MEASURED = "not wgsl"
+PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "tests.reached", "-p", "no:cacheprovider", "--benchmark-disable"]
+SECONDS = 7200.0  # by the clock, on which a mutant may wait for ever
 
 
 @attrs.frozen
@@ -92,88 +91,106 @@ def mutants(path: Path) -> Iterator[Mutant]:
 
 
 def _all_but_defaults(node: ast.AST) -> Iterator[ast.AST]:
-    """All below, but for annotations, and the default values of fields, which are numbers for speed."""
+    """All below, but for annotations and aliases of types, and the defaults of policies and of attrs' fields, which are
+    numbers for speed."""
     yield node
-    annotations = [getattr(node, name, None) for name in ("annotation", "returns")]
+    left_out = [getattr(node, name, None) for name in ("annotation", "returns")]
+    if isinstance(node, ast.ClassDef) and node.name.endswith("Policy"):
+        left_out += [field.value for field in node.body if isinstance(field, ast.AnnAssign)]
     for child in ast.iter_child_nodes(node):
-        if child in annotations:
-            continue
         match child:
             case ast.Call(func=ast.Attribute(value=ast.Name("attrs"), attr="field")):
                 pass
-            case _:
+            case ast.AnnAssign(annotation=ast.Name("TypeAlias")):
+                pass
+            case ast.AnnAssign(value=value) if value is not None and value in left_out:
+                pass
+            case _ if child not in left_out:
                 yield from _all_but_defaults(child)
+            case _:
+                pass
 
 
-def near(path: Path, tests: list[Path]) -> list[Path]:
-    """The tests named after a file, and those that name something that it defines, or that an importer of it defines:
-    schedules, mostly, of which kernels are a part. Those that take least time come first."""
-    words, paths = path.stem.split("_"), [path, *_importers(path)]
-    defined = {name for one in paths for name in _defined(one)}
-    named = re.compile(rf"\b({'|'.join(map(re.escape, sorted(defined)))})\b") if defined else None
-    found = [
-        test
-        for test in tests
-        if any(word in test.name for word in words)
-        or test.stem in EVERYDAY
-        or (named and named.search(test.read_text()))
-    ]
-    return sorted(found, key=lambda test: _seconds().get(test.stem, 0.0))
+def functions_of(mutant: Mutant) -> frozenset[str]:
+    """The function that a mutant is in; of a constant of a module or a class, those of the file that name it, or else
+    all of the file."""
+    tree = ast.parse((ROOT / mutant.path).read_text())
+    functions = list(functions_in(tree))
+    within = [(name, node) for name, node in functions if node.lineno <= mutant.line <= (node.end_lineno or 0)]
+    if within:
+        found = [within[-1][0]]
+    else:
+        at = [node for node in ast.walk(tree) if getattr(node, "lineno", None) == mutant.line]
+        names = {node.id for node in at if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+        found = [name for name, node in functions if names & {*_names(node)}]
+    return frozenset(name_of(mutant.path, name) for name in found or [name for name, _ in functions])
 
 
-def _importers(path: Path) -> list[Path]:
-    """The modules of ours that import one of ours."""
-    imported = re.compile(rf"^from \.[\w.]*\b{path.stem} import", re.MULTILINE)
-    return [
-        one.relative_to(ROOT)
-        for folder in (*MUTATED, "src/operations")
-        for one in sorted((ROOT / folder).rglob("*.py"))
-        if imported.search(one.read_text())
-    ]
+def _names(node: ast.AST) -> Iterator[str]:
+    for one in ast.walk(node):
+        match one:
+            case ast.Name(id=name) | ast.Attribute(attr=name):
+                yield name
+            case _:
+                pass
 
 
-def _defined(path: Path) -> list[str]:
-    body = ast.parse((ROOT / path).read_text()).body
-    return [node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name[0] != "_"]
+def tests_for(mutant: Mutant, reach: Mapping[str, Reach]) -> list[str]:
+    """The tests that reach a mutant, in the order to run them: one case of each test first, the quickest before others,
+    and files that are for it alone before all."""
+    functions = functions_of(mutant)
+    found = sorted((test for test, one in reach.items() if one.functions & functions), key=lambda t: reach[t].seconds)
+    cases: Counter[str] = Counter()
+    order: dict[str, tuple[bool, bool, float]] = {}
+    for test in found:
+        name = test.partition("[")[0]
+        order[test] = (mutant.path.stem not in test.partition("::")[0], cases[name] > 0, reach[test].seconds)
+        cases[name] += 1
+    return sorted(found, key=lambda test: order[test])
 
 
-@cache
-def _seconds() -> Mapping[str, float]:
-    """What each file of tests took in the last `make test`, if there was one."""
-    found: defaultdict[str, float] = defaultdict(float)
-    if TIMES.exists():
-        for case in ElementTree.parse(TIMES).iter("testcase"):
-            found[case.get("classname", "").split(".")[1]] += float(case.get("time", 0))
-    return found
+def measured() -> Mapping[str, Reach]:
+    """What each test reaches. Files of tests are measured where they are newer: all of them take as long as `make test`
+    in one process."""
+    since = REACHED.stat().st_mtime if REACHED.exists() else 0.0
+    tests = [path for path in sorted(ROOT.glob("tests/test_*.py")) if not any(word in path.name for word in LEFT_OUT)]
+    newer = [str(path.relative_to(ROOT)) for path in tests if path.stat().st_mtime > since]
+    if newer:
+        print(f"what {len(newer)} files of tests reach is measured, into {REACHED.relative_to(ROOT)}", flush=True)
+        command = [*PYTEST, "-k", NOT_MEASURED, *newer]
+        subprocess.run(command, cwd=ROOT, env={**os.environ, MEASURES: str(REACHED)}, capture_output=True, check=False)
+    return known(REACHED)
 
 
-def fate(mutant: Mutant, tree: Path, jobs: int, near_only: bool) -> tuple[str, str]:
-    """What becomes of it, and which test saw it. The tests named after its file are run first."""
+def fate(mutant: Mutant, tree: Path, tests: list[str], seconds: float) -> tuple[str, str]:
+    """What becomes of it, and which test saw it."""
+    if not tests:
+        return "NO TEST", ""
+    chosen = tree.parent / "chosen.json"
+    chosen.write_text(json.dumps((seconds, tests)))
+    searched = [str(tree / "typings" / "on-path"), os.environ.get("PYTHONPATH", "")]
+    environment = {
+        **os.environ, "PYTHONPATH": os.pathsep.join(searched), "XDG_CACHE_HOME": str(tree.parent / "cache"),
+        CHOOSES: str(chosen),
+    }  # fmt: skip
     target = tree / mutant.path
     target.write_text(mutant.source())
-    tests = [path for path in sorted(tree.glob("tests/test_*.py")) if not any(word in path.name for word in LEFT_OUT)]
-    first = near(mutant.path, tests)
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--tb=no"]
-    command += ["-n", str(jobs)] if jobs > 1 else []
-    searched = [str(tree / "typings" / "on-path"), os.environ.get("PYTHONPATH", "")]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(searched), "XDG_CACHE_HOME": str(tree.parent / "cache")}
     try:
-        others = [] if near_only else [path for path in tests if path not in first]
-        # On wgsl, where tests are slowest, mostly the same kernels run once more.
-        rounds = ((first, "not wgsl"), (first, "wgsl"), (others, ""))
-        for some, chosen in filter(lambda one: one[0], rounds):
-            found = subprocess.run(
-                [*command, "-k", chosen, *map(str, some)], cwd=tree, env=environment, capture_output=True, text=True,
-                timeout=SECONDS, check=False,
-            )  # fmt: skip
-            if found.returncode not in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
-                seen = [line for line in found.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-                return "caught", (seen or found.stdout.splitlines()[-1:] or [""])[0]
+        found = subprocess.run(
+            [*PYTEST, "-x", "--tb=no", *sorted({test.partition("::")[0] for test in tests})], cwd=tree, env=environment,
+            capture_output=True, text=True, timeout=SECONDS, check=False,
+        )  # fmt: skip
     except subprocess.TimeoutExpired:
         return "TOO LONG", ""
     finally:
         shutil.copyfile(ROOT / mutant.path, target)
-    return "SURVIVES", ""
+    last = found.stdout.splitlines()[-1:] or [""]
+    if found.returncode == -signal.SIGPROF:
+        return "caught", "a test did not end"
+    if found.returncode == 0 or f"Interrupted: {OVER}" in found.stdout:
+        return "SURVIVES", last[0]
+    seen = [line for line in found.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return "caught", (seen or last)[0]
 
 
 def main() -> None:
@@ -181,14 +198,14 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=50)
     parser.add_argument("--only", type=int, nargs="+", metavar="NUMBER", help="these of the chosen, by their numbers")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=2, help="processes a mutant")
     parser.add_argument("--trees", type=int, default=1, help="mutants at once, each in a tree of its own")
-    parser.add_argument("--near", action="store_true", help="only tests that name what it or its importers define")
+    parser.add_argument("--seconds", type=float, default=120.0, help="of the processor, for the tests of one mutant")
     given = parser.parse_args()
     paths = [path.relative_to(ROOT) for folder in MUTATED for path in sorted((ROOT / folder).rglob("*.py"))]
     paths = [path for path in paths if path.name not in MEASURED]
     chosen = random.Random(given.seed).sample([one for path in paths for one in mutants(path)], given.count)
     numbers = given.only or range(given.count)
+    reach = measured()
     waiting = iter(numbers)
     caught: list[Mutant] = []
 
@@ -197,7 +214,7 @@ def main() -> None:
         shutil.copytree(ROOT, folder / "tree", symlinks=True, ignore=ignored)
         for number in iter(lambda: next(waiting, None), None):
             mutant = chosen[number]
-            found, by = fate(mutant, folder / "tree", given.jobs, given.near)
+            found, by = fate(mutant, folder / "tree", tests_for(mutant, reach), given.seconds)
             if found == "caught":
                 caught.append(mutant)
             print(f"{number:3} {found:8} {mutant}  {by}", flush=True)

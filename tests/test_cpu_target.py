@@ -26,7 +26,6 @@ from gpusort.types.intrinsics import dynamic_range
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Registers, Storage, Workgroup
 from gpusort.types.scalars import U8, U32, U64
-from tests.new_process import printed
 
 if TYPE_CHECKING:
     pass
@@ -247,27 +246,3 @@ def test_no_compiler_is_loaded_by_the_target_itself() -> None:
     code = "import sys, gpusort.targets.cpu.target as c; c.CpuTarget().info; assert 'llvmlite' not in sys.modules"
     package = str(Path(__file__).parent.parent / "typings")
     subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": package}, check=True)
-
-
-def test_numba_is_not_needed() -> None:
-    """By whatever runs on the processor: sorts that count, part and pack, reductions, places, kernels."""
-    code = """
-import sys
-sys.modules["numba"] = None
-import attrs, numpy as np, gpusort
-from gpusort.targets.cpu.background import background
-background.in_caller = True
-target = gpusort.target("cpu")
-x = np.random.default_rng(0).permutation(1 << 20)
-for target in (target.with_policy(attrs.evolve(target.policy, by_radix=by)) for by in (False, True)):
-    for dtype in ("u1", "i2", "f2", "u4", "f8"):
-        y = (x % 30_000).astype(dtype)
-        assert (gpusort.sort(y, target=target) == np.sort(y.astype("f8"))).all()
-        assert (gpusort.argsort(y, target=target) == np.argsort(y.astype("f8"), kind="stable")).all()
-        z = y.reshape(1024, 1024)
-        assert (gpusort.argmax(z, axis=0, target=target) == np.argmax(z, axis=0)).all()
-assert gpusort.sum(np.ones((1024, 1024), np.float32), target=target) == 1 << 20
-assert (gpusort.sort(x, algorithm=gpusort.Radix(), target=target) == np.arange(1 << 20)).all()
-print("done")
-"""
-    assert printed(code, GPUSORT_THREADS="2") == "done"

@@ -80,6 +80,32 @@ def test_only_the_cpu_target_asks_the_host_library() -> None:
     assert not [name for name in used if name.startswith("targets.cpu.target")]
 
 
+def test_nothing_imports_numba() -> None:
+    """It is a second opinion of the tests alone; arrays of its are seen to by what their caller has imported."""
+    named = {
+        name.partition(".")[0]
+        for file in _SRC.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        for name in _imported(node)
+    }
+    assert {"llvmlite", "wgpu", "cupy"} <= named
+    assert "numba" not in named
+
+
+def _imported(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.Import(names=names):
+            yield from (alias.name for alias in names)
+        case ast.ImportFrom(module=str() as name, level=0):
+            yield name
+        case ast.Call(
+            func=ast.Name("import_module") | ast.Attribute(attr="import_module"), args=[ast.Constant(str() as name), *_]
+        ):
+            yield name
+        case _:
+            pass
+
+
 def test_the_modules_of_the_old_front_are_gone() -> None:
     gone = ("quick", "quick_card", "quick_reduce", "quick_scan", "placing", "reducing", "sorting")
     assert [name for name in gone if (_SRC / f"{name}.py").exists()] == []
