@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
+from weakref import WeakSet
 
 import numpy as np
 
@@ -87,6 +88,12 @@ def _binding(step: Step, kernel: Kernel) -> Binding:
     return Binding(kernel, tuple(names), tuple(sizes))
 
 
+class Holder(Protocol):
+    """What was prepared in a session, and keeps it."""
+
+    def forget(self) -> None: ...
+
+
 class Session:
     """What lives with an open device. Not thread-safe: the target serialises by a lock."""
 
@@ -94,11 +101,17 @@ class Session:
         self.device = device
         never_released_in_children(self)
         self.pool = Pool(device.handle, device.handle.limits["max-buffer-size"])
+        self.holders: WeakSet[Holder] = WeakSet()
         self._staging = Staging(device.handle)
         # Keyed by identity: programs are memoised, so a launch of the same shape has the same one; equality is slow.
         self._kernels: dict[int, tuple[ir.Program, Kernel]] = {}
         if device.has_subgroups and can_wait():
             self.device = device.with_lanes(self._measured_subgroup_size())
+
+    def give_up(self) -> None:
+        """Lets nobody keep the device, for which wgpu has a thread as long as it lives."""
+        for holder in list(self.holders):
+            holder.forget()
 
     def kernel(self, program: ir.Program, *, probing: bool = False) -> Kernel:
         known = self._kernels.get(id(program))
