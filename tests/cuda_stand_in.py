@@ -1,8 +1,8 @@
-"""Stands in for a card: what the Numba CUDA source of a kernel calls, in plain Python. cuda_launches.py runs it.
+"""Stands in for a card: what the text of a CUDA kernel calls, in plain Python. cuda_launches.py runs it.
 
-Functions here take the place of the intrinsics, device memory is the host's. Where invocations meet, each waits as a
+Functions here take the place of the compiler's, device memory is the host's. Where invocations meet, each waits as a
 generator does: they take turns in one thread, which is many times as fast as a thread for each. What this cannot show
-is the intrinsics' own code: tests look at the PTX for that.
+is the compiler's own code: tests look at the PTX for that.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from gpusort.types import ops
 WARP = 32
 Scalar: TypeAlias = Any  # a NumPy scalar: one class of arithmetic for each of the kernel's types
 Exchanging: TypeAlias = Generator[None, None, list[Any]]  # waits for others, and has what all have handed in
-Meets: TypeAlias = Generator[None, None, Scalar]  # what an intrinsic gives for which others are waited for
+Meets: TypeAlias = Generator[None, None, Scalar]  # what a function gives for which others are waited for
 
 
 class Kind:
-    """A type of Numba's: it casts, and says what memory holds."""
+    """A type of a text's: it casts, and says what memory holds."""
 
     def __init__(self, dtype: str) -> None:
         self.dtype = np.dtype(dtype)
@@ -33,7 +33,7 @@ class Kind:
         return np.asarray(value).astype(self.dtype)[()]
 
 
-KINDS = {name: Kind(name) for name in ("u1", "u2", "u4", "u8", "i4", "i8", "f4", "f8")}
+KINDS = {name: Kind(name) for name in ("u1", "u2", "u4", "u8", "i4", "i8", "f4", "f8")} | {"b1": Kind("?")}
 u4, u8 = KINDS["u4"], KINDS["u8"]
 
 
@@ -106,13 +106,11 @@ class Group:
 _MATH = SimpleNamespace(sqrt=np.sqrt, exp=np.exp, log=np.log)
 
 
-# What the intrinsics on one, two and three scalars mean.
+# What functions of one, two and three scalars mean. Operators are NumPy's, whose integers wrap.
 _UNARY: dict[str, Callable[[Scalar], Scalar]] = {
     "count_ones": lambda a: ops.apply(ops.COUNT_ONES, a)[()],
     "leading_zeros": lambda a: ops.apply(ops.LEADING_ZEROS, a)[()],
     "trailing_zeros": lambda a: ops.apply(ops.TRAILING_ZEROS, a)[()],
-    "negative": lambda a: -a,
-    "bits_not": lambda a: ~a,
     "bits_u4": lambda a: a.view(np.uint32),
     "bits_i4": lambda a: a.view(np.int32),
     "bits_f4": lambda a: a.view(np.float32),
@@ -121,33 +119,15 @@ _UNARY: dict[str, Callable[[Scalar], Scalar]] = {
     "bits_f8": lambda a: a.view(np.float64),
 }
 _BINARY: dict[str, Callable[[Scalar, Scalar], Scalar]] = {
-    "add": lambda a, b: a + b,
-    "subtract": lambda a, b: a - b,
-    "multiply": lambda a, b: a * b,
-    "quotient": lambda a, b: a / b,
-    "bits_and": lambda a, b: a & b,
-    "bits_or": lambda a, b: a | b,
-    "bits_xor": lambda a, b: a ^ b,
-    "equal": lambda a, b: a == b,
-    "unequal": lambda a, b: a != b,
-    "less": lambda a, b: a < b,
-    "less_equal": lambda a, b: a <= b,
-    "greater": lambda a, b: a > b,
-    "greater_equal": lambda a, b: a >= b,
     "divide": lambda a, b: a // b,
     "remainder": lambda a, b: a % b,
-    "minimum": min,
-    "maximum": max,
     "multiply_rounded": lambda a, b: a * b,
-    "shift_left": lambda a, amount: ops.apply(ops.SHL, a, amount)[()],
-    "shift_right": lambda a, amount: ops.apply(ops.SHR, a, amount)[()],
 }
 _TERNARY: dict[str, Callable[[Scalar, Scalar, Any], Scalar]] = {
     "byte": lambda word, place, form: u4((int(word) >> (8 * int(place))) & 255),
-    "choose": lambda condition, a, b: a if condition else b,
+    "select": lambda condition, a, b: a if condition else b,
 }
-_CONVERSIONS = {f"as_{name}": kind for name, kind in KINDS.items()}
-_SCALARS = {**_UNARY, **_BINARY, **_TERNARY, **_CONVERSIONS, **KINDS, "math": _MATH, "nan": np.nan, "inf": np.inf}
+_SCALARS = {**_UNARY, **_BINARY, **_TERNARY, **KINDS, "math": _MATH, "nan": np.nan, "inf": np.inf}
 
 
 class Invocation:

@@ -14,10 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from gpusort.targets.cpu.compiler.function import llvm_text
 from gpusort.targets.cpu.compiler.loading import load_kernel
-from gpusort.targets.cpu.compiler.numbers import Untranslatable
-from gpusort.targets.cpu.compiler.translate import llvm_text
-from gpusort.targets.cpu.writer import HELPERS
+from gpusort.targets.llvm.numbers import Untranslatable
 from tests import numba_runtime
 from tests.new_process import end_well_side_by_side
 
@@ -45,7 +44,7 @@ def by_numba(text: str) -> Callable[..., object]:
     names: dict[str, Any] = {
         name: getattr(numba, name) for name in ("b1", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")
     }
-    names.update({name: getattr(numba_runtime, name) for name in HELPERS})
+    names.update(vars(numba_runtime))
     names.update(math=math, np=np, inf=math.inf, nan=math.nan)
     exec(compile(text, "<kernel>", "exec"), names)
     compiled: Callable[..., object] = numba.njit(names["SIGNATURE"], error_model="numpy", boundscheck=False)(
@@ -239,6 +238,20 @@ def test_what_is_no_kernels_text_is_refused(body: str) -> None:
 def test_a_text_without_its_signature_is_refused() -> None:
     with pytest.raises(Untranslatable, match="no signature"):
         llvm_text("def kernel(): pass", "kernel", is_opaque=True, compresses=False)
+
+
+def test_arrays_may_have_any_names() -> None:
+    """Also those that LLVM's text has blocks and values for."""
+    text = """
+SIGNATURE = "void(u4[::1], u4[::1], u4[::1], u4[::1])"
+
+
+def kernel(body, entry, refused, t1):
+    body[0] = entry[0] + refused[0] + t1[0]
+"""
+    body = np.zeros(1, "u4")
+    by_ours(text)(body, *(np.full(1, number, "u4") for number in (1, 20, 300)))
+    assert body[0] == 321
 
 
 def test_pointers_have_their_types_where_llvm_wants_them() -> None:

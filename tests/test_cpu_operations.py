@@ -13,7 +13,7 @@ from gpusort.kernel import ir
 from gpusort.kernel.launch import Buffer, Role, Step
 from gpusort.kernel.span import Span
 from gpusort.targets.cpu.target import CpuTarget
-from gpusort.targets.cpu.writer import CPU_OPERATIONS
+from gpusort.targets.kernel_text import OPERATIONS
 from gpusort.types import ops, scalars
 from gpusort.types.layout import Type, bounds
 from gpusort.types.ops import Op
@@ -140,5 +140,5 @@ def test_operations_mean_what_the_table_says(shape: tuple[Type, ...], group_size
 
 def test_every_operation_is_written_and_tested() -> None:
     names = {op.name for op in ops.OPS}
-    assert set(CPU_OPERATIONS) == names
+    assert set(OPERATIONS) == names
     assert {op.name for rows in _OPERANDS.values() for op, _ in rows} == names

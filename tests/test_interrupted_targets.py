@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import logging
 import signal
@@ -288,3 +289,33 @@ def test_a_device_that_was_interrupted_is_opened_anew() -> None:
     for place in [*places(count, 2), count - 20]:
         strike(lambda: gpusort.sort(x, target="wgsl"), place, "targets/wgsl")
         assert gpusort.sort(x, target="wgsl").tobytes() == np.sort(x).tobytes(), f"struck at {place}"
+
+
+def test_of_the_devices_that_were_interrupted_none_lives_on() -> None:
+    """Also where plans were prepared on them that nobody calls again."""
+    require_wgsl()
+    from gpusort.targets.wgsl.target import WgslTarget
+
+    target, x = WgslTarget(), some_floats()
+
+    def interrupted(session: object) -> None:
+        raise KeyboardInterrupt
+
+    def called(times: int) -> npt.NDArray[Any]:
+        return gpusort.sort(np.tile(x, (times, 1)), target=target)
+
+    called(1)
+    gc.collect()
+    before = pollers()
+    assert before
+    for times in range(2, 5):
+        with pytest.raises(KeyboardInterrupt):
+            target.in_session("nothing", interrupted)
+        assert called(times).tobytes() == np.tile(np.sort(x), times).tobytes()
+    gc.collect()
+    assert pollers() == before
+
+
+def pollers() -> int:
+    """Threads that wgpu has for devices."""
+    return sum(type(thread).__name__ == "PollThread" for thread in threading.enumerate())

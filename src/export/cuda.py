@@ -16,7 +16,7 @@ from ..targets.cuda.compile import (
     text_of,
 )
 from ..targets.cuda.shipped import SHIPPED_FOR, portable
-from ..targets.cuda.writer import stored_type
+from ..targets.kernel_text import stored_type
 from ..targets.wgsl.legalize import Origin
 from ..targets.wgsl.uses import uses_of
 from ..types.errors import InvalidArgumentError, TargetUnavailableError

@@ -1,5 +1,5 @@
-"""Emits IR expressions as typed Python, for the compilers of CPU and CUDA. The rules are Numba's, which can take the
-CPU's texts too: tests compare what both make of them.
+"""Emits IR expressions as typed Python, for the compiler of CPU and CUDA, llvm/. The rules are Numba's, which can take
+the CPU's texts too: tests compare what both make of them.
 
 Integers are promoted (u4 + u4 is a u8), so each operation is cast to its IR type; LLVM removes redundant casts. Signed
 arithmetic may not wrap, from which LLVM concludes that `a + 1 > a`: so signed integers are added, subtracted and
@@ -10,13 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import assert_never
-
-import attrs
 
 from ..kernel import ir
 from ..types.layout import Type
-from .render import Names, Row, render_operation
+from .render import Names, Row
 
 TYPE_NAMES: Mapping[Type, str] = {
     Type.BOOL: "b1",
@@ -35,8 +32,15 @@ _WRAPPING: Mapping[Type, str] = {Type.I32: "u4", Type.I64: "u8"}
 
 # Names defined in the generated module: no variable, memory or parameter may have one.
 RESERVED_NAMES = frozenset(TYPE_NAMES.values()) | {
-    "abs", "bool", "float", "inf", "int", "len", "math", "max", "min", "nan", "np", "numba", "print", "range",
+    "abs", "bits_f4", "bits_f8", "bits_i4", "bits_i8", "bits_u4", "bits_u8", "bool", "count_ones", "divide", "float",
+    "inf", "int", "leading_zeros", "len", "math", "max", "min", "nan", "np", "numba", "print", "range", "remainder",
+    "select", "trailing_zeros",
 }  # fmt: skip
+
+
+def stored_type(type: Type) -> Type:
+    """The type in which memory holds a value: a Bool is a byte."""
+    return Type.U8 if type is Type.BOOL else type
 
 
 def literal(value: int | float | bool, type: Type) -> str:
@@ -61,9 +65,6 @@ class Constants:
     def __init__(self, names: Names) -> None:
         self._names = names
         self._found: dict[str, str] = {}
-
-    def text(self, node: ir.Const) -> str:
-        return self.of(node.value, node.type)
 
     def of(self, value: int | float | bool, type: Type) -> str:
         shown = literal(value, type)
@@ -154,8 +155,7 @@ def _bitcast(node: ir.Apply, operands: Sequence[str]) -> str:
     return f"bits_{name}({operands[0]})"
 
 
-# The rows that both targets share. A target adds the missing ones (count_ones, leading_zeros, trailing_zeros), replaces
-# those for which it has better forms, and defines `divide`, `remainder`, `bits_u4`, … in its modules.
+# The rows that both targets share. A target replaces those for which it has better forms.
 OPERATIONS: Mapping[str, Row] = {
     "add": _arithmetic("+"),
     "add_nowrap": _arithmetic("+"),
@@ -179,40 +179,13 @@ OPERATIONS: Mapping[str, Row] = {
     "ge": "({0} >= {1})",
     "min": _wrapped("min({0}, {1})"),
     "max": _wrapped("max({0}, {1})"),
-    "select": "({1} if {0} else {2})",
+    "select": "select({0}, {1}, {2})",
+    "count_ones": "count_ones({0})",
+    "leading_zeros": "leading_zeros({0})",
+    "trailing_zeros": "trailing_zeros({0})",
     "sqrt": _wrapped("math.sqrt({0})"),
     "exp": _wrapped("math.exp({0})"),
     "log": _wrapped("math.log({0})"),
     "cast": _cast,
     "bitcast": _bitcast,
 }
-
-
-@attrs.frozen
-class Expressions:
-    """An emitter of expressions for one target: its operation table, and its forms of leaves."""
-
-    target: str
-    operations: Mapping[str, Row]
-    variable: Callable[[ir.Variable], str]
-    parameter: Callable[[ir.Parameter], str]
-    identity: Callable[[ir.Builtin], str]
-    length: Callable[[ir.Memory], str]
-    constant: Callable[[ir.Const], str] = lambda node: literal(node.value, node.type)
-
-    def text(self, node: ir.Expression) -> str:
-        match node:
-            case ir.Const():
-                return self.constant(node)
-            case ir.Read():
-                return self.variable(node.variable)
-            case ir.Argument():
-                return self.parameter(node.parameter)
-            case ir.Identity():
-                return self.identity(node.builtin)
-            case ir.Length():
-                return self.length(node.memory)
-            case ir.Apply():
-                return render_operation(self.target, self.operations, node, [self.text(o) for o in node.operands])
-            case _:
-                assert_never(node)

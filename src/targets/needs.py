@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from ..algos.sizes import LARGEST_U32
+from ..kernel import ir
 from ..kernel.launch import Step
 from ..machine import Capability, Limits
 from ..types.errors import CapabilityError
@@ -15,8 +16,7 @@ def require_within(
     step: Step, limits: Limits, capabilities: Collection[Capability], target: str, workgroup_bytes: int
 ) -> None:
     """Raises CapabilityError, naming the kernel and the limit that it exceeds."""
-    program = step.program
-    kernel = f"{program.span}: kernel {program.name!r}"
+    program, kernel = step.program, kernel_named(step.program)
     require_needs(kernel, program.needs, limits, capabilities, target)
     elements = (b.nbytes // m.type.size for b, m in zip(step.buffers, program.storage, strict=True))
     for what, asked, most in (
@@ -27,8 +27,17 @@ def require_within(
         ("bytes in a storage buffer", max((b.nbytes for b in step.buffers), default=0), limits.storage_bytes),
         ("elements in a storage buffer", max(elements, default=0), LARGEST_U32),
     ):
-        if asked > most:
-            raise CapabilityError(f"{kernel} asks for {asked} {what}, {target} has {most}")
+        require_at_most(kernel, what, asked, most, target)
+
+
+def require_at_most(kernel: str, what: str, asked: int, most: int, target: str, hint: str = "") -> None:
+    """Raises CapabilityError for a kernel that asks for more of something than a target has."""
+    if asked > most:
+        raise CapabilityError(f"{kernel} asks for {asked} {what}, {target} has {most}{hint}")
+
+
+def kernel_named(program: ir.Program) -> str:
+    return f"{program.span}: kernel {program.name!r}"
 
 
 def require_needs(

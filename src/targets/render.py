@@ -24,6 +24,10 @@ class Lines:
         self._lines: list[str] = []
         self._depth = 0
 
+    @property
+    def count(self) -> int:
+        return len(self._lines)
+
     def add(self, text: str = "") -> None:
         self._lines.append("    " * self._depth + text if text else "")
 

@@ -74,8 +74,16 @@ def statements_in(block: ir.Block) -> Iterator[ir.Statement]:
 
 def variables_set_in(block: ir.Block) -> frozenset[ir.Variable]:
     """The variables that a block may set."""
-    found = map(variable_set_by, statements_in(block))
-    return frozenset(variable for variable in found if variable is not None)
+    return frozenset(settings_in(block))
+
+
+def settings_in(block: ir.Block) -> dict[ir.Variable, list[ir.Statement]]:
+    """The statements that set each variable."""
+    found: dict[ir.Variable, list[ir.Statement]] = {}
+    for statement in statements_in(block):
+        if (variable := variable_set_by(statement)) is not None:
+            found.setdefault(variable, []).append(statement)
+    return found
 
 
 def memories_in(block: ir.Block) -> dict[ir.Memory, None]:

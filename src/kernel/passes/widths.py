@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from ...types import ops
 from ...types.layout import Type
 from .. import ir
-from .walk import statements_in, variable_set_by
+from .walk import settings_in
 
 _DEEPEST = 24  # beyond this depth an expression counts as wide as its type, which bounds the search
 
@@ -20,10 +20,10 @@ class Widths:
 
     def __init__(self, program: ir.Program, lanes: int) -> None:
         self._lanes = lanes  # of a subgroup, hence the width of a mask of lanes
-        self._assigned: dict[ir.Variable, list[ir.Expression | int]] = {}
-        for statement in statements_in(program.body):
-            if (variable := variable_set_by(statement)) is not None:
-                self._assigned.setdefault(variable, []).append(self._source(statement, variable))
+        self._assigned = {
+            variable: [self._source(statement, variable) for statement in settings]
+            for variable, settings in settings_in(program.body).items()
+        }
 
     def of(self, expression: ir.Expression) -> int:
         """A number of low bits that holds the value at every evaluation."""

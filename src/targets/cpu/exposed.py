@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 
 from ...kernel import ir
-from ...kernel.passes.walk import expressions_of, variables_in
+from ...kernel.passes.walk import expressions_of, leaves_loop, variables_in
 
 
 @attrs.define
@@ -39,7 +39,7 @@ class Flow:
                 self.block(statement.head)
                 self._read(statement)
                 self._inside(statement.body)
-                if _breaks(statement.head):
+                if leaves_loop(statement.head):
                     self.sure = before
             case ir.Store() | ir.Barrier() | ir.Break():
                 pass
@@ -71,10 +71,3 @@ def flow_of(block: ir.Block) -> Flow:
 def exposed_reads(block: ir.Block) -> set[ir.Variable]:
     """The variables whose value at the start of the block may be read in it."""
     return flow_of(block).exposed
-
-
-def _breaks(block: ir.Block) -> bool:
-    """Whether the block may leave the loop it stands in."""
-    return any(
-        isinstance(s, ir.Break) or (isinstance(s, ir.If) and (_breaks(s.then) or _breaks(s.otherwise))) for s in block
-    )

@@ -14,7 +14,7 @@ import attrs
 
 from ...kernel import ir
 from ...kernel.passes.uniform import Uniformity
-from ...kernel.passes.walk import leaves_loop, statements_in
+from ...kernel.passes.walk import leaves_loop, settings_in, statements_in
 from ...types import ops
 from ...types.layout import Type
 
@@ -105,23 +105,18 @@ class _Values:
 
     def __init__(self, program: ir.Program, uniformity: Uniformity) -> None:
         self._uniformity = uniformity
-        values: dict[ir.Variable, list[ir.Expression | None]] = {}
-        for statement in statements_in(program.body):
-            match statement:
-                case ir.Assign():
-                    values.setdefault(statement.variable, []).append(statement.value)
-                case ir.For():  # all lanes step alike, so they stay as far apart as they start
-                    step_alike = uniformity.of(statement.step)
-                    start = statement.start if step_alike else None
-                    values.setdefault(statement.variable, []).append(start)
-                case ir.Load() | ir.Subgroup() | ir.Atomic():
-                    if statement.variable is not None:
-                        values.setdefault(statement.variable, []).append(None)
-                case _:
-                    pass
-        self._defined = {variable: found[0] for variable, found in values.items() if len(found) == 1}
-        looping = {statement.variable for statement in statements_in(program.body) if isinstance(statement, ir.For)}
-        self._assigned = {v: value for v, value in self._defined.items() if v not in looping}
+        once = {v: settings[0] for v, settings in settings_in(program.body).items() if len(settings) == 1}
+        self._defined = {variable: self._value(setting) for variable, setting in once.items()}
+        self._assigned = {v: self._defined[v] for v, setting in once.items() if not isinstance(setting, ir.For)}
+
+    def _value(self, setting: ir.Statement) -> ir.Expression | None:
+        match setting:
+            case ir.Assign():
+                return setting.value
+            case ir.For() if self._uniformity.of(setting.step):  # all lanes stay as far apart as they start
+                return setting.start
+            case _:
+                return None
 
     def read_side_by_side(self, block: ir.Block) -> bool:
         """Whether neighbouring lanes touch neighbouring elements of storage."""

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import attrs
+import numpy as np
 
-from ...algos.sizes import LARGEST_U32
 from ...kernel import ir
-from ...kernel.launch import Schedule, Step
+from ...kernel.launch import Role, Schedule, Step
 from ...kernel.passes.safe import Safety
-from ...types.errors import CapabilityError
 from ..base import given_buffers
 from ..binding import Work, host_arrays
-from ..needs import require_needs
-from .binding import Binding
+from ..needs import kernel_named, require_at_most, require_within
 from .compiler.loading import Kernel, load_kernel
 from .limits import CAPABILITIES, LIMITS, REGISTER_BYTES, subgroup_size
 from .prepared import CpuPrepared, Ready, bytes_of, run_launches
 from .text import module_text
+
+_NAME = "target 'cpu'"
 
 
 class CpuKernels:
@@ -31,11 +31,17 @@ class CpuKernels:
     def run(self, work: Work, arrays: Mapping[str, object]) -> None:
         """All is checked and compiled before anything is written."""
         safe = self._safe(work)
-        binding = Binding.of(safe, host_arrays(safe, arrays))
+        given = host_arrays(safe, arrays)
+        # Kernels load elements where these are aligned: others are copied, and what is written is copied back.
+        unaligned = {name: array.copy() for name, array in given.items() if not array.flags.aligned}
+        scratch = {b.name: np.empty(b.count, b.dtype) for b in safe.buffers if b.name not in given}
+        bound = {**given, **scratch, **unaligned}
         compiled = self._compiled(safe)
-        memories = ([bytes_of(binding.arrays[buffer.name]) for buffer in step.buffers] for step in safe.steps)
+        memories = ([bytes_of(bound[buffer.name]) for buffer in step.buffers] for step in safe.steps)
         run_launches(zip(compiled, memories, strict=True), asks=any(ready.asks for ready in compiled))
-        binding.hand_back()
+        for buffer in safe.buffers:
+            if buffer.name in unaligned and buffer.role is not Role.INPUT:
+                given[buffer.name][...] = unaligned[buffer.name]
 
     def prepare(self, schedule: Schedule) -> CpuPrepared:
         return CpuPrepared(self, schedule, given_buffers(schedule))
@@ -65,30 +71,10 @@ class CpuKernels:
 
 
 def _check_limits(step: Step) -> None:
-    """Refuses what this target does not go as far as, naming the kernel and the limit."""
     program = step.program
-    kernel = f"{program.span}: kernel {program.name!r}"
-    require_needs(kernel, program.needs, LIMITS, CAPABILITIES, "target 'cpu'")
-    shared = [m for m in program.memories if m.space is ir.Space.WORKGROUP]
-    registers = program.group_size * sum(
-        m.type.size * (m.length or 0) for m in program.memories if m.space is ir.Space.REGISTERS
-    )
-    for what, asked, most in (
-        ("invocations in a workgroup", program.group_size, LIMITS.group_size),
-        (
-            "bytes of workgroup memory",
-            sum(m.type.size * (m.length or 0) for m in shared),
-            LIMITS.workgroup_bytes,
-        ),
-        ("bytes of registers in a workgroup", registers, REGISTER_BYTES),
-        ("workgroups", step.groups, LIMITS.groups),
-        ("storage buffers", len(step.buffers), LIMITS.storage_buffers),
-        (
-            "bytes in a storage buffer",
-            max((b.nbytes for b in step.buffers), default=0),
-            LIMITS.storage_bytes,
-        ),
-        ("elements in a storage buffer", max((b.count for b in step.buffers), default=0), LARGEST_U32),
-    ):
-        if asked > most:
-            raise CapabilityError(f"{kernel} asks for {asked} {what}, target 'cpu' has {most}")
+    bytes_of_space = dict.fromkeys(ir.Space, 0)
+    for memory in program.memories:
+        bytes_of_space[memory.space] += memory.type.size * (memory.length or 0)
+    require_within(step, LIMITS, CAPABILITIES, _NAME, bytes_of_space[ir.Space.WORKGROUP])
+    registers = program.group_size * bytes_of_space[ir.Space.REGISTERS]
+    require_at_most(kernel_named(program), "bytes of registers in a workgroup", registers, REGISTER_BYTES, _NAME)

@@ -35,7 +35,7 @@ class LaneWriter(Writer):
         super().__init__(program, lines)
         self.split = split
         self.size = program.group_size
-        self.subgroup = subgroup_size(self.size)
+        self.subgroup_size = subgroup_size(self.size)
         self._private = private_registers(split)
         self._lane_arrays = {v: self.names.of(_Own(), f"{v.name}_lanes") for v in self._context()}
         self._slots = {
@@ -49,13 +49,13 @@ class LaneWriter(Writer):
             case ir.Builtin.GROUP_SIZE:
                 return self.u4(self.size)
             case ir.Builtin.SUBGROUP_SIZE:
-                return self.u4(self.subgroup)
+                return self.u4(self.subgroup_size)
             case ir.Builtin.LOCAL_ID:
                 return "local"
             case ir.Builtin.LANE:
-                return f"u4(local % {self.u4(self.subgroup)})"
+                return f"u4(local % {self.u4(self.subgroup_size)})"
             case ir.Builtin.SUBGROUP_ID:
-                return f"u4(local // {self.u4(self.subgroup)})"
+                return f"u4(local // {self.u4(self.subgroup_size)})"
             case ir.Builtin.GROUP_ID | ir.Builtin.NUM_GROUPS:
                 return super().identity(builtin)
 
@@ -175,17 +175,17 @@ class LaneWriter(Writer):
         else:
             type, array, source = statement.operands[0].type, "given", self._source(statement)
         place = f"{self._slot(array, type, exchange)}[{source}]"
-        self._assign(statement.variable, f"({place} != 0)" if type is Type.BOOL else place)
+        self.assign(statement.variable, f"({place} != 0)" if type is Type.BOOL else place)
 
     def _source(self, statement: ir.Subgroup) -> str:
         """The lane that a shuffle reads. What names no lane gives some lane's value, never a fault."""
         operand = f"u8({self.text(statement.operands[1])})"
-        size, count = self.u8(self.subgroup), self.size
+        size, count = self.u8(self.subgroup_size), self.size
         here, lead = (
-            f"u8(local % {self.u4(self.subgroup)})",
-            f"u8(local // {self.u4(self.subgroup)} * {self.u4(self.subgroup)})",
+            f"u8(local % {self.u4(self.subgroup_size)})",
+            f"u8(local // {self.u4(self.subgroup_size)} * {self.u4(self.subgroup_size)})",
         )
-        ragged = count % self.subgroup != 0
+        ragged = count % self.subgroup_size != 0
         match statement.op:
             case SubgroupOp.SHUFFLE_UP:
                 return f"select({here} >= {operand}, u8(local) - {operand}, u8(local))"
@@ -207,11 +207,11 @@ class LaneWriter(Writer):
             return
         given = self._slot("given", statement.operands[0].type, exchange)
         found = self._slot("found", statement.variable.type, exchange)
-        ragged = self.size % self.subgroup != 0
-        self.lines.add(f"for lead in range(0, {self.size}, {self.subgroup}):")
+        ragged = self.size % self.subgroup_size != 0
+        self.lines.add(f"for lead in range(0, {self.size}, {self.subgroup_size}):")
         with self.lines.indented():
             self.lines.add(
-                f"count = min({self.subgroup}, {self.size} - lead)" if ragged else f"count = {self.subgroup}"
+                f"count = min({self.subgroup_size}, {self.size} - lead)" if ragged else f"count = {self.subgroup_size}"
             )
             match statement.op:
                 case SubgroupOp.BALLOT:

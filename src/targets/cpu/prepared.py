@@ -13,11 +13,12 @@ from ...kernel.launch import Buffer, Role, Schedule, Step
 from ...types.layout import Type
 from ..base import HostArray
 from ..binding import Work, work_of
+from ..kernel_text import stored_type
 from .alias import address_of
 from .compiler.loading import Kernel
 from .pool import shared_pool
 from .stopping import Flag, run_stoppable
-from .writer import asks, memory_type
+from .writer import asks
 
 Bytes: TypeAlias = tuple[int, int]  # an address, and how many there are
 
@@ -46,7 +47,7 @@ class Ready:
             max(step.groups * program.group_size, sum(buffer.nbytes for buffer in step.buffers) // 4),
             tuple(_number(p.type, value) for p, value in zip(program.parameters, step.values, strict=True)),
             asks(program),
-            tuple(memory_type(memory.type).size for memory in program.storage),
+            tuple(stored_type(memory.type).size for memory in program.storage),
         )
 
     def run(self, memories: Sequence[Bytes], stop: Flag | None) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from ...kernel import ir
 from ...kernel.passes.scopes import scopes_of
 from ...kernel.passes.uniform import check_uniform
-from ..kernel_text import TYPE_NAMES
+from ..kernel_text import TYPE_NAMES, stored_type
 from ..render import Lines
 from .barrier_split import split_at_barriers
 from .lanes import LaneWriter
-from .writer import PATIENCE, Writer, asks, memory_type
+from .writer import PATIENCE, Writer, asks
 
 
 def module_text(program: ir.Program) -> str:
@@ -55,7 +55,7 @@ def _title(program: ir.Program, lines: Lines) -> None:
 def _function(writer: SerialWriter | LaneWriter, asking: bool, lines: Lines) -> None:
     """All of the kernel above its body: storage arrays and parameters come by position, in the program's order."""
     program = writer.program
-    arrays = [f"{TYPE_NAMES[memory_type(m.type)]}[::1]" for m in program.storage]
+    arrays = [f"{TYPE_NAMES[stored_type(m.type)]}[::1]" for m in program.storage]
     scalars = [TYPE_NAMES[p.type] for p in program.parameters]
     stop = {"stop": "i8"} if asking else {}  # where the host says that it wants the kernel to end
     signature = f"void({', '.join(['i8', 'i8', 'u4', *stop.values(), *arrays, *scalars])})"

@@ -1,6 +1,6 @@
 """Compiles a program to PTX (NVVM) and to machine code (nvJitLink's assembler). No card is needed.
 
-PTX and cubin are cached on disk under a digest of their inputs: a later process loads neither llvmlite nor NVVM.
+PTX and cubin are cached on disk under a digest of their inputs: a later process does not load NVVM.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ import numpy as np
 from ...disk_cache.seal import read_sealed, write_sealed
 from ...kernel import ir
 from ...types.errors import TargetUnavailableError
-from ..gc_pause import gc_paused
-from ..uninterrupted import import_uninterrupted
+from ..llvm.stamp import stamp_of
 from .shipped import SHIPPED_FOR, shipped_ptx
 from .text import KernelText, kernel_text
 from .writer import WARP
@@ -35,7 +34,7 @@ INSTALL = 'pip install "gpusort[cuda]"'
 _REGISTERS, _REGISTER_UNIT, _WARPS = 65536, 8, 64
 _SHARED_BYTES, _RESERVED_BYTES = 228 << 10, 1 << 10
 
-_COMPILERS = ("llvmlite", "cuda-bindings", "nvidia-nvvm")  # NVVM may also be a toolkit's, which no package tells of
+_COMPILERS = ("cuda-bindings", "nvidia-nvvm")  # NVVM may also be a toolkit's, which no package tells of
 _ASSEMBLERS = ("nvidia-nvjitlink",)
 
 
@@ -161,15 +160,13 @@ def compile_uncached(program: ir.Program, capability: ComputeCapability) -> str:
     """Compiles a program to PTX, whether or not it is cached or shipped."""
     text = text_of(program)
     require_compiler()
-    import_uninterrupted("llvmlite.ir")
+    from .function import llvm_text
     from .nvvm import NvvmMissing, ptx_of
-    from .translate import llvm_text
 
-    with gc_paused():
-        try:
-            return ptx_of(llvm_text(text.source, entry_name(program), program.group_size), capability)
-        except NvvmMissing as error:
-            raise TargetUnavailableError(f"target 'cuda': NVVM is not installed or does not load: {INSTALL}") from error
+    try:
+        return ptx_of(llvm_text(text.source, entry_name(program), program.group_size), capability)
+    except NvvmMissing as error:
+        raise TargetUnavailableError(f"target 'cuda': NVVM is not installed or does not load: {INSTALL}") from error
 
 
 def require_compiler() -> None:
@@ -210,9 +207,8 @@ def version_of(package: str) -> str | None:
 
 @cache
 def own_stamp() -> str:
-    """A digest of this package's source: intrinsics are inlined into kernels, so a change must miss the cache."""
-    files = sorted(Path(__file__).parent.glob("*.py"))
-    return hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)).hexdigest()
+    """A digest of the compiler and of all of this package, which chooses how it is called."""
+    return stamp_of(Path(__file__).parent.glob("*.py"))
 
 
 @cache

@@ -14,16 +14,15 @@ from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
 from ...kernel import ir
+from ..llvm.stamp import stamp_of
 from .text import KernelText
 
 SHIPPED_FOR = (8, 0)  # the lowest compute capability that it runs on
 SHIPPED_VERSION = "7.0"  # PTX ISA version: the first that has this capability
 ARCHIVE = Path(__file__).with_name("shipped.zip")
 
-# What a source becomes LLVM IR by, so part of the digest.
-_COMPILER = (
-    "arithmetic.py", "expressions.py", "kinds.py", "lanes.py", "lower.py", "memory.py", "ops.py", "translate.py",
-)  # fmt: skip
+# What, besides llvm/, a text becomes LLVM IR by: part of the digest.
+_COMPILER = ("function.py", "lanes.py", "memory.py")
 
 
 def shipped_ptx(program: ir.Program, text: KernelText) -> str | None:
@@ -48,5 +47,4 @@ def portable(ptx: str) -> str:
 
 @cache
 def _compiler() -> str:
-    folder = Path(__file__).parent
-    return "".join(hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in _COMPILER)
+    return stamp_of(Path(__file__).with_name(name) for name in _COMPILER)

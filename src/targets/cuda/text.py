@@ -1,13 +1,11 @@
-"""Code generation: a program as the source of one kernel, in the subset of Python that translate.py reads.
+"""Code generation: a program as the text of one kernel, in the subset of Python that function.py reads.
 
-Storage is passed as raw pointers, integers stay unsigned and 32 bits
-wide, loops stay loops. Workgroup memory beyond CUDA's 48 KiB of static shared memory is dynamic: each memory has an
-offset from one base, and the launch asks for the bytes.
+Storage is passed as raw pointers, loops stay loops. Workgroup memory beyond CUDA's 48 KiB of static shared memory is
+dynamic: each memory has an offset from one base, and the launch asks for the bytes.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 import attrs
@@ -16,19 +14,17 @@ from ...kernel import ir
 from ...kernel.passes.overlay import overlaid
 from ...kernel.passes.scopes import scopes_of
 from ...kernel.passes.uniform import check_uniform
-from ...types.layout import Type
-from ..kernel_text import TYPE_NAMES, literal
+from ..kernel_text import TYPE_NAMES, literal, stored_type
 from ..render import Lines
-from .table import INTRINSICS
-from .writer import WARP, BodyWriter, lane_mask, stored_type
+from .writer import WARP, BodyWriter, lane_mask
 
 _STATIC_BYTES = 48 * 1024  # the most static shared memory that CUDA allows
 _ALIGNMENT = 16  # bytes, of each workgroup memory: enough for any type
 
 _OWN_NUMBERS: Mapping[ir.Builtin, str] = {
     ir.Builtin.LOCAL_ID: "local_id = u4(cuda.threadIdx.x)",
-    ir.Builtin.LANE: f"lane = bits_and(local_id, u4({WARP - 1}))",
-    ir.Builtin.SUBGROUP_ID: f"subgroup_id = shift_right(local_id, u4({WARP.bit_length() - 1}))",
+    ir.Builtin.LANE: f"lane = u4(local_id & u4({WARP - 1}))",
+    ir.Builtin.SUBGROUP_ID: f"subgroup_id = u4(local_id >> {WARP.bit_length() - 1})",
     ir.Builtin.GROUP_ID: "group_id = u4(cuda.blockIdx.x)",
     ir.Builtin.NUM_GROUPS: "num_groups = u4(cuda.gridDim.x)",
 }
@@ -53,10 +49,10 @@ def kernel_text(program: ir.Program) -> KernelText:
     program = overlaid(program)
     offsets = _workgroup_offsets(program)
     writer = BodyWriter(program, offsets)
-    body = writer.text()
+    body = writer.body()
     prologue = _prologue(program, writer, offsets)
     lengths = tuple(memory for memory in program.storage if memory in writer.lengths)
-    source = _head(program, writer, lengths, prologue + body) + prologue + body
+    source = _head(program, writer, lengths) + prologue + body
     nbytes = _workgroup_bytes(program)
     return KernelText(source, lengths, nbytes, nbytes if offsets else 0)
 
@@ -87,18 +83,12 @@ def _workgroup_offsets(program: ir.Program) -> dict[ir.Memory, int]:
     return offsets
 
 
-def _head(program: ir.Program, writer: BodyWriter, lengths: Sequence[ir.Memory], text: str) -> str:
+def _head(program: ir.Program, writer: BodyWriter, lengths: Sequence[ir.Memory]) -> str:
     """The module up to and including the `def` line."""
-    package = __name__.rpartition(".")[0]
     names, types = _arguments(program, writer, lengths)
     shape = f"{program.group_size} invocation{'s' if program.group_size > 1 else ''} a workgroup"
-    called, imports = set(re.findall(r"\b\w+(?=\()", text)), ""
-    for module, offered in INTRINSICS.items():
-        used = [name for name in offered if name in called]
-        imports += f"from {package}.{module} import {', '.join(used)}\n" if used else ""
     return f'''"""Kernel {program.name}, {shape}. Generated; do not edit."""
 
-{imports}
 SIGNATURE = "void({", ".join(types)})"
 
 
@@ -110,7 +100,7 @@ def _arguments(program: ir.Program, writer: BodyWriter, lengths: Sequence[ir.Mem
     """The kernel's parameters: names, and types as source text."""
     arguments = [(writer.memory(m), f"{TYPE_NAMES[stored_type(m.type)]}*") for m in program.storage]
     arguments += [(writer.lengths[memory], "u4") for memory in lengths]
-    arguments += [(writer.argument(p), TYPE_NAMES[stored_type(p.type)]) for p in program.parameters]
+    arguments += [(writer.parameter(p), TYPE_NAMES[p.type]) for p in program.parameters]
     return [name for name, _ in arguments], [type for _, type in arguments]
 
 
@@ -119,9 +109,6 @@ def _prologue(program: ir.Program, writer: BodyWriter, offsets: Mapping[ir.Memor
     lines = Lines()
     with lines.indented():
         _own_numbers(program.group_size, writer, lines)
-        for parameter in program.parameters:
-            if parameter.type is Type.BOOL:
-                lines.add(f"{writer.parameter(parameter)} = unequal({writer.argument(parameter)}, u1(0))")
         for memory in program.memories:
             if memory.space is not ir.Space.STORAGE:
                 place = "local" if memory.space is ir.Space.REGISTERS else "shared"
@@ -147,4 +134,4 @@ def _own_numbers(group_size: int, writer: BodyWriter, lines: Lines) -> None:
             lines.add(form)
     if writer.lanes_vary:
         whole = group_size // WARP * WARP
-        lines.add(f"lanes = choose(less(local_id, u4({whole})), {lane_mask(WARP)}, {lane_mask(group_size % WARP)})")
+        lines.add(f"lanes = select(local_id < u4({whole}), {lane_mask(WARP)}, {lane_mask(group_size % WARP)})")

@@ -20,7 +20,7 @@ from ...kernel.launch import Buffer, Launch, Role, Schedule, Step, is_buffer
 from ...kernel.span import KernelError, Span
 from ...machine import TargetInfo
 from ...types.elements import dtype_of
-from ...types.errors import CapabilityError, InvalidArgumentError
+from ...types.errors import InvalidArgumentError
 from ...types.memory import Storage, Workgroup
 from ...types.monoids import Monoid
 from ...types.scalars import U32
@@ -29,7 +29,7 @@ from ..binding import work_of
 from ..host_buffers import Bytes, bytes_behind, starts_written
 from ..interpreters import interpreter_info
 from ..monoid_laws import check_laws
-from ..needs import require_needs
+from ..needs import require_at_most, require_needs
 from ..pickling import Reduced, reduce_to_settings
 from .invocation import InvocationIds, PythonInvocation, resolve, subgroup_result
 from .threads import InvocationThread, run_group, stop
@@ -78,8 +78,7 @@ class PlainPython:
             ("invocations in a workgroup", size, self._info.limits.group_size),
             ("workgroups", launch.grid.groups, self._info.limits.groups),
         ):
-            if asked > most:
-                raise CapabilityError(f"{kernel} asks for {asked} {what}, target 'python' has {most}")
+            require_at_most(kernel, what, asked, most, "target 'python'")
 
     def _run_launch(self, launch: Launch, storage: Mapping[str, Storage[object]]) -> None:
         threads: list[InvocationThread] = []

@@ -15,6 +15,7 @@ from ...kernel.verify import verify
 from ...machine import Capability
 from ...types.errors import CapabilityError, DeviceLostError, GpusortError
 from ...types.layout import Type
+from ..needs import kernel_named, require_at_most
 from .device import MAX_LANES, Device, is_loss
 from .legalize import Legalized, Origin, legalize
 from .overrun import guarded, has_loops
@@ -161,8 +162,5 @@ def _require_fits(program: ir.Program, device: Device) -> None:
         ("bytes of workgroup memory", workgroup_bytes, limits.workgroup_bytes, _WORKGROUP_BYTES),
         ("storage buffers", len(program.storage), limits.storage_buffers, _STORAGE_BUFFERS),
     ):
-        if asked > most:
-            raise CapabilityError(
-                f"{program.span}: kernel {program.name!r} asks for {asked} {what}, "
-                f"adapter {device.adapter!r} has {most}{device.hint(*[(name, asked) for name in names])}"
-            )
+        hint = device.hint(*[(name, asked) for name in names])
+        require_at_most(kernel_named(program), what, asked, most, f"adapter {device.adapter!r}", hint)

@@ -117,9 +117,15 @@ class WgslPrepared:
     def _prepared_in(self, session: Session) -> PreparedLaunches:
         work = work_of(self._schedule)
         if self._ready is None or self._session is not session or self._work is not work:
-            self._work, self._session, self._own, self._bound = work, session, None, None
-            self._ready = PreparedLaunches(session, work.steps)
+            self.forget()
+            ready = PreparedLaunches(session, work.steps)
+            session.holders.add(self)
+            self._work, self._session, self._ready = work, session, ready
         return self._ready
+
+    def forget(self) -> None:
+        """Lets go of the session, and of all that was made in it."""
+        self._session = self._ready = self._own = self._bound = None
 
     def run_on_device(self, session: Session, memories: Sequence[object]) -> None:
         ready = self._prepared_in(session)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
+from weakref import WeakSet
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from ...kernel.span import Span
 from ...types import ops
 from ...types.errors import CapabilityError, DeviceLostError, GpusortError, InvalidArgumentError
 from ...types.layout import Type
-from ..needs import require_needs
+from ..needs import kernel_named, require_at_most, require_needs
 from .clock import Clock
 from .commands import Binding, BufferRange, Commands, Group, Launch
 from .device import Device, translated_errors
@@ -87,6 +88,12 @@ def _binding(step: Step, kernel: Kernel) -> Binding:
     return Binding(kernel, tuple(names), tuple(sizes))
 
 
+class Holder(Protocol):
+    """What was prepared in a session, and keeps it."""
+
+    def forget(self) -> None: ...
+
+
 class Session:
     """What lives with an open device. Not thread-safe: the target serialises by a lock."""
 
@@ -94,11 +101,17 @@ class Session:
         self.device = device
         never_released_in_children(self)
         self.pool = Pool(device.handle, device.handle.limits["max-buffer-size"])
+        self.holders: WeakSet[Holder] = WeakSet()
         self._staging = Staging(device.handle)
         # Keyed by identity: programs are memoised, so a launch of the same shape has the same one; equality is slow.
         self._kernels: dict[int, tuple[ir.Program, Kernel]] = {}
         if device.has_subgroups and can_wait():
             self.device = device.with_lanes(self._measured_subgroup_size())
+
+    def give_up(self) -> None:
+        """Lets nobody keep the device, for which wgpu has a thread as long as it lives."""
+        for holder in list(self.holders):
+            holder.forget()
 
     def kernel(self, program: ir.Program, *, probing: bool = False) -> Kernel:
         known = self._kernels.get(id(program))
@@ -175,23 +188,19 @@ class Session:
 
     def require_legal(self, step: Step, kernel: Kernel) -> None:
         program, device = step.program, self.device
-        name, adapter = f"{program.span}: kernel {program.name!r}", f"adapter {device.adapter!r}"
+        name, adapter = kernel_named(program), f"adapter {device.adapter!r}"
         try:
             require_needs(name, program.needs, device.limits, device.capabilities, adapter)
         except CapabilityError as error:
             if not device.is_callers or device.has_subgroups:
                 raise
             raise CapabilityError(f"{error}; open the device with required_features=['subgroup']") from error
-        if step.groups > self.device.limits.groups:
-            raise CapabilityError(
-                f"{program.span}: kernel {program.name!r} asks for {step.groups} workgroups, "
-                f"adapter {self.device.adapter!r} has {self.device.limits.groups}"
-            )
+        require_at_most(name, "workgroups", step.groups, device.limits.groups, adapter)
         bound = list(zip(step.buffers, program.storage, kernel.uses, strict=True))
         for buffer, memory, use in bound:
             if use.needs_write and sum(other.name == buffer.name for other, _, _ in bound) > 1:
                 raise InvalidArgumentError(
-                    f"{program.span}: kernel {program.name!r} gets buffer {buffer.name!r} twice and writes "
+                    f"{name} gets buffer {buffer.name!r} twice and writes "
                     f"to it as {memory.name!r}; WebGPU allows that only of buffers that are read"
                 )
 

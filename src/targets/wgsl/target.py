@@ -118,16 +118,21 @@ class WgslTarget:
             if session is None:
                 session = self._opened()
                 self._info = _info_of(session)
+            is_whole = False
             try:
                 with translated_errors(f"target 'wgsl', running {what}"):
                     work(session)
-            except DeviceLostError:
+                is_whole = True
+            except GpusortError as error:
+                is_whole = not isinstance(error, DeviceLostError)
                 raise
-            except GpusortError:
-                self._session = session
-                raise
-            # Not restored after other exceptions: an interrupt may leave a buffer mapped, or wgpu half way.
-            self._session = session
+            finally:
+                # Given up after other exceptions: an interrupt may leave a buffer mapped, or wgpu half way. And of two
+                # sessions that of a signal handler, which has run meanwhile.
+                kept, given_up = (session, self._session) if is_whole else (self._session, session)
+                self._session = kept
+                if given_up is not None:
+                    given_up.give_up()
 
     def _opened(self) -> Session:
         """Opens a device. Not in the main thread: wgpu's callbacks swallow what a signal handler raises in them, and

@@ -15,8 +15,10 @@ import attrs
 from ....compile_log import log_slow
 from ....disk_cache.seal import read_sealed, write_sealed
 from ....forks import compiling
+from ...llvm.stamp import stamp_of
+from ...llvm.translate import signature_of
 from ...uninterrupted import import_uninterrupted
-from .translate import llvm_text, signature_of
+from .function import llvm_text
 
 if TYPE_CHECKING:
     from .machine import Machine
@@ -83,7 +85,7 @@ def _made(symbol: str, text: str, speed: int) -> Kernel:
         write_sealed(_KIND, symbol, code)
     types: list[_C] = []
     for taken in signature_of(text):
-        types += [ctypes.c_void_p, ctypes.c_int64] if taken.is_array else [_C_TYPES[taken.kind.name]]
+        types += [ctypes.c_void_p, ctypes.c_int64] if taken.has_length else [_C_TYPES[taken.kind.name]]
     return Kernel(ctypes.CFUNCTYPE(ctypes.c_int32, *types)(here.load(code, symbol)), was_kept, here)
 
 
@@ -96,5 +98,4 @@ def _digest(text: str) -> str:
 @lru_cache(maxsize=1)
 def stamp() -> str:
     """This compiler's own sources."""
-    sources = sorted(Path(__file__).parent.glob("*.py"))
-    return hashlib.sha256(b"\0".join(source.read_bytes() for source in sources)).hexdigest()
+    return stamp_of(Path(__file__).parent.glob("*.py"))

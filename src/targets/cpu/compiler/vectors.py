@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from .numbers import I8, Value
-from .places import Array, Places
+from ...llvm.numbers import I8, Value
+from ...llvm.places import Array, Places
 
 _BITS = 512
 
 
 class Vectors(Places):
     """Writes instructions on whole vectors."""
+
+    compresses: bool  # whether the processor can compress vectors
 
     def partition_vector(
         self, source: Array, at: Value, pivot: Value, lows: tuple[Array, Value], highs: tuple[Array, Value]
@@ -30,14 +32,12 @@ class Vectors(Places):
         below = self.named(f"{test} {vector} {elements}, {pivots}")
         others = self.named(f"xor {mask} {below}, <{', '.join(['i1 true'] * lanes)}>")
         moved = self.named(f"bitcast {vector} {elements} to {words}")
-        compress = f"@llvm.x86.avx512.mask.compress.v{lanes}i{kind.bits}"
-        self.declared[f"declare {words} {compress}({words}, {words}, {mask})"] = None
+        compress = f"llvm.x86.avx512.mask.compress.v{lanes}i{kind.bits}"
         for chosen, to in ((below, low), (others, high)):
-            found = self.named(f"call {words} {compress}({words} {moved}, {words} undef, {mask} {chosen})")
+            found = self.named(self.function(compress, words, [(words, moved), (words, "undef"), (mask, chosen)]))
             self.lines.append(f"  store {words} {found}, {self._as_vector(to, kind.llvm, words)}, align {align}")
         bits = self.named(f"bitcast {mask} {below} to i{lanes}")
-        self.declared[f"declare i{lanes} @llvm.ctpop.i{lanes}(i{lanes})"] = None
-        count = self.named(f"call i{lanes} @llvm.ctpop.i{lanes}(i{lanes} {bits})")
+        count = self.named(self.function(f"llvm.ctpop.i{lanes}", f"i{lanes}", [(f"i{lanes}", bits)]))
         return self.made(I8, f"zext i{lanes} {count} to i64")
 
     def _one_by_one(self, source: Array, at: Value, pivot: Value, low: str, high: str) -> Value:
@@ -49,16 +49,11 @@ class Vectors(Places):
             past = self.made(I8, f"sub nsw i64 {lane}, {count.text}")
             for place, offset in ((low, count), (high, past)):
                 to = self.named(f"getelementptr inbounds {kind.llvm}, {place}, i64 {offset.text}")
-                self.lines.append(f"  store {kind.llvm} {element.text}, {self.pointer_type(kind)} {to}")
+                self.lines.append(f"  store {kind.llvm} {element.text}, {self.pointer_type(kind.llvm)} {to}")
             count = self.made(
                 I8, f"add nsw i64 {count.text}, {self.converted(self.compared('<', element, pivot), I8).text}"
             )
         return count
-
-    def named(self, instruction: str) -> str:
-        name = self.new()
-        self.lines.append(f"  {name} = {instruction}")
-        return name
 
     def _as_vector(self, place: str, element: str, vector: str) -> str:
         """The same typed pointer, as one to a vector."""

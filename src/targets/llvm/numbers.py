@@ -32,6 +32,10 @@ class Kind:
         return f"i{self.bits}"
 
     @property
+    def bytes(self) -> int:
+        return max(1, self.bits // 8)
+
+    @property
     def is_bool(self) -> bool:
         return self.bits == 1
 
@@ -40,13 +44,13 @@ class Kind:
         return "0.0" if self.is_float else "0"
 
 
-B1, U4, U8 = Kind("b1", 1), Kind("u4", 32), Kind("u8", 64)
+B1, U1, U4, U8 = Kind("b1", 1), Kind("u1", 8), Kind("u4", 32), Kind("u8", 64)
 I8 = Kind("i8", 64, is_signed=True)
 F8 = Kind("f8", 64, is_float=True)
 KINDS: Mapping[str, Kind] = {
     kind.name: kind
     for kind in (
-        B1, Kind("u1", 8), Kind("u2", 16), U4, U8, Kind("i1", 8, is_signed=True), Kind("i2", 16, is_signed=True),
+        B1, U1, Kind("u2", 16), U4, U8, Kind("i1", 8, is_signed=True), Kind("i2", 16, is_signed=True),
         Kind("i4", 32, is_signed=True), I8, Kind("f4", 32, is_float=True), F8,
     )
 }  # fmt: skip
@@ -81,7 +85,7 @@ def _float(number: float, kind: Kind) -> str:
 
 
 _FLOATS = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
-_WRAPPING = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor"}
+WRAPPING = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor"}
 _BITS = frozenset("&|^")
 _FLOAT_TESTS = {"==": "oeq", "!=": "une", "<": "olt", "<=": "ole", ">": "ogt", ">=": "oge"}
 _TESTS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
@@ -96,7 +100,7 @@ class Numbers:
 
     def new(self) -> str:
         self._count += 1
-        return f"%t{self._count}"
+        return f"%.{self._count}"  # which no name of Python's is
 
     def made(self, kind: Kind, instruction: str) -> Value:
         name = self.new()
@@ -133,10 +137,10 @@ class Numbers:
             a, b = self._floats(a, kind), self._floats(b, kind)
             return self.made(kind, f"{_FLOATS[operator]} {kind.llvm} {a.text}, {b.text}")
         if a.kind.is_bool and b.kind.is_bool and operator in _BITS:
-            return self.made(B1, f"{_WRAPPING[operator]} i1 {a.text}, {b.text}")
-        if operator in _WRAPPING:
+            return self.made(B1, f"{WRAPPING[operator]} i1 {a.text}, {b.text}")
+        if operator in WRAPPING:
             kind = wanted if wanted is not None and not (wanted.is_float or wanted.is_bool) else self._wide(a, b)
-            word = _WRAPPING[operator]
+            word = WRAPPING[operator]
         elif operator == "<<":
             kind = max(a.kind, wanted or a.kind, key=lambda kind: kind.bits) if a.number is None else wanted or I8
             word = "shl"

@@ -1,4 +1,8 @@
-"""A kernel's text as LLVM's: the small language that `writer.py` and `lanes.py` write, and nothing beyond it."""
+"""A kernel's text as LLVM's: the small language that the writers of the CPU and of CUDA write, and nothing beyond it.
+
+A variable that is assigned once is its value: no text reads one where that may not have happened. Each other one is a
+slot on the stack, which LLVM makes a register of.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,8 @@ from collections.abc import Sequence
 
 import attrs
 
-from .calls import Calls
-from .numbers import B1, I8, KINDS, Kind, Untranslatable, Value, literal
+from .calls import Calls, Operand
+from .numbers import B1, I8, KINDS, U1, Kind, Untranslatable, Value, literal
 from .places import Array
 
 _OPERATORS: dict[type[ast.operator], str] = {
@@ -29,53 +33,64 @@ class Taken:
 
     kind: Kind
     is_array: bool
+    has_length: bool = False  # which comes behind the array
 
 
 def signature_of(text: str) -> tuple[Taken, ...]:
-    """What the kernel takes, in order."""
+    """What the kernel takes, in order: `u4`, an array `u4*`, or `u4[::1]`, whose length is an argument too."""
     found = _SIGNATURE.search(text)
     if found is None:
         raise Untranslatable("no signature")
-    words = [word.strip() for word in found[1].split(",")]
-    return tuple(Taken(KINDS[word.removesuffix("[::1]")], word.endswith("[::1]")) for word in words)
+    words = [re.fullmatch(r"(\w+)(\*|\[::1\])?", word) for word in found[1].split(", ") if word]
+    return tuple(Taken(KINDS[word[1]], word[2] is not None, word[2] == "[::1]") for word in words if word is not None)
 
 
-def llvm_text(text: str, name: str, *, is_opaque: bool, compresses: bool) -> str:
-    """LLVM's text of one function. It returns 0, or 1 where there is no memory left."""
+def function_of(text: str) -> ast.FunctionDef:
+    """The text's one function."""
     (function,) = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
-    return Translation(name, function, signature_of(text), is_opaque=is_opaque, compresses=compresses).whole()
+    return function
 
 
 class Translation(Calls):
     """Of one function."""
 
-    def __init__(
-        self, name: str, function: ast.FunctionDef, taken: Sequence[Taken], *, is_opaque: bool, compresses: bool
-    ) -> None:
-        super().__init__(is_opaque=is_opaque, compresses=compresses)
-        self._name, self._function, self._taken = name, function, taken
-        self._times = Counter(
-            node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    def __init__(self, text: str, *, is_opaque: bool) -> None:
+        super().__init__(is_opaque=is_opaque)
+        self._function, self._taken = function_of(text), signature_of(text)
+        self._times = Counter(argument.arg for argument in self._function.args.args)
+        self._times.update(
+            node.id
+            for node in ast.walk(self._function)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
         )
         self._ends: list[str] = []  # where the loops around continue once they are left
         self._blocks = 0
         self._is_left = False  # nothing more can happen in this block
 
-    def whole(self) -> str:
+    def new_array(self, name: str, given: Sequence[ast.expr]) -> Array | None:
+        """What a call makes, where it makes an array."""
+        raise NotImplementedError
+
+    def loop_mark(self, body: Sequence[ast.stmt]) -> str:
+        """What is to be said about a loop where it goes back."""
+        return ""
+
+    def translated(self) -> list[str]:
+        """Translates the function; what it takes, by types and names."""
         heads: list[str] = []
         for argument, taken in zip(self._function.args.args, self._taken, strict=True):
             name, kind = argument.arg, taken.kind
             if taken.is_array:
-                heads += [f"{self.pointer_type(kind)} %{name}", f"i64 %{name}.length"]
-                self.arrays[name] = Array(kind, f"%{name}", Value(I8, f"%{name}.length"))
-            elif kind.is_bool:
-                heads.append(f"i8 %{name}")
-                self._set(name, self.converted(Value(KINDS["u1"], f"%{name}"), B1))
+                heads.append(f"{self.pointer_type(kind.llvm)} %{name}")
+                heads += [f"i64 %{name}.length"] if taken.has_length else []
+                length = Value(I8, f"%{name}.length") if taken.has_length else None
+                self.arrays[name] = Array(kind, f"%{name}", length)
             else:
-                heads.append(f"{kind.llvm} %{name}")
-                self._set(name, Value(kind, f"%{name}"))
+                given = U1 if kind.is_bool else kind
+                heads.append(f"{given.llvm} %{name}")
+                self._set(name, self.converted(Value(given, f"%{name}"), kind))
         self._block(self._function.body)
-        return self.assembled(self._name, heads)
+        return heads
 
     # -- statements ---------------------------------------------------------------------------------------
 
@@ -85,19 +100,25 @@ class Translation(Calls):
 
     def _statement(self, statement: ast.stmt) -> None:
         match statement:
+            case ast.Assign([ast.Name(name)], ast.Call(function, given)) if (
+                array := self.new_array(_name_of(function), given)
+            ) is not None:
+                self.arrays[name] = array
             case ast.Assign(targets, value):
-                self._assign(targets, value)
+                found = self.value(value)
+                for target in targets:
+                    self._assign(target, found)
             case ast.AugAssign(ast.Name(name), operator, value):
                 old = self._read(name)
                 self._set(name, self.computed(_OPERATORS[type(operator)], old, self.value(value), old.kind))
             case ast.Expr(ast.Call() as call):
-                self.effect(call)
+                self._called(call)
             case ast.If(test, then, otherwise):
                 self._if(test, then, otherwise)
             case ast.For(ast.Name(name), ast.Call(ast.Name("range"), bounds), body):
                 self._for(name, bounds, body)
-            case ast.While(ast.Constant(True), body):
-                self._while(body)
+            case ast.While(test, body):
+                self._while(test, body)
             case ast.Break():
                 self._go(self._ends[-1])
             case ast.Pass():
@@ -105,27 +126,19 @@ class Translation(Calls):
             case _:
                 raise Untranslatable(ast.unparse(statement))
 
-    def _assign(self, targets: Sequence[ast.expr], value: ast.expr) -> None:
-        match targets:
-            case [ast.Name(name)] if isinstance(value, ast.Call) and self.is_array(value):
-                self.arrays[name] = self.new_array(value)
-                return
+    def _assign(self, target: ast.expr, value: Value) -> None:
+        match target:
+            case ast.Name(name):
+                self._set(name, value)
+            case ast.Subscript(ast.Name(name), index):
+                array = self.arrays[name]
+                self.store(array, self.value(index), self.converted(value, array.kind))
             case _:
-                found = self.value(value)
-        for target in targets:
-            match target:
-                case ast.Name(name):
-                    self._set(name, found)
-                case ast.Subscript(ast.Name(name), index):
-                    array = self.arrays[name]
-                    self.store(array, self.value(index), self.converted(found, array.kind))
-                case _:
-                    raise Untranslatable(ast.unparse(target))
+                raise Untranslatable(ast.unparse(target))
 
     def _set(self, name: str, value: Value) -> None:
-        """A name that is bound once to a number is that number."""
-        if value.number is not None and self._times[name] == 1 and name not in self.slots:
-            self.numbers[name] = value
+        if self._times[name] == 1:
+            self.fixed[name] = value
             return
         slot = self.slot(name, value.kind)
         if value.kind != slot.kind and value.number is None:
@@ -133,8 +146,8 @@ class Translation(Calls):
         self.lines.append(f"  store {slot.kind.llvm} {self.converted(value, slot.kind).text}, {slot.pointer}")
 
     def _read(self, name: str) -> Value:
-        if name in self.numbers:
-            return self.numbers[name]
+        if name in self.fixed:
+            return self.fixed[name]
         if name not in self.slots:
             raise Untranslatable(name)
         slot = self.slots[name]
@@ -171,50 +184,29 @@ class Translation(Calls):
         self._begin(following)
         more = self.made(I8, f"add nsw i64 {at.text}, {step.text}")
         self.lines.append(f"  store i64 {more.text}, {counter.pointer}")
-        self._again(head, body)
+        self._go(head, self.loop_mark(body))
         self._begin(end)
 
-    def _while(self, body: Sequence[ast.stmt]) -> None:
-        """Only a break ends it."""
-        head, end = self._label("head"), self._label("end")
-        self._go(head)
-        self._begin(head)
+    def _while(self, test: ast.expr, body: Sequence[ast.stmt]) -> None:
+        """The test stands before the loop and at its end, which spares a jump each time round."""
+        inside, end = self._label("loop"), self._label("end")
+        is_endless = isinstance(test, ast.Constant) and test.value is True  # only a break ends it
+        if is_endless:
+            self._go(inside)
+        else:
+            self._branch(self.value(test), inside, end)
+        self._begin(inside)
         self._inside(end, body)
-        self._again(head, body)
+        if is_endless:
+            self._go(inside, self.loop_mark(body))
+        elif not self._is_left:
+            self._branch(self.value(test), inside, end)
         self._begin(end)
 
     def _inside(self, end: str, body: Sequence[ast.stmt]) -> None:
         self._ends.append(end)
         self._block(body)
         self._ends.pop()
-
-    def _again(self, head: str, body: Sequence[ast.stmt]) -> None:
-        """To a loop's next round. LLVM 22 makes vectors of a division behind a branch that do it only where their first
-        lane takes the branch, if all lanes divide the same: what the others get is any bits, and so are addresses that
-        are made of it. One by one divisions are done in any case."""
-        if self._divides_behind_a_branch(body) and not self._is_left:
-            scalar = self.fact('!{!"llvm.loop.vectorize.enable", i1 false}')
-            loop = self.fact(f"distinct !{{%, !{scalar}}}")
-            self.lines.append(f"  br label %{head}, !llvm.loop !{loop}")
-            self._is_left = True
-        self._go(head)
-
-    def _divides_behind_a_branch(self, body: Sequence[ast.stmt]) -> bool:
-        branches = [node for statement in body for node in ast.walk(statement) if isinstance(node, ast.If)]
-        inside = (node for branch in branches for part in (*branch.body, *branch.orelse) for node in ast.walk(part))
-        return any(self._may_divide_by_zero(node) for node in inside)
-
-    def _may_divide_by_zero(self, node: ast.AST) -> bool:
-        """As far as LLVM sees."""
-        match node:
-            case ast.Call(ast.Name("divide" | "remainder")):
-                return True
-            case ast.BinOp(_, ast.FloorDiv() | ast.Mod(), ast.Name(name)):
-                return name not in self.numbers
-            case ast.BinOp(_, ast.FloorDiv() | ast.Mod(), other):
-                return not isinstance(other, ast.Constant)
-            case _:
-                return False
 
     # -- blocks -------------------------------------------------------------------------------------------
 
@@ -226,13 +218,14 @@ class Translation(Calls):
         self.lines.append(f"{label}:")
         self._is_left = False
 
-    def _go(self, label: str) -> None:
+    def _go(self, label: str, mark: str = "") -> None:
         if not self._is_left:
-            self.lines.append(f"  br label %{label}")
+            self.lines.append(f"  br label %{label}{mark}")
         self._is_left = True
 
-    def _branch(self, condition: Value, yes: str, no: str) -> None:
-        test = self.converted(condition, B1)
+    def _branch(self, test: Value, yes: str, no: str) -> None:
+        if not test.kind.is_bool:
+            raise Untranslatable(f"a condition of {test.kind.name}")
         self.lines.append(f"  br i1 {test.text}, label %{yes}, label %{no}")
         self._is_left = True
 
@@ -251,7 +244,7 @@ class Translation(Calls):
                 return literal(float(number), KINDS["f8"])
             case ast.Name(name):
                 return self._read(name)
-            case ast.BinOp(a, operator, b):
+            case ast.BinOp(a, operator, b) if type(operator) in _OPERATORS:
                 return self.computed(_OPERATORS[type(operator)], self.value(a), self.value(b), wanted)
             case ast.Compare(a, [operator], [b]):
                 return self.compared(_TESTS[type(operator)], self.value(a), self.value(b))
@@ -263,7 +256,29 @@ class Translation(Calls):
                 return self.inverted(self.converted(self.value(operand), B1))
             case ast.Subscript(ast.Name(name), index):
                 return self.load(self.arrays[name], self.value(index))
-            case ast.Call():
-                return self.call(node)
+            case ast.Call(ast.Name(name), [operand]) if name in KINDS:
+                return self.converted(self.value(operand, KINDS[name]), KINDS[name])
+            case ast.Call() if (found := self._called(node)) is not None:
+                return found
             case _:
                 raise Untranslatable(ast.unparse(node))
+
+    def _called(self, node: ast.Call) -> Value | None:
+        return self.call(_name_of(node.func), [self._operand(argument) for argument in node.args])
+
+    def _operand(self, node: ast.expr) -> Operand:
+        match node:
+            case ast.Name(name) if name in self.arrays:
+                return self.arrays[name]
+            case _:
+                return self.value(node)
+
+
+def _name_of(function: ast.expr) -> str:
+    match function:
+        case ast.Name(name):
+            return name
+        case ast.Attribute(ast.Name(module), name):
+            return f"{module}.{name}"
+        case _:
+            return ast.unparse(function)

@@ -1,0 +1,183 @@
+"""A kernel's text as a function of C's: what the CPU alone has of arrays, atomics, calls and loops."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from ...llvm.calls import UPDATES, Operand
+from ...llvm.numbers import I8, KINDS, Kind, Value, literal
+from ...llvm.places import Array
+from ...llvm.translate import Translation
+from .vectors import Vectors
+
+_DTYPES: Mapping[str, str] = {
+    "uint8": "u1", "uint16": "u2", "uint32": "u4", "uint64": "u8", "int32": "i4", "int64": "i8", "float32": "f4",
+    "float64": "f8",
+}  # fmt: skip
+_LINE = "<8 x i64>"  # a cache line
+
+
+def llvm_text(text: str, name: str, *, is_opaque: bool, compresses: bool) -> str:
+    """LLVM's text of one function. It returns 0, or 1 where there is no memory left."""
+    return _Function(text, is_opaque=is_opaque, compresses=compresses).whole(name)
+
+
+class _Function(Vectors, Translation):
+    """Arrays that are too long for the stack are on the heap, and given back when the function ends."""
+
+    stack_align: ClassVar[str] = ", align 64"
+
+    def __init__(self, text: str, *, is_opaque: bool, compresses: bool) -> None:
+        super().__init__(text, is_opaque=is_opaque)
+        self.compresses = compresses
+        self._heap: list[str] = []
+
+    def whole(self, name: str) -> str:
+        """The module of the function. It ends before it begins where there is no memory left."""
+        heads = self.translated()
+        free = [f"  call void @free({self._address} {place})" for place in self._heap]
+        lines = [
+            *self.declared,
+            f"define i32 @{name}({', '.join(heads)}) nounwind {{",
+            "entry.0:",
+            *self.first,
+            *self._refusal(free),
+            "body.0:",
+            *self.lines,
+            *free,
+            "  ret i32 0",
+            "}",
+            *self.facts,
+        ]
+        return "\n".join(lines) + "\n"
+
+    # -- arrays -------------------------------------------------------------------------------------------
+
+    @property
+    def _address(self) -> str:
+        """The type of what the heap gives."""
+        return self.pointer_type("i8")
+
+    def new_array(self, name: str, given: Sequence[ast.expr]) -> Array | None:
+        match name, given:
+            case "stack", [ast.Name(kind), ast.Constant(int() as length)]:
+                return self.on_stack(KINDS[kind], length)
+            case "np.empty", [ast.Constant(int() as length), ast.Attribute(_, dtype)]:
+                return self._on_heap(KINDS[_DTYPES[dtype]], length)
+            case _:
+                return None
+
+    def _on_heap(self, kind: Kind, length: int) -> Array:
+        place, name, address = self.new(), self.new(), self._address
+        self.declared[f"declare noalias {address} @malloc(i64)"] = None
+        self.declared[f"declare void @free({address})"] = None
+        self.first.append(f"  {place} = call noalias {address} @malloc(i64 {length * kind.bits // 8})")
+        self.first.append(f"  {name} = bitcast {address} {place} to {self.pointer_type(kind.llvm)}")
+        self._heap.append(place)
+        return Array(kind, name, Value(I8, str(length)))
+
+    def _refusal(self, free: Sequence[str]) -> list[str]:
+        missing, lines = "false", list[str]()
+        for place in self._heap:
+            is_null, either = self.new(), self.new()
+            lines.append(f"  {is_null} = icmp eq {self._address} {place}, null")
+            lines.append(f"  {either} = or i1 {missing}, {is_null}")
+            missing = either
+        return [*lines, f"  br i1 {missing}, label %refused.0, label %body.0", "refused.0:", *free, "  ret i32 1"]
+
+    # -- calls --------------------------------------------------------------------------------------------
+
+    def call(self, name: str, given: Sequence[Operand]) -> Value | None:
+        match name, given:
+            case "add_in_any_order" | "multiply_in_any_order", [Value() as a, Value() as b]:
+                return self.in_any_order("+" if name.startswith("add") else "*", a, b)
+            case "native", [Value() as address, *arguments]:
+                return self._native(address, [value for value in arguments if isinstance(value, Value)])
+            case "stopped", [Value() as address]:
+                return self._stopped(address)
+            case "copy_line", [Value() as to, Value() as source]:
+                self._copy_line(to, source)
+            case "fence", []:  # what was written past the caches becomes visible to other threads
+                self.lines.append("  fence seq_cst")
+            case "atomic_load", [Array() as array, Value() as index]:
+                return self._atomic_load(array, index, "monotonic")
+            case "load_acquire", [Array() as array, Value() as index]:
+                return self._atomic_load(array, index, "acquire")
+            case "atomic_store", [Array() as array, Value() as index, Value() as value]:
+                stored = self.converted(value, array.kind)
+                place = self.element(array, index)
+                self.lines.append(f"  store atomic {array.kind.llvm} {stored.text}, {place} monotonic, align 4")
+            case "fetch_add", [Array() as array, Value() as index, Value() as value]:
+                return self._updated("add", array, index, value, "acq_rel")
+            case _, [Array() as array, Value() as index, Value() as value] if name in UPDATES:
+                return self._updated(UPDATES[name], array, index, value, "monotonic")
+            case (
+                "partition_vector",
+                [
+                    Array() as source, Value() as at, Value() as pivot, Array() as lows, Value() as low,
+                    Array() as highs, Value() as high,
+                ],
+            ):  # fmt: skip
+                return self.partition_vector(source, at, pivot, (lows, low), (highs, high))
+            case _:
+                return super().call(name, given)
+        return None
+
+    def _atomic_load(self, array: Array, index: Value, ordering: str) -> Value:
+        place, align = self.element(array, index), array.kind.bits // 8
+        return self.made(array.kind, f"load atomic {array.kind.llvm}, {place} {ordering}, align {align}")
+
+    def _updated(self, word: str, array: Array, index: Value, value: Value, ordering: str) -> Value:
+        """A read-modify-write; the result is what was there before."""
+        place, kind = self.element(array, index), array.kind
+        operand = self.converted(value, kind)
+        return self.made(kind, f"atomicrmw {word} {place}, {kind.llvm} {operand.text} {ordering}")
+
+    def _stopped(self, address: Value) -> Value:
+        """Whether another thread has written something to an eight-byte place by now."""
+        place = f"{self.pointer_type('i64')} {self._pointer_to(address, 'i64')}"
+        return self.compared("!=", self.made(I8, f"load atomic i64, {place} monotonic, align 8"), literal(0, I8))
+
+    def _native(self, address: Value, given: Sequence[Value]) -> Value:
+        """The status, of 32 bits, of a function of 64-bit arguments."""
+        function = self._pointer_to(address, f"i32 ({', '.join(['i64'] * len(given))})")
+        arguments = ", ".join(f"i64 {self.converted(value, I8).text}" for value in given)
+        return self.made(KINDS["i4"], f"call i32 {function}({arguments})")
+
+    def _copy_line(self, to: Value, source: Value) -> None:
+        """Copies a cache line to an aligned address by a non-temporal store, which does not read the line first."""
+        pointer = self.pointer_type(_LINE)
+        places = [self._pointer_to(address, _LINE) for address in (to, source)]
+        line = self.named(f"load {_LINE}, {pointer} {places[1]}, align 1")
+        fact = self.fact("!{i32 1}")
+        self.lines.append(f"  store {_LINE} {line}, {pointer} {places[0]}, align 64, !nontemporal !{fact}")
+
+    def _pointer_to(self, address: Value, type: str) -> str:
+        return self.named(f"inttoptr i64 {address.text} to {self.pointer_type(type)}")
+
+    # -- loops --------------------------------------------------------------------------------------------
+
+    def loop_mark(self, body: Sequence[ast.stmt]) -> str:
+        """LLVM 22 makes vectors of a division behind a branch that do it only where their first lane takes the branch,
+        if all lanes divide the same: what the others get is any bits, and so are addresses that are made of it. One by
+        one divisions are done in any case."""
+        branches = [node for statement in body for node in ast.walk(statement) if isinstance(node, ast.If)]
+        inside = (node for branch in branches for part in (*branch.body, *branch.orelse) for node in ast.walk(part))
+        if not any(self._may_divide_by_zero(node) for node in inside):
+            return ""
+        scalar = self.fact('!{!"llvm.loop.vectorize.enable", i1 false}')
+        return f", !llvm.loop !{self.fact(f'distinct !{{%, !{scalar}}}')}"
+
+    def _may_divide_by_zero(self, node: ast.AST) -> bool:
+        """As far as LLVM sees."""
+        match node:
+            case ast.Call(ast.Name("divide" | "remainder")):
+                return True
+            case ast.BinOp(_, ast.FloorDiv() | ast.Mod(), ast.Name(name)):
+                return name not in self.fixed or self.fixed[name].number is None
+            case ast.BinOp(_, ast.FloorDiv() | ast.Mod(), other):
+                return not isinstance(other, ast.Constant)
+            case _:
+                return False
