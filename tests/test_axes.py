@@ -68,6 +68,7 @@ POLICIES = (
     ReducePolicy(16, 3, 40, subgroups=True, line=16, short=50, strand=4),
     ReducePolicy(16, 3, 40, subgroups=True, line=16, short=50, strand=4, totals=Totals.ONE),
     ReducePolicy(8, 1, 3, line=8, side_by_side=True),
+    ReducePolicy(8, 4, 3, line=8, alone=True),
 )
 
 

@@ -27,7 +27,7 @@ SUM = Sum(number_for("u4"))
 # Shares of several tiles, many ranks or one, lanes that are all there or not.
 POLICIES = (
     ScanPolicy(8, 2, 5, line=8), ScanPolicy(16, 3, 40, line=32), ScanPolicy(8, 1, 3, side_by_side=True),
-    ScanPolicy(16, 1, 200, line=4),
+    ScanPolicy(16, 1, 200, line=4), ScanPolicy(8, 5, alone=True),
 )  # fmt: skip
 
 

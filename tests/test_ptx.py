@@ -185,6 +185,7 @@ def along_axes(dtype: str) -> Iterator[Schedule]:
     yield reduce_axis(Minimum(key), down, policy, finish_of(Minimum(key)))
     yield reduce_axis(ArgMax(key), strands, policy, finish_of(ArgMax(key)))
     yield extremes(Maximum(key), 1, 5000, policy)
+    yield reduce_axis(Maximum(key), Layout.rows(30, 2), ReducePolicy(64, 2, alone=True), finish_of(Maximum(key)))
     if dtype == "i4":
         yield places(ArgMin(key), 1, 5000, policy)
         yield reduce_axis(AllTrue(key), down, attrs.evolve(policy, groups=64), finish_of(AllTrue(key)))
@@ -196,7 +197,7 @@ def along_axes(dtype: str) -> Iterator[Schedule]:
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_reductions_along_axes_compile(dtype: str, whole: bool) -> None:
     found = programs(along_axes(dtype))
-    assert {program.name for program in found} == {"reduce_columns", "reduce_row"}
+    assert {program.name for program in found} == {"reduce_columns", "reduce_row", "reduce_short_columns"}
     check(found if whole else by_turns(dtype, found))
 
 
@@ -223,8 +224,10 @@ def test_scans_along_axes_compile(dtype: str) -> None:
     policy, total = ScanPolicy(64, 3), RunningSum(number_for(dtype))
     columns = scan_axis(total, Layout(1, 5000, 3, 0, 3, 1), ScanKind.INCLUSIVE, policy, finish_of(total))
     rows = scan_axis(total, Layout.rows(3, 50), ScanKind.INCLUSIVE, policy, finish_of(total))
-    found = programs(iter([columns, rows]))
-    assert {program.name for program in found} == {"scan_column_totals", "scan_columns", "scan_shares"}
+    short = scan_axis(total, Layout.rows(30, 3), ScanKind.INCLUSIVE, ScanPolicy(64, 4, alone=True), finish_of(total))
+    found = programs(iter([columns, rows, short]))
+    names = {"scan_column_totals", "scan_columns", "scan_shares", "scan_short_columns"}
+    assert {program.name for program in found} == names
     check(found)
 
 

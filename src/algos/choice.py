@@ -15,7 +15,7 @@ from .fit import bytes_held, fitted_merge, fitted_network, fitted_reduce, fitted
 from .layout import Layout
 from .select import ArgsortAndTake, Selection
 from .sorts import Bitonic, PairsAlgorithm, Radix, SortAlgorithm, bits_of, element_bits, fitted, require_integers
-from .table import AXIS_REDUCTIONS, AXIS_SCANS, MERGES, PAIRS, REDUCTIONS, SCANS, SELECTIONS, SORTS
+from .table import AXIS_REDUCTIONS, AXIS_SCANS, MERGES, PAIRS, REDUCTIONS, SCANS, SELECTIONS, SHORT_SCANS, SORTS
 from .tuned import tuned_rules
 
 E = TypeVar("E")
@@ -157,6 +157,9 @@ def choose_scan(state: object, length: int, info: TargetInfo) -> ScanPolicy:
 
 def choose_axis_scan(state: object, layout: Layout, info: TargetInfo) -> ScanPolicy:
     """The policy of a scan along an axis of a layout, to states of a type, on a target."""
+    for short in SHORT_SCANS:
+        if short.matches(info, layout):
+            return fitted_scan_policy(short.policy, state, info)
     if layout.inner == 1 and layout.row_stride is not None:
         return choose_scan(state, layout.length, info)
     for rule in AXIS_SCANS:

@@ -27,6 +27,7 @@ from .cut import Arrangement, Columns, Cut
 from .layout import Layout, require_addressable
 from .reduce import reduce_rows_between
 from .share import Block, Share, block_of, reduce_share
+from .short_axis import is_short, reduce_short_axis
 
 E = TypeVar("E")
 S = TypeVar("S")
@@ -202,6 +203,8 @@ def _reduction(
     require_addressable(layout, layout.results)
     if layout.results == 0:
         return Schedule((data, results), ())
+    if is_short(layout, policy):
+        return reduce_short_axis(monoid, finish, layout, policy, data, results)
     row_stride = layout.row_stride
     if row_stride is not None and layout.size and layout.length >= policy.short:
         rows = layout.results, layout.length, row_stride

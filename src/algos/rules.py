@@ -68,11 +68,11 @@ class PolicyRule(Generic[P]):
 
 @attrs.frozen
 class AxisRule(Generic[P]):
-    """A rule for the policy of a reduction along an axis."""
+    """A rule for the policy of a reduction or a scan along an axis."""
 
     target: str
     needs: frozenset[Capability]
-    in_rows: bool  # whether the axis is contiguous
+    in_rows: bool | None  # whether the axis is contiguous; None for either
     lengths: range
     results: range
     policy: P
@@ -82,7 +82,7 @@ class AxisRule(Generic[P]):
         return (
             info.name == self.target
             and self.needs <= info.capabilities
-            and (layout.row_stride is not None) is self.in_rows
+            and self.in_rows in (None, layout.row_stride is not None)
             and layout.length in self.lengths
             and layout.results in self.results
         )

@@ -27,6 +27,7 @@ from .cut import Arrangement, Columns, Cut
 from .layout import Layout, require_addressable
 from .scan import scan_rows
 from .scan_tile import Scanned
+from .short_axis import is_short, scan_short_axis
 
 E = TypeVar("E")
 S = TypeVar("S")
@@ -203,12 +204,14 @@ def scan_axis(
     """
     require_addressable(layout, layout.size)
     finish = finish or AsItIs(monoid.state)
-    if layout.size and layout.inner == 1 and layout.row_stride is not None:
-        return scan_rows(monoid, layout.outer, layout.length, kind, policy, finish, layout.row_stride)
     data = Buffer("data", monoid.element, layout.span, Role.INPUT)
     results = Buffer("results", finish.result, layout.size, Role.OUTPUT)
     if layout.size == 0:
         return Schedule((data, results), ())
+    if is_short(layout, policy):
+        return scan_short_axis(monoid, finish, layout, kind, policy, data, results)
+    if layout.inner == 1 and layout.row_stride is not None:
+        return scan_rows(monoid, layout.outer, layout.length, kind, policy, finish, layout.row_stride)
     view = Columns.to_scan(layout)
     cut = Cut.of_scan(view, policy, dtype_of(monoid.element).itemsize)
     each = cut.rows_of_share(view, policy.items)

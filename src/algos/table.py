@@ -193,7 +193,14 @@ _MORE_ROWS_ON_CARD = attrs.evolve(_ROWS_ON_CARD, strand=16)
 _MANY_ROWS_ON_CARD = attrs.evolve(_ROWS_ON_CARD, strand=8)
 _COLUMNS_ON_CARD = ReducePolicy(512, 16, 264, subgroups=True, strand=32, totals=Totals.ONE)
 _ROWS_BY_SUBGROUPS = ReducePolicy(256, 8, 1056, subgroups=True, short=2049, strand=32)
+# By an axis of up to so many elements, with many columns, these are loaded by an invocation each.
+_SHORT_AXES = ((range(1, 3), 2), (range(3, 5), 4), (range(5, 9), 8), (range(9, 17), 16))
+_MANY_COLUMNS = range(1 << 16, 1 << 63)
 AXIS_REDUCTIONS: tuple[AxisRule[ReducePolicy], ...] = (
+    *(
+        AxisRule("cuda", _SUBGROUPS, None, lengths, _MANY_COLUMNS, ReducePolicy(256, items, subgroups=True, alone=True))
+        for lengths, items in _SHORT_AXES
+    ),
     AxisRule("cuda", _SUBGROUPS, True, _LONG, range(33), _LONG_ON_CARD),
     AxisRule("cuda", _SUBGROUPS, True, _VERY_LONG, range(33), _VERY_LONG_ON_CARD),
     AxisRule("cuda", _SUBGROUPS, True, range(513), range(8000, 1 << 63), _MANY_ROWS_ON_CARD, 128),
@@ -250,6 +257,10 @@ MERGES: tuple[PolicyRule[MergePolicy], ...] = (
 
 # Down columns. On a CPU the running states of a row of columns are in L1; on a card two workgroups of 512 with 16 loads
 # in flight each are resident on a multiprocessor.
+SHORT_SCANS: tuple[AxisRule[ScanPolicy], ...] = tuple(
+    AxisRule("cuda", _SUBGROUPS, None, lengths, _MANY_COLUMNS, ScanPolicy(256, items, alone=True))
+    for lengths, items in _SHORT_AXES
+)
 AXIS_SCANS: tuple[PolicyRule[ScanPolicy], ...] = (
     PolicyRule("cuda", frozenset(), _ANY, ScanPolicy(512, 16, 264)),
     PolicyRule("wgsl", frozenset(), _ANY, ScanPolicy(256, 8, 528)),

@@ -119,6 +119,21 @@ class ReduceParams:
 
 
 @attrs.frozen
+class ColumnParams:
+    """One launch over the columns of an array of planes x length x columns, with any strides, an invocation each."""
+
+    columns: U32  # of a plane
+    all_columns: U32  # of all planes
+    length: U32
+    plane_stride: U32
+    length_stride: U32
+    column_stride: U32
+    plane_result: U32  # strides of the results
+    length_result: U32  # in a scan
+    column_result: U32
+
+
+@attrs.frozen
 class AxisParams:
     """One launch of a reduction or scan along `length` of an array of planes x length x columns, with any strides.
 
@@ -170,6 +185,8 @@ class ReducePolicy(Policy):
     strand: int = attrs.field(default=1, converter=as_int, validator=power_within(1, _WIDE_MASK))
     # whether each invocation has a column of its own, if there are enough: a CPU vectorises over neighbouring columns
     side_by_side: bool = attrs.field(default=False, validator=is_bool)
+    # whether a column of no more than `items` has an invocation of its own, which loads all of it at once
+    alone: bool = attrs.field(default=False, validator=is_bool)
     totals: Totals = attrs.field(default=Totals.EACH, validator=instance_of(Totals))
 
     @property
@@ -213,6 +230,8 @@ class ScanPolicy(Policy):
     line: int = attrs.field(default=128, converter=as_int, validator=within(1, 1 << 20))
     # whether each invocation has a column of its own, if there are enough: a CPU vectorises over neighbouring columns
     side_by_side: bool = attrs.field(default=False, validator=is_bool)
+    # whether a column of no more than `items` has an invocation of its own, which loads all of it at once
+    alone: bool = attrs.field(default=False, validator=is_bool)
 
     @property
     def needs(self) -> Needs:

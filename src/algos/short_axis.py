@@ -1,0 +1,119 @@
+"""Reductions and scans along short axes, by which there are many columns: each invocation has one, and loads all of it.
+
+Points with a few coordinates are such rows. An invocation does so little that its place must cost one division at most.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import attrs
+
+from ..kernel.kernel import kernel
+from ..kernel.launch import Buffer, Grid, Schedule
+from ..types.finishes import Finish
+from ..types.indices import ScanKind
+from ..types.intrinsics import dynamic_range, minimum
+from ..types.invocation import Invocation
+from ..types.memory import Registers, Storage
+from ..types.monoids import Monoid
+from ..types.params import ColumnParams, ReducePolicy, ScanPolicy
+from ..types.scalars import U32, Bool
+from .cut import Columns
+from .layout import Layout
+from .share import Block, block_of
+
+E = TypeVar("E")
+S = TypeVar("S")
+R = TypeVar("R")
+
+
+@attrs.frozen
+class Column:
+    """An invocation's column: the indices of its first element and of its first result."""
+
+    first: U32
+    result: U32
+    works: Bool
+
+
+def column_of(cx: Invocation, params: ColumnParams) -> Column:
+    """The column of an invocation. Surplus invocations read the last one."""
+    index = cx.group_id * cx.group_size + cx.local_id
+    works = index < params.all_columns
+    index = minimum(index, params.all_columns - 1)
+    plane = U32(0)
+    if params.columns < params.all_columns:
+        plane = index // params.columns
+    column = index - plane * params.columns
+    first = plane * params.plane_stride + column * params.column_stride
+    return Column(first, plane * params.plane_result + column * params.column_result, works)
+
+
+def load_column(data: Storage[E], found: Registers[E], column: Column, params: ColumnParams, items: int) -> None:
+    """Loads a column of up to so many elements, all in flight at once; beyond its end, its last element."""
+    for i in dynamic_range(U32(0), U32(items)):
+        found[i] = data[minimum(i, params.length - 1) * params.length_stride + column.first]
+
+
+@kernel
+def reduce_short_columns(
+    cx: Invocation, monoid: Monoid[E, S], block: Block[E, S], finish: Finish[S, R], data: Storage[E],
+    results: Storage[R], params: ColumnParams, policy: ReducePolicy,
+) -> None:  # fmt: skip
+    """Reduces columns of up to `policy.items` elements."""
+    column = column_of(cx, params)
+    found: Registers[E] = Registers(monoid.element, policy.items)
+    load_column(data, found, column, params, policy.items)
+    total = block.take(monoid.identity(), found, U32(0), U32(1), params.length, policy)
+    if column.works:
+        results[column.result] = finish.finish(total)
+
+
+@kernel
+def scan_short_columns(
+    cx: Invocation, monoid: Monoid[E, S], finish: Finish[S, R], data: Storage[E], results: Storage[R],
+    params: ColumnParams, policy: ScanPolicy, kind: ScanKind,
+) -> None:  # fmt: skip
+    """Scans columns of up to `policy.items` elements."""
+    column = column_of(cx, params)
+    found: Registers[E] = Registers(monoid.element, policy.items)
+    load_column(data, found, column, params, policy.items)
+    before = monoid.identity()
+    for i in dynamic_range(U32(0), U32(policy.items)):
+        following = monoid.combine(before, monoid.lift(found[i], i))
+        shown = following if kind is ScanKind.INCLUSIVE else before
+        if column.works & (i < params.length):
+            results[i * params.length_result + column.result] = finish.finish(shown)
+        before = following
+
+
+def is_short(layout: Layout, policy: ReducePolicy | ScanPolicy) -> bool:
+    """Whether these kernels serve a layout."""
+    return policy.alone and 0 < layout.length <= policy.items
+
+
+def reduce_short_axis(
+    monoid: Monoid[E, S], finish: Finish[S, R], layout: Layout, policy: ReducePolicy, data: Buffer[E],
+    results: Buffer[R],
+) -> Schedule:  # fmt: skip
+    grid, params = _launched(Columns.of(layout), 1, policy)
+    once = reduce_short_columns.launch(grid, monoid, block_of(monoid), finish, data, results, params, policy)
+    return Schedule((data, results), (once,))
+
+
+def scan_short_axis(
+    monoid: Monoid[E, S], finish: Finish[S, R], layout: Layout, kind: ScanKind, policy: ScanPolicy, data: Buffer[E],
+    results: Buffer[R],
+) -> Schedule:  # fmt: skip
+    grid, params = _launched(Columns.to_scan(layout), layout.inner, policy)
+    once = scan_short_columns.launch(grid, monoid, finish, data, results, params, policy, kind)
+    return Schedule((data, results), (once,))
+
+
+def _launched(view: Columns, length_result: int, policy: ReducePolicy | ScanPolicy) -> tuple[Grid, ColumnParams]:
+    numbers = (
+        view.columns.size, view.count, view.length, view.planes.stride, view.length_stride, view.columns.stride,
+        view.planes.result, length_result, view.columns.result,
+    )  # fmt: skip
+    return Grid(-(-view.count // policy.group_size), policy.group_size), ColumnParams(*map(U32, numbers))

@@ -1,0 +1,58 @@
+"""Reductions and scans along short axes, an invocation for each column, on every target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpusort.algos.choice import choose_axis_reduction, choose_axis_scan
+from gpusort.algos.layout import Layout
+from gpusort.types.dtypes import key_for, number_for
+from gpusort.types.indices import ScanKind
+from gpusort.types.monoids import Maximum, Monoid, RunningSum, Sum
+from gpusort.types.params import ReducePolicy, ScanPolicy
+from gpusort.types.scalars import U32
+from gpusort.types.searches import ArgMin
+from tests.reference import Array, whole_numbers
+from tests.test_axes import reduced
+from tests.test_axes_scan import scanned
+from tests.test_choices import CARD
+
+ALONE = ReducePolicy(8, 5, alone=True)
+
+
+def _views(length: int) -> list[Array]:
+    base = whole_numbers("f4", (7, length, 3), seed=length)
+    return [base, base.swapaxes(1, 2).copy().swapaxes(1, 2), np.asfortranarray(base), np.repeat(base, 2, 1)[:, ::2]]
+
+
+@pytest.mark.parametrize("length", range(1, 6))
+def test_a_short_axis(target: str, length: int) -> None:
+    monoids: list[tuple[Monoid[Any, Any], Any, Any]] = [
+        (Sum(number_for("f4")), np.sum, "f4"),
+        (Maximum(key_for("f4")), np.max, "f4"),
+        (ArgMin(key_for("f4")), np.argmin, "i8"),
+    ]
+    for x in _views(length):
+        for monoid, numpys, dtype in monoids:
+            found = reduced(target, monoid, x, (1,), dtype, ALONE)
+            assert found is not None
+            np.testing.assert_array_equal(found, numpys(x, axis=1))
+        for kind in ScanKind:
+            running = scanned(target, RunningSum(number_for("f4")), x, 1, kind, ScanPolicy(8, 5, alone=True))
+            if running is not None:  # of three loops at most
+                wanted = np.cumsum(x, axis=1)
+                np.testing.assert_array_equal(running, wanted if kind is ScanKind.INCLUSIVE else wanted - x)
+
+
+def test_a_card_takes_many_short_columns_so() -> None:
+    for length, items in ((1, 2), (2, 2), (3, 4), (8, 8), (9, 16), (16, 16)):
+        for layout in (Layout.rows(1 << 16, length), Layout(1, length, 1 << 16, 0, 1 << 16, 1)):
+            for policy in (choose_axis_reduction(U32, layout, CARD), choose_axis_scan(U32, layout, CARD)):
+                assert policy.alone
+                assert policy.items == items
+    for layout in (Layout.rows(1 << 16, 17), Layout.rows((1 << 16) - 1, 3)):
+        assert not choose_axis_reduction(U32, layout, CARD).alone
+        assert not choose_axis_scan(U32, layout, CARD).alone
