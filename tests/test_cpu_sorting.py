@@ -33,7 +33,6 @@ SMALL = HostSortPolicy(
     part_bytes_from=1500 * 4,
     few_bytes_from=2500 * 4,
     count_bytes_from=1500,
-    count_in_pairs_from=2500,
     count_pairs_from=1500,
     deal_from=1500,
     pack_from=20,

@@ -132,9 +132,9 @@ def test_whether_numpy_is_slow_is_measured(monkeypatch: pytest.MonkeyPatch) -> N
 def test_16_bits_are_counted_in_shorter_rows_where_numpy_is_slow(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     counted: list[int] = []
 
-    def noted(source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> None:
+    def noted(source: HostArray, results: HostArray, order: SortOrder, pool: Pool) -> None:
         counted.append(source.size)
-        sort_by_counting(source, results, order, policy, pool)
+        sort_by_counting(source, results, order, pool)
 
     monkeypatch.setattr(sort, "sort_by_counting", noted)
     policy = attrs.evolve(SMALL, count_pairs_from=3000, count_slow_pairs_from=2000)
@@ -146,6 +146,35 @@ def test_16_bits_are_counted_in_shorter_rows_where_numpy_is_slow(dtype: str, mon
             found = gpusort.sort(x, algorithm=HostSort(policy), target="cpu")
             assert_same_bits(found, gpusort.sort(x, target="simulator"))
         assert counted == expected
+
+
+@pytest.mark.parametrize("dtype", ["u4", "i8", "f4"])
+@pytest.mark.parametrize("different", [9, 200, 900])
+def test_few_different_elements_are_counted_not_radix_sorted(
+    different: int, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_radix: list[int] = []
+
+    def noted(source: HostArray, results: HostArray, order: SortOrder, stable: bool) -> None:
+        by_radix.append(source.size)
+        original(source, results, order, stable)
+
+    original = sort._sort_by_radix  # pyright: ignore[reportPrivateUsage]  # which way was taken is seen nowhere else
+    monkeypatch.setattr(sort, "_sort_by_radix", noted)
+    rng = np.random.default_rng(different)
+    x = rng.integers(-100, 800, different).astype(dtype)[rng.integers(0, different, 200_000)]
+    if dtype == "f4":
+        x[rng.random(x.size) < 0.1] = -0.0
+    policy = HostSortPolicy(by_radix=True, few_bytes_from=1 << 18)
+    for stable in (False, True):
+        plain = gpusort.sort(x, stable=stable, algorithm=HostSort(attrs.evolve(policy, few_bytes_from=1 << 40)))
+        by_radix.clear()
+        found = gpusort.sort(x, stable=stable, algorithm=HostSort(policy))
+        assert_same_bits(found, plain)
+        assert by_radix == ([] if different < 256 else [x.size])
+        in_place = x.copy()
+        gpusort.sort_inplace(in_place, stable=stable, algorithm=HostSort(policy))
+        assert_same_bits(in_place, plain)
 
 
 def test_it_goes_by_what_was_measured_if_it_is_not_told(

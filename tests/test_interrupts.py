@@ -24,7 +24,7 @@ from tests.striking import Array, elements_of, events, places, strike
 TARGET = CpuTarget(
     attrs.evolve(
         HostSortPolicy(), serial_below=1 << 10, part_bytes_from=1 << 12, few_bytes_from=1 << 13,
-        count_bytes_from=1 << 11, count_pairs_from=1 << 11, count_in_pairs_from=1 << 12,
+        count_bytes_from=1 << 11, count_pairs_from=1 << 11,
         chunk=1 << 9, block=1 << 8, sample=256,
     )
 )  # fmt: skip

@@ -50,11 +50,9 @@ class HostSortPolicy:
     # rows of 32- or 64-bit elements from this size are partitioned, and the parts sorted in parallel
     part_bytes_from: int = attrs.field(default=3 << 19, validator=_THRESHOLD)
     # rows from this size with few distinct elements are sorted by counting these
-    few_bytes_from: int = attrs.field(default=1 << 23, validator=_THRESHOLD)
+    few_bytes_from: int = attrs.field(default=1 << 21, validator=_THRESHOLD)
     # rows of bytes from this size are sorted by counting
     count_bytes_from: int = attrs.field(default=1 << 17, validator=_THRESHOLD)
-    # bytes are counted two at a time from this size
-    count_in_pairs_from: int = attrs.field(default=1 << 22, validator=_THRESHOLD)
     # rows of 16-bit elements from this size are sorted by counting
     count_pairs_from: int = attrs.field(default=1 << 20, validator=_THRESHOLD)
     # the same where NumPy's own sort of 16 bits is slow

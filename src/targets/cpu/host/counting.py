@@ -7,7 +7,6 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from ....algos.host_sort import HostSortPolicy
 from ....algos.sizes import LARGEST_U32
 from ....types.indices import SortOrder
 from ...base import HostArray
@@ -22,25 +21,17 @@ Counts = npt.NDArray[np.int64]
 _NARROW = np.dtype(np.uint32)  # half as much for a core's cache to hold
 
 
-def sort_by_counting(
-    source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, pool: Pool
-) -> None:
+def sort_by_counting(source: HostArray, results: HostArray, order: SortOrder, pool: Pool) -> None:
     """Sorts a one-dimensional array. `results` is `source` itself, or lies apart."""
     word = np.dtype(f"u{source.itemsize}")
     words = source.view(word)
     sequence = _sequence(source.dtype.char, order)
-    in_pairs = word.itemsize == 1 and words.size >= policy.count_in_pairs_from
-    counted = words[: words.size - words.size % 2].view(np.uint16) if in_pairs else words
-    narrow = _NARROW if counted.size <= LARGEST_U32 else np.dtype(np.int64)
-    values, threads, size = 1 << 8 * counted.itemsize, pool.threads, counted.size
+    narrow = _NARROW if words.size <= LARGEST_U32 else np.dtype(np.int64)
+    values, threads, size = 1 << 8 * words.itemsize, pool.threads, words.size
     counts = np.zeros((threads, values), narrow)
-    count = count_words(counted.itemsize, narrow).on(counted, counts)
+    count = count_words(words.itemsize, narrow).on(words, counts)
     pool.run(lambda number: count(number * values, size * number // threads, size * (number + 1) // threads), threads)
     totals = counts.sum(axis=0, dtype=np.int64)
-    if in_pairs:
-        by_byte = totals.reshape(256, 256)
-        totals = by_byte.sum(axis=0) + by_byte.sum(axis=1)
-        totals[words[2 * counted.size :]] += 1
     fill_runs(results.view(word), sequence, np.cumsum(totals[sequence]), results is source, pool)
 
 

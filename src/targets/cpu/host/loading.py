@@ -35,7 +35,6 @@ def _sorting(dtype: np.dtype[np.generic]) -> Iterator[object]:
     if size <= 2:
         yield count_words(size, _COUNTS)
         yield fill(size)
-        yield count_words(2, _COUNTS)
     if size >= 4:
         numbers = _numbers(dtype)
         yield is_monotonic(numbers, "<=")

@@ -14,10 +14,11 @@ from ....types.dtypes import key_for
 from ....types.indices import SortOrder
 from ...base import HostArray
 from .key_words import Elements, Places, bits_of, elements_in_order, numbers_of, ordered_ranks, ordered_words
+from .numpy_speed import numpy_sorts_slowly
 from .short_sort import INSERTED, counted_from, is_ordered_by_numpy, sort_stably, turning
 from .ties import restore_ties
 
-_SHORT = 1 << 10  # elements that are looked up in tables
+_SHORT = 1 << 12  # elements that are looked up in tables
 _SHORT_OF_BYTES = 32  # elements of a row
 SHORT_STABLE = 6  # the same: NumPy's stable sort takes less time than putting ties back
 
@@ -31,7 +32,7 @@ def sort_chunk(source: HostArray, results: HostArray, order: SortOrder, stable: 
     match source.dtype.kind, source.dtype.itemsize:
         case "f", _ if stable and source.shape[-1] <= SHORT_STABLE:
             _sort_by_insertion(source, results, order)
-        case "f", 2:
+        case "f", 2 if numpy_sorts_slowly(2, "f"):
             if stable and results is source:
                 source = source.copy()
             _sort_halves(*_seen_as(np.uint16, source, results), order)

@@ -17,11 +17,12 @@ _TRIALS = 16  # until one is fast: other processes may keep the cores busy for s
 
 
 @cache
-def numpy_sorts_slowly(itemsize: int) -> bool:
-    """Of 2, 4 or 8 bytes. Whatever else the processor does only ever makes it slower, so the best time counts."""
+def numpy_sorts_slowly(itemsize: int, kind: str = "u") -> bool:
+    """Integers of 2, 4 or 8 bytes; or float16, for which few processors have instructions. Whatever else the processor
+    does only ever makes it slower, so the best time counts."""
     rng = np.random.default_rng(0)
     for _ in range(_TRIALS):
-        numbers = rng.integers(0, 1 << 63, _LENGTH, np.uint64).astype(f"u{itemsize}")
+        numbers = (rng.random(_LENGTH) * 2.0 ** (8 * itemsize - 1)).astype(f"{kind}{itemsize}")
         start = perf_counter()
         numbers.sort()
         if perf_counter() - start <= _LEAST * itemsize * _LENGTH:

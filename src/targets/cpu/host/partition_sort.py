@@ -27,6 +27,7 @@ from .sample import Monotonicity, Sample, monotonicity_of, seems_constant
 from .ties import restore_ties
 
 _LEAST_BLOCK = 1 << 11  # elements that are worth claiming
+_SEEN_BYTES = 1 << 23  # of a row whose elements are mostly alike: NumPy sees it, and a longer one is counted sooner
 
 
 def sort_long(
@@ -34,11 +35,10 @@ def sort_long(
 ) -> None:
     """Sorts a one-dimensional array of 32- or 64-bit elements. `results` is `source` itself, or lies apart; apart, if
     floats that tie are to keep their order."""
-    is_short = source.nbytes < policy.few_bytes_from
-    if is_short and seems_constant(source):
+    if source.nbytes < _SEEN_BYTES and seems_constant(source):
         sort_row(source, results, order, stable)
         return
-    numbers = numbers_of(source)
+    numbers, is_short = numbers_of(source), source.nbytes < policy.few_bytes_from
     sample = Sample.of(numbers, policy)
     if sample.different <= policy.some:
         if not is_short and sort_few(key_for(source.dtype), source, results, order, policy, pool):

@@ -46,6 +46,8 @@ def sort_rows(
     if results is not source and (is_long or source.dtype.kind == "f") and np.may_share_memory(source, results):
         source = source.copy()  # the same memory by another name, or some of it
     if suits_radix(source.size, length, source.dtype, policy) and not (rows == 1 and _is_easy(source[0], policy)):
+        if rows == 1 and _is_counted(source, results, order, policy, stable):
+            return
         if can_sort_by_radix(source.dtype, order, source.nbytes):
             _sort_by_radix(source, results, order, stable)
         else:
@@ -96,6 +98,21 @@ def _is_easy(row: HostArray, policy: HostSortPolicy) -> bool:
     is_long = row.size >= policy.part_from(row.dtype)
     few = _FEW if row.size < _SHORT else _HARDLY_ANY
     return seems_constant(numbers, few) or (is_long and seems_in_order(numbers) and can_sort(row.dtype, row.nbytes))
+
+
+def _is_counted(source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, stable: bool) -> bool:
+    """Whether a row is of few different elements and done, in a fraction of the time that a radix sort takes."""
+    if 2 * source.nbytes < policy.few_bytes_from or not can_sort(source.dtype, source.nbytes):
+        return False
+    if stable and results is source:
+        source = source.copy()
+    row = source[0]
+    result = row if results is source else results[0]
+    if not sort_few(key_for(row.dtype), row, result, order, policy, shared_pool()):
+        return False
+    if stable:
+        restore_ties(source, results, order, stable)
+    return True
 
 
 def _sort_by_radix(source: HostArray, results: HostArray, order: SortOrder, stable: bool) -> None:
@@ -157,7 +174,9 @@ def _suits_numpy(row: HostArray, policy: HostSortPolicy, threads: int) -> bool:
     """Whether NumPy's sort has less to do than threads have to wake: a short row, or 16 bits of few different ones."""
     if row.size < _part_from(row.dtype, policy, threads):
         return True
-    return row.itemsize == 2 and row.nbytes < policy.few_bytes_from and different_of(row, policy.sample) <= policy.some
+    if row.itemsize != 2 or row.nbytes >= policy.few_bytes_from or numpy_sorts_slowly(2):
+        return False
+    return different_of(row, policy.sample) <= policy.some
 
 
 def sort_one(
@@ -170,12 +189,11 @@ def sort_one(
         put_in_place(ordered, results, pool)
         return
     if source.itemsize == 1:
-        sort_by_counting(source, results, order, policy, pool)
+        sort_by_counting(source, results, order, pool)
     elif source.itemsize == 2:
         # Equal elements in a row would wait for each other at one counter.
-        is_short = source.nbytes < policy.few_bytes_from
-        if is_short or not sort_few(key_for(source.dtype), source, results, order, policy, pool):
-            sort_by_counting(source, results, order, policy, pool)
+        if not sort_few(key_for(source.dtype), source, results, order, policy, pool):
+            sort_by_counting(source, results, order, pool)
         if stable:
             restore_ties(source[np.newaxis], results[np.newaxis], order, stable)
     else:
