@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gpusort
-from gpusort.api import pieces_plan
+from gpusort.api.in_pieces import plan as pieces_plan
 from gpusort.api.kernel_plan import KernelPlan
 from gpusort.api.plan import as_tuple
 from gpusort.external import in_pieces

@@ -48,7 +48,7 @@ def _by_kernels(
     if operation.answer(*specs) is not None:
         return AnsweredPlan(kind, operation, specs)
     if kind.is_host and isinstance(target, HasRoom):
-        from .pieces_plan import PiecesPlan
+        from .in_pieces.plan import PiecesPlan
 
         return PiecesPlan.of(kind, operation, specs, target, keeps_scratch)
     from .kernel_plan import KernelPlan  # and what launches kernels, which the host's own ways do without

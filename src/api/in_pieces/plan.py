@@ -13,27 +13,27 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ..arrays.host import copy_elements, is_packed
-from ..arrays.kinds import HostArray, Located
-from ..operations.argsort import Argsort, SortPairs
-from ..operations.base import Operation
-from ..operations.merge import Merge
-from ..operations.reduce import Fold, Reduce, Reduction
-from ..operations.scan import Scanning
-from ..operations.select import TopK
-from ..operations.sort import Sort
-from ..targets.base import HasRoom
-from ..types.dtypes import native
-from ..types.errors import CapabilityError, DeviceMemoryError
-from ..types.specs import Spec
-from .candidates_in_pieces import CandidatesInPieces
+from ...arrays.host import copy_elements, is_packed
+from ...arrays.kinds import HostArray, Located
+from ...operations.argsort import Argsort, SortPairs
+from ...operations.base import Operation
+from ...operations.merge import Merge
+from ...operations.reduce import Fold, Reduce, Reduction
+from ...operations.scan import Scanning
+from ...operations.select import TopK
+from ...operations.sort import Sort
+from ...targets.base import HasRoom
+from ...types.dtypes import native
+from ...types.errors import CapabilityError, DeviceMemoryError
+from ...types.specs import Spec
+from ..kernel_plan import KernelPlan
+from ..plan import Arrays, Cost, Plan, require_fitting, results_of
+from ..planning import new_host_arrays
+from .candidates import CandidatesInPieces
 from .desk import InPieces, bytes_of
-from .kernel_plan import KernelPlan
-from .plan import Arrays, Cost, Plan, require_fitting, results_of
-from .planning import new_host_arrays
-from .rows_in_pieces import RowsInPieces, is_better_whole
-from .sort_in_pieces import MergeInPieces, SortInPieces
-from .works_in_pieces import WorksInPieces
+from .rows import RowsInPieces, is_better_whole
+from .sort import MergeInPieces, SortInPieces
+from .works import WorksInPieces
 
 ALWAYS_FIT = 1 << 26  # bytes of arrays for which it is not asked
 

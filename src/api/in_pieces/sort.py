@@ -8,19 +8,19 @@ from typing import Any
 
 import attrs
 
-from ..algos.words import Transform
-from ..external.in_pieces import PieceSort, piece_length
-from ..external.order import transform_of
-from ..operations.argsort import Argsort, SortPairs
-from ..operations.base import INDEX, Operation
-from ..operations.merge import Merge
-from ..operations.placed import SortPlaced
-from ..operations.sort import Sort
-from ..operations.tied import has_ties_in_order
-from ..targets.base import HasRoom, Target
-from ..types.dtypes import key_for
-from ..types.indices import SortOrder
-from ..types.keys import RankKey, SortableKey, is_lossy
+from ...algos.words import Transform
+from ...external.in_pieces import PieceSort, piece_length
+from ...external.order import transform_of
+from ...operations.argsort import Argsort, SortPairs
+from ...operations.base import INDEX, Operation
+from ...operations.merge import Merge
+from ...operations.placed import SortPlaced
+from ...operations.sort import Sort
+from ...operations.tied import has_ties_in_order
+from ...targets.base import HasRoom, Target
+from ...types.dtypes import key_for
+from ...types.indices import SortOrder
+from ...types.keys import RankKey, SortableKey, is_lossy
 from .desk import Desk, DType, Flat, InPieces, Task, fitting, specs_on_device
 
 

@@ -11,16 +11,16 @@ from typing import TypeAlias
 
 import attrs
 
-from ..algos.fit import power_below
-from ..external.in_pieces import Piece, each_through, piece_length
-from ..kernel.launch import Role
-from ..operations.base import Operation
-from ..operations.select import TopK
-from ..targets.base import HasRoom, given_buffers
-from ..types.errors import CapabilityError
-from ..types.specs import Spec
+from ...algos.fit import power_below
+from ...external.in_pieces import Piece, each_through, piece_length
+from ...kernel.launch import Role
+from ...operations.base import Operation
+from ...operations.select import TopK
+from ...targets.base import HasRoom, given_buffers
+from ...types.errors import CapabilityError
+from ...types.specs import Spec
+from ..steps import Launch, Lines, Run, Steps, runs_of
 from .desk import Desk, DType, Flat, InPieces, Task, bytes_of, span, specs_on_device
-from .steps import Launch, Lines, Run, Steps, runs_of
 
 _SHARE = 8  # of the memory: what results may take that stay there
 _MOST_PARTS = 1 << 12
