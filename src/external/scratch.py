@@ -33,8 +33,8 @@ _SECONDS = 1.0  # between two fsyncs: the work that a power loss may undo
 class Scratch:
     """The scratch folder of one sort, locked by it. An exception removes it, unless `keep` and steps were completed.
 
-    To be entered twice before it is locked, as in `with scratch, scratch`: what strikes as an exit begins is left to the
-    other.
+    To be entered twice before it is locked, as in `with scratch, scratch`: what strikes as an exit begins is left to
+    the other.
     """
 
     def __init__(self, target: Path, where: Path | None, *, keep: bool) -> None:
@@ -62,7 +62,7 @@ class Scratch:
         self._leave(has_failed=kind is not None)
 
     def lock(self) -> None:
-        """Makes the folder, and locks it. Raises InvalidArgumentError if another sort has, or something is in the way."""
+        """Makes the folder, and locks it. Raises InvalidArgumentError if another sort has, or something is there."""
         uninterrupted(self._lock)
 
     def _lock(self) -> None:
