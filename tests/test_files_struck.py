@@ -25,6 +25,7 @@ from tests.reference import Array, sample
 from tests.striking import elements_of, events, places, soon, strike, threads
 
 BELOW = "external"
+SCRATCH = "external/scratch.py"
 COUNT = 20_000
 MEMORY = 1 << 16
 
@@ -97,6 +98,23 @@ def open_below(folder: Path) -> list[str]:
         except OSError:  # the one that lists them
             continue
     return [name for name in found if name.startswith(str(folder)) and not name.endswith("source.npy")]
+
+
+@pytest.mark.parametrize("count", [300, COUNT], ids=["in memory", "in runs"])
+def test_what_strikes_the_folders_own_code_leaves_nothing(count: int, tmp_path: Path) -> None:
+    """Not even as it is left, before the code that removes it has begun."""
+    x = sample("f4", count, 1)
+    source, target = tmp_path / "source.npy", tmp_path / "target.npy"
+    np.save(source, x)
+    call = partial(gpusort.sort_file, source, target, memory=MEMORY)
+    struck = 0
+    for place in places(events(call, SCRATCH), 120):
+        struck += strike(call, place, SCRATCH)
+        assert {path.name for path in tmp_path.iterdir()} <= {"source.npy", "target.npy"}, f"struck at {place}"
+    assert struck
+    assert not open_below(tmp_path)
+    gpusort.sort_file(source, target, memory=MEMORY)
+    np.testing.assert_array_equal(np.load(target), np.sort(x))
 
 
 @pytest.mark.parametrize(("module", "name"), [(fcntl, "flock"), (os, "replace"), (shutil, "rmtree")])

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from itertools import product
 
+import attrs
+import numpy as np
 import pytest
 
-from gpusort.kernel.examples import converted, operand_of
+from gpusort.kernel.examples import converted, is_from_a_library, operand_of
 from gpusort.types import ops, scalars
 from gpusort.types.intrinsics import bitcast
 from gpusort.types.layout import Type
@@ -63,3 +65,13 @@ def reached(example: str, found: Sequence[Type]) -> list[Type]:
             assert isinstance(result, Scalar)
             results.append(result.type)
     return results
+
+
+def test_whose_a_function_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of one whose module has been overwritten, as attrs overwrites its own `evolve`'s from Python 3.13 on."""
+    monkeypatch.setattr(attrs.evolve, "__module__", "gpusort.kernel.values")
+    assert is_from_a_library(attrs.evolve)
+    assert is_from_a_library(np.sort)
+    assert is_from_a_library(product)
+    assert not is_from_a_library(tried)
+    assert not is_from_a_library(converted)

@@ -190,7 +190,8 @@ class MapSort:
         """Sorts in place. After an exception `x` holds its elements, in some order."""
         name = mapping.path.with_name(f"{mapping.path.name}@{mapping.position}")
         scratch = Scratch(name, self.where, keep=True)
-        with raising_disk_full(x.nbytes, scratch.folder.parent), scratch:
+        with raising_disk_full(x.nbytes, scratch.folder.parent), scratch, scratch:
+            scratch.lock()
             runs_file = scratch.folder / "runs"
             end = InPlaceEndpoint(x, mapping, scratch)
             require_disk_space({runs_file: whole_pages(x.nbytes)})

@@ -31,7 +31,11 @@ _SECONDS = 1.0  # between two fsyncs: the work that a power loss may undo
 
 
 class Scratch:
-    """The scratch folder of one sort, locked by it. An exception removes it, unless `keep` and steps were completed."""
+    """The scratch folder of one sort, locked by it. An exception removes it, unless `keep` and steps were completed.
+
+    To be entered twice before it is locked, as in `with scratch, scratch`: what strikes as an exit begins is left to
+    the other.
+    """
 
     def __init__(self, target: Path, where: Path | None, *, keep: bool) -> None:
         name = f"{target.name}.sorting"
@@ -52,17 +56,16 @@ class Scratch:
         return self._target.with_name(f"{self._target.name}.part")
 
     def __enter__(self) -> Self:
-        try:
-            uninterrupted(self._enter)
-        except BaseException:
-            self._leave(has_failed=True)
-            raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._leave(has_failed=kind is not None)
 
-    def _enter(self) -> None:
+    def lock(self) -> None:
+        """Makes the folder, and locks it. Raises InvalidArgumentError if another sort has, or something is there."""
+        uninterrupted(self._lock)
+
+    def _lock(self) -> None:
         # A part of ours comes with a scratch folder; anything else of that name belongs to somebody else.
         if self.part.is_dir() or (os.path.lexists(self.part) and not self.folder.exists()):
             raise InvalidArgumentError(

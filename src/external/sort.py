@@ -41,7 +41,8 @@ class FileSort:
     def run(self, memory: int, *, resume: bool) -> None:
         """Sorts. The result is renamed to the target when it is complete."""
         whole = self.layout.count * self.work.result.itemsize
-        with raising_disk_full(whole, self.scratch.folder.parent, self.target.parent), self.scratch as scratch:
+        with raising_disk_full(whole, self.scratch.folder.parent, self.target.parent), self.scratch as scratch, scratch:
+            scratch.lock()
             if resume and scratch.is_published():
                 return
             plan = Plan.within(memory, self.layout.count, self.work)

@@ -68,7 +68,8 @@ class TableSort:
         """Sorts. The result is renamed to the target when it is complete."""
         extra = self.keys.extra  # raises for columns that cannot be ordered, before anything is written
         whole = 8 * self.table.rows if self.argsort else self.source.stat().st_size
-        with raising_disk_full(whole, self.scratch.folder.parent, self.target.parent), self.scratch as scratch:
+        with raising_disk_full(whole, self.scratch.folder.parent, self.target.parent), self.scratch as scratch, scratch:
+            scratch.lock()
             if resume and scratch.is_published():
                 return
             work = f"{'argsort' if self.argsort else 'sort'} by {self.by} {self.order.value}"
