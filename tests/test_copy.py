@@ -68,6 +68,21 @@ def test_axes_change_places(target: str, itemsize: int, shape: tuple[int, ...]) 
     np.testing.assert_array_equal(found, source)
 
 
+@pytest.mark.parametrize(
+    ("down", "across", "sides"),
+    [(9999, 9999, (32, 32)), (32, 32, (32, 32)), (31, 9999, (32, 32)), (16, 9999, (16, 64)), (9, 9999, (16, 64)),
+     (8, 9999, (8, 128)), (4, 9999, (4, 256)), (2, 9999, (4, 256)), (9999, 33, (32, 32)), (9999, 17, (32, 32)),
+     (9999, 16, (64, 16)), (9999, 9, (64, 16)), (9999, 8, (128, 8)), (9999, 4, (256, 4)), (9999, 2, (256, 4))],
+)  # fmt: skip
+def test_tiles_are_squares_unless_an_array_is_narrower(down: int, across: int, sides: tuple[int, int]) -> None:
+    """What is read and written is in lines as long as can be, and few places of a tile are empty."""
+    source, target = Strided(0, (across, 1), down * across), Strided(0, (1, down), down * across)
+    (launch,) = copy_strided(U32, (down, across), source, target).launches
+    assert launch.kernel.name == "transpose_elements"
+    assert launch.arguments[-3:-1] == sides
+    assert launch.grid.groups == -(-down // sides[0]) * -(-across // sides[1])
+
+
 @pytest.mark.parametrize("dtype", ["u2", "f8", "c16", "V12", "V3"])
 def test_rows_are_taken_by_index(target: str, dtype: str) -> None:
     """Elements of any size: of several words, where they are none."""

@@ -104,6 +104,21 @@ def test_more_candidates_than_one_workgroup_has(target: str, k: int) -> None:
     check(target, Planned(Plan(5, 2000, 0)), sample("f4", 2 * 3000, seed=k).reshape(2, 3000), k, largest=True)
 
 
+@pytest.mark.parametrize(
+    ("rows", "length", "plan", "k", "groups"),
+    [(1, 3000, Plan(5, 90, 0), 7, [4, 6, 1, 23]), (2, 3000, Plan(5, 90, 0), 9, [8, 6, 2, 46]),
+     (1, 65, Plan(5, 90, 0), 7, [4, 2, 1, 23]), (1, 64, Plan(5, 89, 0), 7, [4, 1, 1, 23]),
+     (1, 64, Plan(5, 88, 0), 7, [4, 1, 1, 22]), (9, 3000, Plan(5, 90, 0), 7, [36, 9, 9, 207]),
+     (1, 3000, Plan(5, 90, 40), 7, [4, 6, 4, 3, 1, 10]), (2, 3000, Plan(5, 999, 40), 7, [8, 6, 8, 6, 2, 20])],
+)  # fmt: skip
+def test_no_workgroup_is_without_work(rows: int, length: int, plan: Plan, k: int, groups: list[int]) -> None:
+    """Samples by fours, tiles of 64 elements or of 32 candidates, a workgroup for each row's fallback, candidates by
+    fours: where there are fewer than six workgroups a row."""
+    key = key_for("f4")
+    schedule = Planned(plan).schedule(key, rows, length, k, SortOrder.ASCENDING)
+    assert [launch.grid.groups for launch in schedule.launches] == groups
+
+
 def dtypes_for(target: str) -> tuple[str, ...]:
     """Each kernel compiles for seconds on some."""
     match target:

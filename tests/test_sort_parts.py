@@ -37,6 +37,12 @@ def test_parts_are_compared_by_a_network(count: int) -> None:
         assert line == sorted(values)
 
 
+def test_no_pair_of_parts_is_merged_in_vain() -> None:
+    """As many as Batcher's merge exchange has, each of which is a pass over two bindings."""
+    most = [0, 0, 1, 3, 5, 9, 12, 16, 19, 26, 31, 37, 41, 48, 53, 59, 63, 74]
+    assert [len([*compared_parts(count)]) for count in range(len(most))] == most
+
+
 def test_parts_are_full_but_for_the_last() -> None:
     assert lengths_of_parts(0, 8) == ()
     assert lengths_of_parts(8, 8) == (8,)

@@ -86,10 +86,10 @@ def transposition(
     source: Buffer[Any], target: Buffer[Any], firsts: tuple[int, int], shape: tuple[int, ...],
     sources: tuple[int, ...], targets: tuple[int, ...],
 ) -> Launch | None:  # fmt: skip
-    """The launch of a copy of two to four axes; None for others, where the fastest axis of both is the same, and where
-    both are so short that tiles would be nearly empty."""
+    """The launch of a copy of up to four axes; None for one, where the fastest axis of both is the same, and where both
+    are so short that tiles would be nearly empty."""
     axes = range(len(shape))
-    if not 2 <= len(shape) <= 4:
+    if len(shape) < 2:
         return None
     across, down = (min(axes, key=lambda axis: abs(strides[axis]) or LARGEST_U32) for strides in (sources, targets))
     if across == down:
