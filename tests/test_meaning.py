@@ -373,7 +373,7 @@ def test_nvvm_is_not_told_that_signed_sums_fit() -> None:
 
 def test_what_wgpu_only_logs_is_raised() -> None:
     wgpu = pytest.importorskip("wgpu")
-    from gpusort.targets.wgsl.device import translated_errors
+    from gpusort.targets.wgsl.errors import translated_errors
 
     assert wgpu is not None
     with (

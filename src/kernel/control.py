@@ -1,4 +1,4 @@
-"""Reader, part 5: control flow. Compile-time branches are taken and `range` loops unrolled; others become IR.
+"""Reader, part 6: control flow. Compile-time branches are taken and `range` loops unrolled; others become IR.
 
 A run-time branch is read once on each side. What follows an early `return` or `continue` is read as part of the path
 that does not leave (`rest`), so the IR has no jumps but `Break`.
@@ -130,7 +130,6 @@ class ControlReader(CallReader):
         condition = tests[0]
         for test in tests[1:]:
             condition = apply(ops.OR, (condition, test), span)
-
         return self.branch(node, condition, [*body, *rest], [lambda: self.cases(node, subject, others, rest)])
 
     def members(self, case: ast.match_case, cls: type[Enum]) -> list[Enum]:

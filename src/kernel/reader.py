@@ -57,7 +57,7 @@ _INSTEAD: Mapping[type[ast.stmt], str] = {
 
 
 class Reader(ControlReader):
-    """Reader, part 6: the statements of one inlined function."""
+    """Reader, part 7: the statements of one inlined function."""
 
     def __init__(
         self,

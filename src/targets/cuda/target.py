@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -13,29 +12,23 @@ import attrs
 import numpy as np
 
 from ...compile_log import log_slow
-from ...forks import mark_opened, never_released_in_children, opened_before_fork, require_own_process
+from ...forks import never_released_in_children, require_own_process
 from ...kernel import ir
 from ...kernel.launch import Buffer, Role, Schedule, Step
 from ...kernel.passes.safe import Safety
-from ...machine import Capability, Limits, TargetInfo
-from ...types.errors import TargetUnavailableError
+from ...machine import TargetInfo
 from ...types.layout import Type
 from ..base import OnStream, arrays_by_name, given_buffers
 from ..binding import Work, host_arrays, is_lasting, work_of
 from ..needs import require_within
 from ..pickling import Reduced, reduce_to_name
-from ..uninterrupted import import_uninterrupted, run_uninterrupted
 from .arrays import Binding, checked_arrays, common_device
+from .card import NAME, capability_of, describe, require_card
 from .compile import (
-    INSTALL,
-    ComputeCapability,
-    capability_of_card,
     compile_machine_code,
-    require_compiler,
     text_of,
-    version_of,
 )
-from .errors import NOT_INITIALISED, device_errors
+from .errors import device_errors
 from .plan import Plan, PreparedLaunch
 from .room import CudaRoom, cuda_room, free_bytes
 from .transfers import Transfers
@@ -45,17 +38,14 @@ if TYPE_CHECKING:
     import cupy
     from cupy.cuda.function import Function
 
-NAME = "cuda"
-
 _MAX_DYNAMIC_BYTES = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: to allow more than 48 KiB
-_MOST_BUFFERS = 256  # with a length each they take 4 KiB, which is the limit of kernel parameters
 
 
 class CudaTarget:
     """Runs schedules on NVIDIA cards: on the card that holds the arrays, in the caller's stream."""
 
     def __init__(self) -> None:
-        _require_card()
+        require_card()
         never_released_in_children(self)
         self._lock = RLock()
         self._transfers = Transfers()
@@ -199,7 +189,7 @@ class CudaTarget:
             loaded = self._functions.setdefault(program, {})
             if device not in loaded:
                 with log_slow("cuda", f"kernel {program.name!r}"):
-                    compiled = compile_machine_code(program, _capability_of(device))
+                    compiled = compile_machine_code(program, capability_of(device))
                 module = cupy.cuda.function.Module()
                 module.load(compiled.code)
                 function = module.get_function(compiled.entry)
@@ -213,7 +203,7 @@ class CudaTarget:
     def _info(self, device: int) -> TargetInfo:
         info = self._infos.get(device)
         if info is None:
-            info = self._infos[device] = _describe(device)
+            info = self._infos[device] = describe(device)
         return info
 
 
@@ -268,72 +258,3 @@ def _address_of(memory: object) -> int:
 def _scalar(type: Type, value: int | float | bool) -> np.generic:
     """A kernel parameter as a NumPy scalar of its exact type: cupy passes its bytes."""
     return cast("np.generic", np.asarray(value, type.dtype)[()])
-
-
-def _make_temporary_files_ready() -> None:
-    """Makes a temporary file once, apart from the main thread: for the first, `tempfile` takes a lock that an interrupt
-    would leave held, and cupy's compilations need such files."""
-    with tempfile.TemporaryDirectory():
-        pass
-
-
-def _require_card() -> None:
-    """Imports cupy and looks for a card; raises TargetUnavailableError that says what is missing."""
-    require_own_process(NAME)
-    try:
-        import_uninterrupted("cupy")
-        run_uninterrupted(_make_temporary_files_ready)
-        import cupy
-    except ImportError as error:
-        raise TargetUnavailableError(f"target 'cuda': cupy is not installed or does not load: {INSTALL}") from error
-    require_compiler()
-    try:
-        count = cupy.cuda.runtime.getDeviceCount()
-    except cupy.cuda.runtime.CUDARuntimeError as error:
-        if error.status == NOT_INITIALISED:
-            raise opened_before_fork(NAME) from error
-        raise TargetUnavailableError(f"target 'cuda': no NVIDIA card with a driver for CUDA 13 ({error})") from error
-    if count == 0:
-        raise TargetUnavailableError("target 'cuda': no NVIDIA card was found")
-    mark_opened(NAME)
-
-
-def _describe(device: int) -> TargetInfo:
-    import cupy
-
-    card, runtime = cupy.cuda.Device(device), cupy.cuda.runtime
-    properties, attributes = runtime.getDeviceProperties(device), card.attributes
-    name = properties["name"]
-    major, minor = _capability_of(device)
-    compilers = f"cupy {cupy.__version__}, cuda-bindings {version_of('cuda-bindings')}"
-    return TargetInfo(
-        name="cuda",
-        adapter=name.decode() if isinstance(name, bytes) else str(name),
-        driver=(
-            f"CUDA driver {_dotted(runtime.driverGetVersion())}, "
-            f"runtime {_dotted(runtime.runtimeGetVersion())}, "
-            f"compute capability {major}.{minor}, {compilers}"
-        ),
-        limits=Limits(
-            group_size=attributes["MaxThreadsPerBlock"],
-            workgroup_bytes=attributes["MaxSharedMemoryPerBlockOptin"],
-            groups=attributes["MaxGridDimX"],
-            storage_bytes=card.mem_info[1],
-            storage_buffers=_MOST_BUFFERS,
-            subgroup_size=WARP,
-            most_subgroup_size=WARP,
-        ),
-        capabilities=frozenset({Capability.FLOAT64, Capability.SUBGROUPS, Capability.FORWARD_PROGRESS}),
-    )
-
-
-def _capability_of(device: int) -> ComputeCapability:
-    capability = capability_of_card(device)
-    if capability is None:
-        raise TargetUnavailableError(f"target 'cuda': device {device} does not answer")
-    return capability
-
-
-def _dotted(version: int) -> str:
-    """CUDA's version number in dotted form: 13020 is 13.2."""
-    return f"{version // 1000}.{version % 1000 // 10}"

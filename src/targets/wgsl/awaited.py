@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from ...forks import mark_opened
-from .device import choose_adapter, device_request, preferred_adapter, translated_errors
+from .device import choose_adapter, device_request, preferred_adapter
+from .errors import translated_errors
 from .runtime import IN_BROWSER, one_opening
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from ...machine import Capability
 from ...types.errors import CapabilityError, DeviceLostError, GpusortError
 from ...types.layout import Type
 from ..needs import kernel_named, require_at_most
-from .device import MAX_LANES, Device, is_loss
+from .device import MAX_LANES, Device
+from .errors import is_loss
 from .legalize import Legalized, Origin, legalize
 from .overrun import guarded, has_loops
 from .runtime import IN_BROWSER

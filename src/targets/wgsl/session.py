@@ -19,7 +19,8 @@ from ...types.layout import Type
 from ..needs import kernel_named, require_at_most, require_needs
 from .clock import Clock
 from .commands import Binding, BufferRange, Commands, Group, Launch
-from .device import Device, translated_errors
+from .device import Device
+from .errors import translated_errors
 from .kernel import PARAMETER_STEP, Kernel, compile_kernel
 from .memory import Bytes, Lease, Pool, Staging, padded, upload
 from .native import commands_for

@@ -18,7 +18,8 @@ from ..binding import Work, host_arrays, work_of
 from ..pickling import Reduced, reduce_to_name
 from ..uninterrupted import import_uninterrupted, run_uninterrupted
 from .clock import FEATURE, Clock
-from .device import device_of_caller, open_device, translated_errors
+from .device import device_of_caller, open_device
+from .errors import translated_errors
 from .kernel import lower_to_wgsl
 from .memory import Bytes
 from .prepared import WgslPrepared

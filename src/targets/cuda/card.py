@@ -1,0 +1,85 @@
+"""The card: whether there is one, and what it has."""
+
+from __future__ import annotations
+
+import tempfile
+
+from ...forks import mark_opened, opened_before_fork, require_own_process
+from ...machine import Capability, Limits, TargetInfo
+from ...types.errors import TargetUnavailableError
+from ..uninterrupted import import_uninterrupted, run_uninterrupted
+from .compile import INSTALL, ComputeCapability, capability_of_card, require_compiler, version_of
+from .errors import NOT_INITIALISED
+from .writer import WARP
+
+NAME = "cuda"
+_MOST_BUFFERS = 256  # with a length each they take 4 KiB, which is the limit of kernel parameters
+
+
+def _make_temporary_files_ready() -> None:
+    """Makes a temporary file once, apart from the main thread: for the first, `tempfile` takes a lock that an interrupt
+    would leave held, and cupy's compilations need such files."""
+    with tempfile.TemporaryDirectory():
+        pass
+
+
+def require_card() -> None:
+    """Imports cupy and looks for a card; raises TargetUnavailableError that says what is missing."""
+    require_own_process(NAME)
+    try:
+        import_uninterrupted("cupy")
+        run_uninterrupted(_make_temporary_files_ready)
+        import cupy
+    except ImportError as error:
+        raise TargetUnavailableError(f"target 'cuda': cupy is not installed or does not load: {INSTALL}") from error
+    require_compiler()
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        if error.status == NOT_INITIALISED:
+            raise opened_before_fork(NAME) from error
+        raise TargetUnavailableError(f"target 'cuda': no NVIDIA card with a driver for CUDA 13 ({error})") from error
+    if count == 0:
+        raise TargetUnavailableError("target 'cuda': no NVIDIA card was found")
+    mark_opened(NAME)
+
+
+def describe(device: int) -> TargetInfo:
+    import cupy
+
+    card, runtime = cupy.cuda.Device(device), cupy.cuda.runtime
+    properties, attributes = runtime.getDeviceProperties(device), card.attributes
+    name = properties["name"]
+    major, minor = capability_of(device)
+    compilers = f"cupy {cupy.__version__}, cuda-bindings {version_of('cuda-bindings')}"
+    return TargetInfo(
+        name="cuda",
+        adapter=name.decode() if isinstance(name, bytes) else str(name),
+        driver=(
+            f"CUDA driver {_dotted(runtime.driverGetVersion())}, "
+            f"runtime {_dotted(runtime.runtimeGetVersion())}, "
+            f"compute capability {major}.{minor}, {compilers}"
+        ),
+        limits=Limits(
+            group_size=attributes["MaxThreadsPerBlock"],
+            workgroup_bytes=attributes["MaxSharedMemoryPerBlockOptin"],
+            groups=attributes["MaxGridDimX"],
+            storage_bytes=card.mem_info[1],
+            storage_buffers=_MOST_BUFFERS,
+            subgroup_size=WARP,
+            most_subgroup_size=WARP,
+        ),
+        capabilities=frozenset({Capability.FLOAT64, Capability.SUBGROUPS, Capability.FORWARD_PROGRESS}),
+    )
+
+
+def capability_of(device: int) -> ComputeCapability:
+    capability = capability_of_card(device)
+    if capability is None:
+        raise TargetUnavailableError(f"target 'cuda': device {device} does not answer")
+    return capability
+
+
+def _dotted(version: int) -> str:
+    """CUDA's version number in dotted form: 13020 is 13.2."""
+    return f"{version // 1000}.{version % 1000 // 10}"

@@ -1,0 +1,95 @@
+"""wgpu's errors as gpusort's, also those that wgpu can only log."""
+
+from __future__ import annotations
+
+import logging
+from functools import cache
+
+from ...types.errors import CapabilityError, DeviceLostError, GpusortError
+
+
+class _ErrorLog(logging.Handler):
+    """Collects asynchronous errors, which wgpu can only log, for all that are to be told of them.
+
+    One for the process, and without a lock: an interrupt while a handler is made, added or called leaks logging's own
+    locks, and every other thread that logs would hang.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.messages: dict[int, list[str]] = {}  # by the identity of who is told; a change is one call into C
+
+    def handle(self, record: logging.LogRecord) -> bool:
+        self.emit(record)
+        return True
+
+    def emit(self, record: logging.LogRecord) -> None:
+        for messages in list(self.messages.values()):
+            messages.append(record.getMessage())
+
+
+class translated_errors:
+    """A context manager that translates wgpu's errors, also those only logged, to gpusort's.
+
+    A class: entering it takes less time than a generator.
+    """
+
+    __slots__ = ("_what",)
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __enter__(self) -> None:
+        _listening().messages[id(self)] = []
+
+    def __exit__(self, _class: object, error: BaseException | None, _traceback: object) -> None:
+        messages = _listening().messages.pop(id(self), [])
+        if error is None and messages:
+            _raise_ours(self._what, _logged("; ".join(messages)))
+        elif isinstance(error, Exception):
+            _raise_ours(self._what, error)
+
+
+def _listening() -> _ErrorLog:
+    """The log of errors, added to wgpu's logger where that does not have it (again: configuring logging removes it)."""
+    logger, errors = _log()
+    if errors not in logger.handlers:
+        logger.addHandler(errors)
+    return errors
+
+
+@cache
+def _log() -> tuple[logging.Logger, _ErrorLog]:
+    """First called as a device is opened, which nothing interrupts, and once wgpu has made its logger."""
+    return logging.getLogger("wgpu"), _ErrorLog()
+
+
+def _logged(messages: str) -> Exception:
+    from .library import wgpu
+
+    return wgpu.GPUError(messages)
+
+
+def _raise_ours(what: str, error: Exception) -> None:
+    """Raises gpusort's error for one of wgpu's; returns for others."""
+    if isinstance(error, GpusortError):
+        return
+    from .library import wgpu
+
+    if isinstance(error, wgpu.GPUOutOfMemoryError):
+        raise CapabilityError(f"{what}: the adapter is out of memory ({_first_line(error)})") from error
+    if isinstance(error, wgpu.GPUError | RuntimeError) and is_loss(error):
+        raise DeviceLostError(f"{what}: the device was lost ({_first_line(error)})") from error
+    if isinstance(error, wgpu.GPUError):
+        raise GpusortError(f"{what}: wgpu refuses: {_first_line(error)}") from error
+
+
+def is_loss(error: BaseException) -> bool:
+    """Whether wgpu reports that the device is lost."""
+    text = str(error).lower()
+    return "lost" in text or "device is invalid" in text or ("destroyed" in text and "buffer" not in text)
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1] if lines else type(error).__name__
