@@ -9,6 +9,7 @@ import pytest
 
 from gpusort.algos.choice import choose_axis_reduction, choose_axis_scan
 from gpusort.algos.layout import Layout
+from gpusort.algos.short_axis import is_short
 from gpusort.types.dtypes import key_for, number_for
 from gpusort.types.indices import ScanKind
 from gpusort.types.monoids import Maximum, Monoid, RunningSum, Sum
@@ -50,9 +51,11 @@ def test_a_short_axis(target: str, length: int) -> None:
 def test_a_card_takes_many_short_columns_so() -> None:
     for length, items in ((1, 2), (2, 2), (3, 4), (8, 8), (9, 16), (16, 16)):
         for layout in (Layout.rows(1 << 16, length), Layout(1, length, 1 << 16, 0, 1 << 16, 1)):
-            for policy in (choose_axis_reduction(U32, layout, CARD), choose_axis_scan(U32, layout, CARD)):
+            for policy in (choose_axis_reduction(U32, layout, CARD, 2), choose_axis_scan(U32, layout, CARD)):
                 assert policy.alone
                 assert policy.items == items
+    wide = Layout.rows(1 << 16, 16)
+    assert not is_short(wide, choose_axis_reduction(U32, wide, CARD, 4))
     for layout in (Layout.rows(1 << 16, 17), Layout.rows((1 << 16) - 1, 3)):
         assert not choose_axis_reduction(U32, layout, CARD).alone
         assert not choose_axis_scan(U32, layout, CARD).alone

@@ -127,10 +127,10 @@ def choose_reduction(state: object, length: int, info: TargetInfo) -> ReducePoli
     return fitted_reduce(wished, state, info)
 
 
-def choose_axis_reduction(state: object, layout: Layout, info: TargetInfo) -> ReducePolicy:
-    """The policy of a reduction along an axis of a layout, to states of a type, on a target."""
+def choose_axis_reduction(state: object, layout: Layout, info: TargetInfo, itemsize: int = 8) -> ReducePolicy:
+    """The policy of a reduction along an axis of a layout, of elements of so many bytes to states of a type."""
     for rule in AXIS_REDUCTIONS:
-        if rule.matches(info, layout):
+        if rule.matches(info, layout, itemsize):
             items = min(rule.policy.items, max(1, rule.totals_bytes // bytes_held(state)))
             return fitted_reduce(attrs.evolve(rule.policy, items=items), state, info)
     return choose_reduction(state, layout.length, info)
@@ -158,7 +158,7 @@ def choose_scan(state: object, length: int, info: TargetInfo) -> ScanPolicy:
 def choose_axis_scan(state: object, layout: Layout, info: TargetInfo) -> ScanPolicy:
     """The policy of a scan along an axis of a layout, to states of a type, on a target."""
     for short in SHORT_SCANS:
-        if short.matches(info, layout):
+        if short.matches(info, layout, itemsize=8):
             return fitted_scan_policy(short.policy, state, info)
     if layout.inner == 1 and layout.row_stride is not None:
         return choose_scan(state, layout.length, info)

@@ -76,11 +76,13 @@ class AxisRule(Generic[P]):
     lengths: range
     results: range
     policy: P
+    row_bytes: int = 1 << 62  # of a row's elements, at most
     totals_bytes: int = 1 << 20  # bounds `items` by the bytes of an invocation's states: register pressure
 
-    def matches(self, info: TargetInfo, layout: Layout) -> bool:
+    def matches(self, info: TargetInfo, layout: Layout, itemsize: int) -> bool:
         return (
             info.name == self.target
+            and layout.length * itemsize <= self.row_bytes
             and self.needs <= info.capabilities
             and self.in_rows in (None, layout.row_stride is not None)
             and layout.length in self.lengths

@@ -193,19 +193,30 @@ _MORE_ROWS_ON_CARD = attrs.evolve(_ROWS_ON_CARD, strand=16)
 _MANY_ROWS_ON_CARD = attrs.evolve(_ROWS_ON_CARD, strand=8)
 _COLUMNS_ON_CARD = ReducePolicy(512, 16, 264, subgroups=True, strand=32, totals=Totals.ONE)
 _ROWS_BY_SUBGROUPS = ReducePolicy(256, 8, 1056, subgroups=True, short=2049, strand=32)
-# By an axis of up to so many elements, with many columns, these are loaded by an invocation each.
+# By an axis of up to so many elements, with many columns, these are loaded by an invocation each; of rows, up to so
+# many bytes, as far apart as lanes may read.
 _SHORT_AXES = ((range(1, 3), 2), (range(3, 5), 4), (range(5, 9), 8), (range(9, 17), 16))
 _MANY_COLUMNS = range(1 << 16, 1 << 63)
 AXIS_REDUCTIONS: tuple[AxisRule[ReducePolicy], ...] = (
     *(
-        AxisRule("cuda", _SUBGROUPS, None, lengths, _MANY_COLUMNS, ReducePolicy(256, items, subgroups=True, alone=True))
+        AxisRule(
+            "cuda",
+            _SUBGROUPS,
+            in_rows,
+            lengths,
+            _MANY_COLUMNS,
+            attrs.evolve(_MANY_ROWS_ON_CARD, items=items, alone=True),
+            nbytes,
+            totals_bytes=256,
+        )
         for lengths, items in _SHORT_AXES
-    ),
+        for in_rows, nbytes in ((True, 64 if items <= 8 else 32), (False, 1 << 62))
+    ),  # fmt: skip
     AxisRule("cuda", _SUBGROUPS, True, _LONG, range(33), _LONG_ON_CARD),
     AxisRule("cuda", _SUBGROUPS, True, _VERY_LONG, range(33), _VERY_LONG_ON_CARD),
-    AxisRule("cuda", _SUBGROUPS, True, range(513), range(8000, 1 << 63), _MANY_ROWS_ON_CARD, 128),
-    AxisRule("cuda", _SUBGROUPS, True, range(513), range(4000, 1 << 63), _MORE_ROWS_ON_CARD, 128),
-    AxisRule("cuda", _SUBGROUPS, True, _ANY, _ANY, _ROWS_ON_CARD, 128),
+    AxisRule("cuda", _SUBGROUPS, True, range(513), range(8000, 1 << 63), _MANY_ROWS_ON_CARD, totals_bytes=128),
+    AxisRule("cuda", _SUBGROUPS, True, range(513), range(4000, 1 << 63), _MORE_ROWS_ON_CARD, totals_bytes=128),
+    AxisRule("cuda", _SUBGROUPS, True, _ANY, _ANY, _ROWS_ON_CARD, totals_bytes=128),
     # Short columns: a workgroup loads one block and ends, so occupancy is by many small workgroups.
     AxisRule(
         "cuda",
@@ -214,10 +225,10 @@ AXIS_REDUCTIONS: tuple[AxisRule[ReducePolicy], ...] = (
         range(33),
         _ANY,
         ReducePolicy(128, 8, 2112, subgroups=True, strand=32, totals=Totals.ONE),
-        64,
+        totals_bytes=64,
     ),
-    AxisRule("cuda", _SUBGROUPS, False, _ANY, _ANY, _COLUMNS_ON_CARD, 128),
-    AxisRule("wgsl", _SUBGROUPS, True, _ANY, _ANY, _ROWS_BY_SUBGROUPS, 64),
+    AxisRule("cuda", _SUBGROUPS, False, _ANY, _ANY, _COLUMNS_ON_CARD, totals_bytes=128),
+    AxisRule("wgsl", _SUBGROUPS, True, _ANY, _ANY, _ROWS_BY_SUBGROUPS, totals_bytes=64),
     AxisRule("wgsl", frozenset(), True, _ANY, _ANY, ReducePolicy(256, 8, 1056, short=257)),
     AxisRule("wgsl", frozenset(), False, _ANY, _ANY, ReducePolicy(256, 8, 528)),
     # On a CPU a thread runs a workgroup. In rows, one invocation's totals are SIMD vectors; long rows, which come from

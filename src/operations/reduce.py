@@ -92,7 +92,7 @@ class Reduction(OverMonoid):
     def policy_for(self, given: Spec, layout: Layout, info: TargetInfo) -> ReducePolicy:
         from ..algos.choice import choose_axis_reduction
 
-        return choose_axis_reduction(self.monoid(given).state, layout, info)
+        return choose_axis_reduction(self.monoid(given).state, layout, info, given.dtype.itemsize)
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
         from ..algos.layout import Layout
