@@ -211,7 +211,7 @@ AXIS_REDUCTIONS: tuple[AxisRule[ReducePolicy], ...] = (
         )
         for lengths, items in _SHORT_AXES
         for in_rows, nbytes in ((True, 64 if items <= 8 else 32), (False, 1 << 62))
-    ),  # fmt: skip
+    ),
     AxisRule("cuda", _SUBGROUPS, True, _LONG, range(33), _LONG_ON_CARD),
     AxisRule("cuda", _SUBGROUPS, True, _VERY_LONG, range(33), _VERY_LONG_ON_CARD),
     AxisRule("cuda", _SUBGROUPS, True, range(513), range(8000, 1 << 63), _MANY_ROWS_ON_CARD, totals_bytes=128),
