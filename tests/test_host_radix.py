@@ -14,9 +14,11 @@ import gpusort
 from gpusort import HostSort, HostSortPolicy, InvalidArgumentError, SerialRadixPolicy
 from gpusort.targets.base import HostArray, Prepared
 from gpusort.targets.cpu.background import background
-from gpusort.targets.cpu.host import numpy_speed, radix_sort, sort
+from gpusort.targets.cpu.host import argsort, numpy_speed, radix_sort, sort
 from gpusort.targets.cpu.host.counting import sort_by_counting
+from gpusort.targets.cpu.host.key_words import Places
 from gpusort.targets.cpu.host.numpy_speed import numpy_sorts_slowly
+from gpusort.targets.cpu.host.radix_sort import argsort_by_radix
 from gpusort.targets.cpu.pool import Pool
 from gpusort.targets.cpu.target import CpuTarget
 from gpusort.types.indices import SortOrder
@@ -146,6 +148,32 @@ def test_16_bits_are_counted_in_shorter_rows_where_numpy_is_slow(dtype: str, mon
             found = gpusort.sort(x, algorithm=HostSort(policy), target="cpu")
             assert_same_bits(found, gpusort.sort(x, target="simulator"))
         assert counted == expected
+
+
+@pytest.mark.parametrize("dtype", ["u4", "i4", "f4"])
+@pytest.mark.parametrize("order", SortOrder)
+def test_argsort_of_32_bits_is_a_radix_sort_of_the_elements(
+    order: SortOrder, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[int] = []
+
+    def noted(row: HostArray, places: Places, order: SortOrder, threads: int) -> None:
+        taken.append(row.size)
+        argsort_by_radix(row, places, order, threads)
+
+    monkeypatch.setattr(argsort, "argsort_by_radix", noted)
+    rng = np.random.default_rng(4)
+    x = rng.integers(-(1 << 20), 1 << 20, 70_000).astype(dtype)
+    x[rng.random(x.size) < 0.2] = x[0]
+    if dtype == "f4":
+        x[rng.random(x.size) < 0.1] = np.nan
+        x[rng.random(x.size) < 0.1] *= 0  # of both signs, which tie
+    places = np.empty(x.shape, np.intp)
+    argsort.argsort_rows(x[np.newaxis], places[np.newaxis], order, HostSortPolicy(by_radix=True))
+    assert taken == [x.size]
+    wide = x.astype(np.float64)  # in which zeros and NaNs tie
+    expected = np.argsort(-wide if order is SortOrder.DESCENDING else wide, kind="stable")
+    np.testing.assert_array_equal(places, expected)
 
 
 @pytest.mark.parametrize("dtype", ["u4", "i8", "f4"])

@@ -21,10 +21,11 @@ from .loops import PIECE
 from .numpy_sort import argsort_plainly
 from .order_loops import number, number_backwards
 from .packed_argsort import argsort_packed
-from .radix_sort import argsort_by_radix
+from .radix_sort import argsort_by_radix, suits_radix
 from .sample import Monotonicity, order_of
 from .sort import in_blocks
 
+_NARROW = 1 << 19  # elements of 32 bits: of more a radix sort scatters too far
 _WINDOWS, _WINDOW = 8, 32  # how many neighbours are looked at, and how many in a row
 _FAR = 1 << 10  # how many are looked at that are far apart
 _MOST_RUNS = 8  # each doubling of their number costs a merge of all, a third of what it costs to sort packed words
@@ -100,7 +101,13 @@ def argsort_one(source: HostArray, places: Places, order: SortOrder, policy: Hos
         argsort_by_radix(_ranks(source, order, pool), places, SortOrder.ASCENDING, pool.threads)
     elif source.itemsize <= 2:
         argsort_by_radix(source, places, order, pool.threads)
-    elif not argsort_few(source, places, order, policy, pool):
+    elif argsort_few(source, places, order, policy, pool):
+        pass
+    elif (
+        source.itemsize == 4 and source.size <= _NARROW and suits_radix(source.size, source.size, source.dtype, policy)
+    ):
+        argsort_by_radix(source, places, order, pool.threads)
+    else:
         argsort_packed(source[np.newaxis], places[np.newaxis], order, policy, pool)
 
 

@@ -13,6 +13,7 @@ from ..background import background
 from .argsort_loops import pack, rank_floats
 from .counting_loops import count_found, count_values, count_words, fill, rank_found
 from .key_words import Places, numbers_of
+from .numpy_speed import numpy_sorts_slowly
 from .order_loops import is_monotonic, number, number_backwards, reverse
 from .partition_loops import part_in_turn
 from .radix_sort import argsort_by_radix
@@ -58,9 +59,12 @@ def _argsorting(dtype: np.dtype[np.generic]) -> Iterator[object]:
     if is_half:
         yield rank_floats(2, 2)
         dtype = np.dtype(np.uint16)
-    row: HostArray = np.zeros(2, dtype if size <= 2 else np.uint8)
-    places: Places = np.empty(2, np.intp)
-    argsort_by_radix(row, places, SortOrder.ASCENDING, 1)
+    narrow = size <= 2 or (size == 4 and numpy_sorts_slowly(4))
+    for counted in {dtype if narrow else np.dtype(np.uint8), dtype if size <= 2 else np.dtype(np.uint8)}:
+        row: HostArray = np.zeros(2, counted)
+        places: Places = np.empty(2, np.intp)
+        argsort_by_radix(row, places, SortOrder.ASCENDING, 1)
+        yield None
     yield number()
     if not is_half:
         numbers = _numbers(dtype)

@@ -15,7 +15,7 @@ from ....types.indices import SortOrder
 from ...base import HostArray
 from .key_words import Elements, Places, bits_of, elements_in_order, numbers_of, ordered_ranks, ordered_words
 from .numpy_speed import numpy_sorts_slowly
-from .short_sort import INSERTED, counted_from, is_ordered_by_numpy, sort_stably, turning
+from .short_sort import INSERTED, counted_from, is_ordered_by_numpy
 from .ties import restore_ties
 
 _SHORT = 1 << 12  # elements that are looked up in tables
@@ -30,9 +30,7 @@ def sort_chunk(source: HostArray, results: HostArray, order: SortOrder, stable: 
     that tie keep their order where it is asked for.
     """
     match source.dtype.kind, source.dtype.itemsize:
-        case "f", _ if stable and source.shape[-1] <= SHORT_STABLE:
-            _sort_by_insertion(source, results, order)
-        case "f", 2 if numpy_sorts_slowly(2, "f"):
+        case "f", 2 if numpy_sorts_slowly(2, "f") and not _keeps_ties(source, stable):
             if stable and results is source:
                 source = source.copy()
             _sort_halves(*_seen_as(np.uint16, source, results), order)
@@ -41,7 +39,7 @@ def sort_chunk(source: HostArray, results: HostArray, order: SortOrder, stable: 
         case "f", _:
             _sort_floats(source, results, order, stable)
         case (("M" | "m"), _):
-            _sort_times(*_seen_as(np.int64, source, results), order)
+            _sort_integers(*_seen_as(np.int64, source, results), order, is_time=True)
         case "b", _:
             _sort_integers(*_seen_as(np.uint8, source, results), order, counted_from(source.dtype))
         case _:
@@ -65,33 +63,24 @@ def _room(source: Elements, results: Elements) -> Elements | None:
     return None if results is source else results
 
 
-def _sort_integers(source: Elements, results: Elements, order: SortOrder, counted: int) -> None:
-    match order:
-        case SortOrder.ASCENDING:
-            if results is not source:
-                results[...] = source
-            _sort_words(results, counted)
-        case SortOrder.DESCENDING:
-            inverted: Elements = np.invert(source, out=_room(source, results))
-            _sort_words(inverted, counted)
-            np.invert(inverted, out=results)
-
-
-def _sort_words(words: Elements, counted: int) -> None:
+def _sort_integers(
+    source: Elements, results: Elements, order: SortOrder, counted: int = 0, *, is_time: bool = False
+) -> None:
+    """Inverted where they are to descend. NaT, the least integer, becomes the greatest by that, or by counting down."""
+    words = results
+    if order is SortOrder.DESCENDING:
+        words = np.invert(source, out=_room(source, results))
+    elif is_time:
+        words = np.subtract(source, 1, out=_room(source, results))
+    elif results is not source:
+        results[...] = source
     length = words.shape[-1]
     takes_numpys_stable = length >= counted if words.itemsize == 1 else words.itemsize > 2 and length <= INSERTED
     words.sort(axis=-1, kind="stable" if takes_numpys_stable else None)
-
-
-def _sort_times(source: Elements, results: Elements, order: SortOrder) -> None:
-    """NaT, the least integer, becomes the greatest one: by counting down from it, or inverted."""
-    match order:
-        case SortOrder.ASCENDING:
-            lowered: Elements = np.subtract(source, 1, out=_room(source, results))
-            lowered.sort(axis=-1)
-            np.add(lowered, 1, out=results)
-        case SortOrder.DESCENDING:
-            _sort_integers(source, results, order, counted_from(source.dtype))
+    if order is SortOrder.DESCENDING:
+        np.invert(words, out=results)
+    elif is_time:
+        np.add(words, 1, out=results)
 
 
 def _sort_halves(source: Elements, results: Elements, order: SortOrder) -> None:
@@ -118,32 +107,29 @@ def half_tables(order: SortOrder) -> tuple[Elements, Elements]:
     return sequence, places
 
 
-def _sort_by_insertion(source: Elements, results: Elements, order: SortOrder) -> None:
-    """Short rows, stably."""
-    turn = turning(order, "f")
-    floats: Elements = np.empty_like(source) if results is source and turn is not None else results
-    if floats is not source:
-        floats[...] = source
-    sort_stably(floats, -1, turn)
-    if floats is not results:
-        results[...] = floats
-
-
 def _sort_floats(source: Elements, results: Elements, order: SortOrder, stable: bool) -> None:
-    if results is source and order is SortOrder.ASCENDING and is_ordered_by_numpy(source):
-        source.sort(axis=-1)
+    """Negated where they are to descend. Short rows that are to keep their ties are NumPy's to sort stably."""
+    ascends, in_place, keeps_ties = order is SortOrder.ASCENDING, results is source, _keeps_ties(source, stable)
+    if in_place and ascends and (keeps_ties or is_ordered_by_numpy(source)):
+        source.sort(axis=-1, kind="stable" if keeps_ties else None)
         return
-    floats: Elements = np.empty_like(source) if results is source else results  # ties are looked up in the source
-    if order is SortOrder.ASCENDING:
+    floats: Elements = np.empty_like(source) if in_place else results  # ties are looked up in the source
+    if ascends:
         floats[...] = source
-        floats.sort(axis=-1)
     else:
         np.negative(source, out=floats)
-        floats.sort(axis=-1)
+    floats.sort(axis=-1, kind="stable" if keeps_ties else None)
+    if not ascends:
         np.negative(floats, out=floats)
-    restore_ties(source, floats, order, stable)
-    if floats is not results:
+    if not keeps_ties:
+        restore_ties(source, floats, order, stable)
+    if in_place:
         results[...] = floats
+
+
+def _keeps_ties(source: Elements, stable: bool) -> bool:
+    """Whether rows are so short that NumPy's stable sort takes less time than putting ties back."""
+    return stable and source.shape[-1] <= SHORT_STABLE
 
 
 def argsort_plainly(source: HostArray, places: Places, order: SortOrder) -> None:

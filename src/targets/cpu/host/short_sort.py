@@ -101,7 +101,7 @@ class ShortSort:
             self._stable_from, self._stable_to = counted_from(dtype), _NEVER
         elif dtype.kind == "f" and size == 2:
             self._stable_to = _INSERTED_HALVES
-        elif has_rows and size > 2:
+        elif has_rows and size > 2 and dtype.kind in "iuf":
             self._stable_to = INSERTED
 
     def takes(self, x: HostArray) -> bool:
