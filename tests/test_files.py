@@ -17,12 +17,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gpusort
+from gpusort.api.engine import OwnEngine
 from gpusort.external.direct import Bytes, DirectFile
 from gpusort.external.formats import header_for, layout_of
 from gpusort.external.memory import LEAST, bytes_of, free_memory
+from gpusort.external.packed_indices import FindPackedIndices, finding_indices
 from gpusort.external.pipeline import run_pipeline, slots_for
 from gpusort.external.plans import Plan
-from gpusort.external.work import SortElements
+from gpusort.external.work import FindIndices, SortElements
 from gpusort.types.indices import SortOrder
 from tests.reference import DTYPES, SWAPPED, Array, assert_same_bits, sample, sorted_by_numpy
 
@@ -167,6 +169,34 @@ def places_by(records: Array, by: Sequence[str], descending: bool) -> Array:
         ranks.append(np.where(last, np.iinfo(np.int64).max, -rank if descending else rank))
     places: Array = np.lexsort(ranks[::-1]).astype(np.int64)
     return places
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", ["f4", ">i4", "f2", "u1", "?"])
+def test_indices_are_packed_beside_narrow_keys(dtype: str, descending: bool) -> None:
+    """As far as they have room: at the end of the longest input, too, a key counts before its index."""
+    order = SortOrder.DESCENDING if descending else SortOrder.ASCENDING
+    records = np.dtype([("other", "u2"), ("key", dtype)])
+    x = np.zeros(3000, records)
+    x["key"] = sample(dtype, 3000, seed=4)
+    for fields, elements in (((), x["key"].copy()), (("key",), x)):
+        most = 1 << (64 - 8 * np.dtype(dtype).itemsize)
+        work = finding_indices(elements.dtype, most, fields, order, OwnEngine("cpu"))
+        assert isinstance(work, FindPackedIndices)
+        assert isinstance(finding_indices(elements.dtype, most + 1, fields, order, OwnEngine("cpu")), FindIndices)
+        start, runs = most - 3000, np.empty(3000, work.spilled)
+        for part in (slice(0, 1000), slice(1000, 3000)):
+            work.to_run(elements[part].copy(), start + part.start, runs[part])
+            assert (np.diff(work.words(runs[part]).astype(object)) > 0).all()
+        found = np.empty(3000, work.result)
+        work.to_bucket(runs, found)
+        assert_same_bits(found - start, gpusort.argsort(x["key"], descending=descending))
+
+
+def test_indices_of_wide_or_several_keys_lie_beside_them() -> None:
+    records = np.dtype([("a", "u2"), ("b", "f8")])
+    for dtype, fields in ((np.dtype("i8"), ()), (records, ("b",)), (records, ("a", "b"))):
+        assert isinstance(finding_indices(dtype, 9, fields, SortOrder.ASCENDING, OwnEngine("cpu")), FindIndices)
 
 
 def test_records_by_one_name(tmp_path: Path) -> None:

@@ -13,12 +13,13 @@ import numpy.typing as npt
 
 from ..external.formats import Format, Layout, layout_of
 from ..external.memory import bytes_of
+from ..external.packed_indices import finding_indices
 from ..external.progress import Progress
 from ..external.scratch import Scratch
 from ..external.sort import FileSort
 from ..external.table_files import open_table
 from ..external.tables import TableSort
-from ..external.work import FindIndices, SortElements, SortRecords, Work
+from ..external.work import SortElements, SortRecords, Work
 from ..targets.base import Target
 from ..types.dtypes import key_for
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
@@ -86,7 +87,7 @@ def argsort_file(
         job.run_table(by, order, engine, dtype, argsort=True)
         return
     layout = layout_of(job.source, _dtype_or_none(dtype))
-    job.run(layout, FindIndices(layout.dtype, _fields(layout, by), order, engine))
+    job.run(layout, finding_indices(layout.dtype, layout.count, _fields(layout, by), order, engine))
 
 
 @attrs.frozen

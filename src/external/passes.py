@@ -130,7 +130,7 @@ class Passes:
     def _make_run(self, piece: int, loaded: Array, slot: int) -> int:
         out = self._out(slot, self._work.spilled, loaded.size)
         self._work.to_run(loaded, piece * self._plan.run, out)
-        self._taken[piece] = self._work.words(out[:: self._plan.gap])
+        self._taken[piece] = self._work.words(out[:: self._plan.gap].copy())  # the slot is used again
         return out.nbytes
 
     def _sample_again(self, run: int) -> Array:
