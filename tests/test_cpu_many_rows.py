@@ -93,6 +93,33 @@ def test_rows_are_sorted_as_each_one_is(dtype: str, descending: bool, monkeypatc
             assert "_by_network" in taken if (shape, axis) in SHORT else "_by_blocks" in taken or layout == "Fortran"
 
 
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_short_rows_are_argsorted_as_each_one_is(dtype: str, descending: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[object] = []
+    own: Callable[..., object] = vars(many_rows)["places_network"]
+
+    def watched(*given: object) -> object:
+        taken.append(given)
+        return own(*given)
+
+    monkeypatch.setattr(many_rows, "places_network", watched)
+    for shape, axis in [case for case in SHAPES.get(dtype, SHORT[:2]) if case in SHORT]:
+        x = numbers(dtype, shape)
+        rows = np.moveaxis(x, axis, -1)
+        each = [gpusort.argsort(row, descending=descending) for row in rows.reshape(-1, x.shape[axis])]
+        expected = np.moveaxis(np.stack(each).reshape(rows.shape), -1, axis)
+        for layout in LAYOUTS:
+            taken.clear()
+            found = gpusort.argsort(laid_out(x, layout), axis=axis, descending=descending, target=SHARING)
+            np.testing.assert_array_equal(found, expected)
+            assert taken
+    wide = numbers(dtype, (70, 33))
+    taken.clear()
+    gpusort.argsort(wide, target=SHARING)
+    assert not taken
+
+
 @pytest.mark.parametrize("dtype", ["f4", "f8", ">i4", "u1"])
 @pytest.mark.parametrize(("shape", "axis"), [((40, 70, 20), 1), ((30, 5, 70, 9), 2), ((500, 70), 0)])
 def test_blocks_of_several_slices(

@@ -22,6 +22,7 @@ from .numpy_sort import argsort_plainly
 from .order_loops import number, number_backwards
 from .packed_argsort import argsort_packed
 from .radix_sort import argsort_by_radix, suits_radix
+from .row_blocks import argsort_many_rows
 from .sample import Monotonicity, order_of
 from .sort import in_blocks
 
@@ -34,7 +35,7 @@ _MOST_RUNS = 8  # each doubling of their number costs a merge of all, a third of
 def argsort_rows(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy) -> None:
     """Where each row's elements come from, in order. Equal elements keep theirs."""
     rows, length = source.shape
-    if not source.size:
+    if not source.size or argsort_many_rows(source, places, 1, order, policy):
         return
     if source.size < policy.serial_below:
         _argsort_chunk(source, places, order, policy)
@@ -57,6 +58,8 @@ def argsort_spread_rows(source: HostArray, places: Places, order: SortOrder, pol
     def work(some: HostArray, found: HostArray) -> None:
         _argsort_chunk(some, cast(Places, found), order, policy)
 
+    if argsort_many_rows(source, places, source.ndim - 1, order, policy):
+        return True
     return in_blocks(source, places, policy, policy.serial_below, work)
 
 

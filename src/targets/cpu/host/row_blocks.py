@@ -1,4 +1,4 @@
-"""Many rows that are sorted side by side by compiled loops, whichever way they lie.
+"""Many rows that are sorted or argsorted side by side by compiled loops, whichever way they lie.
 
 Short rows go through a sorting network, one a lane of a vector. Longer ones that do not lie side by side in memory are
 brought together in blocks, and NumPy sorts these. Both work on words that compare as integers: no zero and no NaN is
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from typing import TYPE_CHECKING
 
 import attrs
 import numpy as np
@@ -21,13 +22,17 @@ from ...base import HostArray
 from ..alias import place_of
 from ..background import background
 from ..pool import shared_pool
-from .key_words import Elements
-from .network_loops import lanes, network
+from .key_words import Elements, Places
+from .network_loops import lanes, network, places_network
 from .strides import Walk
 from .word_loops import packing
 
+if TYPE_CHECKING:
+    from ..compiler.loading import Kernel
+
 _LONGEST = {1: 64, 2: 32, 4: 32, 8: 16}  # rows that lie one after the other: longer ones NumPy sorts as fast
 _LONGEST_BESIDE = {1: 64, 2: 64, 4: 64, 8: 32}  # rows that lie side by side
+_LONGEST_TO_ARGSORT = 32
 _BLOCK = 64  # rows at least that are brought together
 _TASKS = 1 << 14  # elements at least that a thread takes at a time
 _LEAST = 1 << 13  # elements at least of a block: each is a task of Python's
@@ -49,24 +54,24 @@ class Lying:
     @classmethod
     def of(cls, x: HostArray, results: HostArray, axis: int) -> Lying | None:
         """None where rows lie in more ways, or elements not at multiples of their size."""
-        word = np.dtype(f"i{x.itemsize}")
+        word, out_word = np.dtype(f"i{x.itemsize}"), np.dtype(f"i{results.itemsize}")
         source, goal = Walk.of(x, ()), Walk.of(results, ())
         if source is None or goal is None:
             return None
-        size, ways = x.itemsize, list[tuple[int, int, int]]()
+        size, out_size, ways = x.itemsize, results.itemsize, list[tuple[int, int, int]]()
         for number in sorted(range(x.ndim), key=lambda number: -abs(x.strides[number])):
             if number == axis or x.shape[number] == 1:
                 continue
-            length, stride, out_stride = x.shape[number], x.strides[number] // size, results.strides[number] // size
+            length, stride, out_stride = x.shape[number], x.strides[number] // size, results.strides[number] // out_size
             if ways and ways[-1][1:] == (length * stride, length * out_stride):
                 length *= ways.pop()[0]
             ways.append((length, stride, out_stride))
         if len(ways) > 2:
             return None
         two = [(1, 0, 0)] * (2 - len(ways)) + ways
-        steps = x.shape[axis], x.strides[axis] // size, results.strides[axis] // size
+        steps = x.shape[axis], x.strides[axis] // size, results.strides[axis] // out_size
         numbers = [source.origin, goal.origin, *two[0], *two[1], *steps]
-        return cls(np.array(numbers, np.int64), source.memory(x, word), goal.memory(results, word))
+        return cls(np.array(numbers, np.int64), source.memory(x, word), goal.memory(results, out_word))
 
 
 def sort_many_rows(x: HostArray, results: HostArray, axis: int, order: SortOrder, policy: HostSortPolicy) -> bool:
@@ -90,14 +95,30 @@ def sort_many_rows(x: HostArray, results: HostArray, axis: int, order: SortOrder
     if lying is None or (not places and lying.side_by_side * length < _LEAST):
         return False
     if places:
-        _by_network(lying, dtype, places, order)
+        _by_network(lying, dtype, network(places, dtype.itemsize, is_float), order)
     else:
         _by_blocks(lying, dtype, order, max(_BLOCK, policy.chunk // length // _BLOCK * _BLOCK))
     return True
 
 
-def _by_network(lying: Lying, dtype: np.dtype[np.generic], places: int, order: SortOrder) -> None:
-    kernel = network(places, dtype.itemsize, dtype.kind == "f")
+def argsort_many_rows(x: HostArray, found: Places, axis: int, order: SortOrder, policy: HostSortPolicy) -> bool:
+    """Stable argsorts along an axis, where rows are short. False, and nothing done, where other ways suit."""
+    dtype, length = x.dtype, x.shape[axis]
+    if not 1 < length <= _LONGEST_TO_ARGSORT or x.ndim < 2 or x.size < policy.serial_below or not dtype.isnative:
+        return False
+    places, is_float = 1 << (length - 1).bit_length(), dtype.kind == "f"
+    if not x.flags.aligned or not background.has(
+        ("places", places, dtype.itemsize, is_float), lambda: _loading_places(x.dtype, places), x.nbytes
+    ):
+        return False
+    lying = Lying.of(x, found, axis)
+    if lying is None:
+        return False
+    _by_network(lying, dtype, places_network(places, dtype.itemsize, is_float), order)
+    return True
+
+
+def _by_network(lying: Lying, dtype: np.dtype[np.generic], kernel: Kernel, order: SortOrder) -> None:
     _, _, n0, _, _, n1, _, _, length, _, _ = lying.plan.tolist()
     together, bits = lanes(dtype.itemsize), constants(dtype, order)
     tasks = n0 * -(-n1 // together)
@@ -156,7 +177,15 @@ def _loading(dtype: np.dtype[np.generic], places: int) -> Iterator[object]:
     lying = Lying.of(rows, np.empty_like(rows), 1)
     assert lying is not None
     if places:
-        _by_network(lying, dtype, places, SortOrder.ASCENDING)
+        _by_network(lying, dtype, network(places, dtype.itemsize, dtype.kind == "f"), SortOrder.ASCENDING)
     else:
         _by_blocks(lying, dtype, SortOrder.ASCENDING, _BLOCK)
+    yield None
+
+
+def _loading_places(dtype: np.dtype[np.generic], places: int) -> Iterator[object]:
+    rows: HostArray = np.zeros((2, places), dtype)
+    lying = Lying.of(rows, np.empty(rows.shape, np.intp), 1)
+    assert lying is not None
+    _by_network(lying, dtype, places_network(places, dtype.itemsize, dtype.kind == "f"), SortOrder.ASCENDING)
     yield None

@@ -38,6 +38,14 @@ def turned(word: str, element: str, is_float: bool) -> Iterator[str]:
     yield f"{element} = {word}({word}(found ^ {word}({word}(found >> shift) & magnitude)) - less)"
 
 
+def ranked(word: str, element: str, is_float: bool) -> Iterator[str]:
+    """The same, and elements that compare equal become one word: zeros of both signs, and all NaNs."""
+    if is_float:
+        yield f"found = select({element} == {word}(-1 - magnitude), {word}(0), {element})"
+        yield f"{element} = select({word}(found & magnitude) <= infinity, found, magnitude)"
+    yield from turned(word, element, is_float)
+
+
 def turned_back(word: str, element: str, is_float: bool) -> Iterator[str]:
     if not is_float:
         yield f"{element} = {word}({word}({element} + less) ^ turned)"
