@@ -15,10 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpusort.algos.host_sort import HostSortPolicy
+from gpusort.targets.base import HostArray
 from gpusort.targets.cpu.compiler import loading
 from gpusort.targets.cpu.compiler.machine import Machine, machine
+from gpusort.targets.cpu.host import argsort
 from gpusort.targets.cpu.host.argsort import argsort_rows, argsort_runs
-from gpusort.targets.cpu.host.key_words import ordered_words
+from gpusort.targets.cpu.host.key_words import Places, ordered_words
+from gpusort.targets.cpu.host.packed_argsort import argsort_packed
 from gpusort.targets.cpu.host.partition_loops import part_in_turn
 from gpusort.targets.cpu.host.sort import sort_rows, sort_spread_rows
 from gpusort.targets.cpu.target import CpuTarget
@@ -183,6 +186,25 @@ def test_ranks_that_find_no_room_in_long_rows(order: SortOrder) -> None:
     for shape in ((1, 60000), (1, 70000), (1, 300000)):
         for x in wide(np.random.default_rng(shape), shape):
             check_argsort(x, order, CpuTarget())
+
+
+@pytest.mark.parametrize("dtype", ["i4", "f8"])
+def test_many_rows_in_order_are_not_packed(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy's stable sort sees that each is one run."""
+    packed: list[int] = []
+
+    def noted(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy) -> None:
+        packed.append(len(source))
+        argsort_packed(source, places, order, policy)
+
+    monkeypatch.setattr(argsort, "argsort_packed", noted)
+    rows = sample(dtype, (40, 700))
+    for x, expected in ((np.sort(rows, axis=1), 0), (np.sort(rows, axis=1)[:, ::-1].copy(), 0), (rows, 1)):
+        packed.clear()
+        places = np.empty(x.shape, np.intp)
+        argsort_rows(x, places, SortOrder.ASCENDING, HostSortPolicy())
+        np.testing.assert_array_equal(places, np.argsort(x, axis=1, kind="stable"))
+        assert len(packed) == expected
 
 
 def test_long_runs_are_merged() -> None:

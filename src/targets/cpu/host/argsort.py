@@ -29,6 +29,7 @@ from .sort import in_blocks
 _NARROW = 1 << 19  # elements of 32 bits: of more a radix sort scatters too far
 _WINDOWS, _WINDOW = 8, 32  # how many neighbours are looked at, and how many in a row
 _FAR = 1 << 10  # how many are looked at that are far apart
+_LEAST = max(_WINDOWS * _WINDOW, _FAR)  # elements of a row that is looked at
 _MOST_RUNS = 8  # each doubling of their number costs a merge of all, a third of what it costs to sort packed words
 
 
@@ -65,7 +66,7 @@ def argsort_spread_rows(source: HostArray, places: Places, order: SortOrder, pol
 
 def argsort_runs(row: HostArray, order: SortOrder, policy: HostSortPolicy) -> Places | None:
     """The same of a row that is made of a few long runs, which NumPy merges, or which are there already; else None."""
-    if not _has_long_runs(row, order, policy):
+    if row.size < max(policy.pack_from, _LEAST) or not _has_long_runs(row, order, policy):
         return None
     if row.size >= policy.deal_from and can_argsort(row.dtype, row.nbytes):
         places = new_array(row.shape, np.dtype(np.intp))
@@ -77,8 +78,7 @@ def argsort_runs(row: HostArray, order: SortOrder, policy: HostSortPolicy) -> Pl
 def _has_long_runs(row: HostArray, order: SortOrder, policy: HostSortPolicy) -> bool:
     """Whether neighbours mostly go on as they began, and those far apart too, so that NumPy's merge of runs has little
     to do: a few runs, or a row that is nearly in order."""
-    least = max(policy.pack_from, _WINDOWS * _WINDOW, _FAR)
-    if order is SortOrder.DESCENDING or row.itemsize <= 2 or row.size < least:
+    if order is SortOrder.DESCENDING or row.itemsize <= 2:
         return False
     step = row.size // _WINDOWS
     seen: Elements = row[: _WINDOWS * step].reshape(_WINDOWS, step)[:, :_WINDOW]
@@ -138,7 +138,9 @@ def _numbered(source: HostArray, places: Places, order: SortOrder, policy: HostS
 
 def _argsort_chunk(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy) -> None:
     """Of rows that one thread has."""
-    if policy.packs(source.size, source.shape[1], source.dtype):
+    rows, length = source.shape
+    has_runs = rows > 1 and length >= _LEAST and _has_long_runs(source[rows // 2], order, policy)
+    if policy.packs(source.size, length, source.dtype) and not has_runs:
         argsort_packed(source, places, order, policy)
     else:
         argsort_plainly(source, places, order)

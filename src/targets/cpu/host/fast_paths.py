@@ -27,7 +27,7 @@ from .key_words import bits_of, ordered_words
 from .merge import ShortMerge, ShortMergeByKey
 from .reduce import host_reduction
 from .reducers import HostCall
-from .short_sort import is_ordered_by_numpy, turned_as, turning
+from .short_sort import are_ties_alike, turned_as, turning
 from .sort_path import PLAIN, SHORT, SortPath, is_packed
 from .top_k import top_k_of_one
 from .top_k_rows import top_k_rows
@@ -131,7 +131,7 @@ class ArgsortPath:
             return np.empty((0,) if axis is None else x.shape, _INDEX)
         if axis is not None and x.ndim and x.shape[axis] == 1:
             return np.zeros(x.shape, _INDEX)
-        if self.is_plain and self._is_short(x) and (not self.by_bits or is_ordered_by_numpy(x)):
+        if self.is_plain and self._is_short(x) and (not self.by_bits or are_ties_alike(x)):
             return x.argsort(-1 if x.ndim == 0 else axis, "stable")
         if self.turn is not None and x.ndim and self._is_short(x):
             return self.turn(x).argsort(axis, "stable")  # NaNs are last still

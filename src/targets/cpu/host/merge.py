@@ -9,13 +9,14 @@ from typing import TypeAlias, cast
 import attrs
 import numpy as np
 
+from ....operations.argsort import different_sizes
 from ....operations.tied import has_ties_in_order
 from ....types.dtypes import key_for, native
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ...counts import count_nonzero
 from .key_words import Elements, bits_of, ordered_ranks, ordered_words
-from .short_sort import FEW, has_minus_zero, is_ordered_by_numpy, puts_nans_back, turned_as, turning
+from .short_sort import FEW, are_ties_alike, has_minus_zero, puts_nans_back, turned_as, turning
 
 _MOST = 1 << 13  # elements of both: of more the kernels take less time
 _MOST_BYTES = 1 << 15  # the same of bytes, which NumPy counts
@@ -123,11 +124,18 @@ class ShortMergeByKey(_Short):
 
     most: int = 2 * _MOST  # keys and values
 
+    @property
+    def function(self) -> Callable[..., tuple[HostArray, HostArray]]:
+        return self.__call__
+
     def __call__(self, *arrays: HostArray) -> tuple[HostArray, HostArray]:
         x, values, y, other_values = arrays
+        if x.size != values.size or y.size != other_values.size:
+            pairs = (x, values) if x.size != values.size else (y, other_values)
+            raise different_sizes(pairs[0].shape, pairs[1].shape)
         keys, seen, turn = _concatenate((x, y)), self._seen, turning(self.order, self.dtype.kind)
         numbers = keys if keys.dtype is seen else keys.view(seen)
-        if seen.kind == "f" and not is_ordered_by_numpy(keys):
+        if seen.kind == "f" and not are_ties_alike(keys):
             numbers = _words(keys, self.order, x, y)
         elif turn is not None:
             numbers = turn(numbers)

@@ -1,8 +1,8 @@
 """Many rows that are sorted or argsorted side by side by compiled loops, whichever way they lie.
 
-Short rows go through a sorting network, one a lane of a vector. Longer ones that do not lie side by side in memory are
-brought together in blocks, and NumPy sorts these. Both work on words that compare as integers: no zero and no NaN is
-to be put right afterwards.
+Short rows go through a sorting network, one a lane of a vector. Longer ones of floats that do not lie side by side in
+memory are brought together in blocks, and NumPy sorts these. Both work on words that compare as integers: no zero and
+no NaN is to be put right afterwards.
 """
 
 from __future__ import annotations
@@ -85,7 +85,10 @@ def sort_many_rows(x: HostArray, results: HostArray, axis: int, order: SortOrder
         return False
     lies_along = abs(x.strides[axis]) == dtype.itemsize
     is_short = length <= (_LONGEST if lies_along else _LONGEST_BESIDE)[dtype.itemsize]
-    if not is_short and (lies_along or length >= policy.part_from(dtype) or x.size < _BLOCK * length):
+    # Integers NumPy packs as fast: there is nothing to be put right in them.
+    if not is_short and (lies_along or dtype.kind != "f" or length >= policy.part_from(dtype)):
+        return False
+    if not is_short and x.size < _BLOCK * length:
         return False
     places = 1 << (length - 1).bit_length() if is_short else 0
     is_float = dtype.kind == "f"
@@ -132,7 +135,7 @@ def _by_network(lying: Lying, dtype: np.dtype[np.generic], kernel: Kernel, order
 
 
 def _by_blocks(lying: Lying, dtype: np.dtype[np.generic], order: SortOrder, together: int) -> None:
-    pack, unpack = (packing(dtype.itemsize, dtype.kind == "f", packs) for packs in (True, False))
+    pack, unpack = (packing(dtype.itemsize, packs) for packs in (True, False))
     bits = constants(dtype, order)
     memory, out, constant = place_of(lying.flat), place_of(lying.out), place_of(bits)
     start, out_start, n0, s0, o0, n1, s1, o1, length, step, out_step = lying.plan.tolist()
@@ -144,7 +147,7 @@ def _by_blocks(lying: Lying, dtype: np.dtype[np.generic], order: SortOrder, toge
         rows: Elements = np.empty((min(together, n1 - begin), pitch), lying.flat.dtype)
         shape = len(rows), length, pitch
         pack(start + outer * s0 + begin * s1, s1, step, *shape, *memory, *place_of(rows), *constant)
-        rows[:, :length].sort(axis=-1, kind="stable" if dtype.itemsize == 1 else None)  # which counts bytes
+        rows[:, :length].sort(axis=-1)
         unpack(out_start + outer * o0 + begin * o1, o1, out_step, *shape, *out, *place_of(rows), *constant)
 
     shared_pool().run(work, n0 * blocks)

@@ -59,6 +59,14 @@ def puts_nans_back(source: Elements, results: Elements) -> bool:
     return True
 
 
+def are_ties_alike(source: Elements) -> bool:
+    """Whether packed floats that tie have the same bits, so that any stable order is theirs by their bits too. -0.0 is
+    taken to have 0.0 beside it."""
+    if is_ordered_by_numpy(source):
+        return True
+    return not has_minus_zero(source) and puts_nans_back(source, source)
+
+
 def turning(order: SortOrder, kind: str) -> np.ufunc | None:
     """What is done before and after, to all elements of a kind, where they are to descend."""
     return None if order is SortOrder.ASCENDING else np.negative if kind == "f" else np.invert

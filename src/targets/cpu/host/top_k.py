@@ -45,6 +45,8 @@ def ascending_words(elements: Elements, order: SortOrder, out: Elements | None =
     """What ascends as elements should in an order, compares equal where they do, and has NaN last: one pass, if any."""
     ascends = order is SortOrder.ASCENDING
     match elements.dtype.kind:
+        case "f" if elements.dtype.itemsize == 2:  # which are compared as integers in a tenth of the time
+            return ordered_ranks(key_for(elements.dtype), bits_of(elements), order)
         case "f":
             return elements if ascends else np.negative(elements, out=out)
         case "M" | "m":
@@ -62,9 +64,7 @@ def ascending_words(elements: Elements, order: SortOrder, out: Elements | None =
 
 def places_of_one(row: HostArray, k: int, order: SortOrder, in_order: bool, policy: HostSortPolicy) -> Places:
     if row.size < sampled_from(row) or (row.nbytes < _COLUMN_BYTES and _height(row.size, k)):
-        is_half = row.dtype == np.float16  # which are compared as integers in a tenth of the time
-        words = ordered_ranks(key_for(row.dtype), bits_of(row), order) if is_half else ascending_words(row, order)
-        return _first_of(words, k, in_order)
+        return _first_of(ascending_words(row, order), k, in_order)
     if in_order and k > row.size // _LARGE_SHARE:
         return _argsort(row, order, policy)[:k]
     found = _candidates(row, k, order)
@@ -172,7 +172,7 @@ def _candidates(row: Elements, k: int, order: SortOrder) -> Places | None:
 def _comes_up_to(elements: Elements, threshold: Any, order: SortOrder) -> npt.NDArray[np.bool_]:
     """Which elements do not lie behind a word: without making words of them all where the word can be turned back."""
     found: npt.NDArray[np.bool_]
-    if order is SortOrder.ASCENDING or elements.dtype.kind in "Mm":
+    if order is SortOrder.ASCENDING or elements.dtype.kind in "Mm" or elements.dtype == np.float16:
         found = ascending_words(elements, order) <= threshold
     else:
         found = numbers_of(elements) >= (-threshold if elements.dtype.kind == "f" else ~threshold)

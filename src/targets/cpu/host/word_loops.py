@@ -56,11 +56,11 @@ def turned_back(word: str, element: str, is_float: bool) -> Iterator[str]:
 
 
 @cache
-def packing(size: int, is_float: bool, packs: bool) -> Kernel:
-    """Brings rows into a block, or back: there they lie one after the other, with room between them."""
+def packing(size: int, packs: bool) -> Kernel:
+    """Brings rows of floats into a block, or back: there they lie one after the other, with room between them."""
     lines, word = Lines(), f"i{size}"
     with lines.indented():
-        for line in lines_of_bits(is_float):
+        for line in lines_of_bits(is_float=True):
             lines.add(line)
         if packs:
             _moves(lines, "rows[to + j * pitch] = memory[base + j * beside]")
@@ -68,7 +68,7 @@ def packing(size: int, is_float: bool, packs: bool) -> Kernel:
         with lines.indented():
             lines.add("for j in range(row * pitch, row * pitch + length):")
             with lines.indented():
-                for line in (turned if packs else turned_back)(word, "rows[j]", is_float):
+                for line in (turned if packs else turned_back)(word, "rows[j]", is_float=True):
                     lines.add(line)
         if not packs:
             _moves(lines, "memory[base + j * beside] = rows[to + j * pitch]")
