@@ -210,7 +210,7 @@ def planned(
         plan = plan_for(operation, kinds[0], specs, choose(target, specs[0].memory, kinds[0].device(arrays[0])))
         if can_be_kept:
             _plans[key] = plan
-    else:
+    elif key not in _runs:
         _runs[key] = plan.function  # from the second call on, for by then it is known what a call takes
     return plan
 

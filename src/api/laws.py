@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..arrays.kinds import HostArray
-from ..operations.base import Operation, rows_of
+from ..operations.base import Operation
 from ..targets.base import ChecksMonoids, Target
 from ..types.dtypes import native
 from ..types.elements import dtype_of
@@ -24,7 +24,7 @@ def law_check(operation: Operation, spec: Spec, target: Target) -> Callable[[Hos
     if monoid is None or not isinstance(target, ChecksMonoids):
         return None
     axes, element = operation.axes(spec), dtype_of(monoid.element)
-    length = rows_of(spec, axes)[1]
+    length = operation.rows(spec)[1]
 
     def check(array: HostArray) -> None:
         rows = np.moveaxis(array, axes, range(-len(axes), 0))

@@ -135,7 +135,9 @@ class Operation(ABC):
 
     def rows(self, given: Spec) -> tuple[int, int]:
         """The number of rows of an input, and their length."""
-        return rows_of(given, self.axes(given))
+        axes = self.axes(given)
+        count = math.prod(size for axis, size in enumerate(given.shape) if axis not in axes)
+        return count, math.prod(given.shape[axis] for axis in axes)
 
     @abstractmethod
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
@@ -214,12 +216,6 @@ def checked_axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ..
     return (checked_axis(axis, ndim),)
 
 
-def rows_of(given: Spec, axes: tuple[int, ...]) -> tuple[int, int]:
-    """The number of rows and their length."""
-    length = math.prod(given.shape[axis] for axis in axes)
-    return math.prod(size for axis, size in enumerate(given.shape) if axis not in axes), length
-
-
 def fits(schedule: Schedule, info: TargetInfo) -> bool:
     """Whether all launches are within the target's limit of workgroups."""
     return all(launch.grid.groups <= info.limits.groups for launch in schedule.launches)
@@ -228,6 +224,13 @@ def fits(schedule: Schedule, info: TargetInfo) -> bool:
 def single(schedule: Schedule, parts: Mapping[str, Part], copies: tuple[Copy, ...] = ()) -> Work:
     """A work of a single run."""
     return Work(1, 1, lambda _: schedule, parts, copies)
+
+
+def copying(*copies: Copy) -> Work:
+    """A work that copies, and nothing else."""
+    from ..kernel.launch import Schedule
+
+    return single(Schedule((), ()), {}, copies)
 
 
 def rows_together(length: int, nbytes: int, groups: int, info: TargetInfo) -> int:

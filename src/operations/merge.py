@@ -13,7 +13,7 @@ from ..types.keys import SortableKey
 from ..types.scalars import UNSIGNED
 from ..types.specs import Spec
 from .argsort import SortPairs, require_plain
-from .base import Copy, Operation, Output, Part, Work, Works, key_of, single
+from .base import Copy, Operation, Output, Part, Work, Works, copying, key_of
 from .pieces import fits_binding
 from .sort import Sort
 
@@ -56,15 +56,13 @@ class Merge(Operation):
     def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
         from ..algos.choice import choose_merge
         from ..algos.merge import merge
-        from ..kernel.launch import Schedule
 
         each = len(given) // 2
         first, second = given[0].size, given[each].size
         results = tuple(range(2 * each, 3 * each))
         if not first or not second:
             source = each if second else 0
-            copies = tuple(Copy(result, source + number) for number, result in enumerate(results))
-            return Works((single(Schedule((), ()), {}, copies),))
+            return Works((copying(*(Copy(result, source + number) for number, result in enumerate(results))),))
         if self._is_sorted_anew(given, info):
             return self._sorted_anew(given, info)
         key = key_of(self.names[0], given[0], self.key)
@@ -100,15 +98,13 @@ class Merge(Operation):
 
     def _sorted_anew(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
         """Sorts the concatenation: a merge cannot be cut into bindings, as only the device knows where cuts fall."""
-        from ..kernel.launch import Schedule
-
         joined = self._joined(given)
         each = len(joined)
         results, whole = range(2 * each, 3 * each), range(3 * each, 4 * each)  # what is joined lies between works
         starts = (0, given[0].size)
         copies = [Copy(whole[n % each], n, starts[n // each]) for n in range(2 * each)]
         sort = self.sort.works(joined, info)
-        works = single(Schedule((), ()), {}, tuple(copies)), *sort.within((*whole, *results), whole.stop)
+        works = copying(*copies), *sort.within((*whole, *results), whole.stop)
         return Works(works, (*(Output(x.shape, x.dtype, (0,)) for x in joined), *sort.between))
 
     def _values(self, given: tuple[Spec, ...]) -> object:

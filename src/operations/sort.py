@@ -14,7 +14,7 @@ from ..types.keys import FloatKey, SortableKey, is_lossy
 from ..types.scalars import U32
 from ..types.specs import Spec
 from .argsort import Argsort
-from .base import AlongAxis, Copy, Output, Part, Work, Works, key_of, rows_together, single
+from .base import AlongAxis, Copy, Output, Part, Work, Works, copying, key_of, rows_together, single
 from .pieces import fits_binding, pieces_of
 from .taking import by_indices
 
@@ -51,10 +51,8 @@ class Sort(AlongAxis):
         return self.stable and self.key is None and given.dtype.kind == "f"
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
-        from ..kernel.launch import Schedule
-
         (x,) = given
-        rows, length = self.rows(x)
+        _, length = self.rows(x)
         if self._goes_by_permutation(x, info):
             return by_indices(Argsort(self.axis, self.order, self.key), given, length, info)
         key, chosen = key_of("x", x, self.key), self._chosen(x, info)
@@ -64,7 +62,7 @@ class Sort(AlongAxis):
             sort = attrs.evolve(sort, copies=(Copy(1, 0),)) if in_place else sort
             return Works((sort, self._ties(x, key, info)) if self._has_ties(x) else (sort,))
         if length < 2:
-            return Works((Work(rows, rows, lambda count: Schedule((), ()), {}, (Copy(1, 0),)),))
+            return Works((copying(Copy(1, 0)),))
         return Works(tuple(self._in_pieces(x, key, info)))
 
     def works_in_place(self, given: tuple[Spec, ...], info: TargetInfo) -> Works | None:
