@@ -243,11 +243,16 @@ def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "arrow"])
-def test_what_is_resident_keeps_to_the_memory(suffix: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("has_text", "memory"), [(False, 128 << 20), (True, 192 << 20)], ids=["numbers", "text"])
+def test_what_is_resident_keeps_to_the_memory(has_text: bool, memory: int, suffix: str, tmp_path: Path) -> None:
     """Also where all rows are one batch."""
-    count, memory = 1 << 22, 128 << 20
+    count = 1 << 22
     numbers = np.random.default_rng(1)
-    table = pa.table({"key": numbers.standard_normal(count), "value": np.arange(count)})
+    columns: dict[str, Any] = {"key": numbers.standard_normal(count), "value": np.arange(count)}
+    if has_text:
+        names = np.array([f"name {i}" for i in range(100_000)])
+        columns["text"] = pa.array(names[numbers.integers(0, names.size, count)], pa.string())
+    table = pa.table(columns)
     source, target = tmp_path / f"source.{suffix}", tmp_path / f"target.{suffix}"
     write(table, source)
     done = run_new(
