@@ -91,11 +91,10 @@ def mutants(path: Path) -> Iterator[Mutant]:
 
 
 def _all_but_defaults(node: ast.AST) -> Iterator[ast.AST]:
-    """All below, but for annotations and aliases of types, and the defaults of policies and of attrs' fields, which are
-    numbers for speed."""
+    """All below, but for annotations and aliases of types, and the defaults of fields, which are numbers for speed."""
     yield node
     left_out = [getattr(node, name, None) for name in ("annotation", "returns")]
-    if isinstance(node, ast.ClassDef) and node.name.endswith("Policy"):
+    if isinstance(node, ast.ClassDef):
         left_out += [field.value for field in node.body if isinstance(field, ast.AnnAssign)]
     for child in ast.iter_child_nodes(node):
         match child:

@@ -16,7 +16,7 @@ import os
 import signal
 import sys
 from collections import defaultdict
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 
@@ -136,7 +136,9 @@ class Measuring:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         from gpusort.api.call import forget_plans
 
-        forget_plans()  # which would hide what making them reaches
+        forget_plans()  # which would hide what making them reaches, as what algorithms keep would
+        for forget in _caches():
+            forget()
         self.current.clear()
         before = _processor()
         try:
@@ -177,6 +179,17 @@ class Choosing:
         if _processor() > self.until:
             item.session.shouldstop = OVER
         return result
+
+
+def _caches() -> Iterator[Callable[[], object]]:
+    """What empties the caches of functions and methods of algorithms."""
+    for name, module in [*sys.modules.items()]:
+        if name.startswith(_PACKAGES[0]):
+            for owner in (module, *(one for one in vars(module).values() if isinstance(one, type))):
+                for found in vars(owner).values():
+                    clear = getattr(getattr(found, "__func__", found), "cache_clear", None)
+                    if clear is not None:
+                        yield clear
 
 
 def _processor() -> float:

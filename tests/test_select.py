@@ -201,6 +201,14 @@ def test_thresholds_that_miss(target: str, plan: Plan) -> None:
         check(target, Planned(plan), rows, 14, largest=False)
 
 
+@pytest.mark.parametrize("is_second", [False, True])
+def test_candidates_around_the_room_for_them(is_second: bool) -> None:
+    """All of a row pass; the last of them are those that workgroups have staged."""
+    x = np.full((1, 100), 7, "f4")
+    for room in (40, 91, *range(94, 102)):
+        check("simulator", Planned(Plan(15, 100, room) if is_second else Plan(15, room, 0)), x, 7, largest=True)
+
+
 def test_edges_of_k() -> None:
     key = key_for("f4")
     assert top_k(key, 3, 5, 0, SortOrder.ASCENDING, PARTS).launches == ()

@@ -42,12 +42,12 @@ class Evaluators:
     """The closures of one program's expressions, compiled on demand."""
 
     def __init__(self) -> None:
-        self._made: dict[int, Evaluate] = {}  # by id() of expressions, which live as long as the program
+        self.made: dict[int, Evaluate] = {}  # by id() of expressions, which live as long as the program
 
     def of(self, expression: ir.Expression) -> Evaluate:
-        found = self._made.get(id(expression))
+        found = self.made.get(id(expression))
         if found is None:
-            found = self._made[id(expression)] = _evaluator(expression)
+            found = self.made[id(expression)] = _evaluator(expression)
         return found
 
 

@@ -46,6 +46,7 @@ class Lockstep:
 
         self._all = np.arange(shape.invocations, dtype=np.int64)
         self._row = self._all // shape.group_size
+        self._known_firsts: dict[tuple[bool, int], Lanes] = {}
         local = self._all % shape.group_size
         subgroup = local // shape.subgroup_size
         self._lane = (local % shape.subgroup_size).astype(np.uint32)
@@ -219,7 +220,8 @@ class Lockstep:
 
     def _evaluate(self, expression: ir.Expression, lanes: Lanes) -> Values:
         """The value for each lane; a 0-d array if it is uniform."""
-        return self._evaluators.of(expression)(self, lanes)
+        evaluate = self._evaluators.made.get(id(expression))
+        return (evaluate or self._evaluators.of(expression))(self, lanes)
 
     def _condition(self, expression: ir.Expression, lanes: Lanes) -> Mask:
         return cast(Mask, self._broadcast(self._evaluate(expression, lanes), lanes))
@@ -240,8 +242,15 @@ class Lockstep:
         index = self._broadcast(self._evaluate(statement.index, lanes), lanes).astype(np.int64)
         self.checks.in_bounds(statement, region, index, lanes)
         if memory.space is ir.Space.WORKGROUP:
-            row = self._row if len(lanes) == len(self._row) else self._row[lanes]
-            index += row * region.length
+            index += self._firsts(self._row, region.length, lanes)
         elif memory.space is ir.Space.REGISTERS:
-            index += lanes * region.length
+            index += self._firsts(self._all, region.length, lanes)
         return region, index
+
+    def _firsts(self, rows: Lanes, length: int, lanes: Lanes) -> Lanes:
+        """Where the rows of these lanes begin in a memory that has one for each workgroup or for each invocation."""
+        key = (rows is self._all, length)
+        firsts = self._known_firsts.get(key)
+        if firsts is None:
+            firsts = self._known_firsts[key] = rows * length
+        return firsts if len(lanes) == len(firsts) else firsts[lanes]

@@ -112,12 +112,17 @@ class _Accesses:
     def record(self, elements: Indices, keys: Keys, site: int) -> None:
         """Records accesses to distinct elements."""
         first = self.first[elements]
-        if not is_any(first):  # first accesses
-            self.first[elements] = keys
-            self.first_site[elements] = site
-            return
-        known = first != 0
         differing = first ^ keys
+        if self.second is None:
+            # Mostly nothing was accessed, or by the same workgroups before their last barriers, or by the same
+            # invocations since then.
+            if not is_any(first) or (not is_any(differing >> _GROUP_SHIFT) and are_all(differing >> _LOCAL_SHIFT)):
+                self.first[elements] = keys
+                self.first_site[elements] = site
+                return
+            if not is_any(differing):
+                return
+        known = first != 0
         foreign = known & ((differing >> _GROUP_SHIFT) != 0)
         same_interval = (differing >> _LOCAL_SHIFT) == 0
         add = foreign | (same_interval & (differing != 0))
@@ -142,9 +147,10 @@ class _Accesses:
 def _unordered(others: Keys, keys: Keys) -> Mask:
     """Where neither access happens before the other: two workgroups, or two invocations between the same barriers."""
     differing = others ^ keys
-    another_invocation: Mask = (differing - np.uint64(1)) < _LOCAL_MASK  # 0 - 1 wraps and is large
-    another_group: Mask = (differing >> _GROUP_SHIFT) != 0
-    unordered: Mask = (others != 0) & (another_invocation | another_group)
+    unordered: Mask = (differing - np.uint64(1)) < _LOCAL_MASK  # 0 - 1 wraps and is large
+    apart = differing >> _GROUP_SHIFT
+    if is_any(apart):  # which they are in one workgroup's memory only where nothing was accessed yet
+        unordered |= (apart != 0) & (others != 0)
     return unordered
 
 

@@ -1,0 +1,131 @@
+"""How a reduction along an axis is shared among workgroups: every column has one, none is without work, and there are
+as many as there may be. A wrong number here is a slow call and seldom a wrong answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+import pytest
+
+from gpusort.algos.cut import Arrangement, Columns, Cut, Loop, shares_of
+from gpusort.algos.layout import Layout
+from gpusort.types.params import ReducePolicy, power_above
+
+LENGTHS = (2, 7, 8, 9, 64, 65, 300, 5000)
+COUNTS = (1, 2, 3, 8, 17, 64, 1000, 70_000)
+POLICIES = [
+    ReducePolicy(group_size=size, items=items, groups=groups, line=line, subgroups=size == 32, strand=strand)
+    for (size, strand), items, groups, line in product(((32, 8), (64, 1)), (1, 4), (1, 16, 1024), (4, 64))
+]
+
+
+def cuts(views: Iterator[Columns]) -> Iterator[tuple[Columns, ReducePolicy, Cut]]:
+    for view, policy in product([*views], POLICIES):
+        yield view, policy, Cut.of(view, policy, 4)
+
+
+def along_rows() -> Iterator[Columns]:
+    return (Columns.of(Layout.rows(count, length)) for length, count in product(LENGTHS, COUNTS))
+
+
+def along_columns() -> Iterator[Columns]:
+    return (Columns.of(Layout(1, length, count, 0, count, 1)) for length, count in product(LENGTHS, COUNTS[1:]))
+
+
+def blocks_of(view: Columns, policy: ReducePolicy) -> int:
+    """What invocations load of a column at a time."""
+    return -(-view.length // policy.items)
+
+
+def test_shares_are_such_that_a_second_launch_pays() -> None:
+    """Of eight blocks one workgroup is the quickest; of more, none has less than a block."""
+    for block, groups in product((1, 3, 10), (1, 5, 1000)):
+        assert [shares_of(length, block, groups) for length in (0, 1, block, 8 * block)] == [1] * 4
+        for length in range(8 * block + 1, 30 * block):
+            assert shares_of(length, block, groups) == min(groups, length // block)
+        assert shares_of(9 * block, block, 0) == 1
+
+
+VIEWS = {"rows": along_rows, "columns": along_columns}
+
+
+@pytest.mark.parametrize("views", VIEWS)
+def test_every_column_has_its_lane_and_no_tile_is_empty(views: str) -> None:
+    for view, policy, cut in cuts(VIEWS[views]()):
+        assert cut.group_size == policy.group_size
+        assert 1 <= cut.lanes * cut.ranks <= cut.group_size
+        assert cut.lanes <= view.count
+        assert (cut.tiles(view) - 1) * cut.lanes < view.count <= cut.tiles(view) * cut.lanes
+        assert cut.groups(view) == cut.tiles(view) * cut.shares
+        assert cut.ranks <= power_above(blocks_of(view, policy)), "more ranks than blocks"
+
+
+@pytest.mark.parametrize("views", VIEWS)
+def test_there_are_as_many_shares_as_there_are_workgroups_for(views: str) -> None:
+    seen = set[bool]()
+    for view, policy, cut in cuts(VIEWS[views]()):
+        tiles, block = cut.tiles(view), cut.ranks * policy.items
+        assert cut.shares == shares_of(view.length, block, policy.groups // tiles)
+        assert cut.shares == 1 or cut.shares * tiles <= policy.groups
+        seen.add(cut.shares > 1)
+    assert seen == {False, True}
+
+
+def test_rows_are_read_by_as_many_lanes_as_they_have_blocks() -> None:
+    """Of a subgroup's strand where that has few rounds, or where there are rows for all; else of the workgroup."""
+    seen = set[Arrangement]()
+    for view, policy, cut in cuts(along_rows()):
+        assert view.ranks_are_neighbours
+        most = power_above(min(policy.group_size, blocks_of(view, policy)))
+        few_rounds = view.length <= 8 * policy.strand * policy.items
+        is_strand = policy.subgroups and (few_rounds or view.count * policy.strand >= policy.groups * policy.group_size)
+        assert cut.arrangement is (Arrangement.STRANDS if is_strand else Arrangement.GRID)
+        assert cut.ranks == min(most, policy.strand if is_strand else policy.group_size)
+        assert cut.lanes == min(policy.group_size // cut.ranks, view.count)
+        seen.add(cut.arrangement)
+    assert len(seen) == 2
+
+
+def test_lanes_give_way_to_ranks_while_workgroups_are_too_few() -> None:
+    """But for a cache line of them."""
+    for view, policy, cut in cuts(along_columns()):
+        assert cut.arrangement is Arrangement.GRID
+        size, least = policy.group_size, min(policy.group_size, policy.line // 4)
+        most_ranks = power_above(min(size, blocks_of(view, policy)))
+        widest = min(size, view.count)
+        chosen = [widest, *(lanes for lanes in (1 << bit for bit in range(15, -1, -1)) if least < lanes < widest)]
+        chosen += [least] if least < widest else []
+        stops = (
+            lanes for lanes in chosen
+            if lanes <= least or size // lanes >= most_ranks or -(-view.count // lanes) >= policy.groups
+        )  # fmt: skip
+        assert cut.lanes == next(stops)
+        assert cut.ranks == min(size // cut.lanes, most_ranks)
+
+
+@pytest.mark.parametrize(
+    ("columns", "size", "found"),
+    [(7, 256, 0), (8, 256, 8), (63, 256, 8), (64, 256, 64), (255, 256, 64), (256, 256, 256), (9999, 256, 256),
+     (9999, 32, 32), (31, 32, 8), (9999, 8, 8), (9999, 4, 4)],
+)  # fmt: skip
+def test_columns_side_by_side_fill_their_workgroup(columns: int, size: int, found: int) -> None:
+    policy = ReducePolicy(group_size=size, side_by_side=True)
+    view = Columns.of(Layout(3, 500, columns, 500 * columns, columns, 1))
+    cut = Cut.of(view, policy, 4)
+    assert (cut.arrangement is Arrangement.SIDE_BY_SIDE) == (found > 0)
+    if found:
+        assert (cut.group_size, cut.lanes, cut.ranks) == (found, found, 1)
+        assert cut.tiles(view) == -(-columns // found)
+        assert cut.groups(view) == 3 * cut.tiles(view) * cut.shares
+
+
+def test_partial_results_lie_one_share_after_another() -> None:
+    """Columns of several planes are one line of them where their results are."""
+    view = Columns.of(Layout(3, 50, 5, 250, 5, 1))
+    assert view.planes == Loop(3, 250, 5)
+    assert view.partials(4) == Columns(Loop(1, 0, 0), Loop(15, 1, 1), 4, 15)
+    turned = Columns.of(Layout(3, 50, 5, 1, 3, 150))
+    assert (turned.planes, turned.columns) == (Loop(5, 150, 1), Loop(3, 1, 5))
+    assert turned.partials(4) == Columns(Loop(5, 3, 1), Loop(3, 1, 5), 4, 15)
+    assert Columns.of(Layout.rows(7, 90)).partials(2) == Columns(Loop(1, 0, 0), Loop(7, 1, 1), 2, 7)

@@ -1,0 +1,97 @@
+"""What is made of a policy where workgroup memory is little: it fits, and a larger one would not."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import attrs
+import pytest
+
+from gpusort.algos.fit import bytes_held, fitted_partition, power_below
+from gpusort.algos.partition import BUCKETS, MOST_ITEMS, BucketCounts, partition
+from gpusort.algos.sorts import BitonicRows
+from gpusort.kernel.launch import Schedule
+from gpusort.machine import Capability, Limits, TargetInfo
+from gpusort.types.dtypes import key_for
+from gpusort.types.errors import CapabilityError
+from gpusort.types.indices import SortOrder
+from gpusort.types.memory import Workgroup
+from gpusort.types.params import ScanPolicy
+
+KEYS = {4: key_for("f4"), 8: key_for("f8")}  # by the bytes of their words
+
+
+def device(workgroup_bytes: int, group_size: int = 256, lanes: int = 32) -> TargetInfo:
+    limits = Limits(group_size, workgroup_bytes, 65_535, 1 << 30, 8, lanes, lanes)
+    return TargetInfo("wgsl", "a device", "none", limits, frozenset({Capability.SUBGROUPS}))
+
+
+def held_by(schedule: Schedule) -> int:
+    """The most that a launch's workgroup memories take together."""
+    return max(
+        sum(len(one.items) * bytes_held(one.element) for one in map(_memory, launch.arguments) if one is not None)
+        for launch in schedule.launches
+    )
+
+
+def _memory(argument: object) -> Workgroup[object] | None:
+    return cast("Workgroup[object]", argument) if isinstance(argument, Workgroup) else None
+
+
+def test_powers_of_two() -> None:
+    assert [power_below(most) for most in (0, 1, 2, 3, 4, 5, 7, 8, 9, 1023, 1024)] == [
+        1,
+        1,
+        2,
+        2,
+        4,
+        4,
+        4,
+        8,
+        8,
+        512,
+        1024,
+    ]
+
+
+@pytest.mark.parametrize("width", KEYS)
+def test_a_partition_has_as_many_items_as_fit(width: int) -> None:
+    """To the word: in memories of any size."""
+    asked = ScanPolicy(group_size=64, items=30, subgroups=True)
+    held = [
+        held_by(partition(KEYS[width], 10_000, 10_000, SortOrder.ASCENDING, attrs.evolve(asked, items=items)))
+        for items in range(1, MOST_ITEMS + 1)
+    ]
+    assert held[0] == 65 * bytes_held(BucketCounts) + 12 * BUCKETS + 64 * width
+    for memory in range(2048, held[-1] + 300, 4):  # with less there are smaller workgroups
+        found = fitted_partition(asked, KEYS[width], device(memory))
+        assert found.group_size == 64
+        assert found.items == sum(most <= memory for most in held)
+        assert fitted_partition(attrs.evolve(asked, items=1), KEYS[width], device(memory)).items == 1
+
+
+@pytest.mark.parametrize("width", KEYS)
+def test_rows_in_registers_give_up_lanes_first_and_items_then(width: int) -> None:
+    """Until each lane's block, with a word between it and the next, finds room; then as many rows as do beside it."""
+    asked, halvings = BitonicRows(lanes=32, items=8, most_items=32, group_size=256), [(32, 32)]
+    while halvings[-1] != (1, 1):
+        lanes, items = halvings[-1]
+        halvings.append((lanes // 2, items) if lanes > 1 else (1, items // 2))
+    assert len(halvings) == 11
+    edges = [lanes * (items + 1) * width for lanes, items in halvings]
+    assert edges == sorted(edges, reverse=True)
+    for edge, (lanes, items), after in zip(edges, halvings, [*halvings[1:], None], strict=True):
+        found = asked.fitted(KEYS[width], 10, device(edge))
+        assert (found.lanes, found.most_items, found.items) == (lanes, items, min(8, items))
+        assert found.group_size == lanes, "no room is left for a second row"
+        twice = asked.fitted(KEYS[width], 10, device(2 * edge, group_size=128))
+        assert twice.group_size <= 128
+        if after is None:
+            with pytest.raises(CapabilityError, match="too little workgroup memory"):
+                asked.fitted(KEYS[width], 10, device(edge - 1))
+        else:
+            less = asked.fitted(KEYS[width], 10, device(edge - 1))
+            assert (less.lanes, less.most_items) == after
+    assert asked.fitted(KEYS[width], 10, device(1 << 20)) == asked
+    assert asked.fitted(KEYS[width], 10, device(1 << 20, lanes=8)).lanes == 8
+    assert asked.fitted(KEYS[width], 10, device(1 << 20, group_size=16)).lanes == 16
