@@ -7,21 +7,7 @@ from ...types.layout import Type
 from ...types.ops import SubgroupOp
 from ..kernel_text import TYPE_NAMES
 from ..render import Lines
-from .barrier_split import (
-    SHUFFLES,
-    BarrierSplit,
-    Combine,
-    Count,
-    Exchange,
-    GroupAssign,
-    GroupBreak,
-    GroupFor,
-    GroupIf,
-    GroupWhile,
-    Pieces,
-    Region,
-    region_statements,
-)
+from .barrier_split import SHUFFLES, BarrierSplit, Combine, Count, Exchange, Group, Pieces, Region, region_statements
 from .exposed import flow_of
 from .limits import subgroup_size
 from .registers import private_registers
@@ -107,30 +93,37 @@ class LaneWriter(Writer):
                     self._combine(piece.exchange)
                 case Count():
                     self._count(piece)
-                case GroupAssign() | GroupBreak():
-                    self.statement(piece.statement)
-                case GroupIf():
-                    self.lines.add(f"if {self.text(piece.statement.condition)}:")
-                    with self.lines.indented():
-                        self.pieces(piece.then)
-                    if piece.otherwise:
-                        self.lines.add("else:")
-                        with self.lines.indented():
-                            self.pieces(piece.otherwise)
-                case GroupFor():
-                    self.loop_head(piece.statement)
-                    with self.lines.indented():
-                        self.ask(piece.statement, self.size)
-                        self.loop_variable(piece.statement)
-                        self.pieces(piece.body)
-                case GroupWhile():
-                    self.lines.add("while True:")
-                    with self.lines.indented():
-                        self.ask(piece.statement, self.size)
-                        if piece.head:
-                            self.pieces(piece.head)
-                        self.leave_unless(piece.statement.condition)
-                        self.pieces(piece.body)
+                case Group():
+                    self._group(piece)
+
+    def _group(self, piece: Group) -> None:
+        match piece.statement, piece.blocks:
+            case ir.If() as statement, [then, otherwise]:
+                self.lines.add(f"if {self.text(statement.condition)}:")
+                self._inside(then)
+                if otherwise:
+                    self.lines.add("else:")
+                    self._inside(otherwise)
+            case ir.For() as statement, [body]:
+                self.loop_head(statement)
+                with self.lines.indented():
+                    self.ask(statement, self.size)
+                    self.loop_variable(statement)
+                    self.pieces(body)
+            case ir.While() as statement, [head, body]:
+                self.lines.add("while True:")
+                with self.lines.indented():
+                    self.ask(statement, self.size)
+                    if head:
+                        self.pieces(head)
+                    self.leave_unless(statement.condition)
+                    self.pieces(body)
+            case statement, _:
+                self.statement(statement)
+
+    def _inside(self, pieces: Pieces) -> None:
+        with self.lines.indented():
+            self.pieces(pieces)
 
     def _count(self, piece: Count) -> None:
         least, most = self.variable(piece.rounds.least), self.variable(piece.rounds.most)

@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from ...kernel import ir
 from ...kernel.passes.walk import statements_in
-from .barrier_split import (
-    BarrierSplit,
-    Combine,
-    Count,
-    GroupAssign,
-    GroupBreak,
-    GroupFor,
-    GroupIf,
-    GroupWhile,
-    Pieces,
-    Region,
-)
+from .barrier_split import BarrierSplit, Group, Pieces, Region
 
 
 def private_registers(split: BarrierSplit) -> frozenset[ir.Memory]:
@@ -28,15 +17,10 @@ def private_registers(split: BarrierSplit) -> frozenset[ir.Memory]:
                 case Region():
                     for memory in _registers_in(piece.statements):
                         users[memory] = users.get(memory, 0) + weight
-                case GroupIf():
-                    visit(piece.then, weight)
-                    visit(piece.otherwise, weight)
-                case GroupFor():
-                    visit(piece.body, 2)
-                case GroupWhile():
-                    visit(piece.head, 2)
-                    visit(piece.body, 2)
-                case Combine() | Count() | GroupAssign() | GroupBreak():
+                case Group():
+                    for block in piece.blocks:
+                        visit(block, weight if isinstance(piece.statement, ir.If) else 2)
+                case _:
                     pass
 
     visit(split.pieces, 1)
