@@ -19,11 +19,8 @@ import attrs
 from ...kernel import ir
 from ...kernel.passes.uniform import Uniformity
 from ...kernel.passes.walk import blocks_of, expressions_of, statements_in, variables_in, variables_set_in
-from ...types.ops import SubgroupOp
 from .exposed import exposed_reads
 from .interchange import Interchange, Rounds, interchanges
-
-SHUFFLES = frozenset({SubgroupOp.SHUFFLE, SubgroupOp.SHUFFLE_XOR, SubgroupOp.SHUFFLE_UP, SubgroupOp.SHUFFLE_DOWN})
 
 
 @attrs.frozen(eq=False)
@@ -106,7 +103,7 @@ def region_statements(region: Region) -> ir.Block:
     after: ir.Block = ()
     if region.fetch is not None:
         statement = region.fetch.statement
-        operands = statement.operands[1:] if statement.op in SHUFFLES else ()
+        operands = statement.operands[1:] if statement.op.is_shuffle else ()
         before = (attrs.evolve(statement, operands=operands),)
     if region.hand_in is not None:
         statement = region.hand_in.statement

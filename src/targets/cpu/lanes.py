@@ -7,7 +7,7 @@ from ...types.layout import Type
 from ...types.ops import SubgroupOp
 from ..kernel_text import TYPE_NAMES
 from ..render import Lines
-from .barrier_split import SHUFFLES, BarrierSplit, Combine, Count, Exchange, Group, Pieces, Region, region_statements
+from .barrier_split import BarrierSplit, Combine, Count, Exchange, Group, Pieces, Region, region_statements
 from .exposed import flow_of
 from .limits import subgroup_size
 from .registers import private_registers
@@ -163,7 +163,7 @@ class LaneWriter(Writer):
     def _fetch(self, exchange: Exchange) -> None:
         """A lane takes its result: what was found for it, or what another lane handed in."""
         statement = exchange.statement
-        if statement.op not in SHUFFLES:
+        if not statement.op.is_shuffle:
             type, array, source = statement.variable.type, "found", "lane"
         else:
             type, array, source = statement.operands[0].type, "given", self._source(statement)
@@ -196,7 +196,7 @@ class LaneWriter(Writer):
     def _combine(self, exchange: Exchange) -> None:
         """What the lanes of each subgroup find together."""
         statement = exchange.statement
-        if statement.op in SHUFFLES:
+        if statement.op.is_shuffle:
             return
         given = self._slot("given", statement.operands[0].type, exchange)
         found = self._slot("found", statement.variable.type, exchange)
@@ -246,7 +246,7 @@ def _slots_of(split: BarrierSplit) -> list[tuple[str, Type, int]]:
         if region.hand_in is not None:
             statement, slot = region.hand_in.statement, region.hand_in.slot
             found["given", statement.operands[0].type, slot] = None
-            if statement.op not in SHUFFLES:
+            if not statement.op.is_shuffle:
                 found["found", statement.variable.type, slot] = None
     return list(found)
 
