@@ -216,3 +216,28 @@ def _reads(region: Region) -> set[ir.Variable]:
     """All variables a region reads."""
     read = [e for statement in statements_in(region_statements(region)) for e in expressions_of(statement)]
     return {variable for expression in read for variable in variables_in(expression)}
+
+
+def private_registers(split: BarrierSplit) -> frozenset[ir.Memory]:
+    """Register arrays that one region alone uses, outside of group loops: one array does for all lanes."""
+    users: dict[ir.Memory, int] = {}
+
+    def visit(pieces: Pieces, weight: int) -> None:
+        for piece in pieces:
+            match piece:
+                case Region():
+                    for memory in _registers_in(piece.statements):
+                        users[memory] = users.get(memory, 0) + weight
+                case Group():
+                    for block in piece.blocks:
+                        visit(block, weight if isinstance(piece.statement, ir.If) else 2)
+                case _:
+                    pass
+
+    visit(split.pieces, 1)
+    return frozenset(memory for memory, weight in users.items() if weight == 1)
+
+
+def _registers_in(block: ir.Block) -> set[ir.Memory]:
+    touching = [s for s in statements_in(block) if isinstance(s, ir.Load | ir.Store)]
+    return {s.memory for s in touching if s.memory.space is ir.Space.REGISTERS}

@@ -7,10 +7,19 @@ from ...types.layout import Type
 from ...types.ops import SubgroupOp
 from ..kernel_text import TYPE_NAMES
 from ..render import Lines
-from .barrier_split import BarrierSplit, Combine, Count, Exchange, Group, Pieces, Region, region_statements
+from .barrier_split import (
+    BarrierSplit,
+    Combine,
+    Count,
+    Exchange,
+    Group,
+    Pieces,
+    Region,
+    private_registers,
+    region_statements,
+)
 from .exposed import flow_of
 from .limits import subgroup_size
-from .registers import private_registers
 from .writer import Writer
 
 
