@@ -66,11 +66,11 @@ class ExpressionReader(OperatorReader):
 
     # -- expressions of a required kind ----------------------------------------------------------------
 
-    def scalar(self, node: ast.expr, what: str = "a run-time scalar") -> ir.Expression:
+    def scalar(self, node: ast.expr) -> ir.Expression:
         """Reads an expression that must be a run-time scalar; raises KernelError otherwise."""
         value = lift(self.read(node), self.source.span(node))
         if not isinstance(value, ir.Expression):
-            self.expected(node, f"{what}, found {describe(value)}, e.g. `U32(1)`")
+            self.expected(node, f"a run-time scalar, found {describe(value)}, e.g. `U32(1)`")
         return value
 
     def condition(self, node: ast.expr) -> ir.Expression:

@@ -58,6 +58,10 @@ def literal(value: int | float | bool, type: Type) -> str:
     return f"{name}({number!r})"
 
 
+def described(program: ir.Program) -> str:
+    return f"Kernel {program.name}, {program.group_size} invocation{'s' * (program.group_size > 1)} a workgroup"
+
+
 class Constants:
     """Binds unsigned literals to names above the body: `u4(7)` is a call, and such calls
     would be half of a kernel's text."""

@@ -206,8 +206,13 @@ class SubgroupOp(Enum):
     EXCLUSIVE_ADD = "exclusive_add"  # (U32) -> U32: the sum over the lanes below mine
 
     @property
+    def is_shuffle(self) -> bool:
+        """Whether it gives the value of one other lane."""
+        return self.types is None
+
+    @property
     def operand_count(self) -> int:
-        return 2 if self.types is None else 1
+        return 2 if self.is_shuffle else 1
 
     @property
     def types(self) -> tuple[Type, Type] | None:

@@ -18,12 +18,9 @@ import attrs
 
 from ...kernel import ir
 from ...kernel.passes.uniform import Uniformity
-from ...kernel.passes.walk import expressions_of, statements_in, variables_in, variables_set_in
-from ...types.ops import SubgroupOp
+from ...kernel.passes.walk import blocks_of, expressions_of, statements_in, variables_in, variables_set_in
 from .exposed import exposed_reads
 from .interchange import Interchange, Rounds, interchanges
-
-SHUFFLES = frozenset({SubgroupOp.SHUFFLE, SubgroupOp.SHUFFLE_XOR, SubgroupOp.SHUFFLE_UP, SubgroupOp.SHUFFLE_DOWN})
 
 
 @attrs.frozen(eq=False)
@@ -58,36 +55,14 @@ class Count:
 
 
 @attrs.frozen
-class GroupAssign:
-    statement: ir.Assign | ir.Load
+class Group:
+    """A statement that is run once for the whole group, and the pieces of the blocks inside it."""
+
+    statement: ir.Assign | ir.Load | ir.If | ir.For | ir.While | ir.Break
+    blocks: tuple[Pieces, ...] = ()
 
 
-@attrs.frozen
-class GroupIf:
-    statement: ir.If
-    then: Pieces
-    otherwise: Pieces
-
-
-@attrs.frozen
-class GroupFor:
-    statement: ir.For
-    body: Pieces
-
-
-@attrs.frozen
-class GroupWhile:
-    statement: ir.While
-    head: Pieces
-    body: Pieces
-
-
-@attrs.frozen
-class GroupBreak:
-    statement: ir.Break
-
-
-Piece: TypeAlias = Region | Combine | Count | GroupAssign | GroupIf | GroupFor | GroupWhile | GroupBreak
+Piece: TypeAlias = Region | Combine | Count | Group
 Pieces: TypeAlias = tuple[Piece, ...]
 
 
@@ -128,7 +103,7 @@ def region_statements(region: Region) -> ir.Block:
     after: ir.Block = ()
     if region.fetch is not None:
         statement = region.fetch.statement
-        operands = statement.operands[1:] if statement.op in SHUFFLES else ()
+        operands = statement.operands[1:] if statement.op.is_shuffle else ()
         before = (attrs.evolve(statement, operands=operands),)
     if region.hand_in is not None:
         statement = region.hand_in.statement
@@ -164,7 +139,8 @@ class _Cutter:
 
         for statement in self._with_prologues(block):
             if not self._is_lifted(statement, in_group_loop):
-                self._note_lane_control(statement)
+                if blocks_of(statement):  # what lanes may each assign or not is not worth lifting for a reader's sake
+                    self.assigned_under_lane_control.update(variables_set_in((statement,)))
                 pending.append(statement)
                 continue
             match statement:
@@ -181,11 +157,11 @@ class _Cutter:
                     if statement.variable in _reads(Region(fetch, tuple(pending), None)):
                         close()
                     self.steering.update(variables_in(statement.value))
-                    pieces.append(GroupAssign(statement))
+                    pieces.append(Group(statement))
                 case ir.Load():
                     close()
                     self.steering.update((statement.variable, *variables_in(statement.index)))
-                    pieces.append(GroupAssign(statement))
+                    pieces.append(Group(statement))
                 case ir.For() if id(statement) in self.turned:
                     close()
                     turned = self.turned[id(statement)]
@@ -211,18 +187,10 @@ class _Cutter:
     def _control(self, statement: ir.If | ir.For | ir.While | ir.Break, in_group_loop: bool) -> Piece:
         for expression in expressions_of(statement):
             self.steering.update(variables_in(expression))
-        match statement:
-            case ir.If():
-                then = self.block(statement.then, in_group_loop=in_group_loop)
-                return GroupIf(statement, then, self.block(statement.otherwise, in_group_loop=in_group_loop))
-            case ir.For():
-                self.steering.add(statement.variable)
-                return GroupFor(statement, self.block(statement.body, in_group_loop=True))
-            case ir.While():
-                head = self.block(statement.head, in_group_loop=True)
-                return GroupWhile(statement, head, self.block(statement.body, in_group_loop=True))
-            case ir.Break():
-                return GroupBreak(statement)
+        if isinstance(statement, ir.For):
+            self.steering.add(statement.variable)
+        inside = in_group_loop or not isinstance(statement, ir.If)
+        return Group(statement, tuple(self.block(block, in_group_loop=inside) for block in blocks_of(statement)))
 
     def _is_lifted(self, statement: ir.Statement, in_group_loop: bool) -> bool:
         """Whether a statement stands outside of the lane loops."""
@@ -233,29 +201,43 @@ class _Cutter:
                 return statement.variable in self.group
             case ir.Break():
                 return in_group_loop
-            case ir.If():
-                return any(self._is_lifted(s, in_group_loop) for s in statement.then + statement.otherwise)
-            case ir.For():
-                if id(statement) in self.turned or statement.variable in self.group:
-                    return True
-                return any(self._is_lifted(s, False) for s in statement.body)
-            case ir.While():
-                return any(self._is_lifted(s, False) for s in statement.head + statement.body)
+            case ir.For() if id(statement) in self.turned or statement.variable in self.group:
+                return True
+            case ir.If() | ir.For() | ir.While():
+                inside = in_group_loop and isinstance(statement, ir.If)
+                return any(self._is_lifted(s, inside) for block in blocks_of(statement) for s in block)
             case ir.Load():
                 return statement.uniform
             case ir.Store() | ir.Atomic():
                 return False
-
-    def _note_lane_control(self, statement: ir.Statement) -> None:
-        """A variable assigned inside control flow of the lanes is not worth lifting for a reader's sake."""
-        match statement:
-            case ir.If() | ir.For() | ir.While():
-                self.assigned_under_lane_control.update(variables_set_in((statement,)))
-            case _:
-                pass
 
 
 def _reads(region: Region) -> set[ir.Variable]:
     """All variables a region reads."""
     read = [e for statement in statements_in(region_statements(region)) for e in expressions_of(statement)]
     return {variable for expression in read for variable in variables_in(expression)}
+
+
+def private_registers(split: BarrierSplit) -> frozenset[ir.Memory]:
+    """Register arrays that one region alone uses, outside of group loops: one array does for all lanes."""
+    users: dict[ir.Memory, int] = {}
+
+    def visit(pieces: Pieces, weight: int) -> None:
+        for piece in pieces:
+            match piece:
+                case Region():
+                    for memory in _registers_in(piece.statements):
+                        users[memory] = users.get(memory, 0) + weight
+                case Group():
+                    for block in piece.blocks:
+                        visit(block, weight if isinstance(piece.statement, ir.If) else 2)
+                case _:
+                    pass
+
+    visit(split.pieces, 1)
+    return frozenset(memory for memory, weight in users.items() if weight == 1)
+
+
+def _registers_in(block: ir.Block) -> set[ir.Memory]:
+    touching = [s for s in statements_in(block) if isinstance(s, ir.Load | ir.Store)]
+    return {s.memory for s in touching if s.memory.space is ir.Space.REGISTERS}

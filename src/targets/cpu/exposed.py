@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 
 from ...kernel import ir
-from ...kernel.passes.walk import expressions_of, leaves_loop, variables_in
+from ...kernel.passes.walk import expressions_of, leaves_loop, variable_set_by, variables_in
 
 
 @attrs.define
@@ -24,11 +24,6 @@ class Flow:
         if not isinstance(statement, ir.While):  # its condition comes after its head
             self._read(statement)
         match statement:
-            case ir.Assign() | ir.Load() | ir.Subgroup():
-                self._assign(statement.variable)
-            case ir.Atomic():
-                if statement.variable is not None:
-                    self._assign(statement.variable)
             case ir.If():
                 then, otherwise = self._inside(statement.then), self._inside(statement.otherwise)
                 self.sure |= then & otherwise
@@ -41,8 +36,9 @@ class Flow:
                 self._inside(statement.body)
                 if leaves_loop(statement.head):
                     self.sure = before
-            case ir.Store() | ir.Barrier() | ir.Break():
-                pass
+            case _:
+                if (variable := variable_set_by(statement)) is not None:
+                    self._assign(variable)
 
     def _inside(self, block: ir.Block, *given: ir.Variable) -> set[ir.Variable]:
         """Walks a block that may be skipped; the result is what is sure at its end."""

@@ -44,7 +44,7 @@ class CpuKernels:
                 given[buffer.name][...] = unaligned[buffer.name]
 
     def prepare(self, schedule: Schedule) -> CpuPrepared:
-        return CpuPrepared(self, schedule, given_buffers(schedule))
+        return CpuPrepared(self.ready, schedule, given_buffers(schedule))
 
     def ready(self, work: Work) -> tuple[Ready, ...]:
         """All launches, checked and compiled."""

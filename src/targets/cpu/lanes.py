@@ -8,23 +8,18 @@ from ...types.ops import SubgroupOp
 from ..kernel_text import TYPE_NAMES
 from ..render import Lines
 from .barrier_split import (
-    SHUFFLES,
     BarrierSplit,
     Combine,
     Count,
     Exchange,
-    GroupAssign,
-    GroupBreak,
-    GroupFor,
-    GroupIf,
-    GroupWhile,
+    Group,
     Pieces,
     Region,
+    private_registers,
     region_statements,
 )
 from .exposed import flow_of
 from .limits import subgroup_size
-from .registers import private_registers
 from .writer import Writer
 
 
@@ -107,30 +102,37 @@ class LaneWriter(Writer):
                     self._combine(piece.exchange)
                 case Count():
                     self._count(piece)
-                case GroupAssign() | GroupBreak():
-                    self.statement(piece.statement)
-                case GroupIf():
-                    self.lines.add(f"if {self.text(piece.statement.condition)}:")
-                    with self.lines.indented():
-                        self.pieces(piece.then)
-                    if piece.otherwise:
-                        self.lines.add("else:")
-                        with self.lines.indented():
-                            self.pieces(piece.otherwise)
-                case GroupFor():
-                    self.loop_head(piece.statement)
-                    with self.lines.indented():
-                        self.ask(piece.statement, self.size)
-                        self.loop_variable(piece.statement)
-                        self.pieces(piece.body)
-                case GroupWhile():
-                    self.lines.add("while True:")
-                    with self.lines.indented():
-                        self.ask(piece.statement, self.size)
-                        if piece.head:
-                            self.pieces(piece.head)
-                        self.leave_unless(piece.statement.condition)
-                        self.pieces(piece.body)
+                case Group():
+                    self._group(piece)
+
+    def _group(self, piece: Group) -> None:
+        match piece.statement, piece.blocks:
+            case ir.If() as statement, [then, otherwise]:
+                self.lines.add(f"if {self.text(statement.condition)}:")
+                self._inside(then)
+                if otherwise:
+                    self.lines.add("else:")
+                    self._inside(otherwise)
+            case ir.For() as statement, [body]:
+                self.loop_head(statement)
+                with self.lines.indented():
+                    self.ask(statement, self.size)
+                    self.loop_variable(statement)
+                    self.pieces(body)
+            case ir.While() as statement, [head, body]:
+                self.lines.add("while True:")
+                with self.lines.indented():
+                    self.ask(statement, self.size)
+                    if head:
+                        self.pieces(head)
+                    self.leave_unless(statement.condition)
+                    self.pieces(body)
+            case statement, _:
+                self.statement(statement)
+
+    def _inside(self, pieces: Pieces) -> None:
+        with self.lines.indented():
+            self.pieces(pieces)
 
     def _count(self, piece: Count) -> None:
         least, most = self.variable(piece.rounds.least), self.variable(piece.rounds.most)
@@ -170,7 +172,7 @@ class LaneWriter(Writer):
     def _fetch(self, exchange: Exchange) -> None:
         """A lane takes its result: what was found for it, or what another lane handed in."""
         statement = exchange.statement
-        if statement.op not in SHUFFLES:
+        if not statement.op.is_shuffle:
             type, array, source = statement.variable.type, "found", "lane"
         else:
             type, array, source = statement.operands[0].type, "given", self._source(statement)
@@ -203,7 +205,7 @@ class LaneWriter(Writer):
     def _combine(self, exchange: Exchange) -> None:
         """What the lanes of each subgroup find together."""
         statement = exchange.statement
-        if statement.op in SHUFFLES:
+        if statement.op.is_shuffle:
             return
         given = self._slot("given", statement.operands[0].type, exchange)
         found = self._slot("found", statement.variable.type, exchange)
@@ -253,7 +255,7 @@ def _slots_of(split: BarrierSplit) -> list[tuple[str, Type, int]]:
         if region.hand_in is not None:
             statement, slot = region.hand_in.statement, region.hand_in.slot
             found["given", statement.operands[0].type, slot] = None
-            if statement.op not in SHUFFLES:
+            if not statement.op.is_shuffle:
                 found["found", statement.variable.type, slot] = None
     return list(found)
 

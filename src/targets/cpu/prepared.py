@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Protocol, TypeAlias, cast
+from typing import TypeAlias, cast
 
 import attrs
 import numpy as np
@@ -97,12 +97,6 @@ def _number(type: Type, value: int | float | bool) -> int | float:
     return int(value) if not type.is_float else float(value)
 
 
-class Makes(Protocol):
-    """What checks and compiles a schedule's launches."""
-
-    def ready(self, work: Work) -> tuple[Ready, ...]: ...
-
-
 @attrs.frozen(eq=False)
 class _Made:
     """What was made of kernels that were read once."""
@@ -116,8 +110,11 @@ class _Made:
 class CpuPrepared:
     """A schedule that runs on NumPy arrays, whichever they are. Safe to use from several threads."""
 
-    def __init__(self, target: Makes, schedule: Schedule, given: tuple[Buffer[object], ...]) -> None:
-        self._target, self._schedule, self._given = target, schedule, given
+    def __init__(
+        self, ready: Callable[[Work], tuple[Ready, ...]], schedule: Schedule, given: tuple[Buffer[object], ...]
+    ) -> None:
+        """`ready` checks and compiles the launches."""
+        self._ready, self._schedule, self._given = ready, schedule, given
         self._made: _Made | None = None
 
     def run(self, memories: Sequence[object], /) -> None:
@@ -132,7 +129,7 @@ class CpuPrepared:
 
     def _make(self) -> _Made:
         work = work_of(self._schedule)
-        launches = self._target.ready(work)
+        launches = self._ready(work)
         scratch = [buffer for buffer in work.buffers if buffer.role is Role.SCRATCH]
         names = [buffer.name for buffer in (*self._given, *scratch)]
         places = [tuple(names.index(buffer.name) for buffer in step.buffers) for step in work.steps]

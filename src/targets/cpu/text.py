@@ -5,8 +5,9 @@ from __future__ import annotations
 from ...kernel import ir
 from ...kernel.passes.scopes import scopes_of
 from ...kernel.passes.uniform import check_uniform
-from ..kernel_text import TYPE_NAMES, stored_type
+from ..kernel_text import TYPE_NAMES, described, stored_type
 from ..render import Lines
+from ..text_head import head_of
 from .barrier_split import split_at_barriers
 from .lanes import LaneWriter
 from .writer import PATIENCE, Writer, asks
@@ -23,10 +24,11 @@ def module_text(program: ir.Program) -> str:
         writer = LaneWriter(program, body, split_at_barriers(program, uniformity))
     asking = asks(program)
     _body(writer, asking)
-    head = Lines()
-    _title(program, head)
-    _function(writer, asking, head)
-    return head.text() + body.text()
+    constants = Lines()
+    with constants.indented():
+        for binding in writer.constants.bindings():
+            constants.add(binding)
+    return head_of(described(program), _arguments(writer, asking)) + constants.text() + body.text()
 
 
 class SerialWriter(Writer):
@@ -46,27 +48,15 @@ class SerialWriter(Writer):
         self.block(self.program.body)
 
 
-def _title(program: ir.Program, lines: Lines) -> None:
-    shape = f"{program.group_size} invocation{'s' if program.group_size > 1 else ''} a workgroup"
-    lines.add(f'"""Kernel {program.name}, {shape}. Generated; do not edit."""')
-    lines.add()
-
-
-def _function(writer: SerialWriter | LaneWriter, asking: bool, lines: Lines) -> None:
-    """All of the kernel above its body: storage arrays and parameters come by position, in the program's order."""
+def _arguments(writer: SerialWriter | LaneWriter, asking: bool) -> list[tuple[str, str]]:
+    """Storage arrays and parameters come by position, in the program's order."""
     program = writer.program
-    arrays = [f"{TYPE_NAMES[stored_type(m.type)]}[::1]" for m in program.storage]
-    scalars = [TYPE_NAMES[p.type] for p in program.parameters]
-    stop = {"stop": "i8"} if asking else {}  # where the host says that it wants the kernel to end
-    signature = f"void({', '.join(['i8', 'i8', 'u4', *stop.values(), *arrays, *scalars])})"
-    names = [*map(writer.memory, program.storage), *map(writer.parameter, program.parameters)]
-    lines.add(f'SIGNATURE = "{signature}"')
-    lines.add()
-    lines.add()
-    lines.add(f"def kernel({', '.join(['first', 'last', 'num_groups', *stop, *names])}):")
-    with lines.indented():
-        for binding in writer.constants.bindings():
-            lines.add(binding)
+    stop = [("stop", "i8")] if asking else []  # where the host says that it wants the kernel to end
+    return [
+        ("first", "i8"), ("last", "i8"), ("num_groups", "u4"), *stop,
+        *((writer.memory(memory), f"{TYPE_NAMES[stored_type(memory.type)]}[::1]") for memory in program.storage),
+        *((writer.parameter(parameter), TYPE_NAMES[parameter.type]) for parameter in program.parameters),
+    ]  # fmt: skip
 
 
 def _body(writer: SerialWriter | LaneWriter, asking: bool) -> None:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NotRequired, Protocol, TypeAlias, TypedDict, TypeGuard, cast, runtime_checkable
+from typing import TYPE_CHECKING, NotRequired, Protocol, TypedDict, TypeGuard, cast, runtime_checkable
 
 import attrs
 import numpy as np
 
 from ...kernel.launch import Buffer, Role
 from ...types.errors import InvalidArgumentError
+from ..base import HostArray
 from ..binding import ArrayProperties, Work, check_arrays, expected, host_properties, named_arrays
 from .transfers import Transfers, bytes_of, is_copied_directly
 
 if TYPE_CHECKING:
     from cupy.cuda import MemoryPointer, Stream
-
-HostArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
 _DEFAULT_STREAM = 1  # the legacy default stream in the CUDA array interface; cupy's is 0
 

@@ -5,14 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import TypeAlias
 
-import numpy as np
-
+from ..base import HostArray
 from .errors import device_errors
 from .transfers import Transfers, bytes_of
-
-HostArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
 _SPARE = 1 << 26  # bytes left for kernels' code and other users of the card
 _ALIGNMENT = 256  # bytes, as cupy's allocator aligns

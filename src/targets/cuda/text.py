@@ -14,8 +14,9 @@ from ...kernel import ir
 from ...kernel.passes.overlay import overlaid
 from ...kernel.passes.scopes import scopes_of
 from ...kernel.passes.uniform import check_uniform
-from ..kernel_text import TYPE_NAMES, literal, stored_type
+from ..kernel_text import TYPE_NAMES, described, literal, stored_type
 from ..render import Lines
+from ..text_head import head_of
 from .writer import WARP, BodyWriter, lane_mask
 
 _STATIC_BYTES = 48 * 1024  # the most static shared memory that CUDA allows
@@ -52,7 +53,7 @@ def kernel_text(program: ir.Program) -> KernelText:
     body = writer.body()
     prologue = _prologue(program, writer, offsets)
     lengths = tuple(memory for memory in program.storage if memory in writer.lengths)
-    source = _head(program, writer, lengths) + prologue + body
+    source = head_of(described(program), _arguments(program, writer, lengths)) + prologue + body
     nbytes = _workgroup_bytes(program)
     return KernelText(source, lengths, nbytes, nbytes if offsets else 0)
 
@@ -83,25 +84,13 @@ def _workgroup_offsets(program: ir.Program) -> dict[ir.Memory, int]:
     return offsets
 
 
-def _head(program: ir.Program, writer: BodyWriter, lengths: Sequence[ir.Memory]) -> str:
-    """The module up to and including the `def` line."""
-    names, types = _arguments(program, writer, lengths)
-    shape = f"{program.group_size} invocation{'s' if program.group_size > 1 else ''} a workgroup"
-    return f'''"""Kernel {program.name}, {shape}. Generated; do not edit."""
-
-SIGNATURE = "void({", ".join(types)})"
-
-
-def kernel({", ".join(names)}):
-'''
-
-
-def _arguments(program: ir.Program, writer: BodyWriter, lengths: Sequence[ir.Memory]) -> tuple[list[str], list[str]]:
-    """The kernel's parameters: names, and types as source text."""
-    arguments = [(writer.memory(m), f"{TYPE_NAMES[stored_type(m.type)]}*") for m in program.storage]
-    arguments += [(writer.lengths[memory], "u4") for memory in lengths]
-    arguments += [(writer.parameter(p), TYPE_NAMES[p.type]) for p in program.parameters]
-    return [name for name, _ in arguments], [type for _, type in arguments]
+def _arguments(program: ir.Program, writer: BodyWriter, lengths: Sequence[ir.Memory]) -> list[tuple[str, str]]:
+    """The kernel's parameters, by names and types."""
+    return [
+        *((writer.memory(memory), f"{TYPE_NAMES[stored_type(memory.type)]}*") for memory in program.storage),
+        *((writer.lengths[memory], "u4") for memory in lengths),
+        *((writer.parameter(parameter), TYPE_NAMES[parameter.type]) for parameter in program.parameters),
+    ]
 
 
 def _prologue(program: ir.Program, writer: BodyWriter, offsets: Mapping[ir.Memory, int]) -> str:

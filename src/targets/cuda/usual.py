@@ -50,7 +50,7 @@ _CARD = TargetInfo(
 _DATE = (1980, 1, 1, 0, 0, 0)  # fixed, so that builds are reproducible
 
 
-def usual_programs(dtypes: tuple[str, ...] = DTYPES) -> Iterator[ir.Program]:
+def usual_programs(dtypes: tuple[str, ...]) -> Iterator[ir.Program]:
     """The distinct kernels of the usual calls."""
     safety, seen = Safety(lambda group_size: WARP, trusts_own=True), set[ir.Program]()
     for dtype in dtypes:

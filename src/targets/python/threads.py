@@ -71,7 +71,7 @@ class InvocationThread:
         """Assigns an invocation, which starts at the next `resume`."""
         self._body = body
 
-    def resume(self, result: object = None) -> None:
+    def resume(self, result: object) -> None:
         """Runs the invocation until it waits or ends. `result` is that of the operation it waited for."""
         self.waits, self.result = None, result
         self._resumed.put(None)

@@ -12,13 +12,12 @@ from ...kernel import ir
 from ...kernel.span import Span
 from ...types.errors import BarrierDivergenceError, DataRaceError, OutOfBoundsError, UninitializedReadError
 from ..counts import is_any
+from ..host_buffers import Values
 from . import report
 from .memory import Region
 from .races import ONE_BARRIER, Access, Indices, Invoker, keys_of
 
 Lanes: TypeAlias = npt.NDArray[np.int64]
-Values: TypeAlias = npt.NDArray[np.generic]
-MemoryAccess: TypeAlias = ir.Load | ir.Store | ir.Atomic
 
 
 @attrs.frozen
@@ -43,7 +42,7 @@ class Sites:
         self._spans: list[Span] = []
         self._numbers: dict[int, int] = {}
 
-    def number(self, statement: MemoryAccess) -> int:
+    def number(self, statement: ir.Access) -> int:
         known = self._numbers.get(id(statement))
         if known is None:
             known = self._numbers[id(statement)] = len(self._spans)
@@ -77,7 +76,7 @@ class Checks:
             (self._row + shape.first_group).astype(np.uint32), (lanes % shape.group_size).astype(np.uint32)
         )
 
-    def in_bounds(self, statement: MemoryAccess, region: Region, index: Indices, lanes: Lanes) -> None:
+    def in_bounds(self, statement: ir.Access, region: Region, index: Indices, lanes: Lanes) -> None:
         """Raises OutOfBoundsError."""
         if np.maximum.reduce(index) >= region.length:
             outside = index >= region.length
@@ -101,7 +100,7 @@ class Checks:
         if is_any(zero):
             self.fail(ZeroDivisionError, span, f"division by zero in {self.name(lanes[zero])}")
 
-    def race_free(self, statement: MemoryAccess, region: Region, elements: Indices, lanes: Lanes, kind: Access) -> None:
+    def race_free(self, statement: ir.Access, region: Region, elements: Indices, lanes: Lanes, kind: Access) -> None:
         """Records accesses; raises DataRaceError."""
         keys = self._keys if len(lanes) == len(self._keys) else self._keys[lanes]
         found = region.race(elements, keys, kind, self._sites.number(statement))
@@ -112,7 +111,7 @@ class Checks:
         other = self._sites.span(found.other_site)
         raise DataRaceError(report.race(statement.span, _describe(statement.memory), element, kind, by, found, other))
 
-    def initialised(self, statement: MemoryAccess, region: Region, elements: Indices, lanes: Lanes) -> None:
+    def initialised(self, statement: ir.Access, region: Region, elements: Indices, lanes: Lanes) -> None:
         """Raises UninitializedReadError."""
         missing = region.unwritten(elements)
         if missing is not None:

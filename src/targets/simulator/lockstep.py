@@ -22,7 +22,7 @@ from .checks import Checks, Lanes, Shape, Sites
 from .evaluators import Evaluators, evaluators_of
 from .memory import Region
 from .races import Access, Indices, Mask
-from .subgroups import READS_A_LANE, combine, source_lane
+from .subgroups import combine, source_lane
 
 
 class Lockstep:
@@ -198,7 +198,7 @@ class Lockstep:
         value = self._broadcast(self._evaluate(statement.operands[0], lanes), lanes)
         table = np.zeros((int(row[-1]) + 1, self._shape.subgroup_size), value.dtype)
         table[row, column] = value
-        if statement.op not in READS_A_LANE:
+        if not statement.op.is_shuffle:
             present = np.zeros(table.shape, np.bool_)
             present[row, column] = True
             self._assign(statement.variable, lanes, combine(statement.op, table, present)[row, column])
@@ -236,7 +236,7 @@ class Lockstep:
         else:
             storage[lanes] = values
 
-    def _locate(self, statement: ir.Load | ir.Store | ir.Atomic, lanes: Lanes) -> tuple[Region, Indices]:
+    def _locate(self, statement: ir.Access, lanes: Lanes) -> tuple[Region, Indices]:
         """The memory's region, and the lanes' bounds-checked positions in it."""
         memory, region = statement.memory, self.regions[statement.memory.name]
         index = self._broadcast(self._evaluate(statement.index, lanes), lanes).astype(np.int64)

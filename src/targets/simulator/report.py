@@ -24,7 +24,10 @@ def invocations(found: Sequence[Invoker]) -> str:
     return f"invocation {found[0]}{more}"
 
 
-def ranges(numbers: Sequence[int], most: int = 8) -> str:
+_MOST_RANGES = 8  # that a message has room for
+
+
+def ranges(numbers: Sequence[int]) -> str:
     """Ascending numbers as ranges: `0-3, 6`."""
     runs: list[list[int]] = []
     for number in numbers:
@@ -32,8 +35,8 @@ def ranges(numbers: Sequence[int], most: int = 8) -> str:
             runs[-1][1] = number
         else:
             runs.append([number, number])
-    shown = [str(low) if low == high else f"{low}-{high}" for low, high in runs[:most]]
-    return ", ".join(shown) + (", …" if len(runs) > most else "")
+    shown = [str(low) if low == high else f"{low}-{high}" for low, high in runs[:_MOST_RANGES]]
+    return ", ".join(shown) + (", …" if len(runs) > _MOST_RANGES else "")
 
 
 def race(span: Span, memory: str, element: int, access: Access, by: Invoker, found: Race, other: Span) -> str:

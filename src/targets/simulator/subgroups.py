@@ -8,12 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ...types.ops import SubgroupOp
+from ..host_buffers import Values
+from .races import Mask
 
-Values: TypeAlias = npt.NDArray[np.generic]
 Numbers: TypeAlias = npt.NDArray[np.uint32]
-Mask: TypeAlias = npt.NDArray[np.bool_]
-
-READS_A_LANE = frozenset({SubgroupOp.SHUFFLE, SubgroupOp.SHUFFLE_XOR, SubgroupOp.SHUFFLE_UP, SubgroupOp.SHUFFLE_DOWN})
 
 
 def combine(op: SubgroupOp, values: Values, present: Mask) -> Values:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import attrs
 
-from ..base import InTurn, OnStream
+from ..base import OnStream
+from ..in_turn import InTurn
 from ..recording import current_encoder
 from .memory import Lease
 from .session import Session

@@ -201,7 +201,7 @@ class Lanes:
     def subgroup(self, op: SubgroupOp, operands: Sequence[Value], bits: int) -> Value:
         """`bits` is the number of low bits of the first operand that may be set."""
         first = operands[0]
-        if op.operand_count == 2:
+        if op.is_shuffle:
             return self._shuffle(op, first, word_of(operands[1]))
         if op is SubgroupOp.BALLOT:
             return self._ballot(word_of(first))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import attrs
@@ -29,6 +29,10 @@ class Pair:
 
 
 Value: TypeAlias = ir.Expression | Pair
+
+
+def _binary(op: Op) -> Callable[[WordBuilder, Operand, Operand], ir.Expression]:
+    return lambda build, a, b: build.apply(op, a, b)
 
 
 class WordBuilder(Builder):
@@ -102,23 +106,9 @@ class WordBuilder(Builder):
     def bits_as(self, to: Type, value: ir.Expression) -> ir.Expression:
         return value if value.type is to else folded(ops.BITCAST, (value,), to, self.span)
 
-    def add(self, a: Operand, b: Operand) -> ir.Expression:
-        return self.apply(ops.ADD, a, b)
-
-    def sub(self, a: Operand, b: Operand) -> ir.Expression:
-        return self.apply(ops.SUB, a, b)
-
-    def mul(self, a: Operand, b: Operand) -> ir.Expression:
-        return self.apply(ops.MUL, a, b)
-
-    def and_(self, a: Operand, b: Operand) -> ir.Expression:
-        return self.apply(ops.AND, a, b)
-
-    def or_(self, a: Operand, b: Operand) -> ir.Expression:
-        return self.apply(ops.OR, a, b)
-
-    def shl(self, a: Operand, amount: Operand) -> ir.Expression:
-        return self.apply(ops.SHL, a, amount)
+    add, sub, mul = _binary(ops.ADD), _binary(ops.SUB), _binary(ops.MUL)
+    and_, or_, shl = _binary(ops.AND), _binary(ops.OR), _binary(ops.SHL)
+    differs, below = _binary(ops.NE), _binary(ops.LT)
 
     def shr(self, a: Operand, amount: Operand, signed: bool = False) -> ir.Expression:
         if not signed or isinstance(a, int):
@@ -127,12 +117,6 @@ class WordBuilder(Builder):
 
     def invert(self, a: Operand) -> ir.Expression:
         return self.apply(ops.INVERT, a)
-
-    def differs(self, a: Operand, b: Operand) -> ir.Expression:
-        return self.apply(ops.NE, a, b)
-
-    def below(self, a: Operand, b: Operand) -> ir.Expression:
-        return self.apply(ops.LT, a, b)
 
     def select(self, condition: ir.Expression, then: Operand, otherwise: Operand) -> ir.Expression:
         return self.apply(ops.SELECT, condition, then, otherwise)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import attrs
 import numpy as np
 
+from ...text_head import head_of
 from ..alias import place_of
 from .key_words import Elements
 
@@ -58,18 +59,8 @@ def compiled(name: str, takes: str, body: str) -> Loop:
     from ..compiler.loading import load_kernel  # loads LLVM
 
     arguments = [argument.split(": ") for argument in takes.split(", ")]
-    types = ", ".join(type.replace("[]", "[::1]") for _, type in arguments)
-    lines = (
-        f'"""{name}. Generated; do not edit."""',
-        "",
-        f'SIGNATURE = "void({types})"',
-        "",
-        "",
-        f"def kernel({', '.join(name for name, _ in arguments)}):",
-        body.strip("\n"),
-        "",
-    )
-    return Loop(load_kernel(name, "\n".join(lines), is_serial=True))
+    typed = [(name, type.replace("[]", "[::1]")) for name, type in arguments]
+    return Loop(load_kernel(name, head_of(name, typed) + body.strip("\n") + "\n", is_serial=True))
 
 
 def numbers_of_plan(names: Sequence[str], unsigned: Container[str], plan: str = "plan") -> str:
