@@ -29,7 +29,7 @@ from .sort import in_blocks
 _NARROW = 1 << 19  # elements of 32 bits: of more a radix sort scatters too far
 _WINDOWS, _WINDOW = 8, 32  # how many neighbours are looked at, and how many in a row
 _FAR = 1 << 10  # how many are looked at that are far apart
-_LEAST = max(_WINDOWS * _WINDOW, _FAR)  # elements of a row that is looked at
+_LEAST = _WINDOWS * _WINDOW  # elements of a row that is looked at
 _MOST_RUNS = 8  # each doubling of their number costs a merge of all, a third of what it costs to sort packed words
 
 
@@ -82,7 +82,7 @@ def _has_long_runs(row: HostArray, order: SortOrder, policy: HostSortPolicy) -> 
         return False
     step = row.size // _WINDOWS
     seen: Elements = row[: _WINDOWS * step].reshape(_WINDOWS, step)[:, :_WINDOW]
-    far: Elements = row[np.newaxis, :: row.size // _FAR]
+    far: Elements = row[np.newaxis, :: max(1, row.size // _FAR)]
     return _turns(seen) <= policy.few_turns and _turns(far) < 2 * _MOST_RUNS
 
 
