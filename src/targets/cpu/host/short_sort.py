@@ -52,7 +52,7 @@ def is_ordered_by_numpy(source: Elements) -> bool:
 def puts_nans_back(source: Elements, results: Elements) -> bool:
     """Whether all NaNs, of which there are some, have the same bits; then the results' NaNs have these."""
     found = bits_of(source)[source != source]
-    if (found != found[0]).any():
+    if count_nonzero(found != found[0]):
         return False
     if results is not source:
         bits_of(results)[results != results] = found[0]
