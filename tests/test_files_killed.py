@@ -326,11 +326,19 @@ def test_a_file_system_of_its_own_that_is_full(tmp_path: Path) -> None:
     try:
         x = sample("f8", 100_000, 1)
         np.save(tmp_path / "x.npy", x)
-        with pytest.raises(gpusort.DiskFullError):
+        elsewhere = r"bytes more in {}, where \S+ are free; scratch files may lie elsewhere"
+        with pytest.raises(gpusort.DiskFullError, match=elsewhere.format(mount)):
             gpusort.sort_file(tmp_path / "x.npy", tmp_path / "y.npy", memory=1 << 18, scratch=mount)
         assert list(mount.iterdir()) == []
-        with pytest.raises(gpusort.DiskFullError):
+        with pytest.raises(gpusort.DiskFullError, match=elsewhere.format(mount)):
             gpusort.sort_file(tmp_path / "x.npy", mount / "y.npy", memory=1 << 18)
+        assert list(mount.iterdir()) == []
+        for memory in (1 << 18, 1 << 30):  # what the result takes alone
+            with pytest.raises(gpusort.DiskFullError, match=f"more in {mount}, where .* are free$"):
+                gpusort.sort_file(tmp_path / "x.npy", mount / "y.npy", memory=memory, scratch=tmp_path)
+            assert list(mount.iterdir()) == []
+        with pytest.raises(gpusort.DiskFullError, match=f"more in {mount}, where .* are free$"):
+            gpusort.sort_file(tmp_path / "x.npy", mount / "y.npy", memory=1 << 30)
         assert list(mount.iterdir()) == []
         np.save(tmp_path / "x.npy", x[:50_000])
         gpusort.sort_file(tmp_path / "x.npy", mount / "y.npy", memory=1 << 18, scratch=tmp_path)

@@ -26,6 +26,7 @@ from .crew import always_uninterrupted, uninterrupted
 Facts: TypeAlias = Mapping[str, object]  # a JSON object
 
 _JOURNAL = "journal"
+_SCRATCH, _PART = ".sorting", ".part"  # how the names end of a scratch folder, and of an incomplete result
 _SYNCED = "synced"
 _SECONDS = 1.0  # between two fsyncs: the work that a power loss may undo
 
@@ -38,9 +39,9 @@ class Scratch:
     """
 
     def __init__(self, target: Path, where: Path | None, *, keep: bool) -> None:
-        name = f"{target.name}.sorting"
+        name = f"{target.name}{_SCRATCH}"
         if where is not None:  # targets in different folders may have the same name
-            name = f"{target.name}.{hashlib.sha256(str(target).encode()).hexdigest()[:12]}.sorting"
+            name = f"{target.name}.{hashlib.sha256(str(target).encode()).hexdigest()[:12]}{_SCRATCH}"
         self.folder = (where or target.parent) / name
         self.done: set[str] = set()
         self.durable: list[str] = []  # an earlier call's journal lines that can be relied on, in order
@@ -53,7 +54,7 @@ class Scratch:
     @property
     def part(self) -> Path:
         """The incomplete result: in the target's folder, so that it can be renamed atomically."""
-        return self._target.with_name(f"{self._target.name}.part")
+        return self._target.with_name(f"{self._target.name}{_PART}")
 
     def __enter__(self) -> Self:
         return self
@@ -268,29 +269,33 @@ def identity_of(source: Path) -> Facts:
 
 def require_disk_space(files: Mapping[Path, int]) -> None:
     """Raises DiskFullError unless files of these sizes fit on their disks, counting the blocks that they have."""
-    wanted: dict[int, tuple[Path, int]] = {}
+    wanted: dict[int, tuple[Path, int, bool]] = {}
     for path, nbytes in files.items():
         held = path.stat().st_blocks * 512 if path.exists() else 0
+        more, is_result = max(0, nbytes - held), path.name.endswith(_PART)
+        folder = path.parent.parent if path.parent.name.endswith(_SCRATCH) else path.parent  # one that stays
         device = path.parent.stat().st_dev
-        folder, before = wanted.get(device, (path.parent, 0))
-        wanted[device] = folder, before + max(0, nbytes - held)
-    for folder, nbytes in wanted.values():
+        folder, before, has_scratch = wanted.get(device, (folder, 0, False))
+        wanted[device] = folder, before + more, has_scratch or (more > 0 and not is_result)
+    for folder, nbytes, has_scratch in wanted.values():
         free = shutil.disk_usage(folder).free
         if nbytes > free:
-            raise disk_full(folder, nbytes, free)
+            raise disk_full(folder, nbytes, free, has_scratch=has_scratch)
 
 
-def disk_full(folder: Path, nbytes: int, free: int) -> DiskFullError:
+def disk_full(folder: Path, nbytes: int, free: int, *, has_scratch: bool) -> DiskFullError:
+    """The error; where scratch files take some of the room it says that they need not."""
+    elsewhere = "; scratch files may lie elsewhere (scratch=, --scratch; of mapped arrays GPUSORT_SCRATCH)"
     return DiskFullError(
         errno.ENOSPC,
-        f"sorting takes {nbytes:,} bytes more in {folder}, where {free:,} are free; scratch files may lie elsewhere "
-        "(scratch=, --scratch)",
+        f"sorting takes {nbytes:,} bytes more in {folder}, where {free:,} are free{elsewhere if has_scratch else ''}",
     )
 
 
 @contextmanager
 def raising_disk_full(nbytes: int, *folders: Path) -> Generator[None, None, None]:
-    """Translates ENOSPC and EDQUOT to DiskFullError, naming the fullest of the folders' disks."""
+    """Translates ENOSPC and EDQUOT to DiskFullError, naming the fullest of the folders' disks. The first is that of
+    scratch files."""
     try:
         yield
     except OSError as error:
@@ -301,5 +306,5 @@ def raising_disk_full(nbytes: int, *folders: Path) -> Generator[None, None, None
             ) from error  # fmt: skip
         if error.errno not in (errno.ENOSPC, errno.EDQUOT) or isinstance(error, DiskFullError):
             raise
-        free, folder = min((shutil.disk_usage(folder).free, folder) for folder in folders)
-        raise disk_full(folder, nbytes, free) from error
+        free, number = min((shutil.disk_usage(folder).free, number) for number, folder in enumerate(folders))
+        raise disk_full(folders[number], nbytes, free, has_scratch=number == 0) from error
