@@ -43,7 +43,7 @@ class _Short:
             return False
         if not (x.size and y.size and self.dtype.isnative):
             return False
-        if x[-1] < y[0]:
+        if x[-1] <= y[0]:
             return True
         short, long = (x, y) if x.size < y.size else (y, x)
         if short.size < 2 or x.size + y.size > _LONG or self.dtype.itemsize <= 2:

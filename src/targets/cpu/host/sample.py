@@ -40,10 +40,7 @@ class Sample:
 
     @classmethod
     def of(cls, source: Elements, policy: HostSortPolicy) -> Sample:
-        return cls.from_elements(sample_of(source, policy.sample))
-
-    @classmethod
-    def from_elements(cls, elements: Elements) -> Sample:
+        elements = sample_of(source, policy.sample)
         numbers: Elements = elements[elements == elements] if elements.dtype.kind == "f" else elements.copy()
         numbers.sort()
         return cls(elements, numbers, numbers.size - int(np.count_nonzero(numbers[1:] == numbers[:-1])))

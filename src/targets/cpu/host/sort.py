@@ -25,6 +25,7 @@ from .ties import restore_ties
 
 _LINE = 64  # bytes that the memory hands out at a time
 _SHORT, _FEW, _HARDLY_ANY = 1 << 15, 10, 3  # a row, and how many of its elements that are looked at may differ there
+_DIFFERENT = 192  # of the elements at a glance: more, and a row is not of so few as are counted
 _WORTH_A_THREAD = 1 << 16  # elements that are sorted by radix
 
 
@@ -102,7 +103,9 @@ def _is_easy(row: HostArray, policy: HostSortPolicy) -> bool:
 
 def _is_counted(source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, stable: bool) -> bool:
     """Whether a row is of few different elements and done, in a fraction of the time that a radix sort takes."""
-    if 2 * source.nbytes < policy.few_bytes_from or not can_sort(source.dtype, source.nbytes):
+    if 2 * source.nbytes < policy.few_bytes_from or different_of(source[0], policy.glance) > _DIFFERENT:
+        return False
+    if not can_sort(source.dtype, source.nbytes):
         return False
     if stable and results is source:
         source = source.copy()
