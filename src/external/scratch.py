@@ -7,26 +7,25 @@ second, recorded by a line "synced": after a power loss (another boot id) only l
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import hashlib
 import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from io import FileIO
 from pathlib import Path
 from typing import Self, TypeAlias, cast
 
-from ..types.errors import DiskFullError, InvalidArgumentError
+from ..types.errors import InvalidArgumentError
 from .crew import always_uninterrupted, uninterrupted
 
 Facts: TypeAlias = Mapping[str, object]  # a JSON object
 
 _JOURNAL = "journal"
-_SCRATCH, _PART = ".sorting", ".part"  # how the names end of a scratch folder, and of an incomplete result
+SCRATCH, PART = ".sorting", ".part"  # how the names end of a scratch folder, and of an incomplete result
 _SYNCED = "synced"
 _SECONDS = 1.0  # between two fsyncs: the work that a power loss may undo
 
@@ -39,9 +38,9 @@ class Scratch:
     """
 
     def __init__(self, target: Path, where: Path | None, *, keep: bool) -> None:
-        name = f"{target.name}{_SCRATCH}"
+        name = f"{target.name}{SCRATCH}"
         if where is not None:  # targets in different folders may have the same name
-            name = f"{target.name}.{hashlib.sha256(str(target).encode()).hexdigest()[:12]}{_SCRATCH}"
+            name = f"{target.name}.{hashlib.sha256(str(target).encode()).hexdigest()[:12]}{SCRATCH}"
         self.folder = (where or target.parent) / name
         self.done: set[str] = set()
         self.durable: list[str] = []  # an earlier call's journal lines that can be relied on, in order
@@ -54,7 +53,7 @@ class Scratch:
     @property
     def part(self) -> Path:
         """The incomplete result: in the target's folder, so that it can be renamed atomically."""
-        return self._target.with_name(f"{self._target.name}{_PART}")
+        return self._target.with_name(f"{self._target.name}{PART}")
 
     def __enter__(self) -> Self:
         return self
@@ -265,46 +264,3 @@ def identity_of(source: Path) -> Facts:
     """What identifies a file and its version: path, inode, size, modification time."""
     found = source.stat()
     return {"path": str(source), "inode": found.st_ino, "bytes": found.st_size, "modified": found.st_mtime_ns}
-
-
-def require_disk_space(files: Mapping[Path, int]) -> None:
-    """Raises DiskFullError unless files of these sizes fit on their disks, counting the blocks that they have."""
-    wanted: dict[int, tuple[Path, int, bool]] = {}
-    for path, nbytes in files.items():
-        held = path.stat().st_blocks * 512 if path.exists() else 0
-        more, is_result = max(0, nbytes - held), path.name.endswith(_PART)
-        folder = path.parent.parent if path.parent.name.endswith(_SCRATCH) else path.parent  # one that stays
-        device = path.parent.stat().st_dev
-        folder, before, has_scratch = wanted.get(device, (folder, 0, False))
-        wanted[device] = folder, before + more, has_scratch or (more > 0 and not is_result)
-    for folder, nbytes, has_scratch in wanted.values():
-        free = shutil.disk_usage(folder).free
-        if nbytes > free:
-            raise disk_full(folder, nbytes, free, has_scratch=has_scratch)
-
-
-def disk_full(folder: Path, nbytes: int, free: int, *, has_scratch: bool) -> DiskFullError:
-    """The error; where scratch files take some of the room it says that they need not."""
-    elsewhere = "; scratch files may lie elsewhere (scratch=, --scratch; of mapped arrays GPUSORT_SCRATCH)"
-    return DiskFullError(
-        errno.ENOSPC,
-        f"sorting takes {nbytes:,} bytes more in {folder}, where {free:,} are free{elsewhere if has_scratch else ''}",
-    )
-
-
-@contextmanager
-def raising_disk_full(nbytes: int, *folders: Path) -> Generator[None, None, None]:
-    """Translates ENOSPC and EDQUOT to DiskFullError, naming the fullest of the folders' disks. The first is that of
-    scratch files."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno == errno.EFBIG:
-            raise OSError(
-                errno.EFBIG, f"a file of {nbytes:,} bytes is more than this process may write (ulimit -f), or than "
-                f"{' or '.join(map(str, folders))} takes"
-            ) from error  # fmt: skip
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT) or isinstance(error, DiskFullError):
-            raise
-        free, number = min((shutil.disk_usage(folder).free, number) for number, folder in enumerate(folders))
-        raise disk_full(folders[number], nbytes, free, has_scratch=number == 0) from error

@@ -13,11 +13,12 @@ import attrs
 import numpy as np
 
 from .direct import DirectFile, buffer_for, whole_pages
+from .disk_space import raising_disk_full, require_disk_space
 from .formats import Layout, header_for
 from .passes import Endpoints, Passes
 from .plans import Plan
 from .progress import Report
-from .scratch import Scratch, identity_of, raising_disk_full, require_disk_space
+from .scratch import Scratch, identity_of
 from .work import Work
 
 

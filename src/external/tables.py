@@ -20,13 +20,14 @@ from ..types.indices import SortOrder
 from .columns import ColumnInput, ColumnOutput
 from .cuts import Array, Samples, usual_gap
 from .direct import DirectFile, whole_pages
+from .disk_space import raising_disk_full, require_disk_space
 from .formats import Format
 from .order import Engine, KeyColumn, KeyOrder
 from .passes import Endpoints, Passes
 from .pipeline import run_pipeline
 from .plans import FEW_RUNS, LITTLE_IN_ALL, MIN_RUNS, Plan, data_budget
 from .progress import Meter, Report
-from .scratch import Scratch, raising_disk_full, require_disk_space
+from .scratch import Scratch
 from .sort import resumed_plan
 from .table_files import (
     ROW_INDEX,
