@@ -10,6 +10,9 @@ import pytest
 
 from gpusort.algos.cut import Arrangement, Columns, Cut, Loop, shares_of
 from gpusort.algos.layout import Layout
+from gpusort.algos.reduce import reduce_rows
+from gpusort.types.dtypes import number_for
+from gpusort.types.monoids import Sum
 from gpusort.types.params import ReducePolicy, power_above
 
 LENGTHS = (2, 7, 8, 9, 64, 65, 300, 5000)
@@ -129,3 +132,13 @@ def test_partial_results_lie_one_share_after_another() -> None:
     assert (turned.planes, turned.columns) == (Loop(5, 150, 1), Loop(3, 1, 5))
     assert turned.partials(4) == Columns(Loop(5, 3, 1), Loop(3, 1, 5), 4, 15)
     assert Columns.of(Layout.rows(7, 90)).partials(2) == Columns(Loop(1, 0, 0), Loop(7, 1, 1), 2, 7)
+
+
+@pytest.mark.parametrize("rows", [1, 3, 16, 17])
+def test_rows_have_as_many_workgroups_as_there_are_for_each(rows: int) -> None:
+    """And a second launch, of one for each row, where that is more than one."""
+    policy = ReducePolicy(group_size=32, items=4, groups=16)
+    for length in (1, 128, 1024, 1025, 1280, 2000, 100_000):
+        each = shares_of(length, 128, 16 // rows)
+        launches = reduce_rows(Sum(number_for("u4")), rows, length, policy).launches
+        assert [one.grid.groups for one in launches] == ([rows] if each == 1 else [rows * each, rows])

@@ -9,14 +9,14 @@ import pytest
 
 from gpusort.algos.fit import bytes_held, fitted_partition, power_below
 from gpusort.algos.partition import BUCKETS, MOST_ITEMS, BucketCounts, partition
-from gpusort.algos.sorts import BitonicRows
+from gpusort.algos.sorts import Bitonic, BitonicRows, Radix, SortAlgorithm
 from gpusort.kernel.launch import Schedule
 from gpusort.machine import Capability, Limits, TargetInfo
 from gpusort.types.dtypes import key_for
 from gpusort.types.errors import CapabilityError
 from gpusort.types.indices import SortOrder
 from gpusort.types.memory import Workgroup
-from gpusort.types.params import ScanPolicy
+from gpusort.types.params import BitonicPolicy, RadixPolicy, ScanPolicy
 
 KEYS = {4: key_for("f4"), 8: key_for("f8")}  # by the bytes of their words
 
@@ -95,3 +95,30 @@ def test_rows_in_registers_give_up_lanes_first_and_items_then(width: int) -> Non
     assert asked.fitted(KEYS[width], 10, device(1 << 20)) == asked
     assert asked.fitted(KEYS[width], 10, device(1 << 20, lanes=8)).lanes == 8
     assert asked.fitted(KEYS[width], 10, device(1 << 20, group_size=16)).lanes == 16
+
+
+ALGORITHMS: tuple[SortAlgorithm, ...] = (
+    Bitonic(BitonicPolicy(tile=64, group_size=16, fused_passes=2)), Bitonic(BitonicPolicy(tile=16, group_size=16)),
+    BitonicRows(lanes=8, items=2, most_items=16, group_size=32),
+    Radix(RadixPolicy(4, 16, 2, 16, subgroups=False)), Radix(RadixPolicy(5, 64, 3, 16)),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=str)
+def test_as_many_rows_are_sorted_at_once_as_there_are_workgroups_for(algorithm: SortAlgorithm) -> None:
+    """And not one more: of any length."""
+    key, most_groups, seen = KEYS[4], 1000, 0
+
+    def groups(rows: int) -> int:
+        return max(
+            one.grid.groups for one in algorithm.schedule(key, rows, length, SortOrder.ASCENDING, place).launches
+        )
+
+    place = algorithm.placements(key)[0]
+    for length in (2, 3, 15, 16, 17, 63, 64, 65, 128, 129, 1000, 5000):
+        rows = algorithm.most_rows(length, most_groups)
+        if rows:
+            assert groups(rows) <= most_groups
+            assert groups(rows + 1) > most_groups, length
+            seen += 1
+    assert seen > 6

@@ -109,7 +109,9 @@ class Bitonic:
 
     def most_rows(self, length: int, groups: int, /) -> int:
         padded = power_above(length)
-        needed = max(1, padded // self.policy.tile, padded // 2 // self.policy.group_size)
+        in_tiles = padded // self.policy.tile
+        # Rows that a tile holds have no pass over global memory, which has an invocation for each pair.
+        needed = max(in_tiles, padded // 2 // self.policy.group_size) if in_tiles > 1 else 1
         return min(LARGEST_U32 // max(1, length), groups // needed)
 
     def schedule(
