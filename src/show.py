@@ -50,6 +50,7 @@ KEYS: dict[str, str] = {
 
 _LENGTH = 1 << 16  # long enough that schedules launch all their kernels
 _COLUMNS = Layout(1, _LENGTH, 60, 0, 60, 1)
+_SHORT_COLUMNS = Layout(1, 3, 1000, 0, 1000, 1)
 _ROW = 60  # short enough for every kernel that sorts rows
 
 
@@ -101,8 +102,10 @@ def _sums(dtype: str) -> list[Schedule]:
     return [
         reduce_rows(total, 1, _LENGTH, ReducePolicy()),
         reduce_axis(total, _COLUMNS, ReducePolicy()),
+        reduce_axis(total, _SHORT_COLUMNS, ReducePolicy(items=4, alone=True)),
         scan_rows(total, 1, _LENGTH, ScanKind.INCLUSIVE, ScanPolicy()),
         scan_axis(total, _COLUMNS, ScanKind.INCLUSIVE, ScanPolicy()),
+        scan_axis(total, _SHORT_COLUMNS, ScanKind.INCLUSIVE, ScanPolicy(items=4, alone=True)),
         scan_in_turn(total, 1, _LENGTH, 1, ScanKind.INCLUSIVE, ScanPolicy(), AsItIs(total.state)),
     ]
 
