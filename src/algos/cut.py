@@ -78,6 +78,13 @@ class Columns:
             planes, columns = Loop(1, 0, 0), attrs.evolve(columns, size=self.count)
         return Columns(planes, columns, shares, self.count)
 
+    def numbers(self, length_result: int) -> tuple[int, ...]:
+        """Those of `ColumnParams`, in order."""
+        return (
+            self.columns.size, self.count, self.length, self.planes.stride, self.length_stride, self.columns.stride,
+            self.planes.result, length_result, self.columns.result,
+        )  # fmt: skip
+
     @property
     def ranks_are_neighbours(self) -> bool:
         """Whether neighbouring invocations read along the length."""
@@ -157,9 +164,8 @@ class Cut:
     def params(self, view: Columns, length_result: int, column_total: int = 0, share: int = 0) -> AxisParams:
         steps = (self.ranks, 1) if view.ranks_are_neighbours else (1, self.lanes)
         numbers = (
-            view.columns.size, view.count, view.length, view.planes.stride, view.length_stride, view.columns.stride,
-            view.planes.result, length_result, view.columns.result, column_total, self.lanes, self.ranks, *steps,
-            self.tiles(view), self.shares, share,
+            *view.numbers(length_result), column_total, self.lanes, self.ranks, *steps, self.tiles(view), self.shares,
+            share,
         )  # fmt: skip
         return AxisParams(*map(U32, numbers))
 

@@ -112,8 +112,5 @@ def scan_short_axis(
 
 
 def _launched(view: Columns, length_result: int, policy: ReducePolicy | ScanPolicy) -> tuple[Grid, ColumnParams]:
-    numbers = (
-        view.columns.size, view.count, view.length, view.planes.stride, view.length_stride, view.columns.stride,
-        view.planes.result, length_result, view.columns.result,
-    )  # fmt: skip
-    return Grid(-(-view.count // policy.group_size), policy.group_size), ColumnParams(*map(U32, numbers))
+    params = ColumnParams(*map(U32, view.numbers(length_result)))
+    return Grid(-(-view.count // policy.group_size), policy.group_size), params

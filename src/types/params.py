@@ -120,25 +120,7 @@ class ReduceParams:
 
 @attrs.frozen
 class ColumnParams:
-    """One launch over the columns of an array of planes x length x columns, with any strides, an invocation each."""
-
-    columns: U32  # of a plane
-    all_columns: U32  # of all planes
-    length: U32
-    plane_stride: U32
-    length_stride: U32
-    column_stride: U32
-    plane_result: U32  # strides of the results
-    length_result: U32  # in a scan
-    column_result: U32
-
-
-@attrs.frozen
-class AxisParams:
-    """One launch of a reduction or scan along `length` of an array of planes x length x columns, with any strides.
-
-    A workgroup has `lanes` columns; the elements of each are shared by `ranks` invocations.
-    """
+    """One launch along `length` of an array of planes x length x columns, with any strides."""
 
     columns: U32  # of a plane
     all_columns: U32  # of all planes
@@ -149,6 +131,15 @@ class AxisParams:
     plane_result: U32  # strides of the results
     length_result: U32  # in a scan between elements; in a reduction between the partial results of a column
     column_result: U32
+
+
+@attrs.frozen
+class AxisParams(ColumnParams):
+    """One launch of a reduction or scan along `length`, in which columns may be shared.
+
+    A workgroup has `lanes` columns; the elements of each are shared by `ranks` invocations.
+    """
+
     column_total: U32  # in a scan, the stride of the totals of a column's shares
     lanes: U32
     ranks: U32
