@@ -166,7 +166,7 @@ class AlongAxis(Operation):
     takes_scalars: bool = False  # an array of no dimensions for a row of one, as NumPy's function does
 
     def permuted(self, order: tuple[int, ...]) -> Operation | None:
-        return None if self.axis is None else with_axis(self, order.index(checked_axis(self.axis, len(order))))
+        return permuted_along(self, self.axis, order)
 
     def axes(self, given: Spec) -> tuple[int, ...]:
         ndim = len(given.shape)
@@ -183,9 +183,13 @@ class AlongAxis(Operation):
         return Output(given.shape, dtype, axes, is_like)
 
 
-def with_axis(operation: Operation, axis: int) -> Operation:
-    """The operation along another axis."""
-    changed: Operation = attrs.evolve(cast(Any, operation), axis=axis)
+def permuted_along(
+    operation: Operation, axis: int | tuple[int, ...] | None, order: tuple[int, ...]
+) -> Operation | None:  # fmt: skip
+    """`permuted`, of an operation along one axis; None along several, or all."""
+    if axis is None or isinstance(axis, tuple):
+        return None
+    changed: Operation = attrs.evolve(cast(Any, operation), axis=order.index(checked_axis(axis, len(order))))
     return changed
 
 

@@ -29,13 +29,12 @@ from .base import (
     Work,
     Works,
     checked_axes,
-    checked_axis,
     fits,
     key_of,
+    permuted_along,
     require_readable,
     rows_together,
     single,
-    with_axis,
 )
 from .monoids import ByMonoid, OverMonoid, adds_as_numpy, require_floats, result_dtype
 from .pieces import Slots, fits_binding, pieces_of, require_counted
@@ -81,7 +80,7 @@ class Reduction(OverMonoid):
         return checked_axes(self.axis, len(given.shape))
 
     def permuted(self, order: tuple[int, ...]) -> Operation | None:
-        return with_axis(self, order.index(checked_axis(self.axis, len(order)))) if isinstance(self.axis, int) else None
+        return permuted_along(self, self.axis, order)
 
     def shape(self, given: Spec) -> tuple[int, ...]:
         axes, sizes = self.axes(given), enumerate(given.shape)
