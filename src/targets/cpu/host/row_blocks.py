@@ -7,8 +7,8 @@ no NaN is to be put right afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import attrs
@@ -92,15 +92,20 @@ def sort_many_rows(x: HostArray, results: HostArray, axis: int, order: SortOrder
         return False
     places = 1 << (length - 1).bit_length() if is_short else 0
     is_float = dtype.kind == "f"
-    if not background.has(("rows", places, dtype.itemsize, is_float), lambda: _loading(x.dtype, places), x.nbytes):
+
+    def sort(lying: Lying) -> None:
+        if places:
+            _by_network(lying, dtype, network(places, dtype.itemsize, is_float), order)
+        else:
+            _by_blocks(lying, dtype, order, max(_BLOCK, policy.chunk // length // _BLOCK * _BLOCK))
+
+    loading = partial(_loading, sort, dtype, max(2, places), dtype)
+    if not background.has(("rows", places, dtype.itemsize, is_float), loading, x.nbytes):
         return False
     lying = Lying.of(x, results, axis)
     if lying is None or (not places and lying.side_by_side * length < _LEAST):
         return False
-    if places:
-        _by_network(lying, dtype, network(places, dtype.itemsize, is_float), order)
-    else:
-        _by_blocks(lying, dtype, order, max(_BLOCK, policy.chunk // length // _BLOCK * _BLOCK))
+    sort(lying)
     return True
 
 
@@ -110,14 +115,17 @@ def argsort_many_rows(x: HostArray, found: Places, axis: int, order: SortOrder, 
     if not 1 < length <= _LONGEST_TO_ARGSORT or x.ndim < 2 or x.size < policy.serial_below or not dtype.isnative:
         return False
     places, is_float = 1 << (length - 1).bit_length(), dtype.kind == "f"
-    if not x.flags.aligned or not background.has(
-        ("places", places, dtype.itemsize, is_float), lambda: _loading_places(x.dtype, places), x.nbytes
-    ):
+
+    def argsort(lying: Lying) -> None:
+        _by_network(lying, dtype, places_network(places, dtype.itemsize, is_float), order)
+
+    loading = partial(_loading, argsort, dtype, places, found.dtype)
+    if not x.flags.aligned or not background.has(("places", places, dtype.itemsize, is_float), loading, x.nbytes):
         return False
     lying = Lying.of(x, found, axis)
     if lying is None:
         return False
-    _by_network(lying, dtype, places_network(places, dtype.itemsize, is_float), order)
+    argsort(lying)
     return True
 
 
@@ -174,21 +182,11 @@ def constants(dtype: np.dtype[np.generic], order: SortOrder) -> Elements:
     return np.array(found, f"i{dtype.itemsize}")
 
 
-def _loading(dtype: np.dtype[np.generic], places: int) -> Iterator[object]:
-    """Compiles the loops, by sorting a few rows."""
-    rows: HostArray = np.zeros((2, max(2, places)), dtype)
-    lying = Lying.of(rows, np.empty_like(rows), 1)
+def _loading(
+    work: Callable[[Lying], None], dtype: np.dtype[np.generic], length: int, out: np.dtype[np.generic]
+) -> Iterator[object]:
+    """Compiles the loops of some work, by doing it with a few rows."""
+    lying = Lying.of(np.zeros((2, length), dtype), np.empty((2, length), out), 1)
     assert lying is not None
-    if places:
-        _by_network(lying, dtype, network(places, dtype.itemsize, dtype.kind == "f"), SortOrder.ASCENDING)
-    else:
-        _by_blocks(lying, dtype, SortOrder.ASCENDING, _BLOCK)
-    yield None
-
-
-def _loading_places(dtype: np.dtype[np.generic], places: int) -> Iterator[object]:
-    rows: HostArray = np.zeros((2, places), dtype)
-    lying = Lying.of(rows, np.empty(rows.shape, np.intp), 1)
-    assert lying is not None
-    _by_network(lying, dtype, places_network(places, dtype.itemsize, dtype.kind == "f"), SortOrder.ASCENDING)
+    work(lying)
     yield None
