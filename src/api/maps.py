@@ -59,9 +59,9 @@ class MappedCall:
     def _into(self, x: Array, out: Array, memory: int) -> None:
         """Sorts batches of rows that fit into memory, or single rows by the external sort."""
         if x.ndim > 1 and x[0].nbytes <= memory:
-            step = max(1, memory // x[0].nbytes)
+            step, engine = max(1, memory // x[0].nbytes), OwnEngine(self.target)
             for start in range(0, len(x), step):
-                own, engine = slice(start, start + step), OwnEngine(self.target)
+                own = slice(start, start + step)
                 engine.sort(np.asarray(x[own]), np.asarray(out[own]), self.order, stable=self.stable)
             return
         for row, result in zip(x.reshape(-1, x.shape[-1]), out.reshape(-1, x.shape[-1]), strict=True):

@@ -37,7 +37,7 @@ def plan_for(operation: Operation, kind: Kind, specs: tuple[Spec, ...], target: 
         return ShapedPlan(found, operation, target)
     plan = NativePlan(found, operation, native)
     if isinstance(native, IsForFew):
-        return ShapedPlan(found, operation, target, plan, native)
+        return ShapedPlan(found, operation, target, (plan, native))
     return plan
 
 
@@ -200,18 +200,19 @@ class ShapedPlan(Plan):
     path of the target may serve small arrays."""
 
     def __init__(
-        self, kind: Located[HostArray], operation: Operation, target: Target, few: Plan | None = None,
-        way: IsForFew | None = None,
+        self, kind: Located[HostArray], operation: Operation, target: Target,
+        few: tuple[Plan, IsForFew] | None = None,
     ) -> None:  # fmt: skip
         self.kind, self.operation = kind, operation
-        self._target, self._few, self._way = target, few, way
+        self._target, self._few = target, few
         self._plans: Bounded[Hashable, Plan] = Bounded(_MOST_SHAPES)
 
     @property
     def function(self) -> Callable[..., object]:
-        if self._few is None or self._way is None:
+        if self._few is None:
             return self.__call__
-        few, most, call = self._few.function, self._way.most, self.__call__
+        plan, way = self._few
+        few, most, call = plan.function, way.most, self.__call__
 
         def run(*arrays: Any) -> object:
             return few(*arrays) if sum([array.size for array in arrays]) <= most else call(*arrays)
@@ -237,14 +238,17 @@ class ShapedPlan(Plan):
         return self._plan_for(specs, keeps_scratch=True)
 
     def _of_few(self, arrays: Arrays) -> Plan | None:
-        return self._few if self._way and sum([array.size for array in arrays]) <= self._way.most else None
+        if self._few is None:
+            return None
+        plan, way = self._few
+        return plan if sum([array.size for array in arrays]) <= way.most else None
 
     def _plan(self, arrays: Arrays) -> Plan:
         few = self._of_few(arrays)
         if few is not None:
             return few
-        if self._few is not None and self._way is not None and self._way.suits(arrays):
-            return self._few
+        if self._few is not None and self._few[1].suits(arrays):
+            return self._few[0]
         # with the signature all there is to know; an operation of a caller's monoid may have no hash
         key = tuple([(array.shape, array.strides, array.flags.aligned) for array in arrays])
         plan = self._plans.get(key)

@@ -49,8 +49,8 @@ class SortPath:
     def __attrs_post_init__(self) -> None:
         function = self._sorted if self.short is None else self.short.sorter(self._sorted)
         object.__setattr__(self, "function", function)
-        writes = self.short is not None and self.axis is not None
-        object.__setattr__(self, "into_short", self.short.writer(function) if writes and self.short else None)
+        into_short = None if self.short is None or self.axis is None else self.short.writer(function)
+        object.__setattr__(self, "into_short", into_short)
 
     def __call__(self, x: HostArray, /, *_: HostArray) -> HostArray:
         return self.function(x)
