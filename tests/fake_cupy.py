@@ -62,6 +62,7 @@ class MemoryPool:
     """cupy's own, of which a test says how much may be had at once."""
 
     limit = 0
+    refuses_to_pin = False  # any of the host's
 
     def get_limit(self) -> int:
         return self.limit
@@ -496,6 +497,23 @@ def _pointer_attributes(pointer: int) -> SimpleNamespace:
     return SimpleNamespace(device=device, type=int(any(pointer in place for place in pinned)))
 
 
+def _register(pointer: int, nbytes: int, flags: int) -> None:
+    if pool.refuses_to_pin:
+        raise CUDARuntimeError(2)
+    log.append(f"register {nbytes}")
+    pinned.append(range(pointer, pointer + nbytes))
+
+
+def _unregister(pointer: int) -> None:
+    (place,) = (place for place in pinned if place.start == pointer)
+    log.append(f"unregister {len(place)}")
+    pinned.remove(place)
+
+
+def _synchronize() -> None:
+    log.append("synchronize the device")
+
+
 def _set_device(device: int) -> None:
     assert device == current_device[0]
 
@@ -528,6 +546,9 @@ def module() -> ModuleType:
         runtimeGetVersion=lambda: 13020,
         pointerGetAttributes=_pointer_attributes,
         memGetInfo=_mem_get_info,
+        hostRegister=_register,
+        hostUnregister=_unregister,
+        deviceSynchronize=_synchronize,
         memcpyAsync=_copy,
         memcpyHostToDevice=1,
         memcpyDeviceToHost=2,

@@ -57,6 +57,10 @@ class HostRoom:
         elements.view(np.uint8)[...] = self.at(address, elements.nbytes)
         self.downloaded += elements.nbytes
 
+    @contextmanager
+    def host_memory(self, nbytes: int, /) -> Generator[np.ndarray[Any, np.dtype[np.uint8]]]:
+        yield np.full(nbytes, 0xCD, np.uint8)
+
 
 @attrs.frozen(eq=False)
 class _Run:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from random import Random
 from typing import Any
 
@@ -50,6 +51,9 @@ class OnHost:
         (elements,) = piece.left
         assert elements is not None
         elements[...] = self.sorted[slot][: elements.size]
+
+    def host_memory(self, nbytes: int, /) -> AbstractContextManager[Sample]:
+        return nullcontext(np.empty(nbytes, np.uint8))
 
 
 @attrs.frozen
@@ -122,6 +126,9 @@ class PairsOnHost:
         for column, wanted in zip(self.made[slot], piece.left, strict=True):
             if wanted is not None:
                 wanted[...] = column
+
+    def host_memory(self, nbytes: int, /) -> AbstractContextManager[Sample]:
+        return nullcontext(np.empty(nbytes, np.uint8))
 
 
 @attrs.frozen

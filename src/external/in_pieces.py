@@ -7,8 +7,9 @@ host memory as the row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from itertools import accumulate, pairwise
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import attrs
@@ -26,6 +27,8 @@ T = TypeVar("T")
 # Pieces at least, unless they get too small: the first upload and the last download overlap with nothing.
 _MOST = 12
 _LEAST_BYTES = 1 << 26  # of a piece; a smaller one is not worth its overhead
+
+_APART = 64  # bytes from the columns of runs to one another: a multiple of that
 
 
 @attrs.frozen(eq=False)
@@ -51,6 +54,10 @@ class PieceDevice(Protocol[T]):
 
     def download(self, slot: int, piece: Piece[T], /) -> None:
         """Downloads the results."""
+        ...
+
+    def host_memory(self, nbytes: int, /) -> AbstractContextManager[Array]:
+        """Uninitialised bytes on the host for what travels to the device and back."""
         ...
 
 
@@ -88,27 +95,26 @@ class PieceSort(Generic[T]):
         """Sorts. `columns` are the dtypes of the runs' columns, which may be more than the source's; `out` has an array
         for each that is wanted. Those may be the source's: then after an exception they hold its elements in some
         order."""
-        count = source[0].size
-        stretches = self._stretches(count)
-        held = [np.empty(count, dtype) for dtype in columns]
-        each_through(
-            self.device,
-            [
-                Piece(
-                    [[column[part]] for column in source],
-                    self.to_run(part.start, part.stop - part.start),
-                    [column[part] for column in held],
-                )
-                for part in stretches
-            ],
-        )
-        try:
-            self.merge([[column[part] for column in held] for part in stretches], out)
-        except BaseException:
-            for column, kept in zip(out, held, strict=True):
-                if column is not None and any(column.ctypes.data == given.ctypes.data for given in source):
-                    np.copyto(column, kept)
-            raise
+        stretches = self._stretches(source[0].size)
+        with self._held(source[0].size, columns) as held:
+            each_through(
+                self.device,
+                [
+                    Piece(
+                        [[column[part]] for column in source],
+                        self.to_run(part.start, part.stop - part.start),
+                        [column[part] for column in held],
+                    )
+                    for part in stretches
+                ],
+            )
+            try:
+                self.merge([[column[part] for column in held] for part in stretches], out)
+            except BaseException:
+                for column, kept in zip(out, held, strict=True):
+                    if column is not None and any(column.ctypes.data == given.ctypes.data for given in source):
+                        np.copyto(column, kept)
+                raise
 
     def merge(self, runs: Sequence[Sequence[Array]], out: Sequence[Array | None]) -> None:
         """Merges sorted runs of the same columns, in buckets by exact cuts: each element travels to the device and back
@@ -127,6 +133,14 @@ class PieceSort(Generic[T]):
                 for part, size, (lows, highs) in zip(stretches, sizes, pairwise(cuts), strict=True)
             ],
         )
+
+    @contextmanager
+    def _held(self, count: int, columns: Sequence[DType]) -> Generator[list[Array]]:
+        """Host memory for the runs, a column after the other."""
+        sizes = [-(-count * dtype.itemsize // _APART) * _APART for dtype in columns]
+        with self.device.host_memory(sum(sizes)) as memory:
+            starts = accumulate(sizes, initial=0)
+            yield [memory[start:][: count * d.itemsize].view(d) for start, d in zip(starts, columns, strict=False)]
 
     def _stretches(self, count: int) -> list[slice]:
         """Cuts 0..count into pieces of the length; the last may be shorter."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast, runtime_checka
 
 import attrs
 import numpy as np
+import numpy.typing as npt
 
 from ..machine import TargetInfo
 
@@ -272,6 +273,10 @@ class Room(Protocol):
         ...
 
     def download(self, address: int, elements: HostArray, /) -> None: ...
+
+    def host_memory(self, nbytes: int, /) -> AbstractContextManager[npt.NDArray[np.uint8]]:
+        """Uninitialised host memory for a with block: of a kind that travels fast, if there is one."""
+        ...
 
 
 @runtime_checkable

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from itertools import accumulate
 from typing import Any, Self, TypeAlias, TypeVar
 
@@ -137,6 +138,9 @@ class Desk:
         for address, array in zip(_places(self._left[slot], piece.task.left), piece.left, strict=True):
             if array is not None:
                 self._room.download(address, array)
+
+    def host_memory(self, nbytes: int, /) -> AbstractContextManager[HostArray]:
+        return self._room.host_memory(nbytes)
 
     def fetch(self, number: int, array: HostArray) -> None:
         """Downloads a resident array."""

@@ -4,11 +4,12 @@ copies overlap with computation."""
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from ..base import HostArray
 from .errors import device_errors
-from .transfers import Transfers, bytes_of
+from .pinned import PinnedMemory
+from .transfers import Bytes, Transfers, bytes_of, is_pinned
 
 _SPARE = 1 << 26  # bytes left for kernels' code and other users of the card
 _ALIGNMENT = 256  # bytes, as cupy's allocator aligns
@@ -25,7 +26,7 @@ def free_bytes() -> int:
 
 
 @contextmanager
-def cuda_room(nbytes: int, transfers: Transfers) -> Generator[CudaRoom]:
+def cuda_room(nbytes: int, transfers: Transfers, pinned: PinnedMemory) -> Generator[CudaRoom]:
     """Allocates on the current card for the length of a with block. Raises DeviceMemoryError."""
     import cupy
 
@@ -33,7 +34,7 @@ def cuda_room(nbytes: int, transfers: Transfers) -> Generator[CudaRoom]:
         memory = cupy.cuda.alloc(nbytes)
         cupy.cuda.get_current_stream().synchronize()  # the pool reuses memory in stream order: kernels may still use it
     try:
-        yield CudaRoom(memory.ptr, transfers)
+        yield CudaRoom(memory.ptr, transfers, pinned)
     finally:
         del memory  # an error's traceback would keep it alive
 
@@ -43,11 +44,11 @@ class CudaRoom:
 
     alignment = _ALIGNMENT
 
-    def __init__(self, address: int, transfers: Transfers) -> None:
+    def __init__(self, address: int, transfers: Transfers, pinned: PinnedMemory) -> None:
         import cupy
 
         self.address = address
-        self._transfers, self._device = transfers, cupy.cuda.runtime.getDevice()
+        self._transfers, self._pinned, self._device = transfers, pinned, cupy.cuda.runtime.getDevice()
         with device_errors():
             self._there, self._work, self._back = (cupy.cuda.Stream(non_blocking=True) for _ in range(3))
 
@@ -55,7 +56,8 @@ class CudaRoom:
         import cupy
 
         with cupy.cuda.Device(self._device), device_errors():
-            self._transfers.upload_parts(address, parts, self._there, [bytes_of(array) for array in later])
+            touched = [bytes_of(array) for array in later if array.nbytes and not is_pinned(array)]
+            self._transfers.upload_parts(address, parts, self._there, touched)
             self._there.synchronize()
 
     def work(self, run: Callable[[int], object], /) -> None:
@@ -73,3 +75,6 @@ class CudaRoom:
         with cupy.cuda.Device(self._device), device_errors():
             self._transfers.download(address, elements, self._back)
             self._back.synchronize()
+
+    def host_memory(self, nbytes: int, /) -> AbstractContextManager[Bytes]:
+        return self._pinned.taken(nbytes)

@@ -29,6 +29,7 @@ from .compile import (
     text_of,
 )
 from .errors import device_errors
+from .pinned import PinnedMemory
 from .plan import Plan, PreparedLaunch
 from .room import CudaRoom, cuda_room, free_bytes
 from .transfers import Transfers
@@ -48,7 +49,7 @@ class CudaTarget:
         require_card()
         never_released_in_children(self)
         self._lock = RLock()
-        self._transfers = Transfers()
+        self._transfers, self._pinned = Transfers(), PinnedMemory()
         self._safety = Safety(lambda group_size: WARP, trusts_own=True)
         self._functions: weakref.WeakKeyDictionary[ir.Program, dict[int, Function]] = weakref.WeakKeyDictionary()
         self._plans: dict[tuple[int, int], tuple[weakref.ref[Schedule], Plan, Work]] = {}
@@ -101,7 +102,7 @@ class CudaTarget:
 
     def room(self, nbytes: int, /) -> AbstractContextManager[CudaRoom]:
         """Device memory for out-of-core work on host arrays that do not fit on the card."""
-        return cuda_room(nbytes, self._transfers)
+        return cuda_room(nbytes, self._transfers, self._pinned)
 
     def prepare(self, schedule: Schedule, /, *, keeps_scratch: bool = False) -> CudaPrepared:
         """Runs the schedule on device addresses or arrays; compiled for a device when first run there."""

@@ -107,6 +107,7 @@ class Transfers:
         if starts[-1] - pointer < LEAST_BYTES or is_pinned(parts[0]):
             for start, part in zip(starts, parts, strict=False):
                 runtime.memcpyAsync(start, part.ctypes.data, part.nbytes, runtime.memcpyHostToDevice, stream.ptr)
+            touch(later)
             return
         from .pinned_copies import send
 
@@ -156,6 +157,17 @@ class Transfers:
                 lane.wait()
             raise
         rings.append(ring)
+
+
+def touch(arrays: Sequence[Bytes]) -> None:
+    """Overwrites a byte of each page, by several threads."""
+    pool = shared_pool()
+    pages = [array[part] for array in arrays for part in slices(array.size, pool.threads)]
+
+    def work(number: int) -> None:
+        pages[number][:: mmap.PAGESIZE] = 0
+
+    pool.run(work, len(pages))
 
 
 def is_copied_directly(array: npt.NDArray[np.generic]) -> bool:

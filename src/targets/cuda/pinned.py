@@ -1,0 +1,119 @@
+"""Page-locked (pinned) host memory for what a call parks on the host, kept a while for the next such call.
+
+A card reads and writes pinned memory by itself; other memory goes through staging buffers, at about half the rate where
+copies go both ways at once. To pin new memory takes about as long as a sort in pieces then saves, so it is kept. Up to
+`GPUSORT_PINNED_BYTES` are pinned, a quarter of the machine's memory unless set; 0 pins none.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import deque
+from collections.abc import Generator
+from contextlib import contextmanager
+from threading import Timer
+
+import attrs
+import numpy as np
+
+from ...types.environment import whole_number
+from .transfers import Bytes, touch
+
+_LEAST = 1 << 26  # bytes: for fewer, pinning is not worth it
+_IDLE_SECONDS = 30.0
+_ALIGNMENT = 1 << 21  # bytes: of a huge page
+_PORTABLE = 1  # cudaHostRegisterPortable: pinned for every device of the process
+
+
+def most_bytes() -> int:
+    """The most bytes to pin."""
+    return whole_number("GPUSORT_PINNED_BYTES", _quarter(), least=0, what="a number of bytes, e.g. 0")
+
+
+def _quarter() -> int:
+    """A quarter of the machine's memory."""
+    sysconf = getattr(os, "sysconf", None)
+    return sysconf("SC_PAGE_SIZE") * sysconf("SC_PHYS_PAGES") // 4 if sysconf is not None else 0
+
+
+class _Pinned:
+    """Pinned memory, as long as this object lives."""
+
+    def __init__(self, nbytes: int) -> None:
+        import cupy
+
+        whole = np.empty(nbytes + _ALIGNMENT, np.uint8)
+        first = -whole.ctypes.data % _ALIGNMENT
+        memory: Bytes = whole[first : first + nbytes]
+        touch([memory])  # the driver, in one thread, would touch its pages at a tenth of this rate
+        self.memory = memory
+        self._device, self._process = cupy.cuda.runtime.getDevice(), os.getpid()
+        cupy.cuda.runtime.hostRegister(memory.ctypes.data, nbytes, _PORTABLE)
+        self._address = memory.ctypes.data  # last: set where there is something to undo
+
+    def __del__(self) -> None:
+        address = getattr(self, "_address", 0)
+        if address and self._process == os.getpid() and not sys.is_finalizing():
+            import cupy
+
+            cupy.cuda.runtime.setDevice(self._device)  # which a timer's thread has none of
+            cupy.cuda.runtime.hostUnregister(address)
+
+
+@attrs.define(eq=False)
+class PinnedMemory:
+    """Hands out pinned memory, and keeps the last block until nobody has asked for 30 seconds.
+
+    A call takes the block for itself, so no lock is needed, which an interrupt could leave held.
+    """
+
+    _idle: deque[_Pinned] = attrs.field(factory=lambda: deque[_Pinned](maxlen=1))
+    _timer: Timer | None = None
+
+    @contextmanager
+    def taken(self, nbytes: int) -> Generator[Bytes]:
+        """Uninitialised memory for a with block; pageable if there are few bytes, too many, or the driver refuses."""
+        block = self._block(nbytes)
+        if block is None:
+            yield np.empty(nbytes, np.uint8)
+            return
+        try:
+            yield block.memory[:nbytes]
+        except BaseException:
+            import cupy
+
+            cupy.cuda.runtime.deviceSynchronize()  # a copy may be on its way
+            raise
+        self._keep(block)
+
+    def release(self) -> None:
+        """Lets the block go."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._idle.clear()
+
+    def _block(self, nbytes: int) -> _Pinned | None:
+        import cupy
+
+        if not _LEAST <= nbytes <= most_bytes():
+            return None
+        try:
+            kept = self._idle.pop()
+        except IndexError:
+            kept = None
+        if kept is not None and nbytes <= kept.memory.size:
+            return kept
+        del kept  # before more is pinned
+        try:
+            return _Pinned(nbytes)
+        except cupy.cuda.runtime.CUDARuntimeError:
+            return None
+
+    def _keep(self, block: _Pinned) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._idle.append(block)
+        self._timer = timer = Timer(_IDLE_SECONDS, self.release)
+        timer.daemon = True
+        timer.start()
