@@ -17,6 +17,7 @@ from gpusort.api.plan import as_tuple
 from gpusort.external import in_pieces
 from gpusort.targets.cuda import room
 from gpusort.targets.cuda.target import CudaTarget
+from gpusort.targets.cuda.transfers import Transfers
 from gpusort.types.errors import DeviceMemoryError
 from tests import fake_cupy
 from tests.reference import Array, assert_same_bits, sample
@@ -151,3 +152,30 @@ def test_memory_that_is_not_there_after_all(card: CudaTarget) -> None:
     with pytest.raises(DeviceMemoryError, match=r"too little free memory: Out of memory allocating 8,000 bytes.*'cpu'"):
         gpusort.sort_inplace(x, target=card)
     assert_same_bits(x, before)
+
+
+@pytest.mark.parametrize("dtype", ["u4", "f4"])
+def test_a_sort_in_place_goes_there_and_back_once(card: CudaTarget, dtype: str) -> None:
+    x = sample(dtype, 300)
+    expected = gpusort.sort(x)
+    fake_cupy.log.clear()
+    gpusort.sort_inplace(x, target=card)
+    assert_same_bits(x, expected)
+    assert [line for line in fake_cupy.log if line.startswith("copy")] == ["copy up 1200", "copy down 1200"]
+
+
+def test_an_interrupt_on_the_way_back_loses_no_element(card: CudaTarget, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = sample("u4", 300)
+    expected, download, struck = gpusort.sort(x), Transfers.download, list[int]()
+
+    def strike(self: Transfers, pointer: int, target: Array, stream: Any) -> None:
+        if not struck:
+            struck.append(pointer)
+            download(self, pointer, target[:150], stream)
+            raise KeyboardInterrupt
+        download(self, pointer, target, stream)
+
+    monkeypatch.setattr(Transfers, "download", strike)
+    with pytest.raises(KeyboardInterrupt):
+        gpusort.sort_inplace(x, target=card)
+    assert_same_bits(x, expected)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..arrays.kinds import Device, HostArray, Located
 from ..operations.base import Operation, Output, Works
-from ..targets.base import Target
+from ..targets.base import HasRoom, Target
 from ..types.bounded import Bounded
 from ..types.specs import Spec, overlap, strides_in_order
 from .axis_order import Ordered
@@ -188,11 +188,13 @@ class KernelPlan(Plan):
 
     @cached_property
     def _runs_in_place(self) -> WorksRuns | None:
-        """In-place runs; None for host arrays, of which an interrupt between two launches would lose elements."""
-        if self.kind.is_host or len(self.specs) > 1:
+        """In-place runs; None for host arrays, of which an interrupt between two launches would lose elements, unless
+        they travel to a device, and back once."""
+        travels = self.kind.is_host and isinstance(self.target, HasRoom)
+        if len(self.specs) > 1 or (self.kind.is_host and not travels):
             return None
         works = self._ordered.operation.works_in_place(self._ordered.specs, self.target.info)
-        return None if works is None else self._runs_of(works)
+        return None if works is None or (travels and len(works) > 1) else self._runs_of(works)
 
     def _runs_of(self, works: Works) -> WorksRuns:
         return [(work, runs_of(work, self.target, self._keeps_scratch)) for work in works]

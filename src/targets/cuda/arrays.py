@@ -144,13 +144,20 @@ class Binding:
 
     def finish(self) -> None:
         """After the launches: queues downloads to the host, and makes the owners' streams wait for ours."""
-        for array, pointer in self._on_host:
-            if array.buffer.role in (Role.OUTPUT, Role.INOUT) and array.host is not None:
-                self._transfers.download(pointer, array.host, self.stream)
+        try:
+            self._download((Role.OUTPUT, Role.INOUT))
+        except BaseException:  # an array half of which is sorted has lost elements
+            self._download((Role.INOUT,))
+            raise
         if self._foreign:
             done = self.stream.record()
             for stream in self._foreign:
                 stream.wait_event(done)
+
+    def _download(self, roles: Sequence[Role]) -> None:
+        for array, pointer in self._on_host:
+            if array.buffer.role in roles and array.host is not None:
+                self._transfers.download(pointer, array.host, self.stream)
 
     def _wait_for_owners(self) -> None:
         for stream in self._foreign:
