@@ -2,7 +2,7 @@
 
 Every cut has a bracket (an interval of positions) in each run, at first the whole run. A round gathers samples of the
 brackets from all ranks, which narrows each to a few gaps between samples; after a few rounds what is left is gathered
-whole, and decides. A round takes some thousand words on the host, however long the runs. All ranks see the same
+whole, and decides. A round takes some thousand words for each cut, however long the runs. All ranks see the same
 samples, so all compute the same cuts without a coordinator.
 """
 
@@ -51,7 +51,9 @@ class Bracket:
         if self.left <= _FEW:
             return 1
         runs = self.low.size
-        return -(-self.left // min(_SAMPLES * runs, max(_ENOUGH, 8 * runs)))  # leaves about `runs` gaps
+        of_each = min(_SAMPLES * runs, max(_ENOUGH, 8 * runs))
+        least = min(2, len(self.ranks))  # what is gathered whole decides each cut anew
+        return max(least, -(-self.left // (of_each * len(self.ranks))))  # leaves about `runs` gaps to each
 
     def narrowed(self, samples: Sequence[HostArray]) -> list[Bracket]:
         """A bracket for each cut, narrowed by samples from each run."""
