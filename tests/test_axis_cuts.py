@@ -11,6 +11,7 @@ import pytest
 from gpusort.algos.cut import Arrangement, Columns, Cut, Loop, shares_of
 from gpusort.algos.layout import Layout
 from gpusort.algos.reduce import reduce_rows
+from gpusort.algos.reduce_axis import reduce_axis
 from gpusort.types.dtypes import number_for
 from gpusort.types.monoids import Sum
 from gpusort.types.params import ReducePolicy, power_above
@@ -142,3 +143,16 @@ def test_rows_have_as_many_workgroups_as_there_are_for_each(rows: int) -> None:
         each = shares_of(length, 128, 16 // rows)
         launches = reduce_rows(Sum(number_for("u4")), rows, length, policy).launches
         assert [one.grid.groups for one in launches] == ([rows] if each == 1 else [rows * each, rows])
+
+
+def test_columns_that_workgroups_share_take_a_second_launch() -> None:
+    """Of two shares as of more; a column of one workgroup is done in one."""
+    seen = set[int]()
+    for groups in range(1, 6):
+        policy = ReducePolicy(group_size=32, items=4, groups=groups, subgroups=False)
+        layout = Layout(1, 5000, 4, 0, 4, 1)
+        shares = Cut.of(Columns.of(layout), policy, 4).shares
+        launches = reduce_axis(Sum(number_for("u4")), layout, policy).launches
+        assert len(launches) == (1 if shares == 1 else 2)
+        seen.add(shares)
+    assert {1, 2, 3} <= seen

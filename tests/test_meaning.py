@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import itertools
 import logging
 from collections.abc import Iterator
@@ -383,3 +384,50 @@ def test_what_wgpu_only_logs_is_raised() -> None:
         logging.getLogger("wgpu").error("something is wrong")
     with translated_errors("running 'x'"):
         logging.getLogger("wgpu").warning("something is odd")
+
+
+# -- names behind branches --------------------------------------------------------------------------------
+
+
+@kernel
+def differing(cx: Invocation, x: U32, out: Storage[U32]) -> None:
+    if x > 3:
+        is_large, mode = Bool(True), Mode.LARGE
+    else:
+        is_large, mode = Bool(False), Mode.SMALL
+    out[0] = U32(is_large)
+    out[1] = U32(is_large & (x > 5))
+    out[2] = U32(mode == Mode.SMALL)
+
+
+class Mode(enum.Enum):
+    SMALL = 2**32 - 1
+    LARGE = 0
+    BEYOND = 2**32
+    BELOW = -1
+
+
+@pytest.mark.parametrize("target", ["python", "simulator", "cpu"])
+@pytest.mark.parametrize("x", [2, 4, 6])
+def test_compile_time_values_that_differ_between_paths_become_variables(target: str, x: int) -> None:
+    assert run(target, differing, U32(x))[:3].tolist() == [x > 3, x > 5, x <= 3]
+
+
+@attrs.frozen
+class Marked:
+    count: U32
+    mode: Mode
+
+
+@kernel
+def marked(cx: Invocation, one: Marked, out: Storage[U32]) -> None:
+    out[0] = one.count + U32(one.mode == Mode.SMALL)
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_a_member_of_an_enum_in_a_struct_has_a_number_that_finds_room_in_a_word(mode: Mode) -> None:
+    if 0 <= mode.value < 1 << 32:
+        assert run("simulator", marked, Marked(U32(5), mode))[0] == 5 + (mode is Mode.SMALL)
+    else:
+        with pytest.raises(GpusortError, match="must have a number from 0 to 2"):
+            run("simulator", marked, Marked(U32(5), mode))
