@@ -12,16 +12,18 @@ target, or occurs at all where there is no target. In the body of a test the fix
 
     for dtype, length in in_turn(DTYPES, LENGTHS):
 
-On `cuda`, which is fast and has nobody else to judge it, all cases are run, and so they are on the targets that the
-mark names as `whole`. These are left out of account: the others cover the pairs among themselves. Cases that a test
-would only skip cover nothing, so `can` tells which it would run. `pytest --whole` (`make test-all`) runs every case of
-every test.
+On `cuda`, which is fast and has nobody else to judge it, all cases are run (where it is not here, one is skipped and
+says so), and on the targets that the mark names as `whole`. These are left out of account: the others cover the pairs
+among themselves. Cases that a test would only skip cover nothing, so `can` tells which it would run. `pytest --whole`
+(`make test-all`) runs every case of every test.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.util import find_spec
 from itertools import combinations, product
 from typing import Any, TypeAlias, TypeVar, cast, overload
 
@@ -124,6 +126,7 @@ def _left_out(cases: Sequence[pytest.Function]) -> set[pytest.Function]:
     whole: Collection[object] = {ALWAYS_WHOLE, *cast("Collection[str]", mark.kwargs.get("whole", ()))}
     can = cast("Can | None", mark.kwargs.get("can"))
     others = [case for case in cases if case.callspec.params.get(TARGET) not in whole]
+    missing = [case for case in cases if case.callspec.params.get(TARGET) == ALWAYS_WHOLE and not has_card()]
     able = [case for case in others if can is None or can(case.callspec.params)]
     # The target is the first column: none of them gets all the work.
     names = sorted(able[0].callspec.params, key=lambda name: name != TARGET) if able else []
@@ -132,4 +135,9 @@ def _left_out(cases: Sequence[pytest.Function]) -> set[pytest.Function]:
     if not pairs and TARGET not in names:
         rows = [[0, *row] for row in rows]  # all of one target
     chosen = covering(rows, pairs)
-    return {*others} - {able[index] for index in chosen}
+    return {*others, *missing[1:]} - {able[index] for index in chosen}
+
+
+@cache
+def has_card() -> bool:
+    return find_spec("cupy") is not None

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from tests import covering as covering_module
 from tests.covering import InTurn, covering
 
 pytest_plugins = ["pytester"]
@@ -96,8 +97,10 @@ def test_not_marked(target, length): pass
 """
 
 
-def test_what_a_mark_leaves_out(pytester: pytest.Pytester) -> None:
+@pytest.mark.parametrize("is_card_here", [False, True])
+def test_what_a_mark_leaves_out(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, is_card_here: bool) -> None:
     """All on the targets that are whole, none that cannot be, everything where that is asked for."""
+    monkeypatch.setattr(covering_module, "has_card", lambda: is_card_here)
     pytester.makeconftest(
         "from tests.conftest import pytest_addoption, pytest_collection_modifyitems, pytest_configure"
     )
@@ -107,7 +110,7 @@ def test_what_a_mark_leaves_out(pytester: pytest.Pytester) -> None:
     counts = {
         name: sum(f"test_marked[{name}" in node for node in run) for name in ("cpu", "simulator", "python", "cuda")
     }
-    assert counts["simulator"] == counts["cuda"] == 50
+    assert (counts["simulator"], counts["cuda"]) == (50, 50 if is_card_here else 1)
     assert counts["cpu"] + counts["python"] < 40
     assert min(counts["cpu"], counts["python"]) >= 5
     assert not any("test_marked[python" in node and node.endswith(("-3]", "-4]")) for node in run)
