@@ -11,7 +11,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 # Bytecode is kept: tests start hundreds of processes, each of which would compile all that it imports.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: ready demo test check ruff mypy pyright bench bench-peers throughput pictures compare sweep ptx docs web page platforms \
+.PHONY: ready demo test test-all check ruff mypy pyright bench bench-peers throughput pictures compare sweep ptx docs web page platforms \
 	coverage mutate clean
 
 # What all of the others need.
@@ -23,6 +23,11 @@ demo: $(READY)
 test: $(READY)
 	$(PYTHON) -m pytest -n $(JOBS) --dist worksteal --durations=10 --benchmark-disable \
 		--junitxml build/tests.xml $(ARGS)
+
+# Every combination of dtypes, orders, sizes and targets, where `make test` takes a choice of them: before a release, on a
+# machine with a GPU and many cores, with JOBS as many.
+test-all: ARGS += --whole
+test-all: test
 
 # Side by side, and all of them whatever one says.
 check: $(READY)

@@ -12,7 +12,7 @@ from gpusort.targets import registry
 from gpusort.targets.cpu.background import background
 from gpusort.types.errors import TargetUnavailableError
 from tests.chromium import Browser
-from tests.covering import MARK, chosen_of
+from tests.covering import ALWAYS_WHOLE, MARK, TARGET, InTurn, chosen_of
 
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # or JAX takes most of a card from the other tests
 # Mesa's software adapter compiles each shader at once, which it is asked to do without its own optimisations: a fifth
@@ -29,6 +29,13 @@ def target(request: pytest.FixtureRequest) -> str:
     except TargetUnavailableError as error:
         pytest.skip(str(error))
     return name
+
+
+@pytest.fixture
+def in_turn(request: pytest.FixtureRequest) -> InTurn:
+    """What loops over several values go by: a few of their combinations, or all of them."""
+    on_card = TARGET in request.fixturenames and request.getfixturevalue(TARGET) == ALWAYS_WHOLE
+    return InTurn(on_card or bool(request.config.getoption("--whole")))
 
 
 @pytest.fixture(scope="session")
@@ -53,7 +60,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden files of generated text anew")
-    parser.addoption("--whole", action="store_true", help="run all cases of tests that are marked `covering`")
+    parser.addoption(
+        "--whole", action="store_true", help="run all cases of tests that are marked `covering`, or go by `in_turn`"
+    )
 
 
 @pytest.hookimpl(tryfirst=True)  # of all that are there, whatever -k then takes

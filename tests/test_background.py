@@ -23,6 +23,7 @@ from gpusort.targets.cpu.host.loading import can_argsort, can_sort
 from gpusort.targets.cpu.host.radix_sort import can_sort_by_radix
 from gpusort.targets.cpu.host.reduce_loops import can_fold
 from gpusort.types.indices import SortOrder
+from tests.covering import few_cases
 from tests.new_process import printed, run_new
 from tests.reference import Array
 
@@ -186,6 +187,7 @@ def _compiled() -> set[str]:
     return set(loading.loaded.kernels)
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize("code", ["f4", "i2", "u1", "f2", "i8"])
 @pytest.mark.parametrize("is_slow", [False, True], ids=["NumPy sorts fast", "slowly"])
 def test_what_is_loaded_at_first_is_all_there_is_to_compile(
@@ -284,6 +286,7 @@ def test_what_numpy_serves_meanwhile_is_numpys(code: str, monkeypatch: pytest.Mo
         np.testing.assert_array_equal(gpusort.cumsum(long, axis=1), np.cumsum(long, axis=1))
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize("call", ["any(x, axis=1)", "sum(x, axis=1)", "argmax(x, axis=1)"])
 @pytest.mark.parametrize("dtype", ["?", "i2"])
 def test_what_is_loaded_aside_is_what_runs(call: str, dtype: str) -> None:

@@ -13,6 +13,7 @@ import gpusort
 from gpusort.types.monoids import AnyTrue, Maximum, Minimum, Product, Sum
 from gpusort.types.scalars import U8, U32
 from gpusort.types.searches import ArgMax
+from tests.covering import InTurn
 from tests.reference import assert_same_bits, sample
 
 Array = npt.NDArray[Any]
@@ -24,13 +25,13 @@ def bools(target: str, rows: int = 3) -> Array:
 
 
 @pytest.mark.parametrize("name", REDUCTIONS)
-def test_reductions_see_what_is_true(target: str, name: str) -> None:
+def test_reductions_see_what_is_true(target: str, name: str, in_turn: InTurn) -> None:
     ours, numpys = getattr(gpusort, name), getattr(np, name)
-    for x in (bools(target), np.full((2, 9), 0xFF, "u1").view("?"), np.array([[2, 0], [0, 3]], "u1").view("?")):
-        for axis in (None, 0, 1):
-            found, expected = ours(x, axis=axis, target=target), numpys(x, axis=axis)
-            assert found.dtype == expected.dtype
-            assert_same_bits(np.asarray(found), np.asarray(expected))
+    arrays = bools(target), np.full((2, 9), 0xFF, "u1").view("?"), np.array([[2, 0], [0, 3]], "u1").view("?")
+    for x, axis in in_turn(arrays, (None, 0, 1)):
+        found, expected = ours(x, axis=axis, target=target), numpys(x, axis=axis)
+        assert found.dtype == expected.dtype
+        assert_same_bits(np.asarray(found), np.asarray(expected))
 
 
 def test_cumulative_sums_count_what_is_true(target: str) -> None:

@@ -16,6 +16,7 @@ from gpusort.types.elements import dtype_of
 from gpusort.types.errors import InvalidArgumentError, UnsupportedTypeError
 from gpusort.types.scalars import U32
 from tests import key_cases
+from tests.covering import few_cases
 from tests.reference import assert_same_bits, sample
 
 LAYOUTS: dict[str, Callable[[Any], Any]] = {
@@ -87,6 +88,7 @@ def test_sums_of_a_matrix_lie_as_they_should() -> None:
 # -- axes and layouts -------------------------------------------------------------------------------------
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("axis", [None, 0, 1, 2])
 def test_every_operation_along_every_axis_of_every_layout(target: str, layout: str, axis: int | None) -> None:
@@ -108,6 +110,7 @@ def test_several_axes_and_keepdims(target: str, axes: tuple[int, ...]) -> None:
 # -- top_k and keys ---------------------------------------------------------------------------------------
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize("largest", [True, False])
 @pytest.mark.parametrize("axis", [None, 0, 1])
 def test_top_k_is_the_beginning_of_argsort(target: str, axis: int | None, largest: bool) -> None:

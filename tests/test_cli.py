@@ -22,6 +22,7 @@ from gpusort.targets import registry
 from gpusort.targets.base import Target
 from gpusort.terminal import Terminal, Tone
 from gpusort.types.errors import TargetUnavailableError
+from tests.covering import few_cases
 
 
 def gpusort(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -147,6 +148,7 @@ def shown_for(key: str) -> list[str]:
     return kernels if key == "u32" else kernels[list(KEYS).index(key) % 5 :: 5]
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize("form", ["ir", "cpu", "wgsl", "cuda"])
 def test_kernels_are_shown_for_every_key(form: str, key: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -52,6 +52,7 @@ def test_copies_between_any_two_layouts(target: str, itemsize: int, case: int) -
     np.testing.assert_array_equal(room, expected)
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize("itemsize", [1, 8])
 @pytest.mark.parametrize(
     "shape", [(31, 33), (32, 32), (65, 3), (3, 1025), (5, 300), (300, 5), (2, 40, 35), (3, 2, 7, 130)]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Sequence
+from typing import Any, cast
 
 import pytest
 
-from tests.covering import covering
+from tests import covering as covering_module
+from tests.covering import InTurn, covering
 
 pytest_plugins = ["pytester"]
 
@@ -40,6 +43,40 @@ def test_no_value_of_the_first_column_gets_all_the_work() -> None:
     assert max(counts) - min(counts) <= 1
 
 
+@pytest.mark.parametrize("sizes", [(4, 14, 2, 2), (5, 3, 9), (5, 5), (1, 6, 3)])
+def test_every_value_meets_those_of_the_first_column(sizes: tuple[int, ...]) -> None:
+    """In as few rows as can be, and the others are not the same again and again."""
+    rows = list(itertools.product(*map(range, sizes)))
+    chosen = [rows[index] for index in covering(rows, pairs=False)]
+    assert {(row[0], column, row[column]) for row in chosen for column in range(1, len(row))} == {
+        (row[0], column, row[column]) for row in rows for column in range(1, len(row))
+    }
+    assert len(chosen) == sizes[0] * max(sizes[1:])
+    for column, size in enumerate(sizes):
+        counts = Counter(row[column] for row in chosen).values()
+        assert len(counts) == size
+        assert max(counts) - min(counts) <= 1
+
+
+@pytest.mark.parametrize("sizes", [(4, 14), (4, 4), (3, 6, 2), (5, 2, 2, 4), (1, 1)])
+def test_loops_in_turn_have_each_value(sizes: tuple[int, ...]) -> None:
+    loops = [[(number, value) for value in range(size)] for number, size in enumerate(sizes)]
+    few, whole = cast(Any, InTurn(False)), cast(Any, InTurn(True))
+    found = list(few(*loops))
+    assert {value for row in found for value in row} == {value for loop in loops for value in loop}
+    assert len(found) == max(sizes)
+    assert list(whole(*loops)) == list(itertools.product(*loops))
+
+
+def test_loops_of_which_one_is_empty_have_no_rows() -> None:
+    assert list(InTurn(False)([1, 2], ())) == list(InTurn(True)([1, 2], ())) == []
+
+
+def test_two_loops_do_not_always_go_in_step() -> None:
+    rows = list(InTurn(False)(range(8), "ab", "xy"))
+    assert {(second, third) for _, second, third in rows} == {*itertools.product("ab", "xy")}
+
+
 MARKED = """
 import pytest
 
@@ -60,8 +97,10 @@ def test_not_marked(target, length): pass
 """
 
 
-def test_what_a_mark_leaves_out(pytester: pytest.Pytester) -> None:
+@pytest.mark.parametrize("is_card_here", [False, True])
+def test_what_a_mark_leaves_out(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, is_card_here: bool) -> None:
     """All on the targets that are whole, none that cannot be, everything where that is asked for."""
+    monkeypatch.setattr(covering_module, "has_card", lambda: is_card_here)
     pytester.makeconftest(
         "from tests.conftest import pytest_addoption, pytest_collection_modifyitems, pytest_configure"
     )
@@ -71,7 +110,7 @@ def test_what_a_mark_leaves_out(pytester: pytest.Pytester) -> None:
     counts = {
         name: sum(f"test_marked[{name}" in node for node in run) for name in ("cpu", "simulator", "python", "cuda")
     }
-    assert counts["simulator"] == counts["cuda"] == 50
+    assert (counts["simulator"], counts["cuda"]) == (50, 50 if is_card_here else 1)
     assert counts["cpu"] + counts["python"] < 40
     assert min(counts["cpu"], counts["python"]) >= 5
     assert not any("test_marked[python" in node and node.endswith(("-3]", "-4]")) for node in run)

@@ -16,6 +16,7 @@ from gpusort.targets.cpu.host import fast_paths, sort_path
 from gpusort.targets.cpu.host import row_blocks as many_rows
 from gpusort.targets.cpu.host.network_loops import exchanges
 from gpusort.targets.cpu.target import CpuTarget
+from tests.covering import few_cases
 from tests.test_argsort import stable_order
 
 DTYPES = ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?", "M8[s]")
@@ -71,6 +72,7 @@ def one_by_one(x: npt.NDArray[np.generic], axis: int, descending: bool) -> npt.N
     return np.moveaxis(np.stack(found).reshape(rows.shape), -1, axis)
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_rows_are_sorted_as_each_one_is(dtype: str, descending: bool, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,6 +125,7 @@ def test_short_rows_are_argsorted_as_each_one_is(dtype: str, descending: bool, m
     assert not taken
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize("dtype", ["f4", "f8", ">i4", "u1"])
 @pytest.mark.parametrize(("shape", "axis"), [((40, 70, 20), 1), ((30, 5, 70, 9), 2), ((500, 70), 0)])
 def test_blocks_of_several_slices(

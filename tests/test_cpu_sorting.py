@@ -117,7 +117,7 @@ def test_the_expected_order_is_the_key_s(dtype: str, order: SortOrder) -> None:
 # -- every dtype, length and shape ------------------------------------------------------------------------
 
 
-@few_cases()  # and numbers of threads
+@few_cases(pairs=False)  # and numbers of threads
 @pytest.mark.parametrize("order", SortOrder)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_rows_of_every_length(dtype: str, order: SortOrder) -> None:
@@ -146,7 +146,7 @@ def runs(dtype: str, length: int) -> dict[str, Array]:
     }  # fmt: skip
 
 
-@few_cases()  # and numbers of threads
+@few_cases(pairs=False)  # and numbers of threads
 @pytest.mark.parametrize("order", SortOrder)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_runs(dtype: str, order: SortOrder) -> None:
@@ -180,6 +180,7 @@ def test_ranks_that_find_no_room(shape: tuple[int, int], order: SortOrder) -> No
         check_argsort(x, order)
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize("order", SortOrder)
 def test_ranks_that_find_no_room_in_long_rows(order: SortOrder) -> None:
     """By the policy as it is: many more places than lie in the lowest bits of a rank."""
@@ -226,7 +227,7 @@ def test_many_runs_are_sorted_as_what_is_in_no_order() -> None:
         check_argsort(x[np.newaxis], SortOrder.ASCENDING)
 
 
-@few_cases()  # and numbers of threads
+@few_cases(pairs=False)  # and numbers of threads
 @pytest.mark.parametrize("order", SortOrder)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_rows_that_do_not_lie_side_by_side(dtype: str, order: SortOrder) -> None:
@@ -275,7 +276,7 @@ def patterns(dtype: str, length: int) -> dict[str, Array]:
     return rows
 
 
-@few_cases()  # and numbers of threads
+@few_cases(pairs=False)  # and numbers of threads
 @pytest.mark.parametrize("order", SortOrder)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_patterns(dtype: str, order: SortOrder) -> None:
@@ -285,6 +286,7 @@ def test_patterns(dtype: str, order: SortOrder) -> None:
             check_argsort(np.ascontiguousarray(row)[np.newaxis].copy(), order)
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize("order", SortOrder)
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 def test_zeros_and_nans_of_many_rows(dtype: str, order: SortOrder) -> None:
@@ -442,6 +444,7 @@ def test_a_second_process_finds_the_loops_compiled(tmp_path: Path) -> None:
         assert found == [was_kept, "1", "False"]
 
 
+@few_cases(can=lambda case: machine().compresses or not case["compresses"], pairs=False)
 @pytest.mark.parametrize("dtype", ["u4", "i4", "f4", "u8", "i8", "f8"])
 @pytest.mark.parametrize("compresses", [True, False])
 def test_rows_are_parted_with_compress_instructions_and_without(

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import gpusort
 import gpusort.dask
+from tests.covering import few_cases
 from tests.new_process import printed
 from tests.reference import DTYPES, SWAPPED, Array, assert_same_bits, sample, sorted_by_numpy
 from tests.test_files import kinds_of_data
@@ -50,6 +51,7 @@ def assert_sorts(x: Array, lengths: Sequence[int] | int, *, descending: bool, ex
     assert_all_computed(pairs, expected)
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("dtype", [*DTYPES, *SWAPPED])
 def test_every_dtype(dtype: str, descending: bool) -> None:
@@ -88,6 +90,7 @@ def test_chunks_of_any_lengths(data: st.DataObject) -> None:
         assert_same_bits(places.compute(), gpusort.argsort(x, descending=descending))
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize("chunks", [(30, 40), (7, 40), (30, 9), (7, 9)])
 @pytest.mark.parametrize("axis", [0, 1, None])
 def test_rows(axis: int | None, chunks: tuple[int, int]) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 import gpusort
 from gpusort.types.errors import CapabilityError
+from tests.covering import few_cases
 from tests.reference import DTYPES, assert_same_bits, sample, sorted_by_numpy, whole_numbers
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -64,6 +65,7 @@ def own_target() -> ModuleType:
     return load(EXAMPLES / "own_target.py")
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("descending", [False, True])
 def test_a_target_of_ones_own_sorts_to_numpys_bits(own_target: ModuleType, dtype: str, descending: bool) -> None:

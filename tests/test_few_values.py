@@ -15,6 +15,7 @@ from gpusort.targets.cpu.host import argsort, few_values, packed_argsort
 from gpusort.targets.cpu.host.sort import sort_rows
 from gpusort.targets.cpu.pool import shared_pool
 from gpusort.types.indices import SortOrder
+from tests.covering import few_cases
 from tests.test_pairs import stable_order
 from tests.test_radix import in_order, unordered
 
@@ -49,6 +50,7 @@ def check(x: Array) -> None:
         np.testing.assert_array_equal(found, stable_order(x, order))
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize("count", [2, 3, 16, 100, 256])
 @pytest.mark.parametrize("dtype", ["u4", "i4", "f4", "u8", "i8", "f8", "M8[s]"])
 def test_a_few_values(refused: list[int], dtype: str, count: int) -> None:
@@ -70,6 +72,7 @@ def test_zeros_and_nans_compare_equal(refused: list[int], dtype: str) -> None:
 COUNTING = attrs.evolve(HostSortPolicy(), few_bytes_from=0, part_bytes_from=0)
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize("in_place", [False, True])
 @pytest.mark.parametrize("count", [1, 2, 16, 17, 100, 256, 300])
 @pytest.mark.parametrize("dtype", ["u4", "f4", "i8", "f8", "M8[s]"])

@@ -26,6 +26,7 @@ from gpusort.external.pipeline import run_pipeline, slots_for
 from gpusort.external.plans import Plan
 from gpusort.external.work import FindIndices, SortElements
 from gpusort.types.indices import SortOrder
+from tests.covering import few_cases
 from tests.reference import DTYPES, SWAPPED, Array, assert_same_bits, sample, sorted_by_numpy
 
 
@@ -62,6 +63,7 @@ def sorted_in_a_file(
     return found
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("dtype", [*DTYPES, *SWAPPED])
 def test_every_dtype(dtype: str, descending: bool, tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def sorted_so(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     return found
 
 
-@few_cases()  # and numbers of threads
+@few_cases(pairs=False)  # and numbers of threads
 @pytest.mark.parametrize("order", SortOrder)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_rows_of_every_length(dtype: str, order: SortOrder, sorted_so: list[tuple[int, int]]) -> None:
@@ -130,6 +130,7 @@ def test_whether_numpy_is_slow_is_measured(monkeypatch: pytest.MonkeyPatch) -> N
     numpy_sorts_slowly.cache_clear()
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize("dtype", ["u2", "i2", "f2"])
 def test_16_bits_are_counted_in_shorter_rows_where_numpy_is_slow(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     counted: list[int] = []

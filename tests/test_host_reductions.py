@@ -15,6 +15,7 @@ from gpusort.targets.cpu.host import arg_reduce as extreme_places
 from gpusort.targets.cpu.host import reduce_axes as folding
 from gpusort.targets.cpu.host import reduce_plans as fold_routes
 from gpusort.targets.cpu.host.reduce import Axes, host_reduction
+from tests.covering import few_cases
 from tests.new_process import printed
 from tests.reference import DTYPES, SWAPPED, sample, whole_numbers
 
@@ -89,6 +90,7 @@ def test_short_arrays_reduce_as_numpys_do(name: str, dtype: str) -> None:
                     assert_same(reduced(name, y, axis, keepdims), expected, (shape, layout, axis))
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize(("name", "dtype"), COMPILED)
 def test_long_arrays_reduce_as_numpys_do(name: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """By compiled loops, wherever there are any."""

@@ -18,6 +18,7 @@ from gpusort.types.errors import CapabilityError, DeviceMemoryError
 from gpusort.types.keys import SortableKey
 from gpusort.types.scalars import U32
 from tests import key_cases
+from tests.covering import few_cases
 from tests.host_with_room import HostWithRoom
 from tests.reference import Array, assert_same_bits, sample
 
@@ -103,6 +104,7 @@ def test_it_is_asked_each_time_how_much_is_free() -> None:
 ROWS: list[tuple[tuple[int, ...], int]] = [((61, 50), 1), ((61, 50), -1), ((50, 61), 0), ((5, 40, 13), 1)]
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize(("shape", "axis"), ROWS)
 @pytest.mark.parametrize("dtype", ["u1", "f4", "M8[s]", ">i4"])
 def test_rows_are_sorted_in_batches(dtype: str, shape: tuple[int, ...], axis: int) -> None:
@@ -152,6 +154,7 @@ def test_sizes_around_the_edges_of_pieces(size: int, monkeypatch: pytest.MonkeyP
     assert target.rooms[0].works == 2 * -(-size // 48)
 
 
+@few_cases(pairs=False)
 @pytest.mark.usefixtures("beyond")
 @pytest.mark.parametrize("values", ["u1", "i8", "c16", ">u4"])
 @pytest.mark.parametrize("dtype", ["f4", "u2"])
@@ -165,6 +168,7 @@ def test_values_go_along_with_long_keys(dtype: str, values: str) -> None:
         np.testing.assert_array_equal(y, np.arange(700).astype(values))
 
 
+@few_cases(pairs=False)
 @pytest.mark.usefixtures("beyond")
 @pytest.mark.parametrize("dtype", ["u1", "f2", "f4", ">f8", "m8[s]", "?"])
 @pytest.mark.parametrize("sizes", [(700, 701), (1, 1400), (1000, 0), (0, 3)])

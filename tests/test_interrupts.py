@@ -18,6 +18,7 @@ from gpusort.targets.cpu.host.sort import sort_rows, sort_spread_rows
 from gpusort.targets.cpu.pool import shared_pool
 from gpusort.targets.cpu.target import CpuTarget
 from gpusort.types.indices import SortOrder
+from tests.covering import few_cases
 from tests.striking import Array, elements_of, events, places, strike
 
 # Every way of sorting is taken, on arrays small enough to strike them at many places.
@@ -113,6 +114,7 @@ def check_strikes(make: Callable[[], Array], sort: Callable[[Array], object], mo
     assert x.tobytes() == whole.tobytes()
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize("order", list(SortOrder), ids=lambda order: order.name.lower())
 @pytest.mark.parametrize("name", list(CASES))
 @pytest.mark.usefixtures("ending")

@@ -29,6 +29,7 @@ from gpusort.types.ranked_keys import ranked
 from gpusort.types.scalars import U32
 from gpusort.types.searches import ArgMin
 from tests import key_cases
+from tests.covering import few_cases
 from tests.reference import DTYPES, Array, assert_same_bits
 from tests.test_words import Key, elements_for, sorted_one_by_one
 
@@ -170,6 +171,7 @@ def test_a_built_in_key_is_ranked_as_it_is() -> None:
     assert Bitonic().placements(key_cases.ClosestTo()) == (Placement.IN_PLACE,)
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize("axis", [None, 0, 1, 2])
 @pytest.mark.parametrize("keepdims", [False, True])
 def test_extremes_by_a_lossy_key_are_elements_of_the_array(target: str, axis: int | None, keepdims: bool) -> None:

@@ -24,6 +24,7 @@ from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for
 from gpusort.types.indices import SortOrder
 from gpusort.types.params import ScanPolicy
+from tests.covering import few_cases
 from tests.reference import Array, assert_same_bits, sample
 
 SMALL = ScanPolicy(group_size=32, items=7, subgroups=True)
@@ -87,6 +88,7 @@ def sorted_over(
     return found
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize("dtype", ["u1", "f4", "i8"])
 @pytest.mark.parametrize("ranks", [2, 3, 8])
 def test_ranks_together_have_the_whole(dtype: str, ranks: int) -> None:

@@ -75,7 +75,7 @@ def test_values_of_pieces_lie_where_devices_bind(dtype: str, apart: int) -> None
 # -- reductions and scans ---------------------------------------------------------------------------------
 
 
-@few_cases()
+@few_cases(pairs=False)
 @pytest.mark.parametrize("dtype", ["?", "u1", "i2", "u4", "f2", "f4", "i8", "f8", "M8[ns]"])
 @pytest.mark.parametrize("name", ORDERED)
 @pytest.mark.parametrize("pieces", [1, 2, 3])
@@ -102,7 +102,7 @@ def test_the_first_of_equals_is_found_in_whichever_piece() -> None:
         assert gpusort.argmin(x, target=Small(BYTES)) == gpusort.argmax(x, target=Small(BYTES)) == place
 
 
-@few_cases()
+@few_cases(pairs=False)
 @pytest.mark.parametrize("dtype", ["?", "u1", "i2", "u4", "f2", "f4", "i8", "f8"])
 @pytest.mark.parametrize("name", ADDED)
 @pytest.mark.parametrize("pieces", [1, 2, 5])
@@ -181,7 +181,7 @@ def test_negative_zeros_are_added_as_numpy_adds_them() -> None:
 # -- sorts that say where elements come from ----------------------------------------------------------------
 
 
-@few_cases()
+@few_cases(pairs=False)
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("dtype", ["?", "u1", "i2", "f4", "u8", "f8"])
 @pytest.mark.parametrize("extra", [-1, 0, 1, 90])
@@ -220,7 +220,7 @@ def test_keys_of_the_users_own_that_lose_something() -> None:
     assert gpusort.max(x, key=key, target=Small(BYTES)) == x[np.argmax(abs(x))]
 
 
-@few_cases()
+@few_cases(pairs=False)
 @pytest.mark.parametrize("largest", [False, True])
 @pytest.mark.parametrize("dtype", ["u1", "f4", "i8"])
 @pytest.mark.parametrize("k", [1, 64, 300])
@@ -247,7 +247,7 @@ def test_top_k_of_several_rows() -> None:
 # -- merges -----------------------------------------------------------------------------------------------
 
 
-@few_cases()
+@few_cases(pairs=False)
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("dtype", ["?", "u1", "i2", "f4", "u8", "f8"])
 @pytest.mark.parametrize("first", [1, 70, 130, 300])

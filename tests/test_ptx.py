@@ -8,7 +8,7 @@ floats, so that is what every form is compiled for. With `--whole` each key has 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
 
 import attrs
@@ -34,8 +34,7 @@ from gpusort.algos.select_sampled import SampledPolicy
 from gpusort.algos.sorts import BitonicRows, Radix, RadixRows
 from gpusort.algos.take_within import take_within
 from gpusort.algos.ties import restore_ties
-from gpusort.kernel.ir import Program
-from gpusort.kernel.launch import Schedule
+from gpusort.kernel.launch import Launch, Schedule, kind_of
 from gpusort.kernel.specialise import specialise
 from gpusort.targets.cuda.compile import compile_ptx
 from gpusort.types.dtypes import key_for, number_for
@@ -96,8 +95,18 @@ def reductions(dtype: str, whole: bool) -> Iterator[Schedule]:
             yield reduce_rows(monoid, 1, 5000, policy)
 
 
-def programs(schedules: Iterator[Schedule]) -> list[Program]:
-    return list({specialise(launch).program: None for schedule in schedules for launch in schedule.launches})
+def kernels(schedules: Iterable[Schedule]) -> list[Launch]:
+    """A launch of each kernel in each of its forms, of which none is read yet."""
+    launches = [launch for schedule in schedules for launch in schedule.launches]
+    return list(
+        {
+            (launch.kernel.name, launch.grid.group_size, *map(kind_of, launch.arguments)): launch for launch in launches
+        }.values()
+    )
+
+
+def names_of(launches: Iterable[Launch]) -> set[str]:
+    return {launch.kernel.name for launch in launches}
 
 
 GROUPS = (("u1", "i2", "f4", "u8"), ("i1", "f2", "u4", "i8"), ("u1", "u2", "i4", "f8", "M8[s]"))
@@ -107,11 +116,11 @@ def turns(dtype: str) -> list[int]:
     return [number for number, group in enumerate(GROUPS) if dtype in group]
 
 
-def by_turns(dtype: str, found: list[Program]) -> list[Program]:
+def by_turns(dtype: str, found: list[Launch]) -> list[Launch]:
     """Those forms of all kernels whose turn it is."""
-    forms: dict[str, list[Program]] = defaultdict(list)
-    for program in found:
-        forms[program.name].append(program)
+    forms: dict[str, list[Launch]] = defaultdict(list)
+    for launch in found:
+        forms[launch.kernel.name].append(launch)
     return [
         form
         for rank, same in enumerate(forms.values())
@@ -120,8 +129,8 @@ def by_turns(dtype: str, found: list[Program]) -> list[Program]:
     ]
 
 
-def check(found: list[Program]) -> None:
-    for program in found:
+def check(found: Iterable[Launch]) -> None:
+    for program in {specialise(launch).program: None for launch in found}:
         ptx = compile_ptx(program)
         assert f".entry gpusort_{program.name}(" in ptx
         assert f".maxntid {program.group_size}" in ptx
@@ -143,14 +152,14 @@ def test_every_group_has_every_width_and_kind() -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_sorts_compile(dtype: str, whole: bool) -> None:
-    found = programs(sorts(dtype))
-    assert {program.name for program in found} - {"find_unordered_ties"} == {
+    found = kernels(sorts(dtype))
+    assert names_of(found) - {"find_unordered_ties"} == {
         "bitonic_step", "bitonic_registers", "bitonic_tile", "radix_count", "radix_add_up",
         "radix_scatter", "sweep_clear", "sweep_histograms", "sweep_starts", "sweep", "widen_places",
         "radix_rows", "find_cuts", "merge_keys", "merge_pairs", "serial_merge", "part_elements", "place_part",
         "place_sorted_part", "bitonic_across", "take_places", "take_elements_within",
     }  # fmt: skip
-    assert ("find_unordered_ties" in {program.name for program in found}) == (np.dtype(dtype).kind == "f")
+    assert ("find_unordered_ties" in names_of(found)) == (np.dtype(dtype).kind == "f")
     check(found if whole else by_turns(dtype, found))
 
 
@@ -169,12 +178,12 @@ OF_ROWS: dict[str, Callable[[], Schedule]] = {
 
 @pytest.mark.parametrize("name", OF_ROWS)
 def test_sorts_of_rows_and_of_portions_compile(name: str) -> None:
-    check(programs(iter([OF_ROWS[name]()])))
+    check(kernels([OF_ROWS[name]()]))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_reductions_compile(dtype: str, whole: bool) -> None:
-    check(programs(reductions(dtype, whole)))
+    check(kernels(reductions(dtype, whole)))
 
 
 def along_axes(dtype: str) -> Iterator[Schedule]:
@@ -196,16 +205,16 @@ def along_axes(dtype: str) -> Iterator[Schedule]:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_reductions_along_axes_compile(dtype: str, whole: bool) -> None:
-    found = programs(along_axes(dtype))
-    assert {program.name for program in found} == {"reduce_columns", "reduce_row", "reduce_short_columns"}
+    found = kernels(along_axes(dtype))
+    assert names_of(found) == {"reduce_columns", "reduce_row", "reduce_short_columns"}
     check(found if whole else by_turns(dtype, found))
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 def test_what_makes_a_sort_stable_compiles(dtype: str) -> None:
     policy, key = ScanPolicy(64, 3, subgroups=True), cast("FloatKey[U32, U32]", key_for(dtype))
-    found = programs(restore_ties(key, rows, 5000, SortOrder.DESCENDING, policy) for rows in (1, 5000))
-    assert {program.name for program in found} == {"count_ties", "restore_long", "restore_short"}
+    found = kernels(restore_ties(key, rows, 5000, SortOrder.DESCENDING, policy) for rows in (1, 5000))
+    assert names_of(found) == {"count_ties", "restore_long", "restore_short"}
     check(found)
 
 
@@ -215,7 +224,7 @@ def test_scans_compile(dtype: str, whole: bool) -> None:
     total = RunningSum(number)
     schedules = [scan_rows(Sum(number), 1, 5000, kind, policy) for kind in ScanKind]
     schedules.append(scan_in_turn(total, 1, 5000, 1, ScanKind.INCLUSIVE, policy, finish_of(total)))
-    found = programs(iter(schedules))
+    found = kernels(schedules)
     check(found if whole else by_turns(dtype, found))
 
 
@@ -225,9 +234,9 @@ def test_scans_along_axes_compile(dtype: str) -> None:
     columns = scan_axis(total, Layout(1, 5000, 3, 0, 3, 1), ScanKind.INCLUSIVE, policy, finish_of(total))
     rows = scan_axis(total, Layout.rows(3, 50), ScanKind.INCLUSIVE, policy, finish_of(total))
     short = scan_axis(total, Layout.rows(30, 3), ScanKind.INCLUSIVE, ScanPolicy(64, 4, alone=True), finish_of(total))
-    found = programs(iter([columns, rows, short]))
+    found = kernels([columns, rows, short])
     names = {"scan_column_totals", "scan_columns", "scan_shares", "scan_short_columns"}
-    assert {program.name for program in found} == names
+    assert names_of(found) == names
     check(found)
 
 
@@ -241,15 +250,15 @@ def test_selections_compile(dtype: str) -> None:
     schedules = [top_k(key, 1, 5000, k, ASCENDING, selection) for selection, k in ((parts, 8), (samples, 3))]
     schedules.append(top_k(key, 1, 5000, 20, ASCENDING, samples))  # by the network
     schedules.append(chosen_indices(1, 8, 60, 32, 5000))
-    found = programs(iter(schedules))
-    assert {program.name for program in found} >= {
+    found = kernels(schedules)
+    assert names_of(found) >= {
         "select_from_parts", "select_from_rows", "select_threshold", "select_below", "select_anew", "select_ranked",
         "select_padded", "select_sorted", "place_chosen",
     }  # fmt: skip
     reading = {"i8": {"select_from_parts", "select_from_rows", "select_threshold", "select_anew"}}
-    check([one for one in found if dtype == "f4" or one.name in reading.get(dtype, {"select_below"})])
+    check([one for one in found if dtype == "f4" or one.kernel.name in reading.get(dtype, {"select_below"})])
 
 
 def test_a_scan_to_a_struct_compiles() -> None:
     policy = ScanPolicy(group_size=64, items=2)
-    check(programs(scan_rows(Count(), 1, 5000, kind, policy) for kind in ScanKind))
+    check(kernels(scan_rows(Count(), 1, 5000, kind, policy) for kind in ScanKind))

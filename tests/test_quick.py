@@ -10,9 +10,11 @@ import pytest
 import gpusort
 from gpusort.targets.cuda.compile import occupancies
 from gpusort.types.monoids import Sum
+from tests.covering import few_cases
 from tests.reference import DTYPES, assert_same_bits, sample, sorted_by_numpy
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("descending", [False, True])
 def test_short_and_long_ways_to_sort(dtype: str, descending: bool) -> None:
@@ -93,6 +95,7 @@ def test_rows_whose_floats_numpy_orders_otherwise(dtype: str, shape: tuple[int, 
                 assert_same_bits(short, gpusort.sort(order, axis=axis, algorithm=gpusort.Bitonic()))
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize("dtype", ["u1", "i2", "u4", "i8", "f4", "f8"])
 @pytest.mark.parametrize("shape", [0, 1, 2, 1000, 1 << 15, (1 << 15) + 1, (3, 0), (10, 20), (4, 5, 6)])
 def test_sums_of_all_before(dtype: str, shape: int | tuple[int, ...]) -> None:
@@ -123,6 +126,7 @@ def test_merges_keep_the_byte_order(dtype: str, length: int) -> None:
         assert (merged.dtype, values.dtype) == (np.dtype(dtype), np.dtype(">i4"))
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize("dtype", ["f4", "f8", "f2"])
 @pytest.mark.parametrize("length", [10, 639, 640, 641, 900, 1024, 1025])
 @pytest.mark.parametrize("descending", [False, True])

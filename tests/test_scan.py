@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, cast
 
 import attrs
@@ -74,17 +74,22 @@ def scanned(
     return results
 
 
-@few_cases()
+def is_quick(case: Mapping[str, object]) -> bool:
+    """Plain Python takes a thread for each invocation."""
+    return case["target"] != "python" or cast(int, case.get("length", 0)) < 500
+
+
+@few_cases(can=is_quick, pairs=False)
+@pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("kind", ScanKind)
-def test_sums(target: str, policy: ScanPolicy, kind: ScanKind) -> None:
-    for length in LENGTHS[: 12 if target == "python" else None]:
-        x = np.random.default_rng(length).integers(0, 1 << 32, length, np.uint32)
-        inclusive = np.cumsum(x, dtype=np.uint64)
-        expected = inclusive if kind is ScanKind.INCLUSIVE else inclusive - x
-        np.testing.assert_array_equal(scanned(target, Sum(number_for("u4")), x, kind, policy), expected)
+def test_sums(target: str, policy: ScanPolicy, kind: ScanKind, length: int) -> None:
+    x = np.random.default_rng(length).integers(0, 1 << 32, length, np.uint32)
+    inclusive = np.cumsum(x, dtype=np.uint64)
+    expected = inclusive if kind is ScanKind.INCLUSIVE else inclusive - x
+    np.testing.assert_array_equal(scanned(target, Sum(number_for("u4")), x, kind, policy), expected)
 
 
-@few_cases()
+@few_cases(can=is_quick, pairs=False)
 @pytest.mark.parametrize("shape", [(1, 700), (3, 1), (7, 49), (40, 130), (2, 1000)], ids=str)
 def test_rows(target: str, policy: ScanPolicy, shape: tuple[int, int]) -> None:
     if target == "python":
@@ -119,7 +124,7 @@ def maxima_so_far(x: Array) -> Array:
     return np.maximum.accumulate(x, axis=1)
 
 
-@few_cases()
+@few_cases(can=is_quick, pairs=False)
 @pytest.mark.parametrize(
     ("monoid", "numpys"),
     [(IndexSum(), indices_so_far), (Maximum(key_for("u4")), maxima_so_far)],
@@ -153,7 +158,7 @@ class PackedComposition:
         return (U64(U32(a >> 32) * factor) << 32) | U64(U32(a) * factor + offset)
 
 
-@few_cases()
+@few_cases(can=is_quick, pairs=False)
 @pytest.mark.parametrize("monoid", [Composition(), PackedComposition()], ids=["struct", "packed"])
 @pytest.mark.parametrize("kind", ScanKind)
 def test_the_order_of_elements_is_kept(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 import attrs
@@ -13,6 +14,7 @@ import gpusort
 from gpusort.types.elements import dtype_of
 from gpusort.types.monoids import Maximum, Product, Sum
 from gpusort.types.scalars import F32, U32, Bool
+from tests.covering import few_cases
 from tests.reference import sample
 
 Array = npt.NDArray[Any]
@@ -31,18 +33,25 @@ def whole(dtype: str, length: int) -> Array:
     return np.random.default_rng(length).integers(0, 2, length).astype(dtype)
 
 
+def is_quick(case: Mapping[str, object]) -> bool:
+    """Also: what is not refused, as is tested below."""
+    target, dtype, length = str(case["target"]), str(case["dtype"]), cast(int, case["length"])
+    most = {"python": 33, "simulator": TILE + 1}.get(target, 3 * TILE + 5)
+    several = FEW if target == "wgsl" else SEVERAL_TILES
+    return length <= (most if dtype in several else 33) and (target, dtype) != ("wgsl", "f8")
+
+
+@few_cases(can=is_quick, pairs=False)
+@pytest.mark.parametrize("length", [0, 1, 2, 33, 1500, TILE - 1, TILE, TILE + 1, 3 * TILE + 5])
 @pytest.mark.parametrize("dtype", NUMBERS)
-def test_cumsum_is_numpys(target: str, dtype: str) -> None:
+def test_cumsum_is_numpys(target: str, dtype: str, length: int) -> None:
     if target == "wgsl" and dtype == "f8":
         pytest.skip("refused, as tested below")
-    slow = {"python": (0, 1, 2, 33), "simulator": (0, 1, 2, 1500, TILE + 1)}
-    every = slow.get(target, (0, 1, 2, 1500, TILE - 1, TILE, TILE + 1, 3 * TILE + 5))
-    for length in every if dtype in (FEW if target == "wgsl" else SEVERAL_TILES) else (2, 33):
-        x = whole(dtype, length)
-        found = gpusort.cumsum(x, target=target)
-        assert found.dtype == np.cumsum(x).dtype
-        exact = np.cumsum(x, dtype="f4").astype("f2") if dtype == "f2" and length > 2048 else np.cumsum(x)
-        np.testing.assert_array_equal(found, exact)
+    x = whole(dtype, length)
+    found = gpusort.cumsum(x, target=target)
+    assert found.dtype == np.cumsum(x).dtype
+    exact = np.cumsum(x, dtype="f4").astype("f2") if dtype == "f2" and length > 2048 else np.cumsum(x)
+    np.testing.assert_array_equal(found, exact)
 
 
 @pytest.mark.parametrize("dtype", ["m8[s]", ">m8[us]"])
@@ -74,6 +83,7 @@ def test_cumsum_flattens_and_takes_lists_and_strides(target: str) -> None:
         np.testing.assert_array_equal(gpusort.cumsum(cast(Array, x), target=target), np.cumsum(x))
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize("exclusive", [False, True])
 def test_running_maxima_and_products(target: str, exclusive: bool) -> None:
     x = sample("u4", 20)
@@ -85,6 +95,7 @@ def test_running_maxima_and_products(target: str, exclusive: bool) -> None:
     np.testing.assert_array_equal(products, np.concatenate([[1], wrapped[:-1]]) if exclusive else wrapped)
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize("axis", [0, 1, 2, -1])
 @pytest.mark.parametrize("dtype", ["f4", "i2", "m8[s]", "f2"])
 def test_along_an_axis(target: str, dtype: str, axis: int) -> None:
@@ -113,6 +124,7 @@ def test_arrays_of_nothing(target: str, shape: tuple[int, ...]) -> None:
     assert empty.shape == shape
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize("dtype", ["f4", "f8", "u1", "i4"])
 @pytest.mark.parametrize("shape", [(1 << 22,), (3, 1 << 21), (1 << 12, 1 << 8), (1 << 10, 1 << 12)], ids=str)
 def test_long_work_on_the_host(dtype: str, shape: tuple[int, ...]) -> None:

@@ -30,6 +30,7 @@ from gpusort.types.params import BitonicPolicy, ScanPolicy
 from gpusort.types.scalars import U32
 from gpusort.types.specs import Memory
 from tests import key_cases
+from tests.covering import few_cases
 from tests.reference import Array, assert_same_bits, sample
 
 STORAGE, COPY_SRC, COPY_DST = 128, 4, 8
@@ -69,6 +70,7 @@ def buffer_of(device: Any, host: Array, usage: int = STORAGE | COPY_SRC | COPY_D
     return device.create_buffer_with_data(data=data, usage=usage)
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize("dtype", ["f4", "u1", "i8", "f2", "?"])
 def test_results_stay_on_the_callers_device(device: Any, dtype: str) -> None:
     host = sample(dtype, (7, 300))
@@ -86,6 +88,7 @@ def test_results_stay_on_the_callers_device(device: Any, dtype: str) -> None:
     np.testing.assert_array_equal(x.to_numpy(), host)
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize("axis", [None, 0, 1, 2, (0, 2)])
 def test_reductions_stay_on_the_callers_device(device: Any, axis: Any) -> None:
     host = np.arange(9000, dtype=np.int32).reshape(6, 50, 30) % 1009

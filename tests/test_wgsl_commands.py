@@ -23,6 +23,7 @@ from gpusort.targets.wgsl.defaults import DEFAULT_LIMITS
 from gpusort.targets.wgsl.native import NativeCommands
 from gpusort.types.errors import DeviceLostError, GpusortError, TargetUnavailableError
 from gpusort.types.specs import Memory
+from tests.covering import few_cases
 from tests.reference import run_in_threads, sample
 from tests.striking import events, places, strike
 
@@ -75,6 +76,7 @@ def prepared_of(call: Any) -> Any:
 # -- both ways do the same --------------------------------------------------------------------------------
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize("dtype", ["u4", "f8", "i2"])
 def test_calls_of_all_forms(device: Any, way: str, dtype: str) -> None:
     host = sample(dtype, 5000)

@@ -17,6 +17,7 @@ from gpusort.external import in_pieces
 from gpusort.types.errors import CapabilityError, DeviceMemoryError
 from gpusort.types.indices import ScanKind
 from gpusort.types.scalars import U32
+from tests.covering import few_cases
 from tests.host_with_room import HostWithRoom
 from tests.reference import assert_same_bits, sample, whole_numbers
 
@@ -42,6 +43,7 @@ def same(target: HostWithRoom, call: Callable[[], Any], expected: Any, most: int
 NAMES = ("sum", "prod", "min", "max", "argmin", "argmax", "any", "all", "cumsum")
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("dtype", ["?", "f2", "f4", ">i8"])
 def test_what_is_said_of_long_rows_and_of_many(name: str, dtype: str) -> None:
@@ -54,6 +56,7 @@ def test_what_is_said_of_long_rows_and_of_many(name: str, dtype: str) -> None:
         same(target, lambda: call(x, axis=axis, target=target), call(x, axis=axis, target="cpu"), x.nbytes)  # noqa: B023
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize("name", ["min", "max", "argmin", "argmax", "any", "all"])
 @pytest.mark.parametrize("dtype", ["i1", "f4", "M8[s]"])
 def test_elements_of_any_bits(name: str, dtype: str) -> None:
@@ -81,6 +84,7 @@ def test_sizes_around_the_edges_of_pieces(size: int) -> None:
         np.testing.assert_array_equal(gpusort.cumsum(x, target=HostWithRoom(1 << 15)), np.cumsum(x))
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize("largest", [False, True])
 @pytest.mark.parametrize(("dtype", "k"), [("f4", 1), ("u1", 40), ("f4", 900)])
 def test_the_first_of_long_rows(dtype: str, k: int, largest: bool) -> None:
@@ -161,6 +165,7 @@ def test_rows_of_more_elements_than_kernels_count(name: str) -> None:
     same(target, lambda: call(x, target=target), getattr(np, name)(x), x.nbytes)
 
 
+@few_cases(pairs=False)
 @pytest.mark.usefixtures("few_places")
 @pytest.mark.parametrize("dtype", ["u1", "f4"])
 @pytest.mark.parametrize("size", [2750, 2999])
