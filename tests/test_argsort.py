@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 import gpusort
-from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.targets.base import HasNative
-from gpusort.targets.cpu.host.argsort import argsort_spread_rows
 from gpusort.types.indices import SortOrder
 from tests.covering import few_cases
 from tests.reference import DTYPES, Array, assert_same_bits, sample
@@ -144,12 +142,10 @@ def test_an_array_of_no_dimensions_is_a_row_of_one(target: str) -> None:
 @pytest.mark.parametrize("order", list(SortOrder))
 @pytest.mark.parametrize("dtype", ["f4", "i8", "u1", ">f8"])
 def test_many_rows_that_lie_apart_on_the_host(dtype: str, order: SortOrder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Below the front: a matrix's columns, to places that are columns too."""
+    """A matrix's columns, which threads bring together."""
     monkeypatch.setenv("GPUSORT_THREADS", "2")
     x = sample(dtype, (9, 40_000))
-    policy, places = HostSortPolicy(), np.empty(x.shape, np.intp)
-    assert argsort_spread_rows(x.T, places.T, order, policy)
+    places = gpusort.argsort(x, axis=0, descending=order is SortOrder.DESCENDING, target="cpu")
     for column in range(0, 40_000, 97):
         expected = stable_order(x[:, column], order is SortOrder.DESCENDING)
         np.testing.assert_array_equal(places[:, column], expected)
-    assert not argsort_spread_rows(x, places, order, policy)  # few long ones

@@ -41,19 +41,7 @@ def test_every_order_is_numpys(dtype: str, kind: str) -> None:
             check(x.reshape(rows, -1), order, pool)
 
 
-@pytest.mark.parametrize("kind", ["any", "clusters", "many small clusters", "one far away", "all sizes"])
-@pytest.mark.parametrize("dtype", ["u8", "f8"])
-def test_ties_are_sorted_by_the_bits_that_were_lost(monkeypatch: pytest.MonkeyPatch, dtype: str, kind: str) -> None:
-    """However many they are, where NumPy is not asked before."""
-    monkeypatch.setattr(packed_argsort, "_MANY_TIES", 2.0)
-    rng = np.random.default_rng(7)
-    x = KINDS[kind](rng, 12_000, 64).astype(np.uint64).view(dtype)
-    for order in SortOrder:
-        for rows, pool in ((1, None), (1, shared_pool()), (3, None)):
-            check(x.reshape(rows, -1), order, pool)
-
-
-@pytest.mark.parametrize("kind", ["two", "mostly zeros", "clusters"])
+@pytest.mark.parametrize("kind", ["two", "mostly zeros"])
 def test_what_numpy_sorts_faster_is_left_to_it(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     left: list[int] = []
     plainly = numpy_sort.argsort_plainly
@@ -66,7 +54,8 @@ def test_what_numpy_sorts_faster_is_left_to_it(monkeypatch: pytest.MonkeyPatch, 
     x = KINDS[kind](np.random.default_rng(1), 12_000, 64).astype(np.uint64)
     check(x[np.newaxis], SortOrder.ASCENDING, None)
     assert left == [12_000]
-    check(KINDS["any"](np.random.default_rng(1), 12_000, 64)[np.newaxis], SortOrder.ASCENDING, None)
+    for other in ("any", "clusters"):
+        check(KINDS[other](np.random.default_rng(1), 12_000, 64)[np.newaxis], SortOrder.ASCENDING, None)
     assert left == [12_000]
 
 

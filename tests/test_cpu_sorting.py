@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpusort.algos.host_sort import HostSortPolicy
+from gpusort.arrays.host import host_spec
 from gpusort.targets.base import HostArray
 from gpusort.targets.cpu.compiler import loading
 from gpusort.targets.cpu.compiler.machine import Machine, machine
@@ -23,7 +24,8 @@ from gpusort.targets.cpu.host.argsort import argsort_rows, argsort_runs
 from gpusort.targets.cpu.host.key_words import Places, ordered_words
 from gpusort.targets.cpu.host.packed_argsort import argsort_packed
 from gpusort.targets.cpu.host.partition_loops import part_in_turn
-from gpusort.targets.cpu.host.sort import sort_rows, sort_spread_rows
+from gpusort.targets.cpu.host.sort import sort_rows
+from gpusort.targets.cpu.host.sort_path import SortPath
 from gpusort.targets.cpu.target import CpuTarget
 from gpusort.types.dtypes import key_for
 from gpusort.types.indices import SortOrder
@@ -235,13 +237,13 @@ def test_rows_that_do_not_lie_side_by_side(dtype: str, order: SortOrder) -> None
         plain = sample(dtype, (length, rows))
         expected = in_order(np.ascontiguousarray(plain.T), order)
         for matrix in (plain, plain.astype(plain.dtype.newbyteorder("S"))):
-            columns, results = matrix.T, np.empty_like(matrix).T
+            path = SortPath.of(SMALL, host_spec(matrix), 0, order, stable=False)
             before = matrix.tobytes()
-            assert sort_spread_rows(columns, results, order, SMALL)
+            results = path(matrix)
             assert matrix.tobytes() == before
-            assert results.astype(plain.dtype, order="C").tobytes() == expected.tobytes()
-            assert sort_spread_rows(columns, columns, order, SMALL)
-            assert columns.astype(plain.dtype, order="C").tobytes() == expected.tobytes()
+            path.into((matrix,), (matrix,))
+            for found in (results, matrix):
+                assert found.T.astype(plain.dtype, order="C").tobytes() == expected.tobytes()
 
 
 def patterns(dtype: str, length: int) -> dict[str, Array]:

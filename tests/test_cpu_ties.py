@@ -6,9 +6,11 @@ import attrs
 import numpy as np
 import pytest
 
+import gpusort
 from gpusort.algos.host_sort import HostSortPolicy
-from gpusort.targets.cpu.host.sort import sort_rows, sort_spread_rows
+from gpusort.targets.cpu.host.sort import sort_rows
 from gpusort.targets.cpu.host.ties import restore_ties
+from gpusort.targets.cpu.target import CpuTarget
 from gpusort.types.indices import SortOrder
 from tests.reference import assert_same_bits, sample, sorted_by_numpy
 from tests.test_ties import by_words, kinds_of_rows
@@ -88,8 +90,7 @@ def test_each_kind_of_row_beside_others_of_it(dtype: str, order: SortOrder) -> N
 
 def test_columns() -> None:
     x = sample("f4", (40, 3000), seed=2)
-    results = np.empty_like(x)
-    assert sort_spread_rows(x.T, results.T, SortOrder.DESCENDING, IN_PARTS, stable=True)
+    results = gpusort.sort(x, axis=0, descending=True, stable=True, target=CpuTarget(IN_PARTS))
     assert_same_bits(results, sorted_by_numpy(x, axis=0, descending=True))
 
 

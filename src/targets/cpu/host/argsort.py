@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import numpy as np
 
 from ....algos.host_sort import HostSortPolicy
@@ -24,7 +22,6 @@ from .packed_argsort import argsort_packed
 from .radix_sort import argsort_by_radix, suits_radix
 from .row_blocks import argsort_many_rows
 from .sample import Monotonicity, order_of
-from .sort import in_blocks
 
 _NARROW = 1 << 19  # elements of 32 bits: of more a radix sort scatters too far
 _WINDOWS, _WINDOW = 8, 32  # how many neighbours are looked at, and how many in a row
@@ -50,18 +47,6 @@ def argsort_rows(source: HostArray, places: Places, order: SortOrder, policy: Ho
     chunk = max(1, policy.chunk // length)
     chunks = [slice(start, start + chunk) for start in range(0, rows, chunk)]
     pool.run(lambda number: _argsort_chunk(source[chunks[number]], places[chunks[number]], order, policy), len(chunks))
-
-
-def argsort_spread_rows(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy) -> bool:
-    """The same of rows and places with any strides, in any byte order, if the rows are many and short. Whether it is
-    done."""
-
-    def work(some: HostArray, found: HostArray) -> None:
-        _argsort_chunk(some, cast(Places, found), order, policy)
-
-    if argsort_many_rows(source, places, source.ndim - 1, order, policy):
-        return True
-    return in_blocks(source, places, policy, policy.serial_below, work)
 
 
 def argsort_runs(row: HostArray, order: SortOrder, policy: HostSortPolicy) -> Places | None:

@@ -9,6 +9,7 @@ import attrs
 import numpy as np
 
 from ....algos.host_sort import HostSort, HostSortPolicy
+from ....arrays.host import is_packed
 from ....arrays.recycled import new_array
 from ....operations.argsort import Argsort, SortPairs
 from ....operations.base import Operation
@@ -21,14 +22,16 @@ from ....types.dtypes import key_for, native
 from ....types.indices import ScanKind, SortOrder
 from ....types.specs import Spec
 from ...base import HostArray, Native
-from .argsort import argsort_rows, argsort_runs, argsort_spread_rows
+from .argsort import argsort_rows, argsort_runs
 from .cumsum import from_zero, host_cumsum, shifted
 from .key_words import bits_of, ordered_words
 from .merge import ShortMerge, ShortMergeByKey
+from .packing import copy_shared, packed, turned_back, with_last
 from .reduce import host_reduction
 from .reducers import HostCall
+from .row_blocks import argsort_many_rows
 from .short_sort import are_ties_alike, turned_as, turning
-from .sort_path import PLAIN, SHORT, SortPath, is_packed
+from .sort_path import PLAIN, SHORT, SortPath
 from .top_k import top_k_of_one
 from .top_k_rows import top_k_rows
 
@@ -137,15 +140,14 @@ class ArgsortPath:
             return self.turn(x).argsort(axis, "stable")  # NaNs are last still
         if axis is None or x.ndim == 0:
             x, axis = x.reshape(-1), -1
-        rows = x if axis in (-1, x.ndim - 1) else np.moveaxis(x, axis, -1)
-        if rows is x and is_packed(x):
+        if axis in (-1, x.ndim - 1) and is_packed(x):
             return self._indices(x).reshape(x.shape)
         indices = cast(Indices, np.empty(x.shape, _INDEX))
-        spread = np.moveaxis(indices, axis, -1)
-        if x.ndim > 1 and not self.by_bits and argsort_spread_rows(rows, spread, self.order, self.policy):
+        if x.ndim > 1 and not self.by_bits and argsort_many_rows(x, indices, axis, self.order, self.policy):
             return indices
-        packed = rows if is_packed(rows) else np.array(rows, native(x.dtype), order="C")
-        spread[...] = self._indices(packed).reshape(rows.shape)
+        axes = with_last(x, axis)
+        rows = x.transpose(axes)
+        copy_shared(self._indices(packed(rows)).reshape(rows.shape), indices.transpose(axes))
         return indices
 
     def _is_short(self, x: HostArray) -> bool:
@@ -161,11 +163,11 @@ class ArgsortPath:
             return x.size < self.policy.deal_from
         return x.size < self.policy.serial_below and not self.policy.packs(x.size, length, x.dtype)
 
-    def _indices(self, packed: HostArray) -> Indices:
+    def _indices(self, x: HostArray) -> Indices:
         order, policy = self.order, self.policy
-        rows = packed.reshape(-1, packed.shape[-1])
-        if self.by_bits and packed.dtype.kind == "f":
-            rows, order = ordered_words(key_for(packed.dtype), bits_of(rows), order), SortOrder.ASCENDING
+        rows = x.reshape(-1, x.shape[-1])
+        if self.by_bits and x.dtype.kind == "f":
+            rows, order = ordered_words(key_for(x.dtype), bits_of(rows), order), SortOrder.ASCENDING
         if len(rows) == 1:
             merged = argsort_runs(rows[0], order, policy)
             if merged is not None:
@@ -205,25 +207,11 @@ class TopKPath:
         if x.ndim == 1 and is_packed(x):
             return top_k_of_one(x, self.k, self.order, self.in_order, self.policy)
         is_last = axis in (-1, x.ndim - 1)
-        rows = x if is_last else x.transpose(_with_last(x.ndim, axis))
-        packed = rows if is_packed(rows) else np.array(rows, native(x.dtype), order="C")
-        flat = packed.reshape(-1, x.shape[axis])
-        found = top_k_rows(flat, self.k, self.order, self.in_order, self.policy)
-        shape = (*rows.shape[:-1], self.k)
-        values, indices = (array.reshape(shape) for array in found)
-        if is_last:
-            return values.astype(x.dtype, copy=False), indices
-        return _moved_back(values.astype(x.dtype, copy=False), axis), _moved_back(indices, axis)
-
-
-def _with_last(ndim: int, axis: int) -> list[int]:
-    """The axes, this one last. NumPy's function for that takes as long as a short sort."""
-    axes = list(range(ndim))
-    axes.append(axes.pop(axis))
-    return axes
-
-
-def _moved_back(array: HostArray, axis: int) -> HostArray:
-    axes = list(range(array.ndim - 1))
-    axes.insert(axis % array.ndim, array.ndim - 1)
-    return array.transpose(axes).copy()
+        axes = None if is_last and is_packed(x) else with_last(x, axis)
+        rows = x if axes is None else packed(x.transpose(axes))
+        found = top_k_rows(rows.reshape(-1, rows.shape[-1]), self.k, self.order, self.in_order, self.policy)
+        values, indices = (array.reshape(*rows.shape[:-1], self.k) for array in found)
+        values = values.astype(x.dtype, copy=False)
+        if axes is None:
+            return values, indices
+        return turned_back(values, axes).copy(), turned_back(indices, axes).copy()

@@ -19,7 +19,6 @@ from ....operations.argsort import Argsort, SortPairs
 from ....operations.base import Operation
 from ....operations.reduce import Reduce, Reducer
 from ....operations.sort import Sort
-from ....types.dtypes import native
 from ....types.errors import InvalidArgumentError
 from ....types.indices import SortOrder
 from ....types.keys import is_lossy
@@ -30,6 +29,7 @@ from .argsort import argsort_rows
 from .commit import put_in_place
 from .fast_paths import PairsPath
 from .key_words import Places
+from .packing import packed, turned_back, with_last
 from .sort import sort_rows
 
 _INDEX = np.dtype(np.intp)
@@ -142,16 +142,6 @@ def _pool_for(source: Array, policy: HostSortPolicy) -> Pool:
 # -- arrays of any layout ----------------------------------------------------------------------------------
 
 
-def _rows(x: HostArray, axis: int | None) -> HostArray:
-    """A packed copy, in which the elements along an axis lie side by side."""
-    laid = x.reshape(-1) if axis is None or x.ndim == 0 else np.moveaxis(x, axis, -1)
-    return np.array(laid, native(x.dtype), order="C")
-
-
-def _put_back(made: HostArray, axis: int | None) -> HostArray:
-    return made if axis is None or made.ndim == 1 else np.ascontiguousarray(np.moveaxis(made, -1, axis))
-
-
 @attrs.frozen(eq=False)
 class KeyedWay:
     """What is done to packed rows, for arrays of any layout."""
@@ -163,10 +153,11 @@ class KeyedWay:
 
     def __call__(self, *arrays: HostArray) -> HostArray:
         (x,) = arrays
-        packed = _rows(x, self.axis)
-        flat = packed.reshape(-1, packed.shape[-1])
-        found = self.work(flat, self).reshape(packed.shape)
-        return _put_back(found if found.dtype == _INDEX else found.astype(x.dtype, copy=False), self.axis)
+        axes = [0] if self.axis is None or x.ndim == 0 else with_last(x, self.axis)
+        rows = packed(x.reshape(-1) if len(axes) == 1 else x.transpose(axes))
+        found = self.work(rows.reshape(-1, rows.shape[-1]), self).reshape(rows.shape)
+        made = found if found.dtype == _INDEX else found.astype(x.dtype, copy=False)
+        return np.ascontiguousarray(turned_back(made, axes))
 
 
 def keyed_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolicy) -> Native | None:
@@ -218,8 +209,7 @@ class KeyedExtreme:
         (x,) = arrays
         others = [axis for axis in range(x.ndim) if axis not in self.axes]
         shape = tuple(x.shape[axis] for axis in others)
-        packed = np.array(x.transpose(*others, *self.axes), native(x.dtype), order="C")
-        rows = packed.reshape(int(np.prod(shape)), -1)
+        rows = packed(x.transpose(*others, *self.axes)).reshape(int(np.prod(shape)), -1)
         places = extreme_places(rows, self.by, self.reducer, self.policy)
         found = cast(HostArray, rows[np.arange(len(rows)), places]).reshape(shape).astype(x.dtype, copy=False)
         return np.expand_dims(found, self.axes) if self.keepdims else found[()]

@@ -2,8 +2,7 @@
 
 No two words are equal, so any sort of them is stable. A rank of 64 bits rarely fits beside its index: ranks count from
 the least and lose their lowest bits, which hardly ever matter. Where they do, elements that tie are sorted again, by
-the bits that were lost. A sample tells where NumPy's own stable sort is faster: of many equal elements it sees long
-runs, and of elements in a few narrow clusters all would be sorted twice.
+the bits that were lost. Where hardly any elements of a row differ, NumPy's own stable sort sees long runs.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from .key_words import Elements, Places, bits_of, ordered_ranks, rank_numbers
 from .numpy_sort import argsort_plainly
 from .partition_sort import sort_long
 from .radix_sort import can_sort_by_radix, sort_words, suits_radix
-from .sample import different_of, sample_of
+from .sample import different_of
 
 U64s = npt.NDArray[np.uint64]
 
@@ -34,10 +33,6 @@ _UP = SortOrder.ASCENDING
 _WORD_BITS = 64
 _ALL_BITS = range(_WORD_BITS)
 _GLANCE, _HARDLY_ANY = 64, 16
-_SAMPLE = 256
-_MANY_EQUAL, _MOST_EQUAL = 0.4, 0.7  # of neighbours in an ordered sample: where one thread sorts, and several
-_MANY_TIES = 0.25  # that are not equal
-_WORTH_TWO_SORTS = 1 << 20  # words, of more than two threads
 _NONE: Places = np.empty(0, np.intp)
 _PIECE = 1 << 14  # elements worked on together, in the nearer caches
 
@@ -46,29 +41,17 @@ def argsort_packed(
     source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy, pool: Pool | None = None
 ) -> None:
     """Of packed rows of 32- or 64-bit elements on this thread; of a single row by all threads of a pool."""
-    some = source.shape[0] // 2  # of the rows, for all
-    if different_of(source[some], _GLANCE) <= _HARDLY_ANY:
+    if different_of(source[source.shape[0] // 2], _GLANCE) <= _HARDLY_ANY:
         argsort_plainly(source, places, order)
         return
     index_bits = max(1, (source.shape[1] - 1).bit_length())
-    key, bits = key_for(source.dtype), bits_of(source)
-    seen = _Seen.of(ordered_ranks(key, sample_of(bits[some], _SAMPLE), order))
-    twice = pool is not None and pool.threads > 2 and source.size >= _WORTH_TWO_SORTS
-    side_by_side = pool is not None and source.size >= policy.part_from(np.dtype(np.uint64))
-    too_many = _MOST_EQUAL if side_by_side else _MANY_EQUAL
-    if seen.equal >= too_many or (seen.are_clustered(seen.range, index_bits) and not twice):
-        argsort_plainly(source, places, order)
-        return
-    rows = _Rows(bits, key, order, index_bits, policy, pool)
+    rows = _Rows(bits_of(source), key_for(source.dtype), order, index_bits, policy, pool)
     words = places.view(np.uint64)
     if 8 * source.itemsize + index_bits <= _WORD_BITS:
         rows.pack_ranks(words)
         rows.unpack(rows.sorted(words, range(index_bits, 8 * source.itemsize + index_bits)), places)
         return
     least, greatest = rows.rank(words)
-    if seen.are_clustered(greatest - least, index_bits) and not twice:
-        argsort_plainly(source, places, order)
-        return
     left_out, lost = rows.pack_high(words, least, greatest)
     in_order = rows.sorted(words, range(index_bits, _WORD_BITS))
     # In what was left out all may be alike, such as floats that are integers.
@@ -76,34 +59,6 @@ def argsort_packed(
     rows.unpack(in_order, places)
     if ties.size and not rows.settled(places, ties, least, left_out):
         argsort_plainly(source, places, order)
-
-
-@attrs.frozen
-class _Seen:
-    """What a sample of ranks says of all."""
-
-    ranks: Elements  # in order
-    equal: float  # the share of neighbours that are
-
-    @classmethod
-    def of(cls, ranks: Elements) -> _Seen:
-        ranks = np.sort(ranks)
-        return cls(ranks, _share_of_equal(ranks))
-
-    @property
-    def range(self) -> int:
-        return int(self.ranks[-1]) - int(self.ranks[0])
-
-    def are_clustered(self, whole: int, index_bits: int) -> bool:
-        """Whether many tie in what is left of ranks, which lie in such a range, beside an index."""
-        left_out = max(0, whole.bit_length() + index_bits - _WORD_BITS)
-        if not left_out:
-            return False
-        return _share_of_equal((self.ranks - self.ranks[0]) >> np.uint64(left_out)) >= self.equal + _MANY_TIES
-
-
-def _share_of_equal(ordered: Elements) -> float:
-    return int(np.count_nonzero(ordered[1:] == ordered[:-1])) / max(1, ordered.size - 1)
 
 
 @attrs.frozen(eq=False)

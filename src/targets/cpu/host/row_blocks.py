@@ -111,7 +111,8 @@ def sort_many_rows(x: HostArray, results: HostArray, axis: int, order: SortOrder
 
 def argsort_many_rows(x: HostArray, found: Places, axis: int, order: SortOrder, policy: HostSortPolicy) -> bool:
     """Stable argsorts along an axis, where rows are short. False, and nothing done, where other ways suit."""
-    dtype, length = x.dtype, x.shape[axis]
+    dtype, axis = x.dtype, axis % x.ndim
+    length = x.shape[axis]
     if not 1 < length <= _LONGEST_TO_ARGSORT or x.ndim < 2 or x.size < policy.serial_below or not dtype.isnative:
         return False
     places, is_float = 1 << (length - 1).bit_length(), dtype.kind == "f"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from ....algos.host_sort import HostSortPolicy
@@ -23,7 +21,6 @@ from .radix_sort import can_sort_by_radix, sort_by_radix, suits_radix
 from .sample import different_of, seems_constant, seems_in_order
 from .ties import restore_ties
 
-_LINE = 64  # bytes that the memory hands out at a time
 _SHORT, _FEW, _HARDLY_ANY = 1 << 15, 10, 3  # a row, and how many of its elements that are looked at may differ there
 _DIFFERENT = 192  # of the elements at a glance: more, and a row is not of so few as are counted
 _WORTH_A_THREAD = 1 << 16  # elements that are sorted by radix
@@ -126,45 +123,6 @@ def _sort_by_radix(source: HostArray, results: HostArray, order: SortOrder, stab
         restore_ties(source, ordered, order, stable)
     if ordered is not results:
         put_in_place(ordered.reshape(-1), results.reshape(-1), pool)
-
-
-def sort_spread_rows(
-    source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, stable: bool = False
-) -> bool:
-    """Sorts rows with any strides, in any byte order, if they are many and short. Whether it is done."""
-    longest = policy.part_from(source.dtype)
-    return in_blocks(source, results, policy, longest, lambda some, found: sort_chunk(some, found, order, stable))
-
-
-def in_blocks(
-    source: HostArray,
-    results: HostArray,
-    policy: HostSortPolicy,
-    longest: int,
-    work: Callable[[HostArray, HostArray], None],
-) -> bool:
-    """Calls work(rows, results) with packed copies of blocks of strided rows, if these are many and short. Rows are
-    along the last axis, and blocks are slices of the first; of a matrix they are wide enough for columns to fill cache
-    lines. Returns whether it was done."""
-    count, length = source.shape[0], source.shape[-1]
-    if not source.size or not 2 <= length < longest:
-        return False
-    pool = Pool(1) if source.size < policy.serial_below else shared_pool()
-    least = _LINE // source.itemsize if source.ndim == 2 else 1
-    block = max(least, policy.chunk * count // source.size)
-    if count < 2 * pool.threads * block:
-        return False
-    dtype, result = source.dtype.newbyteorder("="), results.dtype.newbyteorder("=")
-
-    def work_on(number: int) -> None:
-        own = slice(number * block, (number + 1) * block)
-        packed = np.array(source[own], dtype, order="C")
-        found: HostArray = np.empty(packed.shape, result)
-        work(packed.reshape(-1, length), found.reshape(-1, length))
-        results[own] = found
-
-    pool.run(work_on, -(-count // block))
-    return True
 
 
 def _part_from(dtype: np.dtype[np.generic], policy: HostSortPolicy, threads: int) -> int:

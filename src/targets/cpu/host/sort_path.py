@@ -8,16 +8,18 @@ import attrs
 import numpy as np
 
 from ....algos.host_sort import HostSortPolicy
-from ....arrays.host import copy_elements
+from ....arrays.host import is_packed
 from ....arrays.recycled import new_array
 from ....types.dtypes import native
 from ....types.indices import SortOrder
 from ....types.specs import Spec
 from ...base import HostArray
+from ..pool import shared_pool
 from .numpy_sort import SHORT_STABLE
+from .packing import copy_shared, put_rows_in_place, with_last
 from .row_blocks import sort_many_rows
 from .short_sort import ShortSort, Sorted, sort_stably, turning
-from .sort import sort_rows, sort_spread_rows
+from .sort import sort_rows
 
 PLAIN = "biufMm"
 SHORT = 1 << 10  # elements: below, NumPy's sort alone
@@ -102,24 +104,27 @@ class SortPath:
         may_tie = self.stable and x.dtype.kind == "f"
         if not may_tie and sort_many_rows(x, results, axis, self.order, self.policy):
             return
-        if x.ndim > 1:  # the other axes as they lie: rows that follow each other in memory are found so
-            axes = sorted(range(x.ndim), key=lambda number: -abs(x.strides[number]))
-            axes.remove(axis % x.ndim)
-            axes.append(axis % x.ndim)
+        if x.ndim > 1:
+            axes = with_last(x, axis)
             x, results = x.transpose(axes), results.transpose(axes)
-        if is_packed(x) and is_packed(results):
-            shape = x.size // x.shape[-1], x.shape[-1]
-            rows = x.reshape(shape)
-            sort_rows(rows, rows if in_place else results.reshape(shape), self.order, self.policy, self.stable)
+        shape = x.size // x.shape[-1], x.shape[-1]
+        if is_packed(results):
+            found = results.reshape(shape)
+            if is_packed(x):
+                rows = found if in_place else x.reshape(shape)
+            else:
+                copy_shared(x, results)
+                rows = found
+            sort_rows(rows, found, self.order, self.policy, self.stable)
             return
-        if x.ndim > 1 and sort_spread_rows(x, results, self.order, self.policy, self.stable):
-            return
-        packed = results if is_packed(results) else np.empty(x.shape, native(x.dtype))
-        copy_elements(x, packed)
-        rows = packed.reshape(-1, x.shape[-1])
+        ordered: HostArray = np.empty(x.shape, native(x.dtype))
+        copy_shared(x, ordered)
+        rows = ordered.reshape(shape)
         sort_rows(rows, rows, self.order, self.policy, self.stable)
-        if packed is not results:
-            copy_elements(packed, results)
+        if in_place:
+            put_rows_in_place(ordered, results, shared_pool())
+        else:
+            copy_shared(ordered, results)
 
 
 def _are_one(x: HostArray, results: HostArray) -> bool:
@@ -127,8 +132,3 @@ def _are_one(x: HostArray, results: HostArray) -> bool:
     if x is results:
         return True
     return x.strides == results.strides and x.__array_interface__["data"] == results.__array_interface__["data"]
-
-
-def is_packed(array: HostArray) -> bool:
-    flags = array.flags
-    return flags.c_contiguous and flags.aligned and array.dtype.isnative
