@@ -1,7 +1,4 @@
-"""Makes plans: a fast path of the target on host arrays where it has one, or else schedules of kernels.
-
-Arrays of other libraries are viewed, without a copy, as arrays of the few libraries that plans work on.
-"""
+"""Makes plans: a fast path of the target on host arrays where it has one, or else schedules of kernels."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..arrays.host import HOST
-from ..arrays.kinds import HostArray, Kind, Located, Viewed, is_viewed
+from ..arrays.kinds import HostArray, Located
 from ..operations.base import Operation, Output
 from ..targets.base import HasNative, HasRoom, IsForFew, IsFunction, Native, Target, WritesInto, WritesShort
 from ..targets.registry import target as target_of
@@ -23,21 +20,18 @@ from .plan import Arrays, Cost, Plan, as_tuple, one_or_all, placed_together, req
 _MOST_SHAPES = 256
 
 
-def plan_for(operation: Operation, kind: Kind, specs: tuple[Spec, ...], target: Target) -> Plan:
+def plan_for(operation: Operation, kind: Located[Any], specs: tuple[Spec, ...], target: Target) -> Plan:
     """Chooses and makes the plan of an operation for arrays of a kind and these specs on a target."""
-    if is_viewed(kind):
-        return ViewedPlan(kind, operation, plan_for(operation, kind.base, specs, target))
-    found = cast("Located[Any]", kind)
     if not kind.is_host:
-        return _by_kernels(found, operation, specs, target)
+        return _by_kernels(kind, operation, specs, target)
     if operation.is_the_hosts(specs[0]):
         target = target_of("cpu")
     native = target.native(operation, specs) if isinstance(target, HasNative) else None
     if native is None:
-        return ShapedPlan(found, operation, target)
-    plan = NativePlan(found, operation, native)
+        return ShapedPlan(kind, operation, target)
+    plan = NativePlan(kind, operation, native)
     if isinstance(native, IsForFew):
-        return ShapedPlan(found, operation, target, (plan, native))
+        return ShapedPlan(kind, operation, target, (plan, native))
     return plan
 
 
@@ -86,45 +80,6 @@ class AnsweredPlan(Plan):
         found = self.operation.answer(*self._specs)
         assert found is not None, "of arrays without elements"
         return found
-
-
-class ViewedPlan(Plan):
-    """A plan for arrays that are viewed as another library's, and its results converted back."""
-
-    def __init__(self, kind: Viewed[Any, Any], operation: Operation, inner: Plan) -> None:
-        self.kind, self.operation, self.inner = kind, operation, inner
-        self._run = inner.function
-
-    def __call__(self, *arrays: Any) -> object:
-        kind, like = self.kind, arrays[0]
-        with kind.scope(like) or nullcontext():
-            found = self._run(*[kind.view(array) for array in arrays])
-            return one_or_all([self._given_back(values, like) for values in as_tuple(found)])
-
-    def _given_back(self, values: Any, like: Any) -> object:
-        """The result as the caller's kind of array; structured ones stay NumPy's, as no other library has such."""
-        return values if values.dtype.names is not None else self.kind.given_back(values, like)
-
-    def into(self, arrays: Arrays, outs: Arrays) -> None:
-        kind = self.kind
-        require_fitting(kind, outs, self.operation.outputs(*specs_of(kind, self.operation, arrays)))
-        with kind.scope(arrays[0]) or nullcontext():
-            self.inner.into([kind.view(array) for array in arrays], [kind.view(out) for out in outs])
-
-    def new_outputs(self, arrays: Arrays) -> list[Any]:
-        kind = self.kind
-        with kind.scope(arrays[0]) or nullcontext():
-            made = self.inner.new_outputs([kind.view(array) for array in arrays])
-            return [self._given_back(values, arrays[0]) for values in made]
-
-    def reserved(self, specs: tuple[Spec, ...]) -> Plan:
-        return ViewedPlan(self.kind, self.operation, self.inner.reserved(specs))
-
-    def make_ready(self, arrays: Arrays) -> None:
-        self.inner.make_ready([self.kind.view(array) for array in arrays])
-
-    def cost(self) -> Cost:
-        return self.inner.cost()
 
 
 class NativePlan(Plan):

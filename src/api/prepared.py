@@ -13,7 +13,7 @@ from typing import Any, NoReturn, SupportsIndex
 
 import attrs
 
-from ..arrays.kinds import Kind, is_viewed
+from ..arrays.kinds import Kind, Located, Viewed, is_viewed
 from ..arrays.registry import recognised
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.specs import Memory, Spec
@@ -26,21 +26,42 @@ class PreparedCall:
     them."""
 
     plan: Plan
-    kind: Kind
+    kind: Located[Any]
     specs: tuple[Spec, ...]
     layouts: list[object]
-    outs: tuple[Any, ...]
+    places: tuple[Any, ...]  # what is written to
+    outs: tuple[Any, ...]  # the same as the caller's kind of arrays
+    viewed: Viewed[Any, Any] | None = None  # that kind, if arrays are viewed
 
     def __call__(self, *arrays: object) -> Any:
         """Runs the call and returns its results, the same arrays each time: those given as `out`, or its own."""
+        if self.viewed is None:
+            self._run(arrays)
+        else:
+            self._require_kind(self.viewed, arrays)
+            with self.viewed.scope(arrays[0]) or nullcontext():
+                self._run([self.viewed.view(x) for x in arrays])
+        return one_or_all(self.outs)
+
+    def _run(self, arrays: Sequence[Any]) -> None:
         try:
             is_known = [self.kind.layout(x) for x in arrays] == self.layouts
         except AttributeError:  # no array at all, or one of another library
             is_known = False
         if not is_known:
             self._require_fitting(arrays)
-        self.plan.into(arrays, self.outs)
-        return one_or_all(self.outs)
+        self.plan.into(arrays, self.places)
+
+    def viewed_as(self, kind: Kind, like: Any, out: object) -> PreparedCall:
+        """The same for arrays of a kind that are viewed as those of this one's."""
+        if not is_viewed(kind):
+            return self
+        if out is None and kind.copies:
+            raise UnsupportedTypeError(
+                f"plan: results are written anew by every call, as arrays like {type(like).__name__} cannot be"
+            )
+        outs = [kind.result(x, like) for x in self.places] if out is None else [out]
+        return attrs.evolve(self, outs=tuple(outs), viewed=kind)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         raise UnsupportedTypeError(
@@ -48,16 +69,19 @@ class PreparedCall:
             "function and its settings, and call gpusort.plan there"
         )
 
-    def _require_fitting(self, arrays: Sequence[object]) -> None:
+    def _require_kind(self, wanted: Kind, arrays: Sequence[object]) -> None:
         names = self.plan.operation.names
         if len(arrays) != len(names):
             raise InvalidArgumentError(f"arrays: expected {', '.join(names)}, found {len(arrays)} arrays")
         for name, x in zip(names, arrays, strict=True):
             kind, array = recognised(name, x)
-            if kind is not self.kind or array is not x:
+            if kind is not wanted or array is not x:
                 raise UnsupportedTypeError(
                     f"{name}: expected an array such as was planned for, found {type(x).__name__}"
                 )
+
+    def _require_fitting(self, arrays: Sequence[object]) -> None:
+        self._require_kind(self.kind, arrays)
         found = specs_of(self.kind, self.plan.operation, arrays)
         if found != self.specs:
             wanted, given = ("; ".join(map(_told, specs)) for specs in (self.specs, found))
@@ -66,7 +90,7 @@ class PreparedCall:
     def encode(self, encoder: Any, /, *arrays: object) -> Any:
         """Records the call into a command encoder of wgpu, for arrays of `gpusort.webgpu`: in passes of its own, which
         run when the caller submits them. Gives the arrays that hold the results then."""
-        with self.kind.recording(encoder):
+        with (self.viewed or self.kind).recording(encoder):
             return self(*arrays)
 
     @property
@@ -86,7 +110,9 @@ class Planning:
 
     target: Any
 
-    def prepared(self, plan: Plan, kind: Kind, arrays: Sequence[Any], outs: Sequence[Any] | None) -> PreparedCall:
+    def prepared(
+        self, plan: Plan, kind: Located[Any], arrays: Sequence[Any], outs: Sequence[Any] | None
+    ) -> PreparedCall:
         specs = specs_of(kind, plan.operation, arrays)
         plan = plan.reserved(specs)
         outputs = plan.operation.outputs(*specs)
@@ -94,14 +120,10 @@ class Planning:
             require_fitting(kind, outs, outputs)
         if any(output.dtype.names is not None for output in outputs) and specs[0].memory is not Memory.HOST:
             raise UnsupportedTypeError("plan: results of several fields come in the host's memory")
-        if outs is None and is_viewed(kind) and kind.copies:
-            raise UnsupportedTypeError(
-                f"plan: results are written anew by every call, as arrays like {type(arrays[0]).__name__} cannot be"
-            )
         with kind.scope(arrays[0]) or nullcontext():
             plan.make_ready(arrays)
-        outs = plan.new_outputs(arrays) if outs is None else outs
-        return PreparedCall(plan, kind, specs, [kind.layout(x) for x in arrays], tuple(outs))
+        places = tuple(plan.new_outputs(arrays) if outs is None else outs)
+        return PreparedCall(plan, kind, specs, [kind.layout(x) for x in arrays], places, places)
 
 
 def plan(function: Callable[..., object], /, *arrays: object, target: Any = "auto", **settings: Any) -> PreparedCall:
