@@ -13,7 +13,7 @@ from typing import Any, NoReturn, SupportsIndex
 
 import attrs
 
-from ..arrays.kinds import Kind, Located, Viewed, is_viewed
+from ..arrays.kinds import Kind, Located, is_viewed
 from ..arrays.registry import recognised
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.specs import Memory, Spec
@@ -26,31 +26,28 @@ class PreparedCall:
     them."""
 
     plan: Plan
-    kind: Located[Any]
+    kind: Kind
     specs: tuple[Spec, ...]
+    layout: Callable[[Any], object]  # by which arrays are known to be as they were planned for
     layouts: list[object]
-    places: tuple[Any, ...]  # what is written to
-    outs: tuple[Any, ...]  # the same as the caller's kind of arrays
-    viewed: Viewed[Any, Any] | None = None  # that kind, if arrays are viewed
+    outs: tuple[Any, ...]
+    inner: PreparedCall | None = None  # of arrays that are viewed: that of their views
 
     def __call__(self, *arrays: object) -> Any:
         """Runs the call and returns its results, the same arrays each time: those given as `out`, or its own."""
-        if self.viewed is None:
-            self._run(arrays)
-        else:
-            self._require_kind(self.viewed, arrays)
-            with self.viewed.scope(arrays[0]) or nullcontext():
-                self._run([self.viewed.view(x) for x in arrays])
-        return one_or_all(self.outs)
-
-    def _run(self, arrays: Sequence[Any]) -> None:
+        if self.inner is not None and is_viewed(self.kind):
+            self._require_kind(arrays)
+            with self.kind.scope(arrays[0]) or nullcontext():
+                self.inner(*[self.kind.view(x) for x in arrays])
+            return one_or_all(self.outs)
         try:
-            is_known = [self.kind.layout(x) for x in arrays] == self.layouts
+            is_known = [self.layout(x) for x in arrays] == self.layouts
         except AttributeError:  # no array at all, or one of another library
             is_known = False
         if not is_known:
             self._require_fitting(arrays)
-        self.plan.into(arrays, self.places)
+        self.plan.into(arrays, self.outs)
+        return one_or_all(self.outs)
 
     def viewed_as(self, kind: Kind, like: Any, out: object) -> PreparedCall:
         """The same for arrays of a kind that are viewed as those of this one's."""
@@ -60,8 +57,8 @@ class PreparedCall:
             raise UnsupportedTypeError(
                 f"plan: results are written anew by every call, as arrays like {type(like).__name__} cannot be"
             )
-        outs = [kind.result(x, like) for x in self.places] if out is None else [out]
-        return attrs.evolve(self, outs=tuple(outs), viewed=kind)
+        outs = [kind.result(x, like) for x in self.outs] if out is None else [out]
+        return attrs.evolve(self, kind=kind, outs=tuple(outs), inner=self)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         raise UnsupportedTypeError(
@@ -69,19 +66,19 @@ class PreparedCall:
             "function and its settings, and call gpusort.plan there"
         )
 
-    def _require_kind(self, wanted: Kind, arrays: Sequence[object]) -> None:
+    def _require_kind(self, arrays: Sequence[object]) -> None:
         names = self.plan.operation.names
         if len(arrays) != len(names):
             raise InvalidArgumentError(f"arrays: expected {', '.join(names)}, found {len(arrays)} arrays")
         for name, x in zip(names, arrays, strict=True):
             kind, array = recognised(name, x)
-            if kind is not wanted or array is not x:
+            if kind is not self.kind or array is not x:
                 raise UnsupportedTypeError(
                     f"{name}: expected an array such as was planned for, found {type(x).__name__}"
                 )
 
     def _require_fitting(self, arrays: Sequence[object]) -> None:
-        self._require_kind(self.kind, arrays)
+        self._require_kind(arrays)
         found = specs_of(self.kind, self.plan.operation, arrays)
         if found != self.specs:
             wanted, given = ("; ".join(map(_told, specs)) for specs in (self.specs, found))
@@ -90,7 +87,7 @@ class PreparedCall:
     def encode(self, encoder: Any, /, *arrays: object) -> Any:
         """Records the call into a command encoder of wgpu, for arrays of `gpusort.webgpu`: in passes of its own, which
         run when the caller submits them. Gives the arrays that hold the results then."""
-        with (self.viewed or self.kind).recording(encoder):
+        with self.kind.recording(encoder):
             return self(*arrays)
 
     @property
@@ -122,8 +119,8 @@ class Planning:
             raise UnsupportedTypeError("plan: results of several fields come in the host's memory")
         with kind.scope(arrays[0]) or nullcontext():
             plan.make_ready(arrays)
-        places = tuple(plan.new_outputs(arrays) if outs is None else outs)
-        return PreparedCall(plan, kind, specs, [kind.layout(x) for x in arrays], places, places)
+        outs = plan.new_outputs(arrays) if outs is None else outs
+        return PreparedCall(plan, kind, specs, kind.layout, [kind.layout(x) for x in arrays], tuple(outs))
 
 
 def plan(function: Callable[..., object], /, *arrays: object, target: Any = "auto", **settings: Any) -> PreparedCall:
