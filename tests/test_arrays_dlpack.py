@@ -21,6 +21,7 @@ from gpusort.types.errors import UnsupportedTypeError
 from gpusort.types.searches import ArgMin
 from gpusort.types.specs import Memory
 from tests import fake_cupy
+from tests.plan_keys import layout_of, signature_of
 
 HOST = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
@@ -118,13 +119,13 @@ def test_arrays_on_the_host_are_seen_where_they_lie(index: Any) -> None:
     assert (spec.shape, spec.dtype, spec.memory) == (x.inside.shape, x.inside.dtype, Memory.HOST)
     assert (spec.strides is None) == x.inside.flags.c_contiguous
     assert view.size == 0 or np.shares_memory(view, x.inside)
-    assert kind.signature(x) == kind.signature(Array(x.inside))
+    assert layout_of(kind, x) == layout_of(kind, Array(x.inside))
 
 
-def test_signatures_tell_apart_what_plans_depend_on() -> None:
+def test_layouts_tell_apart_what_plans_depend_on() -> None:
     others = [HOST, HOST.astype("f8"), HOST.reshape(3, 2, 4), HOST[:, ::2], HOST[:, 1:]]
     kind, _ = recognised("x", Array(HOST))
-    assert len({kind.signature(Array(other)) for other in others}) == len(others)
+    assert len({layout_of(kind, Array(other)) for other in others}) == len(others)
 
 
 @pytest.mark.parametrize("library", [Array, Bare, JaxArray])
@@ -180,7 +181,7 @@ def test_arrays_on_a_card_stay_there(library: Any, device: int, cp: Any, jax: An
     assert made.data.device_id == device
     spec = kind.spec("x", x)
     assert (spec.shape, spec.dtype, spec.memory) == (HOST.shape, HOST.dtype, Memory.CUDA)
-    assert kind.signature(x) != kind.signature(library(fake_cupy.on_card(HOST, 1 - device)))
+    assert signature_of(kind, x) != signature_of(kind, library(fake_cupy.on_card(HOST, 1 - device)))
     assert not any(line.startswith("copy") for line in fake_cupy.log)
 
 

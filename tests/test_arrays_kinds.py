@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 from gpusort.arrays import cuda, registry
-from gpusort.arrays.kinds import Device, Kind, Located, is_viewed
+from gpusort.arrays.kinds import Device, Kind, is_viewed
 from gpusort.arrays.registry import recognised
 from gpusort.types.errors import TargetUnavailableError, UnsupportedTypeError
 from gpusort.types.specs import Memory
 from tests import fake_cupy, fake_torch
+from tests.plan_keys import located, signature_of
 
 HOST = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
@@ -121,9 +122,8 @@ LAYOUTS: dict[str, Any] = {
 
 def placed(kind: Kind, x: Any) -> tuple[Device[Any], Any]:
     """Where an array lies, and as what plans work on it."""
-    if is_viewed(kind):
-        return kind.base.placed(kind.view(x)), kind.view(x)
-    return cast("Located[Any]", kind).placed(x), x
+    found, seen = located(kind, x)
+    return found.placed(seen), seen
 
 
 def inside_of(x: Any) -> fake_cupy.ndarray:
@@ -168,9 +168,9 @@ def test_signatures_tell_apart_what_plans_depend_on(library: str) -> None:
         part_of(made_by(library, np.repeat(HOST, 3, axis=2)), np.s_[:, :, ::3]),
         part_of(made_by(library, np.arange(25, dtype=np.float32)), np.s_[1:]),
     ]
-    signatures = [kind.signature(x), *map(kind.signature, others)]
+    signatures = [signature_of(kind, array) for array in (x, *others)]
     assert len(set(signatures)) == len(signatures)
-    assert kind.signature(made_by(library, HOST + 1)) == signatures[0]
+    assert signature_of(kind, made_by(library, HOST + 1)) == signatures[0]
 
 
 @pytest.mark.parametrize("device", [0, 1])
@@ -202,7 +202,7 @@ def test_nothing_goes_through_the_host_or_waits(library: str) -> None:
     x = made_by(library, HOST)
     kind, _ = recognised("x", x)
     fake_cupy.log.clear()
-    kind.signature(x)
+    signature_of(kind, x)
     kind.spec("x", x)
     if is_viewed(kind):
         kind.given_back(kind.view(x), x)
@@ -297,7 +297,6 @@ def test_tensors_that_fit_no_kernel_are_refused(torch: Any, where: str) -> None:
         (fake_torch.Tensor(inside, neg=True), "resolve_neg"),
     ):
         kind, _ = recognised("x", x)
-        kind.signature(x)
         with pytest.raises(UnsupportedTypeError, match=f"^x: expected a dense torch tensor .* on {where}.*") as error:
             kind.spec("x", x)
         assert expected in str(error.value)

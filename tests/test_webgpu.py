@@ -31,6 +31,7 @@ from gpusort.types.scalars import U32
 from gpusort.types.specs import Memory
 from tests import key_cases
 from tests.covering import few_cases
+from tests.plan_keys import signature_of
 from tests.reference import Array, assert_same_bits, sample
 
 STORAGE, COPY_SRC, COPY_DST = 128, 4, 8
@@ -347,8 +348,8 @@ def test_signatures_tell_apart_what_plans_depend_on(device: Any) -> None:
         webgpu.asarray(host, opened({})),
     ]
     kind, _ = recognised("x", arrays[0])
-    assert len({kind.signature(x) for x in arrays}) == len(arrays)
-    assert kind.signature(webgpu.asarray(host + 1, device)) == kind.signature(arrays[0])
+    assert len({signature_of(kind, x) for x in arrays}) == len(arrays)
+    assert signature_of(kind, webgpu.asarray(host + 1, device)) == signature_of(kind, arrays[0])
 
 
 # -- recording ordinary calls -----------------------------------------------------------------------------

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TypeVar, cast, overload
+from typing import TypeVar, Unpack, cast, overload
 
 import numpy as np
-import numpy.typing as npt
 from numpy import ndarray
+from numpy.typing import ArrayLike
 
 from ..arrays.kinds import HostArray
 from ..operations.merge import Merge
-from ..targets.base import Target
 from .arguments import checked_order
 from .call import call_with, find_run
-from .signatures import Keyed, Other
+from .signatures import Keyed, Ordered, Other, Where
 
 D = TypeVar("D", bound=np.dtype[np.generic])
 V = TypeVar("V", bound=np.dtype[np.generic])
@@ -21,26 +20,13 @@ V = TypeVar("V", bound=np.dtype[np.generic])
 
 @overload
 def merge(
-    x: np.ndarray[tuple[int], D], y: np.ndarray[tuple[int], D], /, *, descending: bool = False,
-    target: str | Target = "auto", key: Keyed = None,
-) -> np.ndarray[tuple[int], D]: ...  # fmt: skip
+    x: np.ndarray[tuple[int], D], y: np.ndarray[tuple[int], D], /, **how: Unpack[Ordered]
+) -> np.ndarray[tuple[int], D]: ...
 @overload
-def merge(
-    x: Other, y: Other, /, *, descending: bool = False, target: str | Target = "auto", key: Keyed = None
-) -> Other: ...
+def merge(x: Other, y: Other, /, **how: Unpack[Ordered]) -> Other: ...
 @overload
-def merge(
-    x: npt.ArrayLike,
-    y: npt.ArrayLike,
-    /,
-    *,
-    descending: bool = False,
-    target: str | Target = "auto",
-    key: Keyed = None,
-) -> HostArray: ...
-def merge(
-    x: object, y: object, /, *, descending: bool = False, target: str | Target = "auto", key: Keyed = None
-) -> object:
+def merge(x: ArrayLike, y: ArrayLike, /, **how: Unpack[Ordered]) -> HostArray: ...
+def merge(x: object, y: object, /, *, descending: bool = False, target: Where = "auto", key: Keyed = None) -> object:
     """Merges two sorted arrays of one dimension and dtype into a new array.
 
     Both must be in the order of `sort` with the same `descending` and `key`. This is not checked: for unsorted input
@@ -56,28 +42,25 @@ def merge(
         run = find_run(short_key)
         if run is not None:
             return run(x, y)
-    return call_with(Merge, (checked_order(descending, key), key, False), target, (x, y), short_key=short_key)
+    return call_with(Merge, (checked_order(descending, key), key, False), target, (x, y), None, short_key, ("x", "y"))
 
 
 @overload
 def merge_by_key(
     keys: np.ndarray[tuple[int], D], values: np.ndarray[tuple[int], V], other_keys: np.ndarray[tuple[int], D],
-    other_values: np.ndarray[tuple[int], V], /, *, descending: bool = False, target: str | Target = "auto",
-    key: Keyed = None,
+    other_values: np.ndarray[tuple[int], V], /, **how: Unpack[Ordered],
 ) -> tuple[np.ndarray[tuple[int], D], np.ndarray[tuple[int], V]]: ...  # fmt: skip
 @overload
 def merge_by_key(
-    keys: Other, values: Other, other_keys: Other, other_values: Other, /, *, descending: bool = False,
-    target: str | Target = "auto", key: Keyed = None,
-) -> tuple[Other, Other]: ...  # fmt: skip
+    keys: Other, values: Other, other_keys: Other, other_values: Other, /, **how: Unpack[Ordered]
+) -> tuple[Other, Other]: ...
 @overload
 def merge_by_key(
-    keys: npt.ArrayLike, values: npt.ArrayLike, other_keys: npt.ArrayLike, other_values: npt.ArrayLike, /, *,
-    descending: bool = False, target: str | Target = "auto", key: Keyed = None,
-) -> tuple[HostArray, HostArray]: ...  # fmt: skip
+    keys: ArrayLike, values: ArrayLike, other_keys: ArrayLike, other_values: ArrayLike, /, **how: Unpack[Ordered]
+) -> tuple[HostArray, HostArray]: ...
 def merge_by_key(
     keys: object, values: object, other_keys: object, other_values: object, /, *, descending: bool = False,
-    target: str | Target = "auto", key: Keyed = None,
+    target: Where = "auto", key: Keyed = None,
 ) -> tuple[object, object]:  # fmt: skip
     """Merges two sorted arrays of keys, and their values with them: two new arrays. See `merge`."""
     arrays, short_key = (keys, values, other_keys, other_values), None
@@ -90,5 +73,5 @@ def merge_by_key(
         run = find_run(short_key)
         if run is not None:
             return cast("tuple[object, object]", run(*arrays))
-    settings = checked_order(descending, key), key, True
-    return cast("tuple[object, object]", call_with(Merge, settings, target, arrays, short_key=short_key))
+    settings, names = (checked_order(descending, key), key, True), ("keys", "values", "other_keys", "other_values")
+    return cast("tuple[object, object]", call_with(Merge, settings, target, arrays, None, short_key, names))

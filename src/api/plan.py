@@ -44,6 +44,8 @@ class Plan(ABC):
     """A call made ready. Thread-safe."""
 
     operation: Operation
+    # `into` for one short array without any checks before it; see WritesShort in targets/base.py
+    into_short: Callable[[Any, Any], bool] | None = None
 
     @property
     def function(self) -> Callable[..., object]:
@@ -57,11 +59,6 @@ class Plan(ABC):
     @abstractmethod
     def into(self, arrays: Arrays, outs: Arrays) -> None:
         """Writes the outputs to given arrays, which may be inputs or overlap with them."""
-
-    @property
-    def into_short(self) -> Callable[[Any, Any], bool] | None:
-        """`into` for one short array without any checks before it; see WritesShort in targets/base.py."""
-        return None
 
     @abstractmethod
     def new_outputs(self, arrays: Arrays) -> list[Any]:

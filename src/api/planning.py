@@ -1,7 +1,4 @@
-"""Makes plans: a fast path of the target on host arrays where it has one, or else schedules of kernels.
-
-Arrays of other libraries are viewed, without a copy, as arrays of the few libraries that plans work on.
-"""
+"""Makes plans: a fast path of the target on host arrays where it has one, or else schedules of kernels."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..arrays.host import HOST
-from ..arrays.kinds import HostArray, Kind, Located, Viewed, is_viewed
+from ..arrays.kinds import HostArray, Located
 from ..operations.base import Operation, Output
 from ..targets.base import HasNative, HasRoom, IsForFew, IsFunction, Native, Target, WritesInto, WritesShort
 from ..targets.registry import target as target_of
@@ -23,22 +20,13 @@ from .plan import Arrays, Cost, Plan, as_tuple, one_or_all, placed_together, req
 _MOST_SHAPES = 256
 
 
-def plan_for(operation: Operation, kind: Kind, specs: tuple[Spec, ...], target: Target) -> Plan:
+def plan_for(operation: Operation, kind: Located[Any], specs: tuple[Spec, ...], target: Target) -> Plan:
     """Chooses and makes the plan of an operation for arrays of a kind and these specs on a target."""
-    if is_viewed(kind):
-        return ViewedPlan(kind, operation, plan_for(operation, kind.base, specs, target))
-    found = cast("Located[Any]", kind)
     if not kind.is_host:
-        return _by_kernels(found, operation, specs, target)
+        return _by_kernels(kind, operation, specs, target)
     if operation.is_the_hosts(specs[0]):
         target = target_of("cpu")
-    native = target.native(operation, specs) if isinstance(target, HasNative) else None
-    if native is None:
-        return ShapedPlan(found, operation, target)
-    plan = NativePlan(found, operation, native)
-    if isinstance(native, IsForFew):
-        return ShapedPlan(found, operation, target, (plan, native))
-    return plan
+    return HostPlan(kind, operation, target, target.native(operation, specs) if isinstance(target, HasNative) else None)
 
 
 def _by_kernels(
@@ -88,78 +76,73 @@ class AnsweredPlan(Plan):
         return found
 
 
-class ViewedPlan(Plan):
-    """A plan for arrays that are viewed as another library's, and its results converted back."""
+class HostPlan(Plan):
+    """A plan for NumPy's arrays of any shape and layout, as their signatures leave these out: a fast path of the target
+    where it has one, for all arrays or for small ones; else a plan of kernels for each shape."""
 
-    def __init__(self, kind: Viewed[Any, Any], operation: Operation, inner: Plan) -> None:
-        self.kind, self.operation, self.inner = kind, operation, inner
-        self._run = inner.function
-
-    def __call__(self, *arrays: Any) -> object:
-        kind, like = self.kind, arrays[0]
-        with kind.scope(like) or nullcontext():
-            found = self._run(*[kind.view(array) for array in arrays])
-            return one_or_all([self._given_back(values, like) for values in as_tuple(found)])
-
-    def _given_back(self, values: Any, like: Any) -> object:
-        """The result as the caller's kind of array; structured ones stay NumPy's, as no other library has such."""
-        return values if values.dtype.names is not None else self.kind.given_back(values, like)
-
-    def into(self, arrays: Arrays, outs: Arrays) -> None:
-        kind = self.kind
-        require_fitting(kind, outs, self.operation.outputs(*specs_of(kind, self.operation, arrays)))
-        with kind.scope(arrays[0]) or nullcontext():
-            self.inner.into([kind.view(array) for array in arrays], [kind.view(out) for out in outs])
-
-    def new_outputs(self, arrays: Arrays) -> list[Any]:
-        kind = self.kind
-        with kind.scope(arrays[0]) or nullcontext():
-            made = self.inner.new_outputs([kind.view(array) for array in arrays])
-            return [self._given_back(values, arrays[0]) for values in made]
-
-    def reserved(self, specs: tuple[Spec, ...]) -> Plan:
-        return ViewedPlan(self.kind, self.operation, self.inner.reserved(specs))
-
-    def make_ready(self, arrays: Arrays) -> None:
-        self.inner.make_ready([self.kind.view(array) for array in arrays])
-
-    def cost(self) -> Cost:
-        return self.inner.cost()
-
-
-class NativePlan(Plan):
-    """A fast path of the target on NumPy's arrays: one for all shapes of a dtype and number of dimensions."""
-
-    def __init__(self, kind: Located[HostArray], operation: Operation, native: Native) -> None:
-        self.kind, self.operation, self.native = kind, operation, native
+    def __init__(
+        self, kind: Located[HostArray], operation: Operation, target: Target, native: Native | None
+    ) -> None:  # fmt: skip
+        self.kind, self.operation, self.target, self._native = kind, operation, target, native
+        way: object = native
+        self._few = way if isinstance(way, IsForFew) else None
+        self._into = way.into if isinstance(way, WritesInto) else None
+        self.into_short = way.into_short if isinstance(way, WritesShort) else None
+        self._plans: Bounded[Hashable, Plan | None] = Bounded(_MOST_SHAPES)  # None: the fast path takes such arrays
         self._fitting: Bounded[Hashable, bool] = Bounded(_MOST_SHAPES)
-        self._into = native.into if isinstance(native, WritesInto) else None
-        self._into_short = native.into_short if isinstance(native, WritesShort) else None
-        own = self._on_two if len(operation.names) == 2 else self.__call__
-        self._function = native.function if isinstance(native, IsFunction) else own
 
     @property
     def function(self) -> Callable[..., object]:
-        return self._function
+        native, few, plans, call = self._native, self._few, self._plans, self.__call__
+        if native is None:
+            return call
+        if not isinstance(native, IsFunction):
+            if len(self.operation.names) != 2:
+                return call
+            return lambda x, y: native(x, y) if plans.get((x.shape, y.shape), self) is None else call(x, y)
+        if few is None:
+            return native.function
+        run, most = native.function, few.most
 
-    def _on_two(self, x: Any, y: Any) -> object:
-        return self.native(x, y) if (x.shape, y.shape) in self._fitting else self(x, y)
+        def run_few(*arrays: Any) -> object:
+            return run(*arrays) if sum([array.size for array in arrays]) <= most else call(*arrays)
 
-    @property
-    def into_short(self) -> Callable[[Any, Any], bool] | None:
-        return self._into_short
+        def run_on_two(x: Any, y: Any) -> object:
+            return run(x, y) if x.size + y.size <= most else call(x, y)
 
-    def __call__(self, x: Any, /, *others: Any) -> object:
-        shapes = (x.shape, *[other.shape for other in others])
-        if shapes not in self._fitting:  # no part of the signature: what does not fit is refused here
-            specs = specs_of(self.kind, self.operation, (x, *others))
-            self.operation.outputs(*specs)
-            if self.operation.answer(*specs) is not None:
-                return AnsweredPlan(self.kind, self.operation, specs)(x, *others)
-            self._fitting[shapes] = True
-        return cast(object, self.native(x, *others))
+        return run_on_two if len(self.operation.names) == 2 else run_few
+
+    def __call__(self, *arrays: Any) -> object:
+        plan = self._plan(arrays)
+        return cast(Native, self._native)(*arrays) if plan is None else plan(*arrays)
+
+    def _plan(self, arrays: Arrays) -> Plan | None:
+        """The plan for arrays of these shapes; None for the fast path, if that takes them."""
+        few = self._few
+        is_fast = self._native is not None and (few is None or self._are_few(arrays) or few.suits(arrays))
+        if is_fast:
+            key: Hashable = tuple([array.shape for array in arrays])
+        else:  # with the signature all there is to know; an operation of a caller's monoid may have no hash
+            key = tuple([(array.shape, array.strides, array.flags.aligned) for array in arrays])
+        try:
+            return self._plans[key]
+        except KeyError:
+            specs = specs_of(self.kind, self.operation, arrays)
+            self.operation.outputs(*specs)  # shapes are no part of the signature: what does not fit is refused here
+            is_answered = self.operation.answer(*specs) is not None
+            plan = None if is_fast and not is_answered else _by_kernels(self.kind, self.operation, specs, self.target)
+            self._plans[key] = plan
+            return plan
+
+    def _are_few(self, arrays: Sequence[HostArray] | tuple[Spec, ...]) -> bool:
+        return self._few is not None and sum([array.size for array in arrays]) <= self._few.most
 
     def into(self, arrays: Arrays, outs: Arrays) -> None:
+        if self._native is None or self._few is not None:
+            plan = self._plan(arrays)
+            if plan is not None:
+                plan.into(arrays, outs)
+                return
         given: list[object] = [array.shape for array in arrays]
         is_apart = True
         for out in outs:
@@ -178,7 +161,15 @@ class NativePlan(Plan):
                 out[...] = values
 
     def new_outputs(self, arrays: Arrays) -> list[Any]:
+        plan = self._plan(arrays)
+        if plan is not None:
+            return plan.new_outputs(arrays)
         return new_host_arrays(self.operation.outputs(*specs_of(self.kind, self.operation, arrays)), arrays[0])
+
+    def reserved(self, specs: tuple[Spec, ...]) -> Plan:
+        if self._native is not None and (self._few is None or self._are_few(specs)):
+            return self
+        return _by_kernels(self.kind, self.operation, specs, self.target, keeps_scratch=True)
 
 
 def new_host_arrays(outputs: Sequence[Output], x: HostArray) -> list[Any]:
@@ -193,70 +184,3 @@ def _overlap_partly(array: HostArray, out: HostArray) -> bool:
         return False
     lies, other = ((x.ctypes.data, x.shape, x.strides) for x in (array, out))
     return lies != other
-
-
-class ShapedPlan(Plan):
-    """Kernel plans for NumPy's arrays, one for each shape, as signatures of host arrays leave the shape out. A fast
-    path of the target may serve small arrays."""
-
-    def __init__(
-        self, kind: Located[HostArray], operation: Operation, target: Target,
-        few: tuple[Plan, IsForFew] | None = None,
-    ) -> None:  # fmt: skip
-        self.kind, self.operation = kind, operation
-        self._target, self._few = target, few
-        self._plans: Bounded[Hashable, Plan] = Bounded(_MOST_SHAPES)
-
-    @property
-    def function(self) -> Callable[..., object]:
-        if self._few is None:
-            return self.__call__
-        plan, way = self._few
-        few, most, call = plan.function, way.most, self.__call__
-
-        def run(*arrays: Any) -> object:
-            return few(*arrays) if sum([array.size for array in arrays]) <= most else call(*arrays)
-
-        def run_on_two(x: Any, y: Any) -> object:
-            return few(x, y) if x.size + y.size <= most else call(x, y)
-
-        return run_on_two if len(self.operation.names) == 2 else run
-
-    def __call__(self, *arrays: Any) -> object:
-        return self._plan(arrays)(*arrays)
-
-    def into(self, arrays: Arrays, outs: Arrays) -> None:
-        self._plan(arrays).into(arrays, outs)
-
-    def new_outputs(self, arrays: Arrays) -> list[Any]:
-        return self._plan(arrays).new_outputs(arrays)
-
-    def reserved(self, specs: tuple[Spec, ...]) -> Plan:
-        few = self._of_few(specs)
-        if few is not None:
-            return few
-        return self._plan_for(specs, keeps_scratch=True)
-
-    def _of_few(self, arrays: Arrays) -> Plan | None:
-        if self._few is None:
-            return None
-        plan, way = self._few
-        return plan if sum([array.size for array in arrays]) <= way.most else None
-
-    def _plan(self, arrays: Arrays) -> Plan:
-        few = self._of_few(arrays)
-        if few is not None:
-            return few
-        if self._few is not None and self._few[1].suits(arrays):
-            return self._few[0]
-        # with the signature all there is to know; an operation of a caller's monoid may have no hash
-        key = tuple([(array.shape, array.strides, array.flags.aligned) for array in arrays])
-        plan = self._plans.get(key)
-        if plan is None:
-            specs = specs_of(self.kind, self.operation, arrays)
-            self.operation.outputs(*specs)
-            plan = self._plans[key] = self._plan_for(specs)
-        return plan
-
-    def _plan_for(self, specs: tuple[Spec, ...], keeps_scratch: bool = False) -> Plan:
-        return _by_kernels(self.kind, self.operation, specs, self._target, keeps_scratch)

@@ -13,7 +13,7 @@ from typing import Any, NoReturn, SupportsIndex
 
 import attrs
 
-from ..arrays.kinds import Kind, is_viewed
+from ..arrays.kinds import Kind, Located, is_viewed
 from ..arrays.registry import recognised
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.specs import Memory, Spec
@@ -28,13 +28,20 @@ class PreparedCall:
     plan: Plan
     kind: Kind
     specs: tuple[Spec, ...]
+    layout: Callable[[Any], object]  # by which arrays are known to be as they were planned for
     layouts: list[object]
     outs: tuple[Any, ...]
+    inner: PreparedCall | None = None  # of arrays that are viewed: that of their views
 
     def __call__(self, *arrays: object) -> Any:
         """Runs the call and returns its results, the same arrays each time: those given as `out`, or its own."""
+        if self.inner is not None and is_viewed(self.kind):
+            self._require_kind(arrays)
+            with self.kind.scope(arrays[0]) or nullcontext():
+                self.inner(*[self.kind.view(x) for x in arrays])
+            return one_or_all(self.outs)
         try:
-            is_known = [self.kind.layout(x) for x in arrays] == self.layouts
+            is_known = [self.layout(x) for x in arrays] == self.layouts
         except AttributeError:  # no array at all, or one of another library
             is_known = False
         if not is_known:
@@ -42,13 +49,24 @@ class PreparedCall:
         self.plan.into(arrays, self.outs)
         return one_or_all(self.outs)
 
+    def viewed_as(self, kind: Kind, like: Any, out: object) -> PreparedCall:
+        """The same for arrays of a kind that are viewed as those of this one's."""
+        if not is_viewed(kind):
+            return self
+        if out is None and kind.copies:
+            raise UnsupportedTypeError(
+                f"plan: results are written anew by every call, as arrays like {type(like).__name__} cannot be"
+            )
+        outs = [kind.result(x, like) for x in self.outs] if out is None else [out]
+        return attrs.evolve(self, kind=kind, outs=tuple(outs), inner=self)
+
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         raise UnsupportedTypeError(
             "a prepared call belongs to this process and its device, and cannot be pickled or copied; hand over the "
             "function and its settings, and call gpusort.plan there"
         )
 
-    def _require_fitting(self, arrays: Sequence[object]) -> None:
+    def _require_kind(self, arrays: Sequence[object]) -> None:
         names = self.plan.operation.names
         if len(arrays) != len(names):
             raise InvalidArgumentError(f"arrays: expected {', '.join(names)}, found {len(arrays)} arrays")
@@ -58,6 +76,9 @@ class PreparedCall:
                 raise UnsupportedTypeError(
                     f"{name}: expected an array such as was planned for, found {type(x).__name__}"
                 )
+
+    def _require_fitting(self, arrays: Sequence[object]) -> None:
+        self._require_kind(arrays)
         found = specs_of(self.kind, self.plan.operation, arrays)
         if found != self.specs:
             wanted, given = ("; ".join(map(_told, specs)) for specs in (self.specs, found))
@@ -86,7 +107,9 @@ class Planning:
 
     target: Any
 
-    def prepared(self, plan: Plan, kind: Kind, arrays: Sequence[Any], outs: Sequence[Any] | None) -> PreparedCall:
+    def prepared(
+        self, plan: Plan, kind: Located[Any], arrays: Sequence[Any], outs: Sequence[Any] | None
+    ) -> PreparedCall:
         specs = specs_of(kind, plan.operation, arrays)
         plan = plan.reserved(specs)
         outputs = plan.operation.outputs(*specs)
@@ -94,14 +117,10 @@ class Planning:
             require_fitting(kind, outs, outputs)
         if any(output.dtype.names is not None for output in outputs) and specs[0].memory is not Memory.HOST:
             raise UnsupportedTypeError("plan: results of several fields come in the host's memory")
-        if outs is None and is_viewed(kind) and kind.copies:
-            raise UnsupportedTypeError(
-                f"plan: results are written anew by every call, as arrays like {type(arrays[0]).__name__} cannot be"
-            )
         with kind.scope(arrays[0]) or nullcontext():
             plan.make_ready(arrays)
         outs = plan.new_outputs(arrays) if outs is None else outs
-        return PreparedCall(plan, kind, specs, [kind.layout(x) for x in arrays], tuple(outs))
+        return PreparedCall(plan, kind, specs, kind.layout, [kind.layout(x) for x in arrays], tuple(outs))
 
 
 def plan(function: Callable[..., object], /, *arrays: object, target: Any = "auto", **settings: Any) -> PreparedCall:

@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from ..operations.reduce import Fold, Reduce, Reducer
-from ..targets.base import Target
 from .arguments import axes_or_none, axis_or_none, check_key, check_monoid, check_policy, checked_flag
 from .call import call
-from .signatures import Axis, Keyed, is_arithmetic, is_extremum, is_place, is_truth
+from .signatures import Axis, Keyed, Where, is_arithmetic, is_extremum, is_place, is_truth
 from .signatures_monoids import is_reduce
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ S = TypeVar("S")
 
 @is_reduce
 def reduce(
-    x: object, /, monoid: Monoid[E, S], *, axis: Axis = None, keepdims: bool = False, target: str | Target = "auto",
+    x: object, /, monoid: Monoid[E, S], *, axis: Axis = None, keepdims: bool = False, target: Where = "auto",
     policy: ReducePolicy | None = None,
 ) -> object:  # fmt: skip
     """Reduces an array by a monoid, built in or your own, to its state: a scalar, or an array of states over axes.
@@ -51,9 +50,7 @@ def _fold(
     return Fold(axis, keepdims, of=monoid, policy=policy)
 
 
-def _reduced(
-    reducer: Reducer, x: object, axis: object, keepdims: object, target: str | Target, key: Keyed = None
-) -> object:
+def _reduced(reducer: Reducer, x: object, axis: object, keepdims: object, target: Where, key: Keyed = None) -> object:
     if axis is not None and axis.__class__ is not int:
         axis = axis_or_none(axis) if reducer.finds_index else axes_or_none(axis)
     if keepdims is not False:
@@ -64,7 +61,7 @@ def _reduced(
 
 
 @is_arithmetic
-def sum(x: object, /, *, axis: Axis = None, keepdims: bool = False, target: str | Target = "auto") -> object:
+def sum(x: object, /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto") -> object:
     """The sum of the elements: integers in 64 bits, floats in an order that depends on shape, dtype and layout alone.
 
     NaT makes NaT; so does a sum of times on its way from the first to the last, if it comes by int64's least number.
@@ -73,14 +70,14 @@ def sum(x: object, /, *, axis: Axis = None, keepdims: bool = False, target: str 
 
 
 @is_arithmetic
-def prod(x: object, /, *, axis: Axis = None, keepdims: bool = False, target: str | Target = "auto") -> object:
+def prod(x: object, /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto") -> object:
     """The product of the elements: integers in 64 bits, floats in an order as that of `sum`."""
     return _reduced(_PROD, x, axis, keepdims, target)
 
 
 @is_extremum
 def min(
-    x: object, /, *, axis: Axis = None, keepdims: bool = False, target: str | Target = "auto", key: Keyed = None,
+    x: object, /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto", key: Keyed = None,
 ) -> object:  # fmt: skip
     """The minimum, in the order of `key` if one is given; NaN or NaT where there is one."""
     return _reduced(_MIN, x, axis, keepdims, target, key)
@@ -88,31 +85,31 @@ def min(
 
 @is_extremum
 def max(
-    x: object, /, *, axis: Axis = None, keepdims: bool = False, target: str | Target = "auto", key: Keyed = None,
+    x: object, /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto", key: Keyed = None,
 ) -> object:  # fmt: skip
     """The maximum, in the order of `key` if one is given; NaN or NaT where there is one."""
     return _reduced(_MAX, x, axis, keepdims, target, key)
 
 
 @is_place
-def argmin(x: object, /, *, axis: int | None = None, keepdims: bool = False, target: str | Target = "auto") -> object:
+def argmin(x: object, /, *, axis: int | None = None, keepdims: bool = False, target: Where = "auto") -> object:
     """The index of the minimum: the first of equals; the first NaN or NaT where there is one."""
     return _reduced(_ARGMIN, x, axis, keepdims, target)
 
 
 @is_place
-def argmax(x: object, /, *, axis: int | None = None, keepdims: bool = False, target: str | Target = "auto") -> object:
+def argmax(x: object, /, *, axis: int | None = None, keepdims: bool = False, target: Where = "auto") -> object:
     """The index of the maximum: the first of equals; the first NaN or NaT where there is one."""
     return _reduced(_ARGMAX, x, axis, keepdims, target)
 
 
 @is_truth
-def any(x: object, /, *, axis: Axis = None, keepdims: bool = False, target: str | Target = "auto") -> object:
+def any(x: object, /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto") -> object:
     """Whether an element is true, that is, not zero; NaN and NaT are true."""
     return _reduced(_ANY, x, axis, keepdims, target)
 
 
 @is_truth
-def all(x: object, /, *, axis: Axis = None, keepdims: bool = False, target: str | Target = "auto") -> object:
+def all(x: object, /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto") -> object:
     """Whether every element is true, that is, not zero; NaN and NaT are true."""
     return _reduced(_ALL, x, axis, keepdims, target)

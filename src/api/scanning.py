@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, SupportsIndex, TypeVar, overload
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike, NDArray
 
 from ..arrays.kinds import HostArray
 from ..operations.scan import Cumsum, Scan
-from ..targets.base import Target
 from ..types.indices import ScanKind
 from .arguments import axis_or_none, check_monoid, check_policy, checked_flag, index_of
 from .call import call
-from .signatures import F, Nested, Other, Signed, Unsigned, Where
+from .signatures import AxisOrAll, F, Nested, Other, Signed, Unsigned, Where
 from .signatures_monoids import is_scan
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ S = TypeVar("S")
 @is_scan
 def scan(
     x: object, /, monoid: Monoid[E, S], *, axis: SupportsIndex = -1, exclusive: bool = False,
-    target: str | Target = "auto", policy: ScanPolicy | None = None,
+    target: Where = "auto", policy: ScanPolicy | None = None,
 ) -> object:  # fmt: skip
     """The prefix scan of an array by a monoid, built in or your own: for every element the state of all up to it.
 
@@ -51,24 +50,22 @@ def _scan(axis: int, exclusive: bool, policy: ScanPolicy | None, monoid: Monoid[
 
 
 @overload
-def cumsum(x: npt.NDArray[F], /, *, axis: SupportsIndex | None = None, target: Where = "auto") -> npt.NDArray[F]: ...
+def cumsum(x: NDArray[F], /, *, axis: AxisOrAll = None, target: Where = "auto") -> NDArray[F]: ...
 @overload
-def cumsum(x: Signed, /, *, axis: SupportsIndex | None = None, target: Where = "auto") -> npt.NDArray[np.int64]: ...
+def cumsum(x: Signed, /, *, axis: AxisOrAll = None, target: Where = "auto") -> NDArray[np.int64]: ...
 @overload
-def cumsum(x: Unsigned, /, *, axis: SupportsIndex | None = None, target: Where = "auto") -> npt.NDArray[np.uint64]: ...
+def cumsum(x: Unsigned, /, *, axis: AxisOrAll = None, target: Where = "auto") -> NDArray[np.uint64]: ...
 @overload  # the ignores: to Python an int is a float, so these two overlap, and are read in turn
 def cumsum(  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappingOverload]
-    x: Nested[int], /, *, axis: SupportsIndex | None = None, target: Where = "auto"
-) -> npt.NDArray[np.int64]: ...
+    x: Nested[int], /, *, axis: AxisOrAll = None, target: Where = "auto"
+) -> NDArray[np.int64]: ...
 @overload
-def cumsum(
-    x: Nested[float], /, *, axis: SupportsIndex | None = None, target: Where = "auto"
-) -> npt.NDArray[np.float64]: ...
+def cumsum(x: Nested[float], /, *, axis: AxisOrAll = None, target: Where = "auto") -> NDArray[np.float64]: ...
 @overload
-def cumsum(x: Other, /, *, axis: SupportsIndex | None = None, target: Where = "auto") -> Other: ...
+def cumsum(x: Other, /, *, axis: AxisOrAll = None, target: Where = "auto") -> Other: ...
 @overload
-def cumsum(x: npt.ArrayLike, /, *, axis: SupportsIndex | None = None, target: Where = "auto") -> HostArray: ...
-def cumsum(x: object, /, *, axis: SupportsIndex | None = None, target: Where = "auto") -> object:
+def cumsum(x: ArrayLike, /, *, axis: AxisOrAll = None, target: Where = "auto") -> HostArray: ...
+def cumsum(x: object, /, *, axis: AxisOrAll = None, target: Where = "auto") -> object:
     """The cumulative sum along an axis, in the dtype of NumPy's `cumsum`.
 
     `axis=None` takes the flattened array. Floats are added in another order than NumPy's, from left to right within

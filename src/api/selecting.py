@@ -2,39 +2,39 @@
 
 from __future__ import annotations
 
-from typing import SupportsIndex, TypeVar, cast, overload
+from typing import SupportsIndex, TypedDict, TypeVar, Unpack, cast, overload
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike, NDArray
 
 from ..arrays.kinds import HostArray
 from ..operations.select import TopK
-from ..targets.base import Target
 from .arguments import ORDERS, axis_or_none, check_key, checked_count, checked_flag
 from .call import call
-from .signatures import Keyed, Other
+from .signatures import AxisOrAll, Keyed, Other, Where
 
 D = TypeVar("D", bound=np.dtype[np.generic])
 
 
+class TopKOptions(TypedDict, total=False):
+    axis: AxisOrAll
+    largest: bool
+    sorted: bool
+    target: Where
+    key: Keyed
+
+
 @overload
 def top_k(
-    x: np.ndarray[tuple[int, ...], D], /, k: SupportsIndex, *, axis: SupportsIndex | None = -1, largest: bool = True,
-    sorted: bool = True, target: str | Target = "auto", key: Keyed = None,
-) -> tuple[np.ndarray[tuple[int, ...], D], npt.NDArray[np.int64]]: ...  # fmt: skip
+    x: np.ndarray[tuple[int, ...], D], /, k: SupportsIndex, **how: Unpack[TopKOptions]
+) -> tuple[np.ndarray[tuple[int, ...], D], NDArray[np.int64]]: ...
 @overload
-def top_k(
-    x: Other, /, k: SupportsIndex, *, axis: SupportsIndex | None = -1, largest: bool = True, sorted: bool = True,
-    target: str | Target = "auto", key: Keyed = None,
-) -> tuple[Other, Other]: ...  # fmt: skip
+def top_k(x: Other, /, k: SupportsIndex, **how: Unpack[TopKOptions]) -> tuple[Other, Other]: ...
 @overload
+def top_k(x: ArrayLike, /, k: SupportsIndex, **how: Unpack[TopKOptions]) -> tuple[HostArray, NDArray[np.int64]]: ...
 def top_k(
-    x: npt.ArrayLike, /, k: SupportsIndex, *, axis: SupportsIndex | None = -1, largest: bool = True,
-    sorted: bool = True, target: str | Target = "auto", key: Keyed = None,
-) -> tuple[HostArray, npt.NDArray[np.int64]]: ...  # fmt: skip
-def top_k(
-    x: object, /, k: SupportsIndex, *, axis: SupportsIndex | None = -1, largest: bool = True, sorted: bool = True,
-    target: str | Target = "auto", key: Keyed = None,
+    x: object, /, k: SupportsIndex, *, axis: AxisOrAll = -1, largest: bool = True, sorted: bool = True,
+    target: Where = "auto", key: Keyed = None,
 ) -> tuple[object, object]:  # fmt: skip
     """The k largest elements along an axis, or the k smallest, and their int64 indices: two new arrays.
 

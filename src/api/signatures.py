@@ -12,17 +12,21 @@ from typing import (
     Any,
     Generic,
     Literal,
+    NotRequired,
     Protocol,
     Self,
     SupportsIndex,
     TypeAlias,
+    TypedDict,
     TypeVar,
+    Unpack,
     cast,
     overload,
 )
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import NDArray
 
 from ..arrays.kinds import HostArray
 from ..targets.base import Target
@@ -37,6 +41,7 @@ T = TypeVar("T")
 P = TypeVar("P")
 G = TypeVar("G", bound=np.generic)
 G_co = TypeVar("G_co", bound=np.generic, covariant=True)
+A = TypeVar("A")
 A_contra = TypeVar("A_contra", contravariant=True)
 F = TypeVar("F", bound=np.floating | np.timedelta64)
 Other = TypeVar("Other", bound="OnCard | Tensor | Array | Chunked")
@@ -44,13 +49,20 @@ Other = TypeVar("Other", bound="OnCard | Tensor | Array | Chunked")
 Nested: TypeAlias = "Sequence[T | Nested[T]]"
 Axes: TypeAlias = SupportsIndex | tuple[SupportsIndex, ...]
 Axis: TypeAlias = Axes | None
-Whole: TypeAlias = Literal[False]  # keepdims, without which a reduction over all axes is a scalar
-Kept: TypeAlias = Literal[True]
-Signed: TypeAlias = npt.NDArray[np.bool_ | np.signedinteger]  # what is added up in int64
-Unsigned: TypeAlias = npt.NDArray[np.unsignedinteger]
+AxisOrAll: TypeAlias = SupportsIndex | None
+Signed: TypeAlias = NDArray[np.bool_ | np.signedinteger]  # what is added up in int64
+Unsigned: TypeAlias = NDArray[np.unsignedinteger]
 Where: TypeAlias = "str | Target"
 Keyed: TypeAlias = "SortableKey[Any, Any] | None"
 Chosen: TypeAlias = "SortAlgorithm | None"
+
+
+class Ordered(TypedDict, total=False):
+    """What sorts and merges of several arrays may be told by name."""
+
+    descending: bool
+    target: Where
+    key: Keyed
 
 
 # -- other libraries' arrays: what tells them from NumPy's ------------------------------------------------
@@ -85,167 +97,134 @@ class Chunked(Protocol):
 
 # -- reductions -------------------------------------------------------------------------------------------
 
+# What a call may say by name, and so what comes back: one value; an array, for axes that are kept, or for those that
+# are left; or, where a checker cannot know, either.
+
+
+class ToOne(TypedDict, total=False):
+    axis: None
+    keepdims: Literal[False]
+    target: Where
+
+
+class Kept(TypedDict):
+    axis: NotRequired[None]
+    keepdims: Literal[True]
+    target: NotRequired[Where]
+
+
+class Along(TypedDict, Generic[A]):
+    axis: A
+    keepdims: NotRequired[bool]
+    target: NotRequired[Where]
+
+
+class Either(TypedDict, Generic[A], total=False):
+    axis: A | None
+    keepdims: bool
+    target: Where
+
 
 class Arithmetic(Protocol):
     """sum, prod: floats and times of their own class, integers in 64 bits."""
 
     @overload
-    def __call__(
-        self, x: npt.NDArray[F], /, *, axis: None = None, keepdims: Whole = False, target: Where = "auto"
-    ) -> F: ...
+    def __call__(self, x: NDArray[F], /, **how: Unpack[ToOne]) -> F: ...
     @overload
-    def __call__(
-        self, x: npt.NDArray[F], /, *, axis: None = None, keepdims: Kept, target: Where = "auto"
-    ) -> npt.NDArray[F]: ...
+    def __call__(self, x: NDArray[F], /, **how: Unpack[Kept]) -> NDArray[F]: ...
     @overload
-    def __call__(
-        self, x: npt.NDArray[F], /, *, axis: Axes, keepdims: bool = False, target: Where = "auto"
-    ) -> npt.NDArray[F]: ...
+    def __call__(self, x: NDArray[F], /, **how: Unpack[Along[Axes]]) -> NDArray[F]: ...
     @overload
-    def __call__(
-        self, x: npt.NDArray[F], /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto"
-    ) -> F | npt.NDArray[F]: ...
+    def __call__(self, x: NDArray[F], /, **how: Unpack[Either[Axes]]) -> F | NDArray[F]: ...
     @overload
-    def __call__(
-        self, x: Signed, /, *, axis: None = None, keepdims: Whole = False, target: Where = "auto"
-    ) -> np.int64: ...
+    def __call__(self, x: Signed, /, **how: Unpack[ToOne]) -> np.int64: ...
     @overload
-    def __call__(
-        self, x: Signed, /, *, axis: None = None, keepdims: Kept, target: Where = "auto"
-    ) -> npt.NDArray[np.int64]: ...
+    def __call__(self, x: Signed, /, **how: Unpack[Kept]) -> NDArray[np.int64]: ...
     @overload
-    def __call__(
-        self, x: Signed, /, *, axis: Axes, keepdims: bool = False, target: Where = "auto"
-    ) -> npt.NDArray[np.int64]: ...
+    def __call__(self, x: Signed, /, **how: Unpack[Along[Axes]]) -> NDArray[np.int64]: ...
     @overload
-    def __call__(
-        self, x: Signed, /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto"
-    ) -> np.int64 | npt.NDArray[np.int64]: ...
+    def __call__(self, x: Signed, /, **how: Unpack[Either[Axes]]) -> np.int64 | NDArray[np.int64]: ...
     @overload
-    def __call__(
-        self, x: Unsigned, /, *, axis: None = None, keepdims: Whole = False, target: Where = "auto"
-    ) -> np.uint64: ...
+    def __call__(self, x: Unsigned, /, **how: Unpack[ToOne]) -> np.uint64: ...
     @overload
-    def __call__(
-        self, x: Unsigned, /, *, axis: None = None, keepdims: Kept, target: Where = "auto"
-    ) -> npt.NDArray[np.uint64]: ...
+    def __call__(self, x: Unsigned, /, **how: Unpack[Kept]) -> NDArray[np.uint64]: ...
     @overload
-    def __call__(
-        self, x: Unsigned, /, *, axis: Axes, keepdims: bool = False, target: Where = "auto"
-    ) -> npt.NDArray[np.uint64]: ...
+    def __call__(self, x: Unsigned, /, **how: Unpack[Along[Axes]]) -> NDArray[np.uint64]: ...
     @overload
-    def __call__(
-        self, x: Unsigned, /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto"
-    ) -> np.uint64 | npt.NDArray[np.uint64]: ...
+    def __call__(self, x: Unsigned, /, **how: Unpack[Either[Axes]]) -> np.uint64 | NDArray[np.uint64]: ...
     @overload
     def __call__(  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappingOverload]
-        self, x: Nested[int], /, *, axis: None = None, keepdims: Whole = False, target: Where = "auto"
+        self, x: Nested[int], /, **how: Unpack[ToOne]
     ) -> np.int64: ...
     @overload
     def __call__(  # type: ignore[overload-overlap]
-        self, x: Nested[int], /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto"
-    ) -> np.int64 | npt.NDArray[np.int64]: ...
+        self, x: Nested[int], /, **how: Unpack[Either[Axes]]
+    ) -> np.int64 | NDArray[np.int64]: ...
     @overload
-    def __call__(
-        self, x: Nested[float], /, *, axis: None = None, keepdims: Whole = False, target: Where = "auto"
-    ) -> np.float64: ...
+    def __call__(self, x: Nested[float], /, **how: Unpack[ToOne]) -> np.float64: ...
     @overload
-    def __call__(
-        self, x: Nested[float], /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto"
-    ) -> np.float64 | npt.NDArray[np.float64]: ...
+    def __call__(self, x: Nested[float], /, **how: Unpack[Either[Axes]]) -> np.float64 | NDArray[np.float64]: ...
     @overload
-    def __call__(self, x: Other, /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto") -> Other: ...
+    def __call__(self, x: Other, /, **how: Unpack[Either[Axes]]) -> Other: ...
     @overload
-    def __call__(
-        self, x: npt.ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto"
-    ) -> np.generic | HostArray: ...
+    def __call__(self, x: npt.ArrayLike, /, **how: Unpack[Either[Axes]]) -> np.generic | HostArray: ...
 
 
 class Extremum(Protocol):
     """min, max: the class of the elements."""
 
     @overload
-    def __call__(
-        self, x: npt.NDArray[G], /, *, axis: None = None, keepdims: Whole = False, target: Where = "auto",
-        key: Keyed = None,
-    ) -> G: ...  # fmt: skip
+    def __call__(self, x: NDArray[G], /, *, key: Keyed = None, **how: Unpack[ToOne]) -> G: ...
     @overload
-    def __call__(
-        self, x: npt.NDArray[G], /, *, axis: None = None, keepdims: Kept, target: Where = "auto", key: Keyed = None
-    ) -> npt.NDArray[G]: ...
+    def __call__(self, x: NDArray[G], /, *, key: Keyed = None, **how: Unpack[Kept]) -> NDArray[G]: ...
     @overload
-    def __call__(
-        self, x: npt.NDArray[G], /, *, axis: Axes, keepdims: bool = False, target: Where = "auto", key: Keyed = None
-    ) -> npt.NDArray[G]: ...
+    def __call__(self, x: NDArray[G], /, *, key: Keyed = None, **how: Unpack[Along[Axes]]) -> NDArray[G]: ...
     @overload
-    def __call__(
-        self, x: npt.NDArray[G], /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto",
-        key: Keyed = None,
-    ) -> G | npt.NDArray[G]: ...  # fmt: skip
+    def __call__(self, x: NDArray[G], /, *, key: Keyed = None, **how: Unpack[Either[Axes]]) -> G | NDArray[G]: ...
     @overload
     def __call__(  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappingOverload]
-        self, x: Nested[bool], /, *, axis: None = None, keepdims: Whole = False, target: Where = "auto",
-        key: Keyed = None,
-    ) -> np.bool_: ...  # fmt: skip
+        self, x: Nested[bool], /, *, key: Keyed = None, **how: Unpack[ToOne]
+    ) -> np.bool_: ...
     @overload
     def __call__(  # type: ignore[overload-overlap]
-        self, x: Nested[bool], /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto",
-        key: Keyed = None,
-    ) -> np.bool_ | npt.NDArray[np.bool_]: ...  # fmt: skip
+        self, x: Nested[bool], /, *, key: Keyed = None, **how: Unpack[Either[Axes]]
+    ) -> np.bool_ | NDArray[np.bool_]: ...
     @overload
     def __call__(  # type: ignore[overload-overlap]
-        self, x: Nested[int], /, *, axis: None = None, keepdims: Whole = False, target: Where = "auto",
-        key: Keyed = None,
-    ) -> np.int64: ...  # fmt: skip
+        self, x: Nested[int], /, *, key: Keyed = None, **how: Unpack[ToOne]
+    ) -> np.int64: ...
     @overload
     def __call__(  # type: ignore[overload-overlap]
-        self, x: Nested[int], /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto", key: Keyed = None
-    ) -> np.int64 | npt.NDArray[np.int64]: ...
+        self, x: Nested[int], /, *, key: Keyed = None, **how: Unpack[Either[Axes]]
+    ) -> np.int64 | NDArray[np.int64]: ...
+    @overload
+    def __call__(self, x: Nested[float], /, *, key: Keyed = None, **how: Unpack[ToOne]) -> np.float64: ...
     @overload
     def __call__(
-        self, x: Nested[float], /, *, axis: None = None, keepdims: Whole = False, target: Where = "auto",
-        key: Keyed = None,
-    ) -> np.float64: ...  # fmt: skip
+        self, x: Nested[float], /, *, key: Keyed = None, **how: Unpack[Either[Axes]]
+    ) -> np.float64 | NDArray[np.float64]: ...
+    @overload
+    def __call__(self, x: Other, /, *, key: Keyed = None, **how: Unpack[Either[Axes]]) -> Other: ...
     @overload
     def __call__(
-        self, x: Nested[float], /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto",
-        key: Keyed = None,
-    ) -> np.float64 | npt.NDArray[np.float64]: ...  # fmt: skip
-    @overload
-    def __call__(
-        self, x: Other, /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto", key: Keyed = None
-    ) -> Other: ...
-    @overload
-    def __call__(
-        self, x: npt.ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto",
-        key: Keyed = None,
-    ) -> np.generic | HostArray: ...  # fmt: skip
+        self, x: npt.ArrayLike, /, *, key: Keyed = None, **how: Unpack[Either[Axes]]
+    ) -> np.generic | HostArray: ...
 
 
-class Settled(Protocol[G_co, A_contra]):
+# The ignore: fields of a TypedDict are invariant to pyright, and to mypy what a call takes is contravariant.
+class Settled(Protocol[G_co, A_contra]):  # pyright: ignore[reportInvalidTypeVarUse]
     """argmin, argmax, any, all: one class whatever the elements; along axes of these."""
 
     @overload
-    def __call__(
-        self, x: Other, /, *, axis: A_contra | None = None, keepdims: bool = False, target: Where = "auto"
-    ) -> Other: ...
+    def __call__(self, x: Other, /, **how: Unpack[Either[A_contra]]) -> Other: ...
     @overload
-    def __call__(
-        self, x: HostArray | npt.ArrayLike, /, *, axis: None = None, keepdims: Whole = False, target: Where = "auto"
-    ) -> G_co: ...
+    def __call__(self, x: HostArray | npt.ArrayLike, /, **how: Unpack[ToOne]) -> G_co: ...
     @overload
-    def __call__(
-        self, x: HostArray | npt.ArrayLike, /, *, axis: None = None, keepdims: Kept, target: Where = "auto"
-    ) -> npt.NDArray[G_co]: ...
+    def __call__(self, x: HostArray | npt.ArrayLike, /, **how: Unpack[Kept]) -> NDArray[G_co]: ...
     @overload
-    def __call__(
-        self, x: HostArray | npt.ArrayLike, /, *, axis: A_contra, keepdims: bool = False, target: Where = "auto"
-    ) -> npt.NDArray[G_co]: ...
+    def __call__(self, x: HostArray | npt.ArrayLike, /, **how: Unpack[Along[A_contra]]) -> NDArray[G_co]: ...
     @overload
-    def __call__(
-        self, x: HostArray | npt.ArrayLike, /, *, axis: A_contra | None = None, keepdims: bool = False,
-        target: Where = "auto",
-    ) -> G_co | npt.NDArray[G_co]: ...  # fmt: skip
+    def __call__(self, x: HostArray | npt.ArrayLike, /, **how: Unpack[Either[A_contra]]) -> G_co | NDArray[G_co]: ...
 
 
 class ShownAs(Generic[P]):

@@ -5,19 +5,21 @@ Of a state that is no scalar class itself (a newtype, a struct) they know no mor
 
 from __future__ import annotations
 
-from typing import Protocol, SupportsIndex, TypeVar, overload
+from typing import Protocol, SupportsIndex, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike, NDArray
 
 from ..arrays.kinds import HostArray
 from ..types.monoids import Monoid
 from ..types.params import ReducePolicy, ScanPolicy
 from ..types.scalars import U32
-from .signatures import Axes, Axis, G, G_co, Other, ShownAs, Where, Whole
+from .signatures import Along, Axes, Either, G, G_co, Other, ShownAs, ToOne, Where
 
 E = TypeVar("E")
 S = TypeVar("S")
+
+Reducing: TypeAlias = ReducePolicy | None
 
 
 class _Scalar(Protocol[G_co]):
@@ -49,59 +51,48 @@ class Reduce(Protocol):
 
     @overload
     def __call__(
-        self, x: Other, /, monoid: Monoid[E, S], *, axis: Axis = None, keepdims: bool = False,
-        target: Where = "auto", policy: ReducePolicy | None = None,
-    ) -> Other | np.void | npt.NDArray[np.void]: ...  # fmt: skip
+        self, x: Other, /, monoid: Monoid[E, S], *, policy: Reducing = None, **how: Unpack[Either[Axes]]
+    ) -> Other | np.void | NDArray[np.void]: ...
     @overload
     def __call__(
-        self, x: npt.ArrayLike, /, monoid: Monoid[E, _Unknown], *, axis: Axis = None, keepdims: bool = False,
-        target: Where = "auto", policy: ReducePolicy | None = None,
-    ) -> np.generic | HostArray: ...  # fmt: skip
+        self, x: ArrayLike, /, monoid: Monoid[E, _Unknown], *, policy: Reducing = None, **how: Unpack[Either[Axes]]
+    ) -> np.generic | HostArray: ...
     @overload
     def __call__(
-        self, x: npt.ArrayLike, /, monoid: _OfScalars[E, S, G], *, axis: None = None, keepdims: Whole = False,
-        target: Where = "auto", policy: ReducePolicy | None = None,
-    ) -> G: ...  # fmt: skip
+        self, x: ArrayLike, /, monoid: _OfScalars[E, S, G], *, policy: Reducing = None, **how: Unpack[ToOne]
+    ) -> G: ...
     @overload
     def __call__(
-        self, x: npt.ArrayLike, /, monoid: _OfScalars[E, S, G], *, axis: Axes, keepdims: bool = False,
-        target: Where = "auto", policy: ReducePolicy | None = None,
-    ) -> npt.NDArray[G]: ...  # fmt: skip
+        self, x: ArrayLike, /, monoid: _OfScalars[E, S, G], *, policy: Reducing = None, **how: Unpack[Along[Axes]]
+    ) -> NDArray[G]: ...
     @overload
     def __call__(
-        self, x: npt.ArrayLike, /, monoid: _OfScalars[E, S, G], *, axis: Axis = None, keepdims: bool = False,
-        target: Where = "auto", policy: ReducePolicy | None = None,
-    ) -> G | npt.NDArray[G]: ...  # fmt: skip
+        self, x: ArrayLike, /, monoid: _OfScalars[E, S, G], *, policy: Reducing = None, **how: Unpack[Either[Axes]]
+    ) -> G | NDArray[G]: ...
     @overload
     def __call__(
-        self, x: npt.ArrayLike, /, monoid: Monoid[E, S], *, axis: Axis = None, keepdims: bool = False,
-        target: Where = "auto", policy: ReducePolicy | None = None,
-    ) -> np.generic | HostArray: ...  # fmt: skip
+        self, x: ArrayLike, /, monoid: Monoid[E, S], *, policy: Reducing = None, **how: Unpack[Either[Axes]]
+    ) -> np.generic | HostArray: ...
+
+
+class Scanned(TypedDict, total=False):
+    axis: SupportsIndex
+    exclusive: bool
+    target: Where
+    policy: ScanPolicy | None
 
 
 class Scan(Protocol):
     """scan: an array of the monoid's states."""
 
     @overload
-    def __call__(
-        self, x: Other, /, monoid: Monoid[E, S], *, axis: SupportsIndex = -1, exclusive: bool = False,
-        target: Where = "auto", policy: ScanPolicy | None = None,
-    ) -> Other | npt.NDArray[np.void]: ...  # fmt: skip
+    def __call__(self, x: Other, /, monoid: Monoid[E, S], **how: Unpack[Scanned]) -> Other | NDArray[np.void]: ...
     @overload
-    def __call__(
-        self, x: npt.ArrayLike, /, monoid: Monoid[E, _Unknown], *, axis: SupportsIndex = -1, exclusive: bool = False,
-        target: Where = "auto", policy: ScanPolicy | None = None,
-    ) -> HostArray: ...  # fmt: skip
+    def __call__(self, x: ArrayLike, /, monoid: Monoid[E, _Unknown], **how: Unpack[Scanned]) -> HostArray: ...
     @overload
-    def __call__(
-        self, x: npt.ArrayLike, /, monoid: _OfScalars[E, S, G], *, axis: SupportsIndex = -1, exclusive: bool = False,
-        target: Where = "auto", policy: ScanPolicy | None = None,
-    ) -> npt.NDArray[G]: ...  # fmt: skip
+    def __call__(self, x: ArrayLike, /, monoid: _OfScalars[E, S, G], **how: Unpack[Scanned]) -> NDArray[G]: ...
     @overload
-    def __call__(
-        self, x: npt.ArrayLike, /, monoid: Monoid[E, S], *, axis: SupportsIndex = -1, exclusive: bool = False,
-        target: Where = "auto", policy: ScanPolicy | None = None,
-    ) -> HostArray: ...  # fmt: skip
+    def __call__(self, x: ArrayLike, /, monoid: Monoid[E, S], **how: Unpack[Scanned]) -> HostArray: ...
 
 
 is_reduce = ShownAs[Reduce]()

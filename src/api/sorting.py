@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import SupportsIndex, TypeVar, cast, overload
+from typing import SupportsIndex, TypedDict, TypeVar, Unpack, cast, overload
 
 import numpy as np
-import numpy.typing as npt
 from numpy import memmap, ndarray
+from numpy.typing import ArrayLike, NDArray
 
 from ..arrays.kinds import HostArray
 from ..operations.argsort import Argsort, SortPairs
@@ -16,50 +16,48 @@ from ..types.indices import SortOrder
 from .arguments import axis_or_none, check_algorithm, checked_flag, checked_order, index_of
 from .call import Settings, call, call_in_place, call_with, find_run
 from .prepared import Planning
-from .signatures import Chosen, Keyed, Nested, Other, Where
+from .signatures import AxisOrAll, Chosen, Keyed, Nested, Ordered, Other, Where
 
 D = TypeVar("D", bound=np.dtype[np.generic])
 V = TypeVar("V", bound=np.dtype[np.generic])
 Shape = TypeVar("Shape", bound=tuple[int, ...])
 
 
+class SortOptions(TypedDict, total=False):
+    descending: bool
+    stable: bool
+    target: Where
+    algorithm: Chosen
+    key: Keyed
+
+
 @overload
 def sort(
-    x: np.ndarray[Shape, D], /, *, axis: SupportsIndex = -1, descending: bool = False, stable: bool = False,
-    out: np.ndarray[Shape, D] | None = None, target: Where = "auto", algorithm: Chosen = None, key: Keyed = None,
+    x: np.ndarray[Shape, D], /, *, axis: SupportsIndex = -1, out: np.ndarray[Shape, D] | None = None,
+    **how: Unpack[SortOptions],
 ) -> np.ndarray[Shape, D]: ...  # fmt: skip
 @overload
 def sort(
-    x: np.ndarray[Shape, D], /, *, axis: None, descending: bool = False, stable: bool = False,
-    out: np.ndarray[tuple[int], D] | None = None, target: Where = "auto", algorithm: Chosen = None, key: Keyed = None,
-) -> np.ndarray[tuple[int], D]: ...  # fmt: skip
+    x: np.ndarray[Shape, D], /, *, axis: None, out: np.ndarray[tuple[int], D] | None = None, **how: Unpack[SortOptions]
+) -> np.ndarray[tuple[int], D]: ...
 @overload  # the ignores: to Python a bool is an int, and an int a float, so these overlap, and are read in turn
 def sort(  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappingOverload]
-    x: Nested[bool], /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = False,
-    out: npt.NDArray[np.bool_] | None = None, target: Where = "auto", algorithm: Chosen = None, key: Keyed = None,
-) -> npt.NDArray[np.bool_]: ...  # fmt: skip
+    x: Nested[bool], /, *, axis: AxisOrAll = -1, out: NDArray[np.bool_] | None = None, **how: Unpack[SortOptions]
+) -> NDArray[np.bool_]: ...
 @overload
 def sort(  # type: ignore[overload-overlap]
-    x: Nested[int], /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = False,
-    out: npt.NDArray[np.int64] | None = None, target: Where = "auto", algorithm: Chosen = None, key: Keyed = None,
-) -> npt.NDArray[np.int64]: ...  # fmt: skip
+    x: Nested[int], /, *, axis: AxisOrAll = -1, out: NDArray[np.int64] | None = None, **how: Unpack[SortOptions]
+) -> NDArray[np.int64]: ...
 @overload
 def sort(
-    x: Nested[float], /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = False,
-    out: npt.NDArray[np.float64] | None = None, target: Where = "auto", algorithm: Chosen = None, key: Keyed = None,
-) -> npt.NDArray[np.float64]: ...  # fmt: skip
+    x: Nested[float], /, *, axis: AxisOrAll = -1, out: NDArray[np.float64] | None = None, **how: Unpack[SortOptions]
+) -> NDArray[np.float64]: ...
 @overload
-def sort(
-    x: Other, /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = False,
-    out: Other | None = None, target: Where = "auto", algorithm: Chosen = None, key: Keyed = None,
-) -> Other: ...  # fmt: skip
+def sort(x: Other, /, *, axis: AxisOrAll = -1, out: Other | None = None, **how: Unpack[SortOptions]) -> Other: ...
 @overload
+def sort(x: ArrayLike, /, *, axis: AxisOrAll = -1, out: None = None, **how: Unpack[SortOptions]) -> HostArray: ...
 def sort(
-    x: npt.ArrayLike, /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = False,
-    out: None = None, target: Where = "auto", algorithm: Chosen = None, key: Keyed = None,
-) -> HostArray: ...  # fmt: skip
-def sort(
-    x: object, /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = False,
+    x: object, /, *, axis: AxisOrAll = -1, descending: bool = False, stable: bool = False,
     out: object = None, target: Where = "auto", algorithm: Chosen = None, key: Keyed = None,
 ) -> object:  # fmt: skip
     """A sorted copy of an array, in NumPy's order: NaN and NaT last, in both directions.
@@ -142,28 +140,29 @@ def _sorted_map(x: object, out: object, settings: Settings, target: Where | Plan
 # -- permutations ------------------------------------------------------------------------------------------
 
 
+class ArgsortOptions(TypedDict, total=False):
+    descending: bool
+    stable: bool
+    target: Where
+    key: Keyed
+
+
 @overload
 def argsort(
-    x: np.ndarray[Shape, D], /, *, axis: SupportsIndex = -1, descending: bool = False, stable: bool = True,
-    target: Where = "auto", key: Keyed = None,
-) -> np.ndarray[Shape, np.dtype[np.int64]]: ...  # fmt: skip
+    x: np.ndarray[Shape, D], /, *, axis: SupportsIndex = -1, **how: Unpack[ArgsortOptions]
+) -> np.ndarray[Shape, np.dtype[np.int64]]: ...
 @overload
 def argsort(
-    x: np.ndarray[Shape, D], /, *, axis: None, descending: bool = False, stable: bool = True, target: Where = "auto",
-    key: Keyed = None,
-) -> np.ndarray[tuple[int], np.dtype[np.int64]]: ...  # fmt: skip
+    x: np.ndarray[Shape, D], /, *, axis: None, **how: Unpack[ArgsortOptions]
+) -> np.ndarray[tuple[int], np.dtype[np.int64]]: ...
+@overload
+def argsort(x: Other, /, *, axis: AxisOrAll = -1, **how: Unpack[ArgsortOptions]) -> Other: ...
 @overload
 def argsort(
-    x: Other, /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = True,
-    target: Where = "auto", key: Keyed = None,
-) -> Other: ...  # fmt: skip
-@overload
+    x: ArrayLike, /, *, axis: AxisOrAll = -1, **how: Unpack[ArgsortOptions]
+) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]: ...
 def argsort(
-    x: npt.ArrayLike, /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = True,
-    target: Where = "auto", key: Keyed = None,
-) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]: ...  # fmt: skip
-def argsort(
-    x: object, /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = True,
+    x: object, /, *, axis: AxisOrAll = -1, descending: bool = False, stable: bool = True,
     target: Where = "auto", key: Keyed = None,
 ) -> object:  # fmt: skip
     """The indices that would sort an array along an axis, in int64, as `np.argsort` gives them.
@@ -183,18 +182,12 @@ def argsort(
 
 @overload
 def sort_by_key(
-    keys: np.ndarray[tuple[int], D], values: np.ndarray[tuple[int], V], /, *, descending: bool = False,
-    target: Where = "auto", key: Keyed = None,
-) -> tuple[np.ndarray[tuple[int], D], np.ndarray[tuple[int], V]]: ...  # fmt: skip
+    keys: np.ndarray[tuple[int], D], values: np.ndarray[tuple[int], V], /, **how: Unpack[Ordered]
+) -> tuple[np.ndarray[tuple[int], D], np.ndarray[tuple[int], V]]: ...
 @overload
-def sort_by_key(
-    keys: Other, values: Other, /, *, descending: bool = False, target: Where = "auto", key: Keyed = None,
-) -> tuple[Other, Other]: ...  # fmt: skip
+def sort_by_key(keys: Other, values: Other, /, **how: Unpack[Ordered]) -> tuple[Other, Other]: ...
 @overload
-def sort_by_key(
-    keys: npt.ArrayLike, values: npt.ArrayLike, /, *, descending: bool = False, target: Where = "auto",
-    key: Keyed = None,
-) -> tuple[HostArray, HostArray]: ...  # fmt: skip
+def sort_by_key(keys: ArrayLike, values: ArrayLike, /, **how: Unpack[Ordered]) -> tuple[HostArray, HostArray]: ...
 def sort_by_key(
     keys: object, values: object, /, *, descending: bool = False, target: Where = "auto", key: Keyed = None,
 ) -> tuple[object, object]:  # fmt: skip
@@ -209,5 +202,6 @@ def sort_by_key(
         run = find_run(short_key)
         if run is not None:
             return cast("tuple[object, object]", run(keys, values))
-    settings = checked_order(descending, key), key
-    return cast("tuple[object, object]", call_with(SortPairs, settings, target, (keys, values), short_key=short_key))
+    settings, arrays = (checked_order(descending, key), key), (keys, values)
+    found = call_with(SortPairs, settings, target, arrays, None, short_key, ("keys", "values"))
+    return cast("tuple[object, object]", found)

@@ -58,7 +58,9 @@ class CupyKind(Located["cupy.ndarray"]):
         return array.dtype, array.shape, array.strides, memory.device_id, memory.ptr & _BEYOND_ALIGNED
 
     def spec(self, name: str, array: cupy.ndarray) -> Spec:
-        return spec_on_device(array)
+        is_aligned = not array.data.ptr % min(array.itemsize, _ALIGNMENT)
+        strides = None if array.flags.c_contiguous else array.strides
+        return Spec(array.shape, array.dtype, Memory.CUDA, strides, is_aligned)
 
     def scope(self, array: cupy.ndarray) -> AbstractContextManager[object] | None:
         return on_device(array.data.device_id)
@@ -88,12 +90,6 @@ class CupyKind(Located["cupy.ndarray"]):
             cupy.asarray,
             lambda array: array.get(),
         )
-
-
-def spec_on_device(array: cupy.ndarray) -> Spec:
-    """The spec of a cupy array."""
-    is_aligned = not array.data.ptr % min(array.itemsize, _ALIGNMENT)
-    return Spec(array.shape, array.dtype, Memory.CUDA, None if array.flags.c_contiguous else array.strides, is_aligned)
 
 
 def on_cuda(
@@ -130,15 +126,13 @@ class InterfaceKind(Viewed[OnCard, "cupy.ndarray"]):
 
     base = CUPY
 
-    def signature(self, array: OnCard) -> Hashable:
-        require_own_process("cuda")
-        seen = array.__cuda_array_interface__
-        pointer, read_only = seen["data"]
-        strides, shape = seen.get("strides"), seen["shape"]
-        where = device_of(pointer, shape)
-        return seen["typestr"], shape, strides, where, (pointer or 0) & _BEYOND_ALIGNED, bool(read_only)
+    def is_read_only(self, array: OnCard) -> bool:
+        return bool(array.__cuda_array_interface__["data"][1])
 
-    def spec(self, name: str, array: OnCard) -> Spec:
+    def view(self, array: OnCard, name: str = "x") -> cupy.ndarray:
+        """A zero-copy cupy view, which keeps the array alive. Does not synchronise."""
+        import cupy
+
         seen = array.__cuda_array_interface__
         dtype = np.dtype(seen["typestr"])
         if dtype.kind not in _NUMBERS or not dtype.isnative:
@@ -147,18 +141,8 @@ class InterfaceKind(Viewed[OnCard, "cupy.ndarray"]):
             )
         if seen.get("mask") is not None:
             raise UnsupportedTypeError(f"{name}: masked arrays are not supported; fill or compress it first")
-        return spec_on_device(self.view(array))
-
-    def is_read_only(self, array: OnCard) -> bool:
-        return bool(array.__cuda_array_interface__["data"][1])
-
-    def view(self, array: OnCard) -> cupy.ndarray:
-        """A zero-copy cupy view, which keeps the array alive. Does not synchronise."""
-        import cupy
-
-        seen = array.__cuda_array_interface__
         pointer, shape, strides = seen["data"][0] or 0, tuple(seen["shape"]), seen.get("strides")
-        dtype, device = np.dtype(seen["typestr"]), device_of(pointer, shape)
+        device = device_of(pointer, shape)
         nbytes = dtype.itemsize * math.prod(shape) if strides is None else bounds(shape, strides, dtype.itemsize)[1]
         memory = cupy.cuda.UnownedMemory(pointer, nbytes, array, device)
         return cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(memory, 0), strides)
@@ -214,6 +198,7 @@ def device_of(pointer: int | None, shape: Sequence[int]) -> int:
     """The device that an address is on; the current one for an array of no elements."""
     import cupy
 
+    require_own_process("cuda")
     runtime = cupy.cuda.runtime
     if not pointer or 0 in shape:
         return runtime.getDevice()
@@ -224,6 +209,7 @@ def on_device(device: int) -> AbstractContextManager[object] | None:
     """Makes a device the current one; None if it is."""
     import cupy
 
+    require_own_process("cuda")
     return None if cupy.cuda.runtime.getDevice() == device else cupy.cuda.Device(device)
 
 

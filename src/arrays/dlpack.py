@@ -7,6 +7,7 @@ from_dlpack or that of the array's own library, without a copy. A library that h
 from __future__ import annotations
 
 import sys
+from abc import abstractmethod
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager
 from functools import cache, lru_cache
@@ -14,9 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 import numpy as np
 
-from ..forks import require_own_process
 from ..types.errors import UnsupportedTypeError
-from ..types.specs import Memory, Spec
 from .host import NUMPY
 from .kinds import DType, HostArray, Kind, Viewed
 
@@ -41,12 +40,13 @@ class DLPackKind(Viewed[Any, V]):
 
     copies = True  # or may: a library says no more than that it took the memory
 
-    def signature(self, array: Any) -> Hashable:
-        return cast(Hashable, type(array)), self.spec("x", array), array.__dlpack_device__()
+    @abstractmethod
+    def taken(self, array: Any) -> V:
+        """The array as its library hands it over."""
 
-    def spec(self, name: str, array: Any) -> Spec:
+    def view(self, array: Any, name: str = "x") -> V:
         try:
-            return self.base.spec(name, self.view(array))
+            return self.taken(array)
         except (TypeError, ValueError, RuntimeError, BufferError) as error:
             raise _refused(name, array, str(error)) from error
 
@@ -59,10 +59,7 @@ class OnHost(DLPackKind[HostArray]):
 
     is_host, base = True, NUMPY
 
-    def is_read_only(self, array: Any) -> bool:
-        return not self.view(array).flags.writeable
-
-    def view(self, array: Any) -> HostArray:
+    def taken(self, array: Any) -> HostArray:
         return cast(HostArray, np.from_dlpack(array))
 
     def given_back(self, values: HostArray, like: Any) -> object:
@@ -77,11 +74,7 @@ class OnCuda(DLPackKind["cupy.ndarray"]):
 
         self.base = CUPY
 
-    def signature(self, array: Any) -> Hashable:
-        require_own_process("cuda")
-        return super().signature(array)
-
-    def view(self, array: Any) -> cupy.ndarray:
+    def taken(self, array: Any) -> cupy.ndarray:
         import cupy
 
         return cupy.from_dlpack(array)
@@ -96,19 +89,13 @@ class OnCuda(DLPackKind["cupy.ndarray"]):
 
 
 class _Jax(DLPackKind[V]):
-    """JAX arrays: immutable, so results are new arrays, and always packed."""
+    """JAX arrays: immutable, so results are new arrays."""
 
-    def signature(self, array: Any) -> Hashable:
-        if self.is_host:
-            return array.dtype, array.ndim
-        require_own_process("cuda")
-        return array.dtype, array.shape, array.sharding
-
-    def spec(self, name: str, array: Any) -> Spec:
+    def view(self, array: Any, name: str = "x") -> V:
         dtype = cast(DType, array.dtype)  # or what JAX alone has, of another class or kind
         if getattr(dtype, "kind", "") not in tuple("biufc"):
             raise _refused(name, array, f"it is of {dtype}")
-        return Spec(tuple(array.shape), dtype, Memory.HOST if self.is_host else Memory.CUDA)
+        return super().view(array, name)
 
     def is_read_only(self, array: Any) -> bool:
         return True

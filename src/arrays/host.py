@@ -11,7 +11,7 @@ import numpy as np
 
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.specs import Memory, Spec
-from .kinds import ArrayKind, Device, DType, HostArray, Located, Shape, Viewed
+from .kinds import Device, DType, HostArray, Located, Shape, Viewed
 from .recycled import new_array
 
 KINDS = "a NumPy or cupy array, a torch tensor, a nested list, or anything with __cuda_array_interface__ or __dlpack__"
@@ -88,8 +88,8 @@ HOST: Device[HostArray] = Device(
 # -- arrays -----------------------------------------------------------------------------------------------
 
 
-class _HostKind(ArrayKind[HostArray]):
-    """numpy.ndarray and its subclasses."""
+class NumPyKind(Located[HostArray]):
+    """numpy.ndarray itself. Shape and layout are not part of the signature, as the CPU's fast paths take any."""
 
     is_host = True
 
@@ -98,10 +98,6 @@ class _HostKind(ArrayKind[HostArray]):
 
     def is_read_only(self, array: HostArray) -> bool:
         return not array.flags.writeable
-
-
-class NumPyKind(_HostKind, Located[HostArray]):
-    """numpy.ndarray itself. Shape and layout are not part of the signature, as the CPU's fast paths take any."""
 
     def signature(self, array: HostArray) -> Hashable:
         return array.dtype, array.ndim
@@ -116,15 +112,12 @@ class NumPyKind(_HostKind, Located[HostArray]):
 NUMPY = NumPyKind()
 
 
-class SubclassKind(_HostKind, Viewed[HostArray, HostArray]):
+class SubclassKind(Viewed[HostArray, HostArray]):
     """Subclasses of ndarray; results are wrapped by __array_wrap__, as a ufunc's are."""
 
-    base = NUMPY
+    is_host, base = True, NUMPY
 
-    def signature(self, array: HostArray) -> Hashable:
-        return type(array), array.dtype, array.ndim
-
-    def view(self, array: HostArray) -> HostArray:
+    def view(self, array: HostArray, name: str = "x") -> HostArray:
         return np.asarray(array)
 
     def given_back(self, values: HostArray, like: HostArray) -> object:

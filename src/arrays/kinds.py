@@ -1,10 +1,9 @@
 """The interface to array libraries: what plans need to know of an array, whatever library it is from.
 
-An ArrayKind knows one library: how to tell which plan suits an array (`signature`) and what there is to know of it
-(`spec`). Plans work on the arrays of a few libraries only: NumPy's on the host, cupy's and torch's on a CUDA device,
-our own on WebGPU. These are Located: they say how memory is come by where an array lies, and what a kernel is handed.
-All others are Viewed: seen as one of those without a copy, and so are the results given back; or Deferred, and have no
-memory yet.
+Plans work on the arrays of a few libraries only: NumPy's on the host, cupy's and torch's on a CUDA device, our own on
+WebGPU. These are Located: they say which plan suits an array (`signature`), how memory is come by where it lies, and
+what a kernel is handed. All others are Viewed: each call sees them as one of those, without a copy, and gives results
+back as the caller's; or Deferred, and have no memory yet.
 
 Kinds are stateless: there is one object of each.
 """
@@ -14,7 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Generic, TypeAlias, TypeGuard, TypeVar
+from typing import Any, Generic, TypeAlias, TypeGuard, TypeVar, cast
 
 import attrs
 import numpy as np
@@ -49,26 +48,16 @@ class ArrayKind(ABC, Generic[A]):
     """One array library, in one kind of memory."""
 
     is_host: bool = False
-
-    @abstractmethod
-    def signature(self, array: A) -> Hashable:
-        """The array's part of a plan's cache key: equal signatures mean equal specs on the same device. Host arrays may
-        leave out shape and layout."""
-
-    def layout(self, array: A) -> object:
-        """A key that is equal for two arrays of one signature exactly if their specs are equal."""
-        return self.spec("x", array) if self.is_host else self.signature(array)
+    is_located: bool = False  # asked in every call, as these are found faster than an abstract class is
+    is_deferred: bool = False
 
     @abstractmethod
     def spec(self, name: str, array: A) -> Spec:
         """Shape, dtype, strides and memory. Raises UnsupportedTypeError, with the argument's name, if unsupported."""
 
     def is_read_only(self, array: A) -> bool:
+        """Whether it may not be written; of a viewed one, if its view does not tell."""
         return False
-
-    def device(self, array: A) -> object | None:
-        """The caller's own device, where the target must run on it; None for the target's choice."""
-        return None
 
     def recording(self, encoder: object) -> AbstractContextManager[object]:
         """A context in which calls are recorded into the caller's command encoder and not run."""
@@ -82,7 +71,21 @@ class ArrayKind(ABC, Generic[A]):
 class Located(ArrayKind[A]):
     """Arrays that plans work on directly."""
 
+    is_located = True
     has_strides: bool = True  # whether a result's axes may be in another order in memory
+
+    @abstractmethod
+    def signature(self, array: A) -> Hashable:
+        """The array's part of a plan's cache key: equal signatures mean equal specs on the same device. Host arrays
+        leave out shape and layout."""
+
+    def layout(self, array: A) -> object:
+        """A key that is equal for two arrays of one signature exactly if their specs are equal."""
+        return self.signature(array)
+
+    def device(self, array: A) -> object | None:
+        """The caller's own device, where the target must run on it; None for the target's choice."""
+        return None
 
     @abstractmethod
     def placed(self, like: A) -> Device[A]:
@@ -96,16 +99,25 @@ class Viewed(ArrayKind[A], Generic[A, B]):
     copies: bool = False  # whether what is given back is another's memory, so that it cannot be written anew
 
     @abstractmethod
-    def view(self, array: A) -> B:
-        """A zero-copy view."""
+    def view(self, array: A, name: str = "x") -> B:
+        """A zero-copy view. Raises UnsupportedTypeError, with the argument's name, if the array is not supported."""
+
+    def spec(self, name: str, array: A) -> Spec:
+        return self.base.spec(name, self.view(array, name))
 
     @abstractmethod
     def given_back(self, values: B, like: A) -> object:
         """Converts a result to this library, zero-copy unless the kind `copies`; `like` is the caller's array."""
 
+    def result(self, values: B, like: A) -> object:
+        """The same; but structured arrays stay NumPy's, as no other library has such."""
+        return values if cast(HostArray, values).dtype.names is not None else self.given_back(values, like)
+
 
 class Deferred(ArrayKind[A]):
     """Lazy arrays, such as dask's. Calls with them make no plan, but another lazy array."""
+
+    is_deferred = True
 
     @abstractmethod
     def deferred(self, operation: object, target: object, arrays: tuple[A, ...]) -> object:
@@ -116,8 +128,8 @@ Kind: TypeAlias = ArrayKind[Any]
 
 
 def is_viewed(kind: Kind) -> TypeGuard[Viewed[Any, Any]]:
-    return isinstance(kind, Viewed)
+    return not (kind.is_located or kind.is_deferred)
 
 
 def is_deferred(kind: Kind) -> TypeGuard[Deferred[Any]]:
-    return isinstance(kind, Deferred)
+    return kind.is_deferred

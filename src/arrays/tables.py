@@ -15,8 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
-from ..types.specs import Spec
-from .host import NUMPY, host_spec
+from .host import NUMPY
 from .kinds import DType, HostArray, Kind, Viewed
 
 
@@ -39,28 +38,28 @@ class ColumnKind(Viewed[Any, HostArray]):
         """Whether any element is null. NaN and NaT of NumPy's own dtypes are numbers here, which sort last."""
 
     @abstractmethod
+    def _values(self, column: Any) -> HostArray:
+        """The elements as NumPy sees them, where it can."""
+
+    @abstractmethod
     def _made(self, values: HostArray, like: Any) -> object:
         """Makes a column of a one-dimensional array."""
 
     def _scalar(self, value: np.generic) -> object:
         return value
 
-    def signature(self, array: Any) -> Hashable:
-        if not self._fits(array) or self._missing(array):
-            return self._dtype(array), self._missing(array)  # which `spec` refuses
-        return self._dtype(array), self.view(array).flags.num
-
-    def spec(self, name: str, array: Any) -> Spec:
-        what = f"{type(array).__name__} of {self._dtype(array)}"
+    def view(self, array: Any, name: str = "x") -> HostArray:
         if not self._fits(array):
             raise UnsupportedTypeError(
-                f"{name}: expected a column of numbers, bools, or times without a time zone; found {what}"
+                f"{name}: expected a column of numbers, bools, or times without a time zone; found "
+                f"{type(array).__name__} of {self._dtype(array)}"
             )
         if self._missing(array):
             raise InvalidArgumentError(
-                f"{name}: found a {what} in which elements are missing; drop them or fill them first"
+                f"{name}: found a {type(array).__name__} of {self._dtype(array)} in which elements are missing; drop "
+                "them or fill them first"
             )
-        return host_spec(self.view(array))
+        return self._values(array)
 
     def is_read_only(self, array: Any) -> bool:
         return True
@@ -74,9 +73,9 @@ class ColumnKind(Viewed[Any, HostArray]):
 class PandasKind(ColumnKind):
     """A Series or Index, of NumPy's dtypes, pandas' nullable ones, or Arrow's."""
 
-    def view(self, array: Any) -> HostArray:
-        dtype = array.dtype
-        return cast(HostArray, array.to_numpy() if isinstance(dtype, np.dtype) else array.to_numpy(_plain(dtype)))
+    def _values(self, column: Any) -> HostArray:
+        dtype = column.dtype
+        return cast(HostArray, column.to_numpy() if isinstance(dtype, np.dtype) else column.to_numpy(_plain(dtype)))
 
     def _fits(self, column: Any) -> bool:
         dtype = column.dtype
@@ -124,8 +123,8 @@ class PolarsKind(ColumnKind):
     _NUMBERS = frozenset(f"{kind}{bits}" for kind in ("Int", "UInt", "Float") for bits in (8, 16, 32, 64))
     _OTHERS = frozenset({"Boolean", "Date", "Datetime", "Duration"})
 
-    def view(self, array: Any) -> HostArray:
-        return cast(HostArray, array.to_numpy())
+    def _values(self, column: Any) -> HostArray:
+        return cast(HostArray, column.to_numpy())
 
     def _fits(self, column: Any) -> bool:
         dtype = column.dtype
@@ -146,12 +145,12 @@ class PolarsKind(ColumnKind):
 class PyArrowKind(ColumnKind):
     """An Array or a ChunkedArray. One of several chunks is copied."""
 
-    def view(self, array: Any) -> HostArray:
-        if hasattr(array, "num_chunks"):
-            if array.num_chunks != 1:
-                return cast(HostArray, array.to_numpy())
-            array = array.chunk(0)
-        return cast(HostArray, array.to_numpy(zero_copy_only=False))
+    def _values(self, column: Any) -> HostArray:
+        if hasattr(column, "num_chunks"):
+            if column.num_chunks != 1:
+                return cast(HostArray, column.to_numpy())
+            column = column.chunk(0)
+        return cast(HostArray, column.to_numpy(zero_copy_only=False))
 
     def _dtype(self, column: Any) -> Hashable:
         return cast(Hashable, column.type)

@@ -67,8 +67,6 @@ EmptyStrided: TypeAlias = Callable[[tuple[int, ...], tuple[int, ...], Hashable],
 class TorchKind(ArrayKind[Tensor]):
     """What all tensors have in common."""
 
-    memory_kind: Memory
-
     def __init__(self, torch: Torch) -> None:
         self._torch = torch
         named = {name: getattr(torch, name, None) for name in _DTYPES}  # early versions have fewer
@@ -76,27 +74,13 @@ class TorchKind(ArrayKind[Tensor]):
         self._dtypes[getattr(torch, "bool")] = np.dtype(np.bool_)  # noqa: B009  # the protocol would shadow the class
         self._of_numpy = {dtype: found for found, dtype in self._dtypes.items()}
 
-    def spec(self, name: str, array: Tensor) -> Spec:
-        dtype = self._dtypes.get(array.dtype)
-        if dtype is None:
-            raise self._refused(name, array)
-        try:
-            if array.is_neg():
-                raise RuntimeError("its sign is to be turned yet: call resolve_neg()")
-            array.is_contiguous()
-            array.data_ptr()
-            self._look(array)
-        except (TypeError, RuntimeError) as error:
-            raise self._refused(name, array, f" ({error})") from error
-        strides = None if array.is_contiguous() else tuple(step * dtype.itemsize for step in array.stride())
-        is_aligned = not array.data_ptr() & _BEYOND_ALIGNED & (dtype.itemsize - 1)
-        return Spec(tuple(array.shape), dtype, self.memory_kind, strides, is_aligned)
-
     def _look(self, array: Tensor) -> None:
-        """Raises torch's own error if the tensor cannot be used."""
+        """Raises RuntimeError for a tensor of a dtype that NumPy has not, or with its signs as they are not."""
+        if array.dtype not in self._dtypes or array.is_neg():
+            raise RuntimeError("its sign is to be turned yet: call resolve_neg()")
 
-    @staticmethod
-    def _refused(name: str, array: Tensor, why: str = "") -> UnsupportedTypeError:
+    def _refused(self, name: str, array: Tensor, error: Exception) -> UnsupportedTypeError:
+        why = f" ({error})" if array.dtype in self._dtypes else ""
         return UnsupportedTypeError(
             f"{name}: expected a dense torch tensor of a dtype that NumPy has, on the CPU or a CUDA device; found "
             f"{array.dtype} on {array.device}{why}"
@@ -107,21 +91,13 @@ class HostTensors(TorchKind, Viewed[Tensor, HostArray]):
     """Tensors in the host's memory."""
 
     is_host, base = True, NUMPY
-    memory_kind = Memory.HOST
 
-    def signature(self, array: Tensor) -> Hashable:
-        """Leaves out the shape of contiguous ones, as for NumPy arrays."""
+    def view(self, array: Tensor, name: str = "x") -> HostArray:
         try:
-            layout = array.ndim if array.is_contiguous() else (array.shape, array.stride())
-            return array.dtype, layout, array.data_ptr() & _BEYOND_ALIGNED, array.is_neg(), array.get_device()
-        except RuntimeError:  # one that is not dense, or not there: `spec` refuses it
-            return array.dtype, array.layout, type(array)
-
-    def _look(self, array: Tensor) -> None:
-        self.view(array)
-
-    def view(self, array: Tensor) -> HostArray:
-        return array.detach().numpy() if array.requires_grad else array.numpy()
+            self._look(array)
+            return array.detach().numpy() if array.requires_grad else array.numpy()
+        except (TypeError, RuntimeError) as error:
+            raise self._refused(name, array, error) from error
 
     def given_back(self, values: HostArray, like: Tensor) -> object:
         return self._torch.from_numpy(np.asarray(values))
@@ -129,8 +105,6 @@ class HostTensors(TorchKind, Viewed[Tensor, HostArray]):
 
 class CudaTensors(TorchKind, Located[Tensor]):
     """Tensors on CUDA devices. Work goes to torch's current stream of the tensor's device."""
-
-    memory_kind = Memory.CUDA
 
     def __init__(self, torch: Torch) -> None:
         super().__init__(torch)
@@ -153,6 +127,18 @@ class CudaTensors(TorchKind, Located[Tensor]):
             return array.dtype, array.shape, strides, array.get_device(), aligned, array.is_neg()
         except RuntimeError:
             return array.dtype, array.layout, type(array)
+
+    def spec(self, name: str, array: Tensor) -> Spec:
+        try:
+            self._look(array)
+            is_packed, address = array.is_contiguous(), array.data_ptr()
+        except (TypeError, RuntimeError) as error:  # one that is not dense, or not there
+            raise self._refused(name, array, error) from error
+        dtype = self._dtypes[array.dtype]
+        strides = None if is_packed else tuple(step * dtype.itemsize for step in array.stride())
+        return Spec(
+            tuple(array.shape), dtype, Memory.CUDA, strides, not address & _BEYOND_ALIGNED & (dtype.itemsize - 1)
+        )
 
     def scope(self, array: Tensor) -> AbstractContextManager[object] | None:
         import cupy

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import Any
 
 import dask.array as da
@@ -23,9 +22,6 @@ _DOWN = SortOrder.DESCENDING
 
 class DaskKind(Deferred[da.Array]):
     """dask.array.Array."""
-
-    def signature(self, array: da.Array) -> Hashable:
-        return None  # no plan is cached
 
     def spec(self, name: str, array: da.Array) -> Spec:
         raise _unsupported("sorted in place")
