@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from keyword import iskeyword
 
 _KEYWORDS = """
@@ -41,5 +42,5 @@ RESERVED_NAMES = frozenset((_KEYWORDS + _RESERVED + _PREDECLARED).split())
 
 def valid_identifier(wanted: str) -> str:
     """A similar identifier that is valid in WGSL: ASCII, without a leading underscore."""
-    plain = "".join(c if c.isascii() and (c.isidentifier() or c.isdigit()) else "_" for c in wanted).lstrip("_")
+    plain = re.sub(r"\W", "_", wanted, flags=re.ASCII).lstrip("_")
     return plain if plain.isidentifier() and not iskeyword(plain) else f"v_{plain}"
