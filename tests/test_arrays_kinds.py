@@ -303,6 +303,15 @@ def test_tensors_that_fit_no_kernel_are_refused(torch: Any, where: str) -> None:
         assert expected in str(error.value)
 
 
+def test_a_tensor_without_memory_is_no_warm_call_of_one_on_the_cpu(torch: Any) -> None:
+    """torch gives both the device number -1."""
+    tensor, elsewhere = fake_torch.Tensor(HOST.copy()), fake_torch.Tensor(HOST.copy(), elsewhere="meta")
+    kind, _ = recognised("x", tensor)
+    assert kind.signature(tensor) != kind.signature(elsewhere)
+    with pytest.raises(UnsupportedTypeError, match=r"^x: expected a dense torch tensor .* on meta"):
+        kind.spec("x", elsewhere)
+
+
 def test_without_cupy_an_array_on_a_device_is_told_what_to_install(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     x, foreign = made_by("torch", HOST), Foreign(fake_cupy.on_card(HOST))
     monkeypatch.setitem(sys.modules, "cupy", None)

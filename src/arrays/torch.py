@@ -30,6 +30,10 @@ class Tensor(Protocol):
     @property
     def is_cuda(self) -> bool: ...
     @property
+    def is_cpu(self) -> bool: ...
+    @property
+    def is_nested(self) -> bool: ...
+    @property
     def requires_grad(self) -> bool: ...
     @property
     def device(self) -> object: ...
@@ -113,7 +117,8 @@ class HostTensors(TorchKind, Viewed[Tensor, HostArray]):
         """Leaves out the shape of contiguous ones, as for NumPy arrays."""
         try:
             layout = array.ndim if array.is_contiguous() else (array.shape, array.stride())
-            return array.dtype, layout, array.data_ptr() & _BEYOND_ALIGNED, array.is_neg(), array.get_device()
+            usual = array.is_cpu and not array.is_nested  # else `spec` refuses it
+            return array.dtype, layout, array.data_ptr() & _BEYOND_ALIGNED, array.is_neg(), usual
         except RuntimeError:  # one that is not dense, or not there: `spec` refuses it
             return array.dtype, array.layout, type(array)
 
