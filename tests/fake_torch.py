@@ -20,11 +20,12 @@ class Tensor:
     """NumPy's array on the CPU; on a CUDA device the fake cupy's."""
 
     def __init__(
-        self, inside: Any, *, requires_grad: bool = False, dtype: str | None = None, neg: bool = False
-    ) -> None:
+        self, inside: Any, *, requires_grad: bool = False, dtype: str | None = None, neg: bool = False,
+        elsewhere: str = "",
+    ) -> None:  # fmt: skip
         self.inside, self.requires_grad = inside, requires_grad
         self.dtype = dtype or _NAMES[inside.dtype]
-        self._neg = neg
+        self._neg, self._elsewhere = neg, elsewhere
         self.layout = "torch.strided"
 
     @property
@@ -32,8 +33,16 @@ class Tensor:
         return isinstance(self.inside, fake_cupy.ndarray)
 
     @property
+    def is_cpu(self) -> bool:
+        return not self.is_cuda and not self._elsewhere
+
+    @property
+    def is_nested(self) -> bool:
+        return False
+
+    @property
     def device(self) -> str:
-        return f"cuda:{self.inside.data.device_id}" if self.is_cuda else "cpu"
+        return f"cuda:{self.inside.data.device_id}" if self.is_cuda else self._elsewhere or "cpu"
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -65,8 +74,8 @@ class Tensor:
         return Tensor(self.inside.get()) if self.is_cuda else self
 
     def numpy(self) -> Any:
-        if self.is_cuda:
-            raise TypeError("can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu()")
+        if not self.is_cpu:
+            raise TypeError(f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu()")
         if self.requires_grad:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         return self.inside

@@ -94,6 +94,15 @@ def test_a_tensor_with_a_history_is_sorted_without_it() -> None:
     np.testing.assert_array_equal(found.numpy(), np.arange(5.0))
 
 
+def test_a_warm_call_refuses_tensors_without_memory_and_nested_ones() -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    call["sort"](torch.zeros(2, 3))
+    rows = [torch.zeros(2), torch.zeros(3)]
+    for x in (torch.zeros(2, 3, device="meta"), torch.nested.nested_tensor(rows)):
+        with pytest.raises(gpusort.UnsupportedTypeError, match=r"^x: expected a dense torch tensor"):
+            call["sort"](x)
+
+
 def test_a_warm_call_finds_what_is_missing() -> None:
     polars = pytest.importorskip("polars", reason="polars is not installed")
     call["sort"](polars.Series([3, 1, 2]))

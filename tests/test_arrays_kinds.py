@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+import gpusort
 from gpusort.arrays import cuda, registry
 from gpusort.arrays.kinds import Device, Kind, is_viewed
 from gpusort.arrays.registry import recognised
@@ -300,6 +301,13 @@ def test_tensors_that_fit_no_kernel_are_refused(torch: Any, where: str) -> None:
         with pytest.raises(UnsupportedTypeError, match=f"^x: expected a dense torch tensor .* on {where}.*") as error:
             kind.spec("x", x)
         assert expected in str(error.value)
+
+
+def test_a_warm_call_refuses_a_tensor_without_memory(torch: Any) -> None:
+    """torch gives the CPU and the device meta one number, -1."""
+    cast(Any, gpusort.sort)(fake_torch.Tensor(HOST.copy()))
+    with pytest.raises(UnsupportedTypeError, match=r"^x: expected a dense torch tensor .* on meta"):
+        cast(Any, gpusort.sort)(fake_torch.Tensor(HOST.copy(), elsewhere="meta"))
 
 
 def test_without_cupy_an_array_on_a_device_is_told_what_to_install(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:

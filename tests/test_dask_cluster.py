@@ -132,6 +132,28 @@ def test_dataframes_in_one_process() -> None:
         assert found.compute().equals(one.compute().sort_values("volume", kind="stable"))
 
 
+@pytest.mark.parametrize("count", [0, 1, 2, 5, 40])
+def test_few_rows_by_several_columns(count: int) -> None:
+    """Of most partitions nothing is left to decide where they are cut."""
+    given = dd.from_pandas(rows(count), npartitions=4)
+    with dask.config.set(scheduler="synchronous"):
+        found = gpusort.dask.sort_values(given, ["volume", "price"])
+        assert found.compute().equals(given.compute().sort_values(["volume", "price"], kind="stable"))
+
+
+def test_columns_have_labels_of_any_kind() -> None:
+    labels: list[Any] = [0, ("a", 1), "b"]
+    whole = pd.DataFrame(dict(zip(labels, ([3, 1, 2], [1, 1, 0], [0.5, np.nan, 0.25]), strict=True)))
+    given = dd.from_pandas(whole, npartitions=2)
+    with dask.config.set(scheduler="synchronous"):
+        for by, numbers in ((0, [1, 2, 3]), (("a", 1), [2, 3, 1]), ([("a", 1), 0], [2, 1, 3]), (("b",), [2, 3, 1])):
+            assert gpusort.dask.sort_values(given, by).compute()[0].to_numpy().tolist() == numbers
+        wrong: list[Any] = [None, 3, [["b"]], np.array([7, 8]), ("a", 2)]
+        for by in wrong:
+            with pytest.raises(ValueError, match=r"^by: expected one or more of 0, "):
+                gpusort.dask.sort_values(given, by)
+
+
 def test_refusals_of_dataframes() -> None:
     given = dd.from_pandas(rows(50), npartitions=2)
     with pytest.raises(TypeError, match="frame: expected a dask dataframe, found DataFrame"):

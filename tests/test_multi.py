@@ -179,6 +179,18 @@ def test_a_rank_that_refuses_leaves_nobody_waiting(wrong: object) -> None:
     assert told[1].startswith("x: ")
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [{"descending": "yes"}, {"stable": 2}, {"key": 3}, {"sizes": None}, {"sizes": "even"}, {"sizes": [9.5]}],
+    ids=str,
+)
+def test_a_rank_that_refuses_an_argument_leaves_nobody_waiting(wrong: dict[str, Any]) -> None:
+    x = np.zeros(10, np.float32)
+    told = errors_of(lambda comm: multi.sort_shard(x, comm, **(wrong if comm.rank else {})), 2)
+    assert told[0] == "communicator: rank 1 has refused its arguments"
+    assert told[1].startswith(f"{next(iter(wrong))}: ")
+
+
 @pytest.mark.parametrize("ranks", [2, 16])
 def test_what_ranks_ask_of_each_other(ranks: int) -> None:
     """No element travels more than once, and what is agreed on is little: docs/scale.md counts on it."""

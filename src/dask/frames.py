@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 def sort_values(
-    frame: dd.DataFrame, by: str | Sequence[str], *, ascending: bool | Sequence[bool] = True, target: str = "auto",
-    exchange: str = "auto",
+    frame: dd.DataFrame, by: Hashable | Sequence[Hashable], *, ascending: bool | Sequence[bool] = True,
+    target: str = "auto", exchange: str = "auto",
 ) -> dd.DataFrame:  # fmt: skip
     """Sorts the rows of a dask dataframe by one column, or lexicographically by several. Stable, and lazy.
 
@@ -54,7 +54,7 @@ def sort_values(
 class RowKey:
     """A column to sort by."""
 
-    name: str
+    name: object  # its label
     dtype: np.dtype[Any]
     descending: bool
 
@@ -97,18 +97,35 @@ def _order_of(keys: tuple[RowKey, ...]) -> KeyOrder:
     return KeyOrder.of([KeyColumn(key.dtype, ORDERS[key.descending]) for key in keys])
 
 
-def _keys(meta: pd.DataFrame, by: str | Sequence[str], ascending: bool | Sequence[bool]) -> tuple[RowKey, ...]:
-    names = [by] if isinstance(by, str) else list(by)
-    if not names or not set(names) <= set(meta.columns):
-        known = ", ".join(map(str, meta.columns))
-        raise InvalidArgumentError(f"by: expected one or more of {known}, found {by!r}")
+def _keys(
+    meta: pd.DataFrame, by: Hashable | Sequence[Hashable], ascending: bool | Sequence[bool]
+) -> tuple[RowKey, ...]:
+    known: dict[object, None] = dict.fromkeys(meta.columns)  # labels, which need not be text
+    names = [by] if isinstance(by, str) or _is_among(by, known) else _listed(by)
+    if not names or not all(_is_among(name, known) for name in names):
+        raise InvalidArgumentError(f"by: expected one or more of {', '.join(map(str, known))}, found {by!r}")
     ups = list(ascending) if isinstance(ascending, Sequence) else [ascending] * len(names)
     if len(ups) != len(names):
         raise InvalidArgumentError(f"ascending: expected one for each of {len(names)} columns, found {len(ups)}")
     return tuple(_key(meta, name, not checked_flag("ascending", up)) for name, up in zip(names, ups, strict=True))
 
 
-def _key(meta: pd.DataFrame, name: str, descending: bool) -> RowKey:
+def _is_among(name: object, known: Mapping[object, None]) -> bool:
+    """Whether it is one of these labels; what has no hash is none."""
+    try:
+        return name in known
+    except TypeError:
+        return False
+
+
+def _listed(by: object) -> list[object]:
+    try:
+        return list(cast("Iterable[object]", by))
+    except TypeError:
+        return []
+
+
+def _key(meta: pd.DataFrame, name: object, descending: bool) -> RowKey:
     dtype = meta[name].dtype
     if not isinstance(dtype, np.dtype) or not is_ordered(dtype):
         raise UnsupportedTypeError(f"by: cannot order the column {name!r} of dtype {dtype}; supported: {SUPPORTED}")

@@ -90,7 +90,8 @@ class KeyOrder:
         found = [transform(key) for transform, key in zip(self.transforms, keys, strict=True)]
         if len(found) == 1:
             return found[0]
-        parts = [word.astype(word.dtype.newbyteorder(">")).view(np.uint8).reshape(word.size, -1) for word in found]
+        big = [word.astype(word.dtype.newbyteorder(">")) for word in found]
+        parts = [word.view(np.uint8).reshape(word.size, word.itemsize) for word in big]
         joined = np.concatenate(parts, axis=1)
         return joined.view(f"S{joined.shape[1]}").reshape(-1)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeAlias, TypeVar, cast
+from functools import partial
+from operator import index
+from typing import Any, Literal, SupportsIndex, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -37,7 +39,7 @@ def sort(
     shares, or a list of numbers. Sizes are exact, whatever the data. The arrays are NumPy's, cupy's or torch's, each on
     a device of its own, or several on one.
     """
-    make = _maker(Work, descending, key, checked_flag("stable", stable))
+    make = _maker(Work, descending, key, stable)
     return cast("list[A]", [columns[0] for columns in _in_one_process(make, {"parts": parts}, sizes)])
 
 
@@ -66,7 +68,7 @@ def sort_shard(
 
     `communicator` is cupy's `NcclCommunicator`, a process group of torch.distributed, or any `Communicator`.
     """
-    make = _maker(Work, descending, key, checked_flag("stable", stable))
+    make = partial(_maker, Work, descending, key, stable)
     return cast(A, _in_many(make, {"x": x}, communicator, sizes)[0])
 
 
@@ -80,7 +82,7 @@ def argsort_shard(
     sizes: Sizes = "kept",
 ) -> Any:
     """`argsort` as a collective call: indices into the concatenation of all ranks' arrays."""
-    return _in_many(_maker(IndexWork, descending, key, True), {"x": x}, communicator, sizes)[1]
+    return _in_many(partial(_maker, IndexWork, descending, key, True), {"x": x}, communicator, sizes)[1]
 
 
 def sort_by_key_shard(
@@ -88,7 +90,7 @@ def sort_by_key_shard(
     sizes: Sizes = "kept",
 ) -> tuple[A, B]:  # fmt: skip
     """`sort_by_key` as a collective call."""
-    make = _maker(PairsWork, descending, key, False)
+    make = partial(_maker, PairsWork, descending, key, False)
     return cast("tuple[A, B]", _in_many(make, {"keys": keys, "values": values}, communicator, sizes))
 
 
@@ -97,8 +99,8 @@ def sort_by_key_shard(
 
 def _maker(work: type[Work], descending: bool, key: Keyed, stable: bool) -> _Maker:
     check_key(key)
-    order = ORDERS[checked_flag("descending", descending)]
-    return lambda dtype: work(dtype, order, key, stable)
+    order, is_stable = ORDERS[checked_flag("descending", descending)], checked_flag("stable", stable)
+    return lambda dtype: work(dtype, order, key, is_stable)
 
 
 def _in_one_process(make: _Maker, named: dict[str, Sequence[Any]], sizes: Sizes) -> list[tuple[object, ...]]:
@@ -123,41 +125,47 @@ def _in_one_process(make: _Maker, named: dict[str, Sequence[Any]], sizes: Sizes)
     return [_given_back(rank, results) for rank, results in zip(ranks, found, strict=True)]
 
 
-def _in_many(make: _Maker, named: dict[str, object], communicator: object, sizes: Sizes) -> tuple[object, ...]:
+def _in_many(
+    make: Callable[[], _Maker], named: dict[str, object], communicator: object, sizes: Sizes
+) -> tuple[object, ...]:
     comm = communicator_of(communicator)
     try:
         given = tuple(RankArray.of(name, x) for name, x in named.items())
         _require_alike(given, "")
-        work = make(given[0].spec.dtype)
+        work, wanted = make()(given[0].spec.dtype), _checked_sizes(sizes)
         _require_ordered(work, next(iter(named)))
     except GpusortError:
         comm.gather(REFUSED)  # else the other ranks would wait for this one
         raise
     memory = given[0].memory
     with memory.scope():
-        wanted = sizes if isinstance(sizes, str) else [int(size) for size in sizes]
         call = (type(work).__name__, work.order.value, work.stable, type(work.key).__name__, wanted)
         lengths = agreed_lengths(comm, given[0].spec.size, (*call, *[one.spec.dtype.str for one in given]))
         columns = tuple(one.seen for one in given)
-        shard = sort_by_samples(work, memory, columns, comm.rank, lengths, sizes_of(sizes, lengths), _SAMPLE_SORT)
+        shard = sort_by_samples(work, memory, columns, comm.rank, lengths, sizes_of(wanted, lengths), _SAMPLE_SORT)
         return _given_back(given, drive_one(shard, comm))
 
 
 def sizes_of(sizes: Sizes, lengths: Sequence[int]) -> list[int]:
     """The number of elements that each rank gets. Raises InvalidArgumentError."""
-    total, ranks = sum(lengths), len(lengths)
-    if isinstance(sizes, str):
-        if sizes not in ("kept", "balanced"):
-            raise InvalidArgumentError(f"sizes: expected 'kept', 'balanced' or numbers, found {sizes!r}")
-        return (
-            list(lengths)
-            if sizes == "kept"
-            else [(total * (i + 1)) // ranks - total * i // ranks for i in range(ranks)]
-        )
-    found = [int(size) for size in sizes]
+    total, ranks, found = sum(lengths), len(lengths), _checked_sizes(sizes)
+    if isinstance(found, str):
+        balanced = [(total * (i + 1)) // ranks - total * i // ranks for i in range(ranks)]
+        return list(lengths) if found == "kept" else balanced
     if len(found) != ranks or min(found) < 0 or sum(found) != total:
-        raise InvalidArgumentError(f"sizes: expected {ranks} numbers that add up to {total}, found {found}")
-    return found
+        raise InvalidArgumentError(f"sizes: expected {ranks} numbers that add up to {total}, found {list(found)}")
+    return list(found)
+
+
+def _checked_sizes(sizes: Sizes) -> Sizes:
+    """What of the sizes can be told without those of other ranks. Raises InvalidArgumentError."""
+    if isinstance(sizes, str) and sizes in ("kept", "balanced"):
+        return sizes
+    try:
+        return [index(cast(SupportsIndex, size)) for size in sizes]
+    except TypeError as error:
+        expected = "sizes: expected 'kept', 'balanced' or numbers"
+        raise InvalidArgumentError(f"{expected}, found {sizes!r}") from error
 
 
 def _require_ordered(work: Work, name: str) -> None:
