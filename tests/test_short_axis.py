@@ -58,4 +58,10 @@ def test_a_card_takes_many_short_columns_so() -> None:
     assert not is_short(wide, choose_axis_reduction(U32, wide, CARD, 4))
     for layout in (Layout.rows(1 << 16, 17), Layout.rows((1 << 16) - 1, 3)):
         assert not choose_axis_reduction(U32, layout, CARD).alone
+    for length, itemsize, alone, strand in (
+        (17, 4, True, 8), (31, 4, True, 8), (31, 1, True, 8), (17, 8, False, 8), (32, 4, False, 2), (63, 1, False, 2),
+        (63, 8, False, 8), (64, 4, False, 4), (127, 2, False, 4), (128, 1, False, 8), (128, 8, False, 8),
+    ):  # fmt: skip
+        policy = choose_axis_reduction(U32, Layout.rows(1 << 16, length), CARD, itemsize)
+        assert (policy.alone, policy.strand) == (alone, strand), (length, itemsize)
         assert not choose_axis_scan(U32, layout, CARD).alone

@@ -188,9 +188,17 @@ REDUCTIONS: tuple[PolicyRule[ReducePolicy], ...] = (
 # on a multiprocessor, twice what Little's law requires for an H200's bandwidth; 264 workgroups are all that it has
 # resident at a time. Totals of more than 128 bytes of registers an invocation reduce occupancy too far.
 _ROWS_ON_CARD = ReducePolicy(256, 8, 4224, subgroups=True, short=2049, strand=32, totals=Totals.ONE)
-# With enough rows to occupy the card (65,536 lanes), fewer lanes for each row save steps of the reduction.
-_MORE_ROWS_ON_CARD = attrs.evolve(_ROWS_ON_CARD, strand=16)
-_MANY_ROWS_ON_CARD = attrs.evolve(_ROWS_ON_CARD, strand=8)
+
+
+def _rows_by(strand: int) -> ReducePolicy:
+    return attrs.evolve(_ROWS_ON_CARD, strand=strand)
+
+
+# With enough rows to occupy the card (65,536 lanes), fewer lanes for each row save steps of the reduction, and of short
+# rows no lane is without a load.
+_MORE_ROWS_ON_CARD = _rows_by(16)
+_MANY_ROWS_ON_CARD = _rows_by(8)
+_ROWS_ALONE_ON_CARD = attrs.evolve(_MANY_ROWS_ON_CARD, items=32, alone=True)
 _COLUMNS_ON_CARD = ReducePolicy(512, 16, 264, subgroups=True, strand=32, totals=Totals.ONE)
 _ROWS_BY_SUBGROUPS = ReducePolicy(256, 8, 1056, subgroups=True, short=2049, strand=32)
 # By an axis of up to so many elements, with many columns, these are loaded by an invocation each; of rows, up to so
@@ -212,6 +220,9 @@ AXIS_REDUCTIONS: tuple[AxisRule[ReducePolicy], ...] = (
         for lengths, items in _SHORT_AXES
         for in_rows, nbytes in ((True, 64 if items <= 8 else 32), (False, 1 << 62))
     ),
+    AxisRule("cuda", _SUBGROUPS, True, range(17, 32), _MANY_COLUMNS, _ROWS_ALONE_ON_CARD, 128, totals_bytes=512),
+    AxisRule("cuda", _SUBGROUPS, True, range(32, 64), _MANY_COLUMNS, _rows_by(2), 255, totals_bytes=128),
+    AxisRule("cuda", _SUBGROUPS, True, range(64, 128), _MANY_COLUMNS, _rows_by(4), 512, totals_bytes=128),
     AxisRule("cuda", _SUBGROUPS, True, _LONG, range(33), _LONG_ON_CARD),
     AxisRule("cuda", _SUBGROUPS, True, _VERY_LONG, range(33), _VERY_LONG_ON_CARD),
     AxisRule("cuda", _SUBGROUPS, True, range(513), range(8000, 1 << 63), _MANY_ROWS_ON_CARD, totals_bytes=128),
