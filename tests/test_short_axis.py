@@ -19,7 +19,7 @@ from gpusort.types.searches import ArgMin
 from tests.reference import Array, whole_numbers
 from tests.test_axes import reduced
 from tests.test_axes_scan import scanned
-from tests.test_choices import CARD
+from tests.test_policies import MEASURED
 
 ALONE = ReducePolicy(8, 5, alone=True)
 
@@ -48,20 +48,25 @@ def test_a_short_axis(target: str, length: int) -> None:
                 np.testing.assert_array_equal(running, wanted if kind is ScanKind.INCLUSIVE else wanted - x)
 
 
-def test_a_card_takes_many_short_columns_so() -> None:
+@pytest.mark.parametrize("gpu", ["cuda", "wgsl"])
+def test_a_gpu_takes_many_short_columns_so(gpu: str) -> None:
+    info = MEASURED[gpu]
     for length, items in ((1, 2), (2, 2), (3, 4), (8, 8), (9, 16), (16, 16)):
         for layout in (Layout.rows(1 << 16, length), Layout(1, length, 1 << 16, 0, 1 << 16, 1)):
-            for policy in (choose_axis_reduction(U32, layout, CARD, 2), choose_axis_scan(U32, layout, CARD)):
+            for policy in (choose_axis_reduction(U32, layout, info, 2), choose_axis_scan(U32, layout, info)):
                 assert policy.alone
                 assert policy.items == items
     wide = Layout.rows(1 << 16, 16)
-    assert not is_short(wide, choose_axis_reduction(U32, wide, CARD, 4))
+    assert not is_short(wide, choose_axis_reduction(U32, wide, info, 4))
     for layout in (Layout.rows(1 << 16, 17), Layout.rows((1 << 16) - 1, 3)):
-        assert not choose_axis_reduction(U32, layout, CARD).alone
+        assert not choose_axis_reduction(U32, layout, info).alone
+        assert not choose_axis_scan(U32, layout, info).alone
+
+
+def test_rows_on_a_card_have_as_many_lanes_as_they_have_blocks() -> None:
     for length, itemsize, alone, strand in (
         (17, 4, True, 8), (31, 4, True, 8), (31, 1, True, 8), (17, 8, False, 8), (32, 4, False, 2), (63, 1, False, 2),
         (63, 8, False, 8), (64, 4, False, 4), (127, 2, False, 4), (128, 1, False, 8), (128, 8, False, 8),
     ):  # fmt: skip
-        policy = choose_axis_reduction(U32, Layout.rows(1 << 16, length), CARD, itemsize)
+        policy = choose_axis_reduction(U32, Layout.rows(1 << 16, length), MEASURED["cuda"], itemsize)
         assert (policy.alone, policy.strand) == (alone, strand), (length, itemsize)
-        assert not choose_axis_scan(U32, layout, CARD).alone

@@ -201,6 +201,7 @@ _MANY_ROWS_ON_CARD = _rows_by(8)
 _ROWS_ALONE_ON_CARD = attrs.evolve(_MANY_ROWS_ON_CARD, items=32, alone=True)
 _COLUMNS_ON_CARD = ReducePolicy(512, 16, 264, subgroups=True, strand=32, totals=Totals.ONE)
 _ROWS_BY_SUBGROUPS = ReducePolicy(256, 8, 1056, subgroups=True, short=2049, strand=32)
+_ROWS_BY_WGSL = ReducePolicy(256, 8, 1056, short=257)
 # By an axis of up to so many elements, with many columns, these are loaded by an invocation each; of rows, up to so
 # many bytes, as far apart as lanes may read.
 _SHORT_AXES = ((range(1, 3), 2), (range(3, 5), 4), (range(5, 9), 8), (range(9, 17), 16))
@@ -208,15 +209,16 @@ _MANY_COLUMNS = range(1 << 16, 1 << 63)
 AXIS_REDUCTIONS: tuple[AxisRule[ReducePolicy], ...] = (
     *(
         AxisRule(
-            "cuda",
-            _SUBGROUPS,
+            target,
+            needs,
             in_rows,
             lengths,
             _MANY_COLUMNS,
-            attrs.evolve(_MANY_ROWS_ON_CARD, items=items, alone=True),
+            attrs.evolve(policy, items=items, alone=True),
             nbytes,
             totals_bytes=256,
         )
+        for target, needs, policy in (("cuda", _SUBGROUPS, _MANY_ROWS_ON_CARD), ("wgsl", frozenset(), _ROWS_BY_WGSL))
         for lengths, items in _SHORT_AXES
         for in_rows, nbytes in ((True, 64 if items <= 8 else 32), (False, 1 << 62))
     ),
@@ -240,7 +242,7 @@ AXIS_REDUCTIONS: tuple[AxisRule[ReducePolicy], ...] = (
     ),
     AxisRule("cuda", _SUBGROUPS, False, _ANY, _ANY, _COLUMNS_ON_CARD, totals_bytes=128),
     AxisRule("wgsl", _SUBGROUPS, True, _ANY, _ANY, _ROWS_BY_SUBGROUPS, totals_bytes=64),
-    AxisRule("wgsl", frozenset(), True, _ANY, _ANY, ReducePolicy(256, 8, 1056, short=257)),
+    AxisRule("wgsl", frozenset(), True, _ANY, _ANY, _ROWS_BY_WGSL),
     AxisRule("wgsl", frozenset(), False, _ANY, _ANY, ReducePolicy(256, 8, 528)),
     # On a CPU a thread runs a workgroup. In rows, one invocation's totals are SIMD vectors; long rows, which come from
     # memory, are read faster as several streams. In columns, SIMD is over neighbouring columns, with totals in L1.
@@ -280,7 +282,8 @@ MERGES: tuple[PolicyRule[MergePolicy], ...] = (
 # Down columns. On a CPU the running states of a row of columns are in L1; on a card two workgroups of 512 with 16 loads
 # in flight each are resident on a multiprocessor.
 SHORT_SCANS: tuple[AxisRule[ScanPolicy], ...] = tuple(
-    AxisRule("cuda", _SUBGROUPS, None, lengths, _MANY_COLUMNS, ScanPolicy(256, items, alone=True))
+    AxisRule(target, frozenset(), None, lengths, _MANY_COLUMNS, ScanPolicy(256, items, alone=True))
+    for target in ("cuda", "wgsl")
     for lengths, items in _SHORT_AXES
 )
 AXIS_SCANS: tuple[PolicyRule[ScanPolicy], ...] = (
