@@ -28,8 +28,20 @@ class Kind:
 
     def __init__(self, dtype: str) -> None:
         self.dtype = np.dtype(dtype)
+        self._class = self.dtype.type
+        self._literals: dict[int, Scalar] = {}
 
     def __call__(self, value: Scalar) -> Scalar:
+        """Nearly always of the type already, or an integer of the text's, for which NumPy's casts take long."""
+        if type(value) is self._class:
+            return value
+        if type(value) is int:
+            if value not in self._literals:
+                self._literals[value] = self._cast(value)
+            return self._literals[value]
+        return self._cast(value)
+
+    def _cast(self, value: Scalar) -> Scalar:
         return np.asarray(value).astype(self.dtype)[()]
 
 
