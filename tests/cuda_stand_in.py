@@ -8,7 +8,7 @@ is the compiler's own code: tests look at the PTX for that.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from types import SimpleNamespace
 from typing import Any, TypeAlias
 
@@ -142,6 +142,10 @@ _TERNARY: dict[str, Callable[[Scalar, Scalar, Any], Scalar]] = {
 _SCALARS = {**_UNARY, **_BINARY, **_TERNARY, **KINDS, "math": _MATH, "nan": np.nan, "inf": np.inf}
 
 
+def _is_ours(name: str) -> bool:
+    return name in _SCALARS or (name[0] != "_" and hasattr(Invocation, name)) or name == "cuda"
+
+
 class Invocation:
     """The names a kernel's source uses, for one invocation."""
 
@@ -161,9 +165,9 @@ class Invocation:
             syncthreads=lambda: self._group.everyone.exchange(self._local, None),
         )
 
-    def names(self) -> dict[str, Any]:
-        own = {name: getattr(self, name) for name in dir(self) if not name.startswith("_") and name != "names"}
-        return {**own, **_SCALARS}
+    def names(self, used: Iterable[str]) -> dict[str, Any]:
+        """Those that a text uses: there are many, and an invocation of each launch asks for its own."""
+        return {name: _SCALARS[name] if name in _SCALARS else getattr(self, name) for name in used if _is_ours(name)}
 
     # -- memory -------------------------------------------------------------------------------------------
 
