@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import ctypes
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from types import CodeType
 from typing import Any
 
@@ -54,6 +54,13 @@ def _code(source: str) -> CodeType:
     return compile(ast.fix_missing_locations(_Meetings().visit(ast.parse(text))), "<kernel>", "exec")
 
 
+@cache
+def _used_in(code: CodeType) -> frozenset[str]:
+    """The global names of a text and of its functions."""
+    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return frozenset(code.co_names).union(*map(_used_in, inner))
+
+
 def run_kernel(source: str, groups: int, group_size: int, values: Sequence[Any], dynamic_bytes: int) -> None:
     """One launch, workgroup by workgroup."""
     code = _code(source)
@@ -67,7 +74,7 @@ def run_kernel(source: str, groups: int, group_size: int, values: Sequence[Any],
 
 
 def _started(code: CodeType, invocation: Invocation, values: Sequence[Any]) -> Iterator[None]:
-    names = invocation.names()
+    names = invocation.names(_used_in(code))
     exec(code, names)
     found: Iterator[None] = names["kernel"](*values)
     return found

@@ -8,7 +8,7 @@ is the compiler's own code: tests look at the PTX for that.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from types import SimpleNamespace
 from typing import Any, TypeAlias
 
@@ -28,8 +28,20 @@ class Kind:
 
     def __init__(self, dtype: str) -> None:
         self.dtype = np.dtype(dtype)
+        self._class = self.dtype.type
+        self._literals: dict[int, Scalar] = {}
 
     def __call__(self, value: Scalar) -> Scalar:
+        """Nearly always of the type already, or an integer of the text's, for which NumPy's casts take long."""
+        if type(value) is self._class:
+            return value
+        if type(value) is int:
+            if value not in self._literals:
+                self._literals[value] = self._cast(value)
+            return self._literals[value]
+        return self._cast(value)
+
+    def _cast(self, value: Scalar) -> Scalar:
         return np.asarray(value).astype(self.dtype)[()]
 
 
@@ -130,6 +142,10 @@ _TERNARY: dict[str, Callable[[Scalar, Scalar, Any], Scalar]] = {
 _SCALARS = {**_UNARY, **_BINARY, **_TERNARY, **KINDS, "math": _MATH, "nan": np.nan, "inf": np.inf}
 
 
+def _is_ours(name: str) -> bool:
+    return name in _SCALARS or (name[0] != "_" and hasattr(Invocation, name)) or name == "cuda"
+
+
 class Invocation:
     """The names a kernel's source uses, for one invocation."""
 
@@ -149,9 +165,9 @@ class Invocation:
             syncthreads=lambda: self._group.everyone.exchange(self._local, None),
         )
 
-    def names(self) -> dict[str, Any]:
-        own = {name: getattr(self, name) for name in dir(self) if not name.startswith("_") and name != "names"}
-        return {**own, **_SCALARS}
+    def names(self, used: Iterable[str]) -> dict[str, Any]:
+        """Those that a text uses: there are many, and an invocation of each launch asks for its own."""
+        return {name: _SCALARS[name] if name in _SCALARS else getattr(self, name) for name in used if _is_ours(name)}
 
     # -- memory -------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import gpusort
 from gpusort.external import tables
 from gpusort.external.memory import LEAST
+from tests.covering import few_cases
 from tests.new_process import run_new
 from tests.reference import Array, sample
 
@@ -242,6 +243,7 @@ def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         gpusort.sort_file(tmp_path / "x.parquet", tmp_path / "y.parquet", by="u1")
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize("suffix", ["parquet", "arrow"])
 @pytest.mark.parametrize(("has_text", "memory"), [(False, 128 << 20), (True, 192 << 20)], ids=["numbers", "text"])
 def test_what_is_resident_keeps_to_the_memory(has_text: bool, memory: int, suffix: str, tmp_path: Path) -> None:

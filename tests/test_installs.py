@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.packed import ROOT, copy_into, wheel_of
+from tests.packed import ROOT, built_wheel, copy_into
 
 _OLDEST = "3.11"
 _NEWER = ("3.12", "3.13", "3.14", "3.14t", "3.15")  # for which there is Numba
@@ -40,17 +40,17 @@ print(*sys.version_info[:2], sep=".", end="t" if sysconfig.get_config_var("Py_GI
 """
 
 
-def _built(folder: Path) -> tuple[Path, Path]:
-    """A wheel, and the sources."""
+def _sources(folder: Path) -> Path:
     checkout = copy_into(folder)
     code = "from setuptools import build_meta; build_meta.build_sdist('sources')"
     subprocess.run([sys.executable, "-c", code], cwd=checkout, check=True, capture_output=True)
-    return wheel_of(checkout), next((checkout / "sources").glob("*.tar.gz"))
+    return next((checkout / "sources").glob("*.tar.gz"))
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    return _built(tmp_path_factory.mktemp("built"))
+    """A wheel, and the sources."""
+    return built_wheel(tmp_path_factory), _sources(tmp_path_factory.mktemp("built"))
 
 
 @cache

@@ -12,7 +12,7 @@ from typing import TypedDict, cast
 
 import pytest
 
-from tests.packed import ROOT, copy_into, pip, wheel_of
+from tests.packed import ROOT, built_wheel, copy_into, pip
 
 
 class Setuptools(TypedDict):
@@ -156,8 +156,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def wheel(checkout: Path) -> Path:
-    return wheel_of(checkout)
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built_wheel(tmp_path_factory)
 
 
 def test_the_wheel_holds_the_package_and_its_type_marker(checkout: Path, wheel: Path) -> None:

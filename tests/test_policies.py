@@ -35,6 +35,7 @@ from gpusort.types.monoids import Sum
 from gpusort.types.needs import Needs, Policy
 from gpusort.types.params import BitonicPolicy, RadixPolicy, ReducePolicy, RowsPolicy, ScanPolicy
 from gpusort.types.scalars import U32
+from tests.covering import InTurn
 from tests.reference import Array, assert_same_bits, sample, sorted_by_numpy
 
 REFUSED = (CapabilityError, InvalidArgumentError, UnsupportedTypeError)
@@ -145,19 +146,20 @@ TINY: dict[str, gpusort.SortAlgorithm] = {
 
 
 @pytest.mark.parametrize("name", CARDS)
-def test_a_sort_made_for_a_card_sorts_on_every_target(target: str, name: str) -> None:
+def test_a_sort_made_for_a_card_sorts_on_every_target(target: str, name: str, in_turn: InTurn) -> None:
     algorithm = (TINY if target == "python" else CARDS).get(name)
     if algorithm is None:
         pytest.skip("plain Python takes minutes for these")
     if target == "cpu" and name not in ("radix", "rows", "network"):
         pytest.skip("each kernel compiles for seconds there")
-    for length in (3, 9) if target == "python" else (100,) if target == "cpu" else (3, 100):
+    lengths = (3, 9) if target == "python" else (100,) if target == "cpu" else (3, 100)
+    for length, descending in in_turn(lengths, (False,) if target == "cpu" else (False, True)):
         x = sample("i4", length, seed=length)
-        found = x.copy()
-        gpusort.sort_inplace(found, algorithm=algorithm, target=target)
-        assert_same_bits(found, np.sort(x))
-        if target != "cpu":
+        if descending:
             assert_same_bits(gpusort.sort(x, descending=True, algorithm=algorithm, target=target), np.sort(x)[::-1])
+        else:
+            gpusort.sort_inplace(found := x.copy(), algorithm=algorithm, target=target)
+            assert_same_bits(found, np.sort(x))
 
 
 def schedule_for(name: str, lanes: int) -> Schedule:

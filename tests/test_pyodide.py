@@ -17,7 +17,7 @@ from gpusort.targets.wgsl import browser as browser_library
 from tests.chromium import Browser, Page
 from tests.documents import ROOT, blocks
 from tests.exported import WEB
-from tests.packed import copy_into, wheel_of
+from tests.packed import built_wheel
 from tests.pyodide_cases import Array, Case, received, sent
 from tests.reference import assert_same_bits, sample, sorted_by_numpy, whole_numbers
 
@@ -71,7 +71,7 @@ def python(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     for file in source.iterdir():
         (folder / "pyodide" / file.name).symlink_to(file)
     _list_attrs(folder / "pyodide")
-    wheel = wheel_of(copy_into(tmp_path_factory.mktemp("checkout")))
+    wheel = built_wheel(tmp_path_factory)
     (folder / wheel.name).symlink_to(wheel)
     (folder / "index.html").write_text(_PAGE % blocks(DOCUMENT, "js")[0])
     opened = Page(browser, folder)

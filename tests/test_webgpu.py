@@ -30,7 +30,7 @@ from gpusort.types.params import BitonicPolicy, ScanPolicy
 from gpusort.types.scalars import U32
 from gpusort.types.specs import Memory
 from tests import key_cases
-from tests.covering import few_cases
+from tests.covering import InTurn, few_cases
 from tests.plan_keys import signature_of
 from tests.reference import Array, assert_same_bits, sample
 
@@ -73,19 +73,16 @@ def buffer_of(device: Any, host: Array, usage: int = STORAGE | COPY_SRC | COPY_D
 
 @few_cases(pairs=False)
 @pytest.mark.parametrize("dtype", ["f4", "u1", "i8", "f2", "?"])
-def test_results_stay_on_the_callers_device(device: Any, dtype: str) -> None:
+def test_results_stay_on_the_callers_device(device: Any, dtype: str, in_turn: InTurn) -> None:
     host = sample(dtype, (7, 300))
     x = webgpu.array(buffer_of(device, host), host.dtype, host.shape)
-    for axis in (0, 1):
-        for function, expected in (
-            (sort, np.sort(host, axis=axis, kind="stable")),
-            (argsort, np.argsort(host, axis=axis, kind="stable")),
-        ):
-            found = function(x, axis=axis, **({"stable": True} if function is sort else {}))
-            assert isinstance(found, webgpu.Array)
-            assert found.device is device
-            assert found.dtype == expected.dtype
-            assert found.to_numpy().tobytes() == expected.tobytes()
+    for axis, (function, numpys) in in_turn((0, 1), ((sort, np.sort), (argsort, np.argsort))):
+        expected = numpys(host, axis=axis, kind="stable")
+        found = function(x, axis=axis, **({"stable": True} if function is sort else {}))
+        assert isinstance(found, webgpu.Array)
+        assert found.device is device
+        assert found.dtype == expected.dtype
+        assert found.to_numpy().tobytes() == expected.tobytes()
     np.testing.assert_array_equal(x.to_numpy(), host)
 
 

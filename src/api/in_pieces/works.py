@@ -29,6 +29,10 @@ _PLACED = 4  # times as large is a binding as the elements of which it holds wor
 Part: TypeAlias = tuple[int, slice]  # of which array, inputs first
 
 
+class _TooMuchStays(Exception):
+    """What has to stay on the device between works is more than its free memory."""
+
+
 @attrs.frozen(eq=False)
 class WorksInPieces(InPieces):
     """Runs in order, each on the parts of arrays that it takes."""
@@ -48,20 +52,25 @@ class WorksInPieces(InPieces):
         wanted = power_below(min(free, (_PLACED if isinstance(operation, TopK) else 1) * piece_length(nbytes, 1)))
         less = (wanted >> n for n in range(wanted.bit_length()) if wanted >> n > nbytes // _MOST_PARTS)
         more = (wanted << n for n in range(1, free.bit_length()) if wanted << n < free)
-        for binding in (*less, *more):
-            try:
-                found = cls._with(binding, operation, specs, target, free)
-            except CapabilityError:  # of a row of which no binding is so small a part
-                continue
-            if found is not None and found.demand.total <= free:
-                return found
+        for bindings in (less, more):
+            for binding in bindings:
+                try:
+                    found = cls._with(binding, operation, specs, target, free)
+                except CapabilityError:  # of a row of which no binding is so small a part
+                    continue
+                except _TooMuchStays:
+                    if bindings is less:  # the same with smaller parts, of which there are ever more
+                        break
+                    continue
+                if found is not None and found.demand.total <= free:
+                    return found
         return None
 
     @classmethod
     def _with(
         cls, binding: int, operation: Operation, specs: tuple[Spec, ...], target: HasRoom, free: int
     ) -> WorksInPieces | None:
-        """None if a work needs more than parts of the arrays."""
+        """None if a work needs more than parts of the arrays. Raises _TooMuchStays."""
         info = attrs.evolve(target.info, limits=attrs.evolve(target.info.limits, storage_bytes=binding))
         results = [Spec(output.shape, output.dtype) for output in operation.outputs(*specs)]
         works = operation.works(specs, info)
@@ -70,7 +79,7 @@ class WorksInPieces(InPieces):
         stay = [n for n, array in enumerate(arrays) if n > len(results) or (n and bytes_of(array) <= free // _SHARE)]
         stays = tuple(bytes_of(arrays[number]) for number in stay)
         if span(stays) > free:
-            return None
+            raise _TooMuchStays
         if any(work.copies or work.as_it_lies for work in works):
             return None
         cut = _Cut(arrays, {number: place for place, number in enumerate(stay)})
