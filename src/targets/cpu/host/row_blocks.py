@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _LONGEST = {1: 64, 2: 32, 4: 32, 8: 16}  # rows that lie one after the other: longer ones NumPy sorts as fast
 _LONGEST_BESIDE = {1: 64, 2: 64, 4: 64, 8: 32}  # rows that lie side by side
-_LONGEST_TO_ARGSORT = 32
+LONGEST_TO_ARGSORT = 32
 _BLOCK = 64  # rows at least that are brought together
 _TASKS = 1 << 14  # elements at least that a thread takes at a time
 _LEAST = 1 << 13  # elements at least of a block: each is a task of Python's
@@ -113,7 +113,7 @@ def argsort_many_rows(x: HostArray, found: Places, axis: int, order: SortOrder, 
     """Stable argsorts along an axis, where rows are short. False, and nothing done, where other ways suit."""
     dtype, axis = x.dtype, axis % x.ndim
     length = x.shape[axis]
-    if not 1 < length <= _LONGEST_TO_ARGSORT or x.ndim < 2 or x.size < policy.serial_below or not dtype.isnative:
+    if not 1 < length <= LONGEST_TO_ARGSORT or x.ndim < 2 or x.size < policy.serial_below or not dtype.isnative:
         return False
     places, is_float = 1 << (length - 1).bit_length(), dtype.kind == "f"
 
