@@ -17,7 +17,7 @@ from ..pool import shared_pool
 from .reduce_loops import ReduceLoop
 from .reducers import EXTREMES
 from .silence import silently
-from .strides import Walk, Way
+from .strides import Walk, Way, padded
 
 BLOCK = 1 << 12  # results that are kept at hand: fewer, and memory is read in stretches too short to be foreseen
 _SIDE = 1 << 10  # the same where several elements of a row are worked on side by side
@@ -74,7 +74,7 @@ class Route:
 
     def states(self, x: HostArray, loop: ReduceLoop, ufunc: np.ufunc) -> HostArray:
         """What the loop makes of every row, and the function in the end, which reduces what it leaves."""
-        memory = self.walk.place(x)
+        memory = self.walk.span.place(x)
         found = self.leg.run(loop, ufunc, memory)
         if self.side is None:
             return found
@@ -127,7 +127,7 @@ def _leg(
     tasks = rows if in_rows else stay[0].length * -(-stay[1].length // block)
     divided = go[1].length if in_rows else go[0].length
     near = go[1] if in_rows else stay[1]
-    is_shared = rows * length >= _SHARED and (near.stride != 1 or rows * length * walk.size >= _SHARED_BYTES)
+    is_shared = rows * length >= _SHARED and (near.stride != 1 or rows * length * walk.span.size >= _SHARED_BYTES)
     parts = max(1, min(PARTS, divided // 16)) if tasks < 8 and rows * length >= _SHARED else 1
     if fold is Reducer.SUM and dtype.kind == "f":
         chain = _CHAIN * (16 if in_rows else 1)  # as many sums go on at a time
@@ -135,11 +135,6 @@ def _leg(
     ways = [number for way in (*stay, *go) for number in (way.length, way.stride)]
     plan = np.array([walk.start, *ways, parts, block, constant_of(fold, dtype)], np.int64)
     return Leg(plan, in_rows, rows, beside, parts, parts * tasks, is_shared)
-
-
-def padded(ways: tuple[Way, ...]) -> list[Way]:
-    """Two of them."""
-    return [Way(1, 0)] * (2 - len(ways)) + list(ways)
 
 
 def closed_up(near: Way) -> tuple[Way, int]:
