@@ -12,9 +12,9 @@ from ....operations.reduce import Reducer
 from ...base import HostArray
 from ..alias import place_of
 from .reduce_loops import can_fold, places_for
-from .reduce_plans import BLOCK, PARTS, closed_up, in_threads
+from .reduce_plans import Route, in_threads, leg_of
 from .reducers import LONG, in_shape
-from .strides import Routes, Walk, padded
+from .strides import Routes, Walk
 
 Places = npt.NDArray[np.intp]
 
@@ -27,19 +27,6 @@ _SLAB = 1 << 18  # elements
 
 
 @attrs.frozen
-class PlaceRoute:
-    """All that is to be done for arrays of one shape and layout."""
-
-    walk: Walk
-    plan: npt.NDArray[np.int64]
-    rows: int
-    beside: int  # so many neighbours of which every second one stays; 0 where all do
-    parts: int
-    tasks: int
-    is_shared: bool
-
-
-@attrs.frozen
 class PlaceFolding:
     """argmin or argmax of elements of a dtype, along an axis or of all."""
 
@@ -48,7 +35,7 @@ class PlaceFolding:
     axis: int | None
     ndim: int
     keepdims: bool
-    _routes: Routes[PlaceRoute] = attrs.field(init=False, eq=False)
+    _routes: Routes[Route] = attrs.field(init=False, eq=False)
 
     def __attrs_post_init__(self) -> None:
         object.__setattr__(self, "_routes", Routes(self._route))
@@ -77,7 +64,7 @@ class PlaceFolding:
         """How many elements are worth a look whether NumPy's loop is to be called."""
         return LONG if self.axis is not None or self.dtype == np.float16 else _SHARED
 
-    def _route(self, x: HostArray) -> PlaceRoute | None:
+    def _route(self, x: HostArray) -> Route | None:
         """None where NumPy's loop takes no longer, which looks at rows, or packs them first."""
         assert self.axis is not None
         walk = Walk.of(x, (self.axis,), forwards=True)
@@ -86,26 +73,17 @@ class PlaceFolding:
         suits_rows = walk.nearest_goes or walk.nearest.length < max(_FEW, _FEW_BYTES // self.dtype.itemsize)
         if self.dtype != np.float16 and suits_rows and walk.gone[0].length >= _ROW:
             return None
-        stay, go = padded(walk.kept), walk.gone[0]
-        stay[1], beside = closed_up(stay[1])
-        rows = stay[0].length * stay[1].length
-        block = min(BLOCK, stay[1].length)
-        tasks = stay[0].length * -(-stay[1].length // block)
-        parts = max(1, min(PARTS, go.length // 16)) if tasks < 8 and rows * go.length >= _SHARED else 1
-        ways = [number for way in (*stay, go) for number in (way.length, way.stride)]
-        plan = np.array([walk.start, *ways, 1, 0, parts, block, _nan(self.fold)], np.int64)
-        return PlaceRoute(walk, plan, rows, beside, parts, parts * tasks, rows * go.length >= _SHARED)
+        return Route(walk, leg_of(self.fold, self.dtype, walk, walk.kept, walk.gone, in_rows=False), None)
 
-    def _along(self, x: HostArray, route: PlaceRoute) -> Places:
-        loop = places_for(self.fold, self.dtype)
-        best: HostArray = np.empty(route.parts * route.rows, loop.state)
-        where: npt.NDArray[np.int32] = np.empty(route.parts * route.rows, np.int32)
-        memory = route.walk.span.row(x, loop.seen_as)
-        places = [number for array in (memory, best, where, route.plan) for number in place_of(array)]
-        in_threads(lambda first, last: loop.kernel(first, last, *places), route.tasks, route.is_shared)
-        if route.beside:
-            best, where = best.reshape(-1, route.beside)[:, ::2], where.reshape(-1, route.beside)[:, ::2]
-        return self._first_best(best.reshape(route.parts, -1), where.reshape(route.parts, -1))
+    def _along(self, x: HostArray, route: Route) -> Places:
+        loop, leg = places_for(self.fold, self.dtype), route.leg
+        best: HostArray = np.empty(leg.parts * leg.rows, loop.state)
+        where: npt.NDArray[np.int32] = np.empty(leg.parts * leg.rows, np.int32)
+        places = (*route.walk.span.place(x), *place_of(best), *place_of(where), *place_of(leg.plan))
+        in_threads(lambda first, last: loop.kernel(first, last, *places), leg.tasks, leg.is_shared)
+        if leg.beside:
+            best, where = best.reshape(-1, leg.beside)[:, ::2], where.reshape(-1, leg.beside)[:, ::2]
+        return self._first_best(best.reshape(leg.parts, -1), where.reshape(leg.parts, -1))
 
     def _first_best(self, best: HostArray, where: npt.NDArray[np.signedinteger[Any]]) -> Places:
         """Of each column of candidates, in their order, the place of the first that is the best."""
@@ -139,8 +117,3 @@ class PlaceFolding:
 
         in_threads(slabs, count, flat.size >= _SHARED)
         return self._first_best(best[:, np.newaxis], where[:, np.newaxis]).reshape(())
-
-
-def _nan(fold: Reducer) -> int:
-    """What NaNs of float16 are to be, as signed integers of 16 bits."""
-    return -(1 << 15) if fold is Reducer.ARGMIN else (1 << 15) - 1
