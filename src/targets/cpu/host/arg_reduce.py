@@ -9,36 +9,21 @@ import numpy as np
 import numpy.typing as npt
 
 from ....operations.reduce import Reducer
-from ....types.bounded import Bounded
 from ...base import HostArray
 from ..alias import place_of
 from .reduce_loops import can_fold, places_for
-from .reduce_plans import BLOCK, PARTS, closed_up, in_threads, padded
+from .reduce_plans import Route, in_threads, leg_of
 from .reducers import LONG, in_shape
-from .strides import Walk
+from .strides import Routes, Walk
 
 Places = npt.NDArray[np.intp]
 
 _SHARED = 1 << 19  # elements: below, waking a thread costs more than it saves
 _ROW = 32  # elements that NumPy looks at as fast
 _FEW, _FEW_BYTES = 16, 32  # neighbours, or bytes of them: of fewer NumPy makes rows
-_MOST_ROUTES = 64
 _MOST = (1 << 31) - 1  # elements in a row whose places are found as 32 bits
 _FLAT_BYTES = 3 << 23  # below, one core reads a flat array about as fast as it takes to wake another
 _SLAB = 1 << 18  # elements
-
-
-@attrs.frozen
-class PlaceRoute:
-    """All that is to be done for arrays of one shape and layout."""
-
-    walk: Walk
-    plan: npt.NDArray[np.int64]
-    rows: int
-    beside: int  # so many neighbours of which every second one stays; 0 where all do
-    parts: int
-    tasks: int
-    is_shared: bool
 
 
 @attrs.frozen
@@ -50,9 +35,10 @@ class PlaceFolding:
     axis: int | None
     ndim: int
     keepdims: bool
-    _routes: Bounded[object, PlaceRoute | None] = attrs.field(
-        factory=lambda: Bounded[object, "PlaceRoute | None"](_MOST_ROUTES), init=False, eq=False
-    )
+    _routes: Routes[Route] = attrs.field(init=False, eq=False)
+
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "_routes", Routes(self._route))
 
     @classmethod
     def of(
@@ -65,17 +51,11 @@ class PlaceFolding:
 
     def __call__(self, x: HostArray) -> object | None:
         """The result; None where NumPy's loop is to give it."""
-        if type(x) is not np.ndarray:
-            return None
         if self.axis is None:
-            found = self._of_all(x)
+            found = self._of_all(x) if type(x) is np.ndarray else None
             return None if found is None else in_shape(found, x, tuple(range(x.ndim)), self.keepdims)
-        lies = (x.shape, x.strides)
-        try:
-            route = self._routes[lies]
-        except KeyError:
-            route = self._routes[lies] = self._route(x, self.axis)
-        if route is None or not x.flags.aligned or not can_fold(self.fold, self.dtype, x.nbytes):
+        route = self._routes.of(x)
+        if route is None or not can_fold(self.fold, self.dtype, x.nbytes):
             return None
         return in_shape(route.walk.arranged(self._along(x, route)), x, (self.axis,), self.keepdims)
 
@@ -84,34 +64,26 @@ class PlaceFolding:
         """How many elements are worth a look whether NumPy's loop is to be called."""
         return LONG if self.axis is not None or self.dtype == np.float16 else _SHARED
 
-    def _route(self, x: HostArray, axis: int) -> PlaceRoute | None:
+    def _route(self, x: HostArray) -> Route | None:
         """None where NumPy's loop takes no longer, which looks at rows, or packs them first."""
-        walk = Walk.of(x, (axis,), forwards=True)
+        assert self.axis is not None
+        walk = Walk.of(x, (self.axis,), forwards=True)
         if walk is None or len(walk.kept) > 2 or len(walk.gone) != 1 or walk.length > _MOST:
             return None
         suits_rows = walk.nearest_goes or walk.nearest.length < max(_FEW, _FEW_BYTES // self.dtype.itemsize)
         if self.dtype != np.float16 and suits_rows and walk.gone[0].length >= _ROW:
             return None
-        stay, go = padded(walk.kept), walk.gone[0]
-        stay[1], beside = closed_up(stay[1])
-        rows = stay[0].length * stay[1].length
-        block = min(BLOCK, stay[1].length)
-        tasks = stay[0].length * -(-stay[1].length // block)
-        parts = max(1, min(PARTS, go.length // 16)) if tasks < 8 and rows * go.length >= _SHARED else 1
-        ways = [number for way in (*stay, go) for number in (way.length, way.stride)]
-        plan = np.array([walk.start, *ways, 1, 0, parts, block, _nan(self.fold)], np.int64)
-        return PlaceRoute(walk, plan, rows, beside, parts, parts * tasks, rows * go.length >= _SHARED)
+        return Route(walk, leg_of(self.fold, self.dtype, walk, walk.kept, walk.gone, in_rows=False), None)
 
-    def _along(self, x: HostArray, route: PlaceRoute) -> Places:
-        loop = places_for(self.fold, self.dtype)
-        best: HostArray = np.empty(route.parts * route.rows, loop.state)
-        where: npt.NDArray[np.int32] = np.empty(route.parts * route.rows, np.int32)
-        memory = route.walk.memory(x, loop.seen_as)
-        places = [number for array in (memory, best, where, route.plan) for number in place_of(array)]
-        in_threads(lambda first, last: loop.kernel(first, last, *places), route.tasks, route.is_shared)
-        if route.beside:
-            best, where = best.reshape(-1, route.beside)[:, ::2], where.reshape(-1, route.beside)[:, ::2]
-        return self._first_best(best.reshape(route.parts, -1), where.reshape(route.parts, -1))
+    def _along(self, x: HostArray, route: Route) -> Places:
+        loop, leg = places_for(self.fold, self.dtype), route.leg
+        best: HostArray = np.empty(leg.parts * leg.rows, loop.state)
+        where: npt.NDArray[np.int32] = np.empty(leg.parts * leg.rows, np.int32)
+        places = (*route.walk.span.place(x), *place_of(best), *place_of(where), *place_of(leg.plan))
+        in_threads(lambda first, last: loop.kernel(first, last, *places), leg.tasks, leg.is_shared)
+        if leg.beside:
+            best, where = best.reshape(-1, leg.beside)[:, ::2], where.reshape(-1, leg.beside)[:, ::2]
+        return self._first_best(best.reshape(leg.parts, -1), where.reshape(leg.parts, -1))
 
     def _first_best(self, best: HostArray, where: npt.NDArray[np.signedinteger[Any]]) -> Places:
         """Of each column of candidates, in their order, the place of the first that is the best."""
@@ -145,8 +117,3 @@ class PlaceFolding:
 
         in_threads(slabs, count, flat.size >= _SHARED)
         return self._first_best(best[:, np.newaxis], where[:, np.newaxis]).reshape(())
-
-
-def _nan(fold: Reducer) -> int:
-    """What NaNs of float16 are to be, as signed integers of 16 bits."""
-    return -(1 << 15) if fold is Reducer.ARGMIN else (1 << 15) - 1

@@ -7,11 +7,10 @@ worker threads do, in which signal handlers never run.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import numpy.typing as npt
 
+from ....arrays.host import copy_elements
 from ..pool import Pool
 from .counting_loops import fill
 from .key_words import Elements
@@ -21,26 +20,21 @@ WORTH_SHARING = 1 << 22  # bytes: below, threads take longer to wake than one ca
 
 
 def put_in_place(ordered: Elements, results: Elements, pool: Pool) -> None:
-    """Copies a sorted row from scratch memory back."""
-
-    def put(start: int, stop: int) -> None:
-        results[start:stop] = ordered[start:stop]
-
-    write_whole(put, results, pool)
-
-
-def write_whole(write: Callable[[int, int], None], results: Elements, pool: Pool) -> None:
-    """Calls write(start, stop), a single call into C, for all of the results, uninterrupted."""
-    if results.nbytes < WORTH_SHARING:
-        write(0, results.size)
-    else:
-        pool.finish(write, results.size)
+    """Copies sorted rows from scratch memory back, whichever way they lie."""
+    if results.nbytes < WORTH_SHARING or pool.threads < 2:
+        results[...] = ordered
+        return
+    longest = results.shape.index(max(results.shape))
+    source, to = ordered.swapaxes(0, longest), results.swapaxes(0, longest)
+    pool.finish(lambda start, stop: copy_elements(source[start:stop], to[start:stop]), len(to))
 
 
 def fill_runs(results: Elements, sequence: Elements, ends: npt.NDArray[np.int64], in_place: bool, pool: Pool) -> None:
     """Fills results with runs: sequence[k] up to ends[k]. In place, wholly or not at all."""
     write = fill(results.itemsize).on(results, sequence, ends)
-    if in_place:
-        write_whole(write, results, pool)
-        return
-    pool.over(results.size, lambda own: write(own.start, own.stop), least=PIECE)
+    if not in_place:
+        pool.over(results.size, lambda own: write(own.start, own.stop), least=PIECE)
+    elif results.nbytes < WORTH_SHARING:
+        write(0, results.size)
+    else:
+        pool.finish(write, results.size)

@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from ....arrays.recycled import new_array
 from ....operations.reduce import Reducer
-from ....types.bounded import Bounded
 from ...base import HostArray
 from ...counts import count_nonzero
 from ..alias import place_of
@@ -26,7 +25,7 @@ from .cumsum_loops import BLOCK, columns, pieces
 from .reduce_plans import in_threads
 from .reducers import result_of, takes
 from .silence import silence, silently
-from .strides import Walk
+from .strides import Routes, Walk, padded, ways_beside
 
 if TYPE_CHECKING:
     from ..compiler.loading import Kernel
@@ -39,7 +38,6 @@ _FEW = 8  # rows: more keep the order of NumPy's additions
 _PIECE = 1 << 12
 _SHARED = 1 << 19  # elements: below, waking a thread costs more than it saves
 _WIDE_BYTES = 1 << 26  # of integers as wide as their sums in rows: below, NumPy is as fast as memory lets it
-_MOST_ROUTES = 64
 _FEW_SUMS = 1 << 10  # of more, a count of those that are not zero costs more than an addition to all
 
 
@@ -141,9 +139,10 @@ class LongScan:
 
     dtype: np.dtype[np.generic]
     axis: int | None
-    _routes: Bounded[object, _Route | None] = attrs.field(
-        factory=lambda: Bounded[object, "_Route | None"](_MOST_ROUTES), init=False, eq=False
-    )
+    _routes: Routes[_Route] = attrs.field(init=False, eq=False)
+
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "_routes", Routes(self._route))
 
     def __call__(self, x: HostArray) -> HostArray | None:
         """The sums; None where NumPy's loop is to add."""
@@ -151,13 +150,8 @@ class LongScan:
             return None
         if self.dtype.kind == "b":  # of any bytes, of which all but zero are true
             x = np.not_equal(x.view(np.uint8), 0)
-        axis = self.axis or 0
-        lies = (x.shape, x.strides)
-        try:
-            route = self._routes[lies]
-        except KeyError:
-            route = self._routes[lies] = self._route(x, axis)
-        if route is None or not x.flags.aligned:
+        route = self._routes.of(x)
+        if route is None:
             return None
         waits = route.pieces > 1 and self.dtype.kind == "f"
         if not waits and not _is_loaded(self.dtype, x.nbytes):
@@ -173,44 +167,36 @@ class LongScan:
         """Whether elements are integers as wide as their sums: one addition a cycle is all there is to do."""
         return self.dtype.kind in "iu" and self.dtype.itemsize == 8
 
-    def _route(self, x: HostArray, axis: int) -> _Route | None:
-        walk = Walk.of(x, (), forwards=True)
+    def _route(self, x: HostArray) -> _Route | None:
+        walk, axis = Walk.of(x, (), forwards=True), self.axis or 0
         if walk is None or not x.size:
             return None
-        size = x.itemsize
         lying = sorted(range(x.ndim), key=lambda number: -abs(x.strides[number]))
         shape = tuple(x.shape[number] for number in lying)
-        ends = {number: math.prod(shape[place + 1 :]) for place, number in enumerate(lying)}  # strides of the results
-        stays: list[tuple[int, int, int]] = []
-        for number in lying:
-            length, stride, end = x.shape[number], x.strides[number] // size, ends[number]
-            if number == axis or length == 1:
-                continue
-            if stays and stays[-1][1:] == (length * stride, length * end):
-                length *= stays.pop()[0]
-            stays.append((length, stride, end))
+        ends = [math.prod(shape[lying.index(number) + 1 :]) for number in range(x.ndim)]  # strides of the results
+        stays = ways_beside(x, ends, axis)
         if len(stays) > 2:
             return None
         length, rows = x.shape[axis], x.size // x.shape[axis]
-        two = [(1, 0, 0)] * (2 - len(stays)) + stays
+        two = padded(stays)
         in_rows = lying[-1] == axis or rows == 1
         divides = rows < _FEW and length >= _IN_PIECES
         if in_rows and ((rows < 4 and not divides) or (self._is_as_wide and x.nbytes < _WIDE_BYTES)):
             return None
         piece = _PIECE if divides else length
-        block = min(BLOCK, two[1][0])
-        ways = [number for way in two for number in way]
+        block = min(BLOCK, two[1].length)
+        ways = [number for way in two for number in (way.length, way.stride, way.out)]
         last = piece if in_rows else block
-        plan = np.array([walk.start, *ways, length, x.strides[axis] // size, ends[axis], last], np.int64)
+        plan = np.array([walk.start, *ways, length, x.strides[axis] // x.itemsize, ends[axis], last], np.int64)
         order = tuple(lying.index(number) for number in range(x.ndim))
         pieces = -(-length // piece)
-        tasks = -(-rows * pieces // 4) if in_rows else two[0][0] * -(-two[1][0] // block)
+        tasks = -(-rows * pieces // 4) if in_rows else two[0].length * -(-two[1].length // block)
         return _Route(walk, plan, shape, order, tasks, rows, pieces if in_rows else 0)
 
     def _by_route(self, x: HostArray, route: _Route) -> HostArray:
         result = result_of(Reducer.SUM, self.dtype)
         results: HostArray = new_array(route.shape, result)
-        memory, plan = route.walk.place(x), place_of(route.plan)
+        memory, plan = route.walk.span.place(x), place_of(route.plan)
         out, is_shared = place_of(results), x.size >= _SHARED
 
         def run(kernel: Kernel, *sums: int) -> None:

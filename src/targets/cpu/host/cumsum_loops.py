@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .loops import compiled, name_of, numbers_of_plan
+from .loops import compiled, inside, name_of, numbers_of_plan, text_of
 
 if TYPE_CHECKING:
     from ..compiler.loading import Kernel
@@ -69,63 +69,48 @@ def pieces(seen_as: np.dtype[np.generic], result: np.dtype[np.generic], writes: 
     """For neighbours that go; a task is four pieces. It writes the sums of pieces, with what came before each; or only
     adds them up, into what is to come before the next."""
     wide = name_of(result)
-    lines = [
-        "",
-        "    pieces = (length + size - 1) // size",
-        "    for at in range(first, last):",
-        "        four = 4 * at",
-    ]
-    for n in range(4):
-        lines += [f"        number_{n} = u8(min(four + {n}, len(sums) - 1))", *_place(8, str(n))]
-    lines.append(
-        "        if (count_0 == count_1) & (count_1 == count_2) & (count_2 == count_3) & (four + 3 < len(sums)):"
+    together = "if (count_0 == count_1) & (count_1 == count_2) & (count_2 == count_3) & (four + 3 < len(sums)):"
+
+    def first(n: int, number: str) -> Iterator[str]:
+        yield f"before_{n} = sums[{number}]"
+        yield f"sum_{n} = {wide}(flat[source_{n}])"
+        if writes:
+            yield f"out[place_{n}] = {wide}(before_{n} + sum_{n})"
+
+    def following(n: int) -> Iterator[str]:
+        yield f"sum_{n} = {wide}(sum_{n} + {wide}(flat[source_{n} + i * step]))"
+        if writes:
+            yield f"out[place_{n} + i * out_step] = {wide}(before_{n} + sum_{n})"
+
+    def of_pieces(pieces: dict[int, str], count: str) -> Iterator[str]:
+        """Of these numbers, side by side."""
+        for n, number in pieces.items():
+            yield from first(n, number)
+        yield from inside(f"for i in range(1, {count}):", [line for n in pieces for line in following(n)])
+        if not writes:
+            yield from (f"sums[{number}] = sum_{n}" for n, number in pieces.items())
+
+    places = (line for n in range(4) for line in _place(n, f"min(four + {n}, len(sums) - 1)"))
+    alone = inside(
+        "for number in range(four, min(four + 4, len(sums))):",
+        [*_place(1, "number"), *of_pieces({1: "number"}, "count_1")],
     )
-    for n in range(4):
-        lines += [f"            before_{n} = sums[four + {n}]", *_first(12, str(n), wide, writes)]
-    lines.append("            for i in range(1, count_0):")
-    for n in range(4):
-        lines += _next(16, str(n), wide, writes)
-    if not writes:
-        lines += [f"            sums[four + {n}] = sum_{n}" for n in range(4)]
-    lines += [
-        "        else:",
-        "            for number in range(four, min(four + 4, len(sums))):",
-        "                number_1 = u8(number)",
-        *_place(16, "1"),
-        "                before_1 = sums[number]",
-        *_first(16, "1", wide, writes),
-        "                for i in range(1, count_1):",
-        *_next(20, "1", wide, writes),
-    ]
-    if not writes:
-        lines.append("                sums[number] = sum_1")
+    four = inside(together, of_pieces({n: f"four + {n}" for n in range(4)}, "count_0"))
+    tasks = inside("for at in range(first, last):", ["four = 4 * at", *places, *four, *inside("else:", alone)])
+    body = text_of(["pieces = (length + size - 1) // size", *tasks])
     arrays = f"flat: {name_of(seen_as)}[], out: {wide}[], sums: {wide}[], plan: i8[]"
-    return _kernel("cumsum_pieces" if writes else "cumsum_totals", arrays, "\n".join(lines))
+    return _kernel("cumsum_pieces" if writes else "cumsum_totals", arrays, f"\n{body}")
 
 
 def _kernel(name: str, arrays: str, body: str) -> Kernel:
     return compiled(name, f"first: i8, last: i8, {arrays}", numbers_of_plan(_PLAN, _COUNTS) + body).kernel
 
 
-def _place(depth: int, n: str) -> Iterator[str]:
+def _place(n: int, number: str) -> Iterator[str]:
     """Where a piece begins, where its sums do, and how long it is."""
-    for line in (
-        f"row = number_{n} // pieces",
-        f"begin = number_{n} % pieces * size",
-        f"source_{n} = start + i8(row // n1) * s0 + i8(row % n1) * s1 + i8(begin) * step",
-        f"place_{n} = i8(row // n1) * o0 + i8(row % n1) * o1 + i8(begin) * out_step",
-        f"count_{n} = i8(min(size, length - begin))",
-    ):
-        yield " " * depth + line
-
-
-def _first(depth: int, n: str, wide: str, writes: bool) -> Iterator[str]:
-    yield f"{' ' * depth}sum_{n} = {wide}(flat[source_{n}])"
-    if writes:
-        yield f"{' ' * depth}out[place_{n}] = {wide}(before_{n} + sum_{n})"
-
-
-def _next(depth: int, n: str, wide: str, writes: bool) -> Iterator[str]:
-    yield f"{' ' * depth}sum_{n} = {wide}(sum_{n} + {wide}(flat[source_{n} + i * step]))"
-    if writes:
-        yield f"{' ' * depth}out[place_{n} + i * out_step] = {wide}(before_{n} + sum_{n})"
+    yield f"number_{n} = u8({number})"
+    yield f"row = number_{n} // pieces"
+    yield f"begin = number_{n} % pieces * size"
+    yield f"source_{n} = start + i8(row // n1) * s0 + i8(row % n1) * s1 + i8(begin) * step"
+    yield f"place_{n} = i8(row // n1) * o0 + i8(row % n1) * o1 + i8(begin) * out_step"
+    yield f"count_{n} = i8(min(size, length - begin))"

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ....algos.host_sort import HostSortPolicy
 from ....algos.sizes import LARGEST_U32
-from ....types.dtypes import ArrayKey, key_for
+from ....types.dtypes import key_for
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ..pool import Pool, slices
@@ -25,6 +25,7 @@ from .key_words import Elements, Places, bits_of, ordered_ranks, ordered_words
 from .loops import PIECE, flag
 from .radix_sort import argsort_by_radix
 from .sample import different_of, few_values, sample_of
+from .ties import restore_ties
 
 U8s = npt.NDArray[np.uint8]
 
@@ -72,10 +73,10 @@ def finder_for(row: HostArray, policy: HostSortPolicy) -> PerfectHash | None:
 
 
 def sort_few(
-    key: ArrayKey, source: Elements, results: Elements, order: SortOrder, policy: HostSortPolicy, pool: Pool
+    source: Elements, results: Elements, order: SortOrder, policy: HostSortPolicy, pool: Pool, stable: bool
 ) -> bool:
     """Counts the different elements of a row, if they are as few as its sample says; else nothing is done."""
-    words = bits_of(source)
+    key, words = key_for(source.dtype), bits_of(source)
     values = few_values(source, policy.sample, policy.few)
     if values.size:  # so few that comparing with each is fastest
         of_values = count_values(words.itemsize)
@@ -90,6 +91,8 @@ def sort_few(
         return False
     sequence = np.argsort(ordered_words(key, values, order))
     fill_runs(bits_of(results), values[sequence], np.cumsum(counts[sequence]), results is source, pool)
+    if stable:
+        restore_ties(source[np.newaxis], results[np.newaxis], order, stable)
     return True
 
 

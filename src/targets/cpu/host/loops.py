@@ -6,7 +6,7 @@ the GIL, and is one call into C: no signal handler runs in the middle of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import attrs
@@ -61,6 +61,18 @@ def compiled(name: str, takes: str, body: str) -> Loop:
     arguments = [argument.split(": ") for argument in takes.split(", ")]
     typed = [(name, type.replace("[]", "[::1]")) for name, type in arguments]
     return Loop(load_kernel(name, head_of(name, typed) + body.strip("\n") + "\n", is_serial=True))
+
+
+def inside(head: str, body: Iterable[str]) -> Iterator[str]:
+    """Lines of a loop or a branch."""
+    yield head
+    for line in body:
+        yield f"    {line}"
+
+
+def text_of(lines: Iterable[str]) -> str:
+    """The body of a kernel."""
+    return "\n".join(inside("", lines)).lstrip("\n")
 
 
 def numbers_of_plan(names: Sequence[str], unsigned: Container[str], plan: str = "plan") -> str:

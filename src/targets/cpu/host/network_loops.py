@@ -9,13 +9,11 @@ it runs, whether they overlap.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ...render import Lines
-from .loops import compiled, numbers_of_plan
+from .loops import compiled, inside, numbers_of_plan, text_of
 from .word_loops import lines_of_bits, ranked, turned, turned_back
 
 if TYPE_CHECKING:
@@ -37,59 +35,52 @@ def lanes(size: int) -> int:
 def network(length: int, size: int, is_float: bool) -> Kernel:
     """Sorts rows of so many places, a power of two, of which the last may be left empty."""
     word, count = f"i{size}", lanes(size)
-    lines = Lines()
-    with _each_block(lines, word, length, count, is_float):
-        _turns(lines, count, turned(word, "block[j]", is_float))
-        _network(lines, length, count, _Exchange())
-        _turns(lines, count, turned_back(word, "block[j]", is_float))
-        _moves(lines, count, "goal", "out_step", "o1", "out[{}] = block[own + j]")
-    return _made("rows", word, word, lines)
+    work = (
+        *_turns(count, turned(word, "block[j]", is_float)),
+        *_network(length, count, _Exchange()),
+        *_turns(count, turned_back(word, "block[j]", is_float)),
+        *_moves(count, "goal", "out_step", "o1", "out[{}] = block[own + j]"),
+    )
+    return _made("rows", word, word, (), _each_block(word, length, is_float, work))
 
 
 @cache
 def places_network(length: int, size: int, is_float: bool) -> Kernel:
     """Finds where the elements of such rows stand, in stable order. Zeros of both signs are equal, and all NaNs."""
     word, count = f"i{size}", lanes(size)
-    lines = Lines()
-    with lines.indented():
-        lines.add(f"places = stack({word}, {length * count})")
-    with _each_block(lines, word, length, count, is_float):
-        _turns(lines, count, ranked(word, "block[j]", is_float))
-        lines.add(f"for place in range({length}):")
-        with lines.indented():
-            lines.add(f"for j in range({count}):")
-            with lines.indented():
-                lines.add(f"places[place * {count} + j] = {word}(place)")
-        _network(lines, length, count, _PlacedExchange())
-        _moves(lines, count, "goal", "out_step", "o1", "out[{}] = i8(places[own + j])")
-    return _made("places", word, "i8", lines)
+    number = inside(f"for j in range({count}):", [f"places[place * {count} + j] = {word}(place)"])
+    work = (
+        *_turns(count, ranked(word, "block[j]", is_float)),
+        *inside(f"for place in range({length}):", number),
+        *_network(length, count, _PlacedExchange()),
+        *_moves(count, "goal", "out_step", "o1", "out[{}] = i8(places[own + j])"),
+    )
+    places = f"places = stack({word}, {length * count})"
+    return _made("places", word, "i8", [places], _each_block(word, length, is_float, work))
 
 
-@contextmanager
-def _each_block(lines: Lines, word: str, length: int, count: int, is_float: bool) -> Generator[None]:
-    """Loads block by block."""
-    with lines.indented():
-        for line in lines_of_bits(is_float):
-            lines.add(line)
-        lines.add(f"block = stack({word}, {length * count})")
-        lines.add(f"for j in range({length * count}):")
-        with lines.indented():
-            lines.add(f"block[j] = {word}({(1 << (8 * int(word[1:]) - 1)) - 1})  # behind all others")
-        lines.add(f"blocks = (u8(n1) + {count - 1}) // {count}")
-        lines.add("for task in range(first, last):")
-        with lines.indented():
-            lines.add("outer = i8(u8(task) // blocks)")
-            lines.add(f"begin = i8(u8(task) % blocks * {count})")
-            lines.add(f"count = min({count}, n1 - begin)")
-            lines.add("source = start + outer * s0 + begin * s1")
-            lines.add("goal = out_start + outer * o0 + begin * o1")
-            _moves(lines, count, "source", "step", "s1", "block[own + j] = flat[{}]")
-            yield
+def _each_block(word: str, length: int, is_float: bool, work: Iterable[str]) -> Iterator[str]:
+    """Loads block by block, and works on each."""
+    size = int(word[1:])
+    count, last = lanes(size), (1 << (8 * size - 1)) - 1
+    yield from lines_of_bits(is_float)
+    yield f"block = stack({word}, {length * count})"
+    yield from inside(f"for j in range({length * count}):", [f"block[j] = {word}({last})  # behind all others"])
+    yield f"blocks = (u8(n1) + {count - 1}) // {count}"
+    begin = (
+        "outer = i8(u8(task) // blocks)",
+        f"begin = i8(u8(task) % blocks * {count})",
+        f"count = min({count}, n1 - begin)",
+        "source = start + outer * s0 + begin * s1",
+        "goal = out_start + outer * o0 + begin * o1",
+    )
+    load = _moves(count, "source", "step", "s1", "block[own + j] = flat[{}]")
+    yield from inside("for task in range(first, last):", [*begin, *load, *work])
 
 
-def _made(name: str, word: str, out: str, lines: Lines) -> Kernel:
+def _made(name: str, word: str, out: str, before: Sequence[str], lines: Iterable[str]) -> Kernel:
     takes = f"first: i8, last: i8, flat: {word}[], out: {out}[], plan: i8[], bits: {word}[]"
-    return compiled(name, takes, f"{numbers_of_plan(_PLAN, ())}\n{lines.text()}").kernel
+    return compiled(name, takes, f"{numbers_of_plan(_PLAN, ())}\n{text_of([*before, *lines])}").kernel
 
 
 class _Exchange:
@@ -130,79 +121,59 @@ class _PlacedExchange(_Exchange):
             yield f"{name}{low} = lesser"
 
 
-def _moves(lines: Lines, count: int, start: str, step: str, beside: str, move: str) -> None:
+def _moves(count: int, start: str, step: str, beside: str, move: str) -> Iterator[str]:
     """Elements of all rows between memory and the block."""
-    lines.add("for place in range(length):")
-    with lines.indented():
-        lines.add(f"own = place * {count}")
-        lines.add(f"base = {start} + place * {step}")
-        lines.add(f"if {beside} == 1:")
-        with lines.indented():
-            lines.add("for j in range(count):")
-            with lines.indented():
-                lines.add(move.format("base + j"))
-        lines.add("else:")
-        with lines.indented():
-            lines.add("for j in range(count):")
-            with lines.indented():
-                lines.add(move.format(f"base + j * {beside}"))
+    near, apart = (inside("for j in range(count):", [move.format(f"base + {j}")]) for j in ("j", f"j * {beside}"))
+    places = (f"own = place * {count}", f"base = {start} + place * {step}")
+    ways = (*inside(f"if {beside} == 1:", near), *inside("else:", apart))
+    return inside("for place in range(length):", [*places, *ways])
 
 
-def _turns(lines: Lines, count: int, steps: Iterable[str]) -> None:
+def _turns(count: int, steps: Iterable[str]) -> Iterator[str]:
     """All words of the block, whichever rows they are of."""
-    lines.add(f"for j in range(length * {count}):")
-    with lines.indented():
-        for step in steps:
-            lines.add(step)
+    return inside(f"for j in range(length * {count}):", steps)
 
 
-def _network(lines: Lines, length: int, count: int, exchange: _Exchange) -> None:
+def _network(length: int, count: int, exchange: _Exchange) -> Iterator[str]:
     most = exchange.together
     run = min(length, most)
-    _together(lines, length, run, exchanges(run), count, exchange)
+
+    def together(run: int, pairs: Iterable[Pair]) -> Iterator[str]:
+        """So many places after the other, held in registers while pairs of them are put in order."""
+        return _passes(length, run, [(range(run), [*pairs])], count, exchange)
+
+    def apart(run: int, pairs: list[Pair]) -> Iterator[str]:
+        """Pairs of so many places after the other, put in order by some at a time."""
+        some = [pairs[first : first + most] for first in range(0, len(pairs), most)]
+        passes = [([place for pair in each for place in pair], each) for each in some]
+        return _passes(length, run, passes, count, exchange)
+
+    yield from together(run, exchanges(run))
     while run < length:
         # The second run backwards: each half rises and falls once.
-        _apart(lines, length, 2 * run, [(low, 2 * run - 1 - low) for low in range(run)], count, exchange)
-        apart = run // 2
-        while apart >= most:
-            _apart(lines, length, 2 * apart, [(low, apart + low) for low in range(apart)], count, exchange)
-            apart //= 2
-        _together(lines, length, most, _halvings(most), count, exchange)
+        yield from apart(2 * run, [(low, 2 * run - 1 - low) for low in range(run)])
+        half = run // 2
+        while half >= most:
+            yield from apart(2 * half, [(low, half + low) for low in range(half)])
+            half //= 2
+        yield from together(most, _halvings(most))
         run *= 2
 
 
-def _together(
-    lines: Lines, length: int, run: int, pairs: Iterable[Pair], count: int, exchange: _Exchange
-) -> None:  # fmt: skip
-    """So many places after the other, held in registers while pairs of them are put in order."""
-    _passes(lines, length, run, [(range(run), [*pairs])], count, exchange)
-
-
-def _apart(lines: Lines, length: int, run: int, pairs: list[Pair], count: int, exchange: _Exchange) -> None:
-    """Pairs of so many places after the other, put in order by some at a time."""
-    some = [pairs[first : first + exchange.together] for first in range(0, len(pairs), exchange.together)]
-    _passes(lines, length, run, [([place for pair in each for place in pair], each) for each in some], count, exchange)
-
-
 def _passes(
-    lines: Lines, length: int, run: int, passes: Iterable[tuple[Iterable[int], list[Pair]]], count: int,
-    exchange: _Exchange,
-) -> None:  # fmt: skip
+    length: int, run: int, passes: Iterable[tuple[Iterable[int], list[Pair]]], count: int, exchange: _Exchange
+) -> Iterator[str]:
     """Loops over vectors, each of which loads some places, puts pairs of them in order, and stores them."""
-    lines.add(f"for at in range(0, {length * count}, {run * count}):")
-    with lines.indented():
-        for places, pairs in passes:
-            lines.add(f"for j in range({count}):")
-            with lines.indented():
-                for place in places:
-                    for line in exchange.load(place, f"at + j + {place * count}"):
-                        lines.add(line)
-                for low, high in pairs:
-                    for line in exchange.order(low, high):
-                        lines.add(line)
-                for place in places:
-                    for line in exchange.store(place, f"at + j + {place * count}"):
-                        lines.add(line)
+    loops: list[str] = []
+    for places, pairs in passes:
+        ways = [(place, f"at + j + {place * count}") for place in places]
+        steps = (
+            *(line for way in ways for line in exchange.load(*way)),
+            *(line for pair in pairs for line in exchange.order(*pair)),
+            *(line for way in ways for line in exchange.store(*way)),
+        )
+        loops += inside(f"for j in range({count}):", steps)
+    return inside(f"for at in range(0, {length * count}, {run * count}):", loops)
 
 
 def _halvings(length: int) -> Iterator[Pair]:

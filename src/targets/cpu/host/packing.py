@@ -8,9 +8,9 @@ from ....arrays.host import copy_elements, is_packed
 from ....types.dtypes import native
 from ....types.specs import order_of_axes
 from ...base import HostArray
-from ..pool import Pool, shared_pool
+from ..pool import shared_pool
 
-_SHARED = 1 << 18  # bytes: below, one thread copies them sooner
+_SHARED = 1 << 22  # bytes: below, one call of NumPy copies them sooner
 
 
 def with_last(x: HostArray, axis: int) -> list[int]:
@@ -37,22 +37,8 @@ def packed(x: HostArray) -> HostArray:
 def copy_shared(source: HostArray, to: HostArray) -> None:
     """Copies to an array of the same shape, with all threads where it is worth it."""
     if to.nbytes < _SHARED or np.may_share_memory(source, to):
-        copy_elements(source, to)
+        to[...] = source
         return
-    longest, pool = _longest(to), shared_pool()
+    longest, pool = to.shape.index(max(to.shape)), shared_pool()
     source, to = source.swapaxes(0, longest), to.swapaxes(0, longest)
     pool.over(len(to), lambda own: copy_elements(source[own], to[own]), min(len(to), pool.threads))
-
-
-def put_rows_in_place(ordered: HostArray, results: HostArray, pool: Pool) -> None:
-    """Copies what was sorted apart back to where it came from, wholly or not at all: see commit.py."""
-    if results.nbytes < _SHARED or pool.threads < 2:
-        results[...] = ordered
-        return
-    longest = _longest(results)
-    source, to = ordered.swapaxes(0, longest), results.swapaxes(0, longest)
-    pool.finish(lambda start, stop: copy_elements(source[start:stop], to[start:stop]), len(to))
-
-
-def _longest(array: HostArray) -> int:
-    return array.shape.index(max(array.shape))

@@ -12,7 +12,6 @@ import time
 import numpy as np
 
 from ....algos.host_sort import HostSortPolicy
-from ....types.dtypes import key_for
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ..pool import Pool
@@ -41,9 +40,7 @@ def sort_long(
     numbers, is_short = numbers_of(source), source.nbytes < policy.few_bytes_from
     sample = Sample.of(numbers, policy)
     if sample.different <= policy.some:
-        if not is_short and sort_few(key_for(source.dtype), source, results, order, policy, pool):
-            if stable:
-                restore_ties(source[np.newaxis], results[np.newaxis], order, stable)
+        if not is_short and sort_few(source, results, order, policy, pool, stable):
             return
         if is_short or (sample.different <= policy.skewed and source.nbytes < policy.skewed_bytes_from):
             sort_row(source, results, order, stable)

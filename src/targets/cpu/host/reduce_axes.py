@@ -14,14 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ....operations.reduce import Reducer
-from ....types.bounded import Bounded
 from ...base import HostArray
 from ...counts import count_nonzero
 from .reduce_loops import ReduceLoop, can_fold, loop_for
 from .reduce_plans import Route, constant_of, route_of
 from .reducers import ARITHMETIC, EXTREMES, LONG, PLACES, TRUTHS, UFUNCS, in_shape, reducing, result_of
 from .silence import silently
-from .strides import Walk
+from .strides import Routes, Walk
 
 Signed: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 
@@ -30,7 +29,6 @@ _MEMORY = 3 << 23  # bytes: longer arrays are read from memory, which two cores 
 _WORKED_ON = 1 << 24  # the same of any and all, by which NumPy's loops are slower than memory
 _ROW = 1 << 10  # bytes of neighbours that NumPy's loops need to be fast
 _HEAD = 1 << 9  # elements that may settle what any and all ask
-_MOST_ROUTES = 64
 
 
 @attrs.frozen
@@ -42,9 +40,7 @@ class Folding:
     axes: tuple[int, ...]
     ndim: int
     keepdims: bool
-    _routes: Bounded[object, Route | None] = attrs.field(
-        factory=lambda: Bounded[object, "Route | None"](_MOST_ROUTES), init=False, eq=False
-    )
+    _routes: Routes[Route] = attrs.field(init=False, eq=False)
     _head: tuple[slice, ...] = attrs.field(init=False, eq=False)  # what is looked at before all else
     _loops: dict[bool, ReduceLoop] = attrs.field(
         factory=dict[bool, ReduceLoop], init=False, eq=False
@@ -62,18 +58,15 @@ class Folding:
         return cls(fold, dtype, axes, ndim, keepdims)
 
     def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "_routes", Routes(self._route))
         object.__setattr__(self, "_head", (slice(round(_HEAD ** (1 / max(1, self.ndim)))),) * self.ndim)
 
     def __call__(self, x: HostArray) -> object | None:
         """The result; None where NumPy's loop is to give it."""
         if self.fold in TRUTHS and len(self.axes) == self.ndim and self._is_settled(x):
             return in_shape(np.array(self.fold is Reducer.ANY), x, self.axes, self.keepdims)
-        lies = (x.shape, x.strides)
-        try:
-            route = self._routes[lies]
-        except KeyError:
-            route = self._routes[lies] = self._route(x)
-        if route is None or type(x) is not np.ndarray or not x.flags.aligned:
+        route = self._routes.of(x)
+        if route is None:
             return None
         loop = self._loops.get(route.leg.in_rows)
         if loop is None:

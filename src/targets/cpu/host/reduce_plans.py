@@ -15,9 +15,9 @@ from ...base import HostArray
 from ..alias import address_of
 from ..pool import shared_pool
 from .reduce_loops import ReduceLoop
-from .reducers import EXTREMES
+from .reducers import EXTREMES, PLACES
 from .silence import silently
-from .strides import Walk, Way
+from .strides import Walk, Way, padded
 
 BLOCK = 1 << 12  # results that are kept at hand: fewer, and memory is read in stretches too short to be foreseen
 _SIDE = 1 << 10  # the same where several elements of a row are worked on side by side
@@ -74,7 +74,7 @@ class Route:
 
     def states(self, x: HostArray, loop: ReduceLoop, ufunc: np.ufunc) -> HostArray:
         """What the loop makes of every row, and the function in the end, which reduces what it leaves."""
-        memory = self.walk.place(x)
+        memory = self.walk.span.place(x)
         found = self.leg.run(loop, ufunc, memory)
         if self.side is None:
             return found
@@ -89,17 +89,17 @@ def route_of(fold: Reducer, dtype: np.dtype[np.generic], walk: Walk) -> Route:
     in_rows = walk.nearest_goes and walk.nearest.length >= _ROW
     count = 0 if walk.nearest_goes else _side_by_side(walk)
     if not count:
-        return Route(walk, _leg(fold, dtype, walk, walk.kept, walk.gone, in_rows), None)
+        return Route(walk, leg_of(fold, dtype, walk, walk.kept, walk.gone, in_rows), None)
     split, near, others = walk.gone[-1], walk.kept[-1], walk.kept[:-1]
     whole = split.length // count
     rest = split.length - whole * count
     kept = (*others, Way(count * near.length, near.stride))
     gone = (*walk.gone[:-1], Way(whole, count * split.stride))
-    leg = _leg(fold, dtype, walk, kept, gone, in_rows=False)
+    leg = leg_of(fold, dtype, walk, kept, gone, in_rows=False)
     left = None
     if rest:
         tail = attrs.evolve(walk, start=walk.start + whole * count * split.stride)
-        left = _leg(fold, dtype, tail, walk.kept, (*walk.gone[:-1], Way(rest, split.stride)), in_rows=False)
+        left = leg_of(fold, dtype, tail, walk.kept, (*walk.gone[:-1], Way(rest, split.stride)), in_rows=False)
     shape = (math.prod(way.length for way in others), count, near.length)
     return Route(walk, leg, Side(shape, left))
 
@@ -113,7 +113,7 @@ def _side_by_side(walk: Walk) -> int:
     return count if count >= 4 else 0
 
 
-def _leg(
+def leg_of(
     fold: Reducer, dtype: np.dtype[np.generic], walk: Walk, kept: tuple[Way, ...], gone: tuple[Way, ...], in_rows: bool
 ) -> Leg:
     stay, go = padded(kept), padded(gone)
@@ -127,7 +127,8 @@ def _leg(
     tasks = rows if in_rows else stay[0].length * -(-stay[1].length // block)
     divided = go[1].length if in_rows else go[0].length
     near = go[1] if in_rows else stay[1]
-    is_shared = rows * length >= _SHARED and (near.stride != 1 or rows * length * walk.size >= _SHARED_BYTES)
+    lies_apart = near.stride != 1 or fold in PLACES  # or is read more slowly than memory gives it
+    is_shared = rows * length >= _SHARED and (lies_apart or rows * length * walk.span.size >= _SHARED_BYTES)
     parts = max(1, min(PARTS, divided // 16)) if tasks < 8 and rows * length >= _SHARED else 1
     if fold is Reducer.SUM and dtype.kind == "f":
         chain = _CHAIN * (16 if in_rows else 1)  # as many sums go on at a time
@@ -135,11 +136,6 @@ def _leg(
     ways = [number for way in (*stay, *go) for number in (way.length, way.stride)]
     plan = np.array([walk.start, *ways, parts, block, constant_of(fold, dtype)], np.int64)
     return Leg(plan, in_rows, rows, beside, parts, parts * tasks, is_shared)
-
-
-def padded(ways: tuple[Way, ...]) -> list[Way]:
-    """Two of them."""
-    return [Way(1, 0)] * (2 - len(ways)) + list(ways)
 
 
 def closed_up(near: Way) -> tuple[Way, int]:
@@ -164,7 +160,9 @@ def in_threads(work: Callable[[int, int], None], tasks: int, is_worth_it: bool) 
 def constant_of(fold: Reducer, dtype: np.dtype[np.generic]) -> int:
     """Of the extremes of floats what is to become the least of all integers, less that least one, where floats are
     integers in the order of the numbers: -inf where the greatest is looked for, so that NaN is greater than all; else
-    the first NaN, so that it is less than all."""
+    the first NaN, so that it is less than all. Of places, what NaNs of float16 are to be, as signed integers."""
+    if fold in PLACES:
+        return -(1 << 15) if fold is Reducer.ARGMIN else (1 << 15) - 1
     if fold not in EXTREMES or dtype.kind != "f":
         return 0
     infinity = int(np.array(np.inf, dtype).view(f"i{dtype.itemsize}")[()])

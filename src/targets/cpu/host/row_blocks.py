@@ -24,7 +24,7 @@ from ..background import background
 from ..pool import shared_pool
 from .key_words import Elements, Places
 from .network_loops import lanes, network, places_network
-from .strides import Walk
+from .strides import Span, padded, ways_beside
 from .word_loops import packing
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _LONGEST = {1: 64, 2: 32, 4: 32, 8: 16}  # rows that lie one after the other: longer ones NumPy sorts as fast
 _LONGEST_BESIDE = {1: 64, 2: 64, 4: 64, 8: 32}  # rows that lie side by side
-_LONGEST_TO_ARGSORT = 32
+LONGEST_TO_ARGSORT = 32
 _BLOCK = 64  # rows at least that are brought together
 _TASKS = 1 << 14  # elements at least that a thread takes at a time
 _LEAST = 1 << 13  # elements at least of a block: each is a task of Python's
@@ -55,23 +55,17 @@ class Lying:
     def of(cls, x: HostArray, results: HostArray, axis: int) -> Lying | None:
         """None where rows lie in more ways, or elements not at multiples of their size."""
         word, out_word = np.dtype(f"i{x.itemsize}"), np.dtype(f"i{results.itemsize}")
-        source, goal = Walk.of(x, ()), Walk.of(results, ())
+        source, goal = Span.of(x), Span.of(results)
         if source is None or goal is None:
             return None
-        size, out_size, ways = x.itemsize, results.itemsize, list[tuple[int, int, int]]()
-        for number in sorted(range(x.ndim), key=lambda number: -abs(x.strides[number])):
-            if number == axis or x.shape[number] == 1:
-                continue
-            length, stride, out_stride = x.shape[number], x.strides[number] // size, results.strides[number] // out_size
-            if ways and ways[-1][1:] == (length * stride, length * out_stride):
-                length *= ways.pop()[0]
-            ways.append((length, stride, out_stride))
+        outs = [stride // results.itemsize for stride in results.strides]
+        ways = ways_beside(x, outs, axis)
         if len(ways) > 2:
             return None
-        two = [(1, 0, 0)] * (2 - len(ways)) + ways
-        steps = x.shape[axis], x.strides[axis] // size, results.strides[axis] // out_size
-        numbers = [source.origin, goal.origin, *two[0], *two[1], *steps]
-        return cls(np.array(numbers, np.int64), source.memory(x, word), goal.memory(results, out_word))
+        two = [number for way in padded(ways) for number in (way.length, way.stride, way.out)]
+        steps = x.shape[axis], x.strides[axis] // x.itemsize, outs[axis]
+        numbers = [source.before, goal.before, *two, *steps]
+        return cls(np.array(numbers, np.int64), source.row(x, word), goal.row(results, out_word))
 
 
 def sort_many_rows(x: HostArray, results: HostArray, axis: int, order: SortOrder, policy: HostSortPolicy) -> bool:
@@ -113,7 +107,7 @@ def argsort_many_rows(x: HostArray, found: Places, axis: int, order: SortOrder, 
     """Stable argsorts along an axis, where rows are short. False, and nothing done, where other ways suit."""
     dtype, axis = x.dtype, axis % x.ndim
     length = x.shape[axis]
-    if not 1 < length <= _LONGEST_TO_ARGSORT or x.ndim < 2 or x.size < policy.serial_below or not dtype.isnative:
+    if not 1 < length <= LONGEST_TO_ARGSORT or x.ndim < 2 or x.size < policy.serial_below or not dtype.isnative:
         return False
     places, is_float = 1 << (length - 1).bit_length(), dtype.kind == "f"
 

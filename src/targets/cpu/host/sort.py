@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from ....algos.host_sort import HostSortPolicy
-from ....types.dtypes import key_for
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ..pool import Pool, shared_pool
@@ -107,12 +106,7 @@ def _is_counted(source: HostArray, results: HostArray, order: SortOrder, policy:
     if stable and results is source:
         source = source.copy()
     row = source[0]
-    result = row if results is source else results[0]
-    if not sort_few(key_for(row.dtype), row, result, order, policy, shared_pool()):
-        return False
-    if stable:
-        restore_ties(source, results, order, stable)
-    return True
+    return sort_few(row, row if results is source else results[0], order, policy, shared_pool(), stable)
 
 
 def _sort_by_radix(source: HostArray, results: HostArray, order: SortOrder, stable: bool) -> None:
@@ -153,9 +147,9 @@ def sort_one(
         sort_by_counting(source, results, order, pool)
     elif source.itemsize == 2:
         # Equal elements in a row would wait for each other at one counter.
-        if not sort_few(key_for(source.dtype), source, results, order, policy, pool):
+        if not sort_few(source, results, order, policy, pool, stable):
             sort_by_counting(source, results, order, pool)
-        if stable:
-            restore_ties(source[np.newaxis], results[np.newaxis], order, stable)
+            if stable:
+                restore_ties(source[np.newaxis], results[np.newaxis], order, stable)
     else:
         sort_long(source, results, order, policy, pool, stable)

@@ -15,8 +15,9 @@ from ....types.indices import SortOrder
 from ....types.specs import Spec
 from ...base import HostArray
 from ..pool import shared_pool
+from .commit import put_in_place
 from .numpy_sort import SHORT_STABLE
-from .packing import copy_shared, put_rows_in_place, with_last
+from .packing import copy_shared, with_last
 from .row_blocks import sort_many_rows
 from .short_sort import ShortSort, Sorted, sort_stably, turning
 from .sort import sort_rows
@@ -122,7 +123,7 @@ class SortPath:
         rows = ordered.reshape(shape)
         sort_rows(rows, rows, self.order, self.policy, self.stable)
         if in_place:
-            put_rows_in_place(ordered, results, shared_pool())
+            put_in_place(ordered, results, shared_pool())
         else:
             copy_shared(ordered, results)
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Generic, TypeVar
 
 import attrs
 import numpy as np
 
+from ....types.bounded import Bounded
 from ...base import HostArray
 from ..alias import address_of, as_row
+
+R = TypeVar("R")
+_MOST_ROUTES = 64
 
 
 @attrs.frozen
@@ -18,16 +23,63 @@ class Way:
 
     length: int
     stride: int
+    out: int = 0  # the same among results, where each element has one
+
+
+class Routes(Generic[R]):
+    """What there is to know of arrays of one shape and layout, made once."""
+
+    def __init__(self, make: Callable[[HostArray], R | None]) -> None:
+        self._make = make
+        self._known = Bounded[object, "R | None"](_MOST_ROUTES)
+
+    def of(self, x: HostArray) -> R | None:
+        """None also of arrays that no loop can take."""
+        if type(x) is not np.ndarray or not x.flags.aligned:
+            return None
+        lies = (x.shape, x.strides)
+        try:
+            return self._known[lies]
+        except KeyError:
+            route = self._known[lies] = self._make(x)
+            return route
+
+
+@attrs.frozen
+class Span:
+    """The memory from an array's lowest element to its highest one."""
+
+    size: int  # bytes of an element
+    before: int  # elements before the array's first one
+    count: int
+
+    @classmethod
+    def of(cls, x: HostArray) -> Span | None:
+        """None if strides are no multiples of the element size."""
+        size, before, count = x.itemsize, 0, 1
+        for length, stride in zip(x.shape, x.strides, strict=True):
+            if stride % size:
+                return None
+            reach = (length - 1) * stride // size
+            count += abs(reach)
+            before -= min(0, reach)
+        return cls(size, before, count)
+
+    def row(self, x: HostArray, seen_as: np.dtype[np.generic]) -> HostArray:
+        """As one contiguous row. May be read-only."""
+        return as_row(x, -self.before * self.size, self.count, seen_as)
+
+    def place(self, x: HostArray) -> tuple[int, int]:
+        """Address and length of that row, for code that takes addresses."""
+        return address_of(x) - self.before * self.size, self.count
 
 
 @attrs.frozen
 class Walk:
     """The loops over an array of some shape and strides: those of kept axes, then those of reduced ones."""
 
-    origin: int  # where the array's first element is in that memory
-    start: int  # where the walk begins: elsewhere, if it goes backwards
-    span: int  # elements of memory
-    size: int  # bytes of an element
+    span: Span
+    start: int  # where the walk begins in that memory: elsewhere than the array, if it goes backwards
     kept: tuple[Way, ...]
     gone: tuple[Way, ...]
     shape: tuple[int, ...]  # of what is kept, in the order in which the axes lie
@@ -39,13 +91,10 @@ class Walk:
 
         Reduced axes of negative stride are traversed backwards, in memory order, unless `forwards` is asked for.
         """
-        size = x.itemsize
-        if any(stride % size for stride in x.strides):
+        span = Span.of(x)
+        if span is None:
             return None
-        strides = [stride // size for stride in x.strides]
-        lowest = sum(min(0, (n - 1) * s) for n, s in zip(x.shape, strides, strict=True))
-        highest = sum(max(0, (n - 1) * s) for n, s in zip(x.shape, strides, strict=True))
-        start = -lowest
+        start, strides = span.before, [stride // x.itemsize for stride in x.strides]
         kept = [axis for axis in range(x.ndim) if axis not in axes]
         lying = sorted(kept, key=lambda axis: -abs(strides[axis]))
         gone: list[Way] = []
@@ -57,7 +106,7 @@ class Walk:
             gone.append(way)
         ways = _joined(Way(x.shape[axis], strides[axis]) for axis in lying)
         shape, order = tuple(x.shape[axis] for axis in lying), tuple(lying.index(axis) for axis in kept)
-        return cls(-lowest, start, highest - lowest + 1, size, ways, _joined(gone), shape, order)
+        return cls(span, start, ways, _joined(gone), shape, order)
 
     @property
     def length(self) -> int:
@@ -78,17 +127,20 @@ class Walk:
     def nearest(self) -> Way:
         return (self.gone if self.nearest_goes else self.kept)[-1]
 
-    def memory(self, x: HostArray, seen_as: np.dtype[np.generic]) -> HostArray:
-        """The memory that the array spans, as one contiguous row. May be read-only."""
-        return as_row(x, -self.origin * self.size, self.span, seen_as)
-
-    def place(self, x: HostArray) -> tuple[int, int]:
-        """Address and length of that row, for code that takes addresses."""
-        return address_of(x) - self.origin * self.size, self.span
-
     def arranged(self, results: HostArray) -> HostArray:
         """Results, in loop order, arranged in the axis order of the array."""
         return results.reshape(self.shape).transpose(self.order)
+
+
+def ways_beside(x: HostArray, outs: Sequence[int], axis: int) -> tuple[Way, ...]:
+    """The axes but this one as they lie; each has such a stride among the results."""
+    lying = sorted(range(x.ndim), key=lambda number: -abs(x.strides[number]))
+    return _joined(Way(x.shape[n], x.strides[n] // x.itemsize, outs[n]) for n in lying if n != axis)
+
+
+def padded(ways: tuple[Way, ...]) -> list[Way]:
+    """Two of them."""
+    return [Way(1, 0)] * (2 - len(ways)) + list(ways)
 
 
 def _joined(ways: Iterable[Way]) -> tuple[Way, ...]:
@@ -96,7 +148,7 @@ def _joined(ways: Iterable[Way]) -> tuple[Way, ...]:
     for way in ways:
         if way.length == 1:
             continue
-        if found and found[-1].stride == way.length * way.stride:
-            way = Way(found.pop().length * way.length, way.stride)
+        if found and (found[-1].stride, found[-1].out) == (way.length * way.stride, way.length * way.out):
+            way = attrs.evolve(way, length=found.pop().length * way.length)
         found.append(way)
     return tuple(found)

@@ -14,6 +14,7 @@ from ..pool import shared_pool
 from .argsort import argsort_rows
 from .key_words import Elements, Places, bits_of, ordered_ranks
 from .numpy_sort import places_in_rows
+from .row_blocks import LONGEST_TO_ARGSORT
 from .top_k import ascending_words, hits_of, places_of_one, sampled_from, top_k_of_one
 
 _SHORT = 1 << 11  # elements in all rows
@@ -52,7 +53,8 @@ def _taken(packed: Elements, places: Places) -> Elements:
 
 def _places_of_many(source: HostArray, places: Places, k: int, order: SortOrder, policy: HostSortPolicy) -> None:
     rows, length = source.shape
-    if 2 * k >= length or length <= (_BYTES_ORDERED if source.itemsize == 1 else _ORDERED):
+    ordered = LONGEST_TO_ARGSORT if source.size >= policy.serial_below else _ORDERED
+    if 2 * k >= length or length <= (_BYTES_ORDERED if source.itemsize == 1 else ordered):
         everywhere = np.empty(source.shape, np.intp)
         argsort_rows(source, everywhere, order, policy)
         places[...] = everywhere[:, :k]

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ...render import Lines
-from .loops import compiled
+from .loops import compiled, inside, text_of
 
 if TYPE_CHECKING:
     from ..compiler.loading import Kernel
@@ -58,32 +57,14 @@ def turned_back(word: str, element: str, is_float: bool) -> Iterator[str]:
 @cache
 def packing(size: int, packs: bool) -> Kernel:
     """Brings rows of floats into a block, or back: there they lie one after the other, with room between them."""
-    lines, word = Lines(), f"i{size}"
-    with lines.indented():
-        for line in lines_of_bits(is_float=True):
-            lines.add(line)
-        if packs:
-            _moves(lines, "rows[to + j * pitch] = memory[base + j * beside]")
-        lines.add("for row in range(count):")
-        with lines.indented():
-            lines.add("for j in range(row * pitch, row * pitch + length):")
-            with lines.indented():
-                for line in (turned if packs else turned_back)(word, "rows[j]", is_float=True):
-                    lines.add(line)
-        if not packs:
-            _moves(lines, "memory[base + j * beside] = rows[to + j * pitch]")
+    word, near, far = f"i{size}", "rows[to + j * pitch]", "memory[base + j * beside]"
+    to, source = (near, far) if packs else (far, near)
+    turn = (turned if packs else turned_back)(word, "rows[j]", is_float=True)
+    turns = inside("for row in range(count):", inside("for j in range(row * pitch, row * pitch + length):", turn))
+    move = inside(f"for j in range(min({_BESIDE}, count - first)):", [f"{to} = {source}"])
+    places = ("base = start + first * beside + place * step", "to = first * pitch + place", *move)
+    moves = inside(f"for first in range(0, count, {_BESIDE}):", inside("for place in range(length):", places))
     numbers = ", ".join(f"{name}: i8" for name in ("start", "beside", "step", "count", "length", "pitch"))
     takes = f"{numbers}, memory: {word}[], rows: {word}[], bits: {word}[]"
-    return compiled("pack" if packs else "unpack", takes, lines.text()).kernel
-
-
-def _moves(lines: Lines, move: str) -> None:
-    lines.add(f"for first in range(0, count, {_BESIDE}):")
-    with lines.indented():
-        lines.add("for place in range(length):")
-        with lines.indented():
-            lines.add("base = start + first * beside + place * step")
-            lines.add("to = first * pitch + place")
-            lines.add(f"for j in range(min({_BESIDE}, count - first)):")
-            with lines.indented():
-                lines.add(move)
+    lines = (*lines_of_bits(is_float=True), *((*moves, *turns) if packs else (*turns, *moves)))
+    return compiled("pack" if packs else "unpack", takes, text_of(lines)).kernel
