@@ -202,6 +202,5 @@ def sort_by_key(
         run = find_run(short_key)
         if run is not None:
             return cast("tuple[object, object]", run(keys, values))
-    settings, arrays = (checked_order(descending, key), key), (keys, values)
-    found = call_with(SortPairs, settings, target, arrays, None, short_key, ("keys", "values"))
-    return cast("tuple[object, object]", found)
+    settings = checked_order(descending, key), key
+    return cast("tuple[object, object]", call_with(SortPairs, settings, target, (keys, values), short_key=short_key))
