@@ -8,8 +8,8 @@ import numpy as np
 from numpy import ndarray
 from numpy.typing import ArrayLike
 
-from ..arrays.kinds import HostArray
 from ..operations.merge import Merge
+from ..types.specs import HostArray
 from .arguments import checked_order
 from .call import call_with, find_run
 from .signatures import Keyed, Ordered, Other, Where

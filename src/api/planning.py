@@ -9,12 +9,12 @@ from typing import Any, cast
 import numpy as np
 
 from ..arrays.host import HOST
-from ..arrays.kinds import HostArray, Located
+from ..arrays.kinds import Located
 from ..operations.base import Operation, Output
 from ..targets.base import HasNative, HasRoom, IsForFew, IsFunction, Native, Target, WritesInto, WritesShort
 from ..targets.registry import target as target_of
 from ..types.bounded import Bounded
-from ..types.specs import Spec, strides_like
+from ..types.specs import HostArray, Spec, strides_like
 from .plan import Arrays, Cost, Plan, as_tuple, one_or_all, placed_together, require_fitting, results_of, specs_of
 
 _MOST_SHAPES = 256

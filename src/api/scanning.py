@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, SupportsIndex, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arrays.kinds import HostArray
 from ..operations.scan import Cumsum, Scan
 from ..types.indices import ScanKind
+from ..types.specs import HostArray
 from .arguments import axis_or_none, check_monoid, check_policy, checked_flag, index_of
 from .call import call
 from .signatures import AxisOrAll, F, Nested, Other, Signed, Unsigned, Where

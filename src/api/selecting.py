@@ -7,8 +7,8 @@ from typing import SupportsIndex, TypedDict, TypeVar, Unpack, cast, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arrays.kinds import HostArray
 from ..operations.select import TopK
+from ..types.specs import HostArray
 from .arguments import ORDERS, axis_or_none, check_key, checked_count, checked_flag
 from .call import call
 from .signatures import AxisOrAll, Keyed, Other, Where

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, SupportsIndex, TypeAlias, TypedDict,
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arrays.kinds import HostArray
+from ..types.specs import HostArray
 from .signatures import Along, Axes, Either, G, G_co, Other, ShownAs, ToOne, Where
 
 if TYPE_CHECKING:

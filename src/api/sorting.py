@@ -9,10 +9,10 @@ import numpy as np
 from numpy import memmap, ndarray
 from numpy.typing import ArrayLike, NDArray
 
-from ..arrays.kinds import HostArray
 from ..operations.argsort import Argsort, SortPairs
 from ..operations.sort import Sort
 from ..types.indices import SortOrder
+from ..types.specs import HostArray
 from .arguments import axis_or_none, check_algorithm, checked_flag, checked_order, index_of
 from .call import Settings, call, call_in_place, call_with, find_run
 from .prepared import Planning

@@ -10,8 +10,8 @@ from typing import cast
 import numpy as np
 
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
-from ..types.specs import Memory, Spec
-from .kinds import Device, DType, HostArray, Located, Shape, Viewed
+from ..types.specs import DType, HostArray, Memory, Shape, Spec
+from .kinds import Device, Located, Viewed
 from .recycled import new_array
 
 KINDS = "a NumPy or cupy array, a torch tensor, a nested list, or anything with __cuda_array_interface__ or __dlpack__"

@@ -18,9 +18,8 @@ from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.keys import SortableKey, is_lossy
 from ..types.ranked_keys import ranked
 from ..types.scalars import U32
-from ..types.specs import Spec
+from ..types.specs import HostArray, Spec
 from .base import (
-    HostArray,
     Operation,
     Output,
     Part,

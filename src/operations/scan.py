@@ -12,20 +12,8 @@ from ..machine import Capability, TargetInfo
 from ..types.dtypes import number_for
 from ..types.elements import dtype_of
 from ..types.indices import ScanKind
-from ..types.specs import Spec
-from .base import (
-    AlongAxis,
-    DType,
-    Operation,
-    Output,
-    Part,
-    Work,
-    Works,
-    fits,
-    require_readable,
-    rows_together,
-    single,
-)
+from ..types.specs import DType, Spec
+from .base import AlongAxis, Operation, Output, Part, Work, Works, fits, require_readable, rows_together, single
 from .monoids import ByMonoid, OverMonoid, adds_as_numpy, require_floats, result_dtype
 from .pieces import Pieces, Slots, fits_binding, pieces_of, require_counted
 
