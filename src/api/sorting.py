@@ -13,7 +13,7 @@ from ..operations.argsort import Argsort, SortPairs
 from ..operations.sort import Sort
 from ..types.indices import SortOrder
 from ..types.specs import HostArray
-from .arguments import axis_or_none, check_algorithm, checked_flag, checked_order, index_of
+from .arguments import axis_or_none, check_like, checked_flag, checked_order, index_of
 from .call import Settings, call, call_in_place, call_with, find_run
 from .prepared import Planning
 from .signatures import AxisOrAll, Chosen, Keyed, Nested, Ordered, Other, Where
@@ -122,7 +122,7 @@ def _settings(axis: object, descending: object, stable: object, algorithm: objec
     if stable is not False:
         stable = checked_flag("stable", stable)
     if algorithm is not None:
-        check_algorithm(algorithm)
+        check_like("algorithm", algorithm)
     return axis, checked_order(descending, key), stable, key, algorithm
 
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager
 from functools import cache, lru_cache
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -21,13 +21,6 @@ from .kinds import Kind, Located, Viewed
 Handover = Callable[[object], object]  # a library's from_dlpack
 
 _ON_HOST, _ON_CUDA = (1, 3), (2, 13)  # how DLPack numbers memory: plain and pinned; a device's own and managed
-
-
-class Exporter(Protocol):
-    """Any array with the DLPack protocol."""
-
-    def __dlpack__(self, *, stream: int | None = None) -> object: ...
-    def __dlpack_device__(self) -> tuple[int, int]: ...
 
 
 class DLPackKind(Viewed[Any, Any]):
@@ -109,7 +102,7 @@ def choose_jax(name: str, array: Any) -> Kind:
 # -- anybody's --------------------------------------------------------------------------------------------
 
 
-def choose(name: str, array: Exporter) -> Kind:
+def choose(name: str, array: Any) -> Kind:
     """Chooses by the device type that DLPack reports."""
     try:
         kind = int(array.__dlpack_device__()[0])

@@ -22,10 +22,6 @@ def is_packed(array: HostArray) -> bool:
     return array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative
 
 
-def host_spec(array: HostArray) -> Spec:
-    return Spec(array.shape, array.dtype, Memory.HOST, None if is_packed(array) else array.strides, array.flags.aligned)
-
-
 # -- memory -----------------------------------------------------------------------------------------------
 
 _TILE = 128, 512  # elements, of which caches hold both sides
@@ -94,7 +90,8 @@ class NumPyKind(Located[HostArray]):
     is_host = True
 
     def spec(self, name: str, array: HostArray) -> Spec:
-        return host_spec(array)
+        strides = None if is_packed(array) else array.strides
+        return Spec(array.shape, array.dtype, Memory.HOST, strides, array.flags.aligned)
 
     def is_read_only(self, array: HostArray) -> bool:
         return not array.flags.writeable
