@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from . import __version__
 from .api.sorting import sort
-from .arrays.kinds import HostArray
 from .machine import TargetInfo
 from .targets.registry import NAMES, target
 from .terminal import Terminal, Tone
 from .types.errors import TargetUnavailableError
+from .types.specs import HostArray
 
 _SHOWN = 10
 _LABEL = 8  # columns

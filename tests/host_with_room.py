@@ -15,9 +15,10 @@ import numpy as np
 
 from gpusort.kernel.launch import Role, Schedule, Step
 from gpusort.machine import TargetInfo
-from gpusort.targets.base import HostArray, OnStream, arrays_by_name, given_buffers
+from gpusort.targets.base import OnStream, arrays_by_name, given_buffers
 from gpusort.targets.simulator.target import Simulator
 from gpusort.types.errors import DeviceMemoryError
+from gpusort.types.specs import HostArray
 
 _APART = 256
 

@@ -14,7 +14,6 @@ import pytest
 
 from gpusort import cli, demo
 from gpusort.api import sorting
-from gpusort.arrays.kinds import HostArray
 from gpusort.external.progress import Progress
 from gpusort.show import KEYS, kernel_names, launches_for
 from gpusort.sort_command import Bar, duration, size
@@ -22,6 +21,7 @@ from gpusort.targets import registry
 from gpusort.targets.base import Target
 from gpusort.terminal import Terminal, Tone
 from gpusort.types.errors import TargetUnavailableError
+from gpusort.types.specs import HostArray
 from tests.covering import few_cases
 
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpusort.algos.host_sort import HostSortPolicy
-from gpusort.arrays.host import host_spec
+from gpusort.arrays.host import NUMPY
 from gpusort.targets.base import HostArray
 from gpusort.targets.cpu.compiler import loading
 from gpusort.targets.cpu.compiler.machine import Machine, machine
@@ -237,7 +237,7 @@ def test_rows_that_do_not_lie_side_by_side(dtype: str, order: SortOrder) -> None
         plain = sample(dtype, (length, rows))
         expected = in_order(np.ascontiguousarray(plain.T), order)
         for matrix in (plain, plain.astype(plain.dtype.newbyteorder("S"))):
-            path = SortPath.of(SMALL, host_spec(matrix), 0, order, stable=False)
+            path = SortPath.of(SMALL, NUMPY.spec("x", matrix), 0, order, stable=False)
             before = matrix.tobytes()
             results = path(matrix)
             assert matrix.tobytes() == before

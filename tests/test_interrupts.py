@@ -13,7 +13,7 @@ import pytest
 import gpusort
 from gpusort import Bitonic
 from gpusort.algos.host_sort import HostSortPolicy
-from gpusort.arrays.host import host_spec
+from gpusort.arrays.host import NUMPY
 from gpusort.targets.cpu.host import commit
 from gpusort.targets.cpu.host.sort import sort_rows
 from gpusort.targets.cpu.host.sort_path import SortPath
@@ -123,7 +123,7 @@ def check_strikes(make: Callable[[], Array], sort: Callable[[Array], object], mo
 @pytest.mark.usefixtures("ending")
 def test_no_element_is_lost_and_nobody_goes_on(name: str, order: SortOrder) -> None:
     given = CASES[name]
-    columns = SortPath.of(TARGET.policy, host_spec(given), 0, order, stable=False)
+    columns = SortPath.of(TARGET.policy, NUMPY.spec("x", given), 0, order, stable=False)
 
     def sort(x: Array) -> None:
         if name.startswith("columns"):

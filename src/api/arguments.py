@@ -15,9 +15,12 @@ P = TypeVar("P", bound=Policy)
 
 ORDERS = tuple(SortOrder)  # by whether they descend: a member of an enumeration is looked up slowly
 
-_OF_MONOIDS = ("element", "state", "identity", "lift", "combine")
-_OF_ALGORITHMS = ("placements", "most_rows", "schedule")
-_OF_KEYS = ("element", "word", "to_word", "from_word")
+# What callers make themselves: how it is called, and the members that it has.
+_EXPECTED = {
+    "monoid": ("a monoid, e.g. Sum(number_for(x.dtype))", ("element", "state", "identity", "lift", "combine")),
+    "algorithm": ("a value such as Bitonic(), or None", ("placements", "most_rows", "schedule")),
+    "key": ("a SortableKey, e.g. key_for(x.dtype), or None", ("element", "word", "to_word", "from_word")),
+}
 
 
 def checked_flag(name: str, value: object) -> bool:
@@ -32,7 +35,7 @@ def checked_flag(name: str, value: object) -> bool:
 def checked_order(descending: object, key: object) -> SortOrder:
     """The sort order of a `descending` flag; checks the key too."""
     if key is not None:
-        check_key(key)
+        check_like("key", key)
     return ORDERS[descending is not False and checked_flag("descending", descending)]
 
 
@@ -69,29 +72,18 @@ def axes_or_none(axis: object) -> int | tuple[int, ...] | None:
         raise UnsupportedTypeError(f"axis: expected {expected}, found {axis!r}") from error
 
 
-def check_monoid(monoid: object) -> None:
-    """Raises UnsupportedTypeError for anything without a monoid's members, and names the missing ones."""
-    _require_members(monoid, _OF_MONOIDS, "monoid: expected a monoid, e.g. Sum(number_for(x.dtype)),")
-
-
-def check_algorithm(algorithm: object) -> None:
-    """Raises UnsupportedTypeError for anything but None or an object with an algorithm's members."""
-    if algorithm is not None:
-        _require_members(algorithm, _OF_ALGORITHMS, "algorithm: expected a value such as Bitonic(), or None,")
-
-
-def check_key(key: object) -> None:
-    """Raises UnsupportedTypeError for anything but None or an object with a key's members."""
-    if key is not None:
-        _require_members(key, _OF_KEYS, "key: expected a SortableKey, e.g. key_for(x.dtype), or None,")
-
-
-def _require_members(value: object, members: tuple[str, ...], expected: str) -> None:
+def check_like(parameter: str, value: object) -> None:
+    """Raises UnsupportedTypeError for a monoid, an algorithm or a key without the members of one, which it names."""
+    expected, members = _EXPECTED[parameter]
     if isinstance(value, type):
-        raise UnsupportedTypeError(f"{expected} found the class {value.__name__}: make a value of it")
+        raise UnsupportedTypeError(
+            f"{parameter}: expected {expected}, found the class {value.__name__}: make a value of it"
+        )
     missing = [name for name in members if not hasattr(value, name)]
     if missing:
-        raise UnsupportedTypeError(f"{expected} found {value!r}, which has no {', '.join(missing)}")
+        raise UnsupportedTypeError(
+            f"{parameter}: expected {expected}, found {value!r}, which has no {', '.join(missing)}"
+        )
 
 
 def check_policy(policy: object, kind: type[P]) -> None:

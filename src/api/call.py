@@ -76,13 +76,14 @@ def call(make: Maker, settings: Settings, target: Wherever, x: object, short_key
 
 def call_with(
     make: Maker, settings: Settings, target: Wherever, arrays: tuple[object, ...], out: object = None,
-    short_key: Hashable = None, names: Names = _ONE,
+    short_key: Hashable = None,
 ) -> object:  # fmt: skip
     """Applies an operation to several arrays, or to one into `out`. In the latter case `short_key` gets a function that
     writes short arrays, see `WritesShort`."""
     try:
         kind = _common_kind(arrays, arrays[0] if out is None else out)
         if kind is None:
+            names = make(*settings).names
             kinds, arrays = _alike(names, arrays, out)
             if not kinds[0].is_located or kinds.count(kinds[0]) < len(kinds):
                 return _viewed(make, settings, target, names, kinds, arrays, out)
@@ -150,7 +151,7 @@ def _viewed(
             if out is not None and kinds[-1].is_read_only(out):
                 require_writable(kinds[-1], "out", out, kinds[-1].spec("out", out))
             where = None if out is None else seen.pop()
-            found = call_with(make, settings, target, tuple(seen), where, names=names)
+            found = call_with(make, settings, target, tuple(seen), where)
         if isinstance(found, PreparedCall):
             return found.viewed_as(kind, like, out)
         if out is not None or not is_viewed(kind):

@@ -8,8 +8,9 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from ..arrays.host import copy_elements
-from ..arrays.kinds import Device, HostArray
+from ..arrays.kinds import Device
 from ..kernel.launch import Schedule
+from ..types.specs import HostArray
 from .steps import Launch, Lines, Move, Steps
 
 Step: TypeAlias = Callable[[list[HostArray]], object]

@@ -13,11 +13,11 @@ from typing import Any, TypeAlias, cast
 import attrs
 import numpy as np
 
-from ..arrays.kinds import Device, HostArray, Located
+from ..arrays.kinds import Device, Located
 from ..operations.base import Operation, Output, Works
 from ..targets.base import HasRoom, Target
 from ..types.bounded import Bounded
-from ..types.specs import Spec, overlap, strides_in_order
+from ..types.specs import HostArray, Spec, overlap, strides_in_order
 from .axis_order import Ordered
 from .host_call import HostCall
 from .laws import law_check

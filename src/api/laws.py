@@ -7,12 +7,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..arrays.kinds import HostArray
 from ..operations.base import Operation
 from ..targets.base import ChecksMonoids, Target
 from ..types.dtypes import native
 from ..types.elements import dtype_of
-from ..types.specs import Spec
+from ..types.specs import HostArray, Spec
 
 _LOOKED_AT = 12
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy import ndarray
 from numpy.typing import ArrayLike
 
-from ..arrays.kinds import HostArray
 from ..operations.merge import Merge
+from ..types.specs import HostArray
 from .arguments import checked_order
 from .call import call_with, find_run
 from .signatures import Keyed, Ordered, Other, Where
@@ -42,7 +42,7 @@ def merge(x: object, y: object, /, *, descending: bool = False, target: Where = 
         run = find_run(short_key)
         if run is not None:
             return run(x, y)
-    return call_with(Merge, (checked_order(descending, key), key, False), target, (x, y), None, short_key, ("x", "y"))
+    return call_with(Merge, (checked_order(descending, key), key, False), target, (x, y), short_key=short_key)
 
 
 @overload
@@ -73,5 +73,5 @@ def merge_by_key(
         run = find_run(short_key)
         if run is not None:
             return cast("tuple[object, object]", run(*arrays))
-    settings, names = (checked_order(descending, key), key, True), ("keys", "values", "other_keys", "other_values")
-    return cast("tuple[object, object]", call_with(Merge, settings, target, arrays, None, short_key, names))
+    settings = checked_order(descending, key), key, True
+    return cast("tuple[object, object]", call_with(Merge, settings, target, arrays, short_key=short_key))

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 import attrs
 
 from ..arrays.kinds import Device, Kind, Located
-from ..operations.base import HostArray, Operation, Output
+from ..operations.base import Operation, Output
 from ..types.errors import InvalidArgumentError
-from ..types.specs import Spec
+from ..types.specs import HostArray, Spec
 
 if TYPE_CHECKING:
     from ..kernel.launch import Schedule

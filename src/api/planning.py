@@ -9,12 +9,12 @@ from typing import Any, cast
 import numpy as np
 
 from ..arrays.host import HOST
-from ..arrays.kinds import HostArray, Located
+from ..arrays.kinds import Located
 from ..operations.base import Operation, Output
 from ..targets.base import HasNative, HasRoom, IsForFew, IsFunction, Native, Target, WritesInto, WritesShort
 from ..targets.registry import target as target_of
 from ..types.bounded import Bounded
-from ..types.specs import Spec, strides_like
+from ..types.specs import HostArray, Spec, strides_like
 from .plan import Arrays, Cost, Plan, as_tuple, one_or_all, placed_together, require_fitting, results_of, specs_of
 
 _MOST_SHAPES = 256
@@ -96,10 +96,14 @@ class HostPlan(Plan):
         native, few, plans, call = self._native, self._few, self._plans, self.__call__
         if native is None:
             return call
+        are_two = len(self.operation.names) == 2
         if not isinstance(native, IsFunction):
-            if len(self.operation.names) != 2:
-                return call
-            return lambda x, y: native(x, y) if plans.get((x.shape, y.shape), self) is None else call(x, y)
+            fits = native
+
+            def run_fitting(x: Any, y: Any) -> object:
+                return cast(object, fits(x, y)) if plans.get((x.shape, y.shape), self) is None else call(x, y)
+
+            return run_fitting if are_two else call
         if few is None:
             return native.function
         run, most = native.function, few.most
@@ -110,7 +114,7 @@ class HostPlan(Plan):
         def run_on_two(x: Any, y: Any) -> object:
             return run(x, y) if x.size + y.size <= most else call(x, y)
 
-        return run_on_two if len(self.operation.names) == 2 else run_few
+        return run_on_two if are_two else run_few
 
     def __call__(self, *arrays: Any) -> object:
         plan = self._plan(arrays)

@@ -134,21 +134,22 @@ def plan(function: Callable[..., object], /, *arrays: object, target: Any = "aut
     return found
 
 
-# Where functions stand whose calls can be prepared, all but those that give nothing back.
-_HOMES = tuple(f"{__package__}.{name}" for name in ("sorting", "merging", "selecting", "reducing", "scanning"))
+# Of the modules of this package all have functions whose calls can be prepared, but these.
+_OTHERS = (__name__, f"{__package__}.files")
 
 
 def check_planned(function: object) -> None:
     """Raises for a function that cannot be prepared, and names what to write instead."""
     home, name = getattr(function, "__module__", None), getattr(function, "__name__", None)
-    if home in _HOMES and name != "sort_inplace":
+    is_ours = str(home).startswith(f"{__package__}.") and home not in _OTHERS
+    if is_ours and name != "sort_inplace":
         return
     found = repr(function)
     if isinstance(function, PreparedCall):
         found = "a prepared call: it can be called as it is"
     elif isinstance(function, partial):
         found = "a functools.partial: hand over its settings by name, as in gpusort.plan(gpusort.sort, x, axis=0)"
-    elif name == "sort_inplace" and home in _HOMES:
+    elif is_ours:
         found = "gpusort.sort_inplace: plan gpusort.sort with out=x, which sorts in place"
     elif str(home).startswith(str(__package__).partition(".")[0]):
         found = f"{home}.{name}, whose calls have nothing to be prepared"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from ..operations.reduce import Fold, Reduce, Reducer
-from .arguments import axes_or_none, axis_or_none, check_key, check_monoid, check_policy, checked_flag
+from .arguments import axes_or_none, axis_or_none, check_like, check_policy, checked_flag
 from .call import call
 from .signatures import Axis, Keyed, Where, is_arithmetic, is_extremum, is_place, is_truth
 from .signatures_monoids import is_reduce
@@ -45,7 +45,7 @@ def _fold(
 ) -> Fold:
     from ..types.params import ReducePolicy
 
-    check_monoid(monoid)
+    check_like("monoid", monoid)
     check_policy(policy, ReducePolicy)
     return Fold(axis, keepdims, of=monoid, policy=policy)
 
@@ -56,7 +56,7 @@ def _reduced(reducer: Reducer, x: object, axis: object, keepdims: object, target
     if keepdims is not False:
         keepdims = checked_flag("keepdims", keepdims)
     if key is not None:
-        check_key(key)
+        check_like("key", key)
     return call(Reduce, (axis, keepdims, reducer, key), target, x)
 
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, SupportsIndex, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arrays.kinds import HostArray
 from ..operations.scan import Cumsum, Scan
 from ..types.indices import ScanKind
-from .arguments import axis_or_none, check_monoid, check_policy, checked_flag, index_of
+from ..types.specs import HostArray
+from .arguments import axis_or_none, check_like, check_policy, checked_flag, index_of
 from .call import call
 from .signatures import AxisOrAll, F, Nested, Other, Signed, Unsigned, Where
 from .signatures_monoids import is_scan
@@ -44,7 +44,7 @@ def scan(
 def _scan(axis: int, exclusive: bool, policy: ScanPolicy | None, monoid: Monoid[E, S]) -> Scan:
     from ..types.params import ScanPolicy
 
-    check_monoid(monoid)
+    check_like("monoid", monoid)
     check_policy(policy, ScanPolicy)
     return Scan(axis, ScanKind.EXCLUSIVE if exclusive else ScanKind.INCLUSIVE, of=monoid, policy=policy)
 

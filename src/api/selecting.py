@@ -7,9 +7,9 @@ from typing import SupportsIndex, TypedDict, TypeVar, Unpack, cast, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arrays.kinds import HostArray
 from ..operations.select import TopK
-from .arguments import ORDERS, axis_or_none, check_key, checked_count, checked_flag
+from ..types.specs import HostArray
+from .arguments import ORDERS, axis_or_none, check_like, checked_count, checked_flag
 from .call import call
 from .signatures import AxisOrAll, Keyed, Other, Where
 
@@ -50,5 +50,5 @@ def top_k(
     if sorted is not True:
         sorted = checked_flag("sorted", sorted)
     if key is not None:
-        check_key(key)
+        check_like("key", key)
     return cast("tuple[object, object]", call(TopK, (count, axis, ORDERS[largest], sorted, key), target, x))

@@ -28,9 +28,9 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
-from ..arrays.kinds import HostArray
 from ..targets.base import Target
 from ..types.keys import SortableKey
+from ..types.specs import HostArray
 
 if TYPE_CHECKING:
     from ..algos.sorts import SortAlgorithm

@@ -5,21 +5,23 @@ Of a state that is no scalar class itself (a newtype, a struct) they know no mor
 
 from __future__ import annotations
 
-from typing import Protocol, SupportsIndex, TypeAlias, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Protocol, SupportsIndex, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arrays.kinds import HostArray
-from ..types.monoids import Monoid
-from ..types.params import ReducePolicy, ScanPolicy
-from ..types.scalars import U32
+from ..types.specs import HostArray
 from .signatures import Along, Axes, Either, G, G_co, Other, ShownAs, ToOne, Where
+
+if TYPE_CHECKING:
+    from ..types.monoids import Monoid
+    from ..types.params import ReducePolicy, ScanPolicy
+    from ..types.scalars import U32
 
 E = TypeVar("E")
 S = TypeVar("S")
 
-Reducing: TypeAlias = ReducePolicy | None
+Reducing: TypeAlias = "ReducePolicy | None"
 
 
 class _Scalar(Protocol[G_co]):

@@ -9,11 +9,11 @@ import numpy as np
 from numpy import memmap, ndarray
 from numpy.typing import ArrayLike, NDArray
 
-from ..arrays.kinds import HostArray
 from ..operations.argsort import Argsort, SortPairs
 from ..operations.sort import Sort
 from ..types.indices import SortOrder
-from .arguments import axis_or_none, check_algorithm, checked_flag, checked_order, index_of
+from ..types.specs import HostArray
+from .arguments import axis_or_none, check_like, checked_flag, checked_order, index_of
 from .call import Settings, call, call_in_place, call_with, find_run
 from .prepared import Planning
 from .signatures import AxisOrAll, Chosen, Keyed, Nested, Ordered, Other, Where
@@ -122,7 +122,7 @@ def _settings(axis: object, descending: object, stable: object, algorithm: objec
     if stable is not False:
         stable = checked_flag("stable", stable)
     if algorithm is not None:
-        check_algorithm(algorithm)
+        check_like("algorithm", algorithm)
     return axis, checked_order(descending, key), stable, key, algorithm
 
 
@@ -202,6 +202,5 @@ def sort_by_key(
         run = find_run(short_key)
         if run is not None:
             return cast("tuple[object, object]", run(keys, values))
-    settings, arrays = (checked_order(descending, key), key), (keys, values)
-    found = call_with(SortPairs, settings, target, arrays, None, short_key, ("keys", "values"))
-    return cast("tuple[object, object]", found)
+    settings = checked_order(descending, key), key
+    return cast("tuple[object, object]", call_with(SortPairs, settings, target, (keys, values), short_key=short_key))

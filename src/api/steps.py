@@ -11,12 +11,11 @@ from typing import TypeAlias
 
 import attrs
 
-from ..arrays.kinds import DType, Shape
 from ..kernel.launch import Schedule
 from ..operations.base import Output, Part, Work
 from ..targets.base import Prepared, Target, given_buffers, prepared_by
 from ..types.dtypes import native
-from ..types.specs import Spec, bounds, lies_packed, packed_strides
+from ..types.specs import DType, Shape, Spec, bounds, lies_packed, packed_strides
 
 
 @attrs.frozen

@@ -12,14 +12,13 @@ from typing import Any
 
 from ..algos.copy import Strided, copy_strided
 from ..algos.sizes import LARGEST_U32
-from ..arrays.kinds import Shape
 from ..forks import never_released_in_children
 from ..kernel.launch import Schedule
 from ..machine import Limits
 from ..targets.base import LaunchesAtOnce, Prepared, Target, prepared_by
 from ..targets.in_turn import in_one_run
 from ..types.scalars import UNSIGNED
-from ..types.specs import bounds, packed_strides
+from ..types.specs import Shape, bounds, packed_strides
 from .steps import Lines, Move, Steps
 
 _LITTLE = 1 << 16  # bytes of scratch that a plan may keep

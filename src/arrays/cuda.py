@@ -21,8 +21,8 @@ import numpy as np
 from ..forks import require_own_process
 from ..targets.uninterrupted import import_uninterrupted
 from ..types.errors import TargetUnavailableError, UnsupportedTypeError
-from ..types.specs import Memory, Spec, bounds
-from .kinds import Device, DType, HostArray, Kind, Located, Shape, Viewed
+from ..types.specs import DType, HostArray, Memory, Shape, Spec, bounds
+from .kinds import Device, Kind, Located, Viewed
 
 if TYPE_CHECKING:
     import cupy

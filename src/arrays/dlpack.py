@@ -7,79 +7,42 @@ from_dlpack or that of the array's own library, without a copy. A library that h
 from __future__ import annotations
 
 import sys
-from abc import abstractmethod
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import Any, cast
 
 import numpy as np
 
 from ..types.errors import UnsupportedTypeError
 from .host import NUMPY
-from .kinds import DType, HostArray, Kind, Viewed
+from .kinds import Kind, Located, Viewed
 
-if TYPE_CHECKING:
-    import cupy
-
-V = TypeVar("V")
 Handover = Callable[[object], object]  # a library's from_dlpack
 
 _ON_HOST, _ON_CUDA = (1, 3), (2, 13)  # how DLPack numbers memory: plain and pinned; a device's own and managed
 
 
-class Exporter(Protocol):
-    """Any array with the DLPack protocol."""
-
-    def __dlpack__(self, *, stream: int | None = None) -> object: ...
-    def __dlpack_device__(self) -> tuple[int, int]: ...
-
-
-class DLPackKind(Viewed[Any, V]):
-    """Common to arrays on the host and on devices."""
+class DLPackKind(Viewed[Any, Any]):
+    """Arrays on the host, or on CUDA devices, where a view is ordered after the work that their library has queued."""
 
     copies = True  # or may: a library says no more than that it took the memory
 
-    @abstractmethod
-    def taken(self, array: Any) -> V:
-        """The array as its library hands it over."""
+    def __init__(self, base: Located[Any]) -> None:
+        self.base, self.is_host = base, base.is_host
 
-    def view(self, array: Any, name: str = "x") -> V:
+    def view(self, array: Any, name: str = "x") -> Any:
         try:
-            return self.taken(array)
+            return np.from_dlpack(array) if self.is_host else sys.modules["cupy"].from_dlpack(array)
         except (TypeError, ValueError, RuntimeError, BufferError) as error:
             raise _refused(name, array, str(error)) from error
 
-    def given_back(self, values: V, like: Any) -> object:
-        return _handover_to(cast(Hashable, type(like)))(values)
-
-
-class OnHost(DLPackKind[HostArray]):
-    """DLPack arrays in host memory."""
-
-    is_host, base = True, NUMPY
-
-    def taken(self, array: Any) -> HostArray:
-        return cast(HostArray, np.from_dlpack(array))
-
-    def given_back(self, values: HostArray, like: Any) -> object:
-        return super().given_back(np.asarray(values), like)
-
-
-class OnCuda(DLPackKind["cupy.ndarray"]):
-    """DLPack arrays on CUDA devices. A view is ordered after the work that the array's library has queued."""
-
-    def __init__(self) -> None:
-        from .cuda import CUPY
-
-        self.base = CUPY
-
-    def taken(self, array: Any) -> cupy.ndarray:
-        import cupy
-
-        return cupy.from_dlpack(array)
+    def given_back(self, values: Any, like: Any) -> object:
+        return _handover_to(cast(Hashable, type(like)))(np.asarray(values) if self.is_host else values)
 
     def scope(self, array: Any) -> AbstractContextManager[object] | None:
+        if self.is_host:
+            return None
         from .cuda import on_device
 
         return on_device(array.__dlpack_device__()[1])
@@ -88,11 +51,11 @@ class OnCuda(DLPackKind["cupy.ndarray"]):
 # -- JAX --------------------------------------------------------------------------------------------------
 
 
-class _Jax(DLPackKind[V]):
+class JaxKind(DLPackKind):
     """JAX arrays: immutable, so results are new arrays."""
 
-    def view(self, array: Any, name: str = "x") -> V:
-        dtype = cast(DType, array.dtype)  # or what JAX alone has, of another class or kind
+    def view(self, array: Any, name: str = "x") -> Any:
+        dtype = array.dtype  # or what JAX alone has, of another class or kind
         if getattr(dtype, "kind", "") not in tuple("biufc"):
             raise _refused(name, array, f"it is of {dtype}")
         return super().view(array, name)
@@ -100,16 +63,8 @@ class _Jax(DLPackKind[V]):
     def is_read_only(self, array: Any) -> bool:
         return True
 
-    def given_back(self, values: V, like: Any) -> object:
+    def given_back(self, values: Any, like: Any) -> object:
         return cast(object, _jax().dlpack.from_dlpack(np.asarray(values) if self.is_host else values))
-
-
-class JaxOnHost(_Jax[HostArray], OnHost):
-    """On the CPU."""
-
-
-class JaxOnCuda(_Jax["cupy.ndarray"], OnCuda):
-    """On a CUDA device."""
 
 
 def _jax() -> Any:
@@ -117,13 +72,14 @@ def _jax() -> Any:
 
 
 @cache
-def _kind(made_by: type[Kind]) -> Kind:
+def _kind(made_by: type[DLPackKind], *, is_host: bool) -> Kind:
     """The single instance of a kind; CUDA kinds are made only once cupy has been imported."""
-    if issubclass(made_by, OnCuda):
-        from .cuda import ensure_cupy
+    if is_host:
+        return made_by(NUMPY)
+    from .cuda import CUPY, ensure_cupy
 
-        ensure_cupy()
-    return made_by()
+    ensure_cupy()
+    return made_by(CUPY)
 
 
 def choose_jax(name: str, array: Any) -> Kind:
@@ -137,25 +93,25 @@ def choose_jax(name: str, array: Any) -> Kind:
         raise UnsupportedTypeError(f"{name}: found an array of JAX on {len(devices)} devices; gather it on one")
     (device,) = devices
     if device.platform == "cpu":
-        return _kind(JaxOnHost)
+        return _kind(JaxKind, is_host=True)
     if device.platform in ("gpu", "cuda"):
-        return _kind(JaxOnCuda)
+        return _kind(JaxKind, is_host=False)
     raise UnsupportedTypeError(f"{name}: expected an array of JAX on the CPU or a CUDA device, found {device}")
 
 
 # -- anybody's --------------------------------------------------------------------------------------------
 
 
-def choose(name: str, array: Exporter) -> Kind:
+def choose(name: str, array: Any) -> Kind:
     """Chooses by the device type that DLPack reports."""
     try:
         kind = int(array.__dlpack_device__()[0])
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
         raise _refused(name, array, str(error)) from error
     if kind in _ON_HOST:
-        return _kind(OnHost)
+        return _kind(DLPackKind, is_host=True)
     if kind in _ON_CUDA:
-        return _kind(OnCuda)
+        return _kind(DLPackKind, is_host=False)
     raise _refused(name, array, f"it lies in memory of DLPack's kind {kind}")
 
 

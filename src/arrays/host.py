@@ -10,8 +10,8 @@ from typing import cast
 import numpy as np
 
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
-from ..types.specs import Memory, Spec
-from .kinds import Device, DType, HostArray, Located, Shape, Viewed
+from ..types.specs import DType, HostArray, Memory, Shape, Spec
+from .kinds import Device, Located, Viewed
 from .recycled import new_array
 
 KINDS = "a NumPy or cupy array, a torch tensor, a nested list, or anything with __cuda_array_interface__ or __dlpack__"
@@ -20,10 +20,6 @@ KINDS = "a NumPy or cupy array, a torch tensor, a nested list, or anything with 
 def is_packed(array: HostArray) -> bool:
     """Whether an array is C-contiguous, aligned and in native byte order, so that kernels can use it in place."""
     return array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative
-
-
-def host_spec(array: HostArray) -> Spec:
-    return Spec(array.shape, array.dtype, Memory.HOST, None if is_packed(array) else array.strides, array.flags.aligned)
 
 
 # -- memory -----------------------------------------------------------------------------------------------
@@ -94,7 +90,8 @@ class NumPyKind(Located[HostArray]):
     is_host = True
 
     def spec(self, name: str, array: HostArray) -> Spec:
-        return host_spec(array)
+        strides = None if is_packed(array) else array.strides
+        return Spec(array.shape, array.dtype, Memory.HOST, strides, array.flags.aligned)
 
     def is_read_only(self, array: HostArray) -> bool:
         return not array.flags.writeable

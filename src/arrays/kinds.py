@@ -16,14 +16,10 @@ from contextlib import AbstractContextManager
 from typing import Any, Generic, TypeAlias, TypeGuard, TypeVar, cast
 
 import attrs
-import numpy as np
 
 from ..types.errors import UnsupportedTypeError
-from ..types.specs import Spec
+from ..types.specs import DType, HostArray, Shape, Spec
 
-HostArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
-DType: TypeAlias = np.dtype[np.generic]
-Shape: TypeAlias = tuple[int, ...]
 A = TypeVar("A")  # a library's arrays
 B = TypeVar("B")  # those as which it is seen
 

@@ -15,8 +15,9 @@ from typing import Any, cast
 import numpy as np
 
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
+from ..types.specs import DType, HostArray
 from .host import NUMPY
-from .kinds import DType, HostArray, Kind, Viewed
+from .kinds import Kind, Viewed
 
 
 class ColumnKind(Viewed[Any, HostArray]):

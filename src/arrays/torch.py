@@ -15,9 +15,9 @@ import numpy as np
 
 from ..forks import require_own_process
 from ..types.errors import UnsupportedTypeError
-from ..types.specs import Memory, Spec, packed_strides
+from ..types.specs import DType, HostArray, Memory, Shape, Spec, packed_strides
 from .host import NUMPY
-from .kinds import ArrayKind, Device, DType, HostArray, Kind, Located, Shape, Viewed
+from .kinds import ArrayKind, Device, Kind, Located, Viewed
 
 _BEYOND_ALIGNED = 7  # the bits of an address that say whether elements of every size are aligned
 _DTYPES = ("uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64",

@@ -22,9 +22,9 @@ from ..targets.registry import read_from_device, target_on_device
 from ..types.dtypes import native
 from ..types.errors import CapabilityError, InvalidArgumentError
 from ..types.scalars import U32
-from ..types.specs import Memory, Spec, bounds, lies_packed, packed_strides
+from ..types.specs import DType, HostArray, Memory, Shape, Spec, bounds, lies_packed, packed_strides
 from .buffers import COPY_SRC, USAGE, Held, held, new_buffer
-from .kinds import Device, DType, HostArray, Located, Shape
+from .kinds import Device, Located
 
 if TYPE_CHECKING:
     import wgpu

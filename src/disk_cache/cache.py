@@ -7,7 +7,6 @@ is not used, silently. Then nothing is cached, and everything else works.
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -97,6 +96,8 @@ def write_file(path: str, content: bytes, place: Callable[[str, str], object]) -
     """Writes a file with mode 0600 atomically: to a temporary file, which `place` (os.replace or os.link) then gives
     its name. Returns whether that succeeded."""
     try:
+        import tempfile  # which takes longer than to find what is cached
+
         handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path), prefix=os.path.basename(path), suffix=_SUFFIX)
     except OSError:
         return False

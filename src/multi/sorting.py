@@ -9,7 +9,7 @@ from typing import Any, Literal, SupportsIndex, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from ..api.arguments import ORDERS, check_key, checked_flag
+from ..api.arguments import ORDERS, check_like, checked_flag
 from ..types.dtypes import key_for
 from ..types.errors import GpusortError, InvalidArgumentError, UnsupportedTypeError
 from ..types.keys import SortableKey
@@ -98,7 +98,8 @@ def sort_by_key_shard(
 
 
 def _maker(work: type[Work], descending: bool, key: Keyed, stable: bool) -> _Maker:
-    check_key(key)
+    if key is not None:
+        check_like("key", key)
     order, is_stable = ORDERS[checked_flag("descending", descending)], checked_flag("stable", stable)
     return lambda dtype: work(dtype, order, key, is_stable)
 

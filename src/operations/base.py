@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 import numpy as np
@@ -22,14 +22,12 @@ from ..types.dtypes import key_for
 from ..types.elements import dtype_of
 from ..types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
 from ..types.keys import SortableKey
-from ..types.specs import Spec
+from ..types.specs import DType, HostArray, Spec
 
 if TYPE_CHECKING:
     from ..kernel.launch import Schedule
     from ..types.monoids import Monoid
 
-HostArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
-DType: TypeAlias = np.dtype[np.generic]
 INDEX: DType = np.dtype(np.int64)
 
 

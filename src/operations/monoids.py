@@ -16,12 +16,12 @@ from ..types.dtypes import number_for
 from ..types.elements import dtype_of, leaves
 from ..types.errors import CapabilityError, UnsupportedTypeError
 from ..types.layout import Type
-from ..types.monoids import Monoid
-from ..types.specs import Spec
-from .base import DType, Operation
+from ..types.specs import DType, Spec
+from .base import Operation
 
 if TYPE_CHECKING:
     from ..types.finishes import Finish
+    from ..types.monoids import Monoid
     from ..types.params import ReducePolicy, ScanPolicy
 
 

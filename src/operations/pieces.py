@@ -13,7 +13,8 @@ import attrs
 from ..algos.sizes import LARGEST_U32, bound_together
 from ..machine import TargetInfo
 from ..types.errors import CapabilityError
-from .base import DType, Output
+from ..types.specs import DType
+from .base import Output
 
 
 @attrs.frozen

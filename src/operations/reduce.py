@@ -16,13 +16,10 @@ from ..types.dtypes import number_for
 from ..types.elements import dtype_of, encode
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.keys import SortableKey, is_lossy
-from ..types.monoids import AllTrue, AnyTrue, Maximum, Minimum, Monoid, OverStates, Product, Sum
 from ..types.ranked_keys import ranked
 from ..types.scalars import U32
-from ..types.searches import ArgMax, ArgMin
-from ..types.specs import Spec
+from ..types.specs import HostArray, Spec
 from .base import (
-    HostArray,
     Operation,
     Output,
     Part,
@@ -43,6 +40,7 @@ from .taking import by_indices
 if TYPE_CHECKING:
     from ..algos.layout import Layout
     from ..kernel.launch import Schedule
+    from ..types.monoids import Monoid
     from ..types.params import ReducePolicy
 
 
@@ -122,6 +120,7 @@ class Reduction(OverMonoid):
         """A work for each piece of each row, whose states lie between, and one that combines them to results."""
         from ..algos.layout import Layout
         from ..algos.reduce_axis import reduce_axis
+        from ..types.monoids import OverStates
         from ..types.starting_at import StartingAt
 
         rows, length = self.rows(x)
@@ -212,6 +211,9 @@ class Reduce(Reduction):
         return over_bools(made) if given.dtype.kind == "b" and not self.reducer.adds else made
 
     def _over_bytes(self, given: Spec) -> Monoid[Any, Any]:
+        from ..types.monoids import AllTrue, AnyTrue, Maximum, Minimum, Product, Sum
+        from ..types.searches import ArgMax, ArgMin
+
         if self.reducer.adds:
             number = number_for(given.dtype, "x")
             return Sum(number) if self.reducer is Reducer.SUM else Product(number)
@@ -227,16 +229,15 @@ class Reduce(Reduction):
         return not self.reducer.finds_index
 
 
-_NUMPYS: dict[type, Reducer] = {Sum: Reducer.SUM, Product: Reducer.PROD}
-
-
 @attrs.frozen
 class Fold(ByMonoid, Reduction):
     """A reduction by a monoid, whose states are the result."""
 
     def simplest(self, *given: Spec) -> Operation:
-        (x,) = given
-        known = _NUMPYS.get(type(self.of)) if self.policy is None else None
+        from ..types.monoids import Product, Sum
+
+        (x,), numpys = given, {Sum: Reducer.SUM, Product: Reducer.PROD}
+        known = numpys.get(cast("type[Any]", type(self.of))) if self.policy is None else None
         if known is None or not adds_as_numpy(self.of, known.value, x.dtype):
             return self
         return Reduce(self.axis, self.keepdims, known)

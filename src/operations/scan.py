@@ -12,27 +12,15 @@ from ..machine import Capability, TargetInfo
 from ..types.dtypes import number_for
 from ..types.elements import dtype_of
 from ..types.indices import ScanKind
-from ..types.monoids import Monoid, RunningSum, Sum
-from ..types.specs import Spec
-from .base import (
-    AlongAxis,
-    DType,
-    Operation,
-    Output,
-    Part,
-    Work,
-    Works,
-    fits,
-    require_readable,
-    rows_together,
-    single,
-)
+from ..types.specs import DType, Spec
+from .base import AlongAxis, Operation, Output, Part, Work, Works, fits, require_readable, rows_together, single
 from .monoids import ByMonoid, OverMonoid, adds_as_numpy, require_floats, result_dtype
 from .pieces import Pieces, Slots, fits_binding, pieces_of, require_counted
 
 if TYPE_CHECKING:
     from ..algos.layout import Layout
     from ..kernel.launch import Schedule
+    from ..types.monoids import Monoid
     from ..types.params import ScanPolicy
 
 
@@ -149,6 +137,8 @@ class Scan(ByMonoid, Scanning):
     commutes = False
 
     def simplest(self, *given: Spec) -> Operation:
+        from ..types.monoids import Sum
+
         (x,) = given
         is_plain = type(self.of) is Sum and self.policy is None
         if is_plain and x.dtype.kind in "iuf" and adds_as_numpy(self.of, "cumsum", x.dtype):
@@ -185,4 +175,6 @@ class Cumsum(Scanning):
         return result_dtype("cumsum", given.dtype)
 
     def monoid(self, given: Spec) -> Monoid[Any, Any]:
+        from ..types.monoids import RunningSum, Sum
+
         return (Sum if self.from_zero else RunningSum)(number_for(given.dtype, "x"))

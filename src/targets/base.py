@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..machine import TargetInfo
+from ..types import specs
 
 if TYPE_CHECKING:
     from ..algos.host_sort import HostSortPolicy
@@ -18,9 +19,8 @@ if TYPE_CHECKING:
     from ..kernel.launch import Buffer, Schedule, Step
     from ..operations.base import Operation
     from ..types.monoids import Monoid
-    from ..types.specs import Spec
 
-HostArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
+HostArray: TypeAlias = specs.HostArray
 Elements: TypeAlias = np.ndarray[tuple[int], np.dtype[np.generic]]
 
 
@@ -200,7 +200,7 @@ class IsForFew(Protocol):
 class HasNative(Protocol):
     """A target with fast paths for host arrays."""
 
-    def native(self, operation: Operation, given: Sequence[Spec], /) -> Native | None:
+    def native(self, operation: Operation, given: Sequence[specs.Spec], /) -> Native | None:
         """The fast path for arrays of these dtypes and numbers of dimensions; None if kernels should run."""
         ...
 

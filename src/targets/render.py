@@ -7,14 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
-from ..kernel import ir
 from ..types.errors import CapabilityError
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    from ..kernel import ir  # which the host's own loops do without, that have their text by Lines
+
 # How a target emits an operation: a template such as "{0} + {1}", or a function of the node and its emitted operands.
-Row: TypeAlias = str | Callable[[ir.Apply, Sequence[str]], str]
+Row: TypeAlias = "str | Callable[[ir.Apply, Sequence[str]], str]"
 
 
 class Lines:

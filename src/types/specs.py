@@ -5,10 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
 import numpy as np
+
+HostArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
+DType: TypeAlias = np.dtype[np.generic]
+Shape: TypeAlias = tuple[int, ...]
 
 
 class Memory(Enum):

@@ -10,12 +10,12 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from ...arrays.kinds import HostArray
 from ...external.in_pieces import Piece, each_through, piece_length
 from ...operations.base import INDEX, Operation
 from ...operations.reduce import Reduce
 from ...operations.select import TopK
 from ...targets.base import HasRoom
+from ...types.specs import HostArray
 from .desk import Desk, DType, Flat, InPieces, Task, fitting, specs_on_device
 
 Search: TypeAlias = TopK | Reduce

@@ -15,13 +15,12 @@ from typing import Any, Self, TypeAlias, TypeVar
 import attrs
 import numpy as np
 
-from ...arrays.kinds import HostArray
 from ...external.in_pieces import Piece
 from ...external.pipeline import SLOTS
 from ...kernel.launch import Role
 from ...operations.base import Operation
 from ...targets.base import HasRoom, Room, Target
-from ...types.specs import Memory, Spec
+from ...types.specs import HostArray, Memory, Spec
 from ..steps import Launch, Lines, Steps, Way, runs_of, steps_of
 from ..stream_call import StreamCall
 

@@ -14,7 +14,7 @@ import attrs
 import numpy as np
 
 from ...arrays.host import copy_elements, is_packed
-from ...arrays.kinds import HostArray, Located
+from ...arrays.kinds import Located
 from ...operations.argsort import Argsort, SortPairs
 from ...operations.base import Operation
 from ...operations.merge import Merge
@@ -25,7 +25,7 @@ from ...operations.sort import Sort
 from ...targets.base import HasRoom
 from ...types.dtypes import native
 from ...types.errors import CapabilityError, DeviceMemoryError
-from ...types.specs import Spec
+from ...types.specs import HostArray, Spec
 from ..kernel_plan import KernelPlan
 from ..plan import Arrays, Cost, Plan, require_fitting, results_of
 from ..planning import new_host_arrays

@@ -6,13 +6,12 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from ...arrays.kinds import HostArray
 from ...external.in_pieces import Piece, each_through, piece_length
 from ...operations.base import Operation
 from ...targets.base import HasRoom
 from ...types.dtypes import native
 from ...types.errors import CapabilityError
-from ...types.specs import Spec
+from ...types.specs import HostArray, Spec
 from .desk import Desk, DType, Flat, InPieces, Task, bytes_of, fitting, specs_on_device
 
 LEAST_BYTES = 1 << 20  # fewer are turned on the host, in as much time as it takes to find out what fits
