@@ -86,11 +86,8 @@ def lower_to_wgsl(
     return legalized, wgsl_of(legalized.program, enable_line=enable_line)
 
 
-def compile_kernel(program: ir.Program, device: Device, *, probing: bool = False) -> Kernel:
-    """Compiles a program to a pipeline. Raises CapabilityError that names the limit or capability it exceeds.
-
-    `probing` allows subgroups before the device is known to have them, for the kernel that probes them.
-    """
+def compile_kernel(program: ir.Program, device: Device) -> Kernel:
+    """Compiles a program to a pipeline. Raises CapabilityError that names the limit or capability it exceeds."""
     legalized, shader = lower_to_wgsl(
         program, enable_line=IN_BROWSER, in_registers=not device.cuts_loops, lanes=device.most_lanes
     )
@@ -100,7 +97,7 @@ def compile_kernel(program: ir.Program, device: Device, *, probing: bool = False
         legalized = attrs.evolve(legalized, program=guarded(legalized.program))
         verify(legalized.program)
         shader = wgsl_of(legalized.program, enable_line=IN_BROWSER)
-    if shader.uses_subgroups and not (probing or Capability.SUBGROUPS in device.capabilities):
+    if shader.uses_subgroups and Capability.SUBGROUPS not in device.capabilities:
         raise CapabilityError(
             f"{program.span}: kernel {program.name!r} uses subgroup operations, which adapter {device.adapter!r} lacks"
         )
