@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from functools import cache
 
 import numpy as np
 
@@ -46,6 +47,7 @@ def wrap(type: Type, value: int) -> int:
     return value
 
 
+@cache
 def bounds(type: Type) -> tuple[int, int]:
     """The least and the greatest integer of this type."""
     if type in (Type.I32, Type.I64):
