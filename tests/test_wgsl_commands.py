@@ -192,7 +192,7 @@ def test_errors_keep_their_class_and_text(device: Any) -> None:
     prepared = prepared_of(call)
     commands = prepared._ready.commands
     names = prepared._ready.bindings[0].names
-    ranges = [prepared._own.parameters, *(BufferRange(x.buffer, 2) for _ in names)]
+    ranges = [prepared._parameters, *(BufferRange(x.buffer, 2) for _ in names)]
     with pytest.raises(wgpu.GPUValidationError, match="offset 2"):
         commands.groups([(0, ranges)])
     encoder = device.create_command_encoder()

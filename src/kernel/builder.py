@@ -57,10 +57,11 @@ def folded(op: Op, operands: tuple[ir.Expression, ...], type: Type, span: Span) 
 
 
 def _constant(op: Op, operands: tuple[ir.Expression, ...], type: Type, span: Span) -> ir.Const | None:
-    constants = [operand for operand in operands if isinstance(operand, ir.Const)]
-    if len(constants) < len(operands):
-        return None
-    values = [np.asarray(constant.value, constant.type.dtype) for constant in constants]
+    values: list[np.ndarray[tuple[()], np.dtype[np.generic]]] = []
+    for operand in operands:
+        if not isinstance(operand, ir.Const):
+            return None
+        values.append(np.asarray(operand.value, operand.type.dtype))
     try:
         result = ops.apply(op, *values, to=type if op in (ops.CAST, ops.BITCAST) else None)
     except ZeroDivisionError:

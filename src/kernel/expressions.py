@@ -31,7 +31,6 @@ from .values import (
     Undecided,
     Value,
     describe,
-    lift,
     of_object,
 )  # fmt: skip
 
@@ -65,13 +64,6 @@ class ExpressionReader(OperatorReader):
     def call(self, node: ast.Call) -> Value: ...
 
     # -- expressions of a required kind ----------------------------------------------------------------
-
-    def scalar(self, node: ast.expr) -> ir.Expression:
-        """Reads an expression that must be a run-time scalar; raises KernelError otherwise."""
-        value = lift(self.read(node), self.source.span(node))
-        if not isinstance(value, ir.Expression):
-            self.expected(node, f"a run-time scalar, found {describe(value)}, e.g. `U32(1)`")
-        return value
 
     def condition(self, node: ast.expr) -> ir.Expression:
         return self.truth(node, self.read(node))

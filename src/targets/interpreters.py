@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from ..machine import Capability, Limits, TargetInfo
 from ..types.errors import InvalidArgumentError
+from ..types.monoids import Monoid
+from .base import Elements
+from .monoid_laws import check_laws
 
 MOST_INVOCATIONS = 1024  # of a workgroup
 
 
-def interpreter_info(name: str, adapter: str, driver: str, subgroup_size: int) -> TargetInfo:
-    """The description of an interpreter with subgroups of this size. Raises InvalidArgumentError."""
-    if subgroup_size not in (1, 2, 4, 8, 16, 32, 64):
-        raise InvalidArgumentError(f"subgroup_size: expected a power of two from 1 to 64, found {subgroup_size}")
-    limits = Limits(
-        group_size=MOST_INVOCATIONS,
-        workgroup_bytes=64 << 10,
-        groups=1 << 24,
-        storage_bytes=1 << 32,
-        storage_buffers=64,
-        subgroup_size=subgroup_size,
-        most_subgroup_size=subgroup_size,
-    )
-    capabilities = frozenset({Capability.FLOAT64, Capability.SUBGROUPS})
-    return TargetInfo(name, f"{adapter}, subgroups of {subgroup_size}", driver, limits, capabilities)
+class Interpreter:
+    """An interpreter with subgroups of a chosen size. Raises InvalidArgumentError."""
+
+    def __init__(self, name: str, adapter: str, driver: str, subgroup_size: int) -> None:
+        if subgroup_size not in (1, 2, 4, 8, 16, 32, 64):
+            raise InvalidArgumentError(f"subgroup_size: expected a power of two from 1 to 64, found {subgroup_size}")
+        limits = Limits(
+            group_size=MOST_INVOCATIONS,
+            workgroup_bytes=64 << 10,
+            groups=1 << 24,
+            storage_bytes=1 << 32,
+            storage_buffers=64,
+            subgroup_size=subgroup_size,
+            most_subgroup_size=subgroup_size,
+        )
+        capabilities = frozenset({Capability.FLOAT64, Capability.SUBGROUPS})
+        self._subgroup_size = subgroup_size
+        self._info = TargetInfo(name, f"{adapter}, subgroups of {subgroup_size}", driver, limits, capabilities)
+
+    @property
+    def info(self) -> TargetInfo:
+        return self._info
+
+    def check_monoid(
+        self, monoid: Monoid[Any, Any], elements: Elements, indices: Sequence[int], commutes: bool, /
+    ) -> None:
+        """See `ChecksMonoids` (base.py)."""
+        check_laws(monoid, elements, indices, commutes)

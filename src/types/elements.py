@@ -98,6 +98,7 @@ def dtype_of(element: object) -> np.dtype[np.generic]:
     return cast("np.dtype[np.generic]", np.dtype(fields, align=True))
 
 
+@_memoised
 def leaves(element: object) -> tuple[Leaf, ...]:
     """The scalars of an element, in the order of its fields."""
     cls = class_of(element)
@@ -118,6 +119,7 @@ def leaves(element: object) -> tuple[Leaf, ...]:
 _UNSIGNED = {1: Type.U8, 2: Type.U16, 4: Type.U32, 8: Type.U64}
 
 
+@_memoised
 def unit_of(element: object) -> Type:
     """The scalar that a memory of such elements consists of in the IR: that of all fields, or if they differ an
     unsigned one of the smallest field's size."""
@@ -128,6 +130,7 @@ def unit_of(element: object) -> Type:
     return types.pop() if len(types) == 1 else _UNSIGNED[min(type.size for type in types)]
 
 
+@_memoised
 def units_in(element: object) -> int:
     """The number of units in an element."""
     return dtype_of(element).itemsize // unit_of(element).size

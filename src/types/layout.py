@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from functools import cache
 
 import numpy as np
 
@@ -21,33 +22,18 @@ class Type(Enum):
     F64 = "float64"
 
     def __init__(self, name: str) -> None:
+        # Attributes, not properties: the compiler asks for them with every node.
         self.dtype: np.dtype[np.generic] = np.dtype(name)
+        self.size: int = self.dtype.itemsize  # bytes in memory; 1 for BOOL
+        self.bits: int = 8 * self.size
+        self.is_float: bool = self.dtype.kind == "f"
+        # Those to compute with: U8 and U16 are not.
+        self.is_unsigned: bool = self.dtype.kind == "u" and self.size >= 4
+        self.is_integer: bool = self.is_unsigned or self.dtype.kind == "i"
+        self.is_number: bool = self.is_integer or self.is_float
 
-    @property
-    def size(self) -> int:
-        """Bytes in memory; 1 for BOOL."""
-        return self.dtype.itemsize
-
-    @property
-    def bits(self) -> int:
-        return 8 * self.size
-
-    @property
-    def is_unsigned(self) -> bool:
-        """Whether it is an unsigned integer to compute with: U32 or U64."""
-        return self in (Type.U32, Type.U64)
-
-    @property
-    def is_integer(self) -> bool:
-        return self.is_unsigned or self in (Type.I32, Type.I64)
-
-    @property
-    def is_float(self) -> bool:
-        return self in (Type.F32, Type.F64)
-
-    @property
-    def is_number(self) -> bool:
-        return self.is_integer or self.is_float
+    # Enum's own hashes the name, in Python.
+    __hash__ = object.__hash__
 
     def __str__(self) -> str:
         return self.name.capitalize()
@@ -61,6 +47,7 @@ def wrap(type: Type, value: int) -> int:
     return value
 
 
+@cache
 def bounds(type: Type) -> tuple[int, int]:
     """The least and the greatest integer of this type."""
     if type in (Type.I32, Type.I64):

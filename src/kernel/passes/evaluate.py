@@ -8,19 +8,15 @@ unknown with the type's range.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from typing import TypeAlias
 
 from ...types import ops
-from ...types.layout import Type
-from ...types.layout import bounds as uncached_bounds
+from ...types.layout import Type, bounds
 from .. import ir
 from .conditions import AtLeastZero, Condition, Zero, assume, both, either, negated
 from .facts import Facts, Sum, number
 
 Value: TypeAlias = "Sum | Condition"
-
-bounds = cache(uncached_bounds)  # called for every expression
 
 
 class Evaluator:

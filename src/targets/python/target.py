@@ -8,27 +8,23 @@ from __future__ import annotations
 
 import inspect
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from traceback import extract_tb
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
 from ...kernel.launch import Buffer, Launch, Role, Schedule, Step, is_buffer
 from ...kernel.span import KernelError, Span
-from ...machine import TargetInfo
 from ...types.elements import dtype_of
 from ...types.errors import InvalidArgumentError
 from ...types.memory import Storage, Workgroup
-from ...types.monoids import Monoid
 from ...types.scalars import U32
-from ..base import Elements
 from ..binding import work_of
 from ..host_buffers import Bytes, bytes_behind, starts_written
-from ..interpreters import interpreter_info
-from ..monoid_laws import check_laws
+from ..interpreters import Interpreter
 from ..needs import require_at_most, require_needs
 from ..pickling import Reduced, reduce_to_settings
 from .invocation import InvocationIds, PythonInvocation, resolve, subgroup_result
@@ -38,19 +34,15 @@ from .waits import may_wait
 _TYPES = Path(inspect.getfile(Storage)).parent  # the package of scalars and arrays
 
 
-class PlainPython:
+class PlainPython(Interpreter):
     """Runs kernels in CPython, with subgroups of `subgroup_size` lanes. Thread-safe."""
 
     def __init__(self, subgroup_size: int = 8) -> None:
         driver = f"{platform.python_implementation()} {platform.python_version()}"
-        self._info = interpreter_info("python", "the interpreter", driver, subgroup_size)
+        super().__init__("python", "the interpreter", driver, subgroup_size)
 
     def __reduce__(self) -> Reduced:
-        return reduce_to_settings(self, self._info.limits.subgroup_size)
-
-    @property
-    def info(self) -> TargetInfo:
-        return self._info
+        return reduce_to_settings(self, self._subgroup_size)
 
     def source(self, step: Step) -> str:
         """A comment that says where the kernel's function is: no code is generated."""
@@ -64,12 +56,6 @@ class PlainPython:
         storage = {buffer.name: _storage(buffer, memory[buffer.name]) for buffer in work.buffers}
         for launch in schedule.launches:
             self._run_launch(launch, storage)
-
-    def check_monoid(
-        self, monoid: Monoid[Any, Any], elements: Elements, indices: Sequence[int], commutes: bool, /
-    ) -> None:
-        """See `ChecksMonoids` (base.py)."""
-        check_laws(monoid, elements, indices, commutes)
 
     def _require_within_limits(self, launch: Launch) -> None:
         size, kernel = launch.grid.group_size, f"kernel {launch.kernel.function.__name__!r}"
@@ -105,20 +91,20 @@ class PlainPython:
                 for thread in threads:
                     cx = PythonInvocation(self._ids(launch, group, thread.local), thread.wait)
                     thread.begin(self._invocation(launch, cx, arguments))
-                run_group(threads, partial(resolve, group=group, subgroup_size=self._info.limits.subgroup_size))
+                run_group(threads, partial(resolve, group=group, subgroup_size=self._subgroup_size))
             else:
                 for local in range(size):
                     cx = PythonInvocation(self._ids(launch, group, local), self._synchronise_alone)
                     self._invocation(launch, cx, arguments)()
 
     def _ids(self, launch: Launch, group: int, local: int) -> InvocationIds:
-        return InvocationIds(group, local, launch.grid.groups, launch.grid.group_size, self._info.limits.subgroup_size)
+        return InvocationIds(group, local, launch.grid.groups, launch.grid.group_size, self._subgroup_size)
 
     def _synchronise_alone(self, what: str, operands: tuple[object, ...]) -> object:
         """Synchronises a workgroup of one invocation: without waiting."""
         if what == "barrier":
             return None
-        return subgroup_result(what, [operands], 0, self._info.limits.subgroup_size)
+        return subgroup_result(what, [operands], 0, self._subgroup_size)
 
     @staticmethod
     def _invocation(launch: Launch, cx: PythonInvocation, arguments: list[object]) -> Callable[[], None]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
 
 import attrs
 import numpy as np
@@ -19,13 +18,10 @@ from ...kernel.launch import Buffer, Schedule, Step
 from ...kernel.listing import listing
 from ...kernel.passes.overlay import packed_bytes
 from ...kernel.passes.walk import writers_in
-from ...machine import Capability, TargetInfo
-from ...types.monoids import Monoid
-from ..base import Elements
+from ...machine import Capability
 from ..binding import Work, work_of
 from ..host_buffers import Bytes, bytes_behind, starts_written
-from ..interpreters import interpreter_info
-from ..monoid_laws import check_laws
+from ..interpreters import Interpreter
 from ..needs import require_within
 from ..pickling import Reduced, reduce_to_settings
 from .checks import Shape, Sites
@@ -45,20 +41,16 @@ class _Bound:
     written: Flags | None
 
 
-class Simulator:
+class Simulator(Interpreter):
     """Simulates a device with subgroups of `subgroup_size` lanes. A loop that still runs after `iteration_limit` rounds
     raises IterationLimitError. Thread-safe."""
 
     def __init__(self, subgroup_size: int = 8, iteration_limit: int = 1 << 20) -> None:
         self._iteration_limit = iteration_limit
-        self._info = interpreter_info("simulator", "lockstep interpreter", f"NumPy {np.__version__}", subgroup_size)
+        super().__init__("simulator", "lockstep interpreter", f"NumPy {np.__version__}", subgroup_size)
 
     def __reduce__(self) -> Reduced:
-        return reduce_to_settings(self, self._info.limits.subgroup_size, self._iteration_limit)
-
-    @property
-    def info(self) -> TargetInfo:
-        return self._info
+        return reduce_to_settings(self, self._subgroup_size, self._iteration_limit)
 
     def source(self, step: Step) -> str:
         """The IR's listing: the simulator interprets it, and generates no code."""
@@ -66,12 +58,6 @@ class Simulator:
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
         self._run(work_of(schedule), arrays)
-
-    def check_monoid(
-        self, monoid: Monoid[Any, Any], elements: Elements, indices: Sequence[int], commutes: bool, /
-    ) -> None:
-        """See `ChecksMonoids` (base.py)."""
-        check_laws(monoid, elements, indices, commutes)
 
     def run_steps(self, steps: Sequence[Step], arrays: Mapping[str, object]) -> None:
         """Runs programs as given, e.g. to test that a compiler pass preserves their meaning."""
@@ -101,7 +87,7 @@ class Simulator:
         together = max(1, _CHUNK // program.group_size)
         for first in range(0, step.groups, together):
             groups = min(together, step.groups - first)
-            shape = Shape(first, groups, program.group_size, step.groups, self._info.limits.subgroup_size)
+            shape = Shape(first, groups, program.group_size, step.groups, self._subgroup_size)
             regions = {**storage, **_own_regions(program, shape)}
             Lockstep(shape, regions, values, sites, self._iteration_limit).run(program)
 

@@ -80,27 +80,29 @@ def lower_to_wgsl(
 ) -> tuple[Legalized, Shader]:
     """Lowers a program: legalised to 32-bit words, and as WGSL. `in_registers` unrolls loops over register arrays,
     which GPU compilers would else keep in memory."""
+    legalized = _legalized(program, in_registers, lanes)
+    return legalized, _shader_of(legalized, enable_line)
+
+
+def _legalized(program: ir.Program, in_registers: bool, lanes: int) -> Legalized:
     legalized = legalize(unrolled(program) if in_registers else program, lanes)
-    legalized = attrs.evolve(legalized, program=overlaid(legalized.program))
+    return attrs.evolve(legalized, program=overlaid(legalized.program))
+
+
+def _shader_of(legalized: Legalized, enable_line: bool) -> Shader:
     verify(legalized.program)
-    return legalized, wgsl_of(legalized.program, enable_line=enable_line)
+    return wgsl_of(legalized.program, enable_line=enable_line)
 
 
-def compile_kernel(program: ir.Program, device: Device, *, probing: bool = False) -> Kernel:
-    """Compiles a program to a pipeline. Raises CapabilityError that names the limit or capability it exceeds.
-
-    `probing` allows subgroups before the device is known to have them, for the kernel that probes them.
-    """
-    legalized, shader = lower_to_wgsl(
-        program, enable_line=IN_BROWSER, in_registers=not device.cuts_loops, lanes=device.most_lanes
-    )
+def compile_kernel(program: ir.Program, device: Device) -> Kernel:
+    """Compiles a program to a pipeline. Raises CapabilityError that names the limit or capability it exceeds."""
+    legalized = _legalized(program, in_registers=not device.cuts_loops, lanes=device.most_lanes)
     _require_fits(legalized.program, device)
     reports_overrun = device.cuts_loops and has_loops(program)
     if reports_overrun:
         legalized = attrs.evolve(legalized, program=guarded(legalized.program))
-        verify(legalized.program)
-        shader = wgsl_of(legalized.program, enable_line=IN_BROWSER)
-    if shader.uses_subgroups and not (probing or Capability.SUBGROUPS in device.capabilities):
+    shader = _shader_of(legalized, enable_line=IN_BROWSER)
+    if shader.uses_subgroups and Capability.SUBGROUPS not in device.capabilities:
         raise CapabilityError(
             f"{program.span}: kernel {program.name!r} uses subgroup operations, which adapter {device.adapter!r} lacks"
         )

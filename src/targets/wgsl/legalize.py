@@ -16,13 +16,12 @@ from ...kernel.passes.walk import statements_in, variables_in
 from ...kernel.passes.widths import Widths
 from ...types import ops
 from ...types.layout import Type
-from ...types.ops import AtomicOp
+from .legalize_elements import WIDE, ElementLayout
 from .legalize_operations import MASK_BITS, Lanes, Leaf, Operations
-from .legalize_words import Pair, Value, WordBuilder
+from .legalize_pairs import Pair, Value
+from .legalize_words import Word, WordBuilder
 
 _WHOLE = frozenset({Type.U32, Type.I32, Type.F32})
-_WIDE = frozenset({Type.U64, Type.I64, Type.F64})
-_NARROW = frozenset({Type.BOOL, Type.U8, Type.U16})
 
 
 @attrs.frozen
@@ -45,88 +44,6 @@ class Legalized:
 def legalize(program: ir.Program, lanes: int = MASK_BITS) -> Legalized:
     """Legalises a program for subgroups of at most `lanes` lanes. Raises CapabilityError for F64 arithmetic."""
     return _Legalizer(program, lanes).run()
-
-
-@attrs.frozen
-class ElementLayout:
-    """How a memory's elements are stored in 32-bit words.
-
-    - 64-bit elements: two words, low first. In workgroup memory all low words come before all high ones, which avoids
-      bank conflicts.
-    - Bool, U8 and U16 in storage: packed, four, four and two in a word. If the kernel stores to the memory, all its
-      accesses are atomic, as invocations may own different bytes of one word.
-    - U8 and U16 in workgroup memory or registers: a word each. Bool stays Bool there.
-    """
-
-    before: ir.Memory
-    after: ir.Memory
-    packed: bool  # several elements in a word
-    stored: bool  # whether the kernel stores to it
-
-    @staticmethod
-    def of(memory: ir.Memory, stored: bool) -> ElementLayout:
-        packed = memory.type in _NARROW and memory.space is ir.Space.STORAGE
-        after = memory
-        if memory.type in _WIDE:
-            after = attrs.evolve(memory, type=Type.U32, length=None if memory.length is None else 2 * memory.length)
-        elif packed or memory.type in (Type.U8, Type.U16):
-            after = attrs.evolve(memory, type=Type.U32)
-        return ElementLayout(memory, after, packed, stored)
-
-    def load(self, build: WordBuilder, index: ir.Expression) -> Value:
-        """Loads an element: a U32 for U8 and U16, a pair for 64 bits."""
-        if self.before.type in _WIDE:
-            low, high = self._halves(build, index)
-            return Pair(self._word(build, low, "low"), self._word(build, high, "high"))
-        if not self.packed:
-            return self._word(build, index, "item")
-        where, shift = self._where(build, index)
-        value = self._field(build, self._word(build, where, "packed"), shift)
-        return build.differs(value, 0) if self.before.type is Type.BOOL else value
-
-    def store(self, build: WordBuilder, index: ir.Expression, value: Value) -> None:
-        if isinstance(value, Pair):
-            low, high = self._halves(build, index)
-            build.emit(ir.Store(self.after, low, value.low, build.span))
-            build.emit(ir.Store(self.after, high, value.high, build.span))
-        elif self.packed:
-            self._replace(build, index, build.cast(Type.U32, value))
-        else:
-            build.emit(ir.Store(self.after, index, value, build.span))
-
-    def _halves(self, build: WordBuilder, index: ir.Expression) -> tuple[ir.Expression, ir.Expression]:
-        index = build.bound(index, "place")
-        if self.before.space is ir.Space.WORKGROUP and self.before.length is not None:
-            return index, build.add(index, self.before.length)
-        low = build.bound(build.mul(index, 2), "place")
-        return low, build.add(low, 1)
-
-    def _word(self, build: WordBuilder, index: ir.Expression, name: str) -> ir.Expression:
-        loaded = build.variable(name, self.after.type)
-        if self.packed and self.stored:
-            build.emit(ir.Atomic(loaded, AtomicOp.LOAD, self.after, index, None, build.span))
-        else:
-            build.emit(ir.Load(loaded, self.after, index, build.span))
-        return build.read(loaded)
-
-    def _where(self, build: WordBuilder, index: ir.Expression) -> tuple[ir.Expression, ir.Expression]:
-        """The index of a packed element's word, and its shift in bits."""
-        index = build.bound(index, "place")
-        per_word_log2, bits_log2 = (1, 4) if self.before.type is Type.U16 else (2, 3)
-        inside = build.and_(index, (1 << per_word_log2) - 1)
-        return build.shr(index, per_word_log2), build.shl(inside, bits_log2)
-
-    def _field(self, build: WordBuilder, word: ir.Expression, shift: ir.Expression | int) -> ir.Expression:
-        return build.and_(build.shr(word, shift), (1 << self.before.type.bits) - 1)
-
-    def _replace(self, build: WordBuilder, index: ir.Expression, value: ir.Expression) -> None:
-        """Stores a packed element by an atomic xor with the bits that change, so that concurrent stores to other
-        elements of the word are not lost. (Stores to one element by two invocations are a data race anyway.)"""
-        where, shift = self._where(build, index)
-        where, shift = build.bound(where, "where"), build.bound(shift, "shift")
-        old = self._word(build, where, "packed")
-        change = self._field(build, build.apply(ops.XOR, build.shr(old, shift), value), 0)
-        build.emit(ir.Atomic(None, AtomicOp.XOR, self.after, where, build.shl(change, shift), build.span))
 
 
 class _Legalizer:
@@ -172,13 +89,13 @@ class _Legalizer:
     def _parameter(self, parameter: ir.Parameter) -> dict[ir.Parameter, Origin]:
         """The parameters that replace one of the program's, with their origins."""
         span = self.program.span
-        if parameter.type in _WIDE:
+        if parameter.type in WIDE:
             low, high = (self._new_parameter(f"{parameter.name}_{half}") for half in ("low", "high"))
-            self.parameters[parameter] = Pair(ir.Argument(low, span), ir.Argument(high, span))
+            self.parameters[parameter] = Pair(*(Word(self.build, ir.Argument(half, span)) for half in (low, high)))
             return {low: Origin(parameter), high: Origin(parameter, 1)}
         word = parameter if parameter.type in _WHOLE else ir.Parameter(parameter.name, Type.U32)
-        value = ir.Argument(word, span)
-        self.parameters[parameter] = self.build.differs(value, 0) if parameter.type is Type.BOOL else value
+        value = Word(self.build, ir.Argument(word, span))
+        self.parameters[parameter] = value.differs(0) if parameter.type is Type.BOOL else value
         return {word: Origin(parameter)}
 
     def _new_parameter(self, name: str) -> ir.Parameter:
@@ -193,7 +110,7 @@ class _Legalizer:
         known = self.variables.get(variable)
         if known is None:
             known = (variable,)
-            if variable.type in _WIDE:
+            if variable.type in WIDE:
                 known = tuple(ir.Variable(f"{variable.name}_{half}", Type.U32) for half in ("low", "high"))
             elif variable.type in (Type.U8, Type.U16):
                 known = (ir.Variable(variable.name, Type.U32),)
@@ -203,23 +120,24 @@ class _Legalizer:
     def _leaf(self, node: Leaf) -> Value:
         match node:
             case ir.Read():
-                halves = [ir.Read(half, node.span) for half in self._halves(node.variable)]
-                return halves[0] if len(halves) == 1 else Pair(halves[0], halves[1])
+                halves = [Word(self.build, ir.Read(half, node.span)) for half in self._halves(node.variable)]
+                return halves[0] if len(halves) == 1 else Pair(*halves)
             case ir.Argument():
                 return self.parameters[node.parameter]
             case ir.Length():
                 if node.memory not in self.lengths:
                     self.lengths[node.memory] = self._new_parameter(f"{node.memory.name}_length")
-                return ir.Argument(self.lengths[node.memory], node.span)
+                return Word(self.build, ir.Argument(self.lengths[node.memory], node.span))
             case ir.Identity():
                 # A constant, so that expressions with it are folded here, with wrapping: WGSL rejects `64u - 65u`.
-                return self.build.word(self.program.group_size) if node.builtin is ir.Builtin.GROUP_SIZE else node
+                is_size = node.builtin is ir.Builtin.GROUP_SIZE
+                return self.build.literal(self.program.group_size) if is_size else Word(self.build, node)
 
-    def _hidden_zero(self) -> ir.Expression:
+    def _hidden_zero(self) -> Word:
         """A parameter that is always zero, which the compiler cannot know."""
         if self.zero is None:
             self.zero = self._new_parameter("hidden_zero")
-        return ir.Argument(self.zero, self.build.span)
+        return Word(self.build, ir.Argument(self.zero, self.build.span))
 
     # -- statements ---------------------------------------------------------------------------------------
 
@@ -241,22 +159,22 @@ class _Legalizer:
             case ir.Load() if statement.uniform:
                 self._load_uniform(statement)
             case ir.Load():
-                value = self.layouts[statement.memory].load(build, self.operations.word(statement.index))
+                value = self.layouts[statement.memory].load(self.operations.word(statement.index))
                 self._assign(statement.variable, value)
             case ir.Store():
                 index = self.operations.word(statement.index)
-                self.layouts[statement.memory].store(build, index, self.operations.value(statement.value))
+                self.layouts[statement.memory].store(index, self.operations.value(statement.value))
             case ir.Atomic():
-                operand = None if statement.value is None else self.operations.word(statement.value)
-                memory, index = self.layouts[statement.memory].after, self.operations.word(statement.index)
+                operand = None if statement.value is None else self.operations.word(statement.value).node
+                memory, place = self.layouts[statement.memory].after, self.operations.word(statement.index).node
                 variable = None if statement.variable is None else self._halves(statement.variable)[0]
-                build.emit(ir.Atomic(variable, statement.op, memory, index, operand, statement.span))
+                build.emit(ir.Atomic(variable, statement.op, memory, place, operand, statement.span))
             case ir.Subgroup():
                 operands = [self.operations.value(operand) for operand in statement.operands]
                 bits = self.widths.of(statement.operands[0])
                 self._assign(statement.variable, self.lanes.subgroup(statement.op, operands, bits))
             case ir.If():
-                condition = self.operations.word(statement.condition)
+                condition = self.operations.word(statement.condition).node
                 then, otherwise = self._block(statement.then), self._block(statement.otherwise)
                 build.emit(ir.If(condition, then, otherwise, statement.span))
             case ir.For():
@@ -266,7 +184,7 @@ class _Legalizer:
                     self._statements(statement.head)
                     build.span = statement.span
                     # Statements that compute the condition go to the end of the head.
-                    condition = self.operations.word(statement.condition)
+                    condition = self.operations.word(statement.condition).node
                 build.emit(ir.While(tuple(head), condition, self._block(statement.body), statement.span))
             case ir.Barrier() | ir.Break():
                 build.emit(statement)
@@ -280,39 +198,39 @@ class _Legalizer:
         if statement.memory in self.atomic:
             if not self.shared:
                 self.shared.append(ir.Memory("told_to_all", ir.Space.WORKGROUP, Type.U32, 1))
-            index, (told,) = build.bound(index, "place"), self.shared
+            index, (told,), none = index.bound("place"), self.shared, build.literal(0)
             with build.nested() as body:
                 item = build.variable("item", Type.U32)
-                build.emit(ir.Load(item, memory, index, span))
-                build.emit(ir.Store(told, build.word(0), build.read(item), span))
-            first = ir.Apply(ops.EQ, (ir.Identity(ir.Builtin.LOCAL_ID, span), build.word(0)), Type.BOOL, span)
-            build.emit(ir.If(first, tuple(body), (), span))
-            memory, index = told, build.word(0)
-        build.emit(ir.Load(loaded, memory, index, span, uniform=True))
+                build.emit(ir.Load(item, memory, index.node, span))
+                build.store(told, none, build.read(item))
+            build.emit(ir.If(build.identity(ir.Builtin.LOCAL_ID).equals(0).node, tuple(body), (), span))
+            memory, index = told, none
+        build.emit(ir.Load(loaded, memory, index.node, span, uniform=True))
 
     def _counted(self, loop: ir.For) -> None:
         """A For; over the trip count instead where the counter might wrap before it passes the end."""
         build, variable = self.build, self._halves(loop.variable)[0]
         start, stop, step = (self.operations.word(e) for e in (loop.start, loop.stop, loop.step))
-        if attrs.evolve(loop, start=start, stop=stop, step=step).ends_before_it_wraps:
-            build.emit(ir.For(variable, start, stop, step, self._block(loop.body), loop.span))
+        if attrs.evolve(loop, start=start.node, stop=stop.node, step=step.node).ends_before_it_wraps:
+            build.emit(ir.For(variable, start.node, stop.node, step.node, self._block(loop.body), loop.span))
             return
-        step = step if isinstance(step, ir.Const) else build.held(build.apply(ops.MAX, step, 1), "step")
-        start, stop = build.held(start, "start"), build.held(stop, "stop")
-        rounds = build.apply(ops.FLOORDIV, build.sub(build.sub(stop, start), 1), step)
-        turns = build.held(build.select(build.below(start, stop), build.add(rounds, 1), 0), "turns")
+        step = step if isinstance(step.node, ir.Const) else build.apply(ops.MAX, step, 1).held("step")
+        start, stop = start.held("start"), stop.held("stop")
+        rounds = (stop - start - 1) // step
+        turns = (start < stop).select(rounds + 1, 0).held("turns")
         turn = build.variable("turn", Type.U32)
         with build.nested() as body:
-            build.assign(variable, build.add(start, build.mul(build.read(turn), step)))
+            build.assign(variable, start + build.read(turn) * step)
             self._statements(loop.body)
-        build.emit(ir.For(turn, build.word(0), turns, build.word(1), tuple(body), loop.span))
+        none, one = build.literal(0).node, build.literal(1).node
+        build.emit(ir.For(turn, none, turns.node, one, tuple(body), loop.span))
 
     def _assign(self, variable: ir.Variable, value: Value) -> None:
         halves = self._halves(variable)
         values = (value.low, value.high) if isinstance(value, Pair) else (value,)
         if self.build.filled(halves, values):
             return
-        if len(values) == 2 and halves[0] in variables_in(values[1]):
-            values = (values[0], self.build.held(values[1], "high"))
+        if len(values) == 2 and halves[0] in variables_in(values[1].node):
+            values = (values[0], values[1].held("high"))
         for half, word in zip(halves, values, strict=True):
             self.build.assign(half, word)

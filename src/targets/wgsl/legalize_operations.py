@@ -9,7 +9,7 @@ no compiler knows. That costs one or two integer instructions for each float ope
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -19,7 +19,8 @@ from ...types import ops
 from ...types.errors import CapabilityError
 from ...types.layout import Type
 from ...types.ops import Op, SubgroupOp
-from .legalize_words import Pair, Value, Wide, WordBuilder
+from .legalize_pairs import Pair, Value, compared, selected
+from .legalize_words import Word, WordBuilder
 
 Leaf: TypeAlias = ir.Read | ir.Argument | ir.Identity | ir.Length
 
@@ -29,6 +30,10 @@ _INTEGERS = frozenset({Type.U64, Type.I64})
 _MOVES = (ops.SELECT, ops.CAST, ops.BITCAST)  # no float arithmetic
 _COUNTS = (ops.COUNT_ONES, ops.LEADING_ZEROS, ops.TRAILING_ZEROS)
 _ORDERS = (ops.EQ, ops.NE, ops.LT, ops.LE, ops.GT, ops.GE)
+_ON_PAIRS: Mapping[Op, Callable[[Pair, Pair], Pair]] = {
+    ops.ADD: Pair.__add__, ops.SUB: Pair.__sub__, ops.MUL: Pair.__mul__, ops.FLOORDIV: Pair.__floordiv__,
+    ops.MOD: Pair.__mod__, ops.AND: Pair.__and__, ops.OR: Pair.__or__, ops.XOR: Pair.__xor__,
+}  # fmt: skip
 _INFINITY = 0x7F80_0000
 _SIGN = 1 << 31
 
@@ -36,9 +41,8 @@ _SIGN = 1 << 31
 class Operations:
     """Lowers expressions. `leaf` lowers leaves; `zero` gives the parameter that is always zero."""
 
-    def __init__(self, build: WordBuilder, leaf: Callable[[Leaf], Value], zero: Callable[[], ir.Expression]) -> None:
+    def __init__(self, build: WordBuilder, leaf: Callable[[Leaf], Value], zero: Callable[[], Word]) -> None:
         self.build = build
-        self.wide = Wide(build)
         self.leaf = leaf
         self._zero = zero
 
@@ -51,18 +55,18 @@ class Operations:
             case _:
                 return self.leaf(node)
 
-    def word(self, node: ir.Expression) -> ir.Expression:
+    def word(self, node: ir.Expression) -> Word:
         """Lowers an expression of at most 32 bits."""
         return word_of(self.value(node))
 
     def _constant(self, node: ir.Const) -> Value:
         if node.type is Type.F64:
-            return self.wide.constant(int(np.float64(node.value).view(np.uint64)))
+            return Pair.constant(self.build, int(np.float64(node.value).view(np.uint64)))
         if node.type in _INTEGERS:
-            return self.wide.constant(int(node.value))
+            return Pair.constant(self.build, int(node.value))
         if node.type in (Type.U8, Type.U16):
-            return self.build.word(int(node.value))
-        return node
+            return self.build.literal(int(node.value))
+        return Word(self.build, node)
 
     def _apply(self, node: ir.Apply) -> Value:
         types = [operand.type for operand in node.operands]
@@ -91,103 +95,82 @@ class Operations:
         if isinstance(value, Pair):
             if to.bits == 64:
                 return value
-            if to is Type.F32:
-                return self.wide.to_float(value, source is Type.I64)
-            return self.build.bits_as(to, value.low)
+            return value.to_float(source is Type.I64) if to is Type.F32 else value.low.seen_as(to)
         if to.bits == 64:
-            return self.wide.widened(value)
+            return Pair.widened(value)
         if to in (Type.U8, Type.U16):
-            return self.build.and_(self.build.cast(Type.U32, value), (1 << to.bits) - 1)
-        return self.build.bits_as(to, value) if node.op is ops.BITCAST else self.build.cast(to, value)
+            return value.to(Type.U32) & (1 << to.bits) - 1
+        return value.seen_as(to) if node.op is ops.BITCAST else value.to(to)
 
     # -- 64 bits ------------------------------------------------------------------------------------------
 
     def _wide(self, node: ir.Apply, values: Sequence[Value]) -> Value:
-        op, wide = node.op, self.wide
+        op = node.op
         if op is ops.SELECT:
-            return wide.select(word_of(values[0]), _pair(values[1]), _pair(values[2]))
+            return selected(word_of(values[0]), _pair(values[1]), _pair(values[2]))
         first, signed = _pair(values[0]), node.operands[0].type in _SIGNED
         if op is ops.SHL:
-            return wide.shl(first, word_of(values[1]))
+            return first << word_of(values[1])
         if op is ops.SHR:
-            return wide.shr(first, word_of(values[1]), signed)
+            return first.shifted_right(word_of(values[1]), signed)
         if op in _COUNTS:
-            return wide.count(op, first)
+            return first.count(op)
         if op in (ops.INVERT, ops.NEG):
-            return wide.invert(first) if op is ops.INVERT else wide.neg(first)
+            return ~first if op is ops.INVERT else -first
         second = _pair(values[1])
         if op in _ORDERS:
-            return wide.compare(op, first, second, signed)
+            return compared(op, first, second, signed)
         if op in (ops.MIN, ops.MAX):
-            return wide.extreme(op, first, second, signed)
-        if op in (ops.AND, ops.OR, ops.XOR):
-            return wide.bitwise(op, first, second)
-        if op in (ops.FLOORDIV, ops.MOD):
-            return self._divided(op, first, second)
-        arithmetic = {ops.ADD: wide.add, ops.SUB: wide.sub, ops.MUL: wide.mul}.get(op)
-        if arithmetic is None:
+            first, second = first.bound(), second.bound()
+            return selected(compared(ops.LT if op is ops.MIN else ops.GT, first, second, signed), first, second)
+        if op not in _ON_PAIRS:
             raise self._lacking(node)
-        return arithmetic(first, second)
-
-    def _divided(self, op: Op, value: Pair, by: Pair) -> Value:
-        if isinstance(by.low, ir.Const) and isinstance(by.high, ir.Const):
-            divisor = int(by.low.value) | int(by.high.value) << 32
-            if divisor.bit_count() == 1:
-                if op is ops.MOD:
-                    return self.wide.bitwise(ops.AND, value, self.wide.constant(divisor - 1))
-                return self.wide.shr(value, self.build.word(divisor.bit_length() - 1), signed=False)
-        quotient, rest = self.wide.divide(value, by)
-        return quotient if op is ops.FLOORDIV else rest
+        return _ON_PAIRS[op](first, second)
 
     # -- floats -------------------------------------------------------------------------------------------
 
-    def _of_floats(self, op: Op, *operands: ir.Expression) -> ir.Expression:
+    def _of_floats(self, op: Op, *operands: Word) -> Word:
         """Lowers an operation with float operands or result, except selects and conversions."""
-        build = self.build
-        if all(isinstance(operand, ir.Const) for operand in operands):
-            return build.apply(op, *operands)
+        if all(isinstance(operand.node, ir.Const) for operand in operands):
+            return self.build.apply(op, *operands)
         if op in _ORDERS:
             return self._compared(op, *operands)
         if op is ops.NEG:
-            return self._with(ops.XOR, operands[0], build.or_(_SIGN, self._zero()))
+            return _with(ops.XOR, operands[0], self.build.literal(_SIGN) | self._zero())
         if len(operands) == 2:
             first, second = operands
             operands = self._given(first), self._given(second, op in (ops.SUB, ops.DIV))
-        return self._with(ops.XOR, build.apply(op, *operands), self._zero())
+        return _with(ops.XOR, self.build.apply(op, *operands), self._zero())
 
-    def _given(self, operand: ir.Expression, meets_itself: bool = False) -> ir.Expression:
+    def _given(self, operand: Word, meets_itself: bool = False) -> Word:
         """Hides an operand that is zero, or that may equal the other one (`meets_itself`), so that nothing is folded.
 
         By OR, as results are hidden by XOR: two XORs with the same word would cancel.
         """
-        is_zero = isinstance(operand, ir.Const) and operand.value == 0
-        return self._with(ops.OR, operand, self._zero()) if is_zero or meets_itself else operand
+        is_zero = isinstance(operand.node, ir.Const) and operand.node.value == 0
+        return _with(ops.OR, operand, self._zero()) if is_zero or meets_itself else operand
 
-    def _with(self, op: Op, value: ir.Expression, bits: ir.Expression) -> ir.Expression:
-        word = self.build.bits_as(Type.U32, value)
-        return self.build.bits_as(Type.F32, self.build.apply(op, word, bits))
-
-    def _compared(self, op: Op, a: ir.Expression, b: ir.Expression) -> ir.Expression:
-        build = self.build
+    def _compared(self, op: Op, a: Word, b: Word) -> Word:
         if op is ops.NE:
-            return build.invert(self._compared(ops.EQ, a, b))
+            return ~self._compared(ops.EQ, a, b)
         if op in (ops.GT, ops.GE):
             a, b = b, a
         # Compilers may choose the sign of a NaN, differently at each use: test the other bits.
-        first, second = (build.bound(build.bits_as(Type.U32, value), "bits") for value in (a, b))
-        numbers = build.and_(self._is_number(first), self._is_number(second))
+        first, second = a.seen_as(Type.U32).bound("bits"), b.seen_as(Type.U32).bound("bits")
+        are_numbers = ((first & _SIGN - 1) <= _INFINITY) & ((second & _SIGN - 1) <= _INFINITY)
         order = {ops.GT: ops.LT, ops.GE: ops.LE}.get(op, op)
-        return build.and_(numbers, build.apply(order, self._rank(first), self._rank(second)))
+        return are_numbers & self.build.apply(order, self._rank(first), self._rank(second))
 
-    def _is_number(self, bits: ir.Expression) -> ir.Expression:
-        return self.build.apply(ops.LE, self.build.and_(bits, _SIGN - 1), _INFINITY)
-
-    def _rank(self, bits: ir.Expression) -> ir.Expression:
+    def _rank(self, bits: Word) -> Word:
         """An I32 in the order of the floats, equal for both zeros."""
-        build = self.build
-        signed = build.bits_as(Type.I32, bits)
-        lowest, none = (ir.Const(number, Type.I32, build.span) for number in (-_SIGN, 0))
-        return build.select(build.below(signed, none), build.sub(lowest, signed), signed)
+        signed = bits.seen_as(Type.I32)
+        lowest, none = (self.build.literal(number, Type.I32) for number in (-_SIGN, 0))
+        return (signed < none).select(lowest - signed, signed)
+
+
+def _with(op: Op, value: Word, bits: Word) -> Word:
+    """The bits of a float combined with others."""
+    return value.build.apply(op, value.seen_as(Type.U32), bits).seen_as(Type.F32)
 
 
 class Lanes:
@@ -209,67 +192,62 @@ class Lanes:
             return self._match(word_of(first), bits)
         return self._own(op, "sum", Type.U32, word_of(first))
 
-    def _own(self, op: SubgroupOp, name: str, type: Type, *operands: ir.Expression) -> ir.Read:
+    def _own(self, op: SubgroupOp, name: str, type: Type, *operands: Word) -> Word:
         result = self.build.variable(name, type)
-        self.build.emit(ir.Subgroup(result, op, operands, self.build.span))
+        self.build.emit(ir.Subgroup(result, op, tuple(operand.node for operand in operands), self.build.span))
         return self.build.read(result)
 
-    def _ballot(self, condition: ir.Expression) -> Pair:
-        build = self.build
+    def _ballot(self, condition: Word) -> Pair:
         mask = self._own(SubgroupOp.BALLOT, "mask", Type.U64, condition)
         if self.most <= 32:  # the upper word is constant zero, which folds away
-            return Pair(build.cast(Type.U32, mask), build.word(0))
-        return Pair(build.cast(Type.U32, mask), build.cast(Type.U32, build.shr(mask, 32)))
+            return Pair(mask.to(Type.U32), self.build.literal(0))
+        return Pair(mask.to(Type.U32), (mask >> 32).to(Type.U32))
 
-    def _match(self, value: ir.Expression, bits: int) -> Pair:
+    def _match(self, value: Word, bits: int) -> Pair:
         """The mask of lanes with this lane's value: the AND of a ballot for each bit."""
         build = self.build
-        value = build.bound(value, "matched")
+        value = value.bound("matched")
         low, high = build.variable("match_low", Type.U32), build.variable("match_high", Type.U32)
-        everyone = self._ballot(ir.Const(True, Type.BOOL, build.span))
+        everyone = self._ballot(build.literal(True, Type.BOOL))
         build.assign(low, everyone.low)
         build.assign(high, everyone.high)
         for bit in range(bits):
-            mine = build.bound(build.and_(build.shr(value, bit), 1), "mine")
-            votes = self._ballot(build.differs(mine, 0))
+            mine = ((value >> bit) & 1).bound("mine")
+            votes = self._ballot(mine.differs(0))
             # All ones where this lane's bit is clear: then the lanes that agree are those that did not vote.
-            flip = build.bound(build.sub(mine, 1), "flip")
+            flip = (mine - 1).bound("flip")
             for half, vote in ((low, votes.low), (high, votes.high))[: 1 if self.most <= 32 else 2]:
-                agree = build.apply(ops.XOR, vote, flip)
-                build.assign(half, build.and_(build.read(half), agree))
+                build.assign(half, build.read(half) & (vote ^ flip))
         return Pair(build.read(low), build.read(high))
 
-    def _shuffle(self, op: SubgroupOp, value: Value, operand: ir.Expression) -> Value:
-        lane = self.build.bound(self._source(op, operand), "source")
+    def _shuffle(self, op: SubgroupOp, value: Value, operand: Word) -> Value:
+        lane = self._source(op, operand).bound("source")
         if isinstance(value, Pair):
             low = self._own(SubgroupOp.SHUFFLE, "low", Type.U32, value.low, lane)
             return Pair(low, self._own(SubgroupOp.SHUFFLE, "high", Type.U32, value.high, lane))
         if value.type is Type.BOOL:  # WGSL shuffles no bool
-            word = self._own(SubgroupOp.SHUFFLE, "flag", Type.U32, self.build.cast(Type.U32, value), lane)
-            return self.build.differs(word, 0)
+            return self._own(SubgroupOp.SHUFFLE, "flag", Type.U32, value.to(Type.U32), lane).differs(0)
         return self._own(SubgroupOp.SHUFFLE, "item", value.type, value, lane)
 
-    def _source(self, op: SubgroupOp, operand: ir.Expression) -> ir.Expression:
+    def _source(self, op: SubgroupOp, operand: Word) -> Word:
         """The lane to read, which exists. (A subgroup's size is a power of two.)"""
-        build = self.build
-        lane, size = build.identity(ir.Builtin.LANE), build.identity(ir.Builtin.SUBGROUP_SIZE)
+        lane, size = self.build.identity(ir.Builtin.LANE), self.build.identity(ir.Builtin.SUBGROUP_SIZE)
         if op is SubgroupOp.SHUFFLE:
-            return build.and_(operand, build.sub(size, 1))
+            return operand & size - 1
         if op is SubgroupOp.SHUFFLE_XOR:
-            return build.apply(ops.XOR, lane, operand)
-        operand = build.bound(operand, "distance")
+            return lane ^ operand
+        operand = operand.bound("distance")
         if op is SubgroupOp.SHUFFLE_UP:
-            return build.select(build.apply(ops.LE, operand, lane), build.sub(lane, operand), lane)
+            return (operand <= lane).select(lane - operand, lane)
         # Within the subgroup and, as the last one may be partial, within the workgroup. Compared with the number of
         # lanes above this one, so that no sum wraps.
-        left = build.sub(build.sub(size, 1), lane)
-        beyond = build.sub(self.group_size - 1, build.identity(ir.Builtin.LOCAL_ID))
-        there = build.apply(ops.LE, operand, build.apply(ops.MIN, left, beyond))
-        return build.select(there, build.add(lane, operand), lane)
+        beyond = self.group_size - 1 - self.build.identity(ir.Builtin.LOCAL_ID)
+        there = operand <= self.build.apply(ops.MIN, size - 1 - lane, beyond)
+        return there.select(lane + operand, lane)
 
 
-def word_of(value: Value) -> ir.Expression:
-    assert not isinstance(value, Pair)
+def word_of(value: Value) -> Word:
+    assert isinstance(value, Word)
     return value
 
 

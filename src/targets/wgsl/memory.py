@@ -62,12 +62,6 @@ class Pool:
                 return self._idle.pop(position)
         return _Pooled(self._device.create_buffer(size=wanted, usage=usage), wanted, usage)
 
-    def clear(self) -> None:
-        """Destroys all idle buffers."""
-        for held in self._idle:
-            held.buffer.destroy()
-        self._idle.clear()
-
     def _trim(self) -> None:
         kept = self.idle_bytes
         while kept > _KEPT:
@@ -143,10 +137,8 @@ class Staging:
             self._buffer = self._device.create_buffer(size=wanted, usage=_READ_BACK)
         return self._buffer
 
-    def finish(
-        self, encoder: wgpu.GPUCommandEncoder, arrays: Sequence[tuple[wgpu.GPUBuffer, Bytes]], first: int = 0
-    ) -> None:
-        """Submits the encoder, waits for the device, and copies each buffer from byte `first` on to its array."""
+    def finish(self, encoder: wgpu.GPUCommandEncoder, arrays: Sequence[tuple[wgpu.GPUBuffer, Bytes]]) -> None:
+        """Submits the encoder, waits for the device, and copies each buffer to its array."""
         pieces = [(b, array, s) for b, array in arrays for s in range(0, array.size, _CHUNK)]
         total = sum(padded(min(_CHUNK, array.size - start)) + 4 for _, array, start in pieces)
         staging = self.reserve(total)
@@ -158,7 +150,7 @@ class Staging:
             if used + size > staging.size:
                 self._fetch(encoder, staging, batch, used)
                 encoder, batch, used = self._device.create_command_encoder(), [], 0
-            encoder.copy_buffer_to_buffer(source, first + start, staging, used, size)
+            encoder.copy_buffer_to_buffer(source, start, staging, used, size)
             batch.append((used, target))
             used = -(-(used + size) // 8) * 8  # a mapped range begins at a multiple of 8
         self._fetch(encoder, staging, batch, used)

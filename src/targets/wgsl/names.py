@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from keyword import iskeyword
 
 _KEYWORDS = """
@@ -40,6 +41,7 @@ short char unsigned signed void main0 input output texture buffer point line tri
 RESERVED_NAMES = frozenset((_KEYWORDS + _RESERVED + _PREDECLARED).split())
 
 
+@lru_cache(maxsize=4096)
 def valid_identifier(wanted: str) -> str:
     """A similar identifier that is valid in WGSL: ASCII, without a leading underscore."""
     plain = re.sub(r"\W", "_", wanted, flags=re.ASCII).lstrip("_")

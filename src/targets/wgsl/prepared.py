@@ -41,17 +41,6 @@ class _Bound:
     next: Recorded | None = None  # a command buffer recorded ahead for the next run
 
 
-@attrs.define
-class _Own:
-    """Buffers and bind groups that live as long as the prepared schedule."""
-
-    parameters: BufferRange
-    scratch: Mapping[str, BufferRange] | None = None  # if it has its own, else from the pool in each run
-    # The scratch that the last run got from the pool, and the bind groups of that alone, by index.
-    lent: list[wgpu.GPUBuffer] = attrs.field(factory=list["wgpu.GPUBuffer"])
-    shared: dict[int, Group] = attrs.field(factory=dict[int, Group])
-
-
 class WgslPrepared:
     """Implements `Prepared` and `OnStream` (base.py). Thread-safe by the target's lock."""
 
@@ -70,7 +59,8 @@ class WgslPrepared:
         # Compiled for a session; again if the device was reopened, or Python state that kernels captured has changed.
         self._session: Session | None = None
         self._ready: PreparedLaunches | None = None
-        self._own: _Own | None = None
+        self._parameters: BufferRange | None = None
+        self._scratch: Mapping[str, BufferRange] | None = None  # if it has its own, else from the pool in each run
         self._bound: _Bound | None = None
 
     def run(self, memories: Sequence[object], /) -> None:
@@ -125,7 +115,7 @@ class WgslPrepared:
 
     def forget(self) -> None:
         """Lets go of the session, and of all that was made in it."""
-        self._session = self._ready = self._own = self._bound = None
+        self._session = self._ready = self._parameters = self._scratch = self._bound = None
 
     def run_on_device(self, session: Session, memories: Sequence[object]) -> None:
         ready = self._prepared_in(session)
@@ -190,32 +180,12 @@ class WgslPrepared:
     def _groups(
         self, session: Session, ready: PreparedLaunches, memory: dict[str, BufferRange], lease: Lease
     ) -> Sequence[Group]:
-        """All bind groups, with scratch leased from the pool, which is added to `memory`.
-
-        Bind groups of scratch alone are cached, as the pool mostly hands out the same buffers. Others are not: they
-        would keep the caller's buffers alive.
-        """
-        own = self._own_parameters(session, ready)
-        lent: list[wgpu.GPUBuffer] = []
+        """All bind groups, with scratch from the pool, which is added to `memory`. Not kept: they would keep
+        the caller's buffers alive."""
         for name, size in ready.sizes.items():
             if name not in memory:
-                buffer = lease.storage(size)
-                memory[name] = BufferRange(buffer)
-                lent.append(buffer)
-        if own.lent != lent:
-            numbers = self._scratch_only_bindings(ready)
-            made = ready.groups(own.parameters, memory, numbers)
-            own.lent, own.shared = lent, dict(zip(numbers, made, strict=True))
-        groups: list[Group | None] = [own.shared.get(number) for number in range(len(ready.bindings))]
-        others = [number for number, group in enumerate(groups) if group is None]
-        for number, group in zip(others, ready.groups(own.parameters, memory, others), strict=True):
-            groups[number] = group
-        return groups
-
-    def _scratch_only_bindings(self, ready: PreparedLaunches) -> list[int]:
-        """Indices of the bindings without a buffer of the caller's."""
-        scratch = {name for name, buffer in ready.buffers.items() if buffer.role is Role.SCRATCH}
-        return [number for number, binding in enumerate(ready.bindings) if scratch.issuperset(binding.names)]
+                memory[name] = BufferRange(lease.storage(size))
+        return ready.groups(self._own_parameters(session, ready), memory)
 
     def _record(self, session: Session, encoder: wgpu.GPUCommandEncoder, memories: Sequence[object]) -> None:
         """Records with scratch of its own. Overruns cannot be detected here: the caller submits."""
@@ -234,9 +204,8 @@ class WgslPrepared:
         copies = staged(self._given, ranges, session.device.alignment)
         if copies is not None:
             copies.refuse()
-        own = self._own_parameters(session, ready)
-        memory = {**self._own_scratch(session, ready, own), **ranges}
-        groups = ready.groups(own.parameters, memory)
+        memory = {**self._own_scratch(session, ready), **ranges}
+        groups = ready.groups(self._own_parameters(session, ready), memory)
         bound = self._bound = _Bound(groups, tuple(ranges.values()), memory)
         return bound, False
 
@@ -250,7 +219,7 @@ class WgslPrepared:
         """
         bound, is_known = self._bound_to(session, ready, memories)
         if is_known:
-            ready.groups(self._own_parameters(session, ready).parameters, bound.memory, self._covering)
+            ready.groups(self._own_parameters(session, ready), bound.memory, self._covering)
         return bound, is_known
 
     @cached_property
@@ -264,16 +233,16 @@ class WgslPrepared:
             left -= names[numbers[-1]]
         return numbers
 
-    def _own_parameters(self, session: Session, ready: PreparedLaunches) -> _Own:
-        own = self._own
-        if own is None:
+    def _own_parameters(self, session: Session, ready: PreparedLaunches) -> BufferRange:
+        """The parameters of all launches, uploaded once."""
+        if self._parameters is None:
             with session.pool.lease() as lease:
-                own = self._own = _Own(session.parameters(lease, ready))
+                self._parameters = session.parameters(lease, ready)
                 lease.keep()
-        return own
+        return self._parameters
 
-    def _own_scratch(self, session: Session, ready: PreparedLaunches, own: _Own) -> Mapping[str, BufferRange]:
-        if own.scratch is None:
+    def _own_scratch(self, session: Session, ready: PreparedLaunches) -> Mapping[str, BufferRange]:
+        if self._scratch is None:
             with session.pool.lease() as lease:
                 scratch = {
                     name: BufferRange(lease.storage(ready.sizes[name]))
@@ -282,9 +251,9 @@ class WgslPrepared:
                 }
                 if ready.checks_overrun:
                     scratch[OVERRUN] = session.overrun(lease)
-                own.scratch = scratch
+                self._scratch = scratch
                 lease.keep()
-        return own.scratch
+        return self._scratch
 
 
 def _are_on_host(memories: Sequence[object]) -> TypeGuard[Sequence[np.ndarray[Any, Any]]]:

@@ -16,6 +16,7 @@ from ...kernel.span import Span
 from ...types import ops
 from ...types.errors import CapabilityError, DeviceLostError, GpusortError, InvalidArgumentError
 from ...types.layout import Type
+from ...types.scalars import U32
 from ..needs import kernel_named, require_at_most, require_needs
 from .clock import Clock
 from .commands import Binding, BufferRange, Commands, Group, Launch
@@ -39,13 +40,13 @@ class PreparedLaunches:
     """Launches with all that does not depend on the buffers: pipelines, bind group layouts, and the parameters of all
     launches in one uniform buffer, selected by dynamic offset. Raises CapabilityError beyond the device's limits."""
 
-    def __init__(self, session: Session, steps: Sequence[Step], *, probing: bool = False) -> None:
+    def __init__(self, session: Session, steps: Sequence[Step]) -> None:
         self.buffers = {buffer.name: buffer for step in steps for buffer in step.buffers}
         for buffer in self.buffers.values():
             session.require_bindable(buffer)
         self.sizes = {name: padded(buffer.nbytes) for name, buffer in self.buffers.items()}
         self.steps = [step for step in steps if step.groups]
-        self.kernels = [session.kernel(step.program, probing=probing) for step in self.steps]
+        self.kernels = [session.kernel(step.program) for step in self.steps]
         self.bindings: list[Binding] = []
         launches: list[Launch] = []
         blocks: list[bytes] = []
@@ -107,6 +108,7 @@ class Session:
         # Keyed by identity: programs are memoised, so a launch of the same shape has the same one; equality is slow.
         self._kernels: dict[int, tuple[ir.Program, Kernel]] = {}
         if device.has_subgroups and can_wait():
+            self.device = device.with_lanes(1)  # for the probe, which uses them
             self.device = device.with_lanes(self._measured_subgroup_size())
 
     def give_up(self) -> None:
@@ -114,11 +116,11 @@ class Session:
         for holder in list(self.holders):
             holder.forget()
 
-    def kernel(self, program: ir.Program, *, probing: bool = False) -> Kernel:
+    def kernel(self, program: ir.Program) -> Kernel:
         known = self._kernels.get(id(program))
         if known is None:
             with log_slow("wgsl", f"kernel {program.name!r}"):
-                known = self._kernels[id(program)] = (program, compile_kernel(program, self.device, probing=probing))
+                known = self._kernels[id(program)] = (program, compile_kernel(program, self.device))
         return known[1]
 
     def run(self, ready: PreparedLaunches, arrays: Mapping[str, Bytes], clock: Clock | None = None) -> None:
@@ -172,10 +174,6 @@ class Session:
                 f"{self.device.adapter!r} cannot do: divide the work among more invocations"
             )
 
-    def fetch(self, region: BufferRange, array: Bytes) -> None:
-        """Waits for the device, and downloads to an array."""
-        self._staging.finish(self.device.handle.create_command_encoder(), [(region.buffer, array)], region.offset)
-
     # -- checks -------------------------------------------------------------------------------------------
 
     def require_bindable(self, buffer: Buffer[object]) -> None:
@@ -210,12 +208,12 @@ class Session:
     def _measured_subgroup_size(self) -> int:
         """The subgroup size, measured by a probe kernel; 0 if lanes do not follow the order of invocations."""
         program = _lane_probe()
-        buffer: Buffer[object] = Buffer(_PROBE_MEMORY, _probe_element(), _PROBES, Role.OUTPUT)
+        buffer: Buffer[object] = Buffer(_PROBE_MEMORY, U32, _PROBES, Role.OUTPUT)
         seen = np.zeros(_PROBES, np.uint32)
         step = Step(program, (buffer,), (), 1)
         try:
             with translated_errors("the probe for subgroups"):
-                self.run(PreparedLaunches(self, [step], probing=True), {_PROBE_MEMORY: seen.view(np.uint8)})
+                self.run(PreparedLaunches(self, [step]), {_PROBE_MEMORY: seen.view(np.uint8)})
         except DeviceLostError:
             raise
         except GpusortError:
@@ -226,12 +224,6 @@ class Session:
 
 
 _PROBE_MEMORY = "seen"
-
-
-def _probe_element() -> type[object]:
-    from ...types.scalars import U32
-
-    return U32
 
 
 def _lane_probe() -> ir.Program:

@@ -127,8 +127,9 @@ class _Writer:
         for memory in self.program.memories:
             if memory.space is ir.Space.REGISTERS:
                 self.lines.add(f"var {self.array(memory)};")
+        inner = self.scopes.inner
         for variable in self.program.variables:
-            if variable not in self.scopes.inner:
+            if variable not in inner:
                 self.lines.add(f"var {self.variable(variable)}: {TYPE_NAMES[variable.type]};")
 
     # -- expressions --------------------------------------------------------------------------------------
