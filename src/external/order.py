@@ -90,7 +90,9 @@ class KeyOrder:
         found = [transform(key) for transform, key in zip(self.transforms, keys, strict=True)]
         if len(found) == 1:
             return found[0]
-        parts = [word.astype(word.dtype.newbyteorder(">")).view(np.uint8).reshape(word.size, word.itemsize) for word in found]
+        parts = [
+            word.astype(word.dtype.newbyteorder(">")).view(np.uint8).reshape(word.size, word.itemsize) for word in found
+        ]
         joined = np.concatenate(parts, axis=1)
         return joined.view(f"S{joined.shape[1]}").reshape(-1)
 
