@@ -147,6 +147,56 @@ def test_a_dictionary_that_saves_nothing_is_not_written_again(tmp_path: Path) ->
     assert_same_table(read(target), table.take(pa.array(order_of(table, ["key"], False))))
 
 
+@pytest.mark.parametrize("memory", [LEAST, 1 << 26])
+@pytest.mark.parametrize("suffix", ["arrow", "parquet"])
+def test_views_of_text_are_taken_along(memory: int, suffix: str, tmp_path: Path) -> None:
+    """As polars writes them. pyarrow takes no rows of them, and has casts of them since some version."""
+    count = 3000
+    text = [None if i % 9 == 0 else f"row {i} and more than a view has in it" for i in range(count)]
+    view, plain = pa.string_view(), pa.large_string()
+    kinds = {
+        "view": view, "bytes": pa.binary_view(), "lists": pa.list_(view), "long": pa.large_list(view),
+        "pairs": pa.list_(view, 2), "fields": pa.struct([("a", view), ("b", pa.int32())]), "map": pa.map_(view, view),
+    }  # fmt: skip
+    try:
+        pa.array(["a"], view).cast(plain)
+    except pa.ArrowNotImplementedError:
+        pytest.skip("this pyarrow has no casts of views")
+    if suffix == "parquet":
+        kinds = {"view": view, "bytes": pa.binary_view()}
+    made: dict[str, Any] = {
+        "view": text, "bytes": [None if one is None else one.encode() for one in text],
+        "lists": [[one] for one in text], "long": [[one, one] for one in text], "pairs": [[one, "x"] for one in text],
+        "fields": [{"a": one, "b": i} for i, one in enumerate(text)], "map": [[("k", one)] for one in text],
+    }  # fmt: skip
+    key = np.random.default_rng(8).permutation(count)
+    columns = {name: pa.array(made[name], kind) for name, kind in kinds.items()}
+    if suffix == "arrow":
+        words = pa.array([f"word {i % 7}" for i in range(count)]).dictionary_encode()
+        columns["words"] = words.cast(pa.dictionary(pa.int32(), view))
+    given = pa.table({"key": pa.array(key), **columns})
+    source, target = tmp_path / f"x.{suffix}", tmp_path / f"y.{suffix}"
+    write(given, source, 700)
+    gpusort.sort_file(source, target, by="key", memory=memory)
+    found, whole = read(target), read(source)
+    assert found.schema.equals(whole.schema)
+    order = np.argsort(key)
+    rows = found.to_pydict()
+    for name, expected in whole.to_pydict().items():
+        assert rows[name] == [expected[i] for i in order.tolist()]
+
+
+def test_what_pyarrow_cannot_write_is_named(tmp_path: Path) -> None:
+    kind = pa.month_day_nano_interval()
+    table = pa.table({"key": pa.array([2, 1]), "step": pa.array([(1, 2, 3), (0, 0, 1)], kind)})
+    write(table, tmp_path / "x.arrow")
+    gpusort.sort_file(tmp_path / "x.arrow", tmp_path / "y.arrow", by="key")
+    assert read(tmp_path / "y.arrow").to_pydict()["key"] == [1, 2]
+    with pytest.raises(gpusort.UnsupportedTypeError, match=r"^source: pyarrow .* cannot sort or write some column of "):
+        gpusort.sort_file(tmp_path / "x.arrow", tmp_path / "y.parquet", by="key")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x.arrow", "y.arrow"]
+
+
 @pytest.mark.parametrize("is_alone", [False, True])
 def test_a_disk_that_fills(is_alone: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of which the writer of a table tells in its own way."""

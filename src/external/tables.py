@@ -41,6 +41,7 @@ from .table_files import (
     closing,
     sync_file,
 )
+from .taking import naming_pyarrow, take_rows
 from .work import SortElements
 
 if TYPE_CHECKING:
@@ -69,7 +70,8 @@ class TableSort:
         """Sorts. The result is renamed to the target when it is complete."""
         extra = self.keys.extra  # raises for columns that cannot be ordered, before anything is written
         whole = 8 * self.table.rows if self.argsort else self.source.stat().st_size
-        with raising_disk_full(whole, self.scratch.folder.parent, self.target.parent), self.scratch as scratch, scratch:
+        room = raising_disk_full(whole, self.scratch.folder.parent, self.target.parent)
+        with naming_pyarrow(self.source), room, self.scratch as scratch, scratch:
             scratch.lock()
             if resume and scratch.is_published():
                 return
@@ -161,9 +163,7 @@ class TableSort:
 
     def sorted(self, table: pa.Table) -> pa.Table:
         """The table sorted."""
-        import pyarrow as pa
-
-        return table.take(pa.array(self.keys.argsort(self.keys_of(table), self.engine)))
+        return take_rows(table, self.keys.argsort(self.keys_of(table), self.engine))
 
     def sink(self) -> Sink:
         if self.argsort:
@@ -245,10 +245,9 @@ class _Passes:
         return pa.Table.from_batches(batches).combine_chunks()
 
     def _make_run(self, piece: int, loaded: pa.Table, slot: int) -> pa.Table:
-        import pyarrow as pa
-
         table = self._sort.sorted(loaded)
-        self._taken[piece] = self._words(table.take(pa.array(np.arange(0, table.num_rows, self._gap))))
+        keys = table.select(list(self._sort.by))
+        self._taken[piece] = self._words(take_rows(keys, np.arange(0, table.num_rows, self._gap)))
         self._done(piece, "runs")
         return table
 
