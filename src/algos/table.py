@@ -18,6 +18,7 @@ from .sorts import BitonicRows, Radix, RadixRows
 
 _SWEEPS = frozenset({Capability.SUBGROUPS, Capability.FORWARD_PROGRESS})
 _SUBGROUPS = frozenset({Capability.SUBGROUPS})
+_NONE: frozenset[Capability] = frozenset()
 _ANY = range(1 << 63)
 _ONE, _SEVERAL = range(1, 2), range(2, 1 << 63)
 _NARROW, _WIDE = (8, 16, 32), (64,)
@@ -218,7 +219,7 @@ AXIS_REDUCTIONS: tuple[AxisRule[ReducePolicy], ...] = (
             nbytes,
             totals_bytes=256,
         )
-        for target, needs, policy in (("cuda", _SUBGROUPS, _MANY_ROWS_ON_CARD), ("wgsl", frozenset(), _ROWS_BY_WGSL))
+        for target, needs, policy in (("cuda", _SUBGROUPS, _MANY_ROWS_ON_CARD), ("wgsl", _NONE, _ROWS_BY_WGSL))
         for lengths, items in _SHORT_AXES
         for in_rows, nbytes in ((True, 64 if items <= 8 else 32), (False, 1 << 62))
     ),
@@ -242,20 +243,20 @@ AXIS_REDUCTIONS: tuple[AxisRule[ReducePolicy], ...] = (
     ),
     AxisRule("cuda", _SUBGROUPS, False, _ANY, _ANY, _COLUMNS_ON_CARD, totals_bytes=128),
     AxisRule("wgsl", _SUBGROUPS, True, _ANY, _ANY, _ROWS_BY_SUBGROUPS, totals_bytes=64),
-    AxisRule("wgsl", frozenset(), True, _ANY, _ANY, _ROWS_BY_WGSL),
-    AxisRule("wgsl", frozenset(), False, _ANY, _ANY, ReducePolicy(256, 8, 528)),
+    AxisRule("wgsl", _NONE, True, _ANY, _ANY, _ROWS_BY_WGSL),
+    AxisRule("wgsl", _NONE, False, _ANY, _ANY, ReducePolicy(256, 8, 528)),
     # On a CPU a thread runs a workgroup. In rows, one invocation's totals are SIMD vectors; long rows, which come from
     # memory, are read faster as several streams. In columns, SIMD is over neighbouring columns, with totals in L1.
-    AxisRule("cpu", frozenset(), True, range(129), _ANY, ReducePolicy(1, 8, 64)),
-    AxisRule("cpu", frozenset(), True, range(1 << 16), _ANY, ReducePolicy(1, 64, 1)),  # one thread for each row
-    AxisRule("cpu", frozenset(), True, range(1 << 19), _ANY, ReducePolicy(1, 64, 64)),
-    AxisRule("cpu", frozenset(), True, _ANY, _ANY, ReducePolicy(256, 8, 64)),
-    AxisRule("cpu", frozenset(), False, _ANY, _ANY, ReducePolicy(512, 8, 64, side_by_side=True)),
+    AxisRule("cpu", _NONE, True, range(129), _ANY, ReducePolicy(1, 8, 64)),
+    AxisRule("cpu", _NONE, True, range(1 << 16), _ANY, ReducePolicy(1, 64, 1)),  # one thread for each row
+    AxisRule("cpu", _NONE, True, range(1 << 19), _ANY, ReducePolicy(1, 64, 64)),
+    AxisRule("cpu", _NONE, True, _ANY, _ANY, ReducePolicy(256, 8, 64)),
+    AxisRule("cpu", _NONE, False, _ANY, _ANY, ReducePolicy(512, 8, 64, side_by_side=True)),
     # Small sizes where an invocation is a Python thread, or is interpreted.
-    AxisRule("python", frozenset(), False, _ANY, _ANY, ReducePolicy(8, 2, 4, line=16)),
+    AxisRule("python", _NONE, False, _ANY, _ANY, ReducePolicy(8, 2, 4, line=16)),
     AxisRule(
         "simulator",
-        frozenset(),
+        _NONE,
         False,
         _ANY,
         _ANY,
@@ -264,32 +265,32 @@ AXIS_REDUCTIONS: tuple[AxisRule[ReducePolicy], ...] = (
 )
 
 SCANS: tuple[PolicyRule[ScanPolicy], ...] = (
-    PolicyRule("cpu", frozenset(), _ANY, ScanPolicy(1, 15, 64)),  # 16 invocations: two to three times slower
+    PolicyRule("cpu", _NONE, _ANY, ScanPolicy(1, 15, 64)),  # 16 invocations: two to three times slower
     PolicyRule("cuda", _SUBGROUPS, _ANY, ScanPolicy(256, 15, 4096, subgroups=True)),
     PolicyRule("wgsl", _SUBGROUPS, _ANY, ScanPolicy(256, 15, 4096, subgroups=True)),
     # Small sizes where an invocation is a Python thread, or is interpreted.
-    PolicyRule("python", frozenset(), _ANY, ScanPolicy(16, 7)),
-    PolicyRule("simulator", frozenset(), _ANY, ScanPolicy(32, 7)),
+    PolicyRule("python", _NONE, _ANY, ScanPolicy(16, 7)),
+    PolicyRule("simulator", _NONE, _ANY, ScanPolicy(32, 7)),
 )
 
 MERGES: tuple[PolicyRule[MergePolicy], ...] = (
-    PolicyRule("cpu", frozenset(), _ANY, MergePolicy(1, 1 << 14)),  # 8 x 127: four times slower
-    PolicyRule("cuda", frozenset(), _ANY, MergePolicy(256, 15)),
-    PolicyRule("python", frozenset(), _ANY, MergePolicy(4, 3)),
-    PolicyRule("simulator", frozenset(), _ANY, MergePolicy(32, 5)),
+    PolicyRule("cpu", _NONE, _ANY, MergePolicy(1, 1 << 14)),  # 8 x 127: four times slower
+    PolicyRule("cuda", _NONE, _ANY, MergePolicy(256, 15)),
+    PolicyRule("python", _NONE, _ANY, MergePolicy(4, 3)),
+    PolicyRule("simulator", _NONE, _ANY, MergePolicy(32, 5)),
 )
 
 # Down columns. On a CPU the running states of a row of columns are in L1; on a card two workgroups of 512 with 16 loads
 # in flight each are resident on a multiprocessor.
 SHORT_SCANS: tuple[AxisRule[ScanPolicy], ...] = tuple(
-    AxisRule(target, frozenset(), None, lengths, _MANY_COLUMNS, ScanPolicy(256, items, alone=True))
+    AxisRule(target, _NONE, None, lengths, _MANY_COLUMNS, ScanPolicy(256, items, alone=True))
     for target in ("cuda", "wgsl")
     for lengths, items in _SHORT_AXES
 )
 AXIS_SCANS: tuple[PolicyRule[ScanPolicy], ...] = (
-    PolicyRule("cuda", frozenset(), _ANY, ScanPolicy(512, 16, 264)),
-    PolicyRule("wgsl", frozenset(), _ANY, ScanPolicy(256, 8, 528)),
-    PolicyRule("cpu", frozenset(), _ANY, ScanPolicy(512, 1, 64, side_by_side=True)),
-    PolicyRule("python", frozenset(), _ANY, ScanPolicy(8, 2, 4, line=16)),
-    PolicyRule("simulator", frozenset(), _ANY, ScanPolicy(64, 4, 16, line=64)),
+    PolicyRule("cuda", _NONE, _ANY, ScanPolicy(512, 16, 264)),
+    PolicyRule("wgsl", _NONE, _ANY, ScanPolicy(256, 8, 528)),
+    PolicyRule("cpu", _NONE, _ANY, ScanPolicy(512, 1, 64, side_by_side=True)),
+    PolicyRule("python", _NONE, _ANY, ScanPolicy(8, 2, 4, line=16)),
+    PolicyRule("simulator", _NONE, _ANY, ScanPolicy(64, 4, 16, line=64)),
 )
