@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from gpusort.targets import registry
 from gpusort.targets.cpu.background import background
@@ -18,6 +19,11 @@ os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # or JAX takes 
 # Mesa's software adapter compiles each shader at once, which it is asked to do without its own optimisations: a fifth
 # of a test's time on the target "wgsl" was theirs. GALLIVM_PERF= asks for them again.
 os.environ.setdefault("GALLIVM_PERF", "nopt")
+
+
+# A machine that is busy with other things takes seconds to draw what it draws in milliseconds, which is no mistake.
+settings.register_profile("gpusort", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("gpusort")
 
 
 @pytest.fixture(scope="session", params=registry.NAMES)

@@ -279,3 +279,22 @@ class OfStructs:
 
     def mirrored(self, word: Date) -> Date:
         return word
+
+
+class OfFloats:
+    """A key whose elements are floats as they are, which no sort by digits takes."""
+
+    element, word = F32, U32
+    greatest = U32(0)
+
+    def to_word(self, element: F32) -> U32:
+        return U32(0)
+
+    def from_word(self, word: U32) -> F32:
+        return F32(0.0)
+
+    def to_rank(self, element: F32) -> U32:
+        return U32(0)
+
+    def mirrored(self, word: U32) -> U32:
+        return word

@@ -31,7 +31,7 @@ def fits(target: str, length: int) -> int:
 # -- every dtype, length and target -----------------------------------------------------------------------
 
 
-@few_cases(whole=["cpu"])
+@few_cases(whole=["cpu"], pairs=False)
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES + SWAPPED)
 def test_every_dtype_sorts_to_numpys_bits(target: str, dtype: str, descending: bool) -> None:
@@ -42,7 +42,7 @@ def test_every_dtype_sorts_to_numpys_bits(target: str, dtype: str, descending: b
     assert_same_bits(x, before)
 
 
-@few_cases(whole=["cpu"], can=lambda case: case["target"] != "python" or int(str(case["length"])) <= TINY)
+@few_cases(whole=["cpu"], can=lambda case: case["target"] != "python" or int(str(case["length"])) <= TINY, pairs=False)
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("dtype", ["u4", "f8"])
 def test_every_length_sorts(target: str, dtype: str, length: int) -> None:

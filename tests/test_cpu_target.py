@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pytest
 
 from gpusort.kernel.kernel import kernel
-from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule, is_buffer
+from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from gpusort.kernel.span import KernelError
 from gpusort.kernel.specialise import specialise
 from gpusort.machine import Capability
@@ -26,6 +26,7 @@ from gpusort.types.intrinsics import dynamic_range
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Registers, Storage, Workgroup
 from gpusort.types.scalars import U8, U32, U64
+from tests.small_schedules import plan
 
 if TYPE_CHECKING:
     pass
@@ -36,8 +37,7 @@ TARGET = CpuTarget()
 
 
 def run(*launches: Launch, **arrays: Array) -> None:
-    buffers = {a.name: a for launch in launches for a in launch.arguments if is_buffer(a)}
-    TARGET.run(Schedule(tuple(buffers.values()), launches), arrays)
+    TARGET.run(plan(*launches), arrays)
 
 
 def buffer(name: str, element: type[E], count: int, role: Role = Role.INOUT) -> Buffer[E]:

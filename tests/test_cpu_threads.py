@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pytest
 
 from gpusort.kernel.kernel import kernel
-from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule, is_buffer
+from gpusort.kernel.launch import Buffer, Grid, Launch, Role
 from gpusort.targets.cpu.pool import MOST_THREADS, Pool, thread_count
 from gpusort.targets.cpu.target import CpuTarget
 from gpusort.types.errors import InvalidArgumentError
@@ -21,6 +21,7 @@ from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Storage, Workgroup
 from gpusort.types.scalars import U32
 from tests.reference import run_in_threads
+from tests.small_schedules import plan
 
 Array = npt.NDArray[np.generic]
 E = TypeVar("E")
@@ -28,8 +29,7 @@ TARGET = CpuTarget()
 
 
 def run(*launches: Launch, **arrays: Array) -> None:
-    buffers = {a.name: a for launch in launches for a in launch.arguments if is_buffer(a)}
-    TARGET.run(Schedule(tuple(buffers.values()), launches), arrays)
+    TARGET.run(plan(*launches), arrays)
 
 
 def buffer(name: str, element: type[E], count: int, role: Role = Role.INOUT) -> Buffer[E]:

@@ -182,7 +182,10 @@ def test_every_form_at_the_edges(of: Type, compiled: str, tmp_path: Path) -> Non
 
 
 @settings(
-    max_examples=ROUNDS, deadline=None, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=ROUNDS,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(random=st.randoms(use_true_random=False), seed=st.integers(0, 1 << 32))
 def test_random_trees(compiled: str, tmp_path: Path, random: Random, seed: int) -> None:

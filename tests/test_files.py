@@ -127,7 +127,9 @@ def test_the_last_run_may_have_one_element(tmp_path: Path) -> None:
 RECORDS = np.dtype([("id", "<i4"), ("price", ">f4"), ("name", "S5"), ("day", "M8[D]")])
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(data=st.data())
 def test_by_hypothesis(data: st.DataObject, tmp_path: Path) -> None:
     count = data.draw(st.integers(0, 9_000) | st.sampled_from((0, 1, 4096)))

@@ -85,7 +85,7 @@ _imp.acquire_lock()
 run_pipeline(range(2), lambda piece, slot: importlib.import_module("colorsys"), lambda *_: 0, lambda *_: 0, workers=2)
 print(_imp.lock_held())
 """
-    done = run_new(code, timeout=60)
+    done = run_new(code)
     assert done.stdout == "False\n", done.stderr
 
 

@@ -87,7 +87,9 @@ def assert_same_table(found: pa.Table, expected: pa.Table) -> None:
             assert one.equals(other)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(data=st.data())
 def test_by_hypothesis(data: st.DataObject, tmp_path: Path) -> None:
     rows = data.draw(st.integers(0, 3000) | st.sampled_from((0, 1, 2)))

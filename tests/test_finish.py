@@ -15,7 +15,7 @@ from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for
 from gpusort.types.monoids import Maximum, Minimum
 from gpusort.types.searches import ArgMax, ArgMin
-from tests.covering import few_cases
+from tests.covering import InTurn, few_cases
 from tests.reference import COMPILED, Array, sample
 
 DTYPES = ["u1", "i2", "f2", "u4", "i4", "f4", "u8", "i8", "f8"]
@@ -32,23 +32,24 @@ def can(case: Mapping[str, object]) -> bool:
     return case["target"] != "cpu" or case["dtype"] in COMPILED
 
 
-@few_cases(whole=["simulator"], can=can)
+@few_cases(can=can, pairs=False)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("make", "numpys"), [(Minimum, np.min), (Maximum, np.max)])
-def test_extremes(target: str, dtype: str, make: Callable[[Any], Any], numpys: Callable[[Array], Any]) -> None:
+def test_extremes(
+    target: str, dtype: str, make: Callable[[Any], Any], numpys: Callable[[Array], Any], in_turn: InTurn
+) -> None:
     info = target_of(target).info
-    for length in (1, 2, 33) if target == "python" else (1, 2, 33, 1000):
-        for nan in (False, True):
-            x = sample(dtype, length, seed=length)
-            if x.dtype.kind == "f":
-                x[np.isnan(x)] = 1
-                x[length // 2 :: 7] = np.nan if nan else 0
-            monoid = make(key_for(dtype))
-            found = run(target, extremes(monoid, 1, length, choose_reduction(monoid.state, length, info)), x, dtype)
-            np.testing.assert_array_equal(found[0], numpys(x))
+    for length, nan in in_turn((1, 2, 33) if target == "python" else (1, 2, 33, 1000), (False, True)):
+        x = sample(dtype, length, seed=length)
+        if x.dtype.kind == "f":
+            x[np.isnan(x)] = 1
+            x[length // 2 :: 7] = np.nan if nan else 0
+        monoid = make(key_for(dtype))
+        found = run(target, extremes(monoid, 1, length, choose_reduction(monoid.state, length, info)), x, dtype)
+        np.testing.assert_array_equal(found[0], numpys(x))
 
 
-@few_cases(whole=["simulator"], can=can)
+@few_cases(can=can, pairs=False)
 @pytest.mark.parametrize("dtype", ["u1", "f4", "i8", "f8"])
 @pytest.mark.parametrize(("make", "numpys"), [(ArgMin, np.argmin), (ArgMax, np.argmax)])
 def test_places(target: str, dtype: str, make: Callable[[Any], Any], numpys: Callable[[Array], Any]) -> None:

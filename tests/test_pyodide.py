@@ -242,9 +242,11 @@ json.dumps(found.tolist() == list(range(300)))""")
 
 
 def test_calls_that_wait_side_by_side_share_one_device(python: Python) -> None:
-    """Where none is open yet, and for those who await it."""
+    """Where none is open yet, and for those who await it. However often garbage would be collected meanwhile."""
     python.page.run("""pyodide.runPython(`
-import json, numpy, gpusort
+import gc, json, numpy, gpusort
+kept = gc.get_threshold()
+gc.set_threshold(50)
 from gpusort.api.call import forget_plans
 from gpusort.targets import registry
 def is_sorted(length):
@@ -271,6 +273,11 @@ json.dumps([len({{id(device) for device in devices}}), (await gpusort.sort(x).fe
   GPUAdapter.prototype.requestDevice = asked;
 }}""")
     assert found == ["true"] * 3 + [1, 1, json.dumps([1, list(range(9))])]
+    assert python.awaits("""
+import asyncio
+await asyncio.sleep(0.02)
+gc.set_threshold(*kept)
+json.dumps(gc.isenabled())""")
 
 
 def test_a_page_without_webgpu_says_so(python: Python) -> None:

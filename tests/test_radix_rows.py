@@ -14,7 +14,8 @@ from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for
 from gpusort.types.indices import Placement, SortOrder
 from gpusort.types.keys import RankKey, UnsignedKey
-from gpusort.types.scalars import F32, U16, U32
+from gpusort.types.scalars import U16, U32
+from tests import key_cases
 from tests.covering import few_cases
 from tests.reference import assert_same_bits, sample, sorted_by_numpy
 from tests.test_pairs import stable_order
@@ -106,23 +107,4 @@ def test_the_smallest_workgroup_that_holds_a_row_is_taken() -> None:
 def test_keys_of_other_elements_are_refused() -> None:
     assert RadixRows().placements(UnsignedKey(U32, U32, 32))
     with pytest.raises(gpusort.UnsupportedTypeError, match="RadixRows sorts keys whose elements are unsigned integers"):
-        RadixRows().placements(_Floats())
-
-
-class _Floats:
-    """A key of floats as they are."""
-
-    element, word = F32, U32
-    greatest = U32(0)
-
-    def to_word(self, element: F32) -> U32:
-        return U32(0)
-
-    def from_word(self, word: U32) -> F32:
-        return F32(0.0)
-
-    def to_rank(self, element: F32) -> U32:
-        return U32(0)
-
-    def mirrored(self, word: U32) -> U32:
-        return word
+        RadixRows().placements(key_cases.OfFloats())

@@ -20,7 +20,8 @@ from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for
 from gpusort.types.indices import SortOrder
 from gpusort.types.keys import RankKey
-from gpusort.types.scalars import F32, U16, U32
+from gpusort.types.scalars import U16
+from tests import key_cases
 from tests.covering import few_cases
 from tests.reference import assert_same_bits
 from tests.test_pairs import stable_order
@@ -103,27 +104,8 @@ def test_sort_takes_it(target: str) -> None:
         assert_same_bits(found, np.sort(x)[..., ::-1])
 
 
-class _Floats:
-    """A key of floats as they are."""
-
-    element, word = F32, U32
-    greatest = U32(0)
-
-    def to_word(self, element: F32) -> U32:
-        return U32(0)
-
-    def from_word(self, word: U32) -> F32:
-        return F32(0.0)
-
-    def to_rank(self, element: F32) -> U32:
-        return U32(0)
-
-    def mirrored(self, word: U32) -> U32:
-        return word
-
-
 def test_it_refuses_what_it_cannot_sort() -> None:
     with pytest.raises(UnsupportedTypeError, match="SerialRadix sorts keys whose elements are unsigned integers"):
-        SerialRadix().placements(_Floats())
+        SerialRadix().placements(key_cases.OfFloats())
     with pytest.raises(InvalidArgumentError, match="SerialRadixPolicy: shares: expected"):
         SerialRadixPolicy(shares=0)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import inspect
 import re
-from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
 from gpusort.kernel.kernel import Kernel, kernel
-from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
+from gpusort.kernel.launch import Grid, Launch, Role
 from gpusort.targets.simulator.target import Simulator
 from gpusort.types.errors import (
     BarrierDivergenceError,
@@ -26,21 +25,9 @@ from gpusort.types.intrinsics import add_nowrap, dynamic_range
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Registers, Storage, Workgroup
 from gpusort.types.scalars import U32
+from tests.small_schedules import GRID, GROUP, N, plan, words
 
 Words = npt.NDArray[np.uint32]
-N, GROUP = 32, 8
-GRID = Grid(N // GROUP, GROUP)
-
-
-def words(name: str, role: Role, count: int = N) -> Buffer[U32]:
-    return Buffer(name, U32, count, role)
-
-
-def plan(*launches: Launch) -> Schedule:
-    """A schedule of these launches, with the buffers that they name."""
-    arguments = [argument for launch in launches for argument in launch.arguments]
-    named = {argument.name: cast("Buffer[object]", argument) for argument in arguments if isinstance(argument, Buffer)}
-    return Schedule(tuple(named.values()), launches)
 
 
 def simulate(launch: Launch, **arrays: Words) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 import attrs
 import numpy as np
@@ -11,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from gpusort.kernel.kernel import Kernel, kernel
-from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
+from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.kernel.specialise import specialise
 from gpusort.targets.python.target import PlainPython
 from gpusort.targets.simulator.target import Simulator
@@ -23,21 +22,9 @@ from gpusort.types.intrinsics import dynamic_range
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Registers, Storage, Workgroup
 from gpusort.types.scalars import F32, U8, U32, U64, Bool
+from tests.small_schedules import GRID, GROUP, N, plan, words
 
 Words = npt.NDArray[np.uint32]
-N, GROUP = 32, 8
-GRID = Grid(N // GROUP, GROUP)
-
-
-def words(name: str, role: Role, count: int = N) -> Buffer[U32]:
-    return Buffer(name, U32, count, role)
-
-
-def plan(*launches: Launch) -> Schedule:
-    """A schedule of these launches, with the buffers that they name."""
-    arguments = [argument for launch in launches for argument in launch.arguments]
-    named = {argument.name: cast("Buffer[object]", argument) for argument in arguments if isinstance(argument, Buffer)}
-    return Schedule(tuple(named.values()), launches)
 
 
 def tile() -> Workgroup[U32]:

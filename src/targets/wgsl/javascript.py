@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+import asyncio
+import gc
+from collections.abc import Awaitable, Generator, Sequence
+from contextlib import contextmanager
 from typing import Any, Generic, TypeVar, cast
 
 from ...types.errors import CapabilityError
@@ -27,7 +30,44 @@ def waited(answer: Awaitable[_T]) -> _T:
     """Suspends Python until a promise resolves; returns its result. The page's event loop keeps running."""
     from pyodide.ffi import run_sync
 
-    return run_sync(answer)
+    with _collector.rests_beside_others():
+        return run_sync(answer)
+
+
+class _Collector:
+    """CPython's garbage collector, which rests while calls wait side by side.
+
+    From 3.14 on it looks through the frames of the stack that runs. Of several that were suspended in turn, one's
+    frames lead into those of another, which Pyodide (314.0.3) has moved elsewhere meanwhile: a collection there is a
+    fatal error. So none begins from the moment that a second call waits until all have ended.
+    """
+
+    def __init__(self) -> None:
+        self._suspended = 0
+        self._rests = False
+
+    @contextmanager
+    def rests_beside_others(self) -> Generator[None, None, None]:
+        """Spans one wait."""
+        if self._suspended and gc.isenabled():
+            gc.disable()
+            self._rests = True
+        self._suspended += 1
+        try:
+            yield
+        finally:
+            self._suspended -= 1
+            if self._rests and not self._suspended:
+                # The event loop has its turn where this call waits again, or has ended.
+                asyncio.get_event_loop().call_soon(self._goes_on)
+
+    def _goes_on(self) -> None:
+        if self._rests and not self._suspended:
+            self._rests = False
+            gc.enable()
+
+
+_collector = _Collector()
 
 
 def require_waiting(what: str) -> None:
