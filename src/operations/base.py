@@ -124,8 +124,12 @@ class Operation(ABC):
         return False
 
     def permuted(self, order: tuple[int, ...]) -> Operation | None:
-        """The operation for the one input transposed by `order`; None if it depends on the order of all axes."""
-        return None
+        """The operation for the one input transposed by `order`; None unless it is along one axis."""
+        axis: int | tuple[int, ...] | None = getattr(self, "axis", None)
+        if axis is None or isinstance(axis, tuple):
+            return None
+        changed: Operation = attrs.evolve(cast(Any, self), axis=order.index(checked_axis(axis, len(order))))
+        return changed
 
     def axes(self, given: Spec) -> tuple[int, ...]:
         """The axes of an input that make a row."""
@@ -163,9 +167,6 @@ class AlongAxis(Operation):
     axis: int | None
     takes_scalars: bool = False  # an array of no dimensions for a row of one, as NumPy's function does
 
-    def permuted(self, order: tuple[int, ...]) -> Operation | None:
-        return permuted_along(self, self.axis, order)
-
     def axes(self, given: Spec) -> tuple[int, ...]:
         ndim = len(given.shape)
         if self.axis is None:
@@ -179,16 +180,6 @@ class AlongAxis(Operation):
         if self.axis is None or not given.shape:
             return Output((given.size,), dtype, (0,))
         return Output(given.shape, dtype, axes, is_like)
-
-
-def permuted_along(
-    operation: Operation, axis: int | tuple[int, ...] | None, order: tuple[int, ...]
-) -> Operation | None:  # fmt: skip
-    """`permuted`, of an operation along one axis; None along several, or all."""
-    if axis is None or isinstance(axis, tuple):
-        return None
-    changed: Operation = attrs.evolve(cast(Any, operation), axis=order.index(checked_axis(axis, len(order))))
-    return changed
 
 
 def checked_axis(axis: int, ndim: int) -> int:

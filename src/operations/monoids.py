@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 class OverMonoid(Operation):
     """An operation that combines the elements of each row."""
 
+    policy: ReducePolicy | ScanPolicy | None = None  # the caller's own
+
     @abstractmethod
     def monoid(self, given: Spec) -> Monoid[Any, Any]:
         """The monoid over elements as kernels read them."""

@@ -28,7 +28,6 @@ from .base import (
     checked_axes,
     fits,
     key_of,
-    permuted_along,
     require_readable,
     rows_together,
     single,
@@ -77,9 +76,6 @@ class Reduction(OverMonoid):
     def axes(self, given: Spec) -> tuple[int, ...]:
         return checked_axes(self.axis, len(given.shape))
 
-    def permuted(self, order: tuple[int, ...]) -> Operation | None:
-        return permuted_along(self, self.axis, order)
-
     def shape(self, given: Spec) -> tuple[int, ...]:
         axes, sizes = self.axes(given), enumerate(given.shape)
         if self.keepdims:
@@ -88,8 +84,12 @@ class Reduction(OverMonoid):
 
     def policy_for(self, given: Spec, layout: Layout, info: TargetInfo) -> ReducePolicy:
         from ..algos.choice import choose_axis_reduction
+        from ..algos.fit import fitted_reduce
 
-        return choose_axis_reduction(self.monoid(given).state, layout, info, given.dtype.itemsize)
+        state = self.monoid(given).state
+        if self.policy is not None:
+            return fitted_reduce(cast("ReducePolicy", self.policy), state, info)
+        return choose_axis_reduction(state, layout, info, given.dtype.itemsize)
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
         from ..algos.layout import Layout
@@ -206,11 +206,6 @@ class Reduce(Reduction):
 
     def monoid(self, given: Spec) -> Monoid[Any, Any]:
         from ..types.bools import over_bools
-
-        made = self._over_bytes(given)
-        return over_bools(made) if given.dtype.kind == "b" and not self.reducer.adds else made
-
-    def _over_bytes(self, given: Spec) -> Monoid[Any, Any]:
         from ..types.monoids import AllTrue, AnyTrue, Maximum, Minimum, Product, Sum
         from ..types.searches import ArgMax, ArgMin
 
@@ -222,7 +217,8 @@ class Reduce(Reduction):
             Reducer.MIN: Minimum, Reducer.MAX: Maximum, Reducer.ARGMIN: ArgMin, Reducer.ARGMAX: ArgMax,
             Reducer.ANY: AnyTrue, Reducer.ALL: AllTrue,
         }  # fmt: skip
-        return makers[self.reducer](key)
+        made = makers[self.reducer](key)
+        return over_bools(made) if given.dtype.kind == "b" else made
 
     @property
     def ignores_indices(self) -> bool:
@@ -253,10 +249,3 @@ class Fold(ByMonoid, Reduction):
             return None
         state = dtype_of(self.of.state)
         return (np.full(self.shape(x), np.array(encode(self.of.identity()), state)),)
-
-    def policy_for(self, given: Spec, layout: Layout, info: TargetInfo) -> ReducePolicy:
-        from ..algos.fit import fitted_reduce
-
-        if self.policy is not None:
-            return fitted_reduce(cast("ReducePolicy", self.policy), self.of.state, info)
-        return super().policy_for(given, layout, info)

@@ -102,7 +102,10 @@ class Scanning(OverMonoid, AlongAxis):
 
     def _policy(self, monoid: Monoid[Any, Any], layout: Layout, info: TargetInfo) -> ScanPolicy:
         from ..algos.choice import choose_axis_scan
+        from ..algos.fit import fitted_scan_policy
 
+        if self.policy is not None:
+            return fitted_scan_policy(cast("ScanPolicy", self.policy), monoid.state, info)
         return choose_axis_scan(monoid.state, layout, info)
 
 
@@ -148,13 +151,6 @@ class Scan(ByMonoid, Scanning):
     def result(self, given: Spec) -> DType:
         require_readable("x", given, self.of.element, type(self.of).__name__)
         return dtype_of(self.of.state)
-
-    def _policy(self, monoid: Monoid[Any, Any], layout: Layout, info: TargetInfo) -> ScanPolicy:
-        from ..algos.fit import fitted_scan_policy
-
-        if self.policy is not None:
-            return fitted_scan_policy(cast("ScanPolicy", self.policy), monoid.state, info)
-        return super()._policy(monoid, layout, info)
 
 
 @attrs.frozen
