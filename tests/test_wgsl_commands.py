@@ -18,7 +18,7 @@ from gpusort.targets.registry import choose
 from gpusort.targets.wgsl import device as devices
 from gpusort.targets.wgsl import native
 from gpusort.targets.wgsl import target as targets
-from gpusort.targets.wgsl.commands import BufferRange, PublicCommands
+from gpusort.targets.wgsl.commands import BufferRange, Commands
 from gpusort.targets.wgsl.defaults import DEFAULT_LIMITS
 from gpusort.targets.wgsl.native import NativeCommands
 from gpusort.types.errors import DeviceLostError, GpusortError, TargetUnavailableError
@@ -29,7 +29,7 @@ from tests.striking import events, places, strike
 
 # What the checkers have no types for is called past them.
 sort, argsort, min_of = cast("tuple[Callable[..., Any], ...]", (gpusort.sort, gpusort.argsort, gpusort.min))
-WAYS = {"public": PublicCommands, "native": NativeCommands}
+WAYS = {"public": Commands, "native": NativeCommands}
 
 
 def no_library(_: str) -> None:

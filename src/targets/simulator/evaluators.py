@@ -3,8 +3,8 @@ for each chunk of invocations."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Protocol, TypeAlias, cast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -15,27 +15,14 @@ from ...types import ops
 from ...types.layout import Type
 from ..counts import are_all
 from ..host_buffers import Values
-from .checks import Checks, Lanes
-from .memory import Region
+from .checks import Lanes
 
-
-class Chunk(Protocol):
-    """The state of a chunk of invocations for which expressions are evaluated."""
-
-    @property
-    def checks(self) -> Checks: ...
-    @property
-    def regions(self) -> Mapping[str, Region]: ...
-    @property
-    def arguments(self) -> Mapping[ir.Parameter, Values]: ...
-    @property
-    def builtins(self) -> Mapping[ir.Builtin, Values]: ...
-
-    def values_of(self, variable: ir.Variable) -> Values: ...
+if TYPE_CHECKING:
+    from .lockstep import Lockstep
 
 
 # The value for each lane; a 0-d array if it is uniform.
-Evaluate: TypeAlias = Callable[[Chunk, Lanes], Values]
+Evaluate: TypeAlias = "Callable[[Lockstep, Lanes], Values]"
 
 
 class Evaluators:
@@ -94,7 +81,7 @@ def _applied(op: ops.Op, operands: list[Evaluate], to: Type | None, span: Span) 
     match operands:
         case [operand]:
 
-            def unary(run: Chunk, lanes: Lanes) -> Values:
+            def unary(run: Lockstep, lanes: Lanes) -> Values:
                 a = operand(run, lanes)
                 if not a.ndim:
                     return ops.apply(op, a, to=to)
@@ -103,7 +90,7 @@ def _applied(op: ops.Op, operands: list[Evaluate], to: Type | None, span: Span) 
             return unary
         case [left, right] if op is ops.ADD_NOWRAP:
 
-            def added(run: Chunk, lanes: Lanes) -> Values:
+            def added(run: Lockstep, lanes: Lanes) -> Values:
                 a, b = left(run, lanes), right(run, lanes)
                 total = ops.apply(op, a, b)
                 run.checks.no_overflow(a, total, span=span, lanes=lanes)
@@ -112,7 +99,7 @@ def _applied(op: ops.Op, operands: list[Evaluate], to: Type | None, span: Span) 
             return added
         case [left, right] if op in (ops.FLOORDIV, ops.MOD):
 
-            def divided(run: Chunk, lanes: Lanes) -> Values:
+            def divided(run: Lockstep, lanes: Lanes) -> Values:
                 a, b = left(run, lanes), right(run, lanes)
                 if not are_all(b):
                     run.checks.nonzero_divisor(b, span=span, lanes=lanes)
@@ -121,14 +108,14 @@ def _applied(op: ops.Op, operands: list[Evaluate], to: Type | None, span: Span) 
             return divided
         case [left, right]:
 
-            def binary(run: Chunk, lanes: Lanes) -> Values:
+            def binary(run: Lockstep, lanes: Lanes) -> Values:
                 a, b = left(run, lanes), right(run, lanes)
                 return evaluate(a, b) if a.ndim or b.ndim else ops.apply(op, a, b)
 
             return binary
         case _:
 
-            def any_number(run: Chunk, lanes: Lanes) -> Values:
+            def any_number(run: Lockstep, lanes: Lanes) -> Values:
                 values = [operand(run, lanes) for operand in operands]
                 return evaluate(*values) if any(a.ndim for a in values) else ops.apply(op, *values)
 

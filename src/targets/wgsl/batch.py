@@ -2,38 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import attrs
 
-from ..base import OnStream
 from ..in_turn import InTurn
 from ..recording import current_encoder
-from .memory import Lease
 from .session import Session
 
 if TYPE_CHECKING:
-    import wgpu
-
-
-class Part(OnStream, Protocol):
-    """A prepared schedule that can be part of a batch."""
-
-    def in_session(self, work: Callable[[Session], None]) -> None: ...
-    def checks_overrun(self, session: Session) -> bool: ...
-    def run_on_device(self, session: Session, memories: Sequence[object]) -> None: ...
-    def encode_into(
-        self, session: Session, encoder: wgpu.GPUCommandEncoder, memories: Sequence[object], lease: Lease
-    ) -> None: ...
+    from .prepared import WgslPrepared
 
 
 @attrs.frozen(eq=False)
 class Batch(InTurn):
     """Schedules recorded into one command buffer; one by one if a caller records or loops are checked for overrun."""
 
-    runs: Sequence[Part]
+    runs: Sequence[WgslPrepared]
 
     def run_at(self, given: Sequence[object], scratch: object, stream: int, /) -> None:
         if current_encoder() is not None:
@@ -44,7 +31,7 @@ class Batch(InTurn):
         self.runs[0].in_session(lambda session: _submit(session, parts))
 
 
-def _submit(session: Session, parts: Sequence[tuple[Part, Sequence[object]]]) -> None:
+def _submit(session: Session, parts: Sequence[tuple[WgslPrepared, Sequence[object]]]) -> None:
     if any(run.checks_overrun(session) for run, _ in parts):
         for run, memories in parts:
             run.run_on_device(session, memories)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 import attrs
 
@@ -45,34 +45,15 @@ Group: TypeAlias = object  # a bind group of the Commands that made it
 Recorded: TypeAlias = object  # a command buffer, which can be submitted once
 
 
-class Commands(Protocol):
-    """Records all launches of a schedule in one compute pass: WebGPU orders the memory accesses of its dispatches.
-
-    Raises wgpu's own GPUError classes.
-    """
-
-    def groups(self, bound: Sequence[tuple[int, Sequence[BufferRange]]]) -> Sequence[Group]:
-        """Makes bind groups of (index of a binding, its buffers). They keep the buffers alive, and can be reused."""
-        ...
-
-    def encode(self, encoder: wgpu.GPUCommandEncoder, groups: Sequence[Group], clock: Clock | None = None) -> None:
-        """Records a pass into an encoder, timed if there is a clock."""
-        ...
-
-    def recorded(self, groups: Sequence[Group]) -> Recorded:
-        """Records a pass into a command buffer of its own."""
-        ...
-
-    def submit(self, recorded: Recorded) -> None: ...
-
-
-class PublicCommands:
-    """Recording by wgpu's public API."""
+class Commands:
+    """Records all launches of a schedule in one compute pass, by wgpu's public API. WebGPU orders the accesses of its
+    dispatches to memory. Raises wgpu's GPUErrors."""
 
     def __init__(self, handle: wgpu.GPUDevice, launches: Sequence[Launch], bindings: Sequence[Binding]) -> None:
         self._handle, self._launches, self._bindings = handle, launches, bindings
 
-    def groups(self, bound: Sequence[tuple[int, Sequence[BufferRange]]]) -> Sequence[wgpu.GPUBindGroup]:
+    def groups(self, bound: Sequence[tuple[int, Sequence[BufferRange]]]) -> Sequence[Group]:
+        """Makes bind groups of (index of a binding, its buffers). They keep the buffers alive, and can be reused."""
         return [self._group(self._bindings[number], ranges) for number, ranges in bound]
 
     def _group(self, binding: Binding, ranges: Sequence[BufferRange]) -> wgpu.GPUBindGroup:
@@ -86,6 +67,7 @@ class PublicCommands:
         )
 
     def encode(self, encoder: wgpu.GPUCommandEncoder, groups: Sequence[Group], clock: Clock | None = None) -> None:
+        """Records a pass into an encoder, timed if there is a clock."""
         compute = encoder.begin_compute_pass() if clock is None else clock.begin(encoder)
         current: Kernel | None = None
         for launch in self._launches:
@@ -98,7 +80,8 @@ class PublicCommands:
         if clock is not None:
             clock.end(encoder)
 
-    def recorded(self, groups: Sequence[Group]) -> wgpu.GPUCommandBuffer:
+    def recorded(self, groups: Sequence[Group]) -> Recorded:
+        """Records a pass into a command buffer of its own."""
         encoder = self._handle.create_command_encoder()
         self.encode(encoder, groups)
         return encoder.finish()

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 from .clock import Clock
-from .commands import Binding, BufferRange, Commands, Group, Launch, PublicCommands, Recorded
+from .commands import Binding, BufferRange, Commands, Group, Launch, Recorded
 
 if TYPE_CHECKING:
     import wgpu
@@ -76,10 +76,10 @@ class _Native:
 
 
 def commands_for(handle: wgpu.GPUDevice, launches: Sequence[Launch], bindings: Sequence[Binding]) -> Commands:
-    """NativeCommands where they are possible, else PublicCommands."""
+    """NativeCommands where they are possible, else those of the public API."""
     native = _native(type(handle).__module__)
     if native is None or not hasattr(handle, _RAW):
-        return PublicCommands(handle, launches, bindings)
+        return Commands(handle, launches, bindings)
     return NativeCommands(native, handle, launches, bindings)
 
 
@@ -136,21 +136,22 @@ class _Owned:
             self._release(self.raw)
 
 
-class NativeCommands:
+class NativeCommands(Commands):
     """Recording by wgpu-native's functions. Not thread-safe, like all of a session."""
 
     def __init__(
         self, native: _Native, handle: wgpu.GPUDevice, launches: Sequence[Launch], bindings: Sequence[Binding]
     ) -> None:
-        self._native, self._kept = native, (handle, bindings)
+        super().__init__(handle, launches, bindings)
+        self._native = native
         self._device, self._queue = _raw(handle), _raw(handle.queue)
-        self._bindings = [self._descriptor(binding) for binding in bindings]
-        self._launches: list[tuple[object | None, int, object, int, int]] = []
+        self._descriptors = [self._descriptor(binding) for binding in bindings]
+        self._dispatches: list[tuple[object | None, int, object, int, int]] = []
         current = None
         for launch in launches:
             pipeline = None if launch.kernel is current else _raw(launch.kernel.pipeline)
             offsets = native.ffi.new("uint32_t[]", [launch.offset])
-            self._launches.append((pipeline, launch.group, offsets, launch.columns, launch.rows))
+            self._dispatches.append((pipeline, launch.group, offsets, launch.columns, launch.rows))
             current = launch.kernel
 
     def _descriptor(self, binding: Binding) -> tuple[object, object, list[Any]]:
@@ -170,7 +171,7 @@ class NativeCommands:
         groups: list[Group] = []
         with _raising(native):
             for number, ranges in bound:
-                descriptor, _, entries = self._bindings[number]
+                descriptor, _, entries = self._descriptors[number]
                 for entry, region in zip(entries, ranges, strict=True):
                     entry.buffer, entry.offset = getattr(region.buffer, _RAW), region.offset
                 groups.append(_Owned(create(self._device, descriptor), native, release))
@@ -216,7 +217,7 @@ class NativeCommands:
         set_pipeline, set_group = lib.wgpuComputePassEncoderSetPipeline, lib.wgpuComputePassEncoderSetBindGroup
         dispatch = lib.wgpuComputePassEncoderDispatchWorkgroups
         raw = [cast(_Owned, group).raw for group in groups]
-        for pipeline, group, offsets, columns, rows in self._launches:
+        for pipeline, group, offsets, columns, rows in self._dispatches:
             if pipeline is not None:
                 set_pipeline(compute, pipeline)
             set_group(compute, 0, raw[group], 1, offsets)

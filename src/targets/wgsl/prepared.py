@@ -14,7 +14,7 @@ import attrs
 import numpy as np
 
 from ...forks import never_released_in_children
-from ...kernel.launch import Buffer, Role, Schedule
+from ...kernel.launch import Buffer, Role, Schedule, Step
 from ..base import OnStream, arrays_by_name
 from ..binding import work_of
 from ..recording import current_encoder
@@ -53,8 +53,7 @@ class WgslPrepared:
         self._target = target
         self._schedule, self._work = schedule, work_of(schedule)
         self._given = given
-        programs = [step.program for step in self._work.steps]
-        self.what = ", ".join(dict.fromkeys(f"{program.name!r} ({program.span})" for program in programs))
+        self.what = kernels_named(self._work.steps)
         self._keeps_scratch = keeps_scratch
         # Compiled for a session; again if the device was reopened, or Python state that kernels captured has changed.
         self._session: Session | None = None
@@ -254,6 +253,11 @@ class WgslPrepared:
                 self._scratch = scratch
                 lease.keep()
         return self._scratch
+
+
+def kernels_named(steps: Sequence[Step]) -> str:
+    """The kernels of these launches, as error messages name them."""
+    return ", ".join(dict.fromkeys(f"{step.program.name!r} ({step.program.span})" for step in steps))
 
 
 def _are_on_host(memories: Sequence[object]) -> TypeGuard[Sequence[np.ndarray[Any, Any]]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 import numpy as np
@@ -30,6 +30,8 @@ from .runtime import can_wait
 
 if TYPE_CHECKING:
     import wgpu
+
+    from .prepared import WgslPrepared
 
 _PROBES = 64  # invocations of the probe
 OVERRUN = ""  # the name of the overrun flag's buffer, which no schedule's buffer has
@@ -90,12 +92,6 @@ def _binding(step: Step, kernel: Kernel) -> Binding:
     return Binding(kernel, tuple(names), tuple(sizes))
 
 
-class Holder(Protocol):
-    """What was prepared in a session, and keeps it."""
-
-    def forget(self) -> None: ...
-
-
 class Session:
     """What lives with an open device. Not thread-safe: the target serialises by a lock."""
 
@@ -103,7 +99,7 @@ class Session:
         self.device = device
         never_released_in_children(self)
         self.pool = Pool(device.handle, device.handle.limits["max-buffer-size"])
-        self.holders: WeakSet[Holder] = WeakSet()
+        self.holders: WeakSet[WgslPrepared] = WeakSet()  # what was prepared in it
         self._staging = Staging(device.handle)
         # Keyed by identity: programs are memoised, so a launch of the same shape has the same one; equality is slow.
         self._kernels: dict[int, tuple[ir.Program, Kernel]] = {}

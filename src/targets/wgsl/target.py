@@ -22,7 +22,7 @@ from .device import device_of_caller, open_device
 from .errors import translated_errors
 from .kernel import lower_to_wgsl
 from .memory import Bytes
-from .prepared import WgslPrepared
+from .prepared import WgslPrepared, kernels_named
 from .runtime import LIBRARY, one_opening
 from .session import PreparedLaunches, Session
 
@@ -82,34 +82,27 @@ class WgslTarget:
         require_own_process(NAME)
         work = work_of(schedule)
         bound = _memory(work, arrays)
-        clocks: list[Clock] = []
+        seconds: list[float] = []
 
-        def clock_of(session: Session) -> Clock:
+        def timed(session: Session) -> None:
             if FEATURE not in session.device.handle.features:
                 raise CapabilityError(
                     f"target 'wgsl': adapter {session.device.adapter!r} has no timestamp queries to time kernels by"
                 )
-            clocks.append(Clock(session.device.handle))
-            return clocks[0]
+            clock = Clock(session.device.handle)
+            session.run(PreparedLaunches(session, work.steps), bound, clock)
+            seconds.append(clock.seconds())
 
-        self._run(work.steps, bound, clock_of)
-        return clocks[0].seconds()
+        self.in_session(kernels_named(work.steps), timed)
+        return seconds[0]
 
     def prepare(self, schedule: Schedule, /, *, keeps_scratch: bool = False) -> WgslPrepared:
         """Prepares a schedule for host arrays, for device buffers, and for recording."""
         require_own_process(NAME)
         return WgslPrepared(self, schedule, given_buffers(schedule), keeps_scratch)
 
-    def _run(
-        self, steps: Sequence[Step], bound: Mapping[str, Bytes], clock_of: Callable[[Session], Clock] | None = None
-    ) -> None:
-        names = ", ".join(dict.fromkeys(f"{step.program.name!r} ({step.program.span})" for step in steps))
-        self.in_session(
-            names,
-            lambda session: session.run(
-                PreparedLaunches(session, steps), bound, clock=None if clock_of is None else clock_of(session)
-            ),
-        )
+    def _run(self, steps: Sequence[Step], bound: Mapping[str, Bytes]) -> None:
+        self.in_session(kernels_named(steps), lambda session: session.run(PreparedLaunches(session, steps), bound))
 
     def in_session(self, what: str, work: Callable[[Session], object]) -> None:
         """Calls `work` with exclusive use of the session. Reopens the device after a loss or an interrupt."""
