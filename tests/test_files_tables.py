@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 import gpusort
 from gpusort.external import tables
+from gpusort.external.arrow_values import dtype_of, values_of
 from gpusort.external.memory import LEAST
 from tests.covering import few_cases
-from tests.new_process import run_new
+from tests.new_process import printed, run_new
 from tests.reference import Array, sample
 
 pytest.importorskip("pyarrow")
@@ -186,6 +187,43 @@ def test_views_of_text_are_taken_along(memory: int, suffix: str, tmp_path: Path)
     rows = found.to_pydict()
     for name, expected in whole.to_pydict().items():
         assert rows[name] == [expected[i] for i in order.tolist()]
+
+
+@pytest.mark.parametrize("dtype", [*NUMBERS, "i1", "u2", "i4", "u8", "M8[D]", "M8[s]", "M8[ns]", "m8[ms]"])
+def test_values_of_columns_are_those_that_pyarrow_converts(dtype: str) -> None:
+    numbers = sample(dtype, 77, 3)
+    whole = numbers.view("u1").astype(bool) if dtype == "?" else numbers
+    for column in (pa.array(whole), pa.array(whole, mask=np.arange(77) % 5 == 0), pa.array(whole[:0])):
+        for start in (0, 3, 64):
+            part = (
+                pa.Table.from_arrays([column], names=["x"]).to_batches()[0].slice(start).column("x")
+                if len(column)
+                else column
+            )
+            expected = part.drop_null().to_numpy(zero_copy_only=False)
+            found = values_of(part)
+            assert found.dtype == expected.dtype == dtype_of(column.type)
+            np.testing.assert_array_equal(found[~values_of(part.is_null())], expected)
+
+
+def test_times_of_day_and_decimals_have_no_values() -> None:
+    for kind in (pa.time64("us"), pa.decimal128(9, 2), pa.string(), pa.list_(pa.int32()), pa.month_day_nano_interval()):
+        assert dtype_of(kind) == np.dtype(object)
+
+
+def test_pandas_is_not_imported_for_a_table(tmp_path: Path) -> None:
+    """As pyarrow's own conversions do, which takes longer than most sorts."""
+    pytest.importorskip("pandas")
+    write(table_of(500, 4), tmp_path / "x.parquet")
+    code = f"""
+import sys, gpusort
+source, target = {str(tmp_path / "x.parquet")!r}, {str(tmp_path / "y.")!r}
+for memory in ({LEAST}, 1 << 26):
+    gpusort.sort_file(source, target + "parquet", by=["f4 or null", "?", "day"], memory=memory)
+    gpusort.argsort_file(source, target + "npy", by="M8[us] or null", memory=memory)
+print("pandas" in sys.modules)
+"""
+    assert printed(code).strip() == "False"
 
 
 def test_what_pyarrow_cannot_write_is_named(tmp_path: Path) -> None:

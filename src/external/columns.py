@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 
+from .arrow_values import values_of
 from .direct import Bytes
 from .table_files import RowReader, Sink, TableFile
 
@@ -23,7 +24,7 @@ class ColumnInput:
     def read(self, buffer: Bytes, at: int, start: int, stop: int) -> int:
         size, end = self._dtype.itemsize, at
         for batch in self._rows.read(start // size, (stop - start) // size):
-            numbers = batch.column(0).to_numpy(zero_copy_only=False).view(np.uint8)
+            numbers = values_of(batch.column(0)).view(np.uint8)
             buffer[end : end + numbers.size] = numbers
             end += numbers.size
         return at

@@ -14,6 +14,7 @@ import attrs
 import numpy as np
 
 from ..types.errors import InvalidArgumentError
+from .arrow_values import values_of
 from .formats import Format, header_for
 
 if TYPE_CHECKING:
@@ -266,7 +267,7 @@ class IndicesSink:
 
     def write(self, table: pa.Table) -> None:
         with self.path.open("ab") as file:
-            table[ROW_INDEX].combine_chunks().to_numpy().tofile(file)
+            values_of(table[ROW_INDEX].combine_chunks()).tofile(file)
 
     def close(self) -> None:
         pass

@@ -17,6 +17,7 @@ import numpy as np
 from ..types.dtypes import is_ordered
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.indices import SortOrder
+from .arrow_values import dtype_of, indices_array, values_of
 from .columns import ColumnInput, ColumnOutput
 from .cuts import Array, Samples, usual_gap
 from .direct import DirectFile, whole_pages
@@ -123,7 +124,7 @@ class TableSort:
         for name in self.by:
             if name in self.null_columns:
                 columns.append(KeyColumn(np.dtype(np.bool_), SortOrder.ASCENDING))
-            dtype = _dtype_of(kinds[name])
+            dtype = dtype_of(kinds[name])
             if not is_ordered(dtype):
                 raise UnsupportedTypeError(
                     f"by: cannot order the column {name!r} of {kinds[name]}; columns of bools, integers, floats, "
@@ -137,9 +138,9 @@ class TableSort:
         found: list[Array] = []
         for name in self.by:
             column = table[name].combine_chunks()
-            values = _values(column)
+            values = values_of(column)
             if name in self.null_columns:
-                is_null = column.is_null().to_numpy(zero_copy_only=False)
+                is_null = values_of(column.is_null())
                 values = np.where(is_null, np.zeros(1, values.dtype), values) if column.null_count else values
                 found.append(is_null)
             found.append(values)
@@ -232,7 +233,7 @@ class _Passes:
         table = pa.Table.from_batches(list(self._rows.read(start, count))).combine_chunks()
         if not self._sort.argsort:
             return table
-        return table.append_column(ROW_INDEX, pa.array(np.arange(start, start + count)))
+        return table.append_column(ROW_INDEX, indices_array(np.arange(start, start + count)))
 
     def _load_slices(self, piece: int, slot: int) -> pa.Table:
         """A bucket's slices of all runs, concatenated."""
@@ -286,21 +287,3 @@ class _Passes:
 
     def _words(self, table: pa.Table) -> Array:
         return self._sort.keys.words(self._sort.keys_of(table))
-
-
-def _values(column: pa.Array) -> Array:
-    """A column's values, undefined where they are null."""
-    import pyarrow as pa
-
-    if column.null_count:
-        column = pa.Array.from_buffers(column.type, len(column), [None, column.buffers()[1]], offset=column.offset)
-    return column.to_numpy(zero_copy_only=False)
-
-
-def _dtype_of(kind: pa.DataType) -> np.dtype[np.generic]:
-    """The NumPy dtype of a column; object if it is not primitive."""
-    import pyarrow as pa
-
-    if not pa.types.is_primitive(kind):
-        return np.dtype(np.object_)
-    return pa.array([], kind).to_numpy(zero_copy_only=False).dtype

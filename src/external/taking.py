@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ..types.errors import UnsupportedTypeError
+from .arrow_values import indices_array
 from .cuts import Indices
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ def take_rows(table: pa.Table, indices: Indices) -> pa.Table:
     """The table's rows at some indices. Views of text and bytes are copied to arrays of them and back."""
     import pyarrow as pa
 
-    places, schema = pa.array(indices), table.schema
+    places, schema = indices_array(indices), table.schema
     kinds = [_without_views(kind) for kind in schema.types]
     if kinds == schema.types:
         return table.take(places)
