@@ -23,7 +23,8 @@ from .types.errors import TargetUnavailableError
 PATIENCE = 60.0  # seconds that a fork waits for other threads; a kernel takes 1 to compile, 10 on a busy machine
 _PAUSE = 0.001  # polling interval for imports, in seconds
 _COMPILER = "llvmlite"
-_WAITED_FOR = (__name__.partition(".")[0], "numpy", _COMPILER)  # NumPy imports some submodules lazily
+# Whose imports are waited for: what a call may import. They end soon, where an application's own may run all of it.
+_WAITED_FOR = {__name__.partition(".")[0], "numpy", _COMPILER, *sys.stdlib_module_names}
 _LOCK, _IS_OWNED = "_lock", "_is_owned"  # private attributes, for which there are no public ones
 _SPAWN = "start workers with multiprocessing.get_context('spawn')"
 
@@ -155,7 +156,7 @@ def _module_locks() -> dict[str, Callable[[], object]]:
 
 
 def _imported() -> dict[str, object]:
-    """The modules of gpusort, NumPy and the compilers that are being imported, with the importing threads."""
+    """The modules of gpusort, NumPy, LLVM and Python itself that are being imported, with the importing threads."""
     found: dict[str, object] = {}
     for name, reference in list(_module_locks().items()):
         owner: object = getattr(reference(), "owner", None)

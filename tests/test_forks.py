@@ -125,7 +125,7 @@ def test_a_child_works_that_was_forked_while_another_thread_compiled(call: str, 
     assert printed(_START + code, GPUSORT_CACHE_DIR=str(tmp_path), GPUSORT_THREADS="2") == "0"
 
 
-@pytest.mark.parametrize("module", ["gpusort.api.sorting", "numba.core.types", "numpy.ma"])
+@pytest.mark.parametrize("module", ["gpusort.api.sorting", "numba.core.types", "dataclasses", "numpy.ma"])
 def test_a_child_works_that_was_forked_while_another_thread_imported(module: str) -> None:
     assert printed(_START + _WHILE_IMPORTING.format(slowly=module), GPUSORT_THREADS="2") == "0"
 

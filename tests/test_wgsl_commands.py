@@ -22,6 +22,7 @@ from gpusort.targets.wgsl.commands import BufferRange, Commands
 from gpusort.targets.wgsl.defaults import DEFAULT_LIMITS
 from gpusort.targets.wgsl.native import NativeCommands
 from gpusort.types.errors import DeviceLostError, GpusortError, TargetUnavailableError
+from gpusort.types.params import RadixPolicy
 from gpusort.types.specs import Memory
 from tests.covering import few_cases
 from tests.reference import run_in_threads, sample
@@ -29,6 +30,7 @@ from tests.striking import events, places, strike
 
 # What the checkers have no types for is called past them.
 sort, argsort, min_of = cast("tuple[Callable[..., Any], ...]", (gpusort.sort, gpusort.argsort, gpusort.min))
+RADIX = Radix(RadixPolicy(4, 64, 2, 16, subgroups=False))  # whose kernels take a driver no seconds to compile
 WAYS = {"public": Commands, "native": NativeCommands}
 
 
@@ -82,7 +84,7 @@ def test_calls_of_all_forms(device: Any, way: str, dtype: str) -> None:
     host = sample(dtype, 5000)
     x = webgpu.asarray(host, device)
     for function, settings, expected in (
-        (sort, {"algorithm": Radix()} if dtype != "f8" else {}, np.sort(host)),
+        (sort, {"algorithm": RADIX} if dtype != "f8" else {}, np.sort(host)),
         (argsort, {}, np.argsort(host, kind="stable")),
         (min_of, {}, np.min(host)),
     ):
@@ -157,7 +159,7 @@ def test_threads_share_a_device(device: Any) -> None:
 def test_memory_that_is_gone_is_told_of(device: Any) -> None:
     host = sample("u4", 3000)
     x, other = webgpu.asarray(host, device), webgpu.asarray(host, device)
-    for settings in ({}, {"algorithm": Radix()}):
+    for settings in ({}, {"algorithm": RADIX}):
         call = gpusort.plan(sort, x, **settings)
         for _ in range(3):
             call(x)
@@ -219,10 +221,10 @@ class Spied:
 def test_a_warm_run_makes_only_what_it_must(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     host = sample("u4", 20000)
     x = webgpu.asarray(host, device)
-    call = gpusort.plan(sort, x, algorithm=Radix())
+    call = gpusort.plan(sort, x, algorithm=RADIX)
     for _ in range(2):
         call(x)
-        sort(x, algorithm=Radix())
+        sort(x, algorithm=RADIX)
     prepared = prepared_of(call)
     calls: list[str] = []
     library = prepared._ready.commands._native
@@ -244,11 +246,11 @@ def test_a_warm_run_makes_only_what_it_must(device: Any, monkeypatch: pytest.Mon
 
         patch.setattr(class_of(device), "create_buffer", noted)
         patch.setattr(class_of(device.queue), "write_buffer", None)
-        held = [sort(x, algorithm=Radix()) for _ in range(6)]
+        held = [sort(x, algorithm=RADIX) for _ in range(6)]
         assert set(made) == {host.nbytes}, "results alone are new"
         del held
         made.clear()
-        found = sort(x, algorithm=Radix())
+        found = sort(x, algorithm=RADIX)
     assert not made, "and lie where earlier ones lay, which nobody holds any more"
     np.testing.assert_array_equal(found.to_numpy(), np.sort(host))
 

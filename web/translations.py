@@ -18,6 +18,7 @@ from gpusort.export.arguments import checked_request
 from gpusort.export.exported import exported_of
 from gpusort.export.naga import translated
 from gpusort.kernel import ir
+from gpusort.kernel.launch import Launch
 from gpusort.kernel.specialise import specialise
 from gpusort.show import KEYS, launches_for
 from gpusort.targets.wgsl.defaults import DEFAULTS
@@ -63,12 +64,14 @@ class Text:
 
 def texts(every: int = 1) -> Iterator[Text]:
     """What `gpusort show` knows of, and what the npm package has. Of the former each kernel for `every` so-many-th
-    dtype, not always the same ones."""
+    dtype that it is made for, and at least for one, not always the same ones."""
     lowered_once = cache(lower_to_wgsl)  # several dtypes have the same programs
-    for number, (dtype, code) in enumerate(KEYS.items()):
-        for place, (name, launch) in enumerate(launches_for(code).items()):
-            if (number + place) % every:
-                continue
+    launches: dict[str, list[tuple[str, Launch]]] = {}
+    for dtype, code in KEYS.items():
+        for name, launch in launches_for(code).items():
+            launches.setdefault(name, []).append((dtype, launch))
+    for place, (name, made) in enumerate(launches.items()):
+        for dtype, launch in made[place % min(every, len(made)) :: every]:
             try:
                 legalized, shader = lowered_once(specialise(launch).program)
             except CapabilityError:  # 64-bit floats, which nobody adds in WGSL
