@@ -52,7 +52,7 @@ class ArrayKind(ABC, Generic[A]):
         """Shape, dtype, strides and memory. Raises UnsupportedTypeError, with the argument's name, if unsupported."""
 
     def is_read_only(self, array: A) -> bool:
-        """Whether it may not be written; of a viewed one, if its view does not tell."""
+        """Whether it may not be written."""
         return False
 
     def recording(self, encoder: object) -> AbstractContextManager[object]:
@@ -100,6 +100,9 @@ class Viewed(ArrayKind[A], Generic[A, B]):
 
     def spec(self, name: str, array: A) -> Spec:
         return self.base.spec(name, self.view(array, name))
+
+    def is_read_only(self, array: A) -> bool:
+        return self.base.is_read_only(self.view(array))
 
     @abstractmethod
     def given_back(self, values: B, like: A) -> object:
