@@ -14,7 +14,7 @@ import pytest
 from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.targets.cpu.background import background
 from gpusort.targets.cpu.host import crew as crews
-from gpusort.targets.cpu.host import crew_loops, numpy_pointer, partition_sort
+from gpusort.targets.cpu.host import crew_loops, numpy_pointer
 from gpusort.targets.cpu.host.crew import Crew, PartedRow
 from gpusort.targets.cpu.host.numpy_pointer import sort_address
 from gpusort.targets.cpu.host.sort import sort_rows
@@ -26,8 +26,9 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="el
 
 NUMBERS = ["uint32", "int32", "float32", "uint64", "int64", "float64"]
 POLICY = HostSortPolicy(
-    serial_below=2, part_bytes_from=4, thread_bytes=1 << 12, few_bytes_from=1 << 40, some=0, by_radix=False
-)
+    serial_below=2, part_bytes_from=4, crew_bytes_from=2, crew_thread_bytes=1 << 12, few_bytes_from=1 << 40, some=0,
+    by_radix=False,
+)  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +41,7 @@ def compiled() -> object:
 def jobs(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether the crew did them: jobs of eight threads, on as many cores as it takes."""
     monkeypatch.setenv("GPUSORT_THREADS", "8")
-    monkeypatch.setattr(partition_sort, "core_count", lambda: 64)
+    monkeypatch.setattr(crews, "core_count", lambda: 64)
     done: list[bool] = []
     sort = Crew.sort
 
@@ -138,6 +139,24 @@ def test_who_finds_it_busy_does_nothing_by_it() -> None:
     assert crew.sort(row, 2048, 4)
 
 
+def test_who_finds_it_busy_sorts_by_other_threads_or_alone(jobs: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crews.Crew, "sort", lambda *_: False)
+    x = np.random.default_rng(1).integers(0, 1 << 32, 30_000, dtype=np.uint32)
+    policy = attrs.evolve(POLICY, part_bytes_from=1 << 20)
+    for policy in (POLICY, policy):
+        for order in SortOrder:
+            assert_same_bits(sorted_by(policy, x, order), np.sort(x)[:: 1 if order is SortOrder.ASCENDING else -1])
+    sort_rows(x[np.newaxis], x[np.newaxis], SortOrder.ASCENDING, policy)
+    assert (x[1:] >= x[:-1]).all()
+
+
+def test_a_row_is_worth_as_many_threads_as_its_bytes() -> None:
+    policy = HostSortPolicy()
+    found = [policy.crew_for(nbytes, 16, 16) for nbytes in (1 << 17, 1 << 18, 1 << 19, 1 << 25, 1 << 26)]
+    assert found == [0, 8, 16, 16, 0]
+    assert [policy.crew_for(1 << 20, threads, 8) for threads in (2, 3, 4, 8, 9)] == [0, 0, 4, 8, 0]
+
+
 def test_without_threads_the_caller_sorts_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> int:
         raise RuntimeError("can't start new thread")
@@ -151,10 +170,10 @@ def test_without_threads_the_caller_sorts_alone(monkeypatch: pytest.MonkeyPatch)
 def test_more_threads_than_cores_are_the_pools(jobs: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
     """Which come late, where the crew's would be waited for."""
     x = np.random.default_rng(1).permutation(30_000).astype(np.uint32)
-    monkeypatch.setattr(partition_sort, "core_count", lambda: 7)
+    monkeypatch.setattr(crews, "core_count", lambda: 7)
     assert_same_bits(sorted_by(POLICY, x), np.sort(x))
-    monkeypatch.setattr(partition_sort, "core_count", lambda: 8)
-    assert_same_bits(sorted_by(attrs.evolve(POLICY, crew_threads_from=9), x), np.sort(x))
+    monkeypatch.setattr(crews, "core_count", lambda: 8)
+    assert_same_bits(sorted_by(attrs.evolve(POLICY, crew_bytes_below=120_000), x), np.sort(x))
     assert not jobs
 
 
@@ -220,12 +239,11 @@ import time
 import numpy as np
 from gpusort.targets.cpu.background import background
 from gpusort.targets.cpu.host import crew as crews
-from gpusort.targets.cpu.host import partition_sort
 from gpusort.targets.cpu.host.sort import sort_rows
 from gpusort.types.indices import SortOrder
 from tests.test_cpu_crew import POLICY
 background.in_caller = True
-partition_sort.core_count = lambda: 64
+crews.core_count = lambda: 64
 x = np.random.default_rng(1).integers(0, 1 << 32, 1 << 16, dtype=np.uint32)
 expected = np.sort(x)
 jobs = []

@@ -22,7 +22,10 @@ from functools import cache
 import attrs
 import numpy as np
 
+from ....algos.host_sort import HostSortPolicy
+from ....types.environment import core_count
 from ..alias import address_of, place_of
+from ..pool import thread_count
 from .crew_loops import ADDRESS, CLOSED, LINE, MOST_THREADS, POST, SEMAPHORES, STATE, WAIT, WORDS, YIELD, lead, serve
 from .key_words import Elements
 from .numpy_pointer import sort_address
@@ -110,9 +113,13 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_crews.forget)
 
 
+def threads_of_crew(dtype: np.dtype[np.generic], nbytes: int, policy: HostSortPolicy) -> int:
+    """How many threads of the crew a row of so many bytes is worth; 0 where there are none for it."""
+    threads = min(MOST_THREADS, policy.crew_for(nbytes, thread_count(), core_count()))
+    return threads if threads and sort_address(np.dtype(np.int64) if dtype.kind in "Mm" else dtype) else 0
+
+
 def sort_by_crew(row: PartedRow, block: int, threads: int) -> bool:
-    """Whether the crew has sorted a row: else nothing is done, as there is none for such elements, or it is busy."""
-    if max(row.pivots.size + 1, threads) > MOST_THREADS or not sort_address(row.pivots.dtype):
-        return False
+    """Whether the crew has sorted a row: else nothing is done, as it is busy."""
     crew = _crews.made.get("crew") or _crews.made.setdefault("crew", Crew())
     return crew.sort(row, block, threads)

@@ -23,7 +23,7 @@ from ..pool import Pool
 from .argsort_loops import pack, rank_floats
 from .key_words import Elements, Places, bits_of, ordered_ranks, rank_numbers
 from .numpy_sort import argsort_plainly
-from .partition_sort import sort_long
+from .partition_sort import part_from, sort_long
 from .radix_sort import can_sort_by_radix, sort_words, suits_radix
 from .sample import different_of
 
@@ -144,7 +144,7 @@ class _Rows:
             results = new_array(words.shape, words.dtype)
             sort_words(words, results, bits, 1 if pool is None else pool.threads)
             return results
-        if pool is None or length < self.policy.part_from(words.dtype):
+        if pool is None or length < part_from(words.dtype, self.policy, pool.threads):
             words.sort(axis=1)
             return words
         results = new_array(words.shape, words.dtype)

@@ -12,12 +12,11 @@ import time
 import numpy as np
 
 from ....algos.host_sort import HostSortPolicy
-from ....types.environment import core_count
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ..pool import Pool
 from .commit import put_in_place
-from .crew import PartedRow, sort_by_crew
+from .crew import PartedRow, sort_by_crew, threads_of_crew
 from .few_values import sort_few
 from .key_words import Elements, numbers_of
 from .loops import PIECE
@@ -29,6 +28,16 @@ from .ties import restore_ties
 
 _LEAST_BLOCK = 1 << 11  # elements that are worth claiming
 _SEEN_BYTES = 1 << 23  # of a row whose elements are mostly alike: NumPy sees it, and a longer one is counted sooner
+
+
+def part_from(dtype: np.dtype[np.generic], policy: HostSortPolicy, threads: int) -> int:
+    """How long a row of 32- or 64-bit elements is worth more than NumPy's sort alone."""
+    usual = policy.part_from(dtype, threads)
+    return (
+        min(usual, policy.crew_bytes_from // dtype.itemsize)
+        if threads_of_crew(dtype, policy.crew_bytes_from, policy)
+        else usual
+    )
 
 
 def sort_long(
@@ -61,9 +70,10 @@ def _put_in_order(
     numbers: Elements, ordered: Elements, sample: Sample, trend: Monotonicity, policy: HostSortPolicy, pool: Pool
 ) -> None:
     """Ascending, as NumPy has it."""
-    pivots = _balanced_pivots(sample, policy, pool) if trend is Monotonicity.NEITHER else sample.numbers[:0]
-    if pivots.size:
-        _sort_parts(numbers, ordered, pivots, policy, pool)
+    crew = threads_of_crew(numbers.dtype, numbers.nbytes, policy)
+    threads = crew or min(pool.threads, policy.most_threads)
+    pivots = _balanced_pivots(sample, policy, threads) if trend is Monotonicity.NEITHER else sample.numbers[:0]
+    if pivots.size and _sort_parts(numbers, ordered, pivots, policy, pool, by_crew=crew > 0):
         return
     if ordered is not numbers:
         _copy_over(numbers, ordered, pool)
@@ -84,23 +94,27 @@ def _turn(ordered: Elements, order: SortOrder, kind: str, pool: Pool) -> None:
             put_in_place(np.concatenate([ordered[count:], ordered[:count]]), ordered, pool)
 
 
-def _sort_parts(source: Elements, results: Elements, pivots: Elements, policy: HostSortPolicy, pool: Pool) -> None:
-    """Brings elements into memory apart, part by part, and sorts the parts.
+def _sort_parts(
+    source: Elements, results: Elements, pivots: Elements, policy: HostSortPolicy, pool: Pool, *, by_crew: bool
+) -> bool:
+    """Brings elements into memory apart, part by part, and sorts the parts. False, and nothing done, where the crew is
+    busy, and the row too short for others.
 
     There is one pivot fewer than parts, a power of two. Every thread may come to help with everything, whoever is late
     or early; all is one piece of work, for to wake threads takes as long as a pass.
     """
     parts = pivots.size + 1
     spare = np.empty(source.size if parts > 2 else 0, pivots.dtype)
-    pool = pool.of_at_most(parts)
-    block = min(policy.block, max(_LEAST_BLOCK, source.size // (4 * pool.threads)))
     passes = parts.bit_length() - 1
     first, second = (results, spare) if passes % 2 else (spare, results)  # to and fro, at last to the results
-    row = PartedRow(source, first, second, results, pivots)
-    suits_crew = policy.crew_threads_from <= pool.threads <= core_count() and source.nbytes < policy.crew_bytes_below
-    if suits_crew and sort_by_crew(row, block, pool.threads):
-        return
-
+    if by_crew and sort_by_crew(
+        PartedRow(source, first, second, results, pivots), _block(source, parts, policy), parts
+    ):
+        return True
+    if source.size < policy.part_from(source.dtype, pool.threads):
+        return False
+    pool = pool.of_at_most(parts)
+    block = _block(source, pool.threads, policy)
     claimed, bounds = np.zeros((parts, COUNTERS), np.int64), np.zeros(parts + 1, np.int64)
     bounds[parts] = source.size
     missed = np.zeros((pool.threads + parts) * COUNTERS, np.int64)
@@ -120,6 +134,12 @@ def _sort_parts(source: Elements, results: Elements, pivots: Elements, policy: H
             results[bounds[mine] : bounds[mine + 1]].sort()
 
     pool.run(help_, pool.threads + parts)
+    return True
+
+
+def _block(source: Elements, threads: int, policy: HostSortPolicy) -> int:
+    """How many elements a thread partitions at a time."""
+    return min(policy.block, max(_LEAST_BLOCK, source.size // (4 * threads)))
 
 
 def _copy_over(source: Elements, target: Elements, pool: Pool) -> None:
@@ -129,7 +149,7 @@ def _copy_over(source: Elements, target: Elements, pool: Pool) -> None:
     pool.over(source.size, copy)
 
 
-def _balanced_pivots(sample: Sample, policy: HostSortPolicy, pool: Pool) -> Elements:
+def _balanced_pivots(sample: Sample, policy: HostSortPolicy, threads: int) -> Elements:
     """What parts such a row into as much work for each thread; none where most of it would fall to one part.
 
     Of an element that occurs often each takes little work: equal ones stay together from the first parting on. NaNs,
@@ -138,7 +158,6 @@ def _balanced_pivots(sample: Sample, policy: HostSortPolicy, pool: Pool) -> Elem
     numbers = sample.numbers
     if sample.is_mostly_nan:
         return numbers[:0]
-    threads = min(pool.threads, policy.most_threads)
     parts = 1 << (threads.bit_length() - 1)
     if sample.different >= numbers.size - numbers.size // 8:
         return numbers[[numbers.size * part // parts for part in range(1, parts)]]
