@@ -29,6 +29,7 @@ def short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pieces_plan, "ALWAYS_FIT", 0)
     monkeypatch.setattr(in_pieces, "_LEAST_BYTES", 1 << 9)
     monkeypatch.setattr(in_pieces, "_MOST", 5)
+    monkeypatch.setattr(in_pieces, "_MANY", 3)
 
 
 @pytest.fixture
@@ -145,13 +146,13 @@ def test_places_in_a_long_row(dtype: str) -> None:
 
 
 @pytest.mark.usefixtures("beyond")
-@pytest.mark.parametrize("size", [95, 96, 97, 191, 192, 193])
+@pytest.mark.parametrize("size", [95, 96, 97, 143, 144, 145, 191, 192, 193])
 def test_sizes_around_the_edges_of_pieces(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(in_pieces, "_LEAST_BYTES", 48 * 12)  # elements and bytes of a key and its place
     x = np.random.default_rng(size).integers(0, 20, size).astype(np.uint32)
     target = HostWithRoom(ROOM)
     checked(target, x, lambda x: gpusort.argsort(x, target=target), np.argsort(x, kind="stable"))
-    assert target.rooms[0].works == 2 * -(-size // 48)
+    assert target.rooms[0].works == 2 * len(in_pieces.stretches_of(size, 48))
 
 
 @few_cases(pairs=False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
+from functools import cached_property
 from itertools import accumulate
 from typing import Any, Self, TypeAlias, TypeVar
 
@@ -170,7 +171,7 @@ class InPieces(ABC):
     def through(self, desk: Desk, arrays: Flat, outs: Flat, /) -> None:
         """Sends all pieces over the desk."""
 
-    @property
+    @cached_property
     def demand(self) -> Demand:
         return Demand.of(self.needed(), self.stays)
 

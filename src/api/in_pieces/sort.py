@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from ...algos.words import Transform
-from ...external.in_pieces import PieceSort, piece_length
+from ...external.in_pieces import PieceSort, piece_length, stretches_of
 from ...external.order import transform_of
 from ...operations.argsort import Argsort, SortPairs
 from ...operations.base import INDEX, Operation
@@ -162,4 +162,4 @@ class MergeInPieces(InPieces):
 
 def _lengths(length: int, piece: int) -> set[int]:
     """Those of the pieces of a row."""
-    return {piece, length % piece or piece}
+    return {part.stop - part.start for part in stretches_of(length, piece)}
