@@ -27,6 +27,7 @@ T = TypeVar("T")
 # Pieces at least, unless they get too small: the first upload and the last download overlap with nothing.
 _MOST = 12
 _LEAST_BYTES = 1 << 26  # of a piece; a smaller one is not worth its overhead
+_WRITERS = 2  # a download's last bytes are copied on the host while the device sends the next one's first
 _MANY = 6  # pieces of a row that is sorted
 
 _APART = 64  # bytes from the columns of runs to one another: a multiple of that
@@ -42,8 +43,9 @@ class Piece(Generic[T]):
 
 
 class PieceDevice(Protocol[T]):
-    """A device with slots of memory for inputs and results. Calls are synchronous; `upload`, `work` and `download` are
-    called from different threads at the same time."""
+    """A device with slots of memory for inputs and results. `upload`, `work` and `download` are called from different
+    threads at the same time, and `download` of two pieces; `work` waits for its piece's upload, `download` is
+    synchronous."""
 
     def upload(self, slot: int, piece: Piece[T], /) -> None:
         """Uploads the inputs. May also touch (overwrite) the host arrays for results, to fault in their pages."""
@@ -95,7 +97,7 @@ def _through(device: PieceDevice[T], pieces: Iterator[Piece[T]], count: int, kep
         if number >= SLOTS:  # whose slot held an earlier piece's results until they were downloaded
             kept(number - SLOTS)
 
-    run_pipeline(range(count), load, work, keep, worked)
+    run_pipeline(range(count), load, work, keep, worked, writers=_WRITERS)
     for number in range(max(0, count - SLOTS), count):
         kept(number)
 

@@ -113,12 +113,15 @@ class Desk:
         self._left = [left + slot * demand.left for slot in range(SLOTS)]
         self._stays = _places(left + SLOTS * demand.left, stays)
         self._scratch = left + SLOTS * demand.left + demand.stays
+        self._uploads: list[list[object]] = [[] for _ in range(SLOTS)]  # of each slot, what its work waits for
 
     def upload(self, slot: int, piece: Piece[Task], /) -> None:
         later = [array for array in piece.left if array is not None]
+        uploads: list[object] = []
         for address, parts in zip(_places(self._given[slot], piece.task.given), piece.given, strict=True):
-            self._room.upload(address, parts, later)
+            uploads.append(self._room.upload(address, parts, later))
             later = []
+        self._uploads[slot] = uploads
 
     def work(self, slot: int, piece: Piece[Task], /) -> None:
         task = piece.task
@@ -132,7 +135,7 @@ class Desk:
                 )
             call(handles, stream)
 
-        self._room.work(run)
+        self._room.work(run, self._uploads[slot])
 
     def download(self, slot: int, piece: Piece[Task], /) -> None:
         for address, array in zip(_places(self._left[slot], piece.task.left), piece.left, strict=True):
