@@ -39,7 +39,7 @@ class Piece(Generic[T]):
 
     given: Sequence[Sequence[Array]]  # inputs, each the concatenation of some host arrays
     task: T
-    left: Sequence[Array | None]  # the host array for each result; None if it is not downloaded
+    left: Sequence[Array]  # the host array for each result
 
 
 class PieceDevice(Protocol[T]):
@@ -117,9 +117,9 @@ class PieceSort(Generic[T]):
     to_run: Callable[[int, int], T]  # the task that sorts elements from a start on, of a count
     to_bucket: Callable[[int], T]  # the task that sorts a count of elements, concatenated slices of runs
 
-    def into(self, source: Sequence[Array], out: Sequence[Array | None], columns: Sequence[DType]) -> None:
+    def into(self, source: Sequence[Array], out: Sequence[Array], columns: Sequence[DType]) -> None:
         """Sorts. `columns` are the dtypes of the runs' columns, which may be more than the source's; `out` has an array
-        for each that is wanted. Those may be the source's: then after an exception they hold its elements in some
+        for each that a bucket leaves. Those may be the source's: then after an exception they hold its elements in some
         order."""
         stretches = stretches_of(source[0].size, self.length)
         with self._held(source[0].size, columns) as held:
@@ -138,13 +138,13 @@ class PieceSort(Generic[T]):
             try:
                 self.merge(runs, out, sampled)
             except BaseException:
-                for column, kept in zip(out, held, strict=True):
-                    if column is not None and any(column.ctypes.data == given.ctypes.data for given in source):
+                for column, kept in zip(out, held, strict=False):
+                    if any(column.ctypes.data == given.ctypes.data for given in source):
                         np.copyto(column, kept)
                 raise
 
     def merge(
-        self, runs: Sequence[Sequence[Array]], out: Sequence[Array | None], sampled: Sequence[Array] | None = None
+        self, runs: Sequence[Sequence[Array]], out: Sequence[Array], sampled: Sequence[Array] | None = None
     ) -> None:
         """Merges sorted runs of the same columns, in buckets by exact cuts: each element travels to the device and back
         once. `out` must not overlap with the runs. `sampled`: see `held_cuts`."""
@@ -156,7 +156,7 @@ class PieceSort(Generic[T]):
                 Piece(
                     [_between(column, lows, highs) for column in zip(*runs, strict=True)],
                     self.to_bucket(part.stop - part.start),
-                    [None if column is None else column[part] for column in out],
+                    [column[part] for column in out],
                 )
                 for part, (lows, highs) in zip(stretches, pairwise(map(_listed, cuts)), strict=True)
             ),

@@ -116,11 +116,11 @@ class Desk:
         self._uploads: list[list[object]] = [[] for _ in range(SLOTS)]  # of each slot, what its work waits for
 
     def upload(self, slot: int, piece: Piece[Task], /) -> None:
-        later = [array for array in piece.left if array is not None]
+        later = piece.left
         uploads: list[object] = []
         for address, parts in zip(_places(self._given[slot], piece.task.given), piece.given, strict=True):
             uploads.append(self._room.upload(address, parts, later))
-            later = []
+            later = ()
         self._uploads[slot] = uploads
 
     def work(self, slot: int, piece: Piece[Task], /) -> None:
@@ -139,8 +139,7 @@ class Desk:
 
     def download(self, slot: int, piece: Piece[Task], /) -> None:
         for address, array in zip(_places(self._left[slot], piece.task.left), piece.left, strict=True):
-            if array is not None:
-                self._room.download(address, array)
+            self._room.download(address, array)
 
     def host_memory(self, nbytes: int, /) -> AbstractContextManager[HostArray]:
         return self._room.host_memory(nbytes)
