@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -82,6 +83,10 @@ def young_garbage() -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # As a shell has what it starts in its background: no test of Ctrl-C would see one, nor would the processes that
+        # tests start, which are to be interrupted too.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     gc.set_threshold(20_000, 20, 50)  # a twentieth of a test's time was spent on looking for what may go
     background.in_caller = True  # what a test finds must not depend on what came before it
     config.addinivalue_line("markers", MARK)
