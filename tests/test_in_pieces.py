@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import gpusort
 from gpusort.algos.words import KeyWords, Wanted
-from gpusort.external.in_pieces import Piece, PieceSort, piece_length, stretches_of
+from gpusort.external.in_pieces import Piece, PieceSort, piece_length
 from gpusort.external.pipeline import SLOTS
 from gpusort.targets.cuda.target import CudaTarget
 from gpusort.types.dtypes import key_for
@@ -81,23 +81,7 @@ def test_pieces_come_to_the_whole(dtype: str, stable: bool) -> None:
             out = np.empty_like(x)
             sort.into(x, out)
             assert_same_bits(out, gpusort.sort(x, descending=descending, stable=stable))
-            assert device.pieces == 2 * len(stretches_of(size, length))
-
-
-@pytest.mark.parametrize("length", [1, 3, 4, 10, 100])
-def test_of_many_pieces_the_first_and_the_last_are_short(length: int) -> None:
-    for count in (0, 1, 4, length - 1, length, length + 1, 6 * length, 6 * length + 1, 13 * length + length // 2, 999):
-        sizes = [part.stop - part.start for part in stretches_of(count, length)]
-        assert sum(sizes) == count
-        assert all(0 < size <= length for size in sizes)
-        assert len(set(sizes)) <= 4, "as many tasks are prepared"
-        if count > 6 * length and length >= 4:
-            quarter = length // 4
-            assert sizes[:2] == [quarter, 2 * quarter]
-            assert sizes[-1] == quarter
-            assert set(sizes[2:-2]) == {length}
-        else:
-            assert set(sizes[:-1]) <= {length}
+            assert device.pieces == 2 * -(-size // length)
 
 
 @pytest.mark.parametrize("values", [1, 2, 300])

@@ -27,8 +27,6 @@ T = TypeVar("T")
 # Pieces at least, unless they get too small: the first upload and the last download overlap with nothing.
 _MOST = 12
 _LEAST_BYTES = 1 << 26  # of a piece; a smaller one is not worth its overhead
-_WRITERS = 2  # a download's last bytes are copied on the host while the device sends the next one's first
-_MANY = 6  # pieces of a row that is sorted
 
 _APART = 64  # bytes from the columns of runs to one another: a multiple of that
 
@@ -44,8 +42,7 @@ class Piece(Generic[T]):
 
 class PieceDevice(Protocol[T]):
     """A device with slots of memory for inputs and results. `upload`, `work` and `download` are called from different
-    threads at the same time, and `download` of two pieces; `work` waits for its piece's upload, `download` is
-    synchronous."""
+    threads at the same time; `work` waits for its piece's upload, `download` is synchronous."""
 
     def upload(self, slot: int, piece: Piece[T], /) -> None:
         """Uploads the inputs. May also touch (overwrite) the host arrays for results, to fault in their pages."""
@@ -97,7 +94,7 @@ def _through(device: PieceDevice[T], pieces: Iterator[Piece[T]], count: int, kep
         if number >= SLOTS:  # whose slot held an earlier piece's results until they were downloaded
             kept(number - SLOTS)
 
-    run_pipeline(range(count), load, work, keep, worked, writers=_WRITERS)
+    run_pipeline(range(count), load, work, keep, worked)
     for number in range(max(0, count - SLOTS), count):
         kept(number)
 
@@ -173,15 +170,8 @@ class PieceSort(Generic[T]):
 
 
 def stretches_of(count: int, length: int) -> list[slice]:
-    """Cuts 0..count into pieces of up to a length. Of many the first and the last are shorter: the first upload and the
-    last download overlap with nothing."""
-    quarter = length // 4 if count > _MANY * length else 0
-    ends = [quarter, 3 * quarter] if quarter else []
-    ends += range(3 * quarter + length, count - quarter, length)
-    if count - quarter > (ends[-1] if ends else 0):
-        ends.append(count - quarter)
-    ends += [count] if quarter else []
-    return [slice(*pair) for pair in pairwise([0, *ends])]
+    """Cuts 0..count into pieces of a length; the last may be shorter."""
+    return [slice(start, min(start + length, count)) for start in range(0, count, length)]
 
 
 def _sizes(stretches: Sequence[slice]) -> list[int]:

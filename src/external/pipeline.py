@@ -28,15 +28,13 @@ def run_pipeline(
     keep: Callable[[int, Worked, int], Any],
     worked: Callable[[int], object] = lambda _: None,
     workers: int = 1,
-    writers: int = 1,
 ) -> None:
     """Runs `load`, `work` and `keep` on each piece, overlapped. Slots are reused round-robin, which bounds memory.
 
-    A single worker is the caller's thread; several are threads, and pieces are kept in order nevertheless, unless there
-    are several writers, too: those begin in order. `worked` is called for each piece, in order, in the caller's thread.
-    An exception is raised once all threads have stopped.
+    A single worker is the caller's thread; several are threads, and pieces are kept in order nevertheless. `worked` is
+    called for each piece, in order, in the caller's thread. An exception is raised once all threads have stopped.
     """
-    reader, writer, pool = Crew(1), Crew(writers), Crew(workers if workers > 1 else 0)
+    reader, writer, pool = Crew(1), Crew(1), Crew(workers if workers > 1 else 0)
     try:
         try:
             try:

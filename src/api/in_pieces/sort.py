@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from ...algos.words import Transform
-from ...external.in_pieces import PieceSort, piece_length, stretches_of
+from ...external.in_pieces import PieceSort, piece_length
 from ...external.order import transform_of
 from ...operations.argsort import Argsort, SortPairs
 from ...operations.base import Operation
@@ -161,4 +161,4 @@ class MergeInPieces(InPieces):
 
 def _lengths(length: int, piece: int) -> set[int]:
     """Those of the pieces of a row."""
-    return {part.stop - part.start for part in stretches_of(length, piece)}
+    return {piece, length % piece or piece}

@@ -33,7 +33,7 @@ PIECE_BYTES = 2 << 20
 LEAST_BYTES = 16 << 20  # below, the driver's own copy is as fast
 MOST_LANES = 8  # copying threads: more take memory bandwidth from copies the other way
 _SLOTS = 2  # staging buffers of a lane (double buffering)
-_KEPT = 3  # idle rings kept for each device: transfers that may run at once without allocating
+_KEPT = 2  # idle rings kept for each device: transfers that may run at once without allocating
 
 
 class _Lane:
