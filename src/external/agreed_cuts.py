@@ -141,7 +141,9 @@ def held_cuts(
     shared = Bracket.shared([run.size for run in runs], sizes)
 
     def read(bracket: Bracket) -> list[HostArray]:
-        return [words(run[bracket.positions(number)]) for number, run in enumerate(runs)]
+        elements = [run[bracket.positions(number)] for number, run in enumerate(runs)]
+        found, ends = words(np.concatenate(elements)), accumulate(part.size for part in elements)
+        return [found[end - part.size : end] for part, end in zip(elements, ends, strict=True)]
 
     if sizes:
         yield shared.low
