@@ -18,7 +18,8 @@ from gpusort.types.memory import Storage
 from gpusort.types.scalars import U32
 from tests.reader_kernels import WORKS, SmallKernel
 
-importlib.import_module("tests.reader_structs")  # its kernels join the list
+for more in ("tests.reader_structs", "tests.reader_tables"):
+    importlib.import_module(more)  # its kernels join the list
 
 
 @pytest.mark.parametrize(("subject", "expected"), WORKS, ids=[subject.name for subject, _expected in WORKS])
