@@ -333,18 +333,12 @@ def test_the_measured_policy_sorts_long_rows_too() -> None:
 
 
 def test_several_python_threads_may_sort_at_once() -> None:
-    wrong: list[BaseException] = []
-
     def work(seed: int) -> None:
         for dtype in ("u4", "f4", "i8", "u1"):
-            try:
-                check_sort(sample(dtype, (1, 6000), seed), SortOrder.ASCENDING)
-                check_argsort(sample(dtype, (1, 6000), seed), SortOrder.ASCENDING)
-            except BaseException as failure:
-                wrong.append(failure)
+            check_sort(sample(dtype, (1, 6000), seed), SortOrder.ASCENDING)
+            check_argsort(sample(dtype, (1, 6000), seed), SortOrder.ASCENDING)
 
     run_in_threads(work)
-    assert not wrong
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no os.fork here")

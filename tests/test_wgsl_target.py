@@ -37,6 +37,7 @@ from gpusort.types.intrinsics import bitcast, dynamic_range, select
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Registers, Storage, Workgroup
 from gpusort.types.scalars import F32, I32, I64, U8, U16, U32, U64, Bool
+from tests.opened import or_skip
 from tests.reference import run_in_threads
 
 Array = npt.NDArray[np.generic]
@@ -46,14 +47,7 @@ GROUP = 32
 
 @pytest.fixture(scope="module")
 def target() -> WgslTarget:
-    try:
-        return WgslTarget()
-    except TargetUnavailableError as error:
-        pytest.skip(str(error))
-
-
-def buffer(name: str, element: type[object], count: int, role: Role = Role.INOUT) -> Buffer[object]:
-    return Buffer(name, element, count, role)
+    return or_skip(WgslTarget)
 
 
 def words(name: str, count: int, role: Role = Role.INOUT) -> Buffer[U32]:
@@ -520,21 +514,15 @@ def test_a_lost_device_is_reported_and_replaced(target: WgslTarget) -> None:
 
 
 def test_threads_take_turns(target: WgslTarget) -> None:
-    errors: list[BaseException] = []
-
     def work(seed: int) -> None:
-        try:
-            for _ in range(5):
-                data = np.random.default_rng(seed).integers(0, 1 << 32, 1000 + seed, np.uint32)
-                out = np.zeros_like(data)
-                launch = copy.launch(Grid(4, GROUP), words("a", len(data), Role.INPUT), words("b", len(data)))
-                target.run(plan(launch), {"a": data, "b": out})
-                np.testing.assert_array_equal(data, out)
-        except BaseException as error:
-            errors.append(error)
+        for _ in range(5):
+            data = np.random.default_rng(seed).integers(0, 1 << 32, 1000 + seed, np.uint32)
+            out = np.zeros_like(data)
+            launch = copy.launch(Grid(4, GROUP), words("a", len(data), Role.INPUT), words("b", len(data)))
+            target.run(plan(launch), {"a": data, "b": out})
+            np.testing.assert_array_equal(data, out)
 
     run_in_threads(work, 6)
-    assert not errors
 
 
 def _run_in_child(target: WgslTarget, answers: multiprocessing.Queue[str]) -> None:

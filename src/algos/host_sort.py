@@ -67,6 +67,10 @@ class HostSortPolicy:
     most_threads: int = attrs.field(default=16, validator=_COUNT)
     # a partitioned row gets a thread for each so many bytes, and at least four
     thread_bytes: int = attrs.field(default=1 << 17, validator=_COUNT)
+    # rows up to this size are partitioned and sorted by threads that wait in compiled code, if the row is worth so many
+    # threads and there are as many cores; others by Python's threads, whom an interrupt stops
+    crew_bytes_below: int = attrs.field(default=1 << 26, validator=_THRESHOLD)
+    crew_threads_from: int = attrs.field(default=4, validator=_COUNT)
     # whether rows of 32- or 64-bit elements are radix sorted; None: if NumPy's sort was measured to be slow
     by_radix: bool | None = attrs.field(default=None, validator=_bool_or_none)
     # then rows from this size: the launches for a shorter one take longer than NumPy's sort

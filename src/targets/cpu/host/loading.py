@@ -12,10 +12,10 @@ from ...base import HostArray
 from ..background import background
 from .argsort_loops import pack, rank_floats
 from .counting_loops import count_found, count_values, count_words, fill, rank_found
+from .crew import loading
 from .key_words import Places, numbers_of
 from .numpy_speed import numpy_sorts_slowly
 from .order_loops import is_monotonic, number, number_backwards, reverse
-from .partition_loops import part_in_turn
 from .radix_sort import argsort_by_radix
 
 _COUNTS = np.dtype(np.uint32)
@@ -40,7 +40,7 @@ def _sorting(dtype: np.dtype[np.generic]) -> Iterator[object]:
         numbers = _numbers(dtype)
         yield is_monotonic(numbers, "<=")
         yield is_monotonic(numbers, ">=")
-        yield part_in_turn(numbers)
+        yield from loading(numbers)
         yield reverse(numbers)
         yield fill(size)
         yield count_found(size)
@@ -54,7 +54,7 @@ def _argsorting(dtype: np.dtype[np.generic]) -> Iterator[object]:
         yield pack()
         if dtype.kind == "f":
             yield rank_floats(size, 8)
-        yield part_in_turn(np.dtype(np.uint64))
+        yield from loading(np.dtype(np.uint64))
         yield rank_found(size)
     if is_half:
         yield rank_floats(2, 2)

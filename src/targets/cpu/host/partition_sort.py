@@ -12,10 +12,12 @@ import time
 import numpy as np
 
 from ....algos.host_sort import HostSortPolicy
+from ....types.environment import core_count
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ..pool import Pool
 from .commit import put_in_place
+from .crew import PartedRow, sort_by_crew
 from .few_values import sort_few
 from .key_words import Elements, numbers_of
 from .loops import PIECE
@@ -90,13 +92,17 @@ def _sort_parts(source: Elements, results: Elements, pivots: Elements, policy: H
     """
     parts = pivots.size + 1
     spare = np.empty(source.size if parts > 2 else 0, pivots.dtype)
-    claimed, bounds = np.zeros((parts, COUNTERS), np.int64), np.zeros(parts + 1, np.int64)
-    bounds[parts] = source.size
     pool = pool.of_at_most(parts)
     block = min(policy.block, max(_LEAST_BLOCK, source.size // (4 * pool.threads)))
-
     passes = parts.bit_length() - 1
     first, second = (results, spare) if passes % 2 else (spare, results)  # to and fro, at last to the results
+    row = PartedRow(source, first, second, results, pivots)
+    suits_crew = policy.crew_threads_from <= pool.threads <= core_count() and source.nbytes < policy.crew_bytes_below
+    if suits_crew and sort_by_crew(row, block, pool.threads):
+        return
+
+    claimed, bounds = np.zeros((parts, COUNTERS), np.int64), np.zeros(parts + 1, np.int64)
+    bounds[parts] = source.size
     missed = np.zeros((pool.threads + parts) * COUNTERS, np.int64)
     # Bound here, once: threads come one after the other as long as Python runs.
     part = part_in_turn(pivots.dtype).on(source, first, second, pivots, claimed, bounds, missed, parts, passes, block)
