@@ -374,4 +374,5 @@ class F64(Float):
     numpys = np.float64
 
 
+SCALARS: dict[Type, type[Scalar]] = {cls.type: cls for cls in (Bool, U8, U16, U32, U64, I32, I64, F32, F64)}
 UNSIGNED: dict[int, Any] = {1: U8, 2: U16, 4: U32, 8: U64}  # by size in bytes, for moving bits
