@@ -116,7 +116,7 @@ def run_new(
 
 def printed(code: str, *, timeout: float = 300, fresh: bool = False, **environment: str) -> str:
     """What a process printed that ended well and complained of nothing."""
-    done = run_new(code, timeout=timeout, fresh=fresh, **environment)
+    done = run_new(code, cwd=None, timeout=timeout, fresh=fresh, **environment)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr[-2000:]
     return done.stdout.strip()
 

@@ -135,7 +135,7 @@ print(sum(kernel.was_kept for kernel in loaded.kernels.values()))
 
 
 def in_a_process(code: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    done = run_new(code, *arguments, **{"GPUSORT_THREADS": "2", **environment})
+    done = run_new(code, *arguments, cwd=None, timeout=300, fresh=False, **{"GPUSORT_THREADS": "2", **environment})
     assert done.returncode == 0, done.stderr
     return done
 

@@ -543,7 +543,7 @@ def test_a_forked_child_is_told_why_it_cannot(target: WgslTarget) -> None:
 
 
 def _in_a_new_process(code: str, **environment: str) -> str:
-    done = run_new(code, **environment)
+    done = run_new(code, cwd=None, timeout=300, fresh=False, **environment)
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
 
