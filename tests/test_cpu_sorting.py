@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import attrs
@@ -30,6 +28,7 @@ from gpusort.targets.cpu.target import CpuTarget
 from gpusort.types.dtypes import key_for
 from gpusort.types.indices import SortOrder
 from tests.covering import few_cases
+from tests.new_process import printed
 from tests.reference import DTYPES, Array, run_in_threads, sample
 
 # Every way of sorting is taken by arrays of a few thousand elements.
@@ -408,15 +407,7 @@ def sort(length, policy):
 
 
 def _in_a_new_process(code: str, **environment: str) -> str:
-    package = str(Path(__file__).parent.parent / "typings")
-    done = subprocess.run(
-        [sys.executable, "-c", _NEW + code],
-        env={**os.environ, "PYTHONPATH": package, **environment},
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    return done.stdout
+    return printed(_NEW + code, **environment)
 
 
 def test_no_compiler_is_loaded_for_short_arrays() -> None:
