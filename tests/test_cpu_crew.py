@@ -142,11 +142,11 @@ def test_who_finds_it_busy_does_nothing_by_it() -> None:
 def test_who_finds_it_busy_sorts_by_other_threads_or_alone(jobs: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crews.Crew, "sort", lambda *_: False)
     x = np.random.default_rng(1).integers(0, 1 << 32, 30_000, dtype=np.uint32)
-    policy = attrs.evolve(POLICY, part_bytes_from=1 << 20)
-    for policy in (POLICY, policy):
+    short = attrs.evolve(POLICY, part_bytes_from=1 << 20)
+    for policy in (POLICY, short):
         for order in SortOrder:
             assert_same_bits(sorted_by(policy, x, order), np.sort(x)[:: 1 if order is SortOrder.ASCENDING else -1])
-    sort_rows(x[np.newaxis], x[np.newaxis], SortOrder.ASCENDING, policy)
+    sort_rows(x[np.newaxis], x[np.newaxis], SortOrder.ASCENDING, short)
     assert (x[1:] >= x[:-1]).all()
 
 

@@ -36,7 +36,8 @@ class _Described(ctypes.Structure):
 def sort_address(dtype: np.dtype[np.generic]) -> int:
     """The address of `int sort(void *start, intptr_t count, void *)` for a native dtype of numbers; 0 where none is
     known to be right, as on systems other than Linux and in Pythons other than CPython."""
-    if sys.platform != "linux" or sys.implementation.name != "cpython" or not dtype.isnative or dtype.kind not in "iuf":
+    is_here = sys.platform == "linux" and sys.implementation.name == "cpython"
+    if not is_here or not dtype.isnative or dtype.kind not in "iuf":
         return 0
     try:
         address = _found(dtype)

@@ -16,10 +16,9 @@ from ....types.indices import SortOrder
 from ...base import HostArray
 from ..pool import Pool
 from .commit import put_in_place
-from .crew import PartedRow, sort_by_crew, threads_of_crew
+from .crew import PartedRow, share, sort_by_crew, threads_to_sort
 from .few_values import sort_few
 from .key_words import Elements, numbers_of
-from .loops import PIECE
 from .numpy_sort import sort_row
 from .order_loops import reverse
 from .partition_loops import COUNTERS, part_in_turn
@@ -32,12 +31,8 @@ _SEEN_BYTES = 1 << 23  # of a row whose elements are mostly alike: NumPy sees it
 
 def part_from(dtype: np.dtype[np.generic], policy: HostSortPolicy, threads: int) -> int:
     """How long a row of 32- or 64-bit elements is worth more than NumPy's sort alone."""
-    usual = policy.part_from(dtype, threads)
-    return (
-        min(usual, policy.crew_bytes_from // dtype.itemsize)
-        if threads_of_crew(dtype, policy.crew_bytes_from, policy)
-        else usual
-    )
+    usual, least = policy.part_from(dtype, threads), policy.crew_bytes_from
+    return min(usual, least // dtype.itemsize) if threads_to_sort(dtype, least, policy) else usual
 
 
 def sort_long(
@@ -70,7 +65,7 @@ def _put_in_order(
     numbers: Elements, ordered: Elements, sample: Sample, trend: Monotonicity, policy: HostSortPolicy, pool: Pool
 ) -> None:
     """Ascending, as NumPy has it."""
-    crew = threads_of_crew(numbers.dtype, numbers.nbytes, policy)
+    crew = threads_to_sort(numbers.dtype, numbers.nbytes, policy)
     threads = crew or min(pool.threads, policy.most_threads)
     pivots = _balanced_pivots(sample, policy, threads) if trend is Monotonicity.NEITHER else sample.numbers[:0]
     if pivots.size and _sort_parts(numbers, ordered, pivots, policy, pool, by_crew=crew > 0):
@@ -169,5 +164,4 @@ def _balanced_pivots(sample: Sample, policy: HostSortPolicy, threads: int) -> El
 
 
 def _reverse_all(values: Elements, pool: Pool) -> None:
-    swap = reverse(values.dtype).on(values)
-    pool.over(values.size // 2, lambda own: swap(own.start, own.stop), least=PIECE)
+    share(reverse(values.dtype), values.size // 2, pool, values)
