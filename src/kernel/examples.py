@@ -42,7 +42,7 @@ def operand_of(op: Op, found: Sequence[Type]) -> str:
     """Converts one operand to a type that the operation accepts, preferably one that all operands cast to."""
     if op is ops.SELECT:
         return "select(a < b, a, b)"
-    if op in (ops.MIN, ops.MAX) and len(set(found)) == 1 and found[0].is_float:
+    if op in (ops.MIN, ops.MAX) and len(set(found)) == 1 and all(type.is_float for type in found):
         return "a if a < b else b" if op is ops.MIN else "b if a < b else a"
     accepted = [type for type in (*found, Type.U32, Type.I32, Type.F32) if op.rule([type] * len(found)) is not None]
     for type in accepted:
