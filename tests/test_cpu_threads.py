@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +17,7 @@ from gpusort.types.errors import InvalidArgumentError
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Storage, Workgroup
 from gpusort.types.scalars import U32
+from tests.new_process import printed
 from tests.reference import run_in_threads
 from tests.small_schedules import buffer, plan
 
@@ -152,7 +151,9 @@ def test_a_number_of_threads_is_capped(asked: str, meant: int, monkeypatch: pyte
 # -- the cache --------------------------------------------------------------------------------------------
 
 _CACHED = """
+import sys
 import numpy as np
+sys.path.append({folder!r})
 from gpusort.targets.cpu.compiler import loading
 from {module} import COUNT, TARGET, _count, VALUES, _expected
 assert (_count(VALUES) == _expected(VALUES)).all()
@@ -162,17 +163,8 @@ print(int(loaded.was_kept))
 
 
 def _in_a_new_process(**environment: str) -> list[str]:
-    code = _CACHED.format(module=Path(__file__).stem)
-    package = str(Path(__file__).parent.parent / "typings")
-    path = os.pathsep.join([str(Path(__file__).parent), package])
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": path, **environment},
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    return done.stdout.split()
+    code = _CACHED.format(folder=str(Path(__file__).parent.parent), module=f"tests.{Path(__file__).stem}")
+    return printed(code, **environment).split()
 
 
 def test_a_second_process_finds_the_kernel_compiled(tmp_path: Path) -> None:

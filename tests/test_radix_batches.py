@@ -248,6 +248,15 @@ def test_few_workgroups_of_a_launch_take_few_rows() -> None:
         assert groups <= max(rows, 4 * SWEEP.count_groups)
 
 
+@pytest.mark.parametrize(("rows", "length"), [(1, 1000), (1, 1 << 22), (70, 100_000), (1000, 4096)])
+def test_no_workgroup_clears_nothing(rows: int, length: int) -> None:
+    state = SweepState(rows, length, 4, SWEEP)
+    clearing = radix_sort(key_for("u4"), rows, length, UP, SWEEP, 32).launches[0].grid
+    words = state.words - state.histograms
+    assert (clearing.groups - 1) * clearing.group_size < words
+    assert clearing.groups * clearing.group_size >= words or clearing.groups == 4 * SWEEP.count_groups
+
+
 def test_what_is_refused() -> None:
     small = RadixPolicy(8, 256, 1, sweeps=True)
     with pytest.raises(InvalidArgumentError, match=r"no more than 4294967295 elements in all, found 2 rows"):

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 HostArray: TypeAlias = specs.HostArray
 Elements: TypeAlias = np.ndarray[tuple[int], np.dtype[np.generic]]
+# (source, results, pivots): where parts begin, and the last one's end. The source is overwritten. See
+# targets/cpu/host/partition.py.
+Partition: TypeAlias = Callable[[Any, Any, Any], npt.NDArray[np.int64]]
 
 
 class Target(Protocol):
@@ -236,6 +239,10 @@ class SortsOnTheHost(Protocol):
 
     def with_policy(self, policy: HostSortPolicy, /) -> Target:
         """The same target with another policy."""
+        ...
+
+    def partition_for(self, dtype: np.dtype[np.generic], /) -> Partition | None:
+        """A partition of rows of a dtype by the calling thread alone; None where there is none."""
         ...
 
 
