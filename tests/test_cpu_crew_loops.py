@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import gpusort
+from gpusort import HostSort, HostSortPolicy
 from gpusort.targets.cpu.background import background
 from gpusort.targets.cpu.compiler.loading import Kernel
 from gpusort.targets.cpu.host import crew as crews
@@ -18,6 +19,7 @@ from gpusort.targets.cpu.host.argsort_loops import unpack
 from gpusort.targets.cpu.host.crew import Crew
 from gpusort.targets.cpu.host.loops import numbers_for
 from gpusort.targets.cpu.host.order_loops import number, reverse
+from gpusort.types.monoids import Maximum
 from tests.reference import Array, assert_same_bits
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere the pool's threads do them")
@@ -55,6 +57,7 @@ def test_a_loop_without_memory_is_an_error() -> None:
     assert crew.run(number().kernel, 10, numbers_for([np.empty(10, np.intp)]), 3)
 
 
+_BY_RADIX = HostSortPolicy(by_radix=True)
 _CALLS: dict[str, Callable[[Array], object]] = {
     "argsort": lambda x: gpusort.argsort(x.reshape(-1)),
     "argsort, descending": lambda x: gpusort.argsort(x.reshape(-1), descending=True),
@@ -67,6 +70,9 @@ _CALLS: dict[str, Callable[[Array], object]] = {
     "max": lambda x: gpusort.max(x[:, ::2], axis=1),
     "argmin": lambda x: gpusort.argmin(x, axis=0),
     "cumsum": lambda x: gpusort.cumsum(x.astype(np.float32), axis=1),
+    "kernels of a radix sort": lambda x: gpusort.sort(x.reshape(-1), algorithm=gpusort.Radix()),
+    "serial kernels of a radix sort": lambda x: gpusort.sort(x.reshape(-1), algorithm=HostSort(_BY_RADIX)),
+    "kernels of a scan": lambda x: gpusort.scan(x.reshape(-1), Maximum(gpusort.key_for(x.dtype))),
     "cumsum of a row": lambda x: gpusort.cumsum(x.astype(np.float32).reshape(-1)),
 }
 

@@ -147,3 +147,26 @@ while threads() > 66 and time.monotonic() < until:
 print(threads() <= 66, works(), jobs[-1])
 """
     assert ran(code) == "True True True"
+
+
+def test_an_endless_kernel_is_interrupted() -> None:
+    """One that looks whether it is to stop; a launch behind it is not begun."""
+    code = """
+from gpusort.targets.cpu import prepared
+from tests.endless_cases import run
+prepared._WORTH_SHARING = 0
+prepared.threads_of_crew = lambda nbytes: 8
+runs = []
+run_by_crew = crews.Crew.run
+crews.Crew.run = lambda *given: runs.append(True) or run_by_crew(*given)
+array = np.zeros(20_000 * 8 + 2, np.uint32)
+run("cpu", "spinning", False, array)
+done = bool(array[-1])
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+signal.setitimer(signal.ITIMER_REAL, 0.5)
+try:
+    run("cpu", "spinning", True, array)
+except KeyboardInterrupt:
+    print("interrupted", done, array[-1], len(runs) > 1, works())
+"""
+    assert ran(code) == "interrupted True 0 True True"
