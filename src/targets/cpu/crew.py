@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
 _WORD = 8  # bytes
 _WORD_MASK = (1 << 64) - 1
-_USUAL = HostSortPolicy()
+# Loops over memory: a thread wakes in the time that it takes one to go over some 100 KiB.
+_LOOPS = HostSortPolicy(crew_bytes_from=1 << 19, crew_thread_bytes=1 << 16)
 _CAN_WAIT = sys.platform == "linux" and sys.maxsize > 1 << 32
 
 
@@ -58,7 +59,7 @@ class Crew:
         """Calls kernel(start, stop, *arguments) with slices that together are 0 to `length`, by so many threads, the
         caller among them. False, and nothing done, if another caller has them."""
         parts = max(1, min(MOST_THREADS, 4 * threads, length))
-        return self.does(take_slices, threads, parts, length, kernel.address, arguments)
+        return self.does(take_slices, min(threads, parts), parts, length, kernel.address, arguments)
 
     def does(
         self, step: Callable[[], Loop], threads: int, parts: int, length: int, function: int, arguments: Sequence[int]
@@ -104,16 +105,16 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_crews.forget)
 
 
-def threads_of_crew(nbytes: int, policy: HostSortPolicy = _USUAL) -> int:
-    """How many threads of the crew so many bytes are worth; 0 where there are none for it."""
+def threads_of_crew(nbytes: int, policy: HostSortPolicy = _LOOPS) -> int:
+    """How many threads of the crew so many bytes are worth, of a loop or by a policy; 0 where there are none for it."""
     return min(MOST_THREADS, policy.crew_for(nbytes, thread_count(), core_count())) if _CAN_WAIT else 0
 
 
-def share(loop: Loop, length: int, pool: Pool, *arguments: HostArray | int, policy: HostSortPolicy = _USUAL) -> None:
+def share(loop: Loop, length: int, pool: Pool, *arguments: HostArray | int) -> None:
     """Calls loop(start, stop, *arguments) with slices that together are 0 to `length`, by the crew where it is worth
     it, else by the pool. The arrays are as long in bytes as the first of them."""
     nbytes = next(array.nbytes for array in arguments if isinstance(array, np.ndarray))
-    share_kernel(loop.kernel, length, numbers_for(arguments), pool, threads_of_crew(nbytes, policy), least=PIECE)
+    share_kernel(loop.kernel, length, numbers_for(arguments), pool, threads_of_crew(nbytes), least=PIECE)
 
 
 def share_kernel(
