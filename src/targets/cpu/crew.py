@@ -45,15 +45,15 @@ class Crew:
     """The threads of a process: started as they are wanted, and there until it ends."""
 
     def __init__(self) -> None:
-        self._memory = np.zeros(loops.WORDS, np.int64)
+        self.memory = np.zeros(loops.WORDS, np.int64)
         self._started = 0
-        library, address = ctypes.CDLL(None), address_of(self._memory)
-        self._memory[loops.STATE], self._memory[loops.ADDRESS] = loops.CLOSED, address
+        library, address = ctypes.CDLL(None), address_of(self.memory)
+        self.memory[loops.STATE], self.memory[loops.ADDRESS] = loops.CLOSED, address
         for place, name in (loops.WAIT, "sem_wait"), (loops.POST, "sem_post"), (loops.YIELD, "sched_yield"):
-            self._memory[place] = ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
+            self.memory[place] = ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
         for number in range(MOST_THREADS + 1):
             library.sem_init(ctypes.c_void_p(address + (loops.SEMAPHORES + number * LINE) * _WORD), 0, 0)
-        self._lead = lead().on(self._memory)
+        self._lead = lead().on(self.memory)
 
     def run(self, kernel: Kernel, length: int, arguments: Sequence[int], threads: int) -> bool:
         """Calls kernel(start, stop, *arguments) with slices that together are 0 to `length`, by so many threads, the
@@ -80,7 +80,7 @@ class Crew:
 
     def _serve(self) -> None:
         threading.current_thread().name = "gpusort-cpu-crew"
-        serve()(self._memory)  # this frame holds the code and the memory for as long as the process is there
+        serve()(self.memory)  # this frame holds the code and the memory for as long as the process is there
 
 
 def loading() -> Iterator[object]:
@@ -100,9 +100,9 @@ class _Crews:
         self.made = {}
 
 
-_crews = _Crews()
+crews = _Crews()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_crews.forget)
+    os.register_at_fork(after_in_child=crews.forget)
 
 
 def threads_of_crew(nbytes: int, policy: HostSortPolicy = _LOOPS) -> int:
@@ -131,4 +131,4 @@ def run_by_crew(kernel: Kernel, length: int, numbers: Sequence[int], threads: in
 
 
 def crew() -> Crew:
-    return _crews.made.get("crew") or _crews.made.setdefault("crew", Crew())
+    return crews.made.get("crew") or crews.made.setdefault("crew", Crew())
