@@ -162,9 +162,9 @@ print(int(loaded.was_kept))
 """
 
 
-def _in_a_new_process(**environment: str) -> list[str]:
+def _in_a_new_process(cache: Path) -> list[str]:
     code = _CACHED.format(folder=str(Path(__file__).parent.parent), module=f"tests.{Path(__file__).stem}")
-    return printed(code, **environment).split()
+    return printed(code, GPUSORT_CACHE_DIR=str(cache)).split()
 
 
 def test_a_second_process_finds_the_kernel_compiled(tmp_path: Path) -> None:
