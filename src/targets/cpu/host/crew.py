@@ -169,8 +169,13 @@ def share_kernel(
     kernel: Kernel, length: int, numbers: Sequence[int], pool: Pool, threads: int, *, least: int = 1
 ) -> None:
     """The same of a kernel, by so many threads of the crew; by the pool where there are none."""
-    if not (threads and _crew().run(kernel, length, numbers, threads)):
+    if not (threads and run_by_crew(kernel, length, numbers, threads)):
         pool.over(length, lambda own: kernel(own.start, own.stop, *numbers), least=least)
+
+
+def run_by_crew(kernel: Kernel, length: int, numbers: Sequence[int], threads: int) -> bool:
+    """Whether the crew has called it, with no more numbers than MOST_ARGUMENTS: else nothing is done, as it is busy."""
+    return _crew().run(kernel, length, numbers, threads)
 
 
 def _crew() -> Crew:
