@@ -48,7 +48,7 @@ class OwnEngine:
         return OwnEngine(self.target if self.for_one is None else self.for_one)
 
     def sort(self, x: Array, out: Array, order: SortOrder, *, stable: bool) -> None:
-        call_with(Sort, (-1, order, stable, None, None), self.target, (x,), out)
+        call_with(Sort, (-1, order, stable, None, None), self.target, {"x": x}, out)
 
     def argsort(self, x: Array, order: SortOrder) -> Indices:
         return cast(Indices, call(Argsort, (-1, order, None), self.target, x))

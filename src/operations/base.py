@@ -244,7 +244,8 @@ def require_readable(name: str, given: Spec, element: Any, reader: str) -> None:
     """Raises UnsupportedTypeError unless the dtype is the element's, or that of unsigned words of its bits."""
     found, wanted = given.dtype.newbyteorder("="), dtype_of(element)
     if found != wanted and not (wanted.kind == "u" and found.itemsize == wanted.itemsize and found.kind in "biufmM"):
-        raise UnsupportedTypeError(f"{name}: expected dtype {wanted}, as {reader} takes, found {given.dtype}")
+        others = f", or another of {wanted.itemsize} bytes" if wanted.kind == "u" else ""
+        raise UnsupportedTypeError(f"{name}: expected dtype {wanted}{others}, as {reader} takes, found {given.dtype}")
 
 
 def key_of(name: str, given: Spec, wished: SortableKey[Any, Any] | None) -> SortableKey[Any, Any]:
