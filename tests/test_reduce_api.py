@@ -347,7 +347,7 @@ MISTAKES: dict[str, tuple[str, object, dict[str, object], type[Exception], str]]
     "ragged": ("sum", [[1], [1, 2]], {}, gpusort.InvalidArgumentError, "x: expected a NumPy or cupy array"),
     "axis": ("sum", np.ones(3), {"axis": 1}, np.exceptions.AxisError, "axis: axis 1 is out of bounds"),
     "axes": ("sum", np.ones((3, 2)), {"axis": (0, 5)}, np.exceptions.AxisError, "axis: axis 5 is out of bounds"),
-    "twice": ("sum", np.ones((3, 2)), {"axis": (0, 0)}, gpusort.InvalidArgumentError, "axis: repeated axis"),
+    "twice": ("sum", np.ones((3, 2)), {"axis": (0, 0)}, gpusort.InvalidArgumentError, "axis: expected each axis once"),
     "axis kind": ("sum", np.ones(3), {"axis": 1.0}, gpusort.UnsupportedTypeError, "axis: expected an int, a tuple of"),
     "axes kind": ("sum", np.ones(3), {"axis": (1.0,)}, gpusort.UnsupportedTypeError, "axis: expected an int, a tuple"),
     "argmin axes": ("argmin", np.ones(3), {"axis": (0,)}, gpusort.UnsupportedTypeError, "axis: expected an int"),
