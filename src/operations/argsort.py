@@ -115,9 +115,9 @@ def require_plain(name: str, values: Spec) -> None:
         )
 
 
-def different_sizes(keys: tuple[int, ...], values: tuple[int, ...]) -> InvalidArgumentError:
+def different_sizes(name: str, keys: tuple[int, ...], values: tuple[int, ...]) -> InvalidArgumentError:
     return InvalidArgumentError(
-        f"values: expected one for each key, in one dimension; found shapes {keys} and {values}"
+        f"{name}: expected one for each key, in one dimension; found shapes {keys} and {values}"
     )
 
 
@@ -136,7 +136,7 @@ class SortPairs(Operation):
         keys, values = given
         key_of("keys", keys, self.key)
         if len(keys.shape) != 1 or keys.shape != values.shape:
-            raise different_sizes(keys.shape, values.shape)
+            raise different_sizes("values", keys.shape, values.shape)
         return Output(keys.shape, keys.dtype, (0,)), Output(values.shape, values.dtype, (0,))
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:

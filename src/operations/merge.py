@@ -12,7 +12,7 @@ from ..types.indices import SortOrder
 from ..types.keys import SortableKey
 from ..types.scalars import UNSIGNED
 from ..types.specs import Spec
-from .argsort import SortPairs, require_plain
+from .argsort import SortPairs, different_sizes, require_plain
 from .base import Copy, Operation, Output, Part, Work, Works, copying, key_of
 from .pieces import fits_binding
 from .sort import Sort
@@ -45,8 +45,9 @@ class Merge(Operation):
                     f"found {given[each + number].dtype}"
                 )
         if self.with_values:
-            SortPairs(self.order, self.key).outputs(*given[:2])
-            SortPairs(self.order, self.key).outputs(*given[2:])
+            for keys, values in ((0, 1), (2, 3)):
+                if given[keys].shape != given[values].shape:
+                    raise different_sizes(self.names[values], given[keys].shape, given[values].shape)
             require_plain(self.names[1], given[1])
             self._values(given)
         key_of(self.names[0], given[0], self.key)

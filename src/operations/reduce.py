@@ -194,7 +194,7 @@ class Reduce(Reduction):
         try:
             found = numpys(np.empty(x.shape, x.dtype), axis=self.axis, keepdims=self.keepdims)
         except ValueError as error:
-            raise InvalidArgumentError(str(error)) from error
+            raise InvalidArgumentError(f"x: {error}") from error
         return (np.asarray(found, result_dtype(self.reducer.value, x.dtype)),)
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
