@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from gpusort.machine import Capability
 from gpusort.targets import registry
 from gpusort.targets.cpu.background import background
-from gpusort.types.errors import TargetUnavailableError
 from tests.chromium import Browser
 from tests.covering import ALWAYS_WHOLE, MARK, TARGET, InTurn, chosen_of
+from tests.opened import or_skip
+
+if TYPE_CHECKING:
+    from gpusort.targets.cuda.target import CudaTarget
 
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # or JAX takes most of a card from the other tests
 # Mesa's software adapter compiles each shader at once, which it is asked to do without its own optimisations: a fifth
@@ -30,11 +36,29 @@ settings.load_profile("gpusort")
 def target(request: pytest.FixtureRequest) -> str:
     """The name of a target. Where it cannot run, the test is skipped with its own words."""
     name = str(request.param)
-    try:
-        registry.target(name)
-    except TargetUnavailableError as error:
-        pytest.skip(str(error))
+    or_skip(registry.target, name)
     return name
+
+
+@pytest.fixture(scope="module")
+def real_card() -> CudaTarget:
+    """A target of its own for a card that is here."""
+    from gpusort.targets.cuda.target import CudaTarget
+
+    return or_skip(CudaTarget)
+
+
+@pytest.fixture(params=["portable", "sweeps"])
+def sweeps(request: pytest.FixtureRequest, target: str) -> bool:
+    """Which form of a radix sort. In the simulator all workgroups of few tiles advance together, which is progress
+    enough for a single sweep."""
+    if target == "python":
+        pytest.skip("plain Python takes minutes for these")
+    sweeping = bool(request.param == "sweeps")
+    promised = Capability.FORWARD_PROGRESS in registry.target(target).info.capabilities or target == "simulator"
+    if sweeping and not promised:
+        pytest.skip(f"{target} does not promise forward progress between workgroups")
+    return sweeping
 
 
 @pytest.fixture
@@ -59,6 +83,10 @@ def young_garbage() -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # As a shell has what it starts in its background: no test of Ctrl-C would see one, nor would the processes that
+        # tests start, which are to be interrupted too.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     gc.set_threshold(20_000, 20, 50)  # a twentieth of a test's time was spent on looking for what may go
     background.in_caller = True  # what a test finds must not depend on what came before it
     config.addinivalue_line("markers", MARK)

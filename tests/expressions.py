@@ -28,6 +28,9 @@ INTEGERS = (Type.U32, Type.U64, Type.I32, Type.I64)
 FLOATS = (Type.F32, Type.F64)
 EVERYWHERE = (Type.BOOL, *INTEGERS, Type.F32)  # what every target computes with; F64 is not WGSL's
 ALL = (*EVERYWHERE, Type.F64)
+UNARY = (
+    ops.NEG, ops.INVERT, ops.COUNT_ONES, ops.LEADING_ZEROS, ops.TRAILING_ZEROS, ops.SQRT, ops.EXP, ops.LOG,
+)  # fmt: skip
 
 _HEAD = """
 import attrs
@@ -235,7 +238,7 @@ def load(text: str, folder: Path) -> Any:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
+    sys.modules[name] = module  # the types of a struct's fields are looked up there
     spec.loader.exec_module(module)
     return module
 

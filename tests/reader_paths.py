@@ -11,28 +11,17 @@ from typing import Generic, TypeVar
 
 import attrs
 
-from gpusort.kernel.kernel import Kernel, kernel
+from gpusort.kernel.kernel import kernel
 from gpusort.types.intrinsics import dynamic_range
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Storage
 from gpusort.types.scalars import F32, U32, Bool
+from tests.reader_kernels import gives
 
 T = TypeVar("T")
-PathKernel = Kernel[Storage[U32], Storage[U32]]
-WORKS: list[tuple[PathKernel, list[int]]] = []
 
 NEVER = False
 NO_COUNT = 0
-
-
-def gives(*expected: int) -> Callable[[PathKernel], PathKernel]:
-    """Says what invocations 0 to 3 leave in `out`."""
-
-    def note(of: PathKernel) -> PathKernel:
-        WORKS.append((of, list(expected)))
-        return of
-
-    return note
 
 
 # -- loops ------------------------------------------------------------------------------------------------

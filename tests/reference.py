@@ -66,9 +66,37 @@ def assert_same_bits(found: object, expected: Array) -> None:
 
 
 def run_in_threads(work: Callable[[int], None], count: int = 8) -> None:
-    """Calls work(0) … work(count - 1) side by side, and waits for all."""
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
+    """Calls work(0) … work(count - 1) side by side, and waits for all; raises what any of them has raised."""
+    failures: list[BaseException] = []
+
+    def guarded(number: int) -> None:
+        try:
+            work(number)
+        except BaseException as failure:
+            failures.append(failure)
+
+    threads = [threading.Thread(target=guarded, args=(number,)) for number in range(count)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+    if failures:
+        raise failures[0]
+
+
+def laid_out(x: Array, layout: str) -> Array:
+    """The same values with other strides: "Fortran", "strided", "backwards" along the first axis, or "mirrored" along
+    the first and the last."""
+    match layout:
+        case "Fortran":
+            return np.asfortranarray(x)
+        case "strided":
+            return np.repeat(x, 2, axis=-1)[..., ::2]
+        case "backwards":
+            return x[::-1].copy()[::-1]
+        case "mirrored" if x.ndim > 1:
+            return x[::-1, ..., ::-1].copy()[::-1, ..., ::-1]
+        case "mirrored":
+            return x[::-1].copy()[::-1]
+        case _:
+            return x

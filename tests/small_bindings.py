@@ -13,7 +13,7 @@ from gpusort.machine import Limits, TargetInfo
 from gpusort.targets.simulator.target import Simulator
 from gpusort.targets.wgsl.defaults import DEFAULT_LIMITS
 from gpusort.targets.wgsl.target import WgslTarget
-from gpusort.types.errors import TargetUnavailableError
+from tests.opened import or_skip
 
 
 @attrs.define
@@ -41,9 +41,6 @@ class Small:
 def device_with_bindings_of(nbytes: int) -> Any:
     """A device of WebGPU with no more than the default limits, and bindings of so many bytes."""
     wgpu = pytest.importorskip("wgpu")
-    try:
-        WgslTarget()
-    except TargetUnavailableError as error:
-        pytest.skip(str(error))
+    or_skip(WgslTarget)
     limits = {**DEFAULT_LIMITS, "max-storage-buffer-binding-size": nbytes}
     return wgpu.gpu.request_adapter_sync().request_device_sync(required_limits=limits)

@@ -12,7 +12,7 @@ import pytest
 
 import gpusort
 from gpusort.targets import registry
-from gpusort.types.errors import TargetUnavailableError
+from tests.opened import or_skip
 from tests.reference import Array, sample, sorted_by_numpy, whole_numbers
 
 if TYPE_CHECKING:
@@ -23,10 +23,7 @@ DTYPES = ("?", "u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f2", "f4", "f8")
 
 @pytest.fixture(scope="module", name="cp")
 def cupy_with_a_card() -> ModuleType:
-    try:
-        registry.target("cuda")
-    except TargetUnavailableError as error:
-        pytest.skip(str(error))
+    or_skip(registry.target, "cuda")
     import cupy
 
     return cupy

@@ -268,6 +268,11 @@ def test_layouts_say_how_an_array_lies() -> None:
     assert of(x[::-1], 0) is None
     assert of(x) == Layout(1, 1, 120, 0, 1, 1)
     assert layout_to_reduce((3,), (3,), 2, (0,)) is None
+    for layout, stride in (
+        (Layout(4, 5, 1, 9, 1, 1), 9), (Layout(4, 5, 1, 9, 2, 1), None), (Layout(4, 1, 1, 9, 7, 1), 9),
+        (Layout(1, 5, 3, 0, 1, 8), 8), (Layout(2, 5, 3, 40, 1, 8), None), (Layout(1, 1, 3, 0, 1, 8), None),
+    ):  # fmt: skip
+        assert layout.row_stride == stride, layout
     assert layouts_to_reduce(x.T.shape, x.T.strides, 4, (0, 1, 2, 3)) == (Layout(1, 120, 1, 0, 1, 1),)
     assert layouts_to_reduce(x.shape, x.strides, 4, (0, 2, 3)) == (Layout(6, 20, 1, 20, 1, 1), Layout(1, 2, 3, 0, 3, 1))
     assert layouts_to_reduce(x[::-1].shape, x[::-1].strides, 4, (1,)) is None

@@ -16,6 +16,7 @@ from gpusort.targets.cpu.host import row_blocks as many_rows
 from gpusort.targets.cpu.host.network_loops import exchanges
 from gpusort.targets.cpu.target import CpuTarget
 from tests.covering import few_cases
+from tests.reference import laid_out
 from tests.test_argsort import stable_order
 
 DTYPES = ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?", "M8[s]")
@@ -46,18 +47,6 @@ def numbers(dtype: str, shape: tuple[int, ...]) -> npt.NDArray[np.generic]:
     if wanted.kind == "M":
         found[kind == 0] = np.datetime64("NaT")
     return found
-
-
-def laid_out(x: npt.NDArray[np.generic], layout: str) -> npt.NDArray[np.generic]:
-    match layout:
-        case "Fortran":
-            return np.asfortranarray(x)
-        case "strided":
-            return np.repeat(x, 2, axis=-1)[..., ::2]
-        case "backwards":
-            return x[::-1].copy()[::-1]
-        case _:
-            return x
 
 
 def bits(x: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:

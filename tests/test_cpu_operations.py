@@ -17,6 +17,7 @@ from gpusort.targets.kernel_text import OPERATIONS
 from gpusort.types import ops, scalars
 from gpusort.types.layout import Type, bounds
 from gpusort.types.ops import Op
+from tests.expressions import UNARY
 
 Array = npt.NDArray[np.generic]
 HERE = Span(__file__, 1)
@@ -67,17 +68,7 @@ def _operands(op: Op, type: Type) -> tuple[Type, ...]:
         return type, Type.U32
     if op is ops.SELECT:
         return Type.BOOL, type, type
-    one = (
-        ops.NEG,
-        ops.INVERT,
-        ops.COUNT_ONES,
-        ops.LEADING_ZEROS,
-        ops.TRAILING_ZEROS,
-        ops.SQRT,
-        ops.EXP,
-        ops.LOG,
-    )
-    return (type,) if op in one else (type, type)
+    return (type,) if op in UNARY else (type, type)
 
 
 _OPERANDS = _rows()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 from gpusort.targets.cuda.function import llvm_text
 from gpusort.targets.cuda.nvvm import NvvmRefusal, ptx_of
 from gpusort.targets.llvm.numbers import Untranslatable
+from tests.new_process import printed
 
 HEAD = 'SIGNATURE = "void(u4*, f4, u4)"\n\ndef kernel(data, scale, count):\n'
 
@@ -91,5 +89,4 @@ def test_neither_numba_nor_llvmlite_takes_part() -> None:
         "assert '.entry' in compile_uncached(specialise(launch).program, (9, 0))\n"
         "print({'numba', 'llvmlite', 'cupy'} & set(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"
+    assert printed(check) == "set()"

@@ -17,24 +17,14 @@ from gpusort.targets.cuda import compile as cuda_compile
 from gpusort.targets.cuda.table import CUDA_OPERATIONS
 from gpusort.targets.cuda.target import CudaTarget
 from gpusort.types import ops, scalars
-from gpusort.types.errors import TargetUnavailableError
 from gpusort.types.layout import Type, bounds
 from tests.cuda_launches import arguments_at, run_kernel
+from tests.expressions import UNARY
 
 Array = npt.NDArray[np.generic]
 HERE = Span(__file__, 1)
 COUNT = 32
 NARROW = (Type.U8, Type.U16)
-UNARY = (
-    ops.NEG,
-    ops.INVERT,
-    ops.COUNT_ONES,
-    ops.LEADING_ZEROS,
-    ops.TRAILING_ZEROS,
-    ops.SQRT,
-    ops.EXP,
-    ops.LOG,
-)
 
 
 @attrs.frozen
@@ -144,14 +134,6 @@ def test_an_operation_means_what_the_table_says_on_a_card(real_card: CudaTarget,
     arrays = {b.name: a for b, a in zip(buffers, [*operands, found], strict=True)}
     real_card.run_steps([Step(program_of(case), tuple(buffers), (), 1)], arrays)
     check(case, operands, found)
-
-
-@pytest.fixture(scope="module")
-def real_card() -> CudaTarget:
-    try:
-        return CudaTarget()
-    except TargetUnavailableError as error:
-        pytest.skip(str(error))
 
 
 def test_all_operations_compile_to_machine_code() -> None:

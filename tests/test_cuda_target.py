@@ -273,14 +273,6 @@ def test_without_cupy_or_a_card_the_target_says_what_is_missing(monkeypatch: pyt
 # -- the same on a real card ------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def real_card() -> CudaTarget:
-    try:
-        return CudaTarget()
-    except TargetUnavailableError as error:
-        pytest.skip(str(error))
-
-
 @pytest.mark.parametrize("group_size", [1, 5, 31, 32, 33, 48, 64, 1000])
 def test_lanes_on_a_card(real_card: CudaTarget, group_size: int) -> None:
     check_lanes(real_card, group_size)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -22,6 +20,7 @@ from gpusort.types.indices import SortOrder
 from gpusort.types.params import BitonicPolicy
 from gpusort.types.scalars import F32, F64, U32
 from tests.cuda_cases import WORDS, N, lanes_case, memories_case, products, schedule_of, wait_for_flag
+from tests.new_process import printed
 
 
 def program_of(schedule: Schedule) -> ir.Program:
@@ -189,5 +188,4 @@ def test_the_device_library_is_found_as_toolkits_have_it(tmp_path: Path) -> None
 
 def test_no_numba_is_loaded_until_a_kernel_is_compiled() -> None:
     check = "import sys, gpusort.targets.cuda.target; print({'numba', 'llvmlite', 'cupy'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"
+    assert printed(check) == "set()"

@@ -46,10 +46,10 @@ def test_typed_arrays(module: Path, tmp_path: Path) -> None:
     Not all of every type: to compile their kernels is what takes time.
     """
     cases = Cases(module, tmp_path)
-    sorts = [("sort", "f32", length) for length in (*_LENGTHS, MOST, MOST + 1)]
-    sorts += [("sort", "u32", length) for length in (*_LENGTHS, MOST)]
-    others = [(what, "f32", length) for what in ("argsort", "pairs") for length in (*_LENGTHS, 4 * _TILE + 5)]
-    asked = [(*one, down) for one in (*sorts, *others) for down in (False, True)]
+    asked = [("sort", "f32", length, down) for length in (*_LENGTHS, MOST, MOST + 1) for down in (False, True)]
+    asked += [("sort", "u32", length, True) for length in (*_LENGTHS, MOST)]
+    longer = (*_LENGTHS, 4 * _TILE + 5)
+    asked += [(what, "f32", length, down) for what, down in (("argsort", True), ("pairs", False)) for length in longer]
     for what, name, length, down in asked:
         arrays = {"input": data(_TYPES[name], length)}
         if what == "pairs":
@@ -132,9 +132,12 @@ def test_rows_are_sorted_each_for_itself(module: Path, tmp_path: Path) -> None:
     cases = Cases(module, tmp_path)
     asked = [
         (call, name, rows, row, down)
-        for call, name in (("sortArray", "f32"), ("argsortArray", "f32"))
+        for call, name, down in (
+            ("sortArray", "f32", False),
+            ("sortArray", "f32", True),
+            ("argsortArray", "f32", False),
+        )
         for rows, row in ((0, 7), (1, 7), (60, 7), (0, 5), (1, 5), (50, 1), (20, 300), (2, _TILE), (2, 5000))
-        for down in (False, True)
     ]
     for call, name, rows, row, down in asked:
         keys, options = data(_TYPES[name], rows * row), {"row": row, "descending": down}

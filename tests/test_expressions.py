@@ -21,7 +21,7 @@ from gpusort.kernel.specialise import specialise
 from gpusort.targets import registry
 from gpusort.targets.cuda.compile import compile_ptx
 from gpusort.types import ops
-from gpusort.types.errors import CapabilityError, TargetUnavailableError
+from gpusort.types.errors import CapabilityError
 from gpusort.types.layout import Type
 from tests.expressions import (
     ALL,
@@ -39,6 +39,7 @@ from tests.expressions import (
     run,
     words_of,
 )
+from tests.opened import or_skip
 
 _MANY = 100
 ROUNDS = int(os.environ.get("GPUSORT_TREES", "2"))
@@ -65,10 +66,7 @@ _COMPARED = ("(a == b)", "(a != b)", "(a < b)", "(a <= b)", "(a > b)", "(a >= b)
 def compiled(request: pytest.FixtureRequest) -> str:
     """The name of a target other than the one that all are compared with."""
     name = str(request.param)
-    try:
-        registry.target(name)
-    except TargetUnavailableError as error:
-        pytest.skip(str(error))
+    or_skip(registry.target, name)
     return name
 
 

@@ -45,8 +45,7 @@ print(len(steps), steps[0].done)
 
 def killed(folder: Path, at: int, *, resume: bool, call: str = "sort_file", by: str = "") -> tuple[int, str]:
     code = KILLED.replace("{memory}", str(MEMORY))
-    arguments = [sys.executable, "-c", code, str(at), str(resume), call, *([by] if by else [])]
-    done = subprocess.run(arguments, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+    done = run_new(code, str(at), str(resume), call, *([by] if by else []), cwd=folder, timeout=120)
     assert done.returncode in (0, -signal.SIGKILL), done.stderr
     return done.returncode, done.stdout
 

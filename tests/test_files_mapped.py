@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 
 import gpusort
 from gpusort.external import direct
+from tests.new_process import run_new
 from tests.reference import Array, assert_same_bits, sample, sorted_by_numpy
 
 COUNT = 40_000
@@ -212,8 +212,7 @@ print(len(pieces))
 
 
 def killed(folder: Path, at: int) -> subprocess.CompletedProcess[str]:
-    arguments = [sys.executable, "-c", KILLED, str(at)]
-    return subprocess.run(arguments, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+    return run_new(KILLED, str(at), cwd=folder, timeout=120)
 
 
 def test_killed_and_gone_on_with(tmp_path: Path) -> None:
@@ -253,8 +252,7 @@ def test_killed_before_anything_was_written(tmp_path: Path) -> None:
     code = KILLED.replace(
         "maps.ArrayEndpoint.write = half", "maps.ArrayEndpoint.read = lambda *_: os.kill(os.getpid(), signal.SIGKILL)"
     )
-    done = subprocess.run([sys.executable, "-c", code, "0"], cwd=tmp_path, check=False, timeout=120)
-    assert done.returncode == -signal.SIGKILL
+    assert run_new(code, "0", cwd=tmp_path, timeout=120).returncode == -signal.SIGKILL
     held = np.load(tmp_path / "x.npy", mmap_mode="r+")
     held[:100] = 5
     expected = np.sort(np.asarray(held))

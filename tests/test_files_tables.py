@@ -318,9 +318,7 @@ def test_killed_and_resumed(tmp_path: Path) -> None:
     )
     printed = ""
     for at in (3, 12, 0):
-        done = subprocess.run(
-            [sys.executable, "-c", code, str(at)], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
+        done = run_new(code, str(at), cwd=tmp_path)
         assert done.returncode == (-9 if at else 0), done.stderr
         assert at == 0 or not (tmp_path / "target.parquet").exists()
         printed = done.stdout

@@ -19,6 +19,7 @@ from gpusort.targets.cuda.plan import Plan
 from gpusort.targets.cuda.target import CudaTarget
 from gpusort.types.errors import TargetUnavailableError
 from tests.new_process import printed
+from tests.opened import or_skip
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no os.fork here")
 
@@ -250,19 +251,13 @@ gpusort.sort(x[:999], target=target)
 
 @pytest.mark.parametrize("name", ["wgsl", "cuda"])
 def test_a_device_that_the_parent_opened_is_refused_and_left_alone(name: str) -> None:
-    try:
-        registry.target(name)
-    except TargetUnavailableError as error:
-        pytest.skip(str(error))
+    or_skip(registry.target, name)
     assert printed(_START + _DEVICE.format(name=name)).splitlines() == ["5", "written 6"]
 
 
 @pytest.mark.parametrize("name", ["wgsl", "cuda"])
 def test_a_device_that_the_parent_did_not_open_is_free_for_the_child(name: str) -> None:
-    try:
-        registry.target(name)
-    except TargetUnavailableError as error:
-        pytest.skip(str(error))
+    or_skip(registry.target, name)
     code = f"print(child(lambda: 0 if (gpusort.sort(x[:999], target={name!r}) == np.sort(x[:999])).all() else 1))"
     assert printed(_START + code) == "0"
 

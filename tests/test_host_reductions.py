@@ -17,28 +17,16 @@ from gpusort.targets.cpu.host import reduce_plans as fold_routes
 from gpusort.targets.cpu.host.reduce import Axes, host_reduction
 from tests.covering import few_cases
 from tests.new_process import printed
-from tests.reference import DTYPES, SWAPPED, sample, whole_numbers
+from tests.reference import DTYPES, SWAPPED, laid_out, sample, whole_numbers
 
 Array = npt.NDArray[Any]
 NAMES = tuple(fold.value for fold in Reducer)
-LAYOUTS = ("C", "Fortran", "strided", "backwards")
+LAYOUTS = ("C", "Fortran", "strided", "mirrored")
 LONG_SHAPES = ((40_000,), (5000, 8), (8, 5000), (200, 200), (33, 35, 37), (20_000, 3))
 COMPILED = (
     *((name, "f4") for name in NAMES), ("max", "i2"), ("argmin", "i2"), ("all", "i2"), ("sum", "u1"), ("prod", "i4"),
     ("min", "f2"), ("argmax", "f2"), ("any", "f2"),
 )  # fmt: skip
-
-
-def laid_out(x: Array, layout: str) -> Array:
-    match layout:
-        case "Fortran":
-            return np.asfortranarray(x)
-        case "strided":
-            return np.repeat(x, 2, axis=-1)[..., ::2]
-        case "backwards":
-            return x[::-1, ..., ::-1] if x.ndim > 1 else x[::-1]
-        case _:
-            return x
 
 
 def reduced(name: str, x: Array, axis: Axes = None, keepdims: bool = False) -> Any:

@@ -11,8 +11,8 @@ import pytest
 
 from gpusort.targets.cpu.host import cumsum as scans
 from gpusort.targets.cpu.host.cumsum import host_cumsum
-from tests.reference import sample, whole_numbers
-from tests.test_host_reductions import LAYOUTS, laid_out
+from tests.reference import laid_out, sample, whole_numbers
+from tests.test_host_reductions import LAYOUTS
 
 Array = npt.NDArray[Any]
 SHAPES = (

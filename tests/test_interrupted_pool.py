@@ -245,4 +245,4 @@ try:
 except KeyboardInterrupt:
     print(gpusort.sort([2, 1]).tolist())
 """
-    assert printed(code) == "[1, 2]"
+    assert printed(code, fresh=True) == "[1, 2]"

@@ -29,7 +29,6 @@ from gpusort.targets.cuda.target import CudaTarget
 from gpusort.targets.cuda.transfers import Transfers
 from gpusort.targets.python.target import PlainPython
 from gpusort.types.dtypes import key_for
-from gpusort.types.errors import TargetUnavailableError
 from gpusort.types.indices import SortOrder
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Storage
@@ -37,6 +36,7 @@ from gpusort.types.params import BitonicPolicy
 from gpusort.types.scalars import U32
 from tests import fake_cupy
 from tests.cuda_cases import SMALL
+from tests.opened import or_skip
 from tests.striking import events, places, soon, strike, threads
 
 CUDA = "targets/cuda"
@@ -243,10 +243,7 @@ def test_an_invocation_without_end_is_ended_by_a_signal() -> None:
 
 
 def require_wgsl() -> None:
-    try:
-        registry.target("wgsl")
-    except TargetUnavailableError as error:
-        pytest.skip(str(error))
+    or_skip(registry.target, "wgsl")
 
 
 def test_no_handler_runs_where_a_device_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:

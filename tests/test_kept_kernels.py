@@ -18,7 +18,7 @@ from gpusort.targets.cpu.compiler import loading
 from gpusort.targets.cpu.compiler.machine import machine
 from gpusort.targets.cuda import compile as cuda_compile
 from tests.kept_text import load_anew
-from tests.new_process import end_well_side_by_side
+from tests.new_process import end_well_side_by_side, run_new
 
 ROOT = Path(__file__).parent.parent
 SOURCES = Path(gpusort.__file__).parent
@@ -135,11 +135,7 @@ print(sum(kernel.was_kept for kernel in loaded.kernels.values()))
 
 
 def in_a_process(code: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "typings"), "GPUSORT_THREADS": "2", **environment},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = run_new(code, *arguments, cwd=None, timeout=300, fresh=False, **{"GPUSORT_THREADS": "2", **environment})
     assert done.returncode == 0, done.stderr
     return done
 

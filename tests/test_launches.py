@@ -18,6 +18,7 @@ import pytest
 
 from gpusort.algos.reduce import reduce_row
 from gpusort.algos.share import block_of
+from gpusort.kernel import arguments as checking
 from gpusort.kernel.kernel import Kernel, kernel
 from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from gpusort.kernel.span import KernelError
@@ -395,6 +396,24 @@ def test_what_is_no_function() -> None:
     for function in (3, len, staticmethod(inside), Policy, through(inside), kernel(inside)):
         found = refusal(lambda function=function: kernel(function), UnsupportedTypeError)
         assert found.startswith("kernel: expected a plain function right below @kernel, found ")
+
+
+def of_a_length(length: int) -> Launch:
+    own = Policy(items=length)
+    return plain.launch(
+        GRID, DATA, Workgroup(U32, length), U32(1), Params(U32(1), SortOrder.ASCENDING), SortOrder.ASCENDING, 1, own
+    )
+
+
+def test_launches_that_were_checked_are_not_kept_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checking, "_CACHE_LIMIT", 3)
+    kept: set[object] = set()
+    monkeypatch.setattr(checking, "_checked", kept)
+    counts: list[int] = []
+    for length in range(1, 9):
+        of_a_length(length)
+        counts.append(len(kept))
+    assert counts == [1, 2, 3, 1, 2, 3, 1, 2]
 
 
 def test_without_source_a_kernel_is_checked_too() -> None:

@@ -18,9 +18,10 @@ from gpusort.targets.simulator.target import Simulator
 from gpusort.targets.wgsl.legalize import Legalized, legalize
 from gpusort.targets.wgsl.target import WgslTarget
 from gpusort.types import ops, scalars
-from gpusort.types.errors import CapabilityError, TargetUnavailableError
+from gpusort.types.errors import CapabilityError
 from gpusort.types.layout import Type, bounds
 from gpusort.types.ops import AtomicOp, Op, SubgroupOp
+from tests.opened import or_skip
 
 Array: TypeAlias = npt.NDArray[Any]
 HERE = Span(__file__, 1)
@@ -208,10 +209,7 @@ def _flat(block: ir.Block) -> Iterator[ir.Statement]:
 
 @pytest.fixture(scope="module")
 def wgsl() -> WgslTarget:
-    try:
-        return WgslTarget()
-    except TargetUnavailableError as error:
-        pytest.skip(str(error))
+    return or_skip(WgslTarget)
 
 
 def run_wgsl(target: WgslTarget, program: ir.Program, arrays: dict[str, Array]) -> None:

@@ -9,40 +9,18 @@ import numpy.typing as npt
 import pytest
 
 from gpusort.algos.radix_sorts import radix_argsort, radix_sort_pairs
-from gpusort.machine import Capability
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for
 from gpusort.types.indices import SortOrder
 from gpusort.types.keys import RankKey
-from gpusort.types.params import RadixPolicy
 from gpusort.types.scalars import U8, U16, U32, U64
 from tests.covering import few_cases
 from tests.reference import sample
-from tests.test_radix import able
+from tests.test_radix import TILE, able, policy_for
 
 Array = npt.NDArray[Any]
-GROUP, ITEMS = 64, 2
-TILE = GROUP * ITEMS
 LENGTHS = [0, 1, 2, 17, TILE - 1, TILE, TILE + 1, 5 * TILE + 3]
 VALUES: dict[str, type[Any]] = {"u1": U8, "u2": U16, "u4": U32, "u8": U64}
-
-
-@pytest.fixture(params=["portable", "sweeps"])
-def sweeps(request: pytest.FixtureRequest, target: str) -> bool:
-    """Which form. In the simulator all workgroups of these lengths advance together, which is progress enough."""
-    if target == "python":
-        pytest.skip("plain Python takes minutes for these")
-    sweeping = bool(request.param == "sweeps")
-    if sweeping and Capability.FORWARD_PROGRESS not in target_of(target).info.capabilities and target != "simulator":
-        pytest.skip(f"{target} does not promise forward progress between workgroups")
-    return sweeping
-
-
-def policy_for(name: str, sweeps: bool) -> RadixPolicy:
-    strand = target_of(name).info.limits.subgroup_size
-    return RadixPolicy(
-        4, GROUP, ITEMS, strand, True, lookback=2, count_group=GROUP, count_items=2, copies=2, sweeps=sweeps
-    )
 
 
 def stable_order(x: Array, order: SortOrder) -> Array:
@@ -60,7 +38,9 @@ def stable_order(x: Array, order: SortOrder) -> Array:
 @pytest.mark.parametrize("dtype", ["u1", "u2", "u4", "u8", "i4", "f2", "f4", "f8", "M8[s]"])
 def test_argsort(target: str, sweeps: bool, dtype: str, length: int, order: SortOrder) -> None:
     x = sample(dtype, length, seed=length)
-    schedule = radix_argsort(RankKey(key_for(dtype)), 1, length, order, policy_for(target, sweeps), 8 * x.itemsize)
+    schedule = radix_argsort(
+        RankKey(key_for(dtype)), 1, length, order, policy_for(target, sweeps=sweeps), 8 * x.itemsize
+    )
     places = np.zeros(length, np.uint64)
     target_of(target).run(schedule, {"data": x.view(f"u{x.itemsize}"), "places": places})
     np.testing.assert_array_equal(places, stable_order(x, order))
@@ -76,7 +56,7 @@ def test_values_go_along(target: str, sweeps: bool, dtype: str, value: str, leng
     x = sample(dtype, length, seed=length)
     values = np.random.default_rng(length).integers(0, 256, length * np.dtype(value).itemsize, np.uint8).view(value)
     schedule = radix_sort_pairs(
-        key_for(dtype), VALUES[value], 1, length, SortOrder.ASCENDING, policy_for(target, sweeps), 8 * x.itemsize
+        key_for(dtype), VALUES[value], 1, length, SortOrder.ASCENDING, policy_for(target, sweeps=sweeps), 8 * x.itemsize
     )
     words, found, moved = f"u{x.itemsize}", np.zeros_like(x), np.zeros_like(values)
     arrays = {"data": x.view(words), "values": values, "results": found.view(words), "moved": moved}

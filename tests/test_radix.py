@@ -32,7 +32,7 @@ def able(*compiled: str, downwards: bool = True) -> Can:
     workgroups advance together."""
 
     def can(case: Mapping[str, object]) -> bool:
-        sweeps = "sweeps" in (case.get("sweeps"), case.get("policy"))  # what fixtures for either form are called
+        sweeps = case.get("sweeps") == "sweeps"
         match case["target"]:
             case "python":
                 return False

@@ -22,7 +22,7 @@ from gpusort.machine import Capability, Limits, TargetInfo
 from gpusort.targets.cuda.target import CudaTarget
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for
-from gpusort.types.errors import InvalidArgumentError, TargetUnavailableError
+from gpusort.types.errors import InvalidArgumentError
 from gpusort.types.indices import Placement, SortOrder
 from gpusort.types.keys import RankKey
 from gpusort.types.params import MOST_COUNTED, RadixPolicy
@@ -37,20 +37,14 @@ SHAPES = [(2, TILE), (2, TILE - 1), (3, TILE + 1), (3, 2 * TILE + 3), (7, 1), (0
 FEW = [(3, TILE + 2), (5, 17), (2, 2 * TILE)]
 
 
-@pytest.fixture(params=["portable", "sweeps"])
-def policy(request: pytest.FixtureRequest, target: str) -> RadixPolicy:
-    """Of either form. In the simulator all workgroups of these lengths advance together, which is progress enough."""
-    if target == "python":
-        pytest.skip("plain Python takes minutes for these")
-    sweeps = bool(request.param == "sweeps")
-    if sweeps and Capability.FORWARD_PROGRESS not in target_of(target).info.capabilities and target != "simulator":
-        pytest.skip(f"{target} does not promise forward progress between workgroups")
+@pytest.fixture
+def policy(target: str, sweeps: bool) -> RadixPolicy:
     return policy_for(target, sweeps=sweeps)
 
 
 def has_form(case: Mapping[str, object]) -> bool:
     """Whether a target is one that runs the form of a case; on `cuda` all are run anyway."""
-    return case["target"] == "simulator" or (case["target"] != "python" and case["policy"] == "portable")
+    return case["target"] == "simulator" or (case["target"] != "python" and case["sweeps"] == "portable")
 
 
 def words(x: Array) -> Array:
@@ -254,6 +248,15 @@ def test_few_workgroups_of_a_launch_take_few_rows() -> None:
         assert groups <= max(rows, 4 * SWEEP.count_groups)
 
 
+@pytest.mark.parametrize(("rows", "length"), [(1, 1000), (1, 1 << 22), (70, 100_000), (1000, 4096)])
+def test_no_workgroup_clears_nothing(rows: int, length: int) -> None:
+    state = SweepState(rows, length, 4, SWEEP)
+    clearing = radix_sort(key_for("u4"), rows, length, UP, SWEEP, 32).launches[0].grid
+    words = state.words - state.histograms
+    assert (clearing.groups - 1) * clearing.group_size < words
+    assert clearing.groups * clearing.group_size >= words or clearing.groups == 4 * SWEEP.count_groups
+
+
 def test_what_is_refused() -> None:
     small = RadixPolicy(8, 256, 1, sweeps=True)
     with pytest.raises(InvalidArgumentError, match=r"no more than 4294967295 elements in all, found 2 rows"):
@@ -329,14 +332,6 @@ def test_tiles_are_made_smaller_for_short_rows_alone() -> None:
 
 
 # -- on a card --------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def real_card() -> CudaTarget:
-    try:
-        return CudaTarget()
-    except TargetUnavailableError as missing:
-        pytest.skip(str(missing))
 
 
 @pytest.mark.parametrize(("rows", "length"), [(64, 1 << 16), (300, 20_000), (33, 22_001), (500, 4096), (70, 8193)])

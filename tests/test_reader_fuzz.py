@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
-import sys
 from pathlib import Path
 from random import Random
 
@@ -18,6 +16,7 @@ from gpusort.kernel.kernel import Kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.targets import registry
 from gpusort.types.scalars import U32
+from tests.expressions import load
 from tests.reader_programs import RESULT_COUNT, Writer
 
 SubjectKernel = Kernel[Buffer[U32], Buffer[U32], U32]
@@ -31,17 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def kernel_of(text: str, folder: Path) -> SubjectKernel:
-    """The kernel of a module with this text, in a file of its own: the reader wants a source."""
-    name = f"random_kernel_{next(_numbers)}"
-    path = folder / f"{name}.py"
-    path.write_text(text)
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # the types of a struct's fields are looked up there
-    spec.loader.exec_module(module)
-    subject: SubjectKernel = module.subject
+    subject: SubjectKernel = load(text, folder).subject
     return subject
 
 

@@ -7,8 +7,6 @@ import ctypes
 import gc
 import pickle
 import random
-import subprocess
-import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -19,6 +17,7 @@ import numpy as np
 import pytest
 
 from gpusort.arrays import recycled as reuse
+from tests.new_process import printed
 
 # Setting an array's dtype or shape is on its way out of NumPy, and can be done for now.
 pytestmark = pytest.mark.filterwarnings("ignore:.*(dtype|shape).*:DeprecationWarning")
@@ -235,5 +234,4 @@ def test_the_end_of_the_interpreter_is_quiet() -> None:
         "    def __del__(self): self.r[:3] = 1; del self.r; reuse.new_array((1 << 22,), np.dtype('f8'))[:3] = 2\n"
         "import builtins; builtins.last = Last(); reuse.last = Last(); last.again = last\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stderr == ""
+    assert printed(code, fresh=True) == ""

@@ -75,14 +75,17 @@ def test_policies_along_an_axis_go_by_how_it_lies(in_rows: bool) -> None:
         return Layout.rows(results, length) if rows else Layout(1, length, results, 0, results, 1)
 
     assert all(
-        rule.matches(info, layout(length, results))
+        rule.matches(info, layout(length, results), 8)
         for info in (INFO, MORE)
         for length in (10, 100)
         for results in (3, 5)
     )
-    assert not any(rule.matches(INFO, layout(*shape)) for shape in ((9, 3), (101, 3), (10, 2), (10, 6)))
-    assert not rule.matches(INFO, layout(10, 3, not in_rows))
-    assert not any(rule.matches(info, layout(10, 3)) for info in OTHERS)
+    assert not any(rule.matches(INFO, layout(*shape), 8) for shape in ((9, 3), (101, 3), (10, 2), (10, 6)))
+    assert not rule.matches(INFO, layout(10, 3, not in_rows), 8)
+    assert not any(rule.matches(info, layout(10, 3), 8) for info in OTHERS)
+    bounded = attrs.evolve(rule, row_bytes=80)
+    assert [bounded.matches(INFO, layout(*shape), 8) for shape in ((10, 3), (11, 3))] == [True, False]
+    assert [bounded.matches(INFO, layout(20, 3), itemsize) for itemsize in (4, 5)] == [True, False]
 
 
 def test_selections_go_by_k_too() -> None:

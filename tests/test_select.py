@@ -106,6 +106,11 @@ def test_more_candidates_than_one_workgroup_has(target: str, k: int) -> None:
     check(target, Planned(Plan(5, 2000, 0)), sample("f4", 2 * 3000, seed=k).reshape(2, 3000), k, largest=True)
 
 
+def test_a_row_of_which_every_element_is_a_sample_has_a_threshold() -> None:
+    """The simulator would see one read that nobody wrote."""
+    check("simulator", Planned(Plan(5, 90, 0)), sample("f4", SAMPLED.samples, seed=1).reshape(1, -1), 3, largest=True)
+
+
 @pytest.mark.parametrize(
     ("rows", "length", "plan", "k", "groups"),
     [(1, 3000, Plan(5, 90, 0), 7, [4, 6, 1, 23]), (2, 3000, Plan(5, 90, 0), 9, [8, 6, 2, 46]),

@@ -14,7 +14,6 @@ import gpusort
 from gpusort.targets.cuda import pinned_copies
 from gpusort.targets.cuda.target import CudaTarget
 from gpusort.targets.cuda.transfers import LEAST_BYTES, PIECE_BYTES, Transfers
-from gpusort.types.errors import TargetUnavailableError
 from tests import fake_cupy
 
 SIZES = [0, 1, 1000, LEAST_BYTES - 1, LEAST_BYTES, LEAST_BYTES + 1, LEAST_BYTES + 3 * PIECE_BYTES + 5]
@@ -110,21 +109,13 @@ def test_what_the_driver_refuses_is_an_error(copies: list[str], monkeypatch: pyt
             way(there.ctypes.data, source, STREAM)
 
 
-def test_the_driver_is_asked_by_its_own_names() -> None:
-    try:
-        CudaTarget()
-    except TargetUnavailableError as error:
-        pytest.skip(str(error))
+def test_the_driver_is_asked_by_its_own_names(real_card: CudaTarget) -> None:
     assert pinned_copies.driver_functions().all()
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_on_a_card_arrays_of_the_host_are_sorted(size: int) -> None:
-    try:
-        card = CudaTarget()
-    except TargetUnavailableError as error:
-        pytest.skip(str(error))
+def test_on_a_card_arrays_of_the_host_are_sorted(real_card: CudaTarget, size: int) -> None:
     x = np.random.default_rng(size).integers(0, 256, size, np.uint8)
-    np.testing.assert_array_equal(gpusort.sort(x, target=card), np.sort(x))
+    np.testing.assert_array_equal(gpusort.sort(x, target=real_card), np.sort(x))
     wide = np.random.default_rng(size).integers(0, 1 << 40, size // 8, np.int64)
-    np.testing.assert_array_equal(gpusort.sort(wide[::-1], target=card), np.sort(wide))
+    np.testing.assert_array_equal(gpusort.sort(wide[::-1], target=real_card), np.sort(wide))

@@ -22,7 +22,7 @@ from gpusort.targets.wgsl.defaults import DEFAULT_LIMITS
 from gpusort.targets.wgsl.prepared import WgslPrepared
 from gpusort.targets.wgsl.target import WgslTarget
 from gpusort.types.dtypes import key_for
-from gpusort.types.errors import CapabilityError, InvalidArgumentError, TargetUnavailableError, UnsupportedTypeError
+from gpusort.types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
 from gpusort.types.indices import ScanKind, SortOrder
 from gpusort.types.monoids import Sum
 from gpusort.types.numbers import UnsignedNumber
@@ -31,6 +31,7 @@ from gpusort.types.scalars import U32
 from gpusort.types.specs import Memory
 from tests import key_cases
 from tests.covering import InTurn, few_cases
+from tests.opened import or_skip
 from tests.plan_keys import signature_of
 from tests.reference import Array, assert_same_bits, sample
 
@@ -45,10 +46,7 @@ sort, sort_inplace, argsort, sum_of, max_of, cumsum = cast(
 
 @pytest.fixture(scope="module", name="device", params=["defaults", "all"])
 def callers_device(request: pytest.FixtureRequest) -> Any:
-    try:
-        choose("wgsl", Memory.HOST)
-    except TargetUnavailableError as error:
-        pytest.skip(str(error))
+    or_skip(choose, "wgsl", Memory.HOST)
     return opened(DEFAULT_LIMITS) if request.param == "defaults" else opened({}, "subgroup", "subgroups")
 
 

@@ -11,7 +11,7 @@ import pytest
 from gpusort.targets import registry
 from gpusort.targets.wgsl import c_names
 from gpusort.targets.wgsl.c_names import narrow
-from gpusort.types.errors import TargetUnavailableError
+from tests.opened import or_skip
 
 DECLARED = """
 typedef struct LimitsImpl { unsigned size; } Limits;
@@ -80,10 +80,7 @@ def test_other_bindings_are_left_alone(other: object) -> None:
 
 @pytest.fixture
 def wgsl() -> None:
-    try:
-        registry.target("wgsl")
-    except TargetUnavailableError as error:
-        pytest.skip(str(error))
+    or_skip(registry.target, "wgsl")
 
 
 def test_the_binding_of_wgpu_is_narrowed_where_a_device_is_opened(wgsl: None) -> None:

@@ -9,16 +9,14 @@ from gpusort.algos.bitonic import bitonic_sort
 from gpusort.targets.registry import target
 from gpusort.targets.wgsl.target import WgslTarget
 from gpusort.types.dtypes import key_for
-from gpusort.types.errors import CapabilityError, TargetUnavailableError
+from gpusort.types.errors import CapabilityError
 from gpusort.types.indices import SortOrder
 from gpusort.types.params import BitonicPolicy
+from tests.opened import or_skip
 
 
 def wgsl() -> WgslTarget:
-    try:
-        found = target("wgsl")
-    except TargetUnavailableError as error:
-        pytest.skip(str(error))
+    found = or_skip(target, "wgsl")
     assert isinstance(found, WgslTarget)
     return found
 

@@ -21,10 +21,11 @@ from gpusort.targets.wgsl import target as targets
 from gpusort.targets.wgsl.commands import BufferRange, Commands
 from gpusort.targets.wgsl.defaults import DEFAULT_LIMITS
 from gpusort.targets.wgsl.native import NativeCommands
-from gpusort.types.errors import DeviceLostError, GpusortError, TargetUnavailableError
+from gpusort.types.errors import DeviceLostError, GpusortError
 from gpusort.types.params import RadixPolicy
 from gpusort.types.specs import Memory
 from tests.covering import few_cases
+from tests.opened import or_skip
 from tests.reference import run_in_threads, sample
 from tests.striking import events, places, strike
 
@@ -54,10 +55,7 @@ def unwatched_device(way: str, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A device of its own, of which nothing is read back after a run: no loop here goes on for so long."""
     import wgpu
 
-    try:
-        choose("wgsl", Memory.HOST)
-    except TargetUnavailableError as error:
-        pytest.skip(str(error))
+    or_skip(choose, "wgsl", Memory.HOST)
     opened = devices.device_of_caller
 
     def unwatched(handle: Any) -> devices.Device:
@@ -139,18 +137,13 @@ def test_threads_share_a_device(device: Any) -> None:
     hosts = [sample("u4", 2000 + 10 * (seed % 2), seed=seed) for seed in range(6)]
     arrays = [webgpu.asarray(host, device) for host in hosts]
     calls = [gpusort.plan(sort, array) for array in arrays]
-    errors: list[BaseException] = []
 
     def work(seed: int) -> None:
-        try:
-            for _ in range(5):
-                np.testing.assert_array_equal(sort(arrays[seed]).to_numpy(), np.sort(hosts[seed]))
-                np.testing.assert_array_equal(calls[seed](arrays[seed]).to_numpy(), np.sort(hosts[seed]))
-        except BaseException as error:
-            errors.append(error)
+        for _ in range(5):
+            np.testing.assert_array_equal(sort(arrays[seed]).to_numpy(), np.sort(hosts[seed]))
+            np.testing.assert_array_equal(calls[seed](arrays[seed]).to_numpy(), np.sort(hosts[seed]))
 
     run_in_threads(work, 6)
-    assert not errors
 
 
 # -- and report the same ----------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from gpusort.types.errors import CapabilityError, TargetUnavailableError
 from gpusort.types.indices import SortOrder
 from gpusort.types.params import RadixPolicy
 from tests.covering import few_cases
+from tests.opened import or_skip
 from tests.reference import Array, assert_same_bits, sample, sorted_by_numpy
 
 SMALL = TargetInfo("wgsl", "any device", "none", DEFAULTS, frozenset())
@@ -38,10 +39,7 @@ OVERRUN = 1  # a binding that Mesa's software driver takes beside a kernel's own
 def small_device() -> Iterator[WgslTarget]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(device.LIMITS_VARIABLE, "defaults")
-        try:
-            yield WgslTarget()
-        except TargetUnavailableError as error:
-            pytest.skip(str(error))
+        yield or_skip(WgslTarget)
 
 
 def test_the_device_has_no_more_than_it_was_asked_for(small: WgslTarget) -> None:

@@ -6,9 +6,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 from typing import cast
 
 import attrs
@@ -37,6 +34,8 @@ from gpusort.types.intrinsics import bitcast, dynamic_range, select
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Registers, Storage, Workgroup
 from gpusort.types.scalars import F32, I32, I64, U8, U16, U32, U64, Bool
+from tests.new_process import run_new
+from tests.opened import or_skip
 from tests.reference import run_in_threads
 
 Array = npt.NDArray[np.generic]
@@ -46,14 +45,7 @@ GROUP = 32
 
 @pytest.fixture(scope="module")
 def target() -> WgslTarget:
-    try:
-        return WgslTarget()
-    except TargetUnavailableError as error:
-        pytest.skip(str(error))
-
-
-def buffer(name: str, element: type[object], count: int, role: Role = Role.INOUT) -> Buffer[object]:
-    return Buffer(name, element, count, role)
+    return or_skip(WgslTarget)
 
 
 def words(name: str, count: int, role: Role = Role.INOUT) -> Buffer[U32]:
@@ -520,21 +512,15 @@ def test_a_lost_device_is_reported_and_replaced(target: WgslTarget) -> None:
 
 
 def test_threads_take_turns(target: WgslTarget) -> None:
-    errors: list[BaseException] = []
-
     def work(seed: int) -> None:
-        try:
-            for _ in range(5):
-                data = np.random.default_rng(seed).integers(0, 1 << 32, 1000 + seed, np.uint32)
-                out = np.zeros_like(data)
-                launch = copy.launch(Grid(4, GROUP), words("a", len(data), Role.INPUT), words("b", len(data)))
-                target.run(plan(launch), {"a": data, "b": out})
-                np.testing.assert_array_equal(data, out)
-        except BaseException as error:
-            errors.append(error)
+        for _ in range(5):
+            data = np.random.default_rng(seed).integers(0, 1 << 32, 1000 + seed, np.uint32)
+            out = np.zeros_like(data)
+            launch = copy.launch(Grid(4, GROUP), words("a", len(data), Role.INPUT), words("b", len(data)))
+            target.run(plan(launch), {"a": data, "b": out})
+            np.testing.assert_array_equal(data, out)
 
     run_in_threads(work, 6)
-    assert not errors
 
 
 def _run_in_child(target: WgslTarget, answers: multiprocessing.Queue[str]) -> None:
@@ -556,10 +542,9 @@ def test_a_forked_child_is_told_why_it_cannot(target: WgslTarget) -> None:
     child.join(60)
 
 
-def _in_a_fresh_process(code: str, **environment: str) -> str:
-    places = [str(Path(__file__).parent.parent / "typings"), *filter(None, [os.environ.get("PYTHONPATH")])]
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(places), **environment}
-    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+def _in_a_new_process(code: str, **environment: str) -> str:
+    done = run_new(code, cwd=None, timeout=300, fresh=False, **environment)
+    assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
 
 
@@ -571,14 +556,14 @@ try:
 except Exception as error:
     print(repr(error))
 """
-    answer = _in_a_fresh_process(code, GPUSORT_WGSL_ADAPTER="no such thing")
+    answer = _in_a_new_process(code, GPUSORT_WGSL_ADAPTER="no such thing")
     assert "TargetUnavailableError" in answer
     assert "fits no adapter; there are: " in answer
-    assert _in_a_fresh_process(code, GPUSORT_WGSL_ADAPTER=target.info.adapter[:6]).startswith(target.info.adapter)
+    assert _in_a_new_process(code, GPUSORT_WGSL_ADAPTER=target.info.adapter[:6]).startswith(target.info.adapter)
 
 
 def test_wgpu_is_loaded_only_with_a_target() -> None:
-    assert not _in_a_fresh_process("import sys, gpusort.targets.wgsl.target; assert 'wgpu' not in sys.modules")
+    assert not _in_a_new_process("import sys, gpusort.targets.wgsl.target; assert 'wgpu' not in sys.modules")
 
 
 def test_every_name_the_text_uses_itself_is_reserved() -> None:

@@ -17,6 +17,7 @@ from .argsort import Placed, PlacedKey, placed_key
 from .bitonic import from_ordered, to_ordered
 from .bitonic_rows import count_of, require_held, row_of, sort_rows, stage_blocks, staged_at
 from .radix_rows import RowsMode
+from .unbound import unbound
 
 E = TypeVar("E")
 V = TypeVar("V", U8, U16, U32, U64)
@@ -52,19 +53,16 @@ def bitonic_rows_placed(
                 moved[first + element] = values[first + found.place]
 
 
-_NONE: Any = Buffer("none", U32, 1, Role.SCRATCH)  # for parameters that a mode does not use: never bound
-_PLACES: Any = Buffer("none", U64, 1, Role.SCRATCH)
-
-
 def argsort_short_rows(
     key: SortableKey[E, W], rows: int, length: int, order: SortOrder, policy: RowsPolicy
 ) -> Schedule:
     """Writes the permutation that sorts each row of `data` into `places` (U64); stable."""
     data = Buffer("data", key.element, rows * length, Role.INPUT)
     places = Buffer("places", U64, rows * length, Role.OUTPUT)
-    none: Any = Buffer("none", key.element, 1, Role.SCRATCH)
     mode = RowsMode(keeps_keys=False, gives_places=True)
-    launch = _launch(key, rows, length, order, policy, mode, (data, none, _NONE, _NONE, places))
+    launch = _launch(
+        key, rows, length, order, policy, mode, (data, unbound(key.element), unbound(U32), unbound(U32), places)
+    )
     return Schedule((data, places), (launch,))
 
 
@@ -75,7 +73,7 @@ def sort_short_rows_with_values(
     count = rows * length
     data, values = Buffer("data", key.element, count, Role.INPUT), Buffer("values", value, count, Role.INPUT)
     results, moved = Buffer("results", key.element, count, Role.OUTPUT), Buffer("moved", value, count, Role.OUTPUT)
-    buffers = data, results, values, moved, _PLACES
+    buffers = data, results, values, moved, unbound(U64)
     launch = _launch(key, rows, length, order, policy, RowsMode(takes_values=True), buffers)
     return Schedule((data, values, results, moved), (launch,))
 

@@ -158,7 +158,7 @@ def choose_scan(state: object, length: int, info: TargetInfo) -> ScanPolicy:
 def choose_axis_scan(state: object, layout: Layout, info: TargetInfo) -> ScanPolicy:
     """The policy of a scan along an axis of a layout, to states of a type, on a target."""
     for short in SHORT_SCANS:
-        if short.matches(info, layout):
+        if short.matches(info, layout, 0):  # however many bytes a row has
             return fitted_scan_policy(short.policy, state, info)
     if layout.inner == 1 and layout.row_stride is not None:
         return choose_scan(state, layout.length, info)

@@ -25,6 +25,7 @@ from ..types.scalars import U8, U16, U32, U64
 from .bitonic import from_ordered, to_ordered
 from .radix_tile import Strand, clear_counters, count_strands, place_strands, sort_tile, total_of_digit
 from .sizes import require_countable, require_digits
+from .unbound import unbound
 
 A = TypeVar("A", U8, U16, U32, U64)
 V = TypeVar("V", U8, U16, U32, U64)
@@ -98,8 +99,8 @@ def radix_rows(
                 moved[row + position] = values[row + beside[position]]
 
 
-_NONE: Any = Buffer("none", U32, 1, Role.SCRATCH)  # for parameters that a mode does not use: never bound
-_PLACES: Any = Buffer("none", U64, 1, Role.SCRATCH)
+_NO_VALUES: Any = unbound(U32)
+_NO_PLACES: Any = unbound(U64)
 
 
 def radix_rows_sort(
@@ -109,7 +110,7 @@ def radix_rows_sort(
     data = Buffer("data", key.element, rows * length, Role.INOUT if in_place else Role.INPUT)
     results = data if in_place else Buffer("results", key.element, rows * length, Role.OUTPUT)
     sort = _Rows(key, rows, length, order, policy, key_bits, RowsMode(in_place))
-    return sort.schedule((data,) if in_place else (data, results), data, results, _NONE, _NONE, _PLACES)
+    return sort.schedule((data,) if in_place else (data, results), data, results, _NO_VALUES, _NO_VALUES, _NO_PLACES)
 
 
 def radix_rows_pairs(
@@ -121,7 +122,7 @@ def radix_rows_pairs(
     data, values = Buffer("data", key.element, count, Role.INPUT), Buffer("values", value, count, Role.INPUT)
     results, moved = Buffer("results", key.element, count, Role.OUTPUT), Buffer("moved", value, count, Role.OUTPUT)
     sort = _Rows(key, rows, length, order, policy, key_bits, RowsMode(takes_values=True))
-    return sort.schedule((data, values, results, moved), data, results, values, moved, _PLACES)
+    return sort.schedule((data, values, results, moved), data, results, values, moved, _NO_PLACES)
 
 
 def radix_rows_argsort(
@@ -131,8 +132,7 @@ def radix_rows_argsort(
     data = Buffer("data", key.element, rows * length, Role.INPUT)
     places = Buffer("places", U64, rows * length, Role.OUTPUT)
     sort = _Rows(key, rows, length, order, policy, key_bits, RowsMode(keeps_keys=False, gives_places=True))
-    none: Any = Buffer("none", key.element, 1, Role.SCRATCH)
-    return sort.schedule((data, places), data, none, _NONE, _NONE, places)
+    return sort.schedule((data, places), data, unbound(key.element), _NO_VALUES, _NO_VALUES, places)
 
 
 @attrs.frozen

@@ -18,6 +18,7 @@ from .radix_serial import Shares, serial_add_up, serial_count, serial_scatter
 from .radix_tile import RadixMode
 from .sizes import LARGEST_U32, require_countable, require_digits
 from .sorts import as_integer_key, bits_of, element_bits, require_integers
+from .unbound import unbound
 
 A = TypeVar("A", U8, U16, U32, U64)
 V = TypeVar("V", U8, U16, U32, U64)
@@ -55,7 +56,7 @@ def serial_radix_sort(
     data, results = Buffer("data", key.element, count, Role.INPUT), Buffer("results", key.element, count, Role.OUTPUT)
     words = Buffer("words", key.element, count, Role.SCRATCH)
     sort = _SerialSort(key, rows, length, order, RadixMode(U32), policy, bits)
-    return sort.schedule([data, results, words], [_none(U32)] * 3, [data, results, words])
+    return sort.schedule([data, results, words], [unbound(U32)] * 3, [data, results, words])
 
 
 def serial_radix_pairs(
@@ -81,12 +82,7 @@ def serial_radix_argsort(
     spare = Buffer("spare", U64, count, Role.SCRATCH)
     mode = RadixMode(U64, takes_values=True, counts_places=True, keeps_keys=False)
     sort = _SerialSort(key, rows, length, order, mode, policy, bits)
-    return sort.schedule([data, *keys], [_none(U64), places, spare], [data, places, *keys, spare])
-
-
-def _none(value: type[V]) -> Buffer[V]:
-    """For parameters that a mode does not use: never bound."""
-    return Buffer("none", value, 1, Role.SCRATCH)
+    return sort.schedule([data, *keys], [unbound(U64), places, spare], [data, places, *keys, spare])
 
 
 @attrs.frozen

@@ -22,8 +22,9 @@ from .radix import radix_add_up, radix_count, radix_scatter
 from .radix_layout import Layout, ManyRows, OneRow
 from .radix_sweep import sweep
 from .radix_tile import RadixMode
-from .sizes import LARGEST_U32, require_countable, require_digits
+from .sizes import LARGEST_U32, countable_rows, require_countable, require_digits
 from .sweep_schedule import MOST_ROUNDS, SweepState, prepare
+from .unbound import unbound
 
 A = TypeVar("A", U8, U16, U32, U64)
 V = TypeVar("V", U8, U16, U32, U64)
@@ -34,7 +35,8 @@ _Three: TypeAlias = tuple[Buffer[E], Buffer[E], Buffer[E]]
 _UP = SortOrder.ASCENDING
 _MOST_BITS = 64  # of a word
 _MOST_SHARED = 1 << 24  # words of scratch memory for counts, with many rows
-_NONE = Buffer("none", U32, 1, Role.SCRATCH)  # for parameters that a mode does not use: never bound
+_WIDENING = Grid(1024, 256)
+_NO_VALUES = unbound(U32)
 
 
 @kernel
@@ -42,6 +44,13 @@ def widen_places(cx: Invocation, places: Storage[U32], wide: Storage[U64], param
     """Widens indices to 64 bits, as NumPy's."""
     for i in dynamic_range(cx.global_id, params.num_elements, cx.num_groups * cx.group_size):
         wide[i] = U64(places[i])
+
+
+def widened(count: int) -> Schedule:
+    """Widens as many indices."""
+    places, wide = Buffer("places", U32, count, Role.INPUT), Buffer("wide", U64, count, Role.OUTPUT)
+    grid = Grid(max(1, min(_WIDENING.groups, -(-count // _WIDENING.group_size))), _WIDENING.group_size)
+    return Schedule((places, wide), (widen_places.launch(grid, places, wide, RadixParams(U32(count))),))
 
 
 def radix_sort(
@@ -56,7 +65,7 @@ def radix_sort(
     data = Buffer("data", key.element, count, Role.INOUT if in_place else Role.INPUT)
     results = data if in_place else Buffer("results", key.element, count, Role.OUTPUT)
     words = _between("words", key.element, count, policy, key_bits)
-    none: Any = _NONE
+    none: Any = _NO_VALUES
     sort = _RadixSort(key, key_bits, rows, length, order, RadixMode(U32, in_place=in_place), policy, shares)
     arrays: list[Buffer[A]] = [data] if in_place else [data, results]
     return sort.schedule((data, results, words), (none, none, none), (*arrays, words))
@@ -91,10 +100,10 @@ def radix_argsort(
     sort = _RadixSort(key, key_bits, rows, length, order, mode, policy, shares)
     if not wide:
         short = Buffer("places", U32, count, Role.OUTPUT)
-        return sort.schedule((data, results, words), (_NONE, short, spare), (data, short, results, words, spare))
+        return sort.schedule((data, results, words), (_NO_VALUES, short, spare), (data, short, results, words, spare))
     moved = Buffer("moved", U32, count, Role.SCRATCH)
     made: Schedule = sort.schedule(
-        (data, results, words), (_NONE, moved, spare), (data, places, results, words, moved, spare)
+        (data, results, words), (_NO_VALUES, moved, spare), (data, places, results, words, moved, spare)
     )
     if not count:
         return made
@@ -129,7 +138,7 @@ def most_radix_rows(policy: RadixPolicy, length: int, groups: int) -> int:
     if is_long or (policy.sweeps and groups < MOST_ROUNDS * policy.count_groups):
         return 1
     taken = (tiles + passes) * policy.radix
-    most = min(LARGEST_U32 // max(1, length), groups // max(tiles, passes), _MOST_SHARED // taken)
+    most = min(countable_rows(length), groups // max(tiles, passes), _MOST_SHARED // taken)
     return max(1, most)
 
 

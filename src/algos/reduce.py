@@ -20,7 +20,7 @@ from ..types.params import ReduceParams, ReducePolicy
 from ..types.scalars import U32
 from .cut import shares_of
 from .share import Block, Share, block_of, reduce_share
-from .sizes import require_countable
+from .sizes import countable_span
 
 E = TypeVar("E")
 S = TypeVar("S")
@@ -80,10 +80,8 @@ def reduce_rows(
 ) -> Schedule:  # fmt: skip
     """Reduces every row of `data` to one state, with `finish` applied, in `results`. Rows have one length and are
     contiguous, or `row_stride` elements apart."""
-    require_countable(rows, length)
     stride = length if row_stride is None else row_stride
-    span = (rows - 1) * stride + length if rows and length else 0
-    require_countable(1, span)
+    span = countable_span(rows, length, stride)
     finish = finish or AsItIs(monoid.state)
     data = Buffer("data", monoid.element, span, Role.INPUT)
     results = Buffer("results", finish.result, rows, Role.OUTPUT)

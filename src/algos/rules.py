@@ -79,7 +79,7 @@ class AxisRule(Generic[P]):
     row_bytes: int = 1 << 62  # of a row's elements, at most
     totals_bytes: int = 1 << 20  # bounds `items` by the bytes of an invocation's states: register pressure
 
-    def matches(self, info: TargetInfo, layout: Layout, itemsize: int = 8) -> bool:
+    def matches(self, info: TargetInfo, layout: Layout, itemsize: int) -> bool:
         return (
             info.name == self.target
             and layout.length * itemsize <= self.row_bytes

@@ -24,7 +24,7 @@ from ..types.monoids import Monoid
 from ..types.params import ScanParams, ScanPolicy
 from ..types.scalars import U32
 from .scan_tile import load_tile, scan_workgroup, store_tile
-from .sizes import LARGEST_U32, require_countable
+from .sizes import LARGEST_U32, countable_span
 
 E = TypeVar("E")
 S = TypeVar("S")
@@ -108,10 +108,8 @@ def scan_rows(
 ) -> Schedule:  # fmt: skip
     """Scans every row of `data` into `results`, packed, with `finish` applied. Rows have one length and are contiguous,
     or `row_stride` elements apart."""
-    require_countable(rows, length)
     stride = length if row_stride is None else row_stride
-    span = (rows - 1) * stride + length if rows and length else 0
-    require_countable(1, span)
+    span = countable_span(rows, length, stride)
     finish = finish or AsItIs(monoid.state)
     data = Buffer("data", monoid.element, span, Role.INPUT)
     results = Buffer("results", finish.result, rows * length, Role.OUTPUT)

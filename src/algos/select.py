@@ -29,7 +29,7 @@ from .fit import bytes_held, fitted_network, power_below
 from .select_long import Plan, select_sampled
 from .select_rows import PartPolicy, parts_of, select_by_parts
 from .select_sampled import SampledPolicy
-from .sizes import LARGEST_U32, require_countable
+from .sizes import LARGEST_U32, countable_rows, require_countable
 from .sorts import Bitonic, PairsAlgorithm
 
 E = TypeVar("E")
@@ -81,7 +81,7 @@ def known_buffers(
 def rows_within(key: SortableKey[E, W], length: int, k: int, limits: Limits, scratch: int) -> int:
     """The rows that fit into storage buffers; `scratch` is the bytes a row takes in the largest scratch buffer."""
     largest = max(scratch, dtype_of(key.element).itemsize * length, dtype_of(U64).itemsize * k)
-    return min(limits.storage_bytes // max(1, largest), LARGEST_U32 // max(1, length))
+    return min(limits.storage_bytes // max(1, largest), countable_rows(length))
 
 
 def state_bytes(key: SortableKey[E, W]) -> int:
@@ -181,7 +181,7 @@ class SelectByParts:
         if k > self.most_k:
             return 0
         left = parts_of(length, self.policy) * k
-        return min(rows_within(key, length, k, limits, left * state_bytes(key)), LARGEST_U32 // max(1, left))
+        return min(rows_within(key, length, k, limits, left * state_bytes(key)), countable_rows(left))
 
     @property
     def most_k(self) -> int:

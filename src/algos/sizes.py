@@ -15,6 +15,20 @@ def bound_together(itemsize: int) -> int:
     return _BOUND_AT // math.gcd(_BOUND_AT, itemsize)
 
 
+def countable_rows(length: int) -> int:
+    """The rows of a length whose elements kernels can count."""
+    return LARGEST_U32 // max(1, length)
+
+
+def countable_span(rows: int, length: int, row_stride: int) -> int:
+    """The elements of memory from the first to the last of rows that are `row_stride` apart, which kernels can count;
+    raises InvalidArgumentError otherwise."""
+    require_countable(rows, length)
+    span = (rows - 1) * row_stride + length if rows and length else 0
+    require_countable(1, span)
+    return span
+
+
 def require_countable(rows: int, length: int, together: int = 1) -> None:
     """Raises InvalidArgumentError for more than 2**32 - 1 elements; rows are first rounded up to `together`."""
     rounded = -(-rows // together) * together

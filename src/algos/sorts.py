@@ -31,7 +31,7 @@ from .fit import (
 )
 from .radix_rows import radix_rows_argsort, radix_rows_pairs, radix_rows_sort
 from .radix_sorts import most_radix_rows, radix_argsort, radix_sort, radix_sort_pairs
-from .sizes import LARGEST_U32
+from .sizes import countable_rows
 
 E = TypeVar("E")
 W = TypeVar("W", bound=Word)
@@ -112,7 +112,7 @@ class Bitonic:
         in_tiles = padded // self.policy.tile
         # Rows that a tile holds have no pass over global memory, which has an invocation for each pair.
         needed = max(in_tiles, padded // 2 // self.policy.group_size) if in_tiles > 1 else 1
-        return min(LARGEST_U32 // max(1, length), groups // needed)
+        return min(countable_rows(length), groups // needed)
 
     def schedule(
         self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder,
@@ -181,7 +181,7 @@ class BitonicRows:
     def most_rows(self, length: int, groups: int, /) -> int:
         if length > self.capacity:
             return 0
-        return min(LARGEST_U32 // max(1, length), groups * self.policy_for(length).rows)
+        return min(countable_rows(length), groups * self.policy_for(length).rows)
 
     def schedule(
         self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, placement: Placement, /
@@ -303,7 +303,7 @@ class RadixRows:
         return (Placement.ELSEWHERE, Placement.IN_PLACE)
 
     def most_rows(self, length: int, groups: int, /) -> int:
-        return min(LARGEST_U32 // max(1, length), groups) if length <= self.capacity else 0
+        return min(countable_rows(length), groups) if length <= self.capacity else 0
 
     def schedule(
         self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, placement: Placement, /

@@ -7,6 +7,7 @@ import math
 import sys
 from collections.abc import Sequence
 from enum import Enum
+from typing import NewType
 
 import attrs
 import numpy as np
@@ -41,7 +42,7 @@ def operand_of(op: Op, found: Sequence[Type]) -> str:
     """Converts one operand to a type that the operation accepts, preferably one that all operands cast to."""
     if op is ops.SELECT:
         return "select(a < b, a, b)"
-    if op in (ops.MIN, ops.MAX) and len(set(found)) == 1 and found[0].is_float:
+    if op in (ops.MIN, ops.MAX) and len(set(found)) == 1 and all(type.is_float for type in found):
         return "a if a < b else b" if op is ops.MIN else "b if a < b else a"
     accepted = [type for type in (*found, Type.U32, Type.I32, Type.F32) if op.rule([type] * len(found)) is not None]
     for type in accepted:
@@ -115,6 +116,10 @@ def is_from_a_library(function: object) -> bool:
 def callable_for(found: object) -> str:
     """What is expected in place of a callable that cannot be called in a kernel."""
     name, hint = getattr(found, "__name__", repr(found)), instead_of(found, "e.g. a helper of your own")
+    if isinstance(found, NewType):
+        return (
+            f"an attrs class as a newtype, found the NewType {name!r}, e.g. `@attrs.frozen` above a class of one field"
+        )
     if isinstance(found, type) and not is_from_a_library(found) and found.__module__ != "builtins":
         kind = (
             "dataclass" if dataclasses.is_dataclass(found) else "named tuple" if issubclass(found, tuple) else "class"

@@ -1,0 +1,161 @@
+"""What the builder makes of operations with a constant, how programs are printed, and how large things may be."""
+
+from __future__ import annotations
+
+import re
+from textwrap import dedent
+
+import pytest
+
+from gpusort.algos.sizes import countable_rows, countable_span
+from gpusort.kernel import ir
+from gpusort.kernel.builder import apply
+from gpusort.kernel.kernel import kernel
+from gpusort.kernel.launch import Buffer, Grid, Role
+from gpusort.kernel.listing import listing
+from gpusort.kernel.passes.guards import long_loops
+from gpusort.kernel.span import Span
+from gpusort.kernel.specialise import specialise
+from gpusort.types import ops
+from gpusort.types.errors import InvalidArgumentError
+from gpusort.types.intrinsics import dynamic_range
+from gpusort.types.invocation import Invocation
+from gpusort.types.layout import Type, bounds
+from gpusort.types.memory import Storage
+from gpusort.types.ops import Op
+from gpusort.types.scalars import U32
+
+HERE = Span(__file__, 1)
+TYPES = (Type.BOOL, Type.U32, Type.I32, Type.U64, Type.I64)
+ONES = {of: True if of is Type.BOOL else -1 if bounds(of)[0] else bounds(of)[1] for of in TYPES}
+_ONES = "all bits set"
+NEUTRAL: dict[Op, int | str] = {ops.ADD: 0, ops.OR: 0, ops.XOR: 0, ops.MUL: 1, ops.AND: _ONES}
+NEUTRAL_ON_THE_RIGHT = {ops.SUB: 0, ops.SHL: 0, ops.SHR: 0, ops.FLOORDIV: 1}
+ABSORBING: dict[Op, int | str] = {ops.AND: 0, ops.MUL: 0, ops.OR: _ONES}
+
+
+def constant(value: int | str, of: Type) -> ir.Const:
+    return ir.Const(ONES[of] if isinstance(value, str) else of.dtype.type(value).item(), of, HERE)
+
+
+def other_operand(op: Op, of: Type) -> Type:
+    return Type.U32 if op in (ops.SHL, ops.SHR) else of
+
+
+def are_operands(op: Op, of: Type) -> bool:
+    return op.rule((of, other_operand(op, of))) is not None
+
+
+@pytest.mark.parametrize("of", TYPES, ids=str)
+def test_what_changes_nothing_is_left_out(of: Type) -> None:
+    x = ir.Read(ir.Variable("x", of), HERE)
+    for op, value in {**NEUTRAL, **NEUTRAL_ON_THE_RIGHT}.items():
+        if are_operands(op, of):
+            known = constant(value, other_operand(op, of))
+            assert apply(op, (x, known), HERE) is x, op
+    for op, value in NEUTRAL.items():
+        if are_operands(op, of):
+            assert apply(op, (constant(value, of), x), HERE) is x, op
+
+
+@pytest.mark.parametrize("of", TYPES, ids=str)
+def test_what_decides_alone_is_all_there_is(of: Type) -> None:
+    x = ir.Read(ir.Variable("x", of), HERE)
+    for op, value in ABSORBING.items():
+        if are_operands(op, of):
+            known = constant(value, of)
+            assert apply(op, (x, known), HERE) is known, op
+            assert apply(op, (known, x), HERE) is known, op
+
+
+@pytest.mark.parametrize("of", TYPES[1:], ids=str)
+def test_what_changes_something_stays(of: Type) -> None:
+    x, highest = ir.Read(ir.Variable("x", of), HERE), ir.Const(bounds(of)[1] - 1, of, HERE)
+    for op in (*NEUTRAL, *NEUTRAL_ON_THE_RIGHT):
+        if are_operands(op, of) and op not in (ops.SHL, ops.SHR):
+            for operands in ((x, highest), (highest, x)):
+                assert apply(op, operands, HERE) == ir.Apply(op, operands, of, HERE), op
+    for value in (0, 1):
+        left = constant(value, of)
+        for op in (ops.SUB, ops.SHL, ops.SHR, ops.FLOORDIV):
+            if op.rule((of, of)) is not None and are_operands(op, of):
+                assert apply(op, (left, x), HERE) == ir.Apply(op, (left, x), of, HERE), op
+
+
+@pytest.mark.parametrize("of", [Type.F32, Type.F64], ids=str)
+def test_of_floats_nothing_is_left_out(of: Type) -> None:
+    """-0.0 + 0 is not -0.0, and NaN * 0 not 0."""
+    x = ir.Read(ir.Variable("x", of), HERE)
+    for op, value in ((ops.ADD, 0.0), (ops.SUB, 0.0), (ops.MUL, 1.0), (ops.MUL, 0.0)):
+        operands = (x, ir.Const(value, of, HERE))
+        assert apply(op, operands, HERE) == ir.Apply(op, operands, of, HERE)
+
+
+@kernel
+def with_blocks(cx: Invocation, data: Storage[U32]) -> None:
+    left = data[0]
+    while left > 2:
+        for i in dynamic_range(U32(0), left):
+            if i == 3:
+                data[i] = left
+            else:
+                break
+        left = left - 1
+
+
+def test_a_block_is_indented_by_one_step() -> None:
+    data = Buffer("data", U32, 9, Role.INOUT)
+    program = specialise(with_blocks.launch(Grid(1, 4), data)).program
+    assert re.sub(r"^ *\d+  ", "", listing(program), flags=re.MULTILINE) == dedent("""\
+        kernel with_blocks, 4 invocations a workgroup
+               storage data: U32[]
+               variable data_at: U32
+               variable left: U32
+               variable bound: U32
+               variable i: U32
+               variable condition: Bool
+        data_at = data[0]
+        left = data_at
+        while:
+        holds (left > 2), do:
+            bound = left
+            for i in range(0, bound, 1):
+                condition = (i == 3)
+                if condition:
+                    data[i] = left
+                else:
+                    break
+            left = (left - 1)
+        """)
+
+
+# -- how large things may be ------------------------------------------------------------------------------
+
+
+def test_rows_are_as_many_as_kernels_count() -> None:
+    largest = (1 << 32) - 1
+    found = [countable_rows(length) for length in (0, 1, 2, 3, 1 << 31, largest, largest + 1)]
+    assert found == [largest, largest, largest // 2, largest // 3, 1, 1, 0]
+
+
+def test_rows_span_what_is_between_them_too() -> None:
+    assert [countable_span(rows, 5, 7) for rows in (0, 1, 2, 3)] == [0, 5, 12, 19]
+    assert countable_span(3, 0, 7) == 0
+    assert countable_span(2, 1, (1 << 32) - 2) == (1 << 32) - 1
+    with pytest.raises(InvalidArgumentError, match="no more than 4294967295 elements in all"):
+        countable_span(2, 1, (1 << 32) - 1)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "cost"), [(3, 2 + 2 * 3), (1 << 18, 2 + (1 << 19)), (1 << 19, 1 << 20), (1 << 30, 1 << 20)]
+)
+def test_a_loop_polls_by_what_an_iteration_costs_up_to_a_million_statements(rounds: int, cost: int) -> None:
+    """So that one whose iterations take long polls in each."""
+    x = ir.Variable("x", Type.U32)
+    once = ir.Assign(x, ir.Read(x, HERE), HERE)
+    start, stop, step = (ir.Const(value, Type.U32, HERE) for value in (0, 9, 1))
+    inner = ir.For(ir.Variable("i", Type.U32), start, stop, step, (once,), HERE)
+    outer = ir.For(ir.Variable("j", Type.U32), start, stop, step, (inner,), HERE)
+    program = ir.Program("loops", 1, (), (), (x, inner.variable, outer.variable), (outer,), HERE)
+    found = long_loops(program, {id(inner): rounds, id(outer): 1 << 31})
+    assert found[id(outer)] == cost
