@@ -48,7 +48,7 @@ class HostRoom:
         for array in later:
             array.view(np.uint8)[...] = 0xAB
 
-    def work(self, run: Callable[[int], object], /) -> None:
+    def work(self, run: Callable[[int], object], uploads: Sequence[object], /) -> None:
         self.works += 1
         if self.works == self._fails_at:
             raise RuntimeError("the device stopped working")

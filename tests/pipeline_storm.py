@@ -10,8 +10,9 @@ import random
 import signal
 import sys
 import time
+from contextlib import closing
 
-from gpusort.external.pipeline import run_pipeline
+from gpusort.external.pipeline import ahead, run_pipeline
 from tests.striking import soon, threads
 
 _SECONDS = 120  # more is a hang
@@ -42,7 +43,9 @@ class Storm:
         try:
             self.is_running = True
             signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-6, _LONGEST), random.choice((0, 0, 1e-4)))
-            run_pipeline(range(3), self.stage, self.stage, self.stage, workers=workers)
+            made = closing(ahead(map(self.stage, range(3))))
+            with made as values, made:
+                run_pipeline(range(3), lambda *_: next(values), self.stage, self.stage, workers=workers)
         except Rung:
             self.struck += 1
         except Exception:

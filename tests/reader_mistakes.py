@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from functools import cached_property, wraps
-from typing import NamedTuple
+from typing import NamedTuple, NewType
 
 import attrs
 import numpy as np
@@ -282,11 +282,6 @@ def builtin_on_scalars(cx, data: Storage[U32], p: Params):
 
 
 @kernel
-def two_targets(cx, data: Storage[U32], p: Params):
-    a = b = p.n  # <-
-
-
-@kernel
 def imports(cx, data: Storage[U32], p: Params):
     import math  # <-
 
@@ -549,8 +544,21 @@ def len_of_an_array(cx, data: Storage[U32], p: Params):
 
 
 @kernel
-def type_of_a_scalar(cx, data: Storage[U32], p: Params):
-    data[0] = type(p.n)(1)  # <-
+def number_in_an_arm(cx, data: Storage[U32], p: Params):
+    data[0] = p.n if p.n > 1 else 0  # <-
+
+
+@kernel
+def looks_a_scalar_up(cx, data: Storage[U32], p: Params):
+    data[0] = (1, 2)[p.n]  # <-
+
+
+@kernel
+def makes_a_newtype_of_typing(cx, data: Storage[U32], p: Params):
+    data[0] = Meters(p.n)  # <-
+
+
+Meters = NewType("Meters", U32)
 
 
 @kernel

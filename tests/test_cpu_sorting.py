@@ -406,13 +406,9 @@ def sort(length, policy):
 """
 
 
-def _in_a_new_process(code: str, **environment: str) -> str:
-    return printed(_NEW + code, **environment)
-
-
 def test_no_compiler_is_loaded_for_short_arrays() -> None:
     code = "sort(HostSortPolicy().radix_from - 1, HostSortPolicy()); print('llvmlite' in sys.modules)"
-    assert _in_a_new_process(code).split() == ["False"]
+    assert printed(_NEW + code).split() == ["False"]
 
 
 _FORCED = """
@@ -427,7 +423,7 @@ print(part_in_turn(np.dtype(np.uint32)).kernel.was_kept, part_in_turn.cache_info
 @pytest.mark.parametrize("threads", ["2"], indirect=True)
 def test_a_second_process_finds_the_loops_compiled(tmp_path: Path) -> None:
     for was_kept in ("False", "True"):
-        found = _in_a_new_process(_FORCED, GPUSORT_CACHE_DIR=str(tmp_path)).split()
+        found = printed(_NEW + _FORCED, GPUSORT_CACHE_DIR=str(tmp_path)).split()
         assert found == [was_kept, "1", "False"]
 
 

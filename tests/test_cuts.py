@@ -195,6 +195,6 @@ def test_rounds_find_the_same_cuts(kind: str, count: int, monkeypatch: pytest.Mo
     whose = np.repeat(np.arange(count), lengths)[order]
     ends = np.sort(numbers.integers(0, whose.size + 1, 12))
     sizes = np.diff([0, *ends, whose.size])
-    found = agreed_cuts.held_cuts(runs, sizes.tolist(), lambda words: words)
+    found = [*agreed_cuts.held_cuts(runs, sizes.tolist(), lambda words: words)]
     expected = [np.bincount(whose[:end], minlength=count) for end in (0, *ends, whose.size)]
     np.testing.assert_array_equal(found, expected)

@@ -8,7 +8,8 @@ import os
 import resource
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,12 +23,13 @@ from gpusort.external.direct import Bytes, DirectFile
 from gpusort.external.formats import header_for, layout_of
 from gpusort.external.memory import LEAST, bytes_of, free_memory
 from gpusort.external.packed_indices import FindPackedIndices, finding_indices
-from gpusort.external.pipeline import run_pipeline, slots_for
+from gpusort.external.pipeline import ahead, run_pipeline, slots_for
 from gpusort.external.plans import Plan
 from gpusort.external.work import FindIndices, SortElements
 from gpusort.types.indices import SortOrder
 from tests.covering import few_cases
 from tests.reference import DTYPES, SWAPPED, Array, assert_same_bits, sample, sorted_by_numpy
+from tests.striking import soon, threads
 
 
 class Nobody:
@@ -581,3 +583,28 @@ def test_the_first_error_is_told_of(at: int, stage: str, workers: int) -> None:
             range(6), lambda piece, _: fail("load", piece), lambda piece, _, __: fail("work", piece),
             lambda piece, _, __: fail("keep", piece), workers=workers,
         )  # fmt: skip
+
+
+def test_values_are_made_ahead() -> None:
+    """One while its predecessor is used; not the second next."""
+    made: list[int] = []
+
+    def values() -> Iterator[int]:
+        for value in range(5):
+            made.append(value)
+            yield value
+        raise ValueError("value 5")
+
+    before, found = threads(), ahead(values())
+    assert made == []
+    for value in range(3):
+        assert next(found) == value
+        assert soon(partial(made.__contains__, value + 1))
+        assert made == [*range(value + 2)]
+    found.close()
+    assert soon(lambda: threads() == before)
+    assert made == [0, 1, 2, 3]
+    found = ahead(values())
+    assert [next(found) for _ in range(5)] == [0, 1, 2, 3, 4]
+    with pytest.raises(ValueError, match="value 5"):
+        next(found)

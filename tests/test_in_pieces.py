@@ -36,7 +36,6 @@ class OnHost:
     def upload(self, slot: int, piece: Piece[int], /) -> None:
         whole, (later,) = np.concatenate(piece.given[0]), piece.left
         self.given[slot][: whole.size] = whole
-        assert later is not None
         later.view(np.uint8)[...] = 0
 
     def work(self, slot: int, piece: Piece[int], /) -> None:
@@ -48,7 +47,6 @@ class OnHost:
 
     def download(self, slot: int, piece: Piece[int], /) -> None:
         (elements,) = piece.left
-        assert elements is not None
         elements[...] = self.sorted[slot][: elements.size]
 
     def host_memory(self, nbytes: int, /) -> AbstractContextManager[Sample]:
@@ -122,9 +120,8 @@ class PairsOnHost:
         self.made[slot] = [column[order] for column in (keys, *columns)]
 
     def download(self, slot: int, piece: Piece[Places], /) -> None:
-        for column, wanted in zip(self.made[slot], piece.left, strict=True):
-            if wanted is not None:
-                wanted[...] = column
+        for column, wanted in zip(self.made[slot][-len(piece.left) :], piece.left, strict=True):
+            wanted[...] = column
 
     def host_memory(self, nbytes: int, /) -> AbstractContextManager[Sample]:
         return nullcontext(np.empty(nbytes, np.uint8))
@@ -144,7 +141,7 @@ def test_equal_keys_keep_their_order_wherever_runs_are_cut(size: int, length: in
     keys = np.array([some.randrange(values) for _ in range(size)], np.uint32)
     places = np.zeros(size, np.int64)
     sort = PieceSort(PairsOnHost(), lambda part: part, length, Places, lambda count: Places(0, count))
-    sort.into([keys], [None, places], [keys.dtype, places.dtype])
+    sort.into([keys], [places], [keys.dtype, places.dtype])
     np.testing.assert_array_equal(places, np.argsort(keys, kind="stable"))
     found, moved = np.zeros_like(keys), np.zeros(size, np.int16)
     values_of = np.arange(size, dtype=np.int16)[::-1].copy()

@@ -14,6 +14,7 @@ from gpusort.api.in_pieces import plan as pieces_plan
 from gpusort.api.kernel_plan import KernelPlan
 from gpusort.api.plan import as_tuple
 from gpusort.external import in_pieces
+from gpusort.operations import placed
 from gpusort.types.errors import CapabilityError, DeviceMemoryError
 from gpusort.types.keys import SortableKey
 from gpusort.types.scalars import U32
@@ -135,19 +136,24 @@ def test_a_long_row_is_sorted(dtype: str, stable: bool) -> None:
 
 @pytest.mark.usefixtures("beyond")
 @pytest.mark.parametrize("dtype", ["?", "f2", "f4", ">f8", "M8[s]"])
-def test_places_in_a_long_row(dtype: str) -> None:
+@pytest.mark.parametrize("counted", [(1 << 32) - 1, 699])
+def test_places_in_a_long_row(dtype: str, counted: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They travel in 32 bits where these count the row's elements."""
+    monkeypatch.setattr(placed, "LARGEST_U32", counted)
     x = sample(dtype, 700)
     for descending in (False, True):
         target = HostWithRoom(ROOM)
         expected = gpusort.argsort(x, descending=descending)
         checked(target, x, lambda x: gpusort.argsort(x, descending=descending, target=target), expected)  # noqa: B023
         assert target.rooms[0].works > 4
+        each = x.dtype.itemsize + (4 if counted > x.size else 8)
+        assert target.rooms[0].downloaded == x.size * (each + 8)
 
 
 @pytest.mark.usefixtures("beyond")
-@pytest.mark.parametrize("size", [95, 96, 97, 191, 192, 193])
+@pytest.mark.parametrize("size", [95, 96, 97, 143, 144, 145, 191, 192, 193])
 def test_sizes_around_the_edges_of_pieces(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_pieces, "_LEAST_BYTES", 48 * 12)  # elements and bytes of a key and its place
+    monkeypatch.setattr(in_pieces, "_LEAST_BYTES", 48 * 8)  # elements and bytes of a key and its place
     x = np.random.default_rng(size).integers(0, 20, size).astype(np.uint32)
     target = HostWithRoom(ROOM)
     checked(target, x, lambda x: gpusort.argsort(x, target=target), np.argsort(x, kind="stable"))

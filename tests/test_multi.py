@@ -218,7 +218,7 @@ def test_cuts_are_exact(runs: list[list[int]], data: st.DataObject) -> None:
     held = [np.sort(np.array(run, np.uint32)) for run in runs]
     total = sum(run.size for run in held)
     first = data.draw(st.integers(0, total))
-    cuts = held_cuts(held, [first, total - first], lambda words: words)
+    cuts = [*held_cuts(held, [first, total - first], lambda words: words)]
     order = sorted((int(word), run, at) for run, words in enumerate(held) for at, word in enumerate(words))
     expected = [sum(run == which for _, run, _ in order[:first]) for which in range(len(held))]
     assert cuts[1].tolist() == expected

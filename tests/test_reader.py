@@ -18,7 +18,7 @@ from gpusort.types.memory import Storage
 from gpusort.types.scalars import U32
 from tests.reader_kernels import WORKS, SmallKernel
 
-for more in ("structs", "paths"):
+for more in ("structs", "tables", "paths"):
     importlib.import_module(f"tests.reader_{more}")  # whose kernels join the list
 
 

@@ -81,14 +81,13 @@ MESSAGES = {
     ),
     "wrong_field_type": "expected U32 for `high` of Pair, found a U64, e.g. `U32(x)`",
     "builtin_on_scalars": "expected a compile-time value for 'min', found a U32, e.g. `minimum(a, b)`",
-    "two_targets": "expected one target, e.g. `a = x` and then `b = x`",
     "imports": "expected definitions and imports outside the kernel, e.g. at the top of the module",
     "with_block": "expected plain assignments, found `with`, e.g. a parameter",
     "narrow_arithmetic": "expected two numbers of one type for `add`, found U8 and U8; convert one, e.g. `U32(x)`",
     "atomic_on_registers": "expected Storage[U32] or Workgroup[U32] for an atomic, e.g. `counts: Workgroup[U32]`",
     "registers_of_run_time_length": "expected an element class and a compile-time length, e.g. `Registers(U32, 8)`",
     "bitcasts_to_another_size": "expected another type of U64's size to bitcast, found U32, e.g. `U64(x)`",
-    "different_arms": "expected one type on both sides, found a U32 and a U64, e.g. `U32(1)` for both",
+    "different_arms": "expected one type on both sides, found a U32 and a U64, e.g. `U32(1)` for a number",
     "loops_over_a_scalar": "expected something to loop over, found a U32, e.g. `for i in dynamic_range(U32(0), n):`",
     "step_of_zero": "expected a step of at least 1, e.g. `dynamic_range(U32(0), n, U32(2))`",
     "reads_the_counter_behind_its_loop": (
@@ -146,10 +145,15 @@ MESSAGES = {
     "python_bool_of_a_scalar": "expected a compile-time value for 'bool', found a U32, e.g. `x != 0`",
     "abs_of_a_scalar": "expected a compile-time value for 'abs', found a U32, e.g. `x if x >= 0 else -x`",
     "len_of_an_array": "expected a compile-time value for 'len', found an array, e.g. `data.length`",
-    "type_of_a_scalar": (
-        "expected a compile-time value for 'type', found a U32, e.g. a property of the key or the policy"
+    "number_in_an_arm": (
+        "expected one type on both sides, found a U32 and the compile-time value 0, e.g. `U32(1)` for a number"
     ),
-    "math_on_scalars": f"{CALLABLE}, found 'sqrt', e.g. `sqrt(x)`",
+    "looks_a_scalar_up": "expected one compile-time index, e.g. `pair[0]`",
+    "makes_a_newtype_of_typing": (
+        "expected an attrs class as a newtype, found the NewType 'Meters', e.g. `@attrs.frozen` above a class of one "
+        "field"
+    ),
+    "math_on_scalars": "expected a compile-time value for 'sqrt', found a U32, e.g. `sqrt(x)`",
     "built_in_without_source": f"{CALLABLE}, found 'round', e.g. a helper of your own",
     "defines_a_helper": "expected definitions and imports outside the kernel, e.g. at the top of the module",
     "makes_a_dataclass": f"{STRUCT}, found the dataclass 'Plain', e.g. `@attrs.frozen` above its definition",

@@ -282,7 +282,7 @@ def test_workgroup_memory_starts_unwritten() -> None:
 
 def test_registers_start_unwritten() -> None:
     out = words("out", Role.OUTPUT)
-    expected = rf"^{place(unwritten_registers, '= mine[1]')}: element 1 of registers '.*local 0\) and 23 more"
+    expected = rf"^{place(unwritten_registers, '= mine[1]')}: element 1 of registers is .*local 0\) and 23 more"
     with pytest.raises(UninitializedReadError, match=expected):
         simulate(unwritten_registers.launch(GRID, out), out=np.zeros(N, np.uint32))
 

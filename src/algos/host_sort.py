@@ -67,6 +67,11 @@ class HostSortPolicy:
     most_threads: int = attrs.field(default=16, validator=_COUNT)
     # a partitioned row gets a thread for each so many bytes, and at least four
     thread_bytes: int = attrs.field(default=1 << 17, validator=_COUNT)
+    # rows of at least and of less than so many bytes are partitioned and sorted by threads that wait in compiled code,
+    # one for each so many, if there are as many cores; longer ones by Python's threads, whom an interrupt stops
+    crew_bytes_from: int = attrs.field(default=1 << 18, validator=_THRESHOLD)
+    crew_bytes_below: int = attrs.field(default=1 << 26, validator=_THRESHOLD)
+    crew_thread_bytes: int = attrs.field(default=1 << 15, validator=_COUNT)
     # whether rows of 32- or 64-bit elements are radix sorted; None: if NumPy's sort was measured to be slow
     by_radix: bool | None = attrs.field(default=None, validator=_bool_or_none)
     # then rows from this size: the launches for a shorter one take longer than NumPy's sort
@@ -97,6 +102,13 @@ class HostSortPolicy:
     def threads_for(self, nbytes: int) -> int:
         """The number of threads for a row of `nbytes`."""
         return min(self.most_threads, max(_FEW_THREADS, nbytes // self.thread_bytes))
+
+    def crew_for(self, nbytes: int, threads: int, cores: int) -> int:
+        """How many of so many threads that wait in compiled code a row is worth; 0 where it is none of theirs: where
+        threads share cores, one that is late would be waited for."""
+        if not self.crew_bytes_from <= nbytes < self.crew_bytes_below or not _FEW_THREADS <= threads <= cores:
+            return 0
+        return min(self.most_threads, threads, max(_FEW_THREADS, nbytes // self.crew_thread_bytes))
 
     def part_from(self, dtype: np.dtype[np.generic], threads: int = 2) -> int:
         """The least length to sort in parallel; lower with four threads or more, which save more than two."""

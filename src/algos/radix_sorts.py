@@ -35,6 +35,7 @@ _Three: TypeAlias = tuple[Buffer[E], Buffer[E], Buffer[E]]
 _UP = SortOrder.ASCENDING
 _MOST_BITS = 64  # of a word
 _MOST_SHARED = 1 << 24  # words of scratch memory for counts, with many rows
+_WIDENING = Grid(1024, 256)
 _NO_VALUES = unbound(U32)
 
 
@@ -43,6 +44,13 @@ def widen_places(cx: Invocation, places: Storage[U32], wide: Storage[U64], param
     """Widens indices to 64 bits, as NumPy's."""
     for i in dynamic_range(cx.global_id, params.num_elements, cx.num_groups * cx.group_size):
         wide[i] = U64(places[i])
+
+
+def widened(count: int) -> Schedule:
+    """Widens as many indices."""
+    places, wide = Buffer("places", U32, count, Role.INPUT), Buffer("wide", U64, count, Role.OUTPUT)
+    grid = Grid(max(1, min(_WIDENING.groups, -(-count // _WIDENING.group_size))), _WIDENING.group_size)
+    return Schedule((places, wide), (widen_places.launch(grid, places, wide, RadixParams(U32(count))),))
 
 
 def radix_sort(

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import cast
 
 import attrs
+import numpy as np
 
 from ..external.cuts import Array, Indices
+from ..external.parting import Partition
 from ..operations.argsort import Argsort
 from ..operations.sort import Sort
 from ..targets.base import SortsOnTheHost, Target
@@ -28,6 +30,7 @@ class OwnEngine:
     target: str | Target
     workers: int = 1
     for_one: str | Target | None = None
+    partitions: bool = False
 
     @classmethod
     def for_files(cls, target: str | Target, memory: int) -> OwnEngine:
@@ -40,12 +43,18 @@ class OwnEngine:
         policy = attrs.evolve(found.policy, part_bytes_from=_NEVER)
         if memory < _LITTLE:
             policy = attrs.evolve(policy, serial_below=_NEVER, deal_from=_NEVER)
-        own = found.with_policy(policy)
-        return cls(own, min(_MOST_WORKERS, core_count()), own if memory < _LITTLE else found)
+        own, is_little = found.with_policy(policy), memory < _LITTLE
+        return cls(own, min(_MOST_WORKERS, core_count()), own if is_little else found, not is_little)
 
     @property
     def alone(self) -> OwnEngine:
         return OwnEngine(self.target if self.for_one is None else self.for_one)
+
+    def partition_for(self, dtype: np.dtype[np.generic]) -> Partition | None:
+        """Of a piece by one thread, which takes a third of the time of its sort."""
+        if self.partitions and isinstance(self.target, SortsOnTheHost):
+            return self.target.partition_for(dtype)
+        return None
 
     def sort(self, x: Array, out: Array, order: SortOrder, *, stable: bool) -> None:
         call_with(Sort, (-1, order, stable, None, None), self.target, (x,), out)

@@ -8,7 +8,7 @@ samples, so all compute the same cuts without a coordinator.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, TypeAlias
 
@@ -40,10 +40,19 @@ class Bracket:
     low: Indices
     high: Indices
     left: int  # elements between low and high, over all runs
+    shares: int = 1  # times as many samples as one cut has in a round
 
     @classmethod
-    def of(cls, ranks: Sequence[int], numbers: Sequence[int], low: Indices, high: Indices) -> Bracket:
-        return cls(tuple(ranks), tuple(numbers), low, high, int((high - low).sum()))
+    def of(cls, rank: int, number: int, low: Indices, high: Indices) -> Bracket:
+        return cls((rank,), (number,), low, high, int((high - low).sum()))
+
+    @classmethod
+    def shared(cls, lengths: Sequence[int], sizes: Sequence[int], shares: int = 1) -> Bracket:
+        """The first one, which all cuts have in common: whole runs."""
+        ranks, inner = list(accumulate(sizes, initial=0)), range(1, len(sizes))
+        everything = np.array(lengths, np.int64)
+        none, left = np.zeros_like(everything), int(everything.sum())
+        return cls(tuple(ranks[number] for number in inner), tuple(inner), none, everything, left, shares)
 
     @property
     def gap(self) -> int:
@@ -53,7 +62,11 @@ class Bracket:
         runs = self.low.size
         of_each = min(_SAMPLES * runs, max(_ENOUGH, 8 * runs))
         least = min(2, len(self.ranks))  # what is gathered whole decides each cut anew
-        return max(least, -(-self.left // (of_each * len(self.ranks))))  # leaves about `runs` gaps to each
+        return max(least, -(-self.left // (of_each * self.shares)))  # leaves about `runs` gaps to each
+
+    def positions(self, run: int) -> slice:
+        """What is sampled of a run."""
+        return slice(int(self.low[run]), int(self.high[run]), self.gap)
 
     def narrowed(self, samples: Sequence[HostArray]) -> list[Bracket]:
         """A bracket for each cut, narrowed by samples from each run."""
@@ -67,19 +80,16 @@ class Bracket:
             low, high = found.brackets_of([rank - before for rank in self.ranks])
             lows, highs = [self.low + row for row in low], [self.low + row for row in high]
         each = zip(self.ranks, self.numbers, lows, highs, strict=True)
-        return [Bracket.of([rank], [number], low, high) for rank, number, low, high in each]
+        return [Bracket.of(rank, number, low, high) for rank, number, low, high in each]
 
 
 class Rounds:
     """The state of the search for all cuts of one sort. In the first round they share one bracket."""
 
     def __init__(self, lengths: Sequence[int], sizes: Sequence[int]) -> None:
-        none, everything = np.zeros(len(lengths), np.int64), np.array(lengths, np.int64)
-        ranks = list(accumulate(sizes, initial=0))
-        self._found = [none] * len(ranks)
-        self._found[-1] = everything
-        inner = range(1, len(ranks) - 1)
-        self._open = self._kept([Bracket.of([ranks[number] for number in inner], inner, none, everything)])
+        shared = Bracket.shared(lengths, sizes, max(1, len(sizes) - 1))
+        self._found = [shared.low] * len(sizes) + [shared.high]
+        self._open = self._kept([shared])
 
     def _kept(self, brackets: Sequence[Bracket]) -> list[Bracket]:
         """The brackets that are not yet exact; records the cuts of the others."""
@@ -94,7 +104,7 @@ class Rounds:
 
     def samples(self, run: int) -> list[slice]:
         """The positions to sample in a run in the next round, to be concatenated."""
-        return [slice(int(bracket.low[run]), int(bracket.high[run]), bracket.gap) for bracket in self._open]
+        return [bracket.positions(run) for bracket in self._open]
 
     def narrow(self, found: Sequence[HostArray]) -> None:
         """Narrows all brackets by the words sampled from each run."""
@@ -122,11 +132,24 @@ def agreed_cuts(
     return rounds.found
 
 
-def held_cuts(runs: Sequence[Array], sizes: Sequence[int], words: Callable[[Array], HostArray]) -> Indices:
-    """The same if all runs are in memory."""
-    rounds = Rounds([run.size for run in runs], sizes)
-    while not rounds.are_over:
-        rounds.narrow(
-            [words(np.concatenate([run[part] for part in rounds.samples(rank)])) for rank, run in enumerate(runs)]
-        )
-    return rounds.found
+def held_cuts(
+    runs: Sequence[Array], sizes: Sequence[int], words: Callable[[Array], HostArray],
+    sampled: Sequence[HostArray] | None = None,
+) -> Iterator[Indices]:  # fmt: skip
+    """The same, a cut at a time, if all runs are in memory. `sampled`: of each run, the words at the positions of the
+    bracket that all cuts share, if they have been read already. That one has few samples, for the first cut soon."""
+    shared = Bracket.shared([run.size for run in runs], sizes)
+
+    def read(bracket: Bracket) -> list[HostArray]:
+        elements = [run[bracket.positions(number)] for number, run in enumerate(runs)]
+        found, ends = words(np.concatenate(elements)), accumulate(part.size for part in elements)
+        return [found[end - part.size : end] for part, end in zip(elements, ends, strict=True)]
+
+    if sizes:
+        yield shared.low
+    if shared.ranks:
+        for bracket in shared.narrowed(read(shared) if sampled is None else sampled):
+            while bracket.left:
+                (bracket,) = bracket.narrowed(read(bracket))
+            yield bracket.low
+    yield shared.high

@@ -37,6 +37,9 @@ class ColumnOutput:
     sink: Sink
     schema: pa.Schema
 
+    def lead(self, offset: int) -> int:
+        return 0
+
     def write(self, buffer: Bytes, nbytes: int, offset: int) -> None:
         import pyarrow as pa
 

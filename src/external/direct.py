@@ -44,6 +44,7 @@ class DirectFile:
         flags = os.O_RDWR | os.O_CREAT if write else os.O_RDONLY
         flags |= getattr(os, "O_CLOEXEC", 0)
         self._fd = _CLOSED
+        self._written = 0, np.empty(0, np.uint8)  # the end of what was written last, and the bytes of its last page
         try:
             uninterrupted(lambda: self._open(path, flags))
         except BaseException:
@@ -92,12 +93,23 @@ class DirectFile:
         at = self.read(buffer, 0, start, start + nbytes)
         return buffer[at : at + nbytes].view(dtype)
 
+    @staticmethod
+    def lead(offset: int) -> int:
+        """Where in a buffer the bytes for an offset are to lie: pages of both are aligned."""
+        return offset % PAGE
+
     def write(self, buffer: Bytes, nbytes: int, offset: int) -> None:
-        """Writes whole pages from the start of a buffer. The excess in the last page has to be overwritten or cut off
-        later."""
-        done, whole = 0, whole_pages(nbytes)
-        while done < whole:
-            done += self._retried(os.pwritev, buffer[done : min(whole, done + _SLICE)], offset + done)
+        """Writes `nbytes` that lie in a buffer from `lead(offset)` on, by whole pages. The first page keeps what it has
+        before them; the excess in the last has to be overwritten or cut off later."""
+        lead = self.lead(offset)
+        if lead:
+            end, before = self._written
+            buffer[:lead] = before if end == offset else self.read_elements(np.dtype(np.uint8), offset - lead, lead)
+        done, last = 0, lead + nbytes
+        while done < last:
+            step = min(whole_pages(last - done), _SLICE)
+            done += self._retried(os.pwritev, buffer[done : done + step], offset - lead + done)
+        self._written = offset + nbytes, buffer[last - last % PAGE : last].copy()
 
     def sync(self) -> None:
         """Makes the written data durable (fdatasync)."""

@@ -7,8 +7,8 @@ host memory as the row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
 from itertools import accumulate, pairwise
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
@@ -17,9 +17,9 @@ import numpy as np
 
 from ..algos.sizes import LARGEST_U32
 from ..algos.words import Transform
-from .agreed_cuts import held_cuts
-from .cuts import Array
-from .pipeline import run_pipeline
+from .agreed_cuts import Bracket, held_cuts
+from .cuts import Array, Indices
+from .pipeline import SLOTS, ahead, run_pipeline
 
 DType: TypeAlias = np.dtype[Any]
 T = TypeVar("T")
@@ -37,12 +37,12 @@ class Piece(Generic[T]):
 
     given: Sequence[Sequence[Array]]  # inputs, each the concatenation of some host arrays
     task: T
-    left: Sequence[Array | None]  # the host array for each result; None if it is not downloaded
+    left: Sequence[Array]  # the host array for each result
 
 
 class PieceDevice(Protocol[T]):
-    """A device with slots of memory for inputs and results. Calls are synchronous; `upload`, `work` and `download` are
-    called from different threads at the same time."""
+    """A device with slots of memory for inputs and results. `upload`, `work` and `download` are called from different
+    threads at the same time; `work` waits for its piece's upload, `download` is synchronous."""
 
     def upload(self, slot: int, piece: Piece[T], /) -> None:
         """Uploads the inputs. May also touch (overwrite) the host arrays for results, to fault in their pages."""
@@ -63,17 +63,40 @@ class PieceDevice(Protocol[T]):
 
 def each_through(device: PieceDevice[T], pieces: Sequence[Piece[T]]) -> None:
     """Streams all pieces through a device, in order."""
+    _through(device, iter(pieces), len(pieces), lambda _: None)
 
-    def load(number: int, slot: int) -> None:
-        device.upload(slot, pieces[number])
 
-    def work(number: int, _: None, slot: int) -> None:
-        device.work(slot, pieces[number])
+def made_through(
+    device: PieceDevice[T], pieces: Iterator[Piece[T]], count: int, kept: Callable[[int], object] = lambda _: None
+) -> None:
+    """Streams pieces through a device that are made in a thread of their own, each while the one before is on its way.
+    `kept` is told, in order, the number of each piece whose results have been downloaded, while others are on their
+    way."""
+    made = closing(ahead(pieces))
+    with made as found, made:  # closed twice, for a strike may skip one
+        _through(device, found, count, kept)
 
-    def keep(number: int, _: None, slot: int) -> None:
-        device.download(slot, pieces[number])
 
-    run_pipeline(range(len(pieces)), load, work, keep)
+def _through(device: PieceDevice[T], pieces: Iterator[Piece[T]], count: int, kept: Callable[[int], object]) -> None:
+    def load(number: int, slot: int) -> Piece[T]:
+        piece = next(pieces)
+        device.upload(slot, piece)
+        return piece
+
+    def work(number: int, piece: Piece[T], slot: int) -> Piece[T]:
+        device.work(slot, piece)
+        return piece
+
+    def keep(number: int, piece: Piece[T], slot: int) -> None:
+        device.download(slot, piece)
+
+    def worked(number: int) -> None:
+        if number >= SLOTS:  # whose slot held an earlier piece's results until they were downloaded
+            kept(number - SLOTS)
+
+    run_pipeline(range(count), load, work, keep, worked)
+    for number in range(max(0, count - SLOTS), count):
+        kept(number)
 
 
 def piece_length(count: int, itemsize: int) -> int:
@@ -91,47 +114,50 @@ class PieceSort(Generic[T]):
     to_run: Callable[[int, int], T]  # the task that sorts elements from a start on, of a count
     to_bucket: Callable[[int], T]  # the task that sorts a count of elements, concatenated slices of runs
 
-    def into(self, source: Sequence[Array], out: Sequence[Array | None], columns: Sequence[DType]) -> None:
+    def into(self, source: Sequence[Array], out: Sequence[Array], columns: Sequence[DType]) -> None:
         """Sorts. `columns` are the dtypes of the runs' columns, which may be more than the source's; `out` has an array
-        for each that is wanted. Those may be the source's: then after an exception they hold its elements in some
+        for each that a bucket leaves. Those may be the source's: then after an exception they hold its elements in some
         order."""
-        stretches = self._stretches(source[0].size)
+        stretches = stretches_of(source[0].size, self.length)
         with self._held(source[0].size, columns) as held:
-            each_through(
+            runs = [[column[part] for column in held] for part in stretches]
+            sampled: list[Array] = []
+            shared = Bracket.shared([run[0].size for run in runs], _sizes(stretches))
+            made_through(
                 self.device,
-                [
-                    Piece(
-                        [[column[part]] for column in source],
-                        self.to_run(part.start, part.stop - part.start),
-                        [column[part] for column in held],
-                    )
-                    for part in stretches
-                ],
+                (
+                    Piece([[column[part]] for column in source], self.to_run(part.start, run[0].size), run)
+                    for part, run in zip(stretches, runs, strict=True)
+                ),
+                len(runs),
+                lambda number: sampled.append(self.words(runs[number][0][shared.positions(number)])),
             )
             try:
-                self.merge([[column[part] for column in held] for part in stretches], out)
+                self.merge(runs, out, sampled)
             except BaseException:
-                for column, kept in zip(out, held, strict=True):
-                    if column is not None and any(column.ctypes.data == given.ctypes.data for given in source):
+                for column, kept in zip(out, held, strict=False):
+                    if any(column.ctypes.data == given.ctypes.data for given in source):
                         np.copyto(column, kept)
                 raise
 
-    def merge(self, runs: Sequence[Sequence[Array]], out: Sequence[Array | None]) -> None:
+    def merge(
+        self, runs: Sequence[Sequence[Array]], out: Sequence[Array], sampled: Sequence[Array] | None = None
+    ) -> None:
         """Merges sorted runs of the same columns, in buckets by exact cuts: each element travels to the device and back
-        once. `out` must not overlap with the runs."""
-        stretches = self._stretches(sum(run[0].size for run in runs))
-        sizes = [part.stop - part.start for part in stretches]
-        cuts = held_cuts([run[0] for run in runs], sizes, self.words).tolist()
-        each_through(
+        once. `out` must not overlap with the runs. `sampled`: see `held_cuts`."""
+        stretches = stretches_of(sum(run[0].size for run in runs), self.length)
+        cuts = held_cuts([run[0] for run in runs], _sizes(stretches), self.words, sampled)
+        made_through(
             self.device,
-            [
+            (
                 Piece(
                     [_between(column, lows, highs) for column in zip(*runs, strict=True)],
-                    self.to_bucket(size),
-                    [None if column is None else column[part] for column in out],
+                    self.to_bucket(part.stop - part.start),
+                    [column[part] for column in out],
                 )
-                for part, size, (lows, highs) in zip(stretches, sizes, pairwise(cuts), strict=True)
-            ],
+                for part, (lows, highs) in zip(stretches, pairwise(map(_listed, cuts)), strict=True)
+            ),
+            len(stretches),
         )
 
     @contextmanager
@@ -142,9 +168,19 @@ class PieceSort(Generic[T]):
             starts = accumulate(sizes, initial=0)
             yield [memory[start:][: count * d.itemsize].view(d) for start, d in zip(starts, columns, strict=False)]
 
-    def _stretches(self, count: int) -> list[slice]:
-        """Cuts 0..count into pieces of the length; the last may be shorter."""
-        return [slice(start, min(start + self.length, count)) for start in range(0, count, self.length)]
+
+def stretches_of(count: int, length: int) -> list[slice]:
+    """Cuts 0..count into pieces of a length; the last may be shorter."""
+    return [slice(start, min(start + length, count)) for start in range(0, count, length)]
+
+
+def _sizes(stretches: Sequence[slice]) -> list[int]:
+    return [part.stop - part.start for part in stretches]
+
+
+def _listed(cut: Indices) -> list[int]:
+    found: list[int] = cut.tolist()
+    return found
 
 
 def _between(column: Sequence[Array], lows: list[int], highs: list[int]) -> list[Array]:

@@ -84,6 +84,15 @@ class ArrayEndpoint:
         self._drop_pages(start, stop)
         return at
 
+    def sampled(self, start: int, stop: int) -> Bytes:
+        """Some of the array, in new memory."""
+        found: Bytes = self._bytes[start:stop].copy()
+        self._drop_pages(start, stop)
+        return found
+
+    def lead(self, offset: int) -> int:
+        return 0
+
     def write(self, buffer: Bytes, nbytes: int, offset: int) -> None:
         self._bytes[offset : offset + nbytes] = buffer[:nbytes]
         self._drop_pages(offset, offset + nbytes)
@@ -167,7 +176,8 @@ class MapSort:
             raising_disk_full(x.nbytes, self.where or beside.path.parent),
             self._nameless(beside.path, x.nbytes) as runs,
         ):
-            ends = Endpoints(ArrayEndpoint(x, given), 0, runs, ArrayEndpoint(out, made), 0)
+            source = ArrayEndpoint(x, given)
+            ends = Endpoints(source, 0, runs, ArrayEndpoint(out, made), 0, source.sampled)
             Passes(self.work, x.size, plan, ends, NoJournal(), None).run()
 
     @contextmanager
@@ -207,7 +217,8 @@ class MapSort:
                 restored = OnFailure(lambda: self._restore(x, mapping, runs, scratch))
                 with restored, restored, restored:
                     runs.reserve(whole_pages(x.nbytes))
-                    Passes(self.work, x.size, plan, Endpoints(end, 0, runs, end, 0), scratch, None).run()
+                    ends = Endpoints(end, 0, runs, end, 0, end.sampled)
+                    Passes(self.work, x.size, plan, ends, scratch, None).run()
                     mapping.sync()
 
     def _agreed(self, scratch: Scratch, mapping: Mapping, x: Array) -> Plan:

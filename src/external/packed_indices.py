@@ -17,6 +17,7 @@ from ..algos.words import Transform
 from ..types.indices import SortOrder
 from .cuts import Array
 from .order import Engine, words_of
+from .parting import Parting, Partition, partition_of
 from .work import FindIndices, Work
 
 _WORD, _INDEX = np.dtype(np.uint64), np.dtype("<i8")
@@ -67,10 +68,18 @@ class FindPackedIndices:
     def _index_bits(self) -> int:
         return _index_bits(self.by_all.keys.columns[0].dtype)
 
+    @property
+    def parting(self) -> Parting | None:
+        return PartIndices(self, partition_of(self.engine, _WORD))
+
     def describe(self) -> str:
         return f"{self.by_all.describe()} packed"
 
     def to_run(self, piece: Array, start: int, out: Array) -> None:
+        self.engine.sort(self.packed(piece, start), out, SortOrder.ASCENDING, stable=False)
+
+    def packed(self, piece: Array, start: int) -> Array:
+        """Words of a piece's elements, of which the first is element `start`."""
         keys = piece[self.by_all.fields[0]] if self.by_all.fields else piece
         packed, shift = np.empty(piece.size, _WORD), _WORD.type(self._index_bits)
         for first in range(0, piece.size, _BLOCK):
@@ -78,7 +87,7 @@ class FindPackedIndices:
             block[:] = self.to_words(keys[first : first + _BLOCK])
             block <<= shift
             block |= np.arange(start + first, start + first + block.size, dtype=_WORD)
-        self.engine.sort(packed, out, SortOrder.ASCENDING, stable=False)
+        return packed
 
     def to_bucket(self, piece: Array, out: Array) -> None:
         words = out.view(_WORD)
@@ -92,3 +101,17 @@ class FindPackedIndices:
 
     def words(self, spilled: Array) -> Array:
         return spilled
+
+
+@attrs.frozen(eq=False)
+class PartIndices:
+    """Partitions the words."""
+
+    work: FindPackedIndices
+    partition: Partition | None
+
+    def numbers(self, piece: Array, start: int) -> Array:
+        return self.work.packed(piece, start)
+
+    def to_bucket(self, piece: Array, out: Array) -> None:
+        self.work.to_bucket(piece, out)

@@ -1,21 +1,26 @@
-"""The two passes of an external sort of fixed-size elements: sort pieces to runs, then sort buckets from slices of all
-runs."""
+"""The two passes of an external sort of fixed-size elements: sort or partition pieces to runs, then sort buckets from
+slices of all runs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any, Protocol
 
 import attrs
 import numpy as np
 
-from .buckets import BucketReader
-from .cuts import Array, Samples
+from .buckets import RunFile
+from .cuts import Array
 from .direct import Bytes, DirectFile, buffer_for
 from .pipeline import run_pipeline, slots_for
-from .plans import LARGE_RUN, Plan
+from .pivots import Sampled, pivots_of
+from .plans import Plan
 from .progress import Meter, Report
+from .runs import SORTED, PartedRuns, Runs, SortedRuns, Unbalanced, parted_lines
 from .work import Work
+
+_WORTH_PARTING = 1 << 28  # bytes: to load compiled loops, and to look for pivots, takes as long as is saved with less
 
 
 class Input(Protocol):
@@ -29,8 +34,12 @@ class Input(Protocol):
 class Output(Protocol):
     """The output. Pieces are written in ascending order; some may be skipped, having been written before."""
 
+    def lead(self, offset: int, /) -> int:
+        """Where in a buffer the bytes for an offset are to lie."""
+        ...
+
     def write(self, buffer: Bytes, nbytes: int, offset: int, /) -> None:
-        """Writes `nbytes` from the start of a buffer, which may be longer."""
+        """Writes `nbytes` that lie in a buffer, which may be longer, from there on."""
         ...
 
     def sync(self) -> None:
@@ -61,6 +70,7 @@ class Endpoints:
     runs: DirectFile
     made: Output
     header: int  # offset of the first element in the output, in bytes
+    sampled: Sampled | None = None  # reads the input anywhere, by offsets from the first element; None if it cannot
 
 
 class Passes:
@@ -69,9 +79,8 @@ class Passes:
     def __init__(
         self, work: Work, count: int, plan: Plan, ends: Endpoints, scratch: Journal, report: Report | None
     ) -> None:
-        self._work, self._count, self._plan, self._scratch = work, count, plan, scratch
-        self._given, self._start, self._runs = ends.given, ends.start, ends.runs
-        self._made, self._header, length = ends.made, ends.header, plan.run
+        self._work, self._count, self._plan, self._scratch, self._ends = work, count, plan, scratch, ends
+        length = plan.run
         self._lengths = [min(length, count - start) for start in range(0, count, length)]
         sizes = self._work.source.itemsize, self._work.spilled.itemsize, self._work.result.itemsize
         longest = max(self._lengths, default=0)
@@ -80,72 +89,95 @@ class Passes:
         self._loaded = [buffer_for(longest * max(sizes[:2])) for _ in range(self._slots)]
         self._sorted = [buffer_for(longest * max(sizes[1:])) for _ in range(self._slots)]
         self._meter = Meter(count * sizes[0] * min(2, len(self._lengths)), report)
-        self._taken: dict[int, Array] = {}  # samples of runs
-        self._buckets = self._reader(Samples.of([], [], 1))
+        self._file = RunFile(ends.runs, work.spilled, length)
+        self._runs: Runs = SortedRuns(work, self._file, self._lengths, plan.gap)
+        self._buckets = self._lengths  # their lengths
+        self._starts = [0]  # of buckets in the result, in elements
 
     def run(self) -> None:
         everyone = range(len(self._lengths))
         if len(everyone) == 1:
-            self._pass(everyone, self._load_piece, self._make_result, self._keep_bucket, "buckets")
+            self._pass(everyone, self._lengths, self._load_piece, self._make_result, self._keep_result, "buckets")
             return
-        self._pass(self._left("run"), self._load_piece, self._make_run, self._keep_run, "runs")
-        self._scratch.sync(self._runs.sync)
-        taken = [self._taken[run] if run in self._taken else self._sample_again(run) for run in everyone]
-        self._buckets = self._reader(Samples.of(taken, self._lengths, self._plan.gap))
-        self._taken.clear()
-        self._pass(self._left("bucket"), self._load_slices, self._make_bucket, self._keep_bucket, "buckets")
+        try:
+            self._runs = self._parted() or self._runs
+            self._make_runs()
+        except Unbalanced:
+            self._runs = SortedRuns(self._work, self._file, self._lengths, self._plan.gap)
+            self._meter.begin_anew()
+            self._make_runs()
+        self._scratch.sync(self._ends.runs.sync)
+        self._buckets = self._runs.cut()
+        self._starts = list(accumulate(self._buckets, initial=0))
+        left = [
+            bucket for bucket in range(len(self._buckets)) if self._runs.bucket_step(bucket) not in self._scratch.done
+        ]
+        self._skip(left, self._buckets)
+        self._pass(left, self._buckets, self._load_bucket, self._make_bucket, self._keep_bucket, "buckets")
+
+    def _parted(self) -> Runs | None:
+        """Runs to be partitioned, if that is possible, and worth it; and if an earlier call has not sorted them."""
+        parting, done, sampled = self._work.parting, self._scratch.done, self._ends.sampled
+        if parting is None or SORTED in done or any(self._runs.step(run) in done for run in range(len(self._lengths))):
+            return None
+        whole = PartedRuns(parting, self._file, self._lengths, None)
+        if not whole.left(done):
+            return whole  # maybe in place, with nothing left of the input
+        if parting.partition is None or sampled is None or self._count * self._work.spilled.itemsize < _WORTH_PARTING:
+            return None
+        pivots = pivots_of(sampled, parting, self._work.source, self._count, self._plan.run)
+        return None if pivots is None else PartedRuns(parting, self._file, self._lengths, pivots)
+
+    def _make_runs(self) -> None:
+        if isinstance(self._runs, SortedRuns) and SORTED not in self._scratch.done and parted_lines(self._scratch.done):
+            self._scratch.mark(SORTED, self._ends.runs.sync)
+            self._scratch.sync(self._ends.runs.sync)  # before what is void is written over
+        left = self._runs.left(self._scratch.done)
+        self._skip(left, self._lengths)
+        self._pass(left, self._lengths, self._load_piece, self._make_run, self._keep_run, "runs")
 
     def _pass(
         self,
         pieces: Sequence[int],
+        lengths: Sequence[int],
         load: Callable[[int, int], Array],
         work: Callable[[int, Array, int], int],
         keep: Callable[[int, int, int], None],
         step: str,
     ) -> None:
         def tell(piece: int) -> None:
-            self._meter.add(self._bytes_of(piece), step)
+            self._meter.add(lengths[piece] * self._work.source.itemsize, step)
 
         run_pipeline(pieces, load, work, keep, tell, self._workers)
 
-    def _left(self, step: str) -> list[int]:
-        """The pieces without a completed step of this kind."""
-        done = [f"{step} {piece}" in self._scratch.done for piece in range(len(self._lengths))]
-        self._meter.skip(sum(self._bytes_of(piece) for piece, is_done in enumerate(done) if is_done))
-        return [piece for piece, is_done in enumerate(done) if not is_done]
-
-    def _bytes_of(self, piece: int) -> int:
-        return self._lengths[piece] * self._work.source.itemsize
+    def _skip(self, left: Sequence[int], lengths: Sequence[int]) -> None:
+        """Counts what an earlier call has done."""
+        self._meter.skip((sum(lengths) - sum(lengths[piece] for piece in left)) * self._work.source.itemsize)
 
     def _load_piece(self, piece: int, slot: int) -> Array:
-        start = self._start + piece * self._plan.run * self._work.source.itemsize
-        nbytes = self._bytes_of(piece)
-        at = self._given.read(self._loaded[slot], 0, start, start + nbytes)
-        return _elements(self._loaded[slot][at:], self._work.source, self._lengths[piece])
+        size = self._work.source.itemsize
+        start = self._ends.start + piece * self._plan.run * size
+        at = self._ends.given.read(self._loaded[slot], 0, start, start + self._lengths[piece] * size)
+        return _elements(self._loaded[slot], at, self._work.source, self._lengths[piece])
 
     def _make_result(self, piece: int, loaded: Array, slot: int) -> int:
-        self._work.to_result(loaded, self._out(slot, self._work.result, loaded.size))
+        self._work.to_result(loaded, _elements(self._sorted[slot], 0, self._work.result, loaded.size))
         return loaded.size * self._work.result.itemsize
 
+    def _keep_result(self, piece: int, nbytes: int, slot: int) -> None:
+        self._ends.made.write(self._sorted[slot], nbytes, self._ends.header)
+        self._scratch.mark("bucket 0", self._ends.made.sync)
+
     def _make_run(self, piece: int, loaded: Array, slot: int) -> int:
-        out = self._out(slot, self._work.spilled, loaded.size)
-        self._work.to_run(loaded, piece * self._plan.run, out)
-        self._taken[piece] = self._work.words(out[:: self._plan.gap].copy())  # the slot is used again
+        out = _elements(self._sorted[slot], 0, self._work.spilled, loaded.size)
+        self._runs.make(piece, loaded, piece * self._plan.run, out)
         return out.nbytes
 
-    def _sample_again(self, run: int) -> Array:
-        """Samples of a run that an earlier call wrote."""
-        length, gap = self._lengths[run], self._plan.gap
-        step = -(-LARGE_RUN // (gap * self._work.spilled.itemsize)) * gap
-        return np.concatenate(
-            [self._buckets.words_between(run, at, min(at + step, length))[::gap] for at in range(0, length, step)]
-        )
-
     def _keep_run(self, piece: int, nbytes: int, slot: int) -> None:
-        self._runs.write(self._sorted[slot], nbytes, self._run_start(piece))
-        self._scratch.mark(f"run {piece}", self._runs.sync)
+        self._ends.runs.write(self._sorted[slot], nbytes, self._file.start(piece))
+        self._scratch.mark(self._runs.step(piece), self._ends.runs.sync)
 
-    def _load_slices(self, piece: int, slot: int) -> Array:
+    def _load_bucket(self, bucket: int, slot: int) -> Array:
         """A bucket's slices of all runs, concatenated."""
 
         def room(nbytes: int) -> Bytes:
@@ -154,28 +186,21 @@ class Passes:
                 self._loaded[slot] = buffer_for(nbytes)
             return self._loaded[slot]
 
-        start = piece * self._plan.run
-        return self._buckets.read(start, start + self._lengths[piece], room)
+        return self._runs.read(bucket, room)
 
-    def _make_bucket(self, piece: int, loaded: Array, slot: int) -> int:
-        out = self._out(slot, self._work.result, loaded.size)
-        self._work.to_bucket(loaded, out)
+    def _offset(self, bucket: int) -> int:
+        return self._ends.header + self._starts[bucket] * self._work.result.itemsize
+
+    def _make_bucket(self, bucket: int, loaded: Array, slot: int) -> int:
+        lead = self._ends.made.lead(self._offset(bucket))
+        out = _elements(self._sorted[slot], lead, self._work.result, loaded.size)
+        self._runs.to_bucket(loaded, out)
         return out.nbytes
 
-    def _keep_bucket(self, piece: int, nbytes: int, slot: int) -> None:
-        offset = self._header + piece * self._plan.run * self._work.result.itemsize
-        self._made.write(self._sorted[slot], nbytes, offset)
-        self._scratch.mark(f"bucket {piece}", self._made.sync)
-
-    def _reader(self, samples: Samples) -> BucketReader:
-        return BucketReader(self._runs, self._work.spilled, self._plan.run, samples, self._work.words)
-
-    def _run_start(self, run: int) -> int:
-        return run * self._plan.run * self._work.spilled.itemsize
-
-    def _out(self, slot: int, dtype: np.dtype[Any], count: int) -> Array:
-        return _elements(self._sorted[slot], dtype, count)
+    def _keep_bucket(self, bucket: int, nbytes: int, slot: int) -> None:
+        self._ends.made.write(self._sorted[slot], nbytes, self._offset(bucket))
+        self._scratch.mark(self._runs.bucket_step(bucket), self._ends.made.sync)
 
 
-def _elements(buffer: Bytes, dtype: np.dtype[Any], count: int) -> Array:
-    return buffer[: count * dtype.itemsize].view(dtype)
+def _elements(buffer: Bytes, at: int, dtype: np.dtype[Any], count: int) -> Array:
+    return buffer[at : at + count * dtype.itemsize].view(dtype)

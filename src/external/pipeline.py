@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from .crew import Call, Crew
 
 Loaded = TypeVar("Loaded")
 Worked = TypeVar("Worked")
+T = TypeVar("T")
 
 SLOTS = 2  # double buffering: the slots of inputs, and of outputs, with one worker
 
@@ -44,6 +45,21 @@ def run_pipeline(
             _close(reader, pool, writer)  # what strikes as a function begins skips all of it
     finally:
         _close(reader, pool, writer)
+
+
+def ahead(values: Iterator[T]) -> Generator[T]:
+    """The same values, each made by a thread while the one before is used. To be closed if it is left early."""
+    crew, end = Crew(1), object()
+    try:
+        try:
+            call = crew.submit(partial(next, values, end))
+            while (value := call.result()) is not end:
+                call = crew.submit(partial(next, values, end))
+                yield cast(T, value)
+        finally:
+            crew.close()
+    finally:
+        crew.close()  # what strikes as a function begins skips all of it
 
 
 def _close(*crews: Crew) -> None:

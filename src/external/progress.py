@@ -41,6 +41,10 @@ class Meter:
         self._done += nbytes
         self._before += nbytes
 
+    def begin_anew(self) -> None:
+        """Counts nothing as done: it was in vain."""
+        self._done = self._before = 0
+
     def add(self, nbytes: int, step: str) -> None:
         self._done += nbytes
         if self._report is not None:

@@ -12,7 +12,7 @@ from typing import cast
 import attrs
 import numpy as np
 
-from .direct import DirectFile, buffer_for, whole_pages
+from .direct import Bytes, DirectFile, buffer_for, whole_pages
 from .disk_space import raising_disk_full, require_disk_space
 from .formats import Layout, header_for
 from .passes import Endpoints, Passes
@@ -68,6 +68,10 @@ class FileSort:
                 page = buffer_for(len(header))
                 page[: len(header)] = np.frombuffer(header, np.uint8)
                 made.write(page, len(header), 0)
-            ends = Endpoints(given, self.layout.start, runs, made, len(header))
+
+            def sampled(start: int, stop: int) -> Bytes:
+                return given.read_elements(np.dtype(np.uint8), self.layout.start + start, stop - start)
+
+            ends = Endpoints(given, self.layout.start, runs, made, len(header), sampled)
             Passes(self.work, count, plan, ends, self.scratch, self.report).run()
             made.cut_off(whole)

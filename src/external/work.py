@@ -13,6 +13,7 @@ from ..types.dtypes import native
 from ..types.indices import SortOrder
 from .cuts import Array
 from .order import Engine, KeyColumn, KeyOrder, words_of
+from .parting import Ascending, Parting, Partition, partition_of
 
 _INDEX = np.dtype("<i8")
 
@@ -41,6 +42,11 @@ class Work(Protocol):
     @property
     def extra(self) -> int:
         """Temporary bytes for an element while a piece is sorted, besides input and output."""
+        ...
+
+    @property
+    def parting(self) -> Parting | None:
+        """How pieces are partitioned instead of sorted; None if they are not."""
         ...
 
     def describe(self) -> str:
@@ -89,12 +95,19 @@ class SortElements:
     def extra(self) -> int:
         return self.source.itemsize
 
+    @property
+    def parting(self) -> Parting | None:
+        if self.stable and self.source.kind == "f":
+            return None  # a partition leaves floats that tie in any order
+        change = Ascending(self.spilled, self.order)
+        return PartElements(self, change, partition_of(self.engine, change.numbers))
+
     def describe(self) -> str:
         return f"sort {self.source.str} {self.order.value} {self.stable}"
 
     def to_run(self, piece: Array, start: int, out: Array) -> None:
         del start
-        self.engine.sort(self._swapped(piece).view(self.spilled), out, self.order, stable=self.stable)
+        self.engine.sort(self.in_native_order(piece), out, self.order, stable=self.stable)
 
     def to_bucket(self, piece: Array, out: Array) -> None:
         machines = out.view(self.spilled)
@@ -108,9 +121,30 @@ class SortElements:
     def words(self, spilled: Array) -> Array:
         return self.to_words(spilled)
 
+    def in_native_order(self, piece: Array) -> Array:
+        """Of the machine's byte order, in place."""
+        return self._swapped(piece).view(self.spilled)
+
     def _swapped(self, elements: Array) -> Array:
         """Converts in place between the file's and the machine's byte order."""
         return elements if self.source.isnative else elements.byteswap(inplace=True)
+
+
+@attrs.frozen(eq=False)
+class PartElements:
+    """Partitions elements that are keys themselves."""
+
+    work: SortElements
+    change: Ascending
+    partition: Partition | None
+
+    def numbers(self, piece: Array, start: int) -> Array:
+        del start
+        return self.change.apply(self.work.in_native_order(piece))
+
+    def to_bucket(self, piece: Array, out: Array) -> None:
+        self.change.undo(piece)
+        self.work.to_bucket(piece, out)
 
 
 @attrs.frozen(eq=False)
@@ -137,6 +171,10 @@ class SortRecords:
     @property
     def extra(self) -> int:
         return self.keys.extra
+
+    @property
+    def parting(self) -> Parting | None:
+        return None
 
     def describe(self) -> str:
         return f"sort {np.lib.format.dtype_to_descr(self.source)} by {self.fields} {self.order.value}"
@@ -178,6 +216,10 @@ class FindIndices:
     @property
     def extra(self) -> int:
         return self.keys.extra
+
+    @property
+    def parting(self) -> Parting | None:
+        return None
 
     def describe(self) -> str:
         return f"argsort {np.lib.format.dtype_to_descr(self.source)} by {self.fields} {self.order.value}"

@@ -31,9 +31,11 @@ from .values import (
     Method,
     Static,
     StructValue,
+    TupleValue,
     Value,
     class_behind,
     describe,
+    known,
     lift,
     of_object,
 )  # fmt: skip
@@ -41,7 +43,7 @@ from .values import (
 _PLAIN = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _ANY_NUMBER = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 # Python functions that are evaluated at compile time, on compile-time values.
-_FOLDABLE: tuple[object, ...] = (int, bool, float, len, min, max, abs, range, type, isinstance, issubclass)
+_FOLDABLE: tuple[object, ...] = (int, bool, float, len, min, max, sum, abs, range, type, isinstance, issubclass)
 
 
 _signature_of_class = cast("Callable[[type[object]], inspect.Signature]", cache(inspect.signature))
@@ -75,7 +77,7 @@ class CallReader(MemoryReader):
                 getattr(cls, "__origin__", None)
             ):
                 return self.struct(node, cls)
-            case Static(value=function) if function in _FOLDABLE:
+            case Static(value=function) if function in _FOLDABLE or getattr(function, "__module__", "") == "math":
                 return self.fold_call(node, function)
             case Static(value=function) if function is print:
                 self.expected(node, "no `print` in a kernel, e.g. a breakpoint in a run under CPython instead")
@@ -92,17 +94,21 @@ class CallReader(MemoryReader):
 
     def fold_call(self, node: ast.Call, function: object) -> Value:
         arguments = self.positional(node)
-        known: list[Any] = []
-        if function is isinstance and arguments and (cls := class_behind(arguments[0])) is not None:
-            # a struct's class is known at compile time even where its fields are run-time values
+        values: list[Any] = []
+        if function in (isinstance, type) and arguments and (cls := class_behind(arguments[0])) is not None:
+            # the class is known at compile time even where the value is not
+            if function is type and len(arguments) == 1:
+                return Static(cls)
             function, arguments = issubclass, [Static(cls), *arguments[1:]]
-        for argument, written in zip(arguments, node.args, strict=True):
+        if function is len and len(arguments) == 1 and isinstance(arguments[0], TupleValue):
+            return Static(len(arguments[0].items))
+        for argument, written in zip(map(known, arguments), node.args, strict=True):
             if not isinstance(argument, Static):
                 name = getattr(function, "__name__", repr(function))
                 hint = examples.instead_of(function, "e.g. a property of the key or the policy")
                 self.expected(written, f"a compile-time value for {name!r}, found {describe(argument)}, {hint}")
-            known.append(argument.value)
-        return self.evaluated(node, cast("Callable[..., object]", function), *known)
+            values.append(argument.value)
+        return self.evaluated(node, cast("Callable[..., object]", function), *values)
 
     # -- helpers and structs ---------------------------------------------------------------------------
 

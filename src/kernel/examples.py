@@ -7,6 +7,7 @@ import math
 import sys
 from collections.abc import Sequence
 from enum import Enum
+from typing import NewType
 
 import attrs
 import numpy as np
@@ -115,6 +116,10 @@ def is_from_a_library(function: object) -> bool:
 def callable_for(found: object) -> str:
     """What is expected in place of a callable that cannot be called in a kernel."""
     name, hint = getattr(found, "__name__", repr(found)), instead_of(found, "e.g. a helper of your own")
+    if isinstance(found, NewType):
+        return (
+            f"an attrs class as a newtype, found the NewType {name!r}, e.g. `@attrs.frozen` above a class of one field"
+        )
     if isinstance(found, type) and not is_from_a_library(found) and found.__module__ != "builtins":
         kind = (
             "dataclass" if dataclasses.is_dataclass(found) else "named tuple" if issubclass(found, tuple) else "class"

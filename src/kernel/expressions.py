@@ -16,7 +16,7 @@ from ..types.elements import class_of, fields_of, units_in
 from ..types.layout import Type
 from . import access, ir
 from .builder import apply
-from .operators import BINARY, OperatorReader
+from .operators import OperatorReader
 from .span import KernelError, Span
 from .values import (
     EnumValue,
@@ -104,8 +104,6 @@ class ExpressionReader(OperatorReader):
             case ast.UnaryOp(op=op, operand=operand):
                 return self.unary(node, type(op), self.read(operand))
             case ast.Compare(left=left, ops=[op], comparators=[right]):
-                if type(op) not in BINARY:
-                    self.expected(node, "a comparison of scalars instead of `in`, e.g. `a == b or a == c`")
                 return self.binary(node, type(op), self.read(left), self.read(right))
             case ast.BoolOp(op=op, values=values):
                 return self.connective(node, isinstance(op, ast.And), values)

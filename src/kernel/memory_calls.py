@@ -24,6 +24,8 @@ _SUBGROUP = {
 class MemoryReader(ExpressionReader):
     """Calls of memories, of the invocation and of `Registers` in one inlined function."""
 
+    memories: list[ir.Memory]  # of the kernel, all functions' registers included
+
     def positional(self, node: ast.Call) -> list[Value]:
         if node.keywords:
             self.expected(node, "positional arguments, e.g. `minimum(a, b)`")
@@ -39,12 +41,12 @@ class MemoryReader(ExpressionReader):
             dtype_of(element.value)
         except TypeError as error:
             raise KernelError(self.source.span(node), f"{error}, e.g. `Registers(U32, 8)`") from None
-        units = units_in(element.value) * length.value
-        memory = ir.Memory("registers", ir.Space.REGISTERS, unit_of(element.value), units)
-        return MemoryValue(element.value, self.new_memory(memory))
-
-    def new_memory(self, memory: ir.Memory) -> ir.Memory:
-        raise NotImplementedError
+        stride = units_in(element.value)
+        made = ir.Memory(
+            f"registers_{len(self.memories)}", ir.Space.REGISTERS, unit_of(element.value), stride * length.value, stride
+        )
+        self.memories.append(made)
+        return MemoryValue(element.value, made)
 
     def memory_method(self, node: ast.Call, callee: MemoryMethod) -> Value:
         array, span = callee.memory, self.source.span(node)

@@ -156,13 +156,10 @@ class SymbolTable:
         """The value of `a if c else b`: a select where both can be speculated, else a branch that assigns."""
         span = self.source.span(node)
         (first, a), (second, b) = then, otherwise
-        if isinstance(a, ir.Expression) and isinstance(b, Static):
-            b = self.literal(b.value, a.type, node)
-        if isinstance(b, ir.Expression) and isinstance(a, Static):
-            a = self.literal(a.value, b.type, node)
         if shape(a) != shape(b):
+            example = next((f"{side.type}(1)" for side in (a, b) if isinstance(side, ir.Expression)), "U32(1)")
             self.expected(
-                node, f"one type on both sides, found {describe(a)} and {describe(b)}, e.g. `U32(1)` for both"
+                node, f"one type on both sides, found {describe(a)} and {describe(b)}, e.g. `{example}` for a number"
             )
         if first or second or any(may_fail(part) for part in (*parts(a), *parts(b))):
             slot = self.new_slot("choice", a, span)

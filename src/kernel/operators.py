@@ -20,13 +20,13 @@ from .builder import apply, convert, may_fail
 from .names import SymbolTable
 from .source import signature_of
 from .span import Span
-from .values import EnumValue, Static, StructValue, Value, describe, lift
+from .values import EnumValue, Static, StructValue, Value, describe, known, lift
 
 # For each operator: Python's function, the row of the table of operations, the method that a struct may define
 _Evaluate: TypeAlias = Callable[[Any, Any], Any]
 # typeshed leaves the operands of some of these unknown
 _python: Any = operator
-BINARY: dict[type[ast.AST], tuple[_Evaluate, ops.Op, str]] = {
+_BINARY: dict[type[ast.AST], tuple[_Evaluate, ops.Op, str]] = {
     ast.Add: (_python.add, ops.ADD, "__add__"), ast.Sub: (_python.sub, ops.SUB, "__sub__"),
     ast.Mult: (_python.mul, ops.MUL, "__mul__"), ast.Div: (_python.truediv, ops.DIV, "__truediv__"),
     ast.FloorDiv: (_python.floordiv, ops.FLOORDIV, "__floordiv__"), ast.Mod: (_python.mod, ops.MOD, "__mod__"),
@@ -37,6 +37,13 @@ BINARY: dict[type[ast.AST], tuple[_Evaluate, ops.Op, str]] = {
     ast.LtE: (_python.le, ops.LE, "__le__"), ast.Gt: (_python.gt, ops.GT, "__gt__"),
     ast.GtE: (_python.ge, ops.GE, "__ge__"), ast.Is: (_python.is_, ops.EQ, "__eq__"),
     ast.IsNot: (_python.is_not, ops.NE, "__ne__"),
+}  # fmt: skip
+# Of compile-time values alone: Python's function, and what is expected of others.
+_INSTEAD_OF_IN = "a comparison of scalars instead of `in`, e.g. `a == b or a == c`"
+_FOLDED: dict[type[ast.AST], tuple[_Evaluate, str]] = {
+    ast.Pow: (pow, "an operator of the kernel language, e.g. `x * x` instead of `x ** 2`"),
+    ast.In: (lambda a, b: a in b, _INSTEAD_OF_IN), ast.NotIn: (lambda a, b: a not in b, _INSTEAD_OF_IN),
+    ast.MatMult: (_python.matmul, "an operator of the kernel language, e.g. a loop over `a[i] * b[i]`"),
 }  # fmt: skip
 _UNARY: dict[type[ast.AST], tuple[Callable[[Any], Any], ops.Op]] = {
     ast.USub: (operator.neg, ops.NEG), ast.Invert: (operator.invert, ops.INVERT), ast.Not: (operator.not_, ops.INVERT),
@@ -66,12 +73,12 @@ class OperatorReader(SymbolTable, ABC):
     # -- operators -------------------------------------------------------------------------------------
 
     def binary(self, node: ast.AST, python: type[ast.AST], left: Value, right: Value) -> Value:
-        if python not in BINARY:
-            self.expected(node, "an operator of the kernel language, e.g. `x * x` instead of `x ** 2`")
-        evaluate, op, method = BINARY[python]
         span = self.source.span(node)
-        if isinstance(left, Static) and isinstance(right, Static):
-            return self.evaluated(node, evaluate, left.value, right.value)
+        if isinstance(whole := known(left), Static) and isinstance(other := known(right), Static):
+            return self.evaluated(node, (_FOLDED.get(python) or _BINARY[python])[0], whole.value, other.value)
+        if python in _FOLDED:
+            self.expected(node, _FOLDED[python][1])
+        _, op, method = _BINARY[python]
         if python in (ast.Is, ast.IsNot) and (_is_none(left) or _is_none(right)):
             return Static(python is ast.IsNot)  # the other is a run-time value, hence not None
         if isinstance(left, StructValue):
@@ -190,7 +197,10 @@ class OperatorReader(SymbolTable, ABC):
             condition = lift(arguments[0], span)
             if not isinstance(condition, ir.Expression):
                 self.expected(node, f"a Bool first, found {describe(condition)}, e.g. `select(a < b, a, b)`")
-            return self.merged(node, condition, ([], lift(arguments[1], span)), ([], lift(arguments[2], span)))
+            then, otherwise = (lift(argument, span) for argument in arguments[1:])
+            if isinstance(then, ir.Expression) is not isinstance(otherwise, ir.Expression):
+                then, otherwise = self.operands(node, op, then, otherwise)
+            return self.merged(node, condition, ([], then), ([], otherwise))
         if len(arguments) == 2:
             return apply(op, self.operands(node, op, *arguments), span)
         scalars: list[ir.Expression] = []

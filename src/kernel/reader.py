@@ -47,8 +47,6 @@ _INSTEAD: Mapping[type[ast.stmt], str] = {
     ast.ClassDef: _DEFINITION,
     ast.Import: _DEFINITION,
     ast.ImportFrom: _DEFINITION,
-    ast.Assign: "one target, e.g. `a = x` and then `b = x`",
-    ast.AnnAssign: "a value behind the annotation, e.g. `total: U32 = U32(0)`",
     ast.Global: _PLAIN.format("global"),
     ast.Nonlocal: _PLAIN.format("nonlocal"),
     ast.Delete: _PLAIN.format("delete"),
@@ -114,11 +112,6 @@ class Reader(ControlReader):
             )
         return self.result_slot
 
-    def new_memory(self, memory: ir.Memory) -> ir.Memory:
-        made = ir.Memory(f"{memory.name}_{len(self.memories)}", memory.space, memory.type, memory.length)
-        self.memories.append(made)
-        return made
-
     # -- blocks ----------------------------------------------------------------------------------------
 
     def block(self, items: Sequence[Item]) -> Flow:
@@ -135,12 +128,16 @@ class Reader(ControlReader):
 
     def statement(self, node: ast.stmt, rest: Sequence[Item]) -> Flow:
         match node:
-            case ast.Expr(value=ast.Constant()) | ast.Pass():
+            case ast.Expr(value=ast.Constant()) | ast.Pass() | ast.AnnAssign(target=ast.Name(), value=None):
                 pass
             case ast.Expr(value=value):
                 self.read(value)
-            case ast.Assign(targets=[target], value=value):
-                self.assign(target, self.read(value))
+            case ast.Assign(targets=targets, value=value):
+                found = self.read(value)
+                if len(targets) > 1:  # evaluated once: an assignment may change what the next would read
+                    found = self.held("value", found, self.source.span(node))
+                for target in targets:
+                    self.assign(target, found)
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 self.assign(target, self.read(value))
             case ast.AugAssign(target=ast.Subscript() as target, op=op, value=value):

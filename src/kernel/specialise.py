@@ -155,8 +155,8 @@ class _Binder:
         return ir.Argument(made, self.span)
 
     def memory(self, name: str, space: ir.Space, element: object, length: int | None) -> MemoryValue:
-        units = None if length is None else length * units_in(element)
-        made = ir.Memory(name, space, unit_of(element), units)
+        stride = units_in(element)
+        made = ir.Memory(name, space, unit_of(element), None if length is None else length * stride, stride)
         self.memories.append(made)
         return MemoryValue(element, made)
 

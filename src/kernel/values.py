@@ -16,7 +16,7 @@ import attrs
 
 from ..types.elements import class_of, fields_of, scalar_of
 from ..types.layout import Type
-from ..types.scalars import Scalar
+from ..types.scalars import SCALARS, Scalar
 from . import ir
 from .span import Span
 
@@ -139,10 +139,24 @@ def describe(value: Value) -> str:
 
 
 def class_behind(value: Value) -> type[object] | None:
-    """The class of a run-time struct or enum."""
-    if isinstance(value, EnumValue):
-        return value.cls
-    return class_of(value.element) if isinstance(value, StructValue) else None
+    """The class of a run-time struct, enum or scalar."""
+    match value:
+        case EnumValue():
+            return value.cls
+        case StructValue():
+            return class_of(value.element)
+        case ir.Const() | ir.Read() | ir.Argument() | ir.Identity() | ir.Length() | ir.Apply():
+            return SCALARS[value.type]
+        case _:
+            return None
+
+
+def known(value: Value) -> Value:
+    """A tuple of compile-time values as one of them, for Python's own functions; any other value as it is."""
+    if not isinstance(value, TupleValue):
+        return value
+    items = [item.value for item in map(known, value.items) if isinstance(item, Static)]
+    return Static(tuple(items)) if len(items) == len(value.items) else value
 
 
 def of_object(thing: object, span: Span) -> Value:

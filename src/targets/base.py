@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 HostArray: TypeAlias = specs.HostArray
 Elements: TypeAlias = np.ndarray[tuple[int], np.dtype[np.generic]]
+# (source, results, pivots): where parts begin, and the last one's end. The source is overwritten. See
+# targets/cpu/host/partition.py.
+Partition: TypeAlias = Callable[[Any, Any, Any], npt.NDArray[np.int64]]
 
 
 class Target(Protocol):
@@ -238,6 +241,10 @@ class SortsOnTheHost(Protocol):
         """The same target with another policy."""
         ...
 
+    def partition_for(self, dtype: np.dtype[np.generic], /) -> Partition | None:
+        """A partition of rows of a dtype by the calling thread alone; None where there is none."""
+        ...
+
 
 @runtime_checkable
 class ChecksMonoids(Protocol):
@@ -252,8 +259,8 @@ class ChecksMonoids(Protocol):
 
 
 class Room(Protocol):
-    """An allocation of device memory for out-of-core work. Calls are synchronous; upload, work and download may be
-    called from different threads, and then overlap."""
+    """An allocation of device memory for out-of-core work. Calls are synchronous, but for uploads; upload, work and
+    download may be called from different threads, and then overlap."""
 
     @property
     def alignment(self) -> int:
@@ -263,13 +270,14 @@ class Room(Protocol):
     @property
     def address(self) -> int: ...
 
-    def upload(self, address: int, parts: Sequence[HostArray], later: Sequence[HostArray], /) -> None:
+    def upload(self, address: int, parts: Sequence[HostArray], later: Sequence[HostArray], /) -> object:
         """Uploads arrays that are parts of one allocation, concatenated, to an address. `later` are arrays that will be
-        overwritten: their pages may be touched meanwhile."""
+        overwritten: their pages may be touched meanwhile. Returns what `work` is to wait for: the copy may be under
+        way until then, so that the next one follows without a pause."""
         ...
 
-    def work(self, run: Callable[[int], object], /) -> None:
-        """Calls `run` with a stream, on which it queues its work, with the device current."""
+    def work(self, run: Callable[[int], object], uploads: Sequence[object], /) -> None:
+        """Calls `run` with a stream, on which it queues its work behind the uploads, with the device current."""
         ...
 
     def download(self, address: int, elements: HostArray, /) -> None: ...

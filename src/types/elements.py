@@ -154,6 +154,8 @@ def encode(value: object) -> Any:
     """An element as NumPy stores it: a number, or a tuple of them for a structured dtype."""
     if isinstance(value, Scalar):
         return value.item()
+    if isinstance(value, bool):  # a Bool to `mismatch`: what enums' comparisons give
+        return value
     if isinstance(value, Enum):
         return value.value
     parts: list[Any] = [encode(getattr(value, name)) for name in fields_of(type(value))]

@@ -59,3 +59,9 @@ class IterationLimitError(GpusortError, RuntimeError):
 
 class DiskFullError(GpusortError, OSError):
     """Raised when a disk has no room for a file's runs and its sorted copy; found out before either is written."""
+
+
+def outside(index: int, array: str) -> str:
+    """Which index is out of bounds; a U32 close to 2**32 is what a difference below zero has become."""
+    below = f", which is {index - (1 << 32)} modulo 2**32," if index >> 31 == 1 else ""
+    return f"index {index}{below} is outside {array}"

@@ -2,65 +2,87 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import TypeVar
+from collections.abc import Callable
+from typing import TypeAlias, TypeVar, cast
+
+import attrs
 
 from .memory import Workgroup
 from .scalars import U32, U64, Bool
 
 T = TypeVar("T")
+Synchronise: TypeAlias = Callable[[str, tuple[object, ...]], object]
 
 
-class Invocation(ABC):
+@attrs.frozen
+class InvocationIds:
+    """An invocation's ids and sizes."""
+
+    group: int
+    local: int
+    groups: int
+    group_size: int
+    subgroup_size: int
+
+    def __str__(self) -> str:
+        return f"(group {self.group}, local {self.local})"
+
+
+class Invocation:
     """One run of a kernel's body: a kernel's first parameter. A helper without it has no barriers.
 
     Workgroups and subgroups are one-dimensional and count from 0. A barrier or a subgroup operation must be reached
-    by all invocations of the workgroup (of the subgroup), or by none.
+    by all invocations of the workgroup (of the subgroup), or by none. Under CPython, `synchronise` gets the names and
+    operands of these.
     """
 
+    def __init__(self, ids: InvocationIds, synchronise: Synchronise) -> None:
+        self.ids = ids
+        self._synchronise = synchronise
+
     @property
-    @abstractmethod
     def local_id(self) -> U32:
         """The index of this invocation in its workgroup."""
+        return U32(self.ids.local)
 
     @property
-    @abstractmethod
     def group_id(self) -> U32:
         """The index of this workgroup in the launch."""
+        return U32(self.ids.group)
 
     @property
-    @abstractmethod
     def group_size(self) -> U32:
         """The number of invocations in a workgroup."""
+        return U32(self.ids.group_size)
 
     @property
-    @abstractmethod
     def num_groups(self) -> U32:
         """The number of workgroups in the launch."""
+        return U32(self.ids.groups)
 
     @property
-    @abstractmethod
     def lane(self) -> U32:
         """The index of this invocation in its subgroup."""
+        return U32(self.ids.local % self.ids.subgroup_size)
 
     @property
-    @abstractmethod
     def subgroup_id(self) -> U32:
         """The index of this subgroup in its workgroup."""
+        return U32(self.ids.local // self.ids.subgroup_size)
 
     @property
-    @abstractmethod
     def subgroup_size(self) -> U32:
         """The number of lanes in a subgroup; the last of a workgroup may have fewer."""
+        return U32(self.ids.subgroup_size)
 
     @property
     def global_id(self) -> U32:
         """The index of this invocation in the launch."""
         return self.group_id * self.group_size + self.local_id
 
-    @abstractmethod
     def barrier(self) -> None:
         """Waits for all of the workgroup, and makes its writes to memory visible to it."""
+        self._synchronise("barrier", ())
 
     def load_uniform(self, memory: Workgroup[U32], index: U32 | int) -> U32:
         """Loads an element as a uniform value: a branch on it may have barriers inside.
@@ -72,34 +94,34 @@ class Invocation(ABC):
         self.barrier()
         return value
 
-    @abstractmethod
     def ballot(self, condition: Bool) -> U64:
         """The mask of lanes for which the condition holds, bit i for lane i."""
+        return cast(U64, self._synchronise("ballot", (condition,)))
 
-    @abstractmethod
     def match(self, value: U32) -> U64:
         """The mask of lanes with the same value as this one, bit i for lane i."""
+        return cast(U64, self._synchronise("match", (value,)))
 
-    @abstractmethod
     def shuffle(self, value: T, lane: U32) -> T:
         """The value of another lane, taken modulo the subgroup's size."""
+        return cast(T, self._synchronise("shuffle", (value, lane)))
 
-    @abstractmethod
     def shuffle_xor(self, value: T, mask: U32) -> T:
         """The value of lane `lane ^ mask` (a butterfly exchange)."""
+        return cast(T, self._synchronise("shuffle_xor", (value, mask)))
 
-    @abstractmethod
     def shuffle_up(self, value: T, distance: U32) -> T:
         """The value of lane `lane - distance`; this lane's own where there is none."""
+        return cast(T, self._synchronise("shuffle_up", (value, distance)))
 
-    @abstractmethod
     def shuffle_down(self, value: T, distance: U32) -> T:
         """The value of lane `lane + distance`; this lane's own where there is none."""
+        return cast(T, self._synchronise("shuffle_down", (value, distance)))
 
-    @abstractmethod
     def subgroup_add(self, value: U32) -> U32:
         """The sum over all lanes of the subgroup."""
+        return cast(U32, self._synchronise("subgroup_add", (value,)))
 
-    @abstractmethod
     def exclusive_add(self, value: U32) -> U32:
         """The exclusive prefix sum: over the lanes below this one."""
+        return cast(U32, self._synchronise("exclusive_add", (value,)))

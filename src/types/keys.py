@@ -67,8 +67,8 @@ def is_lossy(key: SortableKey[E, WordT]) -> bool:
 
 
 @attrs.frozen
-class UnsignedKey(Generic[Memory, W]):
-    """Unsigned integers of `bits` bits; also bool, as a byte."""
+class _BitsKey(Generic[Memory, W]):
+    """The base of keys over `bits` bits, each of whose words is a number's."""
 
     element: type[Memory]
     word: type[W]
@@ -79,14 +79,26 @@ class UnsignedKey(Generic[Memory, W]):
         return self.word((1 << self.word.type.bits) - 1)
 
     @property
-    def zero(self) -> W:
-        """The rank of the element that is false."""
-        return self.word(0)
-
-    @property
     def last(self) -> int:
         """The greatest word that `mirrored` reverses."""
         return (1 << self.bits) - 1
+
+    @property
+    def sign(self) -> int:
+        return 1 << (self.bits - 1)
+
+    def mirrored(self, word: W) -> W:
+        return self.last - word
+
+
+@attrs.frozen
+class UnsignedKey(_BitsKey[Memory, W]):
+    """Unsigned integers; also bool, as a byte."""
+
+    @property
+    def zero(self) -> W:
+        """The rank of the element that is false."""
+        return self.word(0)
 
     def to_word(self, element: Memory) -> W:
         return self.word(element)
@@ -97,33 +109,14 @@ class UnsignedKey(Generic[Memory, W]):
     def to_rank(self, element: Memory) -> W:
         return self.to_word(element)
 
-    def mirrored(self, word: W) -> W:
-        return self.last - word
-
 
 @attrs.frozen
-class SignedKey(Generic[Memory, W]):
-    """Two's complement integers of `bits` bits: the sign bit flipped."""
-
-    element: type[Memory]
-    word: type[W]
-    bits: int
-
-    @property
-    def greatest(self) -> W:
-        return self.word((1 << self.word.type.bits) - 1)
+class SignedKey(_BitsKey[Memory, W]):
+    """Two's complement integers: the sign bit flipped."""
 
     @property
     def zero(self) -> W:
         return self.word(self.sign)
-
-    @property
-    def sign(self) -> int:
-        return 1 << (self.bits - 1)
-
-    @property
-    def last(self) -> int:
-        return (1 << self.bits) - 1
 
     def to_word(self, element: Memory) -> W:
         return self.word(element) ^ self.sign
@@ -133,9 +126,6 @@ class SignedKey(Generic[Memory, W]):
 
     def to_rank(self, element: Memory) -> W:
         return self.to_word(element)
-
-    def mirrored(self, word: W) -> W:
-        return self.last - word
 
 
 @attrs.frozen
@@ -171,29 +161,18 @@ class TimeKey:
 
 
 @attrs.frozen
-class FloatKey(Generic[Memory, W]):
-    """IEEE 754 floats of `bits` bits, as unsigned integers of the same bits.
+class FloatKey(_BitsKey[Memory, W]):
+    """IEEE 754 floats, as unsigned integers of the same bits.
 
     Flipping all bits of a negative and the sign bit of a positive orders numbers, with NaNs at both ends. Subtracting
     -inf's word, modulo the width, then moves the negative NaNs from the bottom to the top, so every NaN sorts last.
     """
 
-    element: type[Memory]
-    word: type[W]
-    bits: int
     infinity: int  # the bits of +inf
-
-    @property
-    def greatest(self) -> W:
-        return self.word((1 << self.word.type.bits) - 1)
 
     @property
     def zero(self) -> W:
         return self.word(self.sign - self.lowest)
-
-    @property
-    def sign(self) -> int:
-        return 1 << (self.bits - 1)
 
     @property
     def mask(self) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 
 from .counts import checked_count
 from .elements import decode, dtype_of, encode, mismatch
-from .errors import OutOfBoundsError, UninitializedReadError
+from .errors import OutOfBoundsError, UninitializedReadError, outside
 from .scalars import U32, Scalar
 
 E = TypeVar("E")
@@ -60,7 +60,7 @@ class Array(Generic[E]):
             raise TypeError(f"expected a U32 index, found {index!r}, e.g. `U32(i)`")
         i = int(index)
         if not 0 <= i < len(self.items):
-            raise OutOfBoundsError(f"index {i} is outside an array of {len(self.items)} elements")
+            raise OutOfBoundsError(f"{outside(i, 'an array')} of {len(self.items)} elements")
         return i
 
 

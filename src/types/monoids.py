@@ -177,32 +177,32 @@ class MinMax(OfKeys[E, W]):
 
 
 @attrs.frozen
-class AnyTrue(OfKeys[E, W]):
-    """1 if any element is nonzero, else 0. NaN is nonzero."""
+class _OfTruths(OfKeys[E, W]):
+    """The base of both below: 1 for an element that is not zero, as NaN is not, else 0."""
 
     state: type[U32] = U32
 
-    def identity(self) -> U32:
-        return U32(0)
-
     def lift(self, element: E, index: U32) -> U32:
         return U32(self.key.to_rank(element) != self.key.zero)
+
+
+@attrs.frozen
+class AnyTrue(_OfTruths[E, W]):
+    """1 if any element is nonzero, else 0."""
+
+    def identity(self) -> U32:
+        return U32(0)
 
     def combine(self, a: U32, b: U32) -> U32:
         return a | b
 
 
 @attrs.frozen
-class AllTrue(OfKeys[E, W]):
-    """1 if all elements are nonzero, else 0. NaN is nonzero."""
-
-    state: type[U32] = U32
+class AllTrue(_OfTruths[E, W]):
+    """1 if all elements are nonzero, else 0."""
 
     def identity(self) -> U32:
         return U32(1)
-
-    def lift(self, element: E, index: U32) -> U32:
-        return U32(self.key.to_rank(element) != self.key.zero)
 
     def combine(self, a: U32, b: U32) -> U32:
         return a & b

@@ -19,6 +19,7 @@ from .layout import Type
 # Python numbers, NumPy scalars or arrays alike: no narrower type covers the operators of all three.
 Operand: TypeAlias = Any
 TypeRule: TypeAlias = Callable[[Sequence[Type]], Type | None]
+_Takes: TypeAlias = tuple[TypeRule, str]  # with what an error message says is expected
 
 
 @attrs.frozen(eq=False)
@@ -34,15 +35,15 @@ class Op:
         return self.name
 
 
-def _alike(accepts: Callable[[Type], bool], result: Type | None = None) -> TypeRule:
-    """The rule that all operands have one accepted type, which is the result's too unless given."""
+def _alike(accepts: Callable[[Type], bool], expects: str, result: Type | None = None) -> _Takes:
+    """That all operands have one accepted type, which is the result's too unless given."""
 
     def rule(types: Sequence[Type]) -> Type | None:
         if len(set(types)) != 1 or not accepts(types[0]):
             return None
         return result or types[0]
 
-    return rule
+    return rule, expects
 
 
 def _shift(types: Sequence[Type]) -> Type | None:
@@ -56,22 +57,6 @@ def _select(types: Sequence[Type]) -> Type | None:
 def _where(condition: Operand, then: Operand, otherwise: Operand) -> Operand:
     where: Callable[..., Operand] = np.where
     return where(condition, then, otherwise)
-
-
-def _is_bits(type: Type) -> bool:
-    return type.is_integer or type is Type.BOOL
-
-
-def _is_signed(type: Type) -> bool:
-    return type.is_number and not type.is_unsigned
-
-
-def _is_comparable(type: Type) -> bool:
-    return type.is_number
-
-
-def _is_equatable(type: Type) -> bool:
-    return type.is_number or type is Type.BOOL
 
 
 def _bit_width(value: Operand) -> int:
@@ -110,60 +95,62 @@ def _cast_rule(source: Type, target: Type) -> bool:
     return not (source.is_float and target.is_integer)
 
 
-def _unary(name: str, rule: TypeRule, evaluate: Callable[[Operand], Operand], expects: str) -> Op:
-    return Op(name, rule, evaluate, expects)
+def _unary(name: str, takes: _Takes, evaluate: Callable[[Operand], Operand]) -> Op:
+    return Op(name, takes[0], evaluate, takes[1])
 
 
-def _binary(name: str, rule: TypeRule, evaluate: Callable[[Operand, Operand], Operand], expects: str) -> Op:
-    return Op(name, rule, evaluate, expects)
+def _binary(name: str, takes: _Takes, evaluate: Callable[[Operand, Operand], Operand]) -> Op:
+    return Op(name, takes[0], evaluate, takes[1])
 
 
-def _ternary(name: str, rule: TypeRule, evaluate: Callable[[Operand, Operand, Operand], Operand], expects: str) -> Op:
-    return Op(name, rule, evaluate, expects)
+_NUMBERS = _alike(lambda t: t.is_number, "two numbers of one type")
+_FLOAT, _FLOATS = (_alike(lambda t: t.is_float, expects) for expects in ("a float", "two floats of one type"))
+_INTEGERS = _alike(lambda t: t.is_integer, "two integers of one type")
+_UNSIGNED = _alike(lambda t: t.is_unsigned, "two unsigned integers of one type")
+_COUNTED = _alike(lambda t: t.is_unsigned, "an unsigned integer", Type.U32)
+_BIT, _BITS = (
+    _alike(lambda t: t.is_integer or t is Type.BOOL, expects)
+    for expects in ("an integer or a Bool", "two integers or Bools of one type")
+)
+_EQUATED = _alike(lambda t: t.is_number or t is Type.BOOL, "two scalars of one type", Type.BOOL)
+_COMPARED = _alike(lambda t: t.is_number, "two numbers of one type", Type.BOOL)
+_SHIFTED: _Takes = _shift, "an integer and a U32"
 
-
-ADD = _binary("add", _alike(lambda t: t.is_number), lambda a, b: a + b, "two numbers of one type")
+ADD = _binary("add", _NUMBERS, lambda a, b: a + b)
 # For addresses: if the sum of two U32 overflows, the result is unspecified.
-ADD_NOWRAP = _binary("add_nowrap", _alike(lambda t: t is Type.U32), lambda a, b: a + b, "two U32")
-SUB = _binary("sub", _alike(lambda t: t.is_number), lambda a, b: a - b, "two numbers of one type")
-MUL = _binary("mul", _alike(lambda t: t.is_number), lambda a, b: a * b, "two numbers of one type")
-DIV = _binary("div", _alike(lambda t: t.is_float), lambda a, b: a / b, "two floats of one type")
-FLOORDIV = _binary(
-    "floordiv", _alike(lambda t: t.is_unsigned), lambda a, b: a // b, "two unsigned integers of one type"
-)
-MOD = _binary("mod", _alike(lambda t: t.is_unsigned), lambda a, b: a % b, "two unsigned integers of one type")
-NEG = _unary("neg", _alike(_is_signed), lambda a: -a, "a signed number")
-AND = _binary("and", _alike(_is_bits), lambda a, b: a & b, "two integers or Bools of one type")
-OR = _binary("or", _alike(_is_bits), lambda a, b: a | b, "two integers or Bools of one type")
-XOR = _binary("xor", _alike(_is_bits), lambda a, b: a ^ b, "two integers or Bools of one type")
-INVERT = _unary("invert", _alike(_is_bits), lambda a: ~a, "an integer or a Bool")
+ADD_NOWRAP = _binary("add_nowrap", _alike(lambda t: t is Type.U32, "two U32"), lambda a, b: a + b)
+SUB = _binary("sub", _NUMBERS, lambda a, b: a - b)
+MUL = _binary("mul", _NUMBERS, lambda a, b: a * b)
+DIV = _binary("div", _FLOATS, lambda a, b: a / b)
+FLOORDIV = _binary("floordiv", _UNSIGNED, lambda a, b: a // b)
+MOD = _binary("mod", _UNSIGNED, lambda a, b: a % b)
+NEG = _unary("neg", _alike(lambda t: t.is_number and not t.is_unsigned, "a signed number"), lambda a: -a)
+AND = _binary("and", _BITS, lambda a, b: a & b)
+OR = _binary("or", _BITS, lambda a, b: a | b)
+XOR = _binary("xor", _BITS, lambda a, b: a ^ b)
+INVERT = _unary("invert", _BIT, lambda a: ~a)
 # The amount of a shift is a U32, taken modulo the width, as in WGSL.
-SHL = _binary("shl", _shift, lambda a, b: a << (b & (_bit_width(a) - 1)).astype(a.dtype), "an integer and a U32")
-SHR = _binary("shr", _shift, lambda a, b: a >> (b & (_bit_width(a) - 1)).astype(a.dtype), "an integer and a U32")
-EQ = _binary("eq", _alike(_is_equatable, Type.BOOL), lambda a, b: a == b, "two scalars of one type")
-NE = _binary("ne", _alike(_is_equatable, Type.BOOL), lambda a, b: a != b, "two scalars of one type")
-LT = _binary("lt", _alike(_is_comparable, Type.BOOL), lambda a, b: a < b, "two numbers of one type")
-LE = _binary("le", _alike(_is_comparable, Type.BOOL), lambda a, b: a <= b, "two numbers of one type")
-GT = _binary("gt", _alike(_is_comparable, Type.BOOL), lambda a, b: a > b, "two numbers of one type")
-GE = _binary("ge", _alike(_is_comparable, Type.BOOL), lambda a, b: a >= b, "two numbers of one type")
-MIN = _binary("min", _alike(lambda t: t.is_integer), np.minimum, "two integers of one type")
-MAX = _binary("max", _alike(lambda t: t.is_integer), np.maximum, "two integers of one type")
-SELECT = _ternary("select", _select, _where, "a Bool and two scalars of one type")
-COUNT_ONES = _unary("count_ones", _alike(lambda t: t.is_unsigned, Type.U32),
-                lambda a: np.bitwise_count(a).astype(np.uint32), "an unsigned integer")  # fmt: skip
-LEADING_ZEROS = _unary(
-    "leading_zeros", _alike(lambda t: t.is_unsigned, Type.U32), _leading_zeros, "an unsigned integer"
-)
-TRAILING_ZEROS = _unary(
-    "trailing_zeros", _alike(lambda t: t.is_unsigned, Type.U32), _trailing_zeros, "an unsigned integer"
-)
-SQRT = _unary("sqrt", _alike(lambda t: t.is_float), np.sqrt, "a float")
-EXP = _unary("exp", _alike(lambda t: t.is_float), np.exp, "a float")
-LOG = _unary("log", _alike(lambda t: t.is_float), np.log, "a float")
+SHL = _binary("shl", _SHIFTED, lambda a, b: a << (b & (_bit_width(a) - 1)).astype(a.dtype))
+SHR = _binary("shr", _SHIFTED, lambda a, b: a >> (b & (_bit_width(a) - 1)).astype(a.dtype))
+EQ = _binary("eq", _EQUATED, lambda a, b: a == b)
+NE = _binary("ne", _EQUATED, lambda a, b: a != b)
+LT = _binary("lt", _COMPARED, lambda a, b: a < b)
+LE = _binary("le", _COMPARED, lambda a, b: a <= b)
+GT = _binary("gt", _COMPARED, lambda a, b: a > b)
+GE = _binary("ge", _COMPARED, lambda a, b: a >= b)
+MIN = _binary("min", _INTEGERS, np.minimum)
+MAX = _binary("max", _INTEGERS, np.maximum)
+SELECT = Op("select", _select, _where, "a Bool and two scalars of one type")
+COUNT_ONES = _unary("count_ones", _COUNTED, lambda a: np.bitwise_count(a).astype(np.uint32))
+LEADING_ZEROS = _unary("leading_zeros", _COUNTED, _leading_zeros)
+TRAILING_ZEROS = _unary("trailing_zeros", _COUNTED, _trailing_zeros)
+SQRT = _unary("sqrt", _FLOAT, np.sqrt)
+EXP = _unary("exp", _FLOAT, np.exp)
+LOG = _unary("log", _FLOAT, np.log)
 
 # The result type of CAST and BITCAST is given, not derived: their `rule` is never called.
-CAST = _binary("cast", lambda types: None, lambda a, type: a.astype(type.dtype), "a scalar that converts")
-BITCAST = _binary("bitcast", lambda types: None, lambda a, type: a.view(type.dtype), "a scalar of the same size")
+CAST = _binary("cast", (lambda types: None, "a scalar that converts"), lambda a, type: a.astype(type.dtype))
+BITCAST = _binary("bitcast", (lambda types: None, "a scalar of the same size"), lambda a, type: a.view(type.dtype))
 
 OPS = (ADD, ADD_NOWRAP, SUB, MUL, DIV, FLOORDIV, MOD, NEG, AND, OR, XOR, INVERT, SHL, SHR, EQ, NE, LT, LE, GT, GE,
        MIN, MAX, SELECT, COUNT_ONES, LEADING_ZEROS, TRAILING_ZEROS, SQRT, EXP, LOG, CAST, BITCAST)  # fmt: skip

@@ -133,9 +133,6 @@ class Number(Scalar, Generic[L]):
     def __add__(self, other: Self | L) -> Self:
         return self._wrapped(self._value + self._same(other))
 
-    def __radd__(self, other: L) -> Self:
-        return self._wrapped(self._same(other) + self._value)
-
     def __sub__(self, other: Self | L) -> Self:
         return self._wrapped(self._value - self._same(other))
 
@@ -145,8 +142,7 @@ class Number(Scalar, Generic[L]):
     def __mul__(self, other: Self | L) -> Self:
         return self._wrapped(self._value * self._same(other))
 
-    def __rmul__(self, other: L) -> Self:
-        return self._wrapped(self._same(other) * self._value)
+    __radd__, __rmul__ = __add__, __mul__
 
     def __pos__(self) -> Self:
         return self
@@ -184,20 +180,13 @@ class Integer(Number[int]):
     def __and__(self, other: Self | int) -> Self:
         return self._of(self._value & self._bits(other))
 
-    def __rand__(self, other: int) -> Self:
-        return self._of(self._value & self._bits(other))
-
     def __or__(self, other: Self | int) -> Self:
-        return self._of(self._value | self._bits(other))
-
-    def __ror__(self, other: int) -> Self:
         return self._of(self._value | self._bits(other))
 
     def __xor__(self, other: Self | int) -> Self:
         return self._of(self._value ^ self._bits(other))
 
-    def __rxor__(self, other: int) -> Self:
-        return self._of(self._value ^ self._bits(other))
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
     def __invert__(self) -> Self:
         return self._wrapped(~self._value)
@@ -374,4 +363,5 @@ class F64(Float):
     numpys = np.float64
 
 
+SCALARS: dict[Type, type[Scalar]] = {cls.type: cls for cls in (Bool, U8, U16, U32, U64, I32, I64, F32, F64)}
 UNSIGNED: dict[int, Any] = {1: U8, 2: U16, 4: U32, 8: U64}  # by size in bytes, for moving bits

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 from operator import ge, gt, le, lt
-from typing import NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import attrs
 
@@ -157,6 +157,17 @@ class Range:
         return inside
 
 
+def _arithmetic(operator: Operator, *, reflected: bool = False) -> Callable[[Any, int], int]:
+    def method(self: Traced, other: int, /) -> int:
+        return self.made_by(operator, other, self) if reflected else self.made_by(operator, self, other)
+
+    return method
+
+
+def _comparison(relation: Callable[[int, int], bool]) -> Callable[[Any, int], bool]:
+    return lambda self, other: self.is_as(relation, other)
+
+
 class Traced(int):
     """An int computed from a length."""
 
@@ -168,29 +179,11 @@ class Traced(int):
         """A length to trace, valid at most from first to last."""
         return _traced(sample, Unknown.LENGTH, Range(sample, first, last))
 
-    def __add__(self, other: int, /) -> int:
-        return self._with(Operator.PLUS, self, other)
-
-    def __radd__(self, other: int, /) -> int:
-        return self._with(Operator.PLUS, other, self)
-
-    def __sub__(self, other: int, /) -> int:
-        return self._with(Operator.MINUS, self, other)
-
-    def __rsub__(self, other: int, /) -> int:
-        return self._with(Operator.MINUS, other, self)
-
-    def __mul__(self, other: int, /) -> int:
-        return self._with(Operator.TIMES, self, other)
-
-    def __rmul__(self, other: int, /) -> int:
-        return self._with(Operator.TIMES, other, self)
-
-    def __floordiv__(self, other: int, /) -> int:
-        return self._with(Operator.QUOTIENT, self, other)
-
-    def __rfloordiv__(self, other: int, /) -> int:
-        return self._with(Operator.QUOTIENT, other, self)
+    __add__, __radd__ = _arithmetic(Operator.PLUS), _arithmetic(Operator.PLUS, reflected=True)
+    __sub__, __rsub__ = _arithmetic(Operator.MINUS), _arithmetic(Operator.MINUS, reflected=True)
+    __mul__, __rmul__ = _arithmetic(Operator.TIMES), _arithmetic(Operator.TIMES, reflected=True)
+    __floordiv__, __rfloordiv__ = _arithmetic(Operator.QUOTIENT), _arithmetic(Operator.QUOTIENT, reflected=True)
+    __lt__, __le__, __gt__, __ge__ = (_comparison(relation) for relation in (lt, le, gt, ge))
 
     def __mod__(self, other: int, /) -> int:
         return self - self // other * other
@@ -202,27 +195,15 @@ class Traced(int):
         return self // (1 << other)
 
     def __neg__(self) -> int:
-        return self._with(Operator.MINUS, 0, self)
+        return self.made_by(Operator.MINUS, 0, self)
 
     def __pos__(self) -> int:
         return self
 
-    def __lt__(self, other: int, /) -> bool:
-        return self._ask(lt, other)
-
-    def __le__(self, other: int, /) -> bool:
-        return self._ask(le, other)
-
-    def __gt__(self, other: int, /) -> bool:
-        return self._ask(gt, other)
-
-    def __ge__(self, other: int, /) -> bool:
-        return self._ask(ge, other)
-
     def __eq__(self, other: object, /) -> bool:
         if not isinstance(other, int):
             return False
-        return not self._ask(lt, other) and not self._ask(gt, other)
+        return not self.is_as(lt, other) and not self.is_as(gt, other)
 
     def __ne__(self, other: object, /) -> bool:
         return not self == other
@@ -234,22 +215,22 @@ class Traced(int):
         """A plain int: the range is narrowed to values of this bit length."""
         bits = int(self).bit_length()
         if int(self) < 0:  # the bit length of the absolute value
-            self._ask(gt, -(1 << bits))
-            self._ask(le, -((1 << bits) // 2))
+            self.is_as(gt, -(1 << bits))
+            self.is_as(le, -((1 << bits) // 2))
         else:
-            self._ask(lt, 1 << bits)
-            self._ask(ge, (1 << bits) // 2)
+            self.is_as(lt, 1 << bits)
+            self.is_as(ge, (1 << bits) // 2)
         return bits
 
     def __hash__(self) -> NoReturn:
         raise TypeError("a length that stands for others is no key: what is kept for it would be found for one of them")
 
-    def _with(self, operator: Operator, left: int, right: int) -> int:
+    def made_by(self, operator: Operator, left: int, right: int) -> int:
         plain = value_at(Formula(operator, int(left), int(right)), 0)
         term = _made(operator, term_of(left), term_of(right))
         return term if isinstance(term, int) else _traced(plain, term, self.range)
 
-    def _ask(self, relation: Callable[[int, int], bool], other: int) -> bool:
+    def is_as(self, relation: Callable[[int, int], bool], other: int) -> bool:
         """Compares, and narrows the range to lengths with the same outcome."""
         mine, others = self.term, term_of(other)
         answer = relation(int(self), int(other))

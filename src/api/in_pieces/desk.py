@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
+from functools import cached_property
 from itertools import accumulate
 from typing import Any, Self, TypeAlias, TypeVar
 
@@ -112,12 +113,15 @@ class Desk:
         self._left = [left + slot * demand.left for slot in range(SLOTS)]
         self._stays = _places(left + SLOTS * demand.left, stays)
         self._scratch = left + SLOTS * demand.left + demand.stays
+        self._uploads: list[list[object]] = [[] for _ in range(SLOTS)]  # of each slot, what its work waits for
 
     def upload(self, slot: int, piece: Piece[Task], /) -> None:
-        later = [array for array in piece.left if array is not None]
+        later = piece.left
+        uploads: list[object] = []
         for address, parts in zip(_places(self._given[slot], piece.task.given), piece.given, strict=True):
-            self._room.upload(address, parts, later)
-            later = []
+            uploads.append(self._room.upload(address, parts, later))
+            later = ()
+        self._uploads[slot] = uploads
 
     def work(self, slot: int, piece: Piece[Task], /) -> None:
         task = piece.task
@@ -131,12 +135,11 @@ class Desk:
                 )
             call(handles, stream)
 
-        self._room.work(run)
+        self._room.work(run, self._uploads[slot])
 
     def download(self, slot: int, piece: Piece[Task], /) -> None:
         for address, array in zip(_places(self._left[slot], piece.task.left), piece.left, strict=True):
-            if array is not None:
-                self._room.download(address, array)
+            self._room.download(address, array)
 
     def host_memory(self, nbytes: int, /) -> AbstractContextManager[HostArray]:
         return self._room.host_memory(nbytes)
@@ -170,7 +173,7 @@ class InPieces(ABC):
     def through(self, desk: Desk, arrays: Flat, outs: Flat, /) -> None:
         """Sends all pieces over the desk."""
 
-    @property
+    @cached_property
     def demand(self) -> Demand:
         return Demand.of(self.needed(), self.stays)
 

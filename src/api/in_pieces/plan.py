@@ -48,6 +48,7 @@ class PiecesPlan(Plan):
     target: HasRoom
     whole: KernelPlan | CapabilityError  # which says why there is none
     is_better_whole: bool
+    _last: list[tuple[int, InPieces]] = attrs.field(factory=list[tuple[int, InPieces]], init=False)
 
     @classmethod
     def of(
@@ -109,8 +110,12 @@ class PiecesPlan(Plan):
             return self._at_once
         if isinstance(whole, KernelPlan) and whole.device_bytes <= free:
             return whole
+        for most, last in self._last:  # to choose anew takes some milliseconds
+            if last.demand.total <= free <= most:
+                return last
         way = _way_in_pieces(self.operation, self.specs, self.target, free)
         if way is not None:
+            self._last[:] = [(free * 17 // 16, way)]
             return way
         if isinstance(whole, CapabilityError):
             raise CapabilityError(*whole.args)

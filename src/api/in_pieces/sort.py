@@ -12,9 +12,9 @@ from ...algos.words import Transform
 from ...external.in_pieces import PieceSort, piece_length
 from ...external.order import transform_of
 from ...operations.argsort import Argsort, SortPairs
-from ...operations.base import INDEX, Operation
+from ...operations.base import Operation
 from ...operations.merge import Merge
-from ...operations.placed import SortPlaced
+from ...operations.placed import SortIndices, SortPlaced, index_within
 from ...operations.sort import Sort
 from ...operations.tied import has_ties_in_order
 from ...targets.base import HasRoom, Target
@@ -30,12 +30,11 @@ class SortedRuns:
 
     words: Callable[[], Transform]  # by which runs are cut
     columns: tuple[DType, ...]  # of a run: its keys, and what goes along with them
-    left: tuple[int | None, ...]  # which result each of them is
     run: Callable[[int, int], Task]  # from one place on, so many
-    bucket: Callable[[int], Task]
+    bucket: Callable[[int], Task]  # which leaves the results
 
     @classmethod
-    def of(cls, operation: Operation, dtypes: tuple[DType, ...], target: Target) -> SortedRuns | None:
+    def of(cls, operation: Operation, dtypes: tuple[DType, ...], length: int, target: Target) -> SortedRuns | None:
         """None if the operation cannot be cut: with a lossy key, elements cannot be told from the words of a run."""
         match operation:
             case Sort():
@@ -44,7 +43,7 @@ class SortedRuns:
             case SortPairs() if operation.key is None or not is_lossy(operation.key):
                 return cls._alike(operation, dtypes, target, False, operation.key)
             case Argsort(by_bits=False) if operation.key is None or not is_lossy(operation.key):
-                return cls._of_places(operation, dtypes[0], target)
+                return cls._of_places(operation, dtypes[0], length, target)
             case _:
                 return None
 
@@ -68,23 +67,24 @@ class SortedRuns:
             return Task.of(asked, specs_on_device((count,), dtypes), target)
 
         words = partial(transform_of, dtypes[0], asked.order, ranks=ranks, key=key)
-        return cls(words, dtypes, tuple(range(len(dtypes))), lambda _, count: task(count), task)
+        return cls(words, dtypes, lambda _, count: task(count), task)
 
     @classmethod
-    def _of_places(cls, asked: Argsort, dtype: DType, target: Target) -> SortedRuns:
+    def _of_places(cls, asked: Argsort, dtype: DType, length: int, target: Target) -> SortedRuns:
         """For argsort: keys travel with their indices, and are dropped at the end."""
         key = key_for(dtype) if asked.key is None else asked.key
-        pairs, columns = SortPairs(asked.order, RankKey(key)), (dtype, INDEX)
+        columns = dtype, index_within(length)
 
         def run(first: int, count: int) -> Task:
-            return Task.of(SortPlaced(first, asked.order, key), specs_on_device((count,), (dtype,)), target)
+            asked_of_run = SortPlaced(first, asked.order, key, columns[1])
+            return Task.of(asked_of_run, specs_on_device((count,), (dtype,)), target)
 
         @cache
         def bucket(count: int) -> Task:
-            return Task.of(pairs, specs_on_device((count,), columns), target)
+            return Task.of(SortIndices(asked.order, key), specs_on_device((count,), columns), target)
 
         words = partial(transform_of, dtype, asked.order, ranks=True, key=asked.key)
-        return cls(words, columns, (None, 0), run, bucket)
+        return cls(words, columns, run, bucket)
 
 
 @attrs.frozen(eq=False)
@@ -101,7 +101,7 @@ class SortInPieces(InPieces):
     def of(
         cls, operation: Operation, length: int, dtypes: tuple[DType, ...], target: HasRoom, free: int
     ) -> SortInPieces | None:
-        runs = SortedRuns.of(operation, dtypes, target)
+        runs = SortedRuns.of(operation, dtypes, length, target)
         if runs is None:
             return None
         made = partial(cls, target, runs, length, isinstance(operation, Sort))
@@ -115,8 +115,7 @@ class SortInPieces(InPieces):
         sort = PieceSort(desk, runs.words(), self.piece, runs.run, runs.bucket)
         for first in range(0, arrays[0].size, self.length):
             row = slice(first, first + self.length)
-            left = [None if number is None else outs[number][row] for number in runs.left]
-            sort.into([array[row] for array in arrays], left, runs.columns)
+            sort.into([array[row] for array in arrays], [out[row] for out in outs], runs.columns)
 
 
 @attrs.frozen(eq=False)
@@ -140,7 +139,7 @@ class MergeInPieces(InPieces):
         cls, operation: Merge, length: int, dtypes: tuple[DType, ...], target: HasRoom, free: int
     ) -> MergeInPieces | None:
         columns, sort = dtypes[: len(dtypes) // 2], operation.sort
-        runs = SortedRuns.of(sort, columns, target)
+        runs = SortedRuns.of(sort, columns, length, target)
         if runs is None:
             return None
         has_ties = operation.key is None and columns[0].kind == "f"

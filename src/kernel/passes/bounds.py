@@ -15,7 +15,7 @@ import attrs
 from ...types.layout import bounds
 from .. import ir
 from ..span import Span
-from .conditions import Chosen, Condition, assume, negated
+from .conditions import UNKNOWN, Condition, assume, chosen, negated
 from .evaluate import Evaluator, Value
 from .facts import Facts, Sum, number
 from .slicing import relevant_variables
@@ -100,7 +100,7 @@ class _Walk:
 
     def _if(self, statement: ir.If) -> bool:
         found = self._values.of(statement.condition)
-        condition = None if isinstance(found, Sum) else found
+        condition = UNKNOWN if isinstance(found, Sum) else found
         if isinstance(condition, bool):
             # the other side is dead code: it needs no checks
             for inner in statements_in(statement.otherwise if condition else statement.then):
@@ -154,7 +154,7 @@ class _Walk:
                 )
                 joined[variable] = self._facts.unknown(min(low, other_low), max(high, other_high))
             elif not isinstance(a, Sum) and not isinstance(b, Sum):
-                joined[variable] = Chosen(condition, a, b)
+                joined[variable] = chosen(condition, a, b)
         return joined
 
     # -- loops -----------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ class _Walk:
             if not self.block(loop.head):
                 return False
             found = self._values.of(loop.condition)
-            assume(self._facts, None if isinstance(found, Sum) else found)
+            assume(self._facts, UNKNOWN if isinstance(found, Sum) else found)
             return self.block(loop.body)
 
         ends_whole = not loop.head and not leaves_loop(loop.body)

@@ -1,4 +1,4 @@
-"""Symbolic conditions on linear sums, and the facts that hold where a branch has tested one."""
+"""What a Bool says: the facts that hold where it is true, and those where it is false."""
 
 from __future__ import annotations
 
@@ -6,98 +6,78 @@ from typing import TypeAlias
 
 import attrs
 
-from .facts import Facts, Sum
+from .facts import Facts, Sum, number
 
 
 @attrs.frozen(slots=True)
-class AtLeastZero:
+class NotZero:
+    """The fact that a sum is not zero."""
+
     sum: Sum
 
 
 @attrs.frozen(slots=True)
-class Zero:
-    sum: Sum
+class Known:
+    """The facts on either side of a branch: sums that are at least zero, or that are not zero."""
+
+    true: tuple[Sum | NotZero, ...] = ()
+    false: tuple[Sum | NotZero, ...] = ()
+
+    def where(self, holds: bool) -> tuple[Sum | NotZero, ...]:
+        return self.true if holds else self.false
 
 
-@attrs.frozen(slots=True)
-class Both:
-    first: Condition
-    second: Condition
+Condition: TypeAlias = Known | bool
+UNKNOWN = Known()
 
 
-@attrs.frozen(slots=True)
-class Opposite:
-    of: Condition
+def at_least_zero(sum: Sum) -> Condition:
+    return sum.constant >= 0 if sum.is_constant else Known((sum,), (number(-1).plus(sum, -1),))
 
 
-@attrs.frozen(slots=True)
-class Chosen:
-    """One of two conditions, by a third: what joins at the end of a branch."""
-
-    by: Condition
-    then: Condition
-    otherwise: Condition
-
-
-Condition: TypeAlias = AtLeastZero | Zero | Both | Opposite | Chosen | bool | None  # None where nothing is known
+def zero(sum: Sum) -> Condition:
+    return sum.constant == 0 if sum.is_constant else Known((sum, sum.scaled(-1)), (NotZero(sum),))
 
 
 def negated(condition: Condition) -> Condition:
-    match condition:
-        case bool():
-            return not condition
-        case AtLeastZero():
-            return AtLeastZero(condition.sum.scaled(-1).plus(Sum((), -1)))
-        case Opposite():
-            return condition.of
-        case None:
-            return None
-        case _:
-            return Opposite(condition)
+    return not condition if isinstance(condition, bool) else Known(condition.false, condition.true)
 
 
 def both(first: Condition, second: Condition) -> Condition:
-    if first is True:
-        return second
-    if second is True:
-        return first
-    return False if first is False or second is False else Both(first, second)
+    if isinstance(first, bool):
+        return second if first else False
+    if isinstance(second, bool):
+        return first if second else False
+    return Known(first.true + second.true)
 
 
 def either(first: Condition, second: Condition) -> Condition:
     return negated(both(negated(first), negated(second)))
 
 
+def chosen(by: Condition, then: Condition, otherwise: Condition) -> Condition:
+    """One of two conditions, by a third: what joins at the end of a branch."""
+
+    def where(holds: bool) -> tuple[Sum | NotZero, ...]:
+        if otherwise is not holds and isinstance(otherwise, bool):
+            return (*_facts(by, True), *_facts(then, holds))
+        if then is not holds and isinstance(then, bool):
+            return (*_facts(by, False), *_facts(otherwise, holds))
+        return ()
+
+    return Known(where(True), where(False))
+
+
 def assume(facts: Facts, condition: Condition, holds: bool = True) -> None:
     """Adds the facts that follow from a condition, or from its negation."""
-    match condition:
-        case AtLeastZero() if holds:
-            facts.assume(condition.sum)
-        case AtLeastZero():
-            assume(facts, negated(condition))
-        case Zero() if holds:
-            facts.assume(condition.sum)
-            facts.assume(condition.sum.scaled(-1))
-        case Zero():
-            _assume_other_than_zero(facts, condition.sum)
-        case Both() if holds:
-            assume(facts, condition.first)
-            assume(facts, condition.second)
-        case Opposite():
-            assume(facts, condition.of, not holds)
-        case Chosen(otherwise=bool() as otherwise) if otherwise is not holds:
-            assume(facts, condition.by)
-            assume(facts, condition.then, holds)
-        case Chosen(then=bool() as then) if then is not holds:
-            assume(facts, condition.by, holds=False)
-            assume(facts, condition.otherwise, holds)
-        case _:
-            pass
+    for fact in _facts(condition, holds):
+        if isinstance(fact, Sum):
+            facts.assume(fact)
+        elif facts.lowest(fact.sum) >= 0:  # zero is excluded where it is an end of the sum's range
+            facts.assume(fact.sum.plus(number(-1)))
+        elif facts.highest(fact.sum) <= 0:
+            facts.assume(fact.sum.scaled(-1).plus(number(-1)))
 
 
-def _assume_other_than_zero(facts: Facts, sum: Sum) -> None:
-    """Excludes zero where it is an end of the sum's range."""
-    if facts.lowest(sum) >= 0:
-        facts.assume(sum.plus(Sum((), -1)))
-    elif facts.highest(sum) <= 0:
-        facts.assume(sum.scaled(-1).plus(Sum((), -1)))
+def _facts(condition: Condition, holds: bool) -> tuple[Sum | NotZero, ...]:
+    return () if isinstance(condition, bool) else condition.where(holds)

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from ...types import ops
 from ...types.layout import Type, bounds
 from .. import ir
-from .conditions import AtLeastZero, Condition, Zero, assume, both, either, negated
+from .conditions import UNKNOWN, Condition, assume, at_least_zero, both, either, negated, zero
 from .facts import Facts, Sum, number
 
 Value: TypeAlias = "Sum | Condition"
@@ -69,7 +69,7 @@ class Evaluator:
             case ir.Const():
                 if expression.type is Type.BOOL:
                     return bool(expression.value)
-                return None if expression.type.is_float else number(int(expression.value))
+                return UNKNOWN if expression.type.is_float else number(int(expression.value))
             case ir.Read():
                 return self._read(expression.variable)
             case ir.Argument():
@@ -79,7 +79,7 @@ class Evaluator:
             case ir.Identity():
                 return self._identities[expression.builtin]
             case ir.Apply() if expression.type.is_float:
-                return None
+                return UNKNOWN
             case ir.Apply() if expression.type is Type.BOOL:
                 return self._condition(expression)
             case ir.Apply():
@@ -88,13 +88,13 @@ class Evaluator:
     def _read(self, variable: ir.Variable) -> Value:
         if variable not in self.variables:
             whole = not variable.type.is_float and variable.type is not Type.BOOL
-            self.variables[variable] = self.any(variable.type) if whole else None
+            self.variables[variable] = self.any(variable.type) if whole else UNKNOWN
         return self.variables[variable]
 
     def _given(self, thing: object, type: Type) -> Value:
         value = self._launch.get(thing)
         if value is None:
-            return None if type.is_float or type is Type.BOOL else self._once(("given", thing), *bounds(type))
+            return UNKNOWN if type.is_float or type is Type.BOOL else self._once(("given", thing), *bounds(type))
         return bool(value) if type is Type.BOOL else number(value)
 
     def _once(self, key: object, low: int, high: int) -> Sum:
@@ -111,21 +111,19 @@ class Evaluator:
             join = both if node.op is ops.AND else either
             return join(self._bool(first), self._bool(node.operands[1]))
         if first.type.is_float or first.type is Type.BOOL or node.op not in _COMPARISONS:
-            return None
+            return UNKNOWN
         a, b = (self.exact(operand) for operand in node.operands)
         if node.op in (ops.EQ, ops.NE):
-            difference = a.plus(b, -1)
-            equal: Condition = difference.constant == 0 if difference.is_constant else Zero(difference)
+            equal = zero(a.plus(b, -1))
             return equal if node.op is ops.EQ else negated(equal)
         if node.op in (ops.GT, ops.LE):
             a, b = b, a  # a > b is b < a; a <= b is not b < a
-        less = b.plus(a, -1).plus(number(-1))
-        below: Condition = less.constant >= 0 if less.is_constant else AtLeastZero(less)
+        below = at_least_zero(b.plus(a, -1).plus(number(-1)))
         return below if node.op in (ops.LT, ops.GT) else negated(below)
 
     def _bool(self, expression: ir.Expression) -> Condition:
         value = self.of(expression)
-        return None if isinstance(value, Sum) else value
+        return UNKNOWN if isinstance(value, Sum) else value
 
     # -- numbers ---------------------------------------------------------------------------------------
 

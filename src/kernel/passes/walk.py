@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any, get_args
 
 import attrs
 
@@ -11,48 +12,38 @@ from .. import ir
 
 # -- one statement ----------------------------------------------------------------------------------------
 
+_EXPRESSIONS = frozenset({"Expression", "Expression | None", "tuple[Expression, ...]"})  # as ir.py annotates fields
 
-def blocks_of(statement: ir.Statement) -> tuple[ir.Block, ...]:
+
+def _fields_of(annotations: Collection[str]) -> dict[type[ir.Statement], tuple[str, ...]]:
+    """For each kind of statement, its fields with such annotations."""
+    kinds: tuple[type[ir.Statement], ...] = get_args(ir.Statement)
+    return {kind: tuple(f.name for f in attrs.fields(kind) if f.type in annotations) for kind in kinds}
+
+
+_expression_fields, _block_fields = _fields_of(_EXPRESSIONS), _fields_of({"Block"})
+
+
+def blocks_of(statement: ir.Statement) -> Sequence[ir.Block]:
     """The blocks inside a statement."""
-    match statement:
-        case ir.If():
-            return statement.then, statement.otherwise
-        case ir.For():
-            return (statement.body,)
-        case ir.While():
-            return statement.head, statement.body
-        case _:
-            return ()
+    return [getattr(statement, name) for name in _block_fields[type(statement)]]
 
 
-def expressions_of(statement: ir.Statement) -> tuple[ir.Expression, ...]:
+def expressions_of(statement: ir.Statement) -> Sequence[ir.Expression]:
     """The expressions that a statement evaluates itself, without those of nested blocks."""
-    match statement:
-        case ir.Assign():
-            return (statement.value,)
-        case ir.Load():
-            return (statement.index,)
-        case ir.Store():
-            return statement.index, statement.value
-        case ir.Atomic():
-            return (statement.index,) if statement.value is None else (statement.index, statement.value)
-        case ir.Subgroup():
-            return statement.operands
-        case ir.If() | ir.While():
-            return (statement.condition,)
-        case ir.For():
-            return statement.start, statement.stop, statement.step
-        case ir.Barrier() | ir.Break():
-            return ()
+    found: list[ir.Expression] = []
+    for name in _expression_fields[type(statement)]:
+        part: ir.Expression | tuple[ir.Expression, ...] | None = getattr(statement, name)
+        if isinstance(part, tuple):
+            found += part
+        elif part is not None:
+            found.append(part)
+    return found
 
 
 def variable_set_by(statement: ir.Statement) -> ir.Variable | None:
     """The variable that a statement itself sets."""
-    match statement:
-        case ir.Assign() | ir.Load() | ir.Atomic() | ir.Subgroup() | ir.For():
-            return statement.variable
-        case _:
-            return None
+    return getattr(statement, "variable", None)
 
 
 # -- a block, recursively ---------------------------------------------------------------------------------
@@ -138,43 +129,25 @@ def variables_in(expression: ir.Expression) -> Sequence[ir.Variable]:
 
 def with_blocks(statement: ir.Statement, change: Callable[[ir.Block], ir.Block]) -> ir.Statement:
     """A statement with a function applied to each of its blocks."""
-    match statement:
-        case ir.If():
-            return attrs.evolve(statement, then=change(statement.then), otherwise=change(statement.otherwise))
-        case ir.For():
-            return attrs.evolve(statement, body=change(statement.body))
-        case ir.While():
-            return attrs.evolve(statement, head=change(statement.head), body=change(statement.body))
-        case _:
-            return statement
+    return _changed(statement, _block_fields[type(statement)], change)
 
 
 def with_expressions(statement: ir.Statement, change: Callable[[ir.Expression], ir.Expression]) -> ir.Statement:
     """A statement with a function applied to each of its own expressions."""
-    match statement:
-        case ir.Assign():
-            return attrs.evolve(statement, value=change(statement.value))
-        case ir.Load():
-            return attrs.evolve(statement, index=change(statement.index))
-        case ir.Store():
-            return attrs.evolve(statement, index=change(statement.index), value=change(statement.value))
-        case ir.Atomic():
-            value = None if statement.value is None else change(statement.value)
-            return attrs.evolve(statement, index=change(statement.index), value=value)
-        case ir.Subgroup():
-            return attrs.evolve(statement, operands=tuple(map(change, statement.operands)))
-        case ir.If():
-            overridable = statement.overridable
-            if overridable is not None:
-                overridable = attrs.evolve(overridable, operands=tuple(map(change, overridable.operands)))
-            return attrs.evolve(statement, condition=change(statement.condition), overridable=overridable)
-        case ir.While():
-            return attrs.evolve(statement, condition=change(statement.condition))
-        case ir.For():
-            start, stop, step = map(change, expressions_of(statement))
-            return attrs.evolve(statement, start=start, stop=stop, step=step)
-        case ir.Barrier() | ir.Break():
-            return statement
+
+    def changed(part: ir.Expression | tuple[ir.Expression, ...] | None) -> object:
+        return tuple(map(change, part)) if isinstance(part, tuple) else part if part is None else change(part)
+
+    made = _changed(statement, _expression_fields[type(statement)], changed)
+    if isinstance(made, ir.If) and made.overridable is not None:
+        operands = tuple(map(change, made.overridable.operands))
+        made = attrs.evolve(made, overridable=attrs.evolve(made.overridable, operands=operands))
+    return made
+
+
+def _changed(statement: ir.Statement, names: Sequence[str], change: Callable[[Any], object]) -> ir.Statement:
+    parts: dict[str, Any] = {name: change(getattr(statement, name)) for name in names}
+    return attrs.evolve(statement, **parts) if parts else statement
 
 
 def rewritten(block: ir.Block, change: Callable[[ir.Statement], Iterable[ir.Statement]]) -> ir.Block:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import attrs
+import numpy as np
 
 from ...algos.host_sort import HostSort, HostSortPolicy
 from ...algos.tuned import tuned_host_sort
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from ...kernel.launch import Schedule, Step
     from ...operations.base import Operation
     from ...types.specs import Spec
-    from ..base import Native
+    from ..base import Native, Partition
     from .kernels import CpuKernels
     from .prepared import CpuPrepared
 
@@ -39,6 +40,12 @@ class CpuTarget:
 
     def with_policy(self, policy: HostSortPolicy, /) -> CpuTarget:
         return CpuTarget(policy)
+
+    def partition_for(self, dtype: np.dtype[np.generic], /) -> Partition | None:
+        """By compiled loops, which are loaded when it is first called."""
+        from .host.partition import can_partition, partition_row
+
+        return partition_row if can_partition(dtype) else None
 
     def __reduce__(self) -> Reduced:
         return reduce_to_settings(self, self.policy)

@@ -4,12 +4,16 @@ copies overlap with computation."""
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import TYPE_CHECKING, Any
 
 from ..base import HostArray
 from .errors import device_errors
 from .pinned import PinnedMemory
 from .transfers import Bytes, Transfers, bytes_of, is_pinned
+
+if TYPE_CHECKING:
+    import cupy
 
 _SPARE = 1 << 26  # bytes left for kernels' code and other users of the card
 _ALIGNMENT = 256  # bytes, as cupy's allocator aligns
@@ -33,14 +37,19 @@ def cuda_room(nbytes: int, transfers: Transfers, pinned: PinnedMemory) -> Genera
     with device_errors():
         memory = cupy.cuda.alloc(nbytes)
         cupy.cuda.get_current_stream().synchronize()  # the pool reuses memory in stream order: kernels may still use it
+    room = CudaRoom(memory.ptr, transfers, pinned)
     try:
-        yield CudaRoom(memory.ptr, transfers, pinned)
+        yield room
+    except BaseException:
+        with suppress(cupy.cuda.runtime.CUDARuntimeError):  # which may be what is raised
+            room.wait()  # for an upload that no work has waited for
+        raise
     finally:
         del memory  # an error's traceback would keep it alive
 
 
 class CudaRoom:
-    """A `Room` (base.py) on the current card. Every call synchronises its stream before it returns."""
+    """A `Room` (base.py) on the current card. All calls but uploads synchronise their stream before they return."""
 
     alignment = _ALIGNMENT
 
@@ -52,19 +61,23 @@ class CudaRoom:
         with device_errors():
             self._there, self._work, self._back = (cupy.cuda.Stream(non_blocking=True) for _ in range(3))
 
-    def upload(self, address: int, parts: Sequence[HostArray], later: Sequence[HostArray], /) -> None:
+    def upload(self, address: int, parts: Sequence[HostArray], later: Sequence[HostArray], /) -> cupy.cuda.Event:
         import cupy
 
         with cupy.cuda.Device(self._device), device_errors():
             touched = [bytes_of(array) for array in later if array.nbytes and not is_pinned(array)]
             self._transfers.upload_parts(address, parts, self._there, touched)
-            self._there.synchronize()
+            event = cupy.cuda.Event(disable_timing=True)
+            event.record(self._there)
+            return event
 
-    def work(self, run: Callable[[int], object], /) -> None:
+    def work(self, run: Callable[[int], object], uploads: Sequence[Any], /) -> None:
         import cupy
 
         with cupy.cuda.Device(self._device), self._work, device_errors():
             try:
+                for event in uploads:
+                    self._work.wait_event(event)
                 run(self._work.ptr)
             finally:
                 self._work.synchronize()
@@ -75,6 +88,11 @@ class CudaRoom:
         with cupy.cuda.Device(self._device), device_errors():
             self._transfers.download(address, elements, self._back)
             self._back.synchronize()
+
+    def wait(self) -> None:
+        """Waits until nothing is under way."""
+        for stream in (self._there, self._work, self._back):
+            stream.synchronize()
 
     def host_memory(self, nbytes: int, /) -> AbstractContextManager[Bytes]:
         return self._pinned.taken(nbytes)

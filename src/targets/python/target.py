@@ -20,6 +20,7 @@ from ...kernel.launch import Buffer, Launch, Role, Schedule, Step, is_buffer
 from ...kernel.span import KernelError, Span
 from ...types.elements import dtype_of
 from ...types.errors import InvalidArgumentError
+from ...types.invocation import Invocation, InvocationIds
 from ...types.memory import Storage, Workgroup
 from ...types.scalars import U32
 from ..binding import work_of
@@ -27,7 +28,7 @@ from ..host_buffers import Bytes, bytes_behind, starts_written
 from ..interpreters import Interpreter
 from ..needs import require_at_most, require_needs
 from ..pickling import Reduced, reduce_to_settings
-from .invocation import InvocationIds, PythonInvocation, resolve, subgroup_result
+from .synchronise import resolve, subgroup_result
 from .threads import InvocationThread, run_group, stop
 from .waits import may_wait
 
@@ -89,12 +90,12 @@ class PlainPython(Interpreter):
             arguments = [_argument(argument, storage) for argument in launch.arguments]
             if threads:
                 for thread in threads:
-                    cx = PythonInvocation(self._ids(launch, group, thread.local), thread.wait)
+                    cx = Invocation(self._ids(launch, group, thread.local), thread.wait)
                     thread.begin(self._invocation(launch, cx, arguments))
                 run_group(threads, partial(resolve, group=group, subgroup_size=self._subgroup_size))
             else:
                 for local in range(size):
-                    cx = PythonInvocation(self._ids(launch, group, local), self._synchronise_alone)
+                    cx = Invocation(self._ids(launch, group, local), self._synchronise_alone)
                     self._invocation(launch, cx, arguments)()
 
     def _ids(self, launch: Launch, group: int, local: int) -> InvocationIds:
@@ -107,7 +108,7 @@ class PlainPython(Interpreter):
         return subgroup_result(what, [operands], 0, self._subgroup_size)
 
     @staticmethod
-    def _invocation(launch: Launch, cx: PythonInvocation, arguments: list[object]) -> Callable[[], None]:
+    def _invocation(launch: Launch, cx: Invocation, arguments: list[object]) -> Callable[[], None]:
         def invoke() -> None:
             try:
                 launch.kernel.function(cx, *arguments)

@@ -10,7 +10,13 @@ import numpy.typing as npt
 
 from ...kernel import ir
 from ...kernel.span import Span
-from ...types.errors import BarrierDivergenceError, DataRaceError, OutOfBoundsError, UninitializedReadError
+from ...types.errors import (
+    BarrierDivergenceError,
+    DataRaceError,
+    OutOfBoundsError,
+    UninitializedReadError,
+    outside,
+)
 from ..counts import is_any
 from ..host_buffers import Values
 from . import report
@@ -79,13 +85,12 @@ class Checks:
     def in_bounds(self, statement: ir.Access, region: Region, index: Indices, lanes: Lanes) -> None:
         """Raises OutOfBoundsError."""
         if np.maximum.reduce(index) >= region.length:
-            outside = index >= region.length
+            beyond, stride = index >= region.length, statement.memory.stride
+            where = outside(int(index[np.argmax(beyond)]) // stride, _describe(statement.memory))
             self.fail(
-                OutOfBoundsError,
-                statement.span,
-                f"index {index[np.argmax(outside)]} is outside {_describe(statement.memory)} "
-                f"of {region.length} elements, in {self.name(lanes[outside])}",
-            )
+                OutOfBoundsError, statement.span,
+                f"{where} of {region.length // stride} elements, in {self.name(lanes[beyond])}",
+            )  # fmt: skip
 
     def no_overflow(self, a: Values, total: Values, *, span: Span, lanes: Lanes) -> None:
         """Raises OverflowError if an add_nowrap wrapped: then the sum is less than an operand."""
@@ -106,7 +111,7 @@ class Checks:
         found = region.race(elements, keys, kind, self._sites.number(statement))
         if found is None:
             return
-        element = int(elements[found.position]) % region.length
+        element = _element(statement.memory, region, elements[found.position])
         by = self._invoker(int(lanes[found.position]))
         other = self._sites.span(found.other_site)
         raise DataRaceError(report.race(statement.span, _describe(statement.memory), element, kind, by, found, other))
@@ -115,7 +120,7 @@ class Checks:
         """Raises UninitializedReadError."""
         missing = region.unwritten(elements)
         if missing is not None:
-            element = int(elements[np.argmax(missing)]) % region.length
+            element = _element(statement.memory, region, elements[np.argmax(missing)])
             self.fail(
                 UninitializedReadError,
                 statement.span,
@@ -171,6 +176,10 @@ class Checks:
         return Invoker(self._shape.first_group + group, local)
 
 
+def _element(memory: ir.Memory, region: Region, place: np.int64) -> int:
+    """The index, in the kernel's own terms, of a scalar of a region."""
+    return int(place) % region.length // memory.stride
+
+
 def _describe(memory: ir.Memory) -> str:
-    space = "registers" if memory.space is ir.Space.REGISTERS else f"{memory.space.value} memory"
-    return f"{space} '{memory.name}'"
+    return "registers" if memory.space is ir.Space.REGISTERS else f"{memory.space.value} memory '{memory.name}'"

@@ -43,6 +43,7 @@ class Kernel:
     """A kernel in this process's memory."""
 
     function: Callable[..., int]
+    address: int  # of its machine code
     was_kept: bool  # by an earlier process
     owner: Machine  # holds the code in memory
 
@@ -86,7 +87,8 @@ def _made(symbol: str, text: str, speed: int) -> Kernel:
     types: list[_C] = []
     for taken in signature_of(text):
         types += [ctypes.c_void_p, ctypes.c_int64] if taken.has_length else [_C_TYPES[taken.kind.name]]
-    return Kernel(ctypes.CFUNCTYPE(ctypes.c_int32, *types)(here.load(code, symbol)), was_kept, here)
+    address = here.load(code, symbol)
+    return Kernel(ctypes.CFUNCTYPE(ctypes.c_int32, *types)(address), address, was_kept, here)
 
 
 def _digest(text: str) -> str:

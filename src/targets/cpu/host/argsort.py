@@ -12,10 +12,10 @@ from ....types.indices import SortOrder
 from ....types.keys import FloatKey
 from ...base import HostArray
 from ..pool import Pool, shared_pool
-from .argsort_loops import rank_floats
+from .argsort_loops import rank_halves
+from .crew import share
 from .key_words import Elements, Places, bits_of, numbers_of, rank_numbers
 from .loading import can_argsort
-from .loops import PIECE
 from .numpy_sort import argsort_plainly
 from .order_loops import number, number_backwards
 from .packed_argsort import argsort_packed
@@ -104,8 +104,7 @@ def _ranks(halves: HostArray, order: SortOrder, pool: Pool) -> Elements:
     key = key_for(halves.dtype)
     assert isinstance(key, FloatKey)
     ranks: Elements = np.empty(halves.shape, np.uint16)
-    rank = rank_floats(2, 2).on(bits_of(halves), ranks, *rank_numbers(key, order))
-    pool.over(halves.size, lambda own: rank(own.start, own.stop), least=PIECE)
+    share(rank_halves(), halves.size, pool, bits_of(halves), ranks, *rank_numbers(key, 2, order))
     return ranks
 
 
@@ -116,8 +115,10 @@ def _numbered(source: HostArray, places: Places, order: SortOrder, policy: HostS
     if found is Monotonicity.NEITHER:
         return False
     numbers = numbers_of(source)
-    write = number().on(places) if found is wanted else number_backwards(numbers.dtype).on(numbers, places)
-    pool.over(places.size, lambda own: write(own.start, own.stop), least=PIECE)
+    if found is wanted:
+        share(number(), places.size, pool, places)
+    else:
+        share(number_backwards(numbers.dtype), places.size, pool, numbers, places)
     return True
 
 

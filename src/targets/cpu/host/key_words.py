@@ -82,9 +82,22 @@ def ordered_ranks(key: ArrayKey, bits: Elements, order: SortOrder) -> Elements:
     return words
 
 
-def rank_numbers(key: FloatKey[Any, Any], order: SortOrder) -> tuple[int, int, int, int]:
-    """What the compiled loop makes ranks by: the sign's bit, `rank_offset`, the last rank, whether they descend."""
-    return key.sign, rank_offset(key, order), key.last, int(order is SortOrder.DESCENDING)
+def rank_numbers(key: ArrayKey, itemsize: int, order: SortOrder) -> tuple[int, ...]:
+    """What the compiled loops make ranks by. Of floats: the sign's bit, `rank_offset`, the last rank, whether they
+    descend. Of others: bits to turn over, what to take away then, and all bits."""
+    descends, everything = order is SortOrder.DESCENDING, (1 << 8 * itemsize) - 1
+    match key:
+        case FloatKey(sign=sign, last=last):
+            return sign, rank_offset(key, order), last, int(descends)
+        case UnsignedKey():
+            turned, less = 0, 0
+        case SignedKey(sign=sign):
+            turned, less = sign, 0
+        case TimeKey():  # NaT, the least integer, is last in either order
+            turned, less = 1 << 63, 0 if descends else 1
+        case _:
+            raise UnsupportedTypeError(f"words of a {type(key).__name__} are not known to the host")
+    return turned ^ (everything if descends else 0), less, everything
 
 
 def rank_offset(key: FloatKey[Any, Any], order: SortOrder) -> int:

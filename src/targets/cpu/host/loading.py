@@ -10,12 +10,12 @@ import numpy as np
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ..background import background
-from .argsort_loops import pack, rank_floats
+from .argsort_loops import pack, rank, rank_and_pack, rank_halves, unpack
 from .counting_loops import count_found, count_values, count_words, fill, rank_found
+from .crew import loading_sorts
 from .key_words import Places, numbers_of
 from .numpy_speed import numpy_sorts_slowly
 from .order_loops import is_monotonic, number, number_backwards, reverse
-from .partition_loops import part_in_turn
 from .radix_sort import argsort_by_radix
 
 _COUNTS = np.dtype(np.uint32)
@@ -40,7 +40,7 @@ def _sorting(dtype: np.dtype[np.generic]) -> Iterator[object]:
         numbers = _numbers(dtype)
         yield is_monotonic(numbers, "<=")
         yield is_monotonic(numbers, ">=")
-        yield part_in_turn(numbers)
+        yield from loading_sorts(numbers)
         yield reverse(numbers)
         yield fill(size)
         yield count_found(size)
@@ -51,13 +51,14 @@ def _sorting(dtype: np.dtype[np.generic]) -> Iterator[object]:
 def _argsorting(dtype: np.dtype[np.generic]) -> Iterator[object]:
     size, is_half = dtype.itemsize, dtype == np.float16
     if size >= 4:
+        yield rank_and_pack(size, dtype.kind == "f")
+        yield rank(size, dtype.kind == "f")
         yield pack()
-        if dtype.kind == "f":
-            yield rank_floats(size, 8)
-        yield part_in_turn(np.dtype(np.uint64))
+        yield unpack()
+        yield from loading_sorts(np.dtype(np.uint64))
         yield rank_found(size)
     if is_half:
-        yield rank_floats(2, 2)
+        yield rank_halves()
         dtype = np.dtype(np.uint16)
     narrow = size <= 2 or (size == 4 and numpy_sorts_slowly(4))
     for counted in {dtype if narrow else np.dtype(np.uint8), dtype if size <= 2 else np.dtype(np.uint8)}:

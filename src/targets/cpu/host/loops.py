@@ -30,12 +30,12 @@ class Loop:
     kernel: Kernel
 
     def __call__(self, *arguments: Elements | int) -> None:
-        self.kernel(*_numbers(arguments))
+        self.kernel(*numbers_for(arguments))
 
     def on(self, *arguments: Elements | int) -> Callable[..., None]:
         """The loop with these as its first arguments, for calls that differ in the numbers behind: to look where an
         array lies takes as long as some thousand elements."""
-        function, numbers = self.kernel.function, _numbers(arguments)
+        function, numbers = self.kernel.function, numbers_for(arguments)
 
         def call(*rest: int, arrays: object = arguments) -> None:  # which holds the arrays
             if function(*numbers, *rest):
@@ -44,7 +44,8 @@ class Loop:
         return call
 
 
-def _numbers(arguments: Sequence[Elements | int]) -> list[int]:
+def numbers_for(arguments: Sequence[Elements | int]) -> list[int]:
+    """What a kernel takes for arrays and numbers."""
     found: list[int] = []
     for argument in arguments:
         if isinstance(argument, np.ndarray):

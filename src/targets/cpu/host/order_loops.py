@@ -10,6 +10,8 @@ from .loops import Loop, compiled, name_of
 
 _IS_MONOTONIC = """
     for begin in range(start, stop, 4096):
+        if load_acquire(missed, 0) != 0:
+            break
         end = min(begin + 4096, stop)
         right = 0
         for index in range(begin, end):
@@ -66,34 +68,34 @@ _NUMBER_BACKWARDS = """
 
 @cache
 def is_monotonic(dtype: np.dtype[np.generic], test: str) -> Loop:
-    """(source, missed, start, stop): sets `missed` if one of the elements start to stop, compared with the next one, is
-    not as it should be."""
+    """(start, stop, source, missed): sets `missed` if one of the elements start to stop, compared with the next one, is
+    not as it should be, and looks no further where it is set."""
     return compiled(
         "is_monotonic",
-        f"source: {name_of(dtype)}[], missed: i8[], start: i8, stop: i8",
+        f"start: i8, stop: i8, source: {name_of(dtype)}[], missed: i8[]",
         _IS_MONOTONIC.format(test=test),
     )
 
 
 @cache
 def number() -> Loop:
-    """(places, start, stop): writes start, start + 1, …"""
-    return compiled("number", "places: i8[], start: i8, stop: i8", _NUMBER)
+    """(start, stop, places): writes start, start + 1, …"""
+    return compiled("number", "start: i8, stop: i8, places: i8[]", _NUMBER)
 
 
 @cache
 def reverse(dtype: np.dtype[np.generic]) -> Loop:
-    """(values, start, stop): swaps each of the elements start to stop with the one as far from the other end."""
-    return compiled("reverse", f"values: {name_of(dtype)}[], start: i8, stop: i8", _REVERSE)
+    """(start, stop, values): swaps each of the elements start to stop with the one as far from the other end."""
+    return compiled("reverse", f"start: i8, stop: i8, values: {name_of(dtype)}[]", _REVERSE)
 
 
 @cache
 def number_backwards(dtype: np.dtype[np.generic]) -> Loop:
-    """(source, places, start, stop): writes where elements come from that are to be reversed, but for equal ones, which
+    """(start, stop, source, places): writes where elements come from that are to be reversed, but for equal ones, which
     keep their order.
 
     Those from start to stop, or as far as elements are equal to these; the first ones that are equal to the one before
     are left out.
     """
-    takes = f"source: {name_of(dtype)}[], places: i8[], start: i8, stop: i8"
+    takes = f"start: i8, stop: i8, source: {name_of(dtype)}[], places: i8[]"
     return compiled("number_backwards", takes, _NUMBER_BACKWARDS)

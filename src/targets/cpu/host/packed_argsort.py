@@ -7,8 +7,6 @@ the bits that were lost. Where hardly any elements of a row differ, NumPy's own 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import attrs
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +18,12 @@ from ....types.indices import SortOrder
 from ....types.keys import FloatKey
 from ...base import HostArray
 from ..pool import Pool
-from .argsort_loops import pack, rank_floats
+from .argsort_loops import pack, rank, rank_and_pack, unpack
+from .crew import share
 from .key_words import Elements, Places, bits_of, ordered_ranks, rank_numbers
+from .loops import Loop
 from .numpy_sort import argsort_plainly
-from .partition_sort import sort_long
+from .partition_sort import part_from, sort_long
 from .radix_sort import can_sort_by_radix, sort_words, suits_radix
 from .sample import different_of
 
@@ -72,67 +72,59 @@ class _Rows:
     policy: HostSortPolicy
     pool: Pool | None
 
-    def each(self, work: Callable[[slice], None]) -> None:
-        """Calls `work` with all columns, piece by piece where threads share them."""
-        length = self.bits.shape[1]
-        if self.pool is None:
-            work(slice(0, length))
-        else:
-            self.pool.over(length, work, -(-length // _PIECE))
+    @property
+    def _kind(self) -> tuple[int, bool]:
+        """Which loops make ranks of the elements."""
+        return self.bits.itemsize, isinstance(self.key, FloatKey)
 
-    def ranks(self, bits: Elements, out: U64s | None = None) -> U64s:
+    @property
+    def _numbers(self) -> tuple[int, ...]:
+        return rank_numbers(self.key, self.bits.itemsize, self.order)
+
+    def _share(self, loop: Loop, *arguments: Elements | int) -> None:
+        """A loop over a single row, by all threads."""
+        assert self.pool is not None
+        share(loop, self.bits.size, self.pool, *arguments, policy=self.policy)
+
+    def ranks(self, bits: Elements) -> U64s:
         """Words that compare as such elements do, in memory of their own."""
-        if self.pool is not None and isinstance(self.key, FloatKey):
-            found: U64s = np.empty(bits.shape, np.uint64) if out is None else out
-            packed = bits.reshape(-1)
-            rank_floats(packed.itemsize, 8)(packed, found, *rank_numbers(self.key, self.order), 0, packed.size)
-            return found
         ranks = ordered_ranks(self.key, bits, self.order)
-        if out is None:
-            return ranks.astype(np.uint64, copy=ranks is bits)
-        out[...] = ranks
-        return out
-
-    def pack(self, ranks: U64s, own: slice, words: U64s, least: int = 0, left_out: int = 0) -> int:
-        """Words of ranks, less the least one and less some of their lowest bits, and of their columns. The ranks are
-        used up. All bits that any rank had, less the least one."""
-        if self.pool is not None:
-            found = np.zeros(1, np.uint64)
-            pack()(ranks, words[:, own], found, least, left_out, self.index_bits, own.start)
-            return int(found[0])
-        ranks -= np.uint64(least)
-        seen = int(np.bitwise_or.reduce(ranks, axis=None)) if left_out else 0
-        ranks >>= np.uint64(left_out)
-        ranks <<= np.uint64(self.index_bits)
-        np.bitwise_or(ranks, np.arange(own.start, own.stop, dtype=np.uint64), out=words[:, own])
-        return seen
+        return ranks.astype(np.uint64, copy=ranks is bits)
 
     def rank(self, words: U64s) -> tuple[int, int]:
         """All ranks, for words to be made of: the least and the greatest."""
-        ends: list[tuple[int, int]] = []
-
-        def look(own: slice) -> None:
-            ranks = self.ranks(self.bits[:, own], words[:, own])
-            ends.append((int(ranks.min()), int(ranks.max())))
-
-        self.each(look)
-        return min(low for low, _ in ends), max(high for _, high in ends)
+        if self.pool is None:
+            words[...] = ordered_ranks(self.key, self.bits, self.order)
+            return int(words.min()), int(words.max())
+        ends = np.array([(1 << _WORD_BITS) - 1, 0], np.uint64)
+        self._share(rank(*self._kind), self.bits[0], words[0], ends, *self._numbers)
+        return int(ends[0]), int(ends[1])
 
     def pack_high(self, words: U64s, least: int, greatest: int) -> tuple[int, int]:
         """Packs ranks less the least one and less as many of their lowest bits as find no room: how many bits these
         are, and which bits of any rank are not zero."""
-        seen: list[int] = []
+        seen = np.zeros(1, np.uint64)
         left_out = max(0, (greatest - least).bit_length() + self.index_bits - _WORD_BITS)
-        self.each(lambda own: seen.append(self.pack(words[:, own], own, words, least, left_out)))
-        return left_out, int(np.bitwise_or.reduce(np.array(seen, np.uint64)))
+        if self.pool is None:
+            words -= np.uint64(least)
+            seen[0] = np.bitwise_or.reduce(words, axis=None)
+            self._pack(words, words, left_out)
+        else:
+            self._share(pack(), words[0], seen, least, left_out, self.index_bits)
+        return left_out, int(seen[0])
 
     def pack_ranks(self, words: U64s) -> None:
         """Of ranks that find room as they are."""
+        if self.pool is None:
+            self._pack(self.ranks(self.bits), words)
+        else:
+            self._share(rank_and_pack(*self._kind), self.bits[0], words[0], *self._numbers, self.index_bits)
 
-        def pack(own: slice) -> None:
-            self.pack(self.ranks(self.bits[:, own]), own, words)
-
-        self.each(pack)
+    def _pack(self, ranks: U64s, words: U64s, left_out: int = 0) -> None:
+        """Words of ranks, which are used up, less some of their lowest bits."""
+        ranks >>= np.uint64(left_out)
+        ranks <<= np.uint64(self.index_bits)
+        np.bitwise_or(ranks, np.arange(ranks.shape[1], dtype=np.uint64), out=words)
 
     def sorted(self, words: U64s, bits: range = _ALL_BITS) -> U64s:
         """The words in order: where they are, or in an array of their own. By the bits below these they are already,
@@ -144,7 +136,7 @@ class _Rows:
             results = new_array(words.shape, words.dtype)
             sort_words(words, results, bits, 1 if pool is None else pool.threads)
             return results
-        if pool is None or length < self.policy.part_from(words.dtype):
+        if pool is None or length < part_from(words.dtype, self.policy, pool.threads):
             words.sort(axis=1)
             return words
         results = new_array(words.shape, words.dtype)
@@ -152,26 +144,28 @@ class _Rows:
         return results
 
     def unpack(self, words: U64s, places: Places) -> None:
-        mask, indices = np.uint64((1 << self.index_bits) - 1), places.view(np.uint64)
-
-        def write(own: slice) -> None:
-            np.bitwise_and(words[:, own], mask, out=indices[:, own])
-
-        self.each(write)
+        mask, indices = (1 << self.index_bits) - 1, places.view(np.uint64)
+        if self.pool is None:
+            np.bitwise_and(words, np.uint64(mask), out=indices)
+        else:
+            self._share(unpack(), words[0], indices[0], mask)
 
     def ties(self, words: U64s) -> Places:
         """Which words, counted row by row, tie in their ranks with the one before."""
-        limit, length, found = np.uint64(1 << self.index_bits), words.shape[1], dict[int, Places]()
+        limit, (rows, length), found = np.uint64(1 << self.index_bits), words.shape, dict[int, Places]()
 
         def look(own: slice) -> None:
             first = max(own.start, 1)
             tied = np.flatnonzero((words[:, first : own.stop] ^ words[:, first - 1 : own.stop - 1]) < limit)
-            if words.shape[0] > 1:
+            if rows > 1:
                 row, column = np.divmod(tied, own.stop - first)
                 tied = row * length + column
             found[first] = tied + first
 
-        self.each(look)
+        if self.pool is None:
+            look(slice(0, length))
+        else:
+            self.pool.over(length, look, -(-length // _PIECE))
         return np.concatenate([found[first] for first in sorted(found)]) if found else _NONE
 
     def settled(self, places: Places, ties: Places, least: int, left_out: int) -> bool:

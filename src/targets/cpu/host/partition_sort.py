@@ -16,9 +16,9 @@ from ....types.indices import SortOrder
 from ...base import HostArray
 from ..pool import Pool
 from .commit import put_in_place
+from .crew import PartedRow, share, sort_by_crew, threads_to_sort
 from .few_values import sort_few
 from .key_words import Elements, numbers_of
-from .loops import PIECE
 from .numpy_sort import sort_row
 from .order_loops import reverse
 from .partition_loops import COUNTERS, part_in_turn
@@ -27,6 +27,12 @@ from .ties import restore_ties
 
 _LEAST_BLOCK = 1 << 11  # elements that are worth claiming
 _SEEN_BYTES = 1 << 23  # of a row whose elements are mostly alike: NumPy sees it, and a longer one is counted sooner
+
+
+def part_from(dtype: np.dtype[np.generic], policy: HostSortPolicy, threads: int) -> int:
+    """How long a row of 32- or 64-bit elements is worth more than NumPy's sort alone."""
+    usual, least = policy.part_from(dtype, threads), policy.crew_bytes_from
+    return min(usual, least // dtype.itemsize) if threads_to_sort(dtype, least, policy) else usual
 
 
 def sort_long(
@@ -59,9 +65,10 @@ def _put_in_order(
     numbers: Elements, ordered: Elements, sample: Sample, trend: Monotonicity, policy: HostSortPolicy, pool: Pool
 ) -> None:
     """Ascending, as NumPy has it."""
-    pivots = _balanced_pivots(sample, policy, pool) if trend is Monotonicity.NEITHER else sample.numbers[:0]
-    if pivots.size:
-        _sort_parts(numbers, ordered, pivots, policy, pool)
+    crew = threads_to_sort(numbers.dtype, numbers.nbytes, policy)
+    threads = crew or min(pool.threads, policy.most_threads)
+    pivots = _balanced_pivots(sample, policy, threads) if trend is Monotonicity.NEITHER else sample.numbers[:0]
+    if pivots.size and _sort_parts(numbers, ordered, pivots, policy, pool, by_crew=crew > 0):
         return
     if ordered is not numbers:
         _copy_over(numbers, ordered, pool)
@@ -82,21 +89,29 @@ def _turn(ordered: Elements, order: SortOrder, kind: str, pool: Pool) -> None:
             put_in_place(np.concatenate([ordered[count:], ordered[:count]]), ordered, pool)
 
 
-def _sort_parts(source: Elements, results: Elements, pivots: Elements, policy: HostSortPolicy, pool: Pool) -> None:
-    """Brings elements into memory apart, part by part, and sorts the parts.
+def _sort_parts(
+    source: Elements, results: Elements, pivots: Elements, policy: HostSortPolicy, pool: Pool, *, by_crew: bool
+) -> bool:
+    """Brings elements into memory apart, part by part, and sorts the parts. False, and nothing done, where the crew is
+    busy, and the row too short for others.
 
     There is one pivot fewer than parts, a power of two. Every thread may come to help with everything, whoever is late
     or early; all is one piece of work, for to wake threads takes as long as a pass.
     """
     parts = pivots.size + 1
     spare = np.empty(source.size if parts > 2 else 0, pivots.dtype)
-    claimed, bounds = np.zeros((parts, COUNTERS), np.int64), np.zeros(parts + 1, np.int64)
-    bounds[parts] = source.size
-    pool = pool.of_at_most(parts)
-    block = min(policy.block, max(_LEAST_BLOCK, source.size // (4 * pool.threads)))
-
     passes = parts.bit_length() - 1
     first, second = (results, spare) if passes % 2 else (spare, results)  # to and fro, at last to the results
+    if by_crew and sort_by_crew(
+        PartedRow(source, first, second, results, pivots), _block(source, parts, policy), parts
+    ):
+        return True
+    if source.size < policy.part_from(source.dtype, pool.threads):
+        return False
+    pool = pool.of_at_most(parts)
+    block = _block(source, pool.threads, policy)
+    claimed, bounds = np.zeros((parts, COUNTERS), np.int64), np.zeros(parts + 1, np.int64)
+    bounds[parts] = source.size
     missed = np.zeros((pool.threads + parts) * COUNTERS, np.int64)
     # Bound here, once: threads come one after the other as long as Python runs.
     part = part_in_turn(pivots.dtype).on(source, first, second, pivots, claimed, bounds, missed, parts, passes, block)
@@ -114,6 +129,12 @@ def _sort_parts(source: Elements, results: Elements, pivots: Elements, policy: H
             results[bounds[mine] : bounds[mine + 1]].sort()
 
     pool.run(help_, pool.threads + parts)
+    return True
+
+
+def _block(source: Elements, threads: int, policy: HostSortPolicy) -> int:
+    """How many elements a thread partitions at a time."""
+    return min(policy.block, max(_LEAST_BLOCK, source.size // (4 * threads)))
 
 
 def _copy_over(source: Elements, target: Elements, pool: Pool) -> None:
@@ -123,7 +144,7 @@ def _copy_over(source: Elements, target: Elements, pool: Pool) -> None:
     pool.over(source.size, copy)
 
 
-def _balanced_pivots(sample: Sample, policy: HostSortPolicy, pool: Pool) -> Elements:
+def _balanced_pivots(sample: Sample, policy: HostSortPolicy, threads: int) -> Elements:
     """What parts such a row into as much work for each thread; none where most of it would fall to one part.
 
     Of an element that occurs often each takes little work: equal ones stay together from the first parting on. NaNs,
@@ -132,7 +153,6 @@ def _balanced_pivots(sample: Sample, policy: HostSortPolicy, pool: Pool) -> Elem
     numbers = sample.numbers
     if sample.is_mostly_nan:
         return numbers[:0]
-    threads = min(pool.threads, policy.most_threads)
     parts = 1 << (threads.bit_length() - 1)
     if sample.different >= numbers.size - numbers.size // 8:
         return numbers[[numbers.size * part // parts for part in range(1, parts)]]
@@ -144,5 +164,4 @@ def _balanced_pivots(sample: Sample, policy: HostSortPolicy, pool: Pool) -> Elem
 
 
 def _reverse_all(values: Elements, pool: Pool) -> None:
-    swap = reverse(values.dtype).on(values)
-    pool.over(values.size // 2, lambda own: swap(own.start, own.stop), least=PIECE)
+    share(reverse(values.dtype), values.size // 2, pool, values)

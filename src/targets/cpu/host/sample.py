@@ -9,8 +9,9 @@ import numpy as np
 
 from ....algos.host_sort import HostSortPolicy
 from ..pool import Pool
+from .crew import share
 from .key_words import Elements, bits_of, numbers_of
-from .loops import PIECE, flag
+from .loops import flag
 from .order_loops import is_monotonic
 
 _FEW, _HARDLY_ANY = 24, 3
@@ -80,13 +81,9 @@ def seems_in_order(source: Elements) -> bool:
 
 def _everywhere(source: Elements, trend: Monotonicity, pool: Pool) -> bool:
     missed = flag()  # of all threads
-    look = is_monotonic(source.dtype, "<=" if trend is Monotonicity.ASCENDS else ">=").on(source, missed)
-
-    def holds(own: slice) -> bool:
-        look(own.start, own.stop)
-        return not missed[0]
-
-    return pool.all_over(source.size - 1, holds, least=PIECE)
+    look = is_monotonic(source.dtype, "<=" if trend is Monotonicity.ASCENDS else ">=")
+    share(look, source.size - 1, pool, source, missed)
+    return not missed[0]
 
 
 def seems_constant(source: Elements, few: int = _HARDLY_ANY) -> bool:

@@ -15,7 +15,7 @@ from .key_words import numbers_of
 from .loading import can_sort
 from .numpy_sort import sort_chunk, sort_row
 from .numpy_speed import numpy_sorts_slowly
-from .partition_sort import sort_long
+from .partition_sort import part_from, sort_long
 from .radix_sort import can_sort_by_radix, sort_by_radix, suits_radix
 from .sample import different_of, seems_constant, seems_in_order
 from .ties import restore_ties
@@ -57,8 +57,8 @@ def sort_rows(
     if rows == 1 and _suits_numpy(source[0], policy, pool.threads):
         sort_chunk(source, results, order, stable)
         return
-    part_from = _part_from(source.dtype, policy, pool.threads)
-    if length >= part_from and rows < 2 * pool.threads and can_sort(source.dtype, source.nbytes):
+    is_shared = length >= _part_from(source.dtype, policy, pool.threads)
+    if is_shared and rows < 2 * pool.threads and can_sort(source.dtype, source.nbytes):
         few = pool.of_at_most(policy.threads_for(source.nbytes // rows))
         for number in range(rows):
             row = source[number]
@@ -121,6 +121,8 @@ def _sort_by_radix(source: HostArray, results: HostArray, order: SortOrder, stab
 
 def _part_from(dtype: np.dtype[np.generic], policy: HostSortPolicy, threads: int) -> int:
     """How long a row is worth more than NumPy's sort alone."""
+    if dtype.itemsize > 2:
+        return part_from(dtype, policy, threads)
     usual = policy.part_from(dtype, threads)
     return min(usual, policy.count_slow_pairs_from) if dtype.itemsize == 2 and numpy_sorts_slowly(2) else usual
 

@@ -1,98 +1,16 @@
-"""The `cx` of the target "python", and the semantics of barriers and subgroup operations."""
+"""What barriers and subgroup operations mean: which of the waiting invocations go on, and with what."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeAlias, TypeVar, cast
-
-import attrs
+from collections.abc import Sequence
+from typing import TypeAlias, cast
 
 from ...types.errors import BarrierDivergenceError, OutOfBoundsError
-from ...types.invocation import Invocation
-from ...types.scalars import U32, U64, Bool
+from ...types.scalars import U32, U64
 from ..simulator import report
 from .threads import InvocationThread
 
-T = TypeVar("T")
-Synchronise: TypeAlias = Callable[[str, tuple[object, ...]], object]
 Operands: TypeAlias = tuple[object, ...]
-
-
-@attrs.frozen
-class InvocationIds:
-    """An invocation's ids and sizes."""
-
-    group: int
-    local: int
-    groups: int
-    group_size: int
-    subgroup_size: int
-
-    def __str__(self) -> str:
-        return f"(group {self.group}, local {self.local})"
-
-
-class PythonInvocation(Invocation):
-    """An invocation whose synchronising operations call `synchronise` with their name and operands."""
-
-    def __init__(self, ids: InvocationIds, synchronise: Synchronise) -> None:
-        self.ids = ids
-        self._synchronise = synchronise
-
-    @property
-    def local_id(self) -> U32:
-        return U32(self.ids.local)
-
-    @property
-    def group_id(self) -> U32:
-        return U32(self.ids.group)
-
-    @property
-    def group_size(self) -> U32:
-        return U32(self.ids.group_size)
-
-    @property
-    def num_groups(self) -> U32:
-        return U32(self.ids.groups)
-
-    @property
-    def lane(self) -> U32:
-        return U32(self.ids.local % self.ids.subgroup_size)
-
-    @property
-    def subgroup_id(self) -> U32:
-        return U32(self.ids.local // self.ids.subgroup_size)
-
-    @property
-    def subgroup_size(self) -> U32:
-        return U32(self.ids.subgroup_size)
-
-    def barrier(self) -> None:
-        self._synchronise("barrier", ())
-
-    def ballot(self, condition: Bool) -> U64:
-        return cast(U64, self._synchronise("ballot", (condition,)))
-
-    def match(self, value: U32) -> U64:
-        return cast(U64, self._synchronise("match", (value,)))
-
-    def shuffle(self, value: T, lane: U32) -> T:
-        return cast(T, self._synchronise("shuffle", (value, lane)))
-
-    def shuffle_xor(self, value: T, mask: U32) -> T:
-        return cast(T, self._synchronise("shuffle_xor", (value, mask)))
-
-    def shuffle_up(self, value: T, distance: U32) -> T:
-        return cast(T, self._synchronise("shuffle_up", (value, distance)))
-
-    def shuffle_down(self, value: T, distance: U32) -> T:
-        return cast(T, self._synchronise("shuffle_down", (value, distance)))
-
-    def subgroup_add(self, value: U32) -> U32:
-        return cast(U32, self._synchronise("subgroup_add", (value,)))
-
-    def exclusive_add(self, value: U32) -> U32:
-        return cast(U32, self._synchronise("exclusive_add", (value,)))
 
 
 def resolve(threads: Sequence[InvocationThread], group: int, subgroup_size: int) -> dict[int, object]:

@@ -1,0 +1,79 @@
+"""Pieces of an external sort that are partitioned by common pivots instead of being sorted: a third of the work, after
+which a bucket is the same part of every piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import attrs
+import numpy as np
+
+from ..types.indices import SortOrder
+from .cuts import Array, Indices
+
+# (source, results, pivots): where parts begin in the results, and the last one's end. The source is overwritten. There
+# are 2, 8, 32, ... parts.
+Partition: TypeAlias = Callable[[Any, Any, Any], Indices]
+
+
+@runtime_checkable
+class Partitions(Protocol):
+    """An engine that can partition, and sooner than it sorts."""
+
+    def partition_for(self, dtype: np.dtype[Any], /) -> Partition | None:
+        """A partition of elements of a dtype in the order of NumPy's `<`; None where there is none."""
+        ...
+
+
+def partition_of(engine: object, dtype: np.dtype[Any]) -> Partition | None:
+    return engine.partition_for(dtype) if isinstance(engine, Partitions) else None
+
+
+class Parting(Protocol):
+    """How a piece is partitioned, and how a bucket, a part or several of all pieces, is sorted."""
+
+    @property
+    def partition(self) -> Partition | None:
+        """None if the engine has none, and can only finish what another has begun."""
+        ...
+
+    def numbers(self, piece: Array, start: int, /) -> Array:
+        """What is partitioned: a piece of the input, from element `start` on, as numbers that NumPy compares in the
+        order of the result. The piece may be overwritten."""
+        ...
+
+    def to_bucket(self, piece: Array, out: Array, /) -> None:
+        """Sorts concatenated parts to a bucket of the result. They may be overwritten."""
+        ...
+
+
+@attrs.frozen(eq=False)
+class Ascending:
+    """An invertible change of keys, in place, after which they ascend with NaN and NaT last as NumPy compares them."""
+
+    dtype: np.dtype[Any]  # in native byte order
+    order: SortOrder
+
+    @property
+    def numbers(self) -> np.dtype[Any]:
+        """The dtype of what is compared."""
+        return np.dtype(np.int64) if self.dtype.kind in "Mm" else self.dtype
+
+    def apply(self, keys: Array) -> Array:
+        self._flip(keys, 1)
+        return keys.view(self.numbers)
+
+    def undo(self, keys: Array) -> None:
+        self._flip(keys, -1)
+
+    def _flip(self, keys: Array, step: int) -> None:
+        bits = keys.view(f"i{keys.itemsize}")
+        is_float, ascends = self.dtype.kind == "f", self.order is SortOrder.ASCENDING
+        if is_float and not ascends:
+            np.bitwise_xor(bits, np.iinfo(bits.dtype).min, out=bits)  # the sign: of NaNs no operation keeps all bits
+        elif not ascends:
+            np.invert(bits, out=bits)  # NaT, the least integer, becomes the greatest
+        elif self.dtype.kind in "Mm":
+            np.subtract(bits, step, out=bits)  # as here

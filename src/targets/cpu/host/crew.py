@@ -1,0 +1,177 @@
+"""A crew of threads that wait in compiled code: one call wakes them all, and they partition and sort a row without the
+interpreter.
+
+Threads of the pool come to a job one after the other, some 20 us apart, for each needs the GIL; in a sort of 2^18
+elements by 16 threads that is a third of the time. These never come back to Python: they sleep at semaphores of the C
+library, inside a loop that Python called once, and each that wakes wakes some others.
+
+A job is one call into C, of the thread that asks for the sort. No signal handler runs in the middle of it, so an
+interrupt finds it done or not begun. There is one crew, which one caller has at a time; who finds it busy takes the
+pool. A forked child has none of the threads, and makes a crew of its own.
+"""
+
+from __future__ import annotations
+
+import _thread
+import ctypes
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+import attrs
+import numpy as np
+
+from ....algos.host_sort import HostSortPolicy
+from ....types.environment import core_count
+from ..alias import address_of, place_of
+from ..pool import Pool, thread_count
+from . import crew_loops as loops
+from .crew_loops import LINE, MOST_ARGUMENTS, MOST_THREADS, lead, serve, sort_parts, take_slices
+from .key_words import Elements
+from .loops import PIECE, Loop, numbers_for
+from .numpy_pointer import sort_address
+from .partition_loops import part_in_turn
+
+if TYPE_CHECKING:
+    from ..compiler.loading import Kernel
+
+_WORD = 8  # bytes
+_WORD_MASK = (1 << 64) - 1
+_USUAL = HostSortPolicy()
+_CAN_WAIT = sys.platform == "linux" and sys.maxsize > 1 << 32
+
+
+@attrs.frozen(eq=False)
+class PartedRow:
+    """A row, the pivots between its parts, and the memories to part it into: to and fro between `first` and `second`,
+    at last to `results`."""
+
+    source: Elements
+    first: Elements
+    second: Elements
+    results: Elements
+    pivots: Elements
+
+
+class Crew:
+    """The threads of a process: started as they are wanted, and there until it ends."""
+
+    def __init__(self) -> None:
+        self._memory = np.zeros(loops.WORDS, np.int64)
+        self._started = 0
+        library, address = ctypes.CDLL(None), address_of(self._memory)
+        self._memory[loops.STATE], self._memory[loops.ADDRESS] = loops.CLOSED, address
+        for place, name in (loops.WAIT, "sem_wait"), (loops.POST, "sem_post"), (loops.YIELD, "sched_yield"):
+            self._memory[place] = ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
+        for number in range(MOST_THREADS + 1):
+            library.sem_init(ctypes.c_void_p(address + (loops.SEMAPHORES + number * LINE) * _WORD), 0, 0)
+        self._lead = lead().on(self._memory)
+
+    def sort(self, row: PartedRow, block: int, threads: int) -> bool:
+        """Sorts a row by so many threads, the caller among them. False, and nothing done, if another has them."""
+        parts = row.pivots.size + 1
+        part, sort = _functions(row.pivots.dtype)
+        arrays = [number for array in (row.source, row.first, row.second, row.pivots) for number in place_of(array)]
+        results = sort, address_of(row.results), row.pivots.itemsize
+        passes = parts.bit_length() - 1
+        return self._does(sort_parts, threads, parts, row.source.size, part, (*results, *arrays, passes, block))
+
+    def run(self, kernel: Kernel, length: int, arguments: Sequence[int], threads: int) -> bool:
+        """Calls kernel(start, stop, *arguments) with slices that together are 0 to `length`; else as `sort`."""
+        parts = max(1, min(MOST_THREADS, 4 * threads, length))
+        return self._does(take_slices, threads, parts, length, kernel.address, arguments)
+
+    def _does(
+        self, step: Callable[[], Loop], threads: int, parts: int, length: int, function: int, arguments: Sequence[int]
+    ) -> bool:
+        """Where the system gives fewer threads, those that are there do it."""
+        while self._started < threads - 1:  # an interrupt may leave a thread that is not counted
+            try:
+                _thread.start_new_thread(self._serve, ())
+            except (RuntimeError, MemoryError):
+                break
+            self._started += 1
+        words = [0, step().kernel.address, threads, parts, length, function, *(word & _WORD_MASK for word in arguments)]
+        order = np.array(words + [0] * (MOST_ARGUMENTS - len(arguments)), np.uint64)
+        self._lead(*place_of(order))
+        if order[0] > 1:
+            raise MemoryError("no memory for a loop's arrays")
+        return bool(order[0])
+
+    def _serve(self) -> None:
+        threading.current_thread().name = "gpusort-cpu-crew"
+        serve()(self._memory)  # this frame holds the code and the memory for as long as the process is there
+
+
+def loading() -> Iterator[object]:
+    """Compiles all that the crew needs to share loops out."""
+    if _CAN_WAIT:
+        yield from (loop() for loop in (serve, lead, take_slices))
+
+
+def loading_sorts(dtype: np.dtype[np.generic]) -> Iterator[object]:
+    """Compiles and finds all that it needs to sort elements of a dtype."""
+    yield part_in_turn(dtype)
+    yield from loading()
+    if sort_address(dtype):
+        yield sort_parts()
+
+
+@cache
+def _functions(dtype: np.dtype[np.generic]) -> tuple[int, int]:
+    """Where the partition's code lies, and NumPy's sort."""
+    return part_in_turn(dtype).kernel.address, sort_address(dtype)
+
+
+class _Crews:
+    """The process's crew, once it is made."""
+
+    def __init__(self) -> None:
+        self.made: dict[str, Crew] = {}
+
+    def forget(self) -> None:
+        """In a forked child, where the threads do not exist."""
+        self.made = {}
+
+
+_crews = _Crews()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_crews.forget)
+
+
+def threads_of_crew(nbytes: int, policy: HostSortPolicy = _USUAL) -> int:
+    """How many threads of the crew so many bytes are worth; 0 where there are none for it."""
+    return min(MOST_THREADS, policy.crew_for(nbytes, thread_count(), core_count())) if _CAN_WAIT else 0
+
+
+def threads_to_sort(dtype: np.dtype[np.generic], nbytes: int, policy: HostSortPolicy) -> int:
+    """The same for a sort of so many bytes."""
+    threads = threads_of_crew(nbytes, policy)
+    return threads if threads and sort_address(np.dtype(np.int64) if dtype.kind in "Mm" else dtype) else 0
+
+
+def sort_by_crew(row: PartedRow, block: int, threads: int) -> bool:
+    """Whether the crew has sorted a row: else nothing is done, as it is busy."""
+    return _crew().sort(row, block, threads)
+
+
+def share(loop: Loop, length: int, pool: Pool, *arguments: Elements | int, policy: HostSortPolicy = _USUAL) -> None:
+    """Calls loop(start, stop, *arguments) with slices that together are 0 to `length`, by the crew where it is worth
+    it, else by the pool. The arrays are as long in bytes as the first of them."""
+    nbytes = next(array.nbytes for array in arguments if isinstance(array, np.ndarray))
+    share_kernel(loop.kernel, length, numbers_for(arguments), pool, threads_of_crew(nbytes, policy), least=PIECE)
+
+
+def share_kernel(
+    kernel: Kernel, length: int, numbers: Sequence[int], pool: Pool, threads: int, *, least: int = 1
+) -> None:
+    """The same of a kernel, by so many threads of the crew; by the pool where there are none."""
+    if not (threads and _crew().run(kernel, length, numbers, threads)):
+        pool.over(length, lambda own: kernel(own.start, own.stop, *numbers), least=least)
+
+
+def _crew() -> Crew:
+    return _crews.made.get("crew") or _crews.made.setdefault("crew", Crew())
