@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 from gpusort.algos.host_sort import HostSortPolicy
+from gpusort.targets.cpu import crew as crews
+from gpusort.targets.cpu import crew_loops
 from gpusort.targets.cpu.background import background
-from gpusort.targets.cpu.host import crew as crews
-from gpusort.targets.cpu.host import crew_loops, numpy_pointer
-from gpusort.targets.cpu.host.crew import Crew, PartedRow
+from gpusort.targets.cpu.crew import Crew
+from gpusort.targets.cpu.host import numpy_pointer, partition_sort
+from gpusort.targets.cpu.host.crew_sort import PartedRow, sort_by_crew
 from gpusort.targets.cpu.host.numpy_pointer import sort_address
 from gpusort.targets.cpu.host.sort import sort_rows
 from gpusort.types.indices import SortOrder
@@ -41,13 +43,12 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     monkeypatch.setenv("GPUSORT_THREADS", "8")
     monkeypatch.setattr(crews, "core_count", lambda: 64)
     done: list[bool] = []
-    sort = Crew.sort
 
-    def seen(crew: Crew, row: PartedRow, block: int, threads: int) -> bool:
-        done.append(sort(crew, row, block, threads))
+    def seen(row: PartedRow, block: int, threads: int) -> bool:
+        done.append(sort_by_crew(row, block, threads))
         return done[-1]
 
-    monkeypatch.setattr(Crew, "sort", seen)
+    monkeypatch.setattr(partition_sort, "sort_by_crew", seen)
     return done
 
 
@@ -86,7 +87,7 @@ def test_any_number_of_threads_does_any_number_of_parts(parts: int) -> None:
     for threads in (1, 2, 7, 64):
         for block in (64, 2048, 1 << 20):
             row = _parted(x, parts)
-            assert crew.sort(row, block, threads)
+            assert sort_by_crew(row, block, threads, crew)
             assert_same_bits(row.results, np.sort(x))
 
 
@@ -94,7 +95,7 @@ def test_a_part_may_be_empty_or_hold_all() -> None:
     x = np.full(10_000, 7, np.uint32)
     for pivot in (0, 7, 8):
         row = attrs.evolve(_parted(x, 4), pivots=np.full(3, pivot, np.uint32))
-        assert Crew().sort(row, 2048, 4)
+        assert sort_by_crew(row, 2048, 4, Crew())
         assert_same_bits(row.results, x)
 
 
@@ -104,7 +105,7 @@ def test_job_after_job_is_right_however_late_threads_are() -> None:
     for number in range(300):
         x = rng.integers(0, 1 << 32, int(rng.integers(1000, 4000)), dtype=np.uint32)
         row = _parted(x, int(2 ** rng.integers(1, 6)))
-        assert crew.sort(row, 512, int(rng.integers(1, 33))), number
+        assert sort_by_crew(row, 512, int(rng.integers(1, 33)), crew), number
         assert_same_bits(row.results, np.sort(x))
 
 
@@ -130,15 +131,15 @@ def test_who_finds_it_busy_does_nothing_by_it() -> None:
     x = np.random.default_rng(1).integers(0, 1 << 32, 9000, dtype=np.uint32)
     crew, row, busy = Crew(), _parted(x, 4), crew_loops.BUSY
     crew._memory[busy] = 1
-    assert not crew.sort(row, 2048, 4)
+    assert not sort_by_crew(row, 2048, 4, crew)
     assert not row.results.any()
     assert crew._memory[busy] == 1
     crew._memory[busy] = 0
-    assert crew.sort(row, 2048, 4)
+    assert sort_by_crew(row, 2048, 4, crew)
 
 
 def test_who_finds_it_busy_sorts_by_other_threads_or_alone(jobs: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crews.Crew, "sort", lambda *_: False)
+    monkeypatch.setattr(partition_sort, "sort_by_crew", lambda *_: False)
     x = np.random.default_rng(1).integers(0, 1 << 32, 30_000, dtype=np.uint32)
     short = attrs.evolve(POLICY, part_bytes_from=1 << 20)
     for policy in (POLICY, short):
@@ -161,7 +162,7 @@ def test_without_threads_the_caller_sorts_alone(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr("_thread.start_new_thread", refuse)
     row = _parted(np.random.default_rng(1).random(9000), 8)
-    assert Crew().sort(row, 2048, 8)
+    assert sort_by_crew(row, 2048, 8, Crew())
     assert_same_bits(row.results, np.sort(row.source))
 
 
@@ -232,7 +233,7 @@ def test_the_processes_crew_is_made_once() -> None:
     row = _parted(np.random.default_rng(1).random(5000), 2)
 
     def look(_: int) -> None:
-        crews.sort_by_crew(attrs.evolve(row, results=np.empty(5000), first=np.empty(5000)), 2048, 2)
+        sort_by_crew(attrs.evolve(row, results=np.empty(5000), first=np.empty(5000)), 2048, 2)
         found.append(crews._crews.made["crew"])
 
     run_in_threads(look)

@@ -12,13 +12,13 @@ import pytest
 
 import gpusort
 from gpusort import HostSort, HostSortPolicy
+from gpusort.targets.cpu import crew as crews
 from gpusort.targets.cpu.background import background
 from gpusort.targets.cpu.compiler.loading import Kernel
-from gpusort.targets.cpu.host import crew as crews
+from gpusort.targets.cpu.crew import Crew
 from gpusort.targets.cpu.host.argsort_loops import unpack
-from gpusort.targets.cpu.host.crew import Crew
-from gpusort.targets.cpu.host.loops import numbers_for
 from gpusort.targets.cpu.host.order_loops import number, reverse
+from gpusort.targets.cpu.loops import numbers_for
 from gpusort.types.monoids import Maximum
 from tests.reference import Array, assert_same_bits
 

@@ -20,8 +20,10 @@ import time
 import numpy as np
 from gpusort.targets.cpu.background import background
 from gpusort.targets.cpu.compiler.loading import Kernel
-from gpusort.targets.cpu.host import crew as crews
+from gpusort.targets.cpu import crew as crews
 from gpusort.targets.cpu.host.order_loops import number, reverse
+from gpusort.targets.cpu.host import partition_sort
+from gpusort.targets.cpu.host.crew_sort import sort_by_crew
 from gpusort.targets.cpu.host.sort import sort_rows
 from gpusort.types.indices import SortOrder
 from tests.test_cpu_crew import POLICY
@@ -30,8 +32,7 @@ crews.core_count = lambda: 64
 x = np.random.default_rng(1).integers(0, 1 << 32, 1 << 16, dtype=np.uint32)
 expected = np.sort(x)
 jobs = []
-sort = crews.Crew.sort
-crews.Crew.sort = lambda *given: jobs.append(sort(*given)) or jobs[-1]
+partition_sort.sort_by_crew = lambda *given: jobs.append(sort_by_crew(*given)) or jobs[-1]
 
 def threads():
     return len(os.listdir("/proc/self/task"))

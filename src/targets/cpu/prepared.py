@@ -16,8 +16,8 @@ from ..binding import Work, work_of
 from ..kernel_text import stored_type
 from .alias import address_of
 from .compiler.loading import Kernel
-from .host.crew import run_by_crew, threads_of_crew
-from .host.crew_loops import MOST_ARGUMENTS
+from .crew import run_by_crew, threads_of_crew
+from .crew_loops import MOST_ARGUMENTS
 from .pool import shared_pool
 from .stopping import Flag, run_stoppable
 from .writer import asks

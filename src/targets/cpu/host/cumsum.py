@@ -21,7 +21,7 @@ from ...base import HostArray
 from ...counts import count_nonzero
 from ..alias import place_of
 from ..background import background
-from .crew import loading as loading_crew
+from ..crew import loading as loading_crew
 from .cumsum_loops import BLOCK, columns, pieces
 from .reduce_plans import run_tasks
 from .reducers import result_of, takes

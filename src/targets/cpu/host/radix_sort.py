@@ -18,8 +18,8 @@ from ....types.dtypes import key_for
 from ....types.indices import SortOrder
 from ...base import HostArray, Prepared, prepared_by
 from ..background import background
+from ..crew import loading as loading_crew
 from ..pool import Pool
-from .crew import loading as loading_crew
 from .key_words import Elements, Places, bits_of
 from .numpy_speed import numpy_sorts_slowly
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from ....operations.reduce import Reducer
 from ..background import background
-from .crew import loading as loading_crew
-from .loops import compiled, name_of, numbers_of_plan
+from ..crew import loading as loading_crew
+from ..loops import compiled, name_of, numbers_of_plan
 from .reducers import PLACES, result_of
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from ....operations.reduce import Reducer
 from ...base import HostArray
 from ..alias import address_of
+from ..crew import share_kernel, threads_of_crew
 from ..pool import shared_pool
-from .crew import share_kernel, threads_of_crew
 from .reduce_loops import ReduceLoop
 from .reducers import EXTREMES, PLACES
 from .silence import silently

@@ -21,11 +21,11 @@ from ....types.indices import SortOrder
 from ...base import HostArray
 from ..alias import place_of
 from ..background import background
+from ..crew import loading as loading_crew
+from ..crew import share_kernel, threads_of_crew
+from ..loops import numbers_for
 from ..pool import shared_pool
-from .crew import loading as loading_crew
-from .crew import share_kernel, threads_of_crew
 from .key_words import Elements, Places
-from .loops import numbers_for
 from .network_loops import lanes, network, places_network
 from .radix_sort import suits_radix
 from .strides import Span, padded, ways_beside

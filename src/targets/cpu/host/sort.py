@@ -7,10 +7,10 @@ import numpy as np
 from ....algos.host_sort import HostSortPolicy
 from ....types.indices import SortOrder
 from ...base import HostArray
+from ..crew import threads_of_crew
 from ..pool import Pool, shared_pool
 from .commit import put_in_place
 from .counting import sort_by_counting
-from .crew import threads_of_crew
 from .few_values import sort_few
 from .key_words import numbers_of
 from .loading import can_sort
