@@ -205,9 +205,11 @@ def fits(schedule: Schedule, info: TargetInfo) -> bool:
     return all(launch.grid.groups <= info.limits.groups for launch in schedule.launches)
 
 
-def single(schedule: Schedule, parts: Mapping[str, Part], copies: tuple[Copy, ...] = ()) -> Work:
+def single(
+    schedule: Schedule, parts: Mapping[str, Part], copies: tuple[Copy, ...] = (), *, as_it_lies: bool = False
+) -> Work:
     """A work of a single run."""
-    return Work(1, 1, lambda _: schedule, parts, copies)
+    return Work(1, 1, lambda _: schedule, parts, copies, as_it_lies)
 
 
 def copying(*copies: Copy) -> Work:

@@ -13,7 +13,7 @@ from ..types.keys import SortableKey
 from ..types.scalars import UNSIGNED
 from ..types.specs import Spec
 from .argsort import SortPairs, different_sizes, require_plain
-from .base import Copy, Operation, Output, Part, Work, Works, copying, key_of
+from .base import Copy, Operation, Output, Part, Works, copying, key_of, single
 from .pieces import fits_binding
 from .sort import Sort
 
@@ -74,7 +74,7 @@ class Merge(Operation):
         for carried, names in enumerate((_KEYS, _VALUES)[:each]):
             for number, (name, size) in enumerate(zip(names, sizes, strict=True)):
                 parts[name] = Part(number * each + carried, size)
-        return Works((Work(1, 1, lambda count: merge(key, first, second, self.order, policy, values), parts),))
+        return Works((single(merge(key, first, second, self.order, policy, values), parts),))
 
     # -- more than a binding holds ------------------------------------------------------------------------
 

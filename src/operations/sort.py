@@ -20,7 +20,6 @@ from .taking import by_indices
 
 if TYPE_CHECKING:
     from ..algos.sorts import SortAlgorithm
-    from ..kernel.launch import Schedule
 
 
 @attrs.frozen
@@ -89,13 +88,10 @@ class Sort(AlongAxis):
         self, x: Spec, key: SortableKey[Any, Any], chosen: SortAlgorithm, info: TargetInfo, placement: Placement
     ) -> Work:
         rows, length = self.rows(x)
-
-        def schedule(count: int) -> Schedule:
-            return chosen.schedule(key, count, length, self.order, placement)
-
         arrays = {"data": 1} if placement is Placement.IN_PLACE else {"data": 0, "results": 1}
         parts = {name: Part(array, length) for name, array in arrays.items()}
-        return Work(rows, sorted_together(chosen, length, x.dtype.itemsize, info), schedule, parts)
+        together = sorted_together(chosen, length, x.dtype.itemsize, info)
+        return Work(rows, together, lambda count: chosen.schedule(key, count, length, self.order, placement), parts)
 
     def _in_pieces(self, x: Spec, key: SortableKey[Any, Any], info: TargetInfo) -> Iterator[Work]:
         """A work for each row, for rows that exceed a binding."""
@@ -127,11 +123,8 @@ class Sort(AlongAxis):
         rows, length = self.rows(x)
         policy = choose_scan(U32, length, info)
         together = rows_together(length, length * x.dtype.itemsize, shares(rows, length, policy)[1], info)
-
-        def restore(count: int) -> Schedule:
-            return restore_ties(key, count, length, self.order, policy)
-
-        return Work(rows, together, restore, {"data": Part(0, length), "results": Part(1, length)})
+        parts = {"data": Part(0, length), "results": Part(1, length)}
+        return Work(rows, together, lambda count: restore_ties(key, count, length, self.order, policy), parts)
 
 
 def _by_kernels(info: TargetInfo) -> TargetInfo:
