@@ -162,26 +162,25 @@ print(int(loaded.was_kept))
 """
 
 
-def _in_a_new_process(**environment: str) -> list[str]:
+def _in_a_new_process(*, cache: str = "", xdg: Path = Path()) -> list[str]:
     code = _CACHED.format(folder=str(Path(__file__).parent.parent), module=f"tests.{Path(__file__).stem}")
-    return printed(code, **environment).split()
+    return printed(code, GPUSORT_CACHE_DIR=cache, XDG_CACHE_HOME=str(xdg)).split()
 
 
 def test_a_second_process_finds_the_kernel_compiled(tmp_path: Path) -> None:
     where = str(tmp_path / "kernels")
-    assert _in_a_new_process(GPUSORT_CACHE_DIR=where) == ["0"]
-    assert _in_a_new_process(GPUSORT_CACHE_DIR=where) == ["1"]
+    assert _in_a_new_process(cache=where) == ["0"]
+    assert _in_a_new_process(cache=where) == ["1"]
     (kept,) = Path(where, "cpu").iterdir()
     kept.write_bytes(b"damaged")
-    assert _in_a_new_process(GPUSORT_CACHE_DIR=where) == ["0"]
-    assert _in_a_new_process(GPUSORT_CACHE_DIR=where) == ["1"]
+    assert _in_a_new_process(cache=where) == ["0"]
+    assert _in_a_new_process(cache=where) == ["1"]
 
 
 def test_a_cache_that_cannot_be_written_is_done_without() -> None:
-    assert _in_a_new_process(GPUSORT_CACHE_DIR="/dev/null/kernels") == ["0"]
+    assert _in_a_new_process(cache="/dev/null/kernels") == ["0"]
 
 
 def test_without_a_directory_of_its_own_the_cache_follows_xdg(tmp_path: Path) -> None:
-    environment = {"XDG_CACHE_HOME": str(tmp_path), "GPUSORT_CACHE_DIR": ""}
-    assert _in_a_new_process(**environment) == ["0"]
+    assert _in_a_new_process(xdg=tmp_path) == ["0"]
     assert sorted(path.name for path in (tmp_path / "gpusort").iterdir()) == ["cpu", "key"]
