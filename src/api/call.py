@@ -151,9 +151,8 @@ def _viewed(
             return result.viewed_as(kind, like, out)
         if out is not None or not is_viewed(kind):
             return result if out is None else out
-        if not isinstance(result, tuple):
-            return kind.result(result, like)
-        return tuple([kind.result(values, like) for values in as_tuple(result)])
+        results = as_tuple(result)
+        return kind.result(result, like) if len(results) == 1 else tuple([kind.result(each, like) for each in results])
 
 
 def _with_views(make: Maker, settings: Settings, target: Wherever, found: Found) -> object:
