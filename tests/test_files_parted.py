@@ -338,7 +338,11 @@ def test_parts_that_are_worth_it(
     dtype: str, compresses: bool, is_slow: bool, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where elements are parted one by one a pass takes a nanosecond for each, of any size."""
-    monkeypatch.setattr(partition, "numpy_sorts_slowly", lambda itemsize: is_slow)
+
+    def sorts_slowly(itemsize: int) -> bool:
+        return is_slow
+
+    monkeypatch.setattr(partition, "numpy_sorts_slowly", sorts_slowly)
     monkeypatch.setattr(type(machine()), "compresses", compresses)
     assert partition.RowPartition(np.dtype(dtype)).most_parts == most
 

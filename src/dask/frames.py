@@ -155,12 +155,11 @@ def _numpys(dtype: object) -> np.dtype[Any] | None:
     """NumPy's dtype of a column's values: of pandas' masked and Arrow dtypes, and of times with a zone, too."""
     import pandas as pd
 
-    if isinstance(dtype, np.dtype):
-        return dtype
     if isinstance(dtype, pd.DatetimeTZDtype):
         return np.dtype(f"M8[{dtype.unit}]")
-    found: object = getattr(dtype, "numpy_dtype", None)
-    return found if isinstance(found, np.dtype) else None
+    found: object = getattr(dtype, "numpy_dtype", dtype)
+    numpys: np.dtype[Any] | None = found if isinstance(found, np.dtype) else None
+    return numpys
 
 
 def _identity(x: Any) -> Any:
