@@ -42,6 +42,7 @@ LEFT_OUT = (
     "interrupt", "kept", "packaging", "ptx", "shipped", "site", "type_errors", "vulkan", "web",
 )  # fmt: skip
 MEASURED = ("table.py", "tuned.py")  # numbers for speed, where the next one is as right
+CHOOSING = ("choice.py",)  # whose own constants are such numbers too
 # On wgsl, where tests wait for the driver, mostly the same kernels run once more.
 NOT_MEASURED = "not wgsl"
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "tests.reached", "-p", "no:cacheprovider", "--benchmark-disable"]
@@ -73,7 +74,7 @@ def mutants(path: Path) -> Iterator[Mutant]:
     """All of a file, but for what annotations and messages say."""
     text = (ROOT / path).read_text()
     lines = text.splitlines()
-    for node in _all_but_defaults(ast.parse(text)):
+    for node in _all_but_defaults(_without_tuning(path, ast.parse(text))):
         match node:
             case ast.BinOp(left=left, op=op, right=right) | ast.Compare(left=left, ops=[op], comparators=[right]):
                 if type(op) in SWAPPED and left.end_lineno == right.lineno:
@@ -88,6 +89,13 @@ def mutants(path: Path) -> Iterator[Mutant]:
                 yield Mutant(path, node.lineno, node.col_offset, node.end_col_offset, str(value + 1))
             case _:
                 pass
+
+
+def _without_tuning(path: Path, tree: ast.Module) -> ast.Module:
+    """A file without the constants of the module, if these are numbers for speed."""
+    if path.name in CHOOSING:
+        tree.body = [node for node in tree.body if not isinstance(node, ast.Assign)]
+    return tree
 
 
 def _all_but_defaults(node: ast.AST) -> Iterator[ast.AST]:

@@ -27,7 +27,7 @@ SUM = Sum(number_for("u4"))
 # Shares of several tiles, many ranks or one, lanes that are all there or not.
 POLICIES = (
     ScanPolicy(8, 2, 5, line=8), ScanPolicy(16, 3, 40, line=32), ScanPolicy(8, 1, 3, side_by_side=True),
-    ScanPolicy(16, 1, 200, line=4), ScanPolicy(8, 5, alone=True),
+    ScanPolicy(16, 1, 200, line=4), ScanPolicy(8, 5, alone=True), ScanPolicy(8, 1, 40, side_by_side=True),
 )  # fmt: skip
 
 
@@ -50,7 +50,7 @@ def scanned(
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 def test_sums_along_all_axes_of_all_layouts(policy: ScanPolicy) -> None:
     collapsed = 0
-    for shape in ((5,), (70, 3), (3, 40), (2, 33, 7), (1, 70, 1)):
+    for shape in ((5,), (70, 3), (3, 40), (2, 33, 7), (3, 20, 9), (1, 70, 1)):
         for x in views(np.random.default_rng(1).integers(0, 1 << 32, shape, np.uint32)):
             for axis in range(x.ndim):
                 kind = ScanKind(collapsed % 2)

@@ -79,7 +79,7 @@ floats = rng.standard_normal((300, 301)).astype(np.float32)
 floats[3, 5], floats[4], floats[5, ::2] = np.nan, 0.0, -0.0
 integers = rng.integers(-9, 9, (300, 301)).astype(np.int16)
 times = integers.astype("m8[s]")
-long = rng.integers(-9, 9, 1 << 22).astype(np.int32)
+long = rng.integers(-9, 9, 1 << 20).astype(np.int32)
 odd = integers.byteswap().view(integers.dtype.newbyteorder())
 def everything():
     for x, axis in itertools.product((floats, floats[6:]), (0, 1)):
@@ -207,7 +207,8 @@ def test_what_is_loaded_at_first_is_all_there_is_to_compile(
     monkeypatch.setattr(Background, "has", _always)
     rehearsed = _compiled()
     rng = np.random.default_rng(4)
-    x = rng.integers(-30000, 30000, 1 << 21).astype(dtype)
+    # No way begins beyond two million bytes, but for rows of 32 million.
+    x = rng.integers(-30000, 30000, 1 << (21 if dtype.itemsize == 1 else 20)).astype(dtype)
     read_only = x.copy()
     read_only.flags.writeable = False
     ordered = np.sort(x)

@@ -109,6 +109,10 @@ def shifted(cx: Invocation, out: Storage[U32], count: U32) -> None:
         out[cx.global_id >> 2] = count
 
 
+def divided_by_some(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    out[(cx.global_id + count) // (cx.local_id % 3 + 2) - 5] = count
+
+
 def remaining(cx: Invocation, out: Storage[U32], count: U32) -> None:
     out[cx.global_id % count] = count
 
@@ -135,6 +139,7 @@ TOUCHED: dict[Guarded, int] = {
     below: COUNT, not_from: COUNT, up_to: COUNT + 1, not_beyond: COUNT + 1, not_the_first: INVOCATIONS - 1,
     not_the_last: INVOCATIONS - 1, only_one: COUNT + 1, between: COUNT - 4, not_outside: COUNT - 4,
     chosen_where_below: COUNT - 4, chosen_where_not_beyond: COUNT - 3, backwards: COUNT, doubled: 2 * COUNT,
+    divided_by_some: (INVOCATIONS - 1 + COUNT) // 2 - 4,
     halved: COUNT // 2, shifted: COUNT // 4, remaining: COUNT, masked: 13, in_steps: COUNT,
     by_lane: subgroup_size(INVOCATIONS), by_place_in_the_group: INVOCATIONS,
 }  # fmt: skip

@@ -26,7 +26,10 @@ LENGTHS = (0, 1, 400, 0, 600, 1, 499, 700)
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    quiet = {"distributed.worker.memory.terminate": False, "distributed.admin.log-format": "%(message)s"}
+    quiet = {
+        "distributed.worker.memory.terminate": False, "distributed.admin.log-format": "%(message)s",
+        "distributed.worker.multiprocessing-method": "forkserver",  # workers' imports are done once, not by each
+    }  # fmt: skip
     with (
         dask.config.set(quiet),
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster,

@@ -291,19 +291,21 @@ def device_with_small_bindings() -> Any:
 def test_arrays_on_a_device(small_device: Any, dtype: str, count: int) -> None:
     """In one buffer, of which pieces are bound; and on the host, from where pieces are brought."""
     x, numbers = sample(dtype, count), whole_numbers(dtype, count)
+    in_bytes = dtype == "u1"  # each function once by one of the types, and what writes elements by both
     target = target_on_device(small_device)
     there, numbers_there = webgpu.asarray(x, small_device), webgpu.asarray(numbers, small_device)
-    for name in ("argmin", "any"):
-        assert ours(name)(there).to_numpy() == ours(name)(x, target=target) == numpys(name, x)
+    name = "any" if in_bytes else "argmin"
+    assert ours(name)(there).to_numpy() == ours(name)(x, target=target) == numpys(name, x)
     assert ours("sum")(numbers_there).to_numpy() == gpusort.sum(numbers, target=target) == numbers.sum(dtype="f8")
     assert_same_bits(ours("cumsum")(numbers_there).to_numpy(), np.cumsum(numbers))
     assert_same_bits(gpusort.cumsum(numbers, target=target), np.cumsum(numbers))
     order = argsorted(x)
     np.testing.assert_array_equal(ours("argsort")(there).to_numpy(), order)
     assert_same_bits(ours("sort")(there, stable=True).to_numpy(), x[order])
-    values, places = ours("top_k")(there, 10, largest=False)
-    np.testing.assert_array_equal(places.to_numpy(), order[:10])
-    assert_same_bits(values.to_numpy(), x[order[:10]])
+    if not in_bytes:
+        values, places = ours("top_k")(there, 10, largest=False)
+        np.testing.assert_array_equal(places.to_numpy(), order[:10])
+        assert_same_bits(values.to_numpy(), x[order[:10]])
     assert_same_bits(there.to_numpy(), x)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol, cast
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, cast
 
 import attrs
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pytest
 
 import gpusort
+from gpusort.algos import select_sampled as sampling
 from gpusort.algos.candidates import DIGITS
 from gpusort.algos.choice import choose_top_k
 from gpusort.algos.fit import bytes_held
@@ -37,6 +38,7 @@ from gpusort.types.elements import dtype_of
 from gpusort.types.indices import SortOrder
 from gpusort.types.memory import Workgroup
 from gpusort.types.params import BitonicPolicy, RadixPolicy
+from gpusort.types.scalars import U32
 from tests.covering import few_cases
 from tests.reference import DTYPES, Array, assert_same_bits, sample
 from tests.test_argsort import stable_order
@@ -109,6 +111,25 @@ def test_more_candidates_than_one_workgroup_has(target: str, k: int) -> None:
 def test_a_row_of_which_every_element_is_a_sample_has_a_threshold() -> None:
     """The simulator would see one read that nobody wrote."""
     check("simulator", Planned(Plan(5, 90, 0)), sample("f4", SAMPLED.samples, seed=1).reshape(1, -1), 3, largest=True)
+
+
+@pytest.mark.parametrize(("k", "capacity", "misses"), [(6, 6, 0), (7, 90, 1), (5, 5, 1), (6, 90, 0), (1, 6, 0)])
+def test_a_row_is_read_again_only_where_its_threshold_failed(
+    k: int, capacity: int, misses: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Six candidates pass the threshold of rank five, for every element is a sample."""
+    anew: list[U32] = []
+    by_radix: Callable[..., Any] = vars(sampling)["kth_of"]
+
+    def counted(cx: Any, *given: Any) -> Any:
+        anew.extend([cx.local_id] if cx.local_id == 0 else [])
+        return by_radix(cx, *given)
+
+    monkeypatch.setattr(sampling, "kth_of", counted)
+    x = np.random.default_rng(2).permutation(SAMPLED.samples).astype("u4").reshape(1, -1)
+    values, _ = selected("python", Planned(Plan(5, capacity, 0)), x, k, False)
+    assert values.tolist() == [[*range(k)]]
+    assert len(anew) == misses
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ class Columns:
         inner = Loop(layout.inner, layout.inner_stride, 1)
         if outer.size == 1:
             outer = attrs.evolve(outer, stride=0)
-        first_is_closer = inner.size == 1 or (outer.size > 1 and is_closer(outer.stride, inner.stride))
+        first_is_closer = inner.size == 1 or is_closer(outer.stride, inner.stride)
         planes, columns = (inner, outer) if first_is_closer else (outer, inner)
         return cls(planes, columns, layout.length, layout.length_stride)
 

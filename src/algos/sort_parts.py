@@ -49,7 +49,7 @@ def bitonic_across(
 def compared_parts(count: int) -> Iterator[tuple[int, int]]:
     """The pairs of parts to merge, in order: Batcher's merge exchange sort, for any number of parts."""
     half = 1 << max(0, (count - 1).bit_length() - 1)
-    step = half if count > 1 else 0
+    step = half
     while step:
         width, rest, distance = half, 0, step
         while True:
