@@ -122,7 +122,8 @@ def test_a_row_is_read_again_only_where_its_threshold_failed(
     by_radix: Callable[..., Any] = vars(sampling)["kth_of"]
 
     def counted(cx: Any, *given: Any) -> Any:
-        anew.extend([cx.local_id] if cx.local_id == 0 else [])
+        if cx.local_id == 0:
+            anew.append(cx.local_id)
         return by_radix(cx, *given)
 
     monkeypatch.setattr(sampling, "kth_of", counted)
