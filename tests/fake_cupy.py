@@ -158,8 +158,10 @@ class Stream:
     def is_capturing(self) -> bool:
         return bool(recording)
 
-    def record(self) -> Event:
-        return Event(self.ptr)
+    def record(self, event: Event | None = None) -> Event:
+        event = event or Event()
+        event.stream = self.ptr
+        return event
 
     def wait_event(self, event: Event) -> None:
         log.append(f"stream {self.ptr} waits for stream {event.stream}")

@@ -45,7 +45,11 @@ class Storm:
             signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-6, _LONGEST), random.choice((0, 0, 1e-4)))
             made = closing(ahead(map(self.stage, range(3))))
             with made as values, made:
-                run_pipeline(range(3), lambda *_: next(values), self.stage, self.stage, workers=workers)
+
+                def load(piece: int, slot: int) -> None:
+                    next(values)
+
+                run_pipeline(range(3), load, self.stage, self.stage, workers=workers)
         except Rung:
             self.struck += 1
         except Exception:

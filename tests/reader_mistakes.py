@@ -544,6 +544,11 @@ def len_of_an_array(cx, data: Storage[U32], p: Params):
 
 
 @kernel
+def misspells_an_id(cx, data: Storage[U32], p: Params):
+    data[cx.locl_id] = p.n  # <-
+
+
+@kernel
 def number_in_an_arm(cx, data: Storage[U32], p: Params):
     data[0] = p.n if p.n > 1 else 0  # <-
 

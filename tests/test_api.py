@@ -332,7 +332,7 @@ MISTAKES: dict[str, tuple[object, dict[str, object], type[Exception], str]] = {
     "out shape": (ONES, {"out": np.ones(3, "f4")}, gpusort.InvalidArgumentError, r"out: expected shape \(4,\)"),
     "out dtype": (ONES, {"out": np.ones(4, "f8")}, gpusort.InvalidArgumentError, "out: .* found .* dtype float64"),
     "out order": (ONES, {"out": np.ones(4, ">f4")}, gpusort.InvalidArgumentError, "out: .* float32, found .* >f4"),
-    "out kind": (ONES, {"out": [0.0] * 4}, gpusort.UnsupportedTypeError, "out: expected an array of x's kind, ndarray"),
+    "out kind": (ONES, {"out": [0.0] * 4}, gpusort.UnsupportedTypeError, "out: .* the same kind as x, ndarray"),
     "out read-only": (ONES, {"out": READ_ONLY}, gpusort.InvalidArgumentError, "out: .* found a read-only one"),
 }  # fmt: skip
 

@@ -81,7 +81,7 @@ def test_out_on_the_card(cp: Any) -> None:
     out = on_card(cp, np.zeros_like(host))
     assert gpusort.sort(on_card(cp, host), out=out) is out
     assert same_bits(out, np.sort(host))
-    with pytest.raises(gpusort.UnsupportedTypeError, match=r"^out: expected an array of x's kind"):
+    with pytest.raises(gpusort.UnsupportedTypeError, match=r"^out: expected an array of the same kind as x"):
         gpusort.sort(host, out=out)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]  # the mistake that is tested
 
 

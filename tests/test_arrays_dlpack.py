@@ -207,9 +207,11 @@ def test_dtypes_that_numpy_has_not_are_refused(jax: Any) -> None:
 
 
 @pytest.fixture(name="jnp")
-def real_jax(monkeypatch: pytest.MonkeyPatch) -> Any:
-    pytest.importorskip("jax", reason="JAX is not installed")
-    return importlib.import_module("jax.numpy")
+def real_jax() -> Iterator[Any]:
+    """With arrays on the host, also where JAX has a card."""
+    jax: Any = pytest.importorskip("jax", reason="JAX is not installed")
+    with jax.default_device(jax.devices("cpu")[0]):
+        yield importlib.import_module("jax.numpy")
 
 
 def traced(x: Any) -> Any:

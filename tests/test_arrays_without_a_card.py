@@ -212,7 +212,7 @@ def test_a_planned_call_is_recorded_into_the_callers_graph(library: str) -> None
 
 def test_what_does_not_go_together_is_refused() -> None:
     x, tensor = on_card("cupy", sample("u4", 9)), on_card("torch", sample("u4", 9))
-    with pytest.raises(gpusort.UnsupportedTypeError, match=r"^out: expected an array of x's kind"):
+    with pytest.raises(gpusort.UnsupportedTypeError, match=r"^out: expected an array of the same kind as x"):
         call["sort"](x, out=tensor)
     with pytest.raises(gpusort.InvalidArgumentError, match="'cpu' works in host memory"):
         call["sort"](tensor, target="cpu")

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import ctypes
 import sys
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 
 import attrs
 import numpy as np
 import pytest
 
 from gpusort.algos.host_sort import HostSortPolicy
+from gpusort.targets.cpu import crew as crews
+from gpusort.targets.cpu import crew_loops
 from gpusort.targets.cpu.background import background
-from gpusort.targets.cpu.host import crew as crews
-from gpusort.targets.cpu.host import crew_loops, numpy_pointer
-from gpusort.targets.cpu.host.crew import Crew, PartedRow
+from gpusort.targets.cpu.crew import Crew
+from gpusort.targets.cpu.host import numpy_pointer, partition_sort
+from gpusort.targets.cpu.host.crew_sort import PartedRow, sort_by_crew
 from gpusort.targets.cpu.host.numpy_pointer import sort_address
 from gpusort.targets.cpu.host.sort import sort_rows
 from gpusort.types.indices import SortOrder
-from tests.new_process import printed
 from tests.reference import Array, assert_same_bits, run_in_threads, sample
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere the pool's threads sort")
@@ -32,7 +32,7 @@ POLICY = HostSortPolicy(
 
 
 @pytest.fixture(autouse=True)
-def compiled() -> object:
+def compiled() -> Generator[None]:
     with background.off():
         yield
 
@@ -43,13 +43,12 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     monkeypatch.setenv("GPUSORT_THREADS", "8")
     monkeypatch.setattr(crews, "core_count", lambda: 64)
     done: list[bool] = []
-    sort = Crew.sort
 
-    def seen(crew: Crew, row: PartedRow, block: int, threads: int) -> bool:
-        done.append(sort(crew, row, block, threads))
+    def seen(row: PartedRow, block: int, threads: int) -> bool:
+        done.append(sort_by_crew(row, block, threads))
         return done[-1]
 
-    monkeypatch.setattr(Crew, "sort", seen)
+    monkeypatch.setattr(partition_sort, "sort_by_crew", seen)
     return done
 
 
@@ -88,7 +87,7 @@ def test_any_number_of_threads_does_any_number_of_parts(parts: int) -> None:
     for threads in (1, 2, 7, 64):
         for block in (64, 2048, 1 << 20):
             row = _parted(x, parts)
-            assert crew.sort(row, block, threads)
+            assert sort_by_crew(row, block, threads, crew)
             assert_same_bits(row.results, np.sort(x))
 
 
@@ -96,7 +95,7 @@ def test_a_part_may_be_empty_or_hold_all() -> None:
     x = np.full(10_000, 7, np.uint32)
     for pivot in (0, 7, 8):
         row = attrs.evolve(_parted(x, 4), pivots=np.full(3, pivot, np.uint32))
-        assert Crew().sort(row, 2048, 4)
+        assert sort_by_crew(row, 2048, 4, Crew())
         assert_same_bits(row.results, x)
 
 
@@ -106,7 +105,7 @@ def test_job_after_job_is_right_however_late_threads_are() -> None:
     for number in range(300):
         x = rng.integers(0, 1 << 32, int(rng.integers(1000, 4000)), dtype=np.uint32)
         row = _parted(x, int(2 ** rng.integers(1, 6)))
-        assert crew.sort(row, 512, int(rng.integers(1, 33))), number
+        assert sort_by_crew(row, 512, int(rng.integers(1, 33)), crew), number
         assert_same_bits(row.results, np.sort(x))
 
 
@@ -132,15 +131,15 @@ def test_who_finds_it_busy_does_nothing_by_it() -> None:
     x = np.random.default_rng(1).integers(0, 1 << 32, 9000, dtype=np.uint32)
     crew, row, busy = Crew(), _parted(x, 4), crew_loops.BUSY
     crew._memory[busy] = 1
-    assert not crew.sort(row, 2048, 4)
+    assert not sort_by_crew(row, 2048, 4, crew)
     assert not row.results.any()
     assert crew._memory[busy] == 1
     crew._memory[busy] = 0
-    assert crew.sort(row, 2048, 4)
+    assert sort_by_crew(row, 2048, 4, crew)
 
 
 def test_who_finds_it_busy_sorts_by_other_threads_or_alone(jobs: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crews.Crew, "sort", lambda *_: False)
+    monkeypatch.setattr(partition_sort, "sort_by_crew", lambda *_: False)
     x = np.random.default_rng(1).integers(0, 1 << 32, 30_000, dtype=np.uint32)
     short = attrs.evolve(POLICY, part_bytes_from=1 << 20)
     for policy in (POLICY, short):
@@ -163,7 +162,7 @@ def test_without_threads_the_caller_sorts_alone(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr("_thread.start_new_thread", refuse)
     row = _parted(np.random.default_rng(1).random(9000), 8)
-    assert Crew().sort(row, 2048, 8)
+    assert sort_by_crew(row, 2048, 8, Crew())
     assert_same_bits(row.results, np.sort(row.source))
 
 
@@ -228,151 +227,13 @@ def _refused(found: Callable[[np.dtype[np.generic]], int], jobs: list[bool], mon
         sort_address.cache_clear()
 
 
-# -- in processes of their own -----------------------------------------------------------------------------
-
-_START = """
-import os
-import random
-import signal
-import threading
-import time
-import numpy as np
-from gpusort.targets.cpu.background import background
-from gpusort.targets.cpu.host import crew as crews
-from gpusort.targets.cpu.host.sort import sort_rows
-from gpusort.types.indices import SortOrder
-from tests.test_cpu_crew import POLICY
-background.in_caller = True
-crews.core_count = lambda: 64
-x = np.random.default_rng(1).integers(0, 1 << 32, 1 << 16, dtype=np.uint32)
-expected = np.sort(x)
-jobs = []
-sort = crews.Crew.sort
-crews.Crew.sort = lambda *given: jobs.append(sort(*given)) or jobs[-1]
-
-def threads():
-    return len(os.listdir("/proc/self/task"))
-
-def works():
-    result = np.empty_like(x)
-    sort_rows(x[None], result[None], SortOrder.ASCENDING, POLICY)
-    return bool((result == expected).all())
-
-def child(work):
-    number = os.fork()
-    if number == 0:
-        os._exit(0 if work() else 1)
-    until = time.monotonic() + 100
-    while time.monotonic() < until:
-        done, status = os.waitpid(number, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.001)
-    os.kill(number, 9)
-    return "hangs"
-"""
-
-
-def ran(code: str) -> str:
-    return printed(_START + code, GPUSORT_THREADS="8")
-
-
-def test_a_process_ends_while_its_threads_wait() -> None:
-    start = time.monotonic()
-    assert ran("print(all(works() for _ in range(20)), jobs == 20 * [True])") == "True True"
-    assert time.monotonic() - start < 100
-
-
-def test_a_forked_child_has_a_crew_of_its_own() -> None:
-    code = """
-def works_too():
-    before = len(jobs)
-    return works() and works() and jobs[before:] == [True, True] and crews._crews.made["crew"]._started == 7
-print(works(), child(works_too), works(), child(works_too), jobs == [True, True])
-"""
-    assert ran(code) == "True 0 True 0 True"
-
-
-def test_a_child_works_that_was_forked_in_the_midst_of_a_job() -> None:
-    code = """
-ends, over = [], []
-def sorts():
-    while not over:
-        ends.append(works())
-thread = threading.Thread(target=sorts)
-thread.start()
-while len(ends) < 3:
-    time.sleep(0.001)
-ended = [child(lambda: works() and works()) for _ in range(30)]
-over.append(True)
-thread.join()
-print(set(ended), set(ends), any(jobs))
-"""
-    assert ran(code) == "{0} {True} True"
-
-
-def test_signals_lose_no_element_and_hang_nothing() -> None:
-    code = """
-class Rung(BaseException):
-    pass
-
-def ring(*_):
-    global signals
-    if inside:
-        signals += 1
-        raise Rung
-
-signals, inside, lost, late, whole = 0, False, 0, 0, 0
-signal.signal(signal.SIGALRM, ring)
-start = time.perf_counter()
-assert works()
-seconds = time.perf_counter() - start
-start = time.perf_counter()
-assert works()
-seconds = min(seconds, time.perf_counter() - start)
-while signals < 200:
-    row = x.copy()
-    try:
-        signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-6, seconds))
-        inside = True
-        sort_rows(row[None], row[None], SortOrder.ASCENDING, POLICY)
-        inside = False
-    except Rung:
-        inside = False
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    then = row.copy()
-    whole += bool((row == expected).all())
-    lost += not (np.sort(then) == expected).all()
-    time.sleep(1e-4)
-    late += not (row == then).all()
-print(lost, late, whole > 0, works(), any(jobs), threads() < 70)
-"""
-    assert ran(code) == "0 0 True True True True"
-
-
-def test_threads_that_an_interrupt_left_uncounted_do_no_harm() -> None:
-    """They wait with the others; beyond the most that there may be, they go."""
-    code = """
-crew = crews.Crew()
-for _ in range(100):
-    crew._started = 0
-    crews._crews.made["crew"] = crew
-    assert works()
-until = time.monotonic() + 60
-while threads() > 66 and time.monotonic() < until:
-    time.sleep(0.01)
-print(threads() <= 66, works(), jobs[-1])
-"""
-    assert ran(code) == "True True True"
-
-
 def test_the_processes_crew_is_made_once() -> None:
     crews._crews.forget()
     found: list[Crew] = []
     row = _parted(np.random.default_rng(1).random(5000), 2)
 
     def look(_: int) -> None:
-        crews.sort_by_crew(attrs.evolve(row, results=np.empty(5000), first=np.empty(5000)), 2048, 2)
+        sort_by_crew(attrs.evolve(row, results=np.empty(5000), first=np.empty(5000)), 2048, 2)
         found.append(crews._crews.made["crew"])
 
     run_in_threads(look)

@@ -135,6 +135,35 @@ def test_dataframes_in_one_process() -> None:
         assert found.compute().equals(one.compute().sort_values("volume", kind="stable"))
 
 
+@pytest.mark.parametrize("dtype", ["Int64", "UInt8", "Float32", "boolean", "int64[pyarrow]", "timestamp[us][pyarrow]"])
+@pytest.mark.parametrize("ascending", [False, True])
+def test_nulls_of_a_column_come_last(dtype: str, ascending: bool) -> None:
+    pytest.importorskip("pyarrow")
+    pandas: Any = pd  # of which the stub has less
+    numbers = np.random.default_rng(5).integers(0, 2 if dtype == "boolean" else 40, 300)
+    key = pandas.Series(numbers).astype("boolean" if dtype == "boolean" else "Int64").mask(np.arange(300) % 7 == 3)
+    key = key.astype("int64[pyarrow]").astype(dtype) if "[" in dtype else key.astype(dtype)
+    whole = pd.DataFrame({"key": key, "id": np.arange(300)})
+    with dask.config.set(scheduler="synchronous"):
+        for by in ("key", ["key", "id"]):
+            found = gpusort.dask.sort_values(dd.from_pandas(whole, npartitions=5), by, ascending=ascending)
+            expected = whole.sort_values(by, ascending=ascending, kind="stable")
+            pandas.testing.assert_frame_equal(found.compute(), expected)
+
+
+@pytest.mark.parametrize("ascending", [False, True])
+def test_times_with_a_zone(ascending: bool) -> None:
+    """In the order of UTC: of the hour that clocks go back in, too."""
+    pandas: Any = pd
+    minutes = np.random.default_rng(6).permutation(400) * np.timedelta64(1, "m")
+    utc = pandas.Series(np.datetime64("2026-10-24T22:00") + minutes).dt.tz_localize("UTC")
+    times = utc.dt.tz_convert("Europe/Berlin")
+    whole = pd.DataFrame({"key": times.mask(times.index % 9 == 4), "id": np.arange(400)})
+    with dask.config.set(scheduler="synchronous"):
+        found = gpusort.dask.sort_values(dd.from_pandas(whole, npartitions=5), "key", ascending=ascending)
+        pandas.testing.assert_frame_equal(found.compute(), whole.sort_values("key", ascending=ascending, kind="stable"))
+
+
 @pytest.mark.parametrize("count", [0, 1, 2, 5, 40])
 def test_few_rows_by_several_columns(count: int) -> None:
     """Of most partitions nothing is left to decide where they are cut."""

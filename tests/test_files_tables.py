@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Sequence
+from decimal import Decimal, localcontext
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 import gpusort
 from gpusort.external import tables
-from gpusort.external.arrow_values import dtype_of, values_of
+from gpusort.external.arrow_values import dtype_of, key_dtypes, values_of
 from gpusort.external.memory import LEAST
 from tests.covering import few_cases
 from tests.new_process import printed, run_new
@@ -206,9 +207,51 @@ def test_values_of_columns_are_those_that_pyarrow_converts(dtype: str) -> None:
             np.testing.assert_array_equal(found[~values_of(part.is_null())], expected)
 
 
-def test_times_of_day_and_decimals_have_no_values() -> None:
-    for kind in (pa.time64("us"), pa.decimal128(9, 2), pa.string(), pa.list_(pa.int32()), pa.month_day_nano_interval()):
+def test_what_has_no_values() -> None:
+    for kind in (pa.decimal128(9, 2), pa.string(), pa.list_(pa.int32()), pa.month_day_nano_interval()):
         assert dtype_of(kind) == np.dtype(object)
+    for kind in (pa.string(), pa.list_(pa.int32()), pa.month_day_nano_interval()):
+        assert not key_dtypes(kind)
+
+
+def days_clocks_and_prices(count: int) -> pa.Table:
+    """Times of day and decimals of every width, of both signs, near each other and far apart."""
+    arrow = cast("Any", pa)  # of which the stub has less
+    numbers = np.random.default_rng(12)
+    seconds = numbers.integers(0, 86_400, count)
+    columns: dict[str, Any] = {"row": np.arange(count)}
+    for unit, width, scale in (("s", 32, 1), ("ms", 32, 10**3), ("us", 64, 10**6), ("ns", 64, 10**9)):
+        kind = getattr(arrow, f"time{width}")(unit)
+        columns[f"clock {unit}"] = arrow.array((seconds * scale).astype(f"i{width // 8}")).view(kind)
+    for name, digits in (("decimal32", 9), ("decimal64", 18), ("decimal128", 38), ("decimal256", 76)):
+        signs, powers = numbers.integers(-1, 2, count).tolist(), numbers.integers(0, digits, count).tolist()
+        small = numbers.integers(-5, 6, count).tolist()
+        large = [sign * 10**power + near for sign, power, near in zip(signs, powers, small, strict=True)]
+        with localcontext() as context:
+            context.prec = 80
+            values = [None if i % 13 == 5 else Decimal(number).scaleb(-2) for i, number in enumerate(large)]
+        columns[name] = arrow.array(values, getattr(arrow, name)(digits, 2))
+    return cast("pa.Table", arrow.table(columns))
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+@pytest.mark.parametrize("memory", [LEAST, 1 << 30])
+def test_times_of_day_and_decimals(memory: int, suffix: str, tmp_path: Path) -> None:
+    source, target = tmp_path / f"x.{suffix}", tmp_path / f"y.{suffix}"
+    write(days_clocks_and_prices(3_000), source, 700)
+    whole = read(source)
+    for name in whole.column_names[1:]:
+        for descending in (False, True):
+            gpusort.sort_file(source, target, by=name, descending=descending, memory=memory)
+            values = cast("Any", whole[name]).to_pylist()
+            some = [row for row, value in enumerate(values) if value is not None]
+            order = sorted(some, key=lambda row: values[row], reverse=descending)  # stable in both directions
+            expected = [*order, *(row for row, value in enumerate(values) if value is None)]
+            assert_same_table(read(target), whole.take(pa.array(expected)))
+            alone = cast("Any", whole.select([name]))
+            write(alone, tmp_path / f"alone.{suffix}", 700)
+            gpusort.sort_file(tmp_path / f"alone.{suffix}", target, by=name, descending=descending, memory=memory)
+            assert read(target).equals(read(tmp_path / f"alone.{suffix}").take(pa.array(expected)))
 
 
 def test_pandas_is_not_imported_for_a_table(tmp_path: Path) -> None:
@@ -305,11 +348,10 @@ def test_refusals(tmp_path: Path) -> None:
             gpusort.sort_file(file, where, by=by)
     arrow = cast("Any", pa)  # of which the stub has less
     odd = arrow.table({
-        "clock": arrow.array([1], arrow.time64("us")), "price": arrow.array([1]).cast(arrow.decimal128(21, 2)),
         "tags": [["a"]], "kind": arrow.array(["a"]).dictionary_encode(), "raw": arrow.array([b"a"]),
     })  # fmt: skip
     write(odd, tmp_path / "odd.arrow")
-    kinds = {"clock": "time64.us.", "price": "decimal128", "tags": "list<", "kind": "dictionary<", "raw": "binary"}
+    kinds = {"tags": "list<", "kind": "dictionary<", "raw": "binary"}
     for name, kind in kinds.items():
         said = f"by: cannot order the column '{name}' of {kind}.*; columns of bools, integers, .* can be"
         with pytest.raises(gpusort.UnsupportedTypeError, match=said):

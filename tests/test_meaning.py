@@ -229,8 +229,21 @@ def adds_negative(cx: Any, out: Any) -> None:
     out[0] = out[0] + -1
 
 
+@kernel
+def counts_down(cx: Any, out: Any) -> None:
+    for i in dynamic_range(U32(4), U32(0), -1):  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        out[i] = i
+
+
+@kernel
+def counts_in_signed(cx: Any, out: Any) -> None:
+    stop: Any = I32(4)
+    for i in dynamic_range(U32(0), stop):
+        out[i] = i
+
+
 REFUSED = [stores_float, stores_number, stores_in_register, stores_misfit_of_field, swaps_float, indexes_by_signed,
-           adds_bool, adds_bool_to_float, shifts_by_wide, adds_negative]  # fmt: skip
+           adds_bool, adds_bool_to_float, shifts_by_wide, adds_negative, counts_down, counts_in_signed]  # fmt: skip
 
 
 @pytest.mark.parametrize("wrong", REFUSED, ids=lambda k: k.name)

@@ -184,15 +184,20 @@ def test_what_is_not_sorted_is_not_lost_in_other_memory(target: str) -> None:
 
 
 def test_wrong_uses() -> None:
-    x = np.arange(3)
+    pyarrow, x = pytest.importorskip("pyarrow"), np.arange(3)
     with pytest.raises(gpusort.InvalidArgumentError, match=r"y: expected dtype int64, as x has, found float64"):
         gpusort.merge(x, x.astype(np.float64))
     with pytest.raises(
         gpusort.InvalidArgumentError, match=r"x: expected an array of one dimension, found shape \(1, 3\)"
     ):
         gpusort.merge(x.reshape(1, 3), x)
-    with pytest.raises(gpusort.InvalidArgumentError, match=r"values: expected one for each key"):
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"^values: expected one for each key"):
         gpusort.merge_by_key(x, x[:2], x, x)
+    for target in ("auto", "simulator"):
+        with pytest.raises(gpusort.InvalidArgumentError, match=r"^other_values: expected one for each key"):
+            gpusort.merge_by_key(x, x, x, x[:2], target=target)
+    with pytest.raises(gpusort.UnsupportedTypeError, match=r"^y: expected an array of the same kind as x, ndarray,"):
+        gpusort.merge(x, pyarrow.array(x))
     with pytest.raises(gpusort.InvalidArgumentError, match=r"other_values: expected dtype int64"):
         gpusort.merge_by_key(x, x, x, x.astype(np.int8))
     with pytest.raises(gpusort.InvalidArgumentError, match=r"values: expected elements of 1, 2, 4, 8 bytes"):

@@ -145,6 +145,7 @@ MESSAGES = {
     "python_bool_of_a_scalar": "expected a compile-time value for 'bool', found a U32, e.g. `x != 0`",
     "abs_of_a_scalar": "expected a compile-time value for 'abs', found a U32, e.g. `x if x >= 0 else -x`",
     "len_of_an_array": "expected a compile-time value for 'len', found an array, e.g. `data.length`",
+    "misspells_an_id": ("expected something an invocation has, found `.locl_id`, e.g. `cx.local_id` or `cx.barrier()`"),
     "number_in_an_arm": (
         "expected one type on both sides, found a U32 and the compile-time value 0, e.g. `U32(1)` for a number"
     ),

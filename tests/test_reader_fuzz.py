@@ -14,7 +14,10 @@ from hypothesis import strategies as st
 
 from gpusort.kernel.kernel import Kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
+from gpusort.kernel.specialise import specialise
 from gpusort.targets import registry
+from gpusort.targets.cuda.compile import compile_uncached
+from gpusort.types.errors import TargetUnavailableError
 from gpusort.types.scalars import U32
 from tests.expressions import load
 from tests.reader_programs import RESULT_COUNT, Writer
@@ -66,6 +69,20 @@ def test_larger_kernels_on_the_simulator(seed: int, folder: Path) -> None:
     require_agreement(Random(seed), seed * 2654435761 % (1 << 32), folder, "simulator")
 
 
+@pytest.mark.parametrize("compiled", ["cpu", "wgsl"])
 @pytest.mark.parametrize("seed", range(4))
-def test_compiled_for_the_cpu(seed: int, folder: Path) -> None:
-    require_agreement(Random(seed), seed * 2654435761 % (1 << 32), folder, "cpu")
+def test_compiled(seed: int, compiled: str, folder: Path) -> None:
+    try:
+        registry.target(compiled)
+    except TargetUnavailableError as error:
+        pytest.skip(str(error))
+    require_agreement(Random(seed), seed * 2654435761 % (1 << 32), folder, compiled)
+
+
+@pytest.mark.parametrize("seed", range(4, 7))
+def test_nvvm_takes_them(seed: int, folder: Path) -> None:
+    pytest.importorskip("cuda.bindings")
+    subject = kernel_of(Writer(Random(seed)).module(), folder)
+    data, out = Buffer("data", U32, len(DATA), Role.INPUT), Buffer("out", U32, len(DATA) * RESULT_COUNT, Role.INOUT)
+    program = specialise(subject.launch(Grid(1, len(DATA)), data, out, U32(3))).program
+    assert ".visible .entry gpusort_subject" in compile_uncached(program, (9, 0))

@@ -9,15 +9,15 @@ A call may import what it needs first. An interrupt that strikes an import can l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from contextlib import nullcontext
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from numpy import ndarray
 
 from ..arrays.host import NUMPY, SUBCLASS
 from ..arrays.kinds import Kind, Located, is_deferred, is_viewed
-from ..arrays.registry import CHOSEN, KNOWN, recognised
+from ..arrays.registry import recognised
 from ..operations.base import Operation
 from ..targets.base import Target
 from ..targets.registry import choose
@@ -31,9 +31,10 @@ from .prepared import Planning, PreparedCall
 Maker: TypeAlias = Callable[..., Operation]
 Settings: TypeAlias = tuple[object, ...]  # what cannot be hashed has its plan made anew
 Wherever: TypeAlias = str | Target | Planning
-Names: TypeAlias = tuple[str, ...]
+Named: TypeAlias = dict[str, Any]  # arrays by the names of their arguments
+Found: TypeAlias = dict[str, tuple[Kind, Any]]  # with their kinds, `out` last
 
-_ONE = ("x",)
+_NUMPYS_OWN = {ndarray}
 _NO_SCOPE = nullcontext()
 _MOST_PLANS = 1 << 10
 _plans: Bounded[Hashable, Plan] = Bounded(_MOST_PLANS)
@@ -41,24 +42,19 @@ _runs: Bounded[Hashable, Callable[..., object]] = Bounded(_MOST_PLANS)  # each p
 find_run = _runs.get
 
 
-def call(make: Maker, settings: Settings, target: Wherever, x: object, short_key: Hashable = None) -> object:
+def call(make: Maker, settings: Settings, target: Wherever, x: Any, short_key: Hashable = None) -> object:
     """Applies an operation to one array. Settings that compare equal must be of one class, as they are a key. With a
     `short_key` the plan's function is cached by that too, for callers who look it up themselves."""
     try:
+        kind: Any = NUMPY
         if type(x) is ndarray:  # as in _key, without calling it
-            kind: Located[Any] = NUMPY
             key: Hashable = make, settings, target, x.dtype, x.ndim
         else:
-            cls = type(x)
-            found = KNOWN.get(cls)
-            if found is None:
-                choose_kind = CHOSEN.get(cls)
-                found, x = recognised("x", x) if choose_kind is None else (choose_kind("x", x), x)
-            if not found.is_located:
-                return _viewed(make, settings, target, _ONE, (found,), (x,))
-            if found is NUMPY:  # made of a list
+            kind, x = recognised("x", x)
+            if not kind.is_located:
+                return _viewed(make, settings, target, {"x": (kind, x)})
+            if kind is NUMPY:  # made of a list
                 return call(make, settings, target, x)
-            kind = cast("Located[Any]", found)
             key = make, settings, target, kind, kind.signature(x)
         try:
             run = find_run(key)
@@ -75,19 +71,20 @@ def call(make: Maker, settings: Settings, target: Wherever, x: object, short_key
 
 
 def call_with(
-    make: Maker, settings: Settings, target: Wherever, arrays: tuple[object, ...], out: object = None,
-    short_key: Hashable = None,
-) -> object:  # fmt: skip
-    """Applies an operation to several arrays, or to one into `out`. In the latter case `short_key` gets a function that
-    writes short arrays, see `WritesShort`."""
+    make: Maker, settings: Settings, target: Wherever, named: Named, out: Any = None, short_key: Hashable = None
+) -> object:
+    """Applies an operation to several arrays, by their names, or to one into `out`. In the latter case `short_key` gets
+    a function that writes short arrays, see `WritesShort`."""
     try:
-        kind = _common_kind(arrays, arrays[0] if out is None else out)
-        if kind is None:
-            names = make(*settings).names
-            kinds, arrays = _alike(names, arrays, out)
-            if not kinds[0].is_located or kinds.count(kinds[0]) < len(kinds):
-                return _viewed(make, settings, target, names, kinds, arrays, out)
-            kind = cast("Located[Any]", kinds[0])
+        given = named if out is None else {**named, "out": out}
+        kind: Any = NUMPY
+        arrays = tuple(named.values())
+        if {*map(type, given.values())} != _NUMPYS_OWN:
+            found = _alike(given)
+            (kind, _), *others = found.values()
+            if not kind.is_located or any(other is not kind for other, _ in others):
+                return _viewed(make, settings, target, found)
+            arrays = tuple(found[name][1] for name in named)
         try:
             key = _key(make, settings, target, kind, arrays)
             run, plan = (find_run(key), None) if out is None else (None, _plans.get(key))
@@ -111,7 +108,7 @@ def call_with(
 def call_in_place(make: Maker, settings: Settings, target: Wherever, x: object, short_key: Hashable = None) -> None:
     """Applies an operation to one array, into the same. What is wrong with that is said of `x`."""
     try:
-        call_with(make, settings, target, (x,), x, short_key)
+        call_with(make, settings, target, {"x": x}, x, short_key)
     except (InvalidArgumentError, UnsupportedTypeError):
         kind, array = recognised("x", x)
         if array is not x:
@@ -134,29 +131,44 @@ def _run_anew(
     return out
 
 
-def _viewed(
-    make: Maker, settings: Settings, target: Wherever, names: Names, kinds: Sequence[Kind], arrays: tuple[Any, ...],
-    out: object = None,
-) -> object:  # fmt: skip
+def _viewed(make: Maker, settings: Settings, target: Wherever, found: Found) -> object:
     """A call with arrays that are viewed as another library's, and its results converted back; or with lazy ones."""
-    kind, like = kinds[0], arrays[0]
+    (kind, like), out = next(iter(found.values())), found.get("out", (None, None))[1]
     if is_deferred(kind):
-        return kind.deferred(make(*settings), target, arrays)
+        if out is not None:
+            raise UnsupportedTypeError("out: expected None for arrays of which nothing is computed yet")
+        return kind.deferred(make(*settings), target, tuple(array for _, array in found.values()))
     with kind.scope(like) or _NO_SCOPE:
-        if is_viewed(kind) and len(kinds) == 1:
-            found = call(make, settings, target, kind.view(like))
+        seen = {name: own.view(array, name) if is_viewed(own) else array for name, (own, array) in found.items()}
+        if out is not None:
+            own = found["out"][0]
+            if own.is_read_only(out):
+                require_writable(own, "out", out, own.spec("out", out))
+        where = seen.pop("out", None)
+        if len(found) == 1:
+            result = call(make, settings, target, *seen.values())
         else:
-            given = zip(kinds, (*arrays, out), (*names, "out"), strict=False)
-            seen = [own.view(array, name) if is_viewed(own) else array for own, array, name in given]
-            if out is not None and kinds[-1].is_read_only(out):
-                require_writable(kinds[-1], "out", out, kinds[-1].spec("out", out))
-            where = None if out is None else seen.pop()
-            found = call_with(make, settings, target, tuple(seen), where)
-        if isinstance(found, PreparedCall):
-            return found.viewed_as(kind, like, out)
+            result = call_with(make, settings, target, seen, where)
+        if isinstance(result, PreparedCall):
+            return result.viewed_as(kind, like, out)
         if out is not None or not is_viewed(kind):
-            return found if out is None else out
-        return one_or_all([kind.result(values, like) for values in as_tuple(found)])
+            return result if out is None else out
+        return one_or_all([kind.result(values, like) for values in as_tuple(result)])
+
+
+def _alike(given: Named) -> Found:
+    """The kinds of arrays and `out`, and the arrays, NumPy's made of lists. Raises UnsupportedTypeError unless all are
+    of one kind."""
+    found = {name: recognised(name, x) for name, x in given.items()}
+    first, (kind, like) = next(iter(found.items()))
+    for name, (own, array) in found.items():
+        is_alike = own is kind or (own in (NUMPY, SUBCLASS) and kind in (NUMPY, SUBCLASS))
+        if not is_alike or (name == "out" and array is not given["out"]):
+            raise UnsupportedTypeError(
+                f"{name}: expected an array of the same kind as {first}, {type(like).__name__}, found "
+                f"{type(given[name]).__name__}"
+            )
+    return found
 
 
 def _key(make: Maker, settings: Settings, target: object, kind: Located[Any], arrays: tuple[Any, ...]) -> Hashable:
@@ -168,54 +180,6 @@ def _key(make: Maker, settings: Settings, target: object, kind: Located[Any], ar
             x, y = arrays
             return make, settings, target, x.dtype, x.ndim, y.dtype, y.ndim
     return make, settings, target, kind, *[kind.signature(array) for array in arrays]
-
-
-def _common_kind(arrays: tuple[object, ...], other: object) -> Located[Any] | None:
-    """The kind that plans work on, if all arrays are of one class, that was seen before, and of that kind; else
-    None."""
-    first = type(other)
-    for array in arrays:
-        if type(array) is not first:
-            return None
-    kind = KNOWN.get(first)
-    if kind is None and (choose_kind := CHOSEN.get(first)) is not None:
-        try:
-            kind = choose_kind("x", other)
-            if any(choose_kind("x", array) is not kind for array in arrays):
-                return None
-        except UnsupportedTypeError:  # to be refused by its own name
-            return None
-    return cast("Located[Any]", kind) if kind is not None and kind.is_located else None
-
-
-def _alike(names: Names, arrays: tuple[object, ...], out: object) -> tuple[list[Kind], tuple[Any, ...]]:
-    """Kinds of arrays and `out`, and the arrays, NumPy's made of lists. Raises UnsupportedTypeError unless all are of
-    one kind."""
-    first, like = recognised(names[0], arrays[0])
-    kinds, given = [first], [like]
-    for name, x in zip(names[1:], arrays[1:], strict=True):
-        kind, array = recognised(name, x)
-        if kind is not first and not _are_alike(kind, first):
-            raise UnsupportedTypeError(
-                f"{name}: expected an array of the {names[0]}' kind, {type(like).__name__}, found "
-                f"{type(array).__name__}"
-            )
-        kinds.append(kind)
-        given.append(array)
-    if out is not None:
-        if is_deferred(first):
-            raise UnsupportedTypeError("out: expected None for arrays of which nothing is computed yet")
-        kind, array = recognised("out", out)
-        if array is not out or not _are_alike(kind, first):
-            raise UnsupportedTypeError(
-                f"out: expected an array of x's kind, {type(like).__name__}, found {type(out).__name__}"
-            )
-        kinds.append(kind)
-    return kinds, tuple(given)
-
-
-def _are_alike(kind: Kind, other: Kind) -> bool:
-    return kind is other or (kind in (NUMPY, SUBCLASS) and other in (NUMPY, SUBCLASS))
 
 
 def planned(make: Maker, settings: Settings, target: str | Target, kind: Located[Any], arrays: tuple[Any, ...]) -> Plan:

@@ -42,7 +42,7 @@ def merge(x: object, y: object, /, *, descending: bool = False, target: Where = 
         run = find_run(short_key)
         if run is not None:
             return run(x, y)
-    return call_with(Merge, (checked_order(descending, key), key, False), target, (x, y), short_key=short_key)
+    return call_with(Merge, (checked_order(descending, key), key, False), target, {"x": x, "y": y}, short_key=short_key)
 
 
 @overload
@@ -63,7 +63,7 @@ def merge_by_key(
     target: Where = "auto", key: Keyed = None,
 ) -> tuple[object, object]:  # fmt: skip
     """Merges two sorted arrays of keys, and their values with them: two new arrays. See `merge`."""
-    arrays, short_key = (keys, values, other_keys, other_values), None
+    short_key = None
     if (
         descending is False and key is None and target == "auto" and type(keys) is ndarray and type(values) is ndarray
         and type(other_keys) is ndarray and type(other_values) is ndarray
@@ -72,6 +72,7 @@ def merge_by_key(
         short_key = Merge, *x, *y, other_values.dtype, other_values.ndim
         run = find_run(short_key)
         if run is not None:
-            return cast("tuple[object, object]", run(*arrays))
+            return cast("tuple[object, object]", run(keys, values, other_keys, other_values))
     settings = checked_order(descending, key), key, True
-    return cast("tuple[object, object]", call_with(Merge, settings, target, arrays, short_key=short_key))
+    named = {"keys": keys, "values": values, "other_keys": other_keys, "other_values": other_values}
+    return cast("tuple[object, object]", call_with(Merge, settings, target, named, short_key=short_key))

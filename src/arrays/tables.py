@@ -17,7 +17,7 @@ import numpy as np
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.specs import DType, HostArray
 from .host import NUMPY
-from .kinds import Kind, Viewed
+from .kinds import Viewed
 
 
 class ColumnKind(Viewed[Any, HostArray]):
@@ -177,9 +177,4 @@ class PyArrowKind(ColumnKind):
         return sys.modules["pyarrow"].array(np.array([value]))[0]  # whose `scalar` takes no days
 
 
-KINDS: dict[str, Kind] = {
-    "pandas": PandasKind(),
-    "pandas.api.extensions": PandasArrayKind(),
-    "polars": PolarsKind(),
-    "pyarrow": PyArrowKind(),
-}
+PANDAS, PANDAS_ARRAYS, POLARS, PYARROW = PandasKind(), PandasArrayKind(), PolarsKind(), PyArrowKind()

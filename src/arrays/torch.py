@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from typing import Protocol, Self, TypeAlias, cast
 
 import numpy as np
@@ -29,10 +29,6 @@ class Tensor(Protocol):
 
     @property
     def is_cuda(self) -> bool: ...
-    @property
-    def is_cpu(self) -> bool: ...
-    @property
-    def is_nested(self) -> bool: ...
     @property
     def requires_grad(self) -> bool: ...
     @property
@@ -190,16 +186,16 @@ class CudaTensors(TorchKind, Located[Tensor]):
         )
 
 
-@lru_cache(maxsize=4)
-def chooser(torch: Torch) -> Callable[[str, Tensor], Kind]:
+def choose(name: str, array: Tensor) -> Kind:
     """Chooses between host and CUDA tensors; those on other devices are refused as host tensors."""
-    host = HostTensors(torch)
+    return _kind(sys.modules["torch"], array.is_cuda)
 
-    @cache
-    def on_device() -> Kind:
-        from .cuda import ensure_cupy
 
-        ensure_cupy()
-        return CudaTensors(torch)
+@cache
+def _kind(torch: Torch, is_cuda: bool, /) -> Kind:
+    if not is_cuda:
+        return HostTensors(torch)
+    from .cuda import ensure_cupy
 
-    return lambda name, tensor: on_device() if tensor.is_cuda else host
+    ensure_cupy()
+    return CudaTensors(torch)

@@ -15,6 +15,7 @@ from ..external.cuts import Array, Indices
 from ..external.order import KeyColumn, KeyOrder
 from ..types.dtypes import SUPPORTED, is_ordered
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
+from ..types.indices import SortOrder
 from .arguments import checked_target, require
 from .cutting import Run
 from .exchange import BOXED, Exchange, exchanged
@@ -55,8 +56,22 @@ class RowKey:
     """A column to sort by."""
 
     name: object  # its label
-    dtype: np.dtype[Any]
+    dtype: np.dtype[Any]  # NumPy's, of its values
     descending: bool
+    may_be_null: bool  # whether it tells nulls apart from values, as pandas' Int64 does; they come last
+
+    @property
+    def columns(self) -> list[KeyColumn]:
+        """What orders it: where it may be null, first whether it is."""
+        nulls = [KeyColumn(np.dtype(np.bool_), SortOrder.ASCENDING)] if self.may_be_null else []
+        return [*nulls, KeyColumn(self.dtype, ORDERS[self.descending])]
+
+    def values(self, column: pd.Series) -> list[Array]:
+        """The arrays that `columns` order. Times with a zone are those of UTC."""
+        if not self.may_be_null:
+            return [column.to_numpy(self.dtype)]
+        zero = np.zeros((), self.dtype)[()]
+        return [column.isna().to_numpy(), column.to_numpy(self.dtype, na_value=zero)]
 
 
 @attrs.frozen
@@ -89,12 +104,12 @@ class SortRows:
         return self.of_chunk(pd.concat(some)) if some else pieces[0][0]
 
     def _columns(self, frame: pd.DataFrame) -> list[Array]:
-        return [frame[key.name].to_numpy() for key in self.keys]
+        return [values for key in self.keys for values in key.values(frame[key.name])]
 
 
 @lru_cache(maxsize=64)
 def _order_of(keys: tuple[RowKey, ...]) -> KeyOrder:
-    return KeyOrder.of([KeyColumn(key.dtype, ORDERS[key.descending]) for key in keys])
+    return KeyOrder.of([column for key in keys for column in key.columns])
 
 
 def _keys(
@@ -127,9 +142,25 @@ def _listed(by: object) -> list[object]:
 
 def _key(meta: pd.DataFrame, name: object, descending: bool) -> RowKey:
     dtype = meta[name].dtype
-    if not isinstance(dtype, np.dtype) or not is_ordered(dtype):
-        raise UnsupportedTypeError(f"by: cannot order the column {name!r} of dtype {dtype}; supported: {SUPPORTED}")
-    return RowKey(name, dtype, descending)
+    seen = _numpys(dtype)
+    if seen is None or not is_ordered(seen):
+        raise UnsupportedTypeError(
+            f"by: cannot order the column {name!r} of dtype {dtype}; supported: {SUPPORTED}, and pandas' dtypes of "
+            "such values with nulls or time zones"
+        )
+    return RowKey(name, seen, descending, may_be_null=hasattr(dtype, "numpy_dtype"))
+
+
+def _numpys(dtype: object) -> np.dtype[Any] | None:
+    """NumPy's dtype of a column's values: of pandas' masked and Arrow dtypes, and of times with a zone, too."""
+    import pandas as pd
+
+    if isinstance(dtype, np.dtype):
+        return dtype
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        return np.dtype(f"M8[{dtype.unit}]")
+    found: object = getattr(dtype, "numpy_dtype", None)
+    return found if isinstance(found, np.dtype) else None
 
 
 def _identity(x: Any) -> Any:

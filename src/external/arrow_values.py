@@ -1,5 +1,5 @@
-"""Arrow's columns of numbers, bools and times as NumPy's arrays, and back, by their buffers: pyarrow's own conversions
-import pandas where it is installed, which takes longer than to sort some million rows.
+"""Arrow's columns of numbers, bools, times and decimals as NumPy's arrays, and back, by their buffers: pyarrow's own
+conversions import pandas where it is installed, which takes longer than to sort some million rows.
 """
 
 from __future__ import annotations
@@ -8,24 +8,57 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..types.dtypes import is_ordered
 from .cuts import Array, Indices
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_WORD = 64  # bits
+
 _DTYPES = {
     "bool": "?", "halffloat": "f2", "float": "f4", "double": "f8", "date32[day]": "M8[D]", "date64[ms]": "M8[ms]",
+    "time32[s]": "i4", "time32[ms]": "i4", "time64[us]": "i8", "time64[ns]": "i8",
     **{f"{sign}int{bits}": f"{sign or 'i'}{bits // 8}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
 }  # fmt: skip
 
 
 def dtype_of(kind: pa.DataType) -> np.dtype[Any]:
-    """The NumPy dtype of a column; object if it is of no numbers, bools, dates, timestamps or durations."""
+    """The NumPy dtype of a column; object if it is of no numbers, bools, dates, timestamps, durations or times of day,
+    which are integers."""
     import pyarrow as pa
 
     if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
         return np.dtype(f"{'M' if pa.types.is_timestamp(kind) else 'm'}8[{kind.unit}]")
     return np.dtype(_DTYPES.get(str(kind), "O"))
+
+
+def key_dtypes(kind: pa.DataType) -> list[np.dtype[Any]]:
+    """The dtypes of the numbers that order a column, the most significant first; none if it has no order here. Decimals
+    are integers, of 64 bits in a word."""
+    import pyarrow as pa
+
+    if pa.types.is_decimal(kind):
+        if kind.bit_width <= _WORD:
+            return [np.dtype(f"i{kind.bit_width // 8}")]
+        return [np.dtype(np.int64), *[np.dtype(np.uint64)] * (kind.bit_width // _WORD - 1)]
+    dtype = dtype_of(kind)
+    return [dtype] if is_ordered(dtype) else []
+
+
+def key_values(column: pa.Array) -> list[Array]:
+    """Those numbers; undefined where they are null."""
+    import pyarrow as pa
+
+    if not pa.types.is_decimal(column.type):
+        return [values_of(column)]
+    dtypes, buffer, start, count = key_dtypes(column.type), column.buffers()[1], column.offset, len(column)
+    if buffer is None or not count:
+        return [np.zeros(count, dtype) for dtype in dtypes]
+    size = dtypes[0].itemsize
+    words = np.frombuffer(memoryview(buffer), f"<i{size}", count * len(dtypes), start * len(dtypes) * size)
+    least_first = words.reshape(count, len(dtypes)).T
+    return [word.view(f"<{dtype.kind}{size}") for word, dtype in zip(least_first[::-1], dtypes, strict=True)]
 
 
 def values_of(column: pa.Array) -> Array:

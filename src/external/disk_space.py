@@ -47,7 +47,7 @@ def raising_disk_full(nbytes: int, *folders: Path) -> Generator[None, None, None
         if error.errno == errno.EFBIG:
             raise OSError(
                 errno.EFBIG, f"a file of {nbytes:,} bytes is more than this process may write (ulimit -f), or than "
-                f"{' or '.join(map(str, folders))} takes"
+                f"{' or '.join(dict.fromkeys(map(str, folders)))} takes"
             ) from error  # fmt: skip
         if error.errno not in (errno.ENOSPC, errno.EDQUOT) or isinstance(error, DiskFullError):
             raise

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 import attrs
 import numpy as np
 
-from ..types.dtypes import is_ordered
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.indices import SortOrder
-from .arrow_values import dtype_of, indices_array, values_of
+from .arrow_values import indices_array, key_dtypes, key_values, values_of
 from .columns import ColumnInput, ColumnOutput
 from .cuts import Array, Samples, usual_gap
 from .direct import DirectFile, whole_pages
@@ -124,13 +123,13 @@ class TableSort:
         for name in self.by:
             if name in self.null_columns:
                 columns.append(KeyColumn(np.dtype(np.bool_), SortOrder.ASCENDING))
-            dtype = dtype_of(kinds[name])
-            if not is_ordered(dtype):
+            dtypes = key_dtypes(kinds[name])
+            if not dtypes:
                 raise UnsupportedTypeError(
                     f"by: cannot order the column {name!r} of {kinds[name]}; columns of bools, integers, floats, "
-                    "dates, timestamps and durations can be: cast it to one, e.g. a time of day to int64"
+                    "decimals, dates, times, timestamps and durations can be: cast it to one, e.g. text to numbers"
                 )
-            columns.append(KeyColumn(dtype, self.order))
+            columns += [KeyColumn(dtype, self.order) for dtype in dtypes]
         return KeyOrder.of(columns)
 
     def keys_of(self, table: pa.Table) -> list[Array]:
@@ -138,12 +137,13 @@ class TableSort:
         found: list[Array] = []
         for name in self.by:
             column = table[name].combine_chunks()
-            values = values_of(column)
+            numbers = key_values(column)
             if name in self.null_columns:
                 is_null = values_of(column.is_null())
-                values = np.where(is_null, np.zeros(1, values.dtype), values) if column.null_count else values
+                if column.null_count:
+                    numbers = [np.where(is_null, np.zeros(1, values.dtype), values) for values in numbers]
                 found.append(is_null)
-            found.append(values)
+            found += numbers
         return found
 
     @cached_property

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from ..types import ops
 from ..types.elements import class_of, fields_of, units_in
+from ..types.invocation import Invocation
 from ..types.layout import Type
 from . import access, ir
 from .builder import apply
@@ -199,6 +200,10 @@ class ExpressionReader(OperatorReader):
         try:
             return ir.Identity(ir.Builtin(name), span)
         except ValueError:
+            if not hasattr(Invocation, name):
+                self.expected(
+                    node, f"something an invocation has, found `.{name}`, e.g. `cx.local_id` or `cx.barrier()`"
+                )
             return InvocationMethod(name)
 
     def length(self, array: MemoryValue, span: Span) -> ir.Expression:

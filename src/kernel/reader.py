@@ -3,8 +3,8 @@
 The walk follows the source as Python would run it. Every name is bound to a compile-time value or to an expression of
 the IR, so inlining, monomorphisation, constant folding, loop unrolling and the splitting of structs all happen on the
 way, and no pass has to do them later. Run-time branches and loops are walked once; names that differ between paths
-are kept in variables. The reader is one class in six files, each derived from the one before: names, operators,
-expressions, calls, control, reader.
+are kept in variables. The reader is one class in seven files, each derived from the one before: names, operators,
+expressions, memory_calls, calls, control, reader.
 """
 
 from __future__ import annotations

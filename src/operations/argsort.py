@@ -21,7 +21,6 @@ from .taking import by_indices
 
 if TYPE_CHECKING:
     from ..algos.sorts import Bitonic, PairsAlgorithm
-    from ..kernel.launch import Schedule
 
 _PLACE = 4  # bytes of a place in a row
 _PLACED = 16  # of a word with its place, at most
@@ -63,17 +62,14 @@ class Argsort(AlongAxis):
             pieces = pieces_of(length, max(INDEX.itemsize, x.dtype.itemsize, placed), info, self.name)
             return Works(tuple(self._in_pieces(ranks, rows, pieces, network, info)))
         if sort is not None:
-
-            def places(count: int) -> Schedule:
-                return sort.argsort(ranks, count, length, self.order)
-
             most = min(sort.most_rows(length, limits.groups), limits.storage_bytes // (INDEX.itemsize * length))
-            return Works((Work(rows, max(1, most), places, parts),))
-
-        def schedule(count: int) -> Schedule:
-            return bitonic_argsort(ranks, count, length, self.order, network.policy)
-
-        return Works((Work(rows, self._together(length, x.dtype.itemsize, network, info), schedule, parts),))
+            by_sort = Work(rows, max(1, most), lambda count: sort.argsort(ranks, count, length, self.order), parts)
+            return Works((by_sort,))
+        together, policy = self._together(length, x.dtype.itemsize, network, info), network.policy
+        by_network = Work(
+            rows, together, lambda count: bitonic_argsort(ranks, count, length, self.order, policy), parts
+        )
+        return Works((by_network,))
 
     def _in_pieces(
         self, ranks: SortableKey[Any, Any], rows: int, pieces: Pieces, network: Bitonic, info: TargetInfo
@@ -115,9 +111,9 @@ def require_plain(name: str, values: Spec) -> None:
         )
 
 
-def different_sizes(keys: tuple[int, ...], values: tuple[int, ...]) -> InvalidArgumentError:
+def different_sizes(name: str, keys: tuple[int, ...], values: tuple[int, ...]) -> InvalidArgumentError:
     return InvalidArgumentError(
-        f"values: expected one for each key, in one dimension; found shapes {keys} and {values}"
+        f"{name}: expected one for each key, in one dimension; found shapes {keys} and {values}"
     )
 
 
@@ -136,7 +132,7 @@ class SortPairs(Operation):
         keys, values = given
         key_of("keys", keys, self.key)
         if len(keys.shape) != 1 or keys.shape != values.shape:
-            raise different_sizes(keys.shape, values.shape)
+            raise different_sizes("values", keys.shape, values.shape)
         return Output(keys.shape, keys.dtype, (0,)), Output(values.shape, values.dtype, (0,))
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
@@ -146,11 +142,9 @@ class SortPairs(Operation):
         if sort is None:
             return by_indices(Argsort(0, self.order, self.key, by_bits=True, name="keys"), given, length, info)
 
-        def schedule(count: int) -> Schedule:
-            return sort.pairs(key, UNSIGNED[values.dtype.itemsize], 1, length, self.order)
-
+        once = sort.pairs(key, UNSIGNED[values.dtype.itemsize], 1, length, self.order)
         names = ("data", "values", "results", "moved")
-        return Works((Work(1, 1, schedule, {name: Part(number, length) for number, name in enumerate(names)}),))
+        return Works((single(once, {name: Part(number, length) for number, name in enumerate(names)}),))
 
     def _sort(self, given: tuple[Spec, ...], info: TargetInfo) -> PairsAlgorithm | None:
         """What carries the values along; None for values of another size, or more than a binding holds."""

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from ..algos.sizes import LARGEST_U32
 from ..machine import TargetInfo
@@ -184,29 +183,21 @@ class AlongAxis(Operation):
 
 def checked_axis(axis: int, ndim: int) -> int:
     """The axis as a non-negative int. Raises numpy.exceptions.AxisError if it is out of range."""
-    try:
-        return normalize_axis_index(axis, ndim, "axis")
-    except OverflowError as error:  # NumPy's function takes what fits an int of C
-        raise np.exceptions.AxisError(axis, ndim, "axis") from error
+    if not -ndim <= axis < ndim:
+        raise np.exceptions.AxisError(axis, ndim, "axis")
+    return axis % ndim
 
 
 def checked_axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:
     """The axes to reduce over, as non-negative ints in ascending order; None means all."""
     if axis is None:
         return tuple(range(ndim))
-    if isinstance(axis, tuple):
-        try:
-            return tuple(sorted(normalize_axis_tuple(axis, ndim, "axis")))
-        except OverflowError:  # as above
-            beyond = next(number for number in axis if not -ndim <= number < ndim)
-            raise np.exceptions.AxisError(beyond, ndim, "axis") from None
-        except np.exceptions.AxisError:
-            raise
-        except ValueError as error:
-            raise InvalidArgumentError(f"axis: {error}") from error
-    if ndim == 0 and axis in (0, -1):  # NumPy lets this pass
-        return ()
-    return (checked_axis(axis, ndim),)
+    if not isinstance(axis, tuple):
+        return () if ndim == 0 and axis in (0, -1) else (checked_axis(axis, ndim),)  # NumPy lets the former pass
+    found = sorted(checked_axis(number, ndim) for number in axis)
+    if len(set(found)) < len(found):
+        raise InvalidArgumentError(f"axis: expected each axis once, found {axis}")
+    return tuple(found)
 
 
 def fits(schedule: Schedule, info: TargetInfo) -> bool:
@@ -214,9 +205,11 @@ def fits(schedule: Schedule, info: TargetInfo) -> bool:
     return all(launch.grid.groups <= info.limits.groups for launch in schedule.launches)
 
 
-def single(schedule: Schedule, parts: Mapping[str, Part], copies: tuple[Copy, ...] = ()) -> Work:
+def single(
+    schedule: Schedule, parts: Mapping[str, Part], copies: tuple[Copy, ...] = (), *, as_it_lies: bool = False
+) -> Work:
     """A work of a single run."""
-    return Work(1, 1, lambda _: schedule, parts, copies)
+    return Work(1, 1, lambda _: schedule, parts, copies, as_it_lies)
 
 
 def copying(*copies: Copy) -> Work:
@@ -244,7 +237,8 @@ def require_readable(name: str, given: Spec, element: Any, reader: str) -> None:
     """Raises UnsupportedTypeError unless the dtype is the element's, or that of unsigned words of its bits."""
     found, wanted = given.dtype.newbyteorder("="), dtype_of(element)
     if found != wanted and not (wanted.kind == "u" and found.itemsize == wanted.itemsize and found.kind in "biufmM"):
-        raise UnsupportedTypeError(f"{name}: expected dtype {wanted}, as {reader} takes, found {given.dtype}")
+        others = f", or another of {wanted.itemsize} bytes" if wanted.kind == "u" else ""
+        raise UnsupportedTypeError(f"{name}: expected dtype {wanted}{others}, as {reader} takes, found {given.dtype}")
 
 
 def key_of(name: str, given: Spec, wished: SortableKey[Any, Any] | None) -> SortableKey[Any, Any]:

@@ -12,8 +12,8 @@ from ..types.indices import SortOrder
 from ..types.keys import SortableKey
 from ..types.scalars import UNSIGNED
 from ..types.specs import Spec
-from .argsort import SortPairs, require_plain
-from .base import Copy, Operation, Output, Part, Work, Works, copying, key_of
+from .argsort import SortPairs, different_sizes, require_plain
+from .base import Copy, Operation, Output, Part, Works, copying, key_of, single
 from .pieces import fits_binding
 from .sort import Sort
 
@@ -45,8 +45,9 @@ class Merge(Operation):
                     f"found {given[each + number].dtype}"
                 )
         if self.with_values:
-            SortPairs(self.order, self.key).outputs(*given[:2])
-            SortPairs(self.order, self.key).outputs(*given[2:])
+            for keys, values in ((0, 1), (2, 3)):
+                if given[keys].shape != given[values].shape:
+                    raise different_sizes(self.names[values], given[keys].shape, given[values].shape)
             require_plain(self.names[1], given[1])
             self._values(given)
         key_of(self.names[0], given[0], self.key)
@@ -73,7 +74,7 @@ class Merge(Operation):
         for carried, names in enumerate((_KEYS, _VALUES)[:each]):
             for number, (name, size) in enumerate(zip(names, sizes, strict=True)):
                 parts[name] = Part(number * each + carried, size)
-        return Works((Work(1, 1, lambda count: merge(key, first, second, self.order, policy, values), parts),))
+        return Works((single(merge(key, first, second, self.order, policy, values), parts),))
 
     # -- more than a binding holds ------------------------------------------------------------------------
 

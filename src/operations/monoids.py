@@ -80,7 +80,7 @@ def result_dtype(function: str, dtype: DType) -> DType:
     try:
         found: DType = np.asarray(numpys(np.zeros((1, 1), dtype), axis=1)).dtype
     except TypeError as error:
-        raise UnsupportedTypeError(f"x: {error}") from error
+        raise UnsupportedTypeError(f"x: {function} takes no elements of dtype {dtype}") from error
     # In WebAssembly NumPy counts and adds in 32 bits.
     return np.dtype(f"{found.kind}8") if function in _COUNTS_OR_ADDS and found.kind in "iu" else found
 

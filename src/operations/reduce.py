@@ -38,7 +38,6 @@ from .taking import by_indices
 
 if TYPE_CHECKING:
     from ..algos.layout import Layout
-    from ..kernel.launch import Schedule
     from ..types.monoids import Monoid
     from ..types.params import ReducePolicy
 
@@ -104,17 +103,16 @@ class Reduction(OverMonoid):
             whole = {"data": Part(0, layouts[0].span), "results": Part(1, layouts[-1].results)}
             once = reduce_axes(monoid, layouts, policies, finish)
             if fits(once, info):
-                return Works((Work(1, 1, lambda _: once, whole, as_it_lies=True),))
+                return Works((single(once, whole, as_it_lies=True),))
         rows, length = self.rows(x)
         if not fits_binding(length, x.dtype.itemsize, info):
             return self._in_pieces(x, info)
         together = min(rows, rows_together(length, length * x.dtype.itemsize, 1, info))
         policy = self.policy_for(x, Layout.rows(together, length), info)
-
-        def schedule(count: int) -> Schedule:
-            return reduce_axis(monoid, Layout.rows(count, length), policy, finish)
-
-        return Works((Work(rows, together, schedule, {"data": Part(0, length), "results": Part(1, 1)}),))
+        parts = {"data": Part(0, length), "results": Part(1, 1)}
+        return Works(
+            (Work(rows, together, lambda n: reduce_axis(monoid, Layout.rows(n, length), policy, finish), parts),)
+        )
 
     def _in_pieces(self, x: Spec, info: TargetInfo) -> Works:
         """A work for each piece of each row, whose states lie between, and one that combines them to results."""
@@ -194,7 +192,7 @@ class Reduce(Reduction):
         try:
             found = numpys(np.empty(x.shape, x.dtype), axis=self.axis, keepdims=self.keepdims)
         except ValueError as error:
-            raise InvalidArgumentError(str(error)) from error
+            raise InvalidArgumentError(f"x: {error}") from error
         return (np.asarray(found, result_dtype(self.reducer.value, x.dtype)),)
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:

@@ -19,7 +19,6 @@ from .pieces import Pieces, Slots, fits_binding, pieces_of, require_counted
 
 if TYPE_CHECKING:
     from ..algos.layout import Layout
-    from ..kernel.launch import Schedule
     from ..types.monoids import Monoid
     from ..types.params import ScanPolicy
 
@@ -55,17 +54,20 @@ class Scanning(OverMonoid, AlongAxis):
 
             once = scan_axis(monoid, layout, self.kind, policy, finish)
             if fits(once, info):
-                return Works((Work(1, 1, lambda _: once, whole, as_it_lies=True),))
+                return Works((single(once, whole, as_it_lies=True),))
         rows, length = self.rows(x)
         if not fits_binding(length, largest, info):
             return self._in_pieces(x, rows, self._pieces(x, info), info)
         policy = self._policy(monoid, Layout.rows(rows, length), info)
         together = min(rows, rows_together(length, length * largest, shares(rows, length, policy)[1], info))
-
-        def schedule(count: int) -> Schedule:
-            return scan_axis(monoid, Layout.rows(count, length), self.kind, policy, finish)
-
-        return Works((Work(rows, together, schedule, {"data": Part(0, length), "results": Part(1, length)}),))
+        parts = {"data": Part(0, length), "results": Part(1, length)}
+        scanning = Work(
+            rows,
+            together,
+            lambda count: scan_axis(monoid, Layout.rows(count, length), self.kind, policy, finish),
+            parts,
+        )
+        return Works((scanning,))
 
     def _largest(self, given: Spec) -> int:
         """Bytes of an element or of its state, whichever is larger."""

@@ -20,7 +20,6 @@ from .taking import taking
 
 if TYPE_CHECKING:
     from ..algos.select import Selection
-    from ..kernel.launch import Schedule
 
 
 @attrs.frozen
@@ -62,12 +61,9 @@ class TopK(AlongAxis):
                 f"x: the first {self.k} of a row of {length} elements of {x.dtype.itemsize} bytes are more than target "
                 f"{info.name!r} selects with bindings of {info.limits.storage_bytes} bytes; argsort the row instead"
             )
-
-        def schedule(count: int) -> Schedule:
-            return top_k(key, count, length, self.k, self.order, selection)
-
         parts = {"data": Part(0, length), "values": Part(1, self.k), "indices": Part(2, self.k)}
-        return Works((Work(rows, together, schedule, parts),))
+        selecting = Work(rows, together, lambda count: top_k(key, count, length, self.k, self.order, selection), parts)
+        return Works((selecting,))
 
     # -- rows that no binding holds -----------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..machine import TargetInfo
+from ..machine import Capability, TargetInfo
 from ..types.errors import CapabilityError
 from ..types.indices import Placement, SortOrder
 from ..types.keys import FloatKey, SortableKey, is_lossy
@@ -20,7 +20,6 @@ from .taking import by_indices
 
 if TYPE_CHECKING:
     from ..algos.sorts import SortAlgorithm
-    from ..kernel.launch import Schedule
 
 
 @attrs.frozen
@@ -83,19 +82,16 @@ class Sort(AlongAxis):
         if self.algorithm is not None:
             return fitted(self.algorithm, key, length, info)
         is_whole = length >= 2 and fits_binding(length, x.dtype.itemsize, info)
-        return choose_sort(info, key, rows, length) if is_whole else None
+        return choose_sort(_by_kernels(info), key, rows, length) if is_whole else None
 
     def _sort(
         self, x: Spec, key: SortableKey[Any, Any], chosen: SortAlgorithm, info: TargetInfo, placement: Placement
     ) -> Work:
         rows, length = self.rows(x)
-
-        def schedule(count: int) -> Schedule:
-            return chosen.schedule(key, count, length, self.order, placement)
-
         arrays = {"data": 1} if placement is Placement.IN_PLACE else {"data": 0, "results": 1}
         parts = {name: Part(array, length) for name, array in arrays.items()}
-        return Work(rows, sorted_together(chosen, length, x.dtype.itemsize, info), schedule, parts)
+        together = sorted_together(chosen, length, x.dtype.itemsize, info)
+        return Work(rows, together, lambda count: chosen.schedule(key, count, length, self.order, placement), parts)
 
     def _in_pieces(self, x: Spec, key: SortableKey[Any, Any], info: TargetInfo) -> Iterator[Work]:
         """A work for each row, for rows that exceed a binding."""
@@ -104,7 +100,7 @@ class Sort(AlongAxis):
 
         rows, length = self.rows(x)
         pieces = pieces_of(length, x.dtype.itemsize, info)
-        most, chosen = pieces.most, choose_sort(info, key, 1, pieces.most)
+        most, chosen = pieces.most, choose_sort(_by_kernels(info), key, 1, pieces.most)
         if chosen.most_rows(most, info.limits.groups) < 1:
             raise CapabilityError(f"x: a part of {most} elements is more than {chosen} takes on target {info.name!r}")
         once = sort_parts(key, pieces.lengths, self.order, chosen, choose_bitonic(key.word, info.limits).policy)
@@ -127,11 +123,14 @@ class Sort(AlongAxis):
         rows, length = self.rows(x)
         policy = choose_scan(U32, length, info)
         together = rows_together(length, length * x.dtype.itemsize, shares(rows, length, policy)[1], info)
+        parts = {"data": Part(0, length), "results": Part(1, length)}
+        return Work(rows, together, lambda count: restore_ties(key, count, length, self.order, policy), parts)
 
-        def restore(count: int) -> Schedule:
-            return restore_ties(key, count, length, self.order, policy)
 
-        return Work(rows, together, restore, {"data": Part(0, length), "results": Part(1, length)})
+def _by_kernels(info: TargetInfo) -> TargetInfo:
+    """A target without the sort of its own that makes no schedule: one is asked for here, e.g. as part of another
+    operation's."""
+    return attrs.evolve(info, capabilities=info.capabilities - {Capability.HOST_SORT})
 
 
 def sorted_together(chosen: SortAlgorithm, length: int, itemsize: int, info: TargetInfo) -> int:

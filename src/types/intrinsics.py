@@ -142,5 +142,6 @@ def bitcast(to: type[S], value: Scalar) -> S:
 
 def dynamic_range(start: U32, stop: U32, step: U32 | None = None) -> Iterator[U32]:
     """A run-time loop, unlike `range` of Python ints, which is unrolled at compile time."""
-    for value in range(int(start), int(stop), int(step) if step is not None else 1):
+    bounds = (start, stop, 1 if step is None else step)
+    for value in range(*[int(U32(0).beside(bound)) for bound in bounds]):
         yield U32(value)

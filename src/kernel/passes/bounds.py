@@ -15,7 +15,7 @@ import attrs
 from ...types.layout import bounds
 from .. import ir
 from ..span import Span
-from .conditions import UNKNOWN, Condition, assume, chosen, negated
+from .conditions import Condition, assume, chosen, negated
 from .evaluate import Evaluator, Value
 from .facts import Facts, Sum, number
 from .slicing import relevant_variables
@@ -99,8 +99,7 @@ class _Walk:
     # -- branches --------------------------------------------------------------------------------------
 
     def _if(self, statement: ir.If) -> bool:
-        found = self._values.of(statement.condition)
-        condition = UNKNOWN if isinstance(found, Sum) else found
+        condition = self._values.condition(statement.condition)
         if isinstance(condition, bool):
             # the other side is dead code: it needs no checks
             for inner in statements_in(statement.otherwise if condition else statement.then):
@@ -193,8 +192,7 @@ class _Walk:
         def body() -> bool:
             if not self.block(loop.head):
                 return False
-            found = self._values.of(loop.condition)
-            assume(self._facts, UNKNOWN if isinstance(found, Sum) else found)
+            assume(self._facts, self._values.condition(loop.condition))
             return self.block(loop.body)
 
         ends_whole = not loop.head and not leaves_loop(loop.body)

@@ -106,10 +106,10 @@ class Evaluator:
     def _condition(self, node: ir.Apply) -> Condition:
         first = node.operands[0]
         if node.op is ops.INVERT:
-            return negated(self._bool(first))
+            return negated(self.condition(first))
         if first.type is Type.BOOL and node.op in (ops.AND, ops.OR):
             join = both if node.op is ops.AND else either
-            return join(self._bool(first), self._bool(node.operands[1]))
+            return join(self.condition(first), self.condition(node.operands[1]))
         if first.type.is_float or first.type is Type.BOOL or node.op not in _COMPARISONS:
             return UNKNOWN
         a, b = (self.exact(operand) for operand in node.operands)
@@ -121,7 +121,7 @@ class Evaluator:
         below = at_least_zero(b.plus(a, -1).plus(number(-1)))
         return below if node.op in (ops.LT, ops.GT) else negated(below)
 
-    def _bool(self, expression: ir.Expression) -> Condition:
+    def condition(self, expression: ir.Expression) -> Condition:
         value = self.of(expression)
         return UNKNOWN if isinstance(value, Sum) else value
 
@@ -266,7 +266,7 @@ class Evaluator:
         return found
 
     def _select(self, node: ir.Apply) -> Sum:
-        condition, facts = self._bool(node.operands[0]), self.facts
+        condition, facts = self.condition(node.operands[0]), self.facts
         found: list[tuple[Sum, int, int]] = []
         for operand, holds in zip(node.operands[1:], (True, False), strict=True):
             if isinstance(condition, bool):

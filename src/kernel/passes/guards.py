@@ -24,7 +24,26 @@ def guarded(program: ir.Program, unproven: Collection[int], polling: Mapping[int
 
     Statements are given by their `id`.
     """
-    return _Guards(program, unproven, polling).run() if unproven or polling else program
+    if not unproven and not polling:
+        return program
+    variables = list(program.variables)
+
+    def block(block_: ir.Block) -> ir.Block:
+        return tuple(after for statement in block_ for after in made_of(statement))
+
+    def made_of(statement: ir.Statement) -> Iterator[ir.Statement]:
+        if isinstance(statement, ir.Access) and id(statement) in unproven:
+            yield from _checked(statement, variables)
+            return
+        made = with_blocks(statement, block)
+        if isinstance(made, ir.For | ir.While):
+            made = attrs.evolve(made, poll_cost=polling.get(id(statement), 0))
+        elif isinstance(made, ir.If) and any(id(inside) in unproven for inside in statements_in((statement,))):
+            made = attrs.evolve(made, overridable=None)  # a target's own implementation would lack the checks
+        yield made
+
+    body = block(program.body)
+    return attrs.evolve(program, body=body, variables=tuple(variables))
 
 
 def long_loops(program: ir.Program, rounds: Mapping[int, int]) -> dict[int, int]:
@@ -47,52 +66,28 @@ def long_loops(program: ir.Program, rounds: Mapping[int, int]) -> dict[int, int]
     return found
 
 
-class _Guards:
-    def __init__(self, program: ir.Program, unproven: Collection[int], polling: Mapping[int, int]) -> None:
-        self._program = program
-        self._unproven = unproven
-        self._polling = polling
-        self._variables = list(program.variables)
-
-    def run(self) -> ir.Program:
-        body = self._block(self._program.body)
-        return attrs.evolve(self._program, body=body, variables=tuple(self._variables))
-
-    def _block(self, block: ir.Block) -> ir.Block:
-        return tuple(after for statement in block for after in self._statement(statement))
-
-    def _statement(self, statement: ir.Statement) -> Iterator[ir.Statement]:
-        if isinstance(statement, ir.Access) and id(statement) in self._unproven:
-            yield from self._checked(statement)
-            return
-        made = with_blocks(statement, self._block)
-        if isinstance(made, ir.For | ir.While):
-            made = attrs.evolve(made, poll_cost=self._polling.get(id(statement), 0))
-        elif isinstance(made, ir.If) and any(id(inside) in self._unproven for inside in statements_in((statement,))):
-            made = attrs.evolve(made, overridable=None)  # a target's own implementation would lack the checks
-        yield made
-
-    def _checked(self, access: ir.Access) -> Iterator[ir.Statement]:
-        span, memory = access.span, access.memory
-        length: ir.Expression = (
-            ir.Length(memory, span) if memory.length is None else ir.Const(memory.length, Type.U32, span)
-        )
-        index = _plain_sum(access.index)
-        if isinstance(access, ir.Load) and access.uniform:
-            # between barriers, so control flow must stay uniform: clamp to the last element instead
-            last = ir.Apply(ops.SUB, (length, ir.Const(1, Type.U32, span)), Type.U32, span)
-            yield attrs.evolve(access, index=ir.Apply(ops.MIN, (index, last), Type.U32, span))
-            return
-        if isinstance(index, ir.Apply):
-            held = ir.Variable("place", Type.U32)
-            self._variables.append(held)
-            yield ir.Assign(held, index, span)
-            index = ir.Read(held, span)
-        otherwise: ir.Block = ()
-        if not isinstance(access, ir.Store) and access.variable is not None:
-            otherwise = (ir.Assign(access.variable, _zero(access.variable.type, span), span),)
-        inside = ir.Apply(ops.LT, (index, length), Type.BOOL, span)
-        yield ir.If(inside, (attrs.evolve(access, index=index),), otherwise, span)
+def _checked(access: ir.Access, variables: list[ir.Variable]) -> Iterator[ir.Statement]:
+    """An access in bounds, or else what stands in for it; a new variable is added to the others."""
+    span, memory = access.span, access.memory
+    length: ir.Expression = (
+        ir.Length(memory, span) if memory.length is None else ir.Const(memory.length, Type.U32, span)
+    )
+    index = _plain_sum(access.index)
+    if isinstance(access, ir.Load) and access.uniform:
+        # between barriers, so control flow must stay uniform: clamp to the last element instead
+        last = ir.Apply(ops.SUB, (length, ir.Const(1, Type.U32, span)), Type.U32, span)
+        yield attrs.evolve(access, index=ir.Apply(ops.MIN, (index, last), Type.U32, span))
+        return
+    if isinstance(index, ir.Apply):
+        held = ir.Variable("place", Type.U32)
+        variables.append(held)
+        yield ir.Assign(held, index, span)
+        index = ir.Read(held, span)
+    otherwise: ir.Block = ()
+    if not isinstance(access, ir.Store) and access.variable is not None:
+        otherwise = (ir.Assign(access.variable, _zero(access.variable.type, span), span),)
+    inside = ir.Apply(ops.LT, (index, length), Type.BOOL, span)
+    yield ir.If(inside, (attrs.evolve(access, index=index),), otherwise, span)
 
 
 def _plain_sum(index: ir.Expression) -> ir.Expression:

@@ -16,6 +16,8 @@ from ..binding import Work, work_of
 from ..kernel_text import stored_type
 from .alias import address_of
 from .compiler.loading import Kernel
+from .crew import run_by_crew, threads_of_crew
+from .crew_loops import MOST_ARGUMENTS
 from .pool import shared_pool
 from .stopping import Flag, run_stoppable
 from .writer import asks
@@ -24,7 +26,6 @@ Bytes: TypeAlias = tuple[int, int]  # an address, and how many there are
 
 # Waking a thread takes about as long as this many elements: below, the caller works alone.
 _WORTH_SHARING = 1 << 16
-_PIECES_PER_THREAD = 4
 
 
 @attrs.frozen(eq=False)
@@ -63,13 +64,10 @@ class Ready:
             if groups:
                 kernel(0, groups, *arguments)
             return
-        pool = shared_pool()
-        pieces = min(groups, pool.threads * _PIECES_PER_THREAD)
-
-        def piece(number: int) -> None:
-            kernel(groups * number // pieces, groups * (number + 1) // pieces, *arguments)
-
-        pool.run(piece, pieces)
+        words = [word for word in arguments if isinstance(word, int)]
+        waiting = threads_of_crew(4 * self.work) if len(words) == len(arguments) <= MOST_ARGUMENTS else 0
+        if not (waiting and run_by_crew(kernel, groups, words, waiting)):
+            shared_pool().over(groups, lambda own: kernel(own.start, own.stop, *arguments))
 
 
 def bytes_of(array: HostArray) -> Bytes:

@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ...types.errors import TargetUnavailableError
-from ..cpu.host.loops import compiled, flag
+from ..cpu.loops import compiled, flag
 
 if TYPE_CHECKING:
-    from ..cpu.host.loops import Loop
+    from ..cpu.loops import Loop
 
 Numbers = npt.NDArray[np.int64]
 

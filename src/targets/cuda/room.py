@@ -67,9 +67,7 @@ class CudaRoom:
         with cupy.cuda.Device(self._device), device_errors():
             touched = [bytes_of(array) for array in later if array.nbytes and not is_pinned(array)]
             self._transfers.upload_parts(address, parts, self._there, touched)
-            event = cupy.cuda.Event(disable_timing=True)
-            event.record(self._there)
-            return event
+            return self._there.record(cupy.cuda.Event(disable_timing=True))
 
     def work(self, run: Callable[[int], object], uploads: Sequence[Any], /) -> None:
         import cupy

@@ -6,7 +6,7 @@ promise resolves, where the browser can do so; the page's event loop keeps runni
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
@@ -27,13 +27,7 @@ _MAP_READ, _COPY_DST, _READ = 1, 8, 1  # WebGPU fixes the numbers of these flags
 _MAPPED_AT = 8  # bytes: the alignment of a mapped range's offset
 
 
-BindGroup: TypeAlias = Owner["js.GPUBindGroup"]
-BindGroupLayout: TypeAlias = Owner["js.GPUBindGroupLayout"]
-CommandBuffer: TypeAlias = Owner["js.GPUCommandBuffer"]
-ComputePipeline: TypeAlias = Owner["js.GPUComputePipeline"]
-PipelineLayout: TypeAlias = Owner["js.GPUPipelineLayout"]
-QuerySet: TypeAlias = Owner["js.GPUQuerySet"]
-ShaderModule: TypeAlias = Owner["js.GPUShaderModule"]
+Pipeline: TypeAlias = Owner["js.GPUComputePipeline"]
 
 
 # -- adapters ---------------------------------------------------------------------------------------------
@@ -124,40 +118,23 @@ class GPUDevice(Owner["js.GPUDevice"]):
         self.features, self.limits, self.adapter_info = set(js.features), _limits(js), GPUAdapterInfo(js.adapterInfo)
         self.queue, self.errors = GPUQueue(js.queue, self), Errors(js)
 
-    def destroy(self) -> None:
-        self.js.destroy()
-
     def create_buffer(self, *, label: str = "", size: int, usage: int, mapped_at_creation: bool = False) -> GPUBuffer:
         asked = {"label": label, "size": size, "usage": usage, "mapped_at_creation": mapped_at_creation}
         return GPUBuffer(self.js.createBuffer(described(asked)), self, size, usage)
 
-    def create_bind_group_layout(self, *, label: str = "", entries: Sequence[Mapping[str, object]]) -> BindGroupLayout:
-        return Owner(self.js.createBindGroupLayout(described({"label": label, "entries": entries})))
-
-    def create_bind_group(
-        self, *, label: str = "", layout: BindGroupLayout, entries: Sequence[Mapping[str, object]]
-    ) -> BindGroup:
-        return Owner(self.js.createBindGroup(described({"label": label, "layout": layout, "entries": entries})))
-
-    def create_pipeline_layout(
-        self, *, label: str = "", bind_group_layouts: Sequence[BindGroupLayout]
-    ) -> PipelineLayout:
-        asked = {"label": label, "bind_group_layouts": bind_group_layouts}
-        return Owner(self.js.createPipelineLayout(described(asked)))
-
-    def create_shader_module(self, *, label: str = "", code: str) -> ShaderModule:
-        return Owner(self.js.createShaderModule(described({"label": label, "code": code})))
+    def create_command_encoder(self, *, label: str = "") -> GPUCommandEncoder:
+        return GPUCommandEncoder(self.js.createCommandEncoder())
 
     def create_compute_pipeline(
-        self, *, label: str = "", layout: PipelineLayout, compute: Mapping[str, object]
-    ) -> ComputePipeline:
+        self, *, label: str = "", layout: Owner[object], compute: Mapping[str, object]
+    ) -> Pipeline:
         """Compiles asynchronously, off the page's main thread, if Python can wait."""
         asked = described({"label": label, "layout": layout, "compute": compute})
         if can_wait():
-            return Owner(waited(self._compiled(asked, cast("ShaderModule", compute["module"]))))
+            return Owner(waited(self._compiled(asked, cast("Owner[js.GPUShaderModule]", compute["module"]))))
         return Owner(self.js.createComputePipeline(asked))
 
-    async def _compiled(self, asked: object, module: ShaderModule) -> js.GPUComputePipeline:
+    async def _compiled(self, asked: object, module: Owner[js.GPUShaderModule]) -> js.GPUComputePipeline:
         from pyodide.ffi import JsException
 
         try:
@@ -167,12 +144,6 @@ class GPUDevice(Owner["js.GPUDevice"]):
             lines = [f":{one.lineNum}:{one.linePos} {one.message}" for one in told if one.type == "error"]
             self.errors.forget()  # the same error, also reported as an event
             raise GPUValidationError("\n".join(lines[:1]) or str(error)) from error
-
-    def create_command_encoder(self, *, label: str = "") -> GPUCommandEncoder:
-        return GPUCommandEncoder(self.js.createCommandEncoder())
-
-    def create_query_set(self, *, label: str = "", type: str, count: int) -> QuerySet:
-        return Owner(self.js.createQuerySet(described({"label": label, "type": type, "count": count})))
 
 
 class GPUBuffer(Owner["js.GPUBuffer"]):
@@ -198,9 +169,6 @@ class GPUBuffer(Owner["js.GPUBuffer"]):
         require_waiting("target 'wgsl'")
         waited(self.map_async(mode, offset, size))
 
-    def unmap(self) -> None:
-        self.js.unmap()
-
     def read_mapped(
         self, buffer_offset: int | None = None, size: int | None = None, *, copy: bool = True
     ) -> memoryview:
@@ -208,17 +176,11 @@ class GPUBuffer(Owner["js.GPUBuffer"]):
         first = buffer_offset or 0
         return self.js.getMappedRange(first, self.size - first if size is None else size).to_memoryview()
 
-    def destroy(self) -> None:
-        self.js.destroy()
-
 
 class GPUQueue(Owner["js.GPUQueue"]):
     def __init__(self, js: js.GPUQueue, device: GPUDevice) -> None:
         super().__init__(js)
         self._device = device
-
-    def submit(self, command_buffers: Iterable[CommandBuffer]) -> None:
-        self.js.submit(described(list(command_buffers)))
 
     def write_buffer(self, buffer: object, buffer_offset: int, data: object) -> None:
         """`data` is a NumPy array or another object with the buffer protocol."""
@@ -245,9 +207,6 @@ class GPUQueue(Owner["js.GPUQueue"]):
         return waited(self.read_buffer_async(buffer, buffer_offset, size))
 
 
-# -- commands ---------------------------------------------------------------------------------------------
-
-
 class GPUCommandEncoder(Owner["js.GPUCommandEncoder"]):
     def begin_compute_pass(
         self, *, label: str = "", timestamp_writes: Mapping[str, object] | None = None
@@ -255,31 +214,17 @@ class GPUCommandEncoder(Owner["js.GPUCommandEncoder"]):
         asked = () if timestamp_writes is None else (described({"timestamp_writes": timestamp_writes}),)
         return GPUComputePassEncoder(self.js.beginComputePass(*asked))
 
-    def copy_buffer_to_buffer(
-        self, source: object, source_offset: int, destination: object, destination_offset: int, size: int
-    ) -> None:
-        self.js.copyBufferToBuffer(owned(source), source_offset, owned(destination), destination_offset, size)
-
-    def resolve_query_set(
-        self, query_set: QuerySet, first_query: int, query_count: int, destination: GPUBuffer, destination_offset: int
-    ) -> None:
-        self.js.resolveQuerySet(query_set.js, first_query, query_count, destination.js, destination_offset)
-
-    def finish(self, *, label: str = "") -> CommandBuffer:
-        return Owner(self.js.finish())
-
 
 class GPUComputePassEncoder(Owner["js.GPUComputePassEncoder"]):
-    def set_pipeline(self, pipeline: ComputePipeline) -> None:
+    """What each dispatch calls is written out: to look it up takes as long as the call."""
+
+    def set_pipeline(self, pipeline: Pipeline) -> None:
         self.js.setPipeline(pipeline.js)
 
-    def set_bind_group(self, index: int, bind_group: BindGroup, dynamic_offsets_data: Sequence[int] = ()) -> None:
+    def set_bind_group(self, index: int, bind_group: Owner[Any], dynamic_offsets_data: Sequence[int] = ()) -> None:
         self.js.setBindGroup(index, bind_group.js, described(list(dynamic_offsets_data)))
 
     def dispatch_workgroups(
         self, workgroup_count_x: int, workgroup_count_y: int = 1, workgroup_count_z: int = 1
     ) -> None:
         self.js.dispatchWorkgroups(workgroup_count_x, workgroup_count_y, workgroup_count_z)
-
-    def end(self) -> None:
-        self.js.end()

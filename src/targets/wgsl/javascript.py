@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Awaitable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, Generic, TypeVar, cast
 
 from ...types.errors import CapabilityError
@@ -76,10 +77,22 @@ def require_waiting(what: str) -> None:
 
 
 class Owner(Generic[_J]):
-    """A wrapper of a JavaScript object."""
+    """A wrapper of a JavaScript object. What it does not define is the object's method of that name, in camelCase, of
+    which keywords make the descriptor; what that gives is wrapped too."""
 
     def __init__(self, js: _J) -> None:
         self.js = js
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name == "js" or name.startswith("_"):
+            raise AttributeError(name)
+        method: Callable[..., Any] = getattr(self.js, camel(name))
+
+        def call(*given: object, **descriptor: object) -> Any:
+            made = method(*map(described, given), *([described(descriptor)] if descriptor else ()))
+            return None if made is None else Owner(made)
+
+        return call
 
 
 def owned(owner: object) -> Any:  # of any of JavaScript's classes
@@ -88,11 +101,14 @@ def owned(owner: object) -> Any:  # of any of JavaScript's classes
 
 
 def described(given: object) -> object:
-    """A descriptor as a JavaScript object, with camelCase names and unwrapped objects."""
+    """A descriptor or a sequence as a JavaScript object, with camelCase names and unwrapped objects."""
+    plain = _plain(given)
+    if not isinstance(plain, dict | list):
+        return plain
     from js import Object
     from pyodide.ffi import to_js
 
-    return to_js(_plain(given), dict_converter=Object.fromEntries)
+    return to_js(cast(object, plain), dict_converter=Object.fromEntries)
 
 
 def _plain(given: object) -> object:
@@ -106,6 +122,7 @@ def _plain(given: object) -> object:
             return owned(given)
 
 
+@cache
 def camel(name: str) -> str:
     """A name in camelCase: max-buffer-size and max_buffer_size become maxBufferSize."""
     first, *others = name.replace("-", "_").split("_")

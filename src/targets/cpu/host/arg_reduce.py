@@ -11,8 +11,9 @@ import numpy.typing as npt
 from ....operations.reduce import Reducer
 from ...base import HostArray
 from ..alias import place_of
+from ..pool import Pool, shared_pool
 from .reduce_loops import can_fold, places_for
-from .reduce_plans import Route, in_threads, leg_of
+from .reduce_plans import Route, leg_of, run_tasks
 from .reducers import LONG, in_shape
 from .strides import Routes, Walk
 
@@ -80,7 +81,7 @@ class PlaceFolding:
         best: HostArray = np.empty(leg.parts * leg.rows, loop.state)
         where: npt.NDArray[np.int32] = np.empty(leg.parts * leg.rows, np.int32)
         places = (*route.walk.span.place(x), *place_of(best), *place_of(where), *place_of(leg.plan))
-        in_threads(lambda first, last: loop.kernel(first, last, *places), leg.tasks, leg.is_shared)
+        run_tasks(loop.kernel, leg.tasks, places, x.nbytes if leg.is_shared else 0)
         if leg.beside:
             best, where = best.reshape(-1, leg.beside)[:, ::2], where.reshape(-1, leg.beside)[:, ::2]
         return self._first_best(best.reshape(leg.parts, -1), where.reshape(leg.parts, -1))
@@ -107,13 +108,12 @@ class PlaceFolding:
         best: HostArray = np.empty(count, self.dtype)
         where: Places = np.empty(count, np.intp)
 
-        def slabs(first: int, last: int) -> None:
-            for number in range(first, last):
-                slab = flat[number * step : (number + 1) * step]
-                packed = slab.astype(np.float32) if is_half else np.ascontiguousarray(slab)
-                place = packed.argmin() if self.fold is Reducer.ARGMIN else packed.argmax()
-                best[number] = packed.reshape(-1)[place]
-                where[number] = number * step * inner + place
+        def look(number: int) -> None:
+            slab = flat[number * step : (number + 1) * step]
+            packed = slab.astype(np.float32) if is_half else np.ascontiguousarray(slab)
+            place = packed.argmin() if self.fold is Reducer.ARGMIN else packed.argmax()
+            best[number] = packed.reshape(-1)[place]
+            where[number] = number * step * inner + place
 
-        in_threads(slabs, count, flat.size >= _SHARED)
+        (shared_pool() if flat.size >= _SHARED else Pool(1)).run(look, count)
         return self._first_best(best[:, np.newaxis], where[:, np.newaxis]).reshape(())

@@ -11,9 +11,9 @@ from ....types.dtypes import key_for
 from ....types.indices import SortOrder
 from ....types.keys import FloatKey
 from ...base import HostArray
+from ..crew import share
 from ..pool import Pool, shared_pool
 from .argsort_loops import rank_halves
-from .crew import share
 from .key_words import Elements, Places, bits_of, numbers_of, rank_numbers
 from .loading import can_argsort
 from .numpy_sort import argsort_plainly

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from .loops import Loop, compiled
+from ..loops import Loop, compiled
 
 # What `ordered_ranks` does, by the numbers that `rank_numbers` tells.
 _RANK_OF_FLOAT = """

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ....arrays.host import copy_elements
+from ..loops import PIECE
 from ..pool import Pool
 from .counting_loops import fill
 from .key_words import Elements
-from .loops import PIECE
 
 WORTH_SHARING = 1 << 22  # bytes: below, threads take longer to wake than one call takes
 

@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from .loops import Loop, compiled, name_of
+from ..loops import Loop, compiled, name_of
 
 # Neighbours count in different tables: equal ones would wait for each other.
 _TABLES = 8

@@ -21,8 +21,9 @@ from ...base import HostArray
 from ...counts import count_nonzero
 from ..alias import place_of
 from ..background import background
+from ..crew import loading as loading_crew
 from .cumsum_loops import BLOCK, columns, pieces
-from .reduce_plans import in_threads
+from .reduce_plans import run_tasks
 from .reducers import result_of, takes
 from .silence import silence, silently
 from .strides import Routes, Walk, padded, ways_beside
@@ -201,7 +202,7 @@ class LongScan:
 
         def run(kernel: Kernel, *sums: int) -> None:
             places = (*memory, *out, *sums, *plan)
-            in_threads(lambda first, last: kernel(first, last, *places), route.tasks, is_shared)
+            run_tasks(kernel, route.tasks, places, results.nbytes if is_shared else 0)
 
         if route.pieces == 0:
             run(columns(self.seen_as, result))
@@ -224,6 +225,7 @@ def _is_loaded(dtype: np.dtype[np.generic], nbytes: int) -> bool:
 
 def _loading(dtype: np.dtype[np.generic]) -> Iterator[object]:
     result, seen = result_of(Reducer.SUM, dtype), LongScan(dtype, 0).seen_as
+    yield from loading_crew()
     yield pieces(seen, result, True)
     yield columns(seen, result)
     yield pieces(seen, result, False)

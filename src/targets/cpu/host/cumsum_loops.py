@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .loops import compiled, inside, name_of, numbers_of_plan, text_of
+from ..loops import compiled, inside, name_of, numbers_of_plan, text_of
 
 if TYPE_CHECKING:
     from ..compiler.loading import Kernel

@@ -17,12 +17,12 @@ from ....algos.sizes import LARGEST_U32
 from ....types.dtypes import key_for
 from ....types.indices import SortOrder
 from ...base import HostArray
+from ..loops import PIECE, flag
 from ..pool import Pool, slices
 from .commit import fill_runs
 from .counting import Counts
 from .counting_loops import count_found, count_values, rank_found
 from .key_words import Elements, Places, bits_of, ordered_ranks, ordered_words
-from .loops import PIECE, flag
 from .radix_sort import argsort_by_radix
 from .sample import different_of, few_values, sample_of
 from .ties import restore_ties

@@ -12,7 +12,7 @@ from ...base import HostArray
 from ..background import background
 from .argsort_loops import pack, rank, rank_and_pack, rank_halves, unpack
 from .counting_loops import count_found, count_values, count_words, fill, rank_found
-from .crew import loading_sorts
+from .crew_sort import loading_sorts
 from .key_words import Places, numbers_of
 from .numpy_speed import numpy_sorts_slowly
 from .order_loops import is_monotonic, number, number_backwards, reverse

@@ -131,8 +131,8 @@ class ShortMergeByKey(_Short):
     def __call__(self, *arrays: HostArray) -> tuple[HostArray, HostArray]:
         x, values, y, other_values = arrays
         if x.size != values.size or y.size != other_values.size:
-            pairs = (x, values) if x.size != values.size else (y, other_values)
-            raise different_sizes(pairs[0].shape, pairs[1].shape)
+            name, *pair = ("values", x, values) if x.size != values.size else ("other_values", y, other_values)
+            raise different_sizes(str(name), *[array.shape for array in pair])
         keys, seen, turn = _concatenate((x, y)), self._seen, turning(self.order, self.dtype.kind)
         numbers = keys if keys.dtype is seen else keys.view(seen)
         if seen.kind == "f" and not are_ties_alike(keys):

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from .loops import compiled, inside, numbers_of_plan, text_of
+from ..loops import compiled, inside, numbers_of_plan, text_of
 from .word_loops import lines_of_bits, ranked, turned, turned_back
 
 if TYPE_CHECKING:

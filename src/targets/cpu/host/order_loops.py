@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from .loops import Loop, compiled, name_of
+from ..loops import Loop, compiled, name_of
 
 _IS_MONOTONIC = """
     for begin in range(start, stop, 4096):

@@ -17,11 +17,11 @@ from ....types.dtypes import ArrayKey, key_for
 from ....types.indices import SortOrder
 from ....types.keys import FloatKey
 from ...base import HostArray
+from ..crew import share
+from ..loops import Loop
 from ..pool import Pool
 from .argsort_loops import pack, rank, rank_and_pack, unpack
-from .crew import share
 from .key_words import Elements, Places, bits_of, ordered_ranks, rank_numbers
-from .loops import Loop
 from .numpy_sort import argsort_plainly
 from .partition_sort import part_from, sort_long
 from .radix_sort import can_sort_by_radix, sort_words, suits_radix

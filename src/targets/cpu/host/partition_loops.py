@@ -12,7 +12,7 @@ from textwrap import indent
 
 import numpy as np
 
-from .loops import Loop, compiled, name_of
+from ..loops import Loop, compiled, name_of
 
 COUNTERS = 8  # numbers from one part's to the next's: those that different threads add to lie in different cache lines
 _VECTOR_BYTES = 64

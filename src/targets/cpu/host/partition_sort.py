@@ -14,9 +14,10 @@ import numpy as np
 from ....algos.host_sort import HostSortPolicy
 from ....types.indices import SortOrder
 from ...base import HostArray
+from ..crew import share
 from ..pool import Pool
 from .commit import put_in_place
-from .crew import PartedRow, share, sort_by_crew, threads_to_sort
+from .crew_sort import PartedRow, sort_by_crew, threads_to_sort
 from .few_values import sort_few
 from .key_words import Elements, numbers_of
 from .numpy_sort import sort_row

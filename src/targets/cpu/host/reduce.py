@@ -95,6 +95,6 @@ def _guarded(
         try:
             return silence().run(call, x, *settings) if is_silent else call(x, *settings)
         except ValueError as error:
-            raise InvalidArgumentError(str(error)) from error
+            raise InvalidArgumentError(f"x: {error}") from error
 
     return guarded

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
 import attrs
 import numpy as np
@@ -13,11 +13,15 @@ import numpy.typing as npt
 from ....operations.reduce import Reducer
 from ...base import HostArray
 from ..alias import address_of
+from ..crew import share_kernel, threads_of_crew
 from ..pool import shared_pool
 from .reduce_loops import ReduceLoop
 from .reducers import EXTREMES, PLACES
 from .silence import silently
 from .strides import Walk, Way, padded
+
+if TYPE_CHECKING:
+    from ..compiler.loading import Kernel
 
 BLOCK = 1 << 12  # results that are kept at hand: fewer, and memory is read in stretches too short to be foreseen
 _SIDE = 1 << 10  # the same where several elements of a row are worked on side by side
@@ -40,6 +44,7 @@ class Leg:
     parts: int  # of each
     tasks: int
     is_shared: bool
+    size: int  # bytes of an element
     _plan_at: int = attrs.field(
         default=attrs.Factory(lambda leg: address_of(cast("Leg", leg).plan), takes_self=True), init=False, eq=False
     )
@@ -48,7 +53,7 @@ class Leg:
         kernel = loop.kernel
         out: HostArray = np.empty(self.parts * self.rows, loop.state)
         places = (*memory, address_of(out), out.size, self._plan_at, self.plan.size)
-        in_threads(lambda first, last: kernel(first, last, *places), self.tasks, self.is_shared)
+        run_tasks(kernel, self.tasks, places, memory[1] * self.size if self.is_shared else 0)
         if self.beside:
             out = out.reshape(-1, self.beside)[:, ::2].reshape(-1)
         if self.parts == 1:
@@ -135,7 +140,7 @@ def leg_of(
         parts = max(parts, min(divided, -(-length // chain)))
     ways = [number for way in (*stay, *go) for number in (way.length, way.stride)]
     plan = np.array([walk.start, *ways, parts, block, constant_of(fold, dtype)], np.int64)
-    return Leg(plan, in_rows, rows, beside, parts, parts * tasks, is_shared)
+    return Leg(plan, in_rows, rows, beside, parts, parts * tasks, is_shared, walk.span.size)
 
 
 def closed_up(near: Way) -> tuple[Way, int]:
@@ -147,14 +152,14 @@ def closed_up(near: Way) -> tuple[Way, int]:
     return Way(count, 1), count
 
 
-def in_threads(work: Callable[[int, int], None], tasks: int, is_worth_it: bool) -> None:
-    """Calls work(first, last) for parts of 0 to `tasks`."""
-    pool = shared_pool() if is_worth_it and tasks > 1 else None
+def run_tasks(kernel: Kernel, tasks: int, numbers: Sequence[int], shared_bytes: int) -> None:
+    """Calls kernel(first, last, *numbers) for all of so many tasks, by threads where so many bytes are worth them: 0
+    are not."""
+    pool = shared_pool() if shared_bytes and tasks > 1 else None
     if pool is None or pool.threads < 2:
-        work(0, tasks)
-        return
-    shares = min(tasks, 4 * pool.threads)
-    pool.run(lambda n: work(tasks * n // shares, tasks * (n + 1) // shares), shares)
+        kernel(0, tasks, *numbers)
+    else:
+        share_kernel(kernel, tasks, numbers, pool, threads_of_crew(shared_bytes))
 
 
 def constant_of(fold: Reducer, dtype: np.dtype[np.generic]) -> int:

@@ -21,6 +21,9 @@ from ....types.indices import SortOrder
 from ...base import HostArray
 from ..alias import place_of
 from ..background import background
+from ..crew import loading as loading_crew
+from ..crew import share_kernel, threads_of_crew
+from ..loops import numbers_for
 from ..pool import shared_pool
 from .key_words import Elements, Places
 from .network_loops import lanes, network, places_network
@@ -134,13 +137,9 @@ def _by_network(lying: Lying, dtype: np.dtype[np.generic], kernel: Kernel, order
     _, _, n0, _, _, n1, _, _, length, _, _ = lying.plan.tolist()
     together, bits = lanes(dtype.itemsize), constants(dtype, order)
     tasks = n0 * -(-n1 // together)
-    pieces = max(1, min(tasks, n0 * n1 * length // _TASKS, 8 * shared_pool().threads))
-    places_of = [number for array in (lying.flat, lying.out, lying.plan, bits) for number in place_of(array)]
-
-    def work(number: int) -> None:
-        kernel(tasks * number // pieces, tasks * (number + 1) // pieces, *places_of)
-
-    shared_pool().run(work, pieces)
+    numbers = numbers_for((lying.flat, lying.out, lying.plan, bits))
+    least = -(-tasks * _TASKS // max(1, n0 * n1 * length))  # tasks
+    share_kernel(kernel, tasks, numbers, shared_pool(), threads_of_crew(n0 * n1 * length * dtype.itemsize), least=least)
 
 
 def _by_blocks(lying: Lying, dtype: np.dtype[np.generic], order: SortOrder, together: int) -> None:
@@ -191,3 +190,4 @@ def _loading(
     assert lying is not None
     work(lying)
     yield None
+    yield from loading_crew()

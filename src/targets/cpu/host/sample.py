@@ -8,10 +8,10 @@ import attrs
 import numpy as np
 
 from ....algos.host_sort import HostSortPolicy
+from ..crew import share
+from ..loops import flag
 from ..pool import Pool
-from .crew import share
 from .key_words import Elements, bits_of, numbers_of
-from .loops import flag
 from .order_loops import is_monotonic
 
 _FEW, _HARDLY_ANY = 24, 3

@@ -7,6 +7,7 @@ import numpy as np
 from ....algos.host_sort import HostSortPolicy
 from ....types.indices import SortOrder
 from ...base import HostArray
+from ..crew import threads_of_crew
 from ..pool import Pool, shared_pool
 from .commit import put_in_place
 from .counting import sort_by_counting
@@ -22,7 +23,7 @@ from .ties import restore_ties
 
 _SHORT, _FEW, _HARDLY_ANY = 1 << 15, 10, 3  # a row, and how many of its elements that are looked at may differ there
 _DIFFERENT = 192  # of the elements at a glance: more, and a row is not of so few as are counted
-_WORTH_A_THREAD = 1 << 16  # elements that are sorted by radix
+_WORTH_A_THREAD, _WORTH_ONE_THAT_WAITS = 1 << 16, 1 << 14  # elements that are sorted by radix
 
 
 def sort_rows(
@@ -110,7 +111,8 @@ def _is_counted(source: HostArray, results: HostArray, order: SortOrder, policy:
 
 
 def _sort_by_radix(source: HostArray, results: HostArray, order: SortOrder, stable: bool) -> None:
-    pool = shared_pool().of_at_most(-(-source.size // _WORTH_A_THREAD))
+    worth_a_thread = _WORTH_ONE_THAT_WAITS if threads_of_crew(source.nbytes) else _WORTH_A_THREAD
+    pool = shared_pool().of_at_most(-(-source.size // worth_a_thread))
     ordered = np.empty_like(source) if results is source else results
     sort_by_radix(source, ordered, order, pool)
     if stable:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
-from .loops import compiled, inside, text_of
+from ..loops import compiled, inside, text_of
 
 if TYPE_CHECKING:
     from ..compiler.loading import Kernel

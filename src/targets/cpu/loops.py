@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 import attrs
 import numpy as np
+import numpy.typing as npt
 
-from ...text_head import head_of
-from ..alias import place_of
-from .key_words import Elements
+from ..base import HostArray
+from ..text_head import head_of
+from .alias import place_of
 
 if TYPE_CHECKING:
-    from ..compiler.loading import Kernel
+    from .compiler.loading import Kernel
 
 
 PIECE = 1 << 16  # elements that are worth a call of Python's
@@ -29,10 +30,10 @@ class Loop:
 
     kernel: Kernel
 
-    def __call__(self, *arguments: Elements | int) -> None:
+    def __call__(self, *arguments: HostArray | int) -> None:
         self.kernel(*numbers_for(arguments))
 
-    def on(self, *arguments: Elements | int) -> Callable[..., None]:
+    def on(self, *arguments: HostArray | int) -> Callable[..., None]:
         """The loop with these as its first arguments, for calls that differ in the numbers behind: to look where an
         array lies takes as long as some thousand elements."""
         function, numbers = self.kernel.function, numbers_for(arguments)
@@ -44,7 +45,7 @@ class Loop:
         return call
 
 
-def numbers_for(arguments: Sequence[Elements | int]) -> list[int]:
+def numbers_for(arguments: Sequence[HostArray | int]) -> list[int]:
     """What a kernel takes for arrays and numbers."""
     found: list[int] = []
     for argument in arguments:
@@ -57,7 +58,7 @@ def numbers_for(arguments: Sequence[Elements | int]) -> list[int]:
 
 def compiled(name: str, takes: str, body: str) -> Loop:
     """The loop with such a body. `takes` names what it is called with: "words: u4[], first: i8"."""
-    from ..compiler.loading import load_kernel  # loads LLVM
+    from .compiler.loading import load_kernel  # loads LLVM
 
     arguments = [argument.split(": ") for argument in takes.split(", ")]
     typed = [(name, type.replace("[]", "[::1]")) for name, type in arguments]
@@ -89,6 +90,6 @@ def name_of(dtype: np.dtype[np.generic]) -> str:
     return f"{dtype.kind}{dtype.itemsize}"
 
 
-def flag() -> Elements:
+def flag() -> npt.NDArray[np.int64]:
     """Eight bytes, 0: where a loop says something."""
     return np.zeros(1, np.int64)

@@ -1,5 +1,5 @@
 """The compiled loops of a crew: what its threads do from their start on, how a caller leads them through a job, and
-the steps that a thread takes part by.
+the step by which they share out a loop.
 
 All that they share are words of 64 bits in one array; those that different threads change lie in different cache lines.
 STATE counts the threads that are at the job, and is CLOSED or more while there is none to join: one atomic addition
@@ -12,24 +12,23 @@ from __future__ import annotations
 from functools import cache
 
 from .loops import Loop, compiled
-from .partition_loops import COUNTERS
 
 MOST_THREADS = 64  # and parts
 MOST_ARGUMENTS = 16
 LINE = 8  # words of a cache line, and more than a semaphore's
 CLOSED = 1 << 32
 
-STATE, BUSY, _NEXT, _MEMBERS, _FAILED = range(0, 5 * LINE, LINE)
+STATE, BUSY, NEXT, _MEMBERS, FAILED = range(0, 5 * LINE, LINE)
 WAIT, POST, YIELD, ADDRESS = range(5 * LINE, 5 * LINE + 4)  # functions of the C library; where these words lie
 _JOB = 6 * LINE  # what the caller's order says:
-_STEP, _THREADS, _PARTS, _LENGTH, _FUNCTION, _ARGUMENTS = range(_JOB, _JOB + 6)
-_SORT, _RESULTS, _SIZE, _ARRAYS = range(_ARGUMENTS, _ARGUMENTS + 4)  # the arguments of a sort
-_PASSES, _BLOCK = range(_ARRAYS + 8, _ARRAYS + 10)
+STEP, THREADS, PARTS, LENGTH, FUNCTION, ARGUMENTS = range(_JOB, _JOB + 6)
 SEMAPHORES = _JOB + 4 * LINE  # the caller's, where it waits for the last to leave, and one for each thread
-_CLAIMED = SEMAPHORES + (MOST_THREADS + 1) * LINE
-_MISSED = _CLAIMED + MOST_THREADS * COUNTERS
-_BOUNDS = _MISSED + (MOST_THREADS + 1) * COUNTERS
-WORDS = _BOUNDS + MOST_THREADS + 1
+# For steps that need such: words that are 0 as a job begins, words of a thread's own, and ends of parts, of which the
+# first and the last are there.
+CLAIMED = SEMAPHORES + (MOST_THREADS + 1) * LINE
+OWN = CLAIMED + MOST_THREADS * LINE
+BOUNDS = OWN + (MOST_THREADS + 1) * LINE
+WORDS = BOUNDS + MOST_THREADS + 1
 
 _FAN = 4  # threads that each one wakes: so many calls one after the other take about as long as one takes to wake
 _PATIENCE = 1 << 13  # looks at whether all have left: some ten microseconds
@@ -39,20 +38,20 @@ def _semaphore(number: str) -> str:
     return f"crew[{ADDRESS}] + ({SEMAPHORES} + ({number}) * {LINE}) * 8"
 
 
-def _words(first: int, count: int) -> str:
+def words(first: int, count: int) -> str:
     """Arguments of a job."""
     return ", ".join(f"crew[{place}]" for place in range(first, first + count))
 
 
-def _as_array(place: int, length: int) -> str:
+def as_array(place: int, length: int) -> str:
     """Words of the crew's as an array that a loop takes."""
     return f"crew[{ADDRESS}] + {place * 8}, {length}"
 
 
 _TAKE_PART = f"""
-for child in range(number * {_FAN} + 1, min(number * {_FAN} + {_FAN + 1}, crew[{_THREADS}])):
+for child in range(number * {_FAN} + 1, min(number * {_FAN} + {_FAN + 1}, crew[{THREADS}])):
     woken = native(crew[{POST}], {_semaphore("child")})
-taken = native(crew[{_STEP}], {_as_array(0, WORDS)}, number)
+taken = native(crew[{STEP}], {as_array(0, WORDS)}, number)
 """
 _SERVE = f"""
     number = fetch_add(crew, {_MEMBERS}, 1) + 1
@@ -69,14 +68,14 @@ _LEAD = f"""
     number = 0
     order[0] = 0
     if fetch_add(crew, {BUSY}, 1) == 0:
-        for place in range({_JOB}, {_ARGUMENTS + MOST_ARGUMENTS}):
+        for place in range({_JOB}, {ARGUMENTS + MOST_ARGUMENTS}):
             crew[place] = order[place - {_JOB - 1}]
-        for place in range({_CLAIMED}, {_MISSED}):
+        for place in range({CLAIMED}, {OWN}):
             crew[place] = 0
-        crew[{_BOUNDS}] = 0
-        crew[{_BOUNDS} + crew[{_PARTS}]] = crew[{_LENGTH}]
-        crew[{_NEXT}] = 0
-        crew[{_FAILED}] = 0
+        crew[{BOUNDS}] = 0
+        crew[{BOUNDS} + crew[{PARTS}]] = crew[{LENGTH}]
+        crew[{NEXT}] = 0
+        crew[{FAILED}] = 0
         opened = fetch_add(crew, {STATE}, -{CLOSED})
         {_TAKE_PART.strip().replace(chr(10), chr(10) + 8 * " ")}
         closed = fetch_add(crew, {STATE}, {CLOSED})
@@ -87,36 +86,19 @@ _LEAD = f"""
             looks += 1
             if looks >= {_PATIENCE}:
                 left = native(crew[{WAIT}], {_semaphore("0")})
-        order[0] = 1 + crew[{_FAILED}]
+        order[0] = 1 + crew[{FAILED}]
     free = fetch_add(crew, {BUSY}, -1)
-"""
-_SORT_PARTS = f"""
-    while True:
-        parted = native(crew[{_FUNCTION}], {_words(_ARRAYS, 8)}, {_as_array(_CLAIMED, MOST_THREADS * COUNTERS)},
-            {_as_array(_BOUNDS, MOST_THREADS + 1)}, {_as_array(_MISSED, (MOST_THREADS + 1) * COUNTERS)},
-            crew[{_PARTS}], crew[{_PASSES}], crew[{_BLOCK}], number)
-        if crew[{_MISSED} + number * {COUNTERS}] == 0:
-            break
-        waited = native(crew[{YIELD}])
-    while True:
-        mine = fetch_add(crew, {_NEXT}, 1)
-        if mine >= crew[{_PARTS}]:
-            break
-        begun = crew[{_BOUNDS} + mine]
-        count = crew[{_BOUNDS + 1} + mine] - begun
-        if native(crew[{_SORT}], crew[{_RESULTS}] + begun * crew[{_SIZE}], count, 0) != 0:
-            failed = fetch_add(crew, {_FAILED}, 1)
 """
 # Arguments that a function does not take are left where it does not look, as all systems of 64 bits here have it.
 _TAKE_SLICES = f"""
     while True:
-        mine = fetch_add(crew, {_NEXT}, 1)
-        if mine >= crew[{_PARTS}]:
+        mine = fetch_add(crew, {NEXT}, 1)
+        if mine >= crew[{PARTS}]:
             break
-        start = i8(u8(crew[{_LENGTH}] * mine) // u8(crew[{_PARTS}]))
-        stop = i8(u8(crew[{_LENGTH}] * (mine + 1)) // u8(crew[{_PARTS}]))
-        if native(crew[{_FUNCTION}], start, stop, {_words(_ARGUMENTS, MOST_ARGUMENTS)}) != 0:
-            failed = fetch_add(crew, {_FAILED}, 1)
+        start = i8(u8(crew[{LENGTH}] * mine) // u8(crew[{PARTS}]))
+        stop = i8(u8(crew[{LENGTH}] * (mine + 1)) // u8(crew[{PARTS}]))
+        if native(crew[{FUNCTION}], start, stop, {words(ARGUMENTS, MOST_ARGUMENTS)}) != 0:
+            failed = fetch_add(crew, {FAILED}, 1)
 """
 
 
@@ -131,12 +113,6 @@ def lead() -> Loop:
     """(crew, order): a job, of which the order says what from its second word on, and in its first afterwards whether
     it was done: 0 where another caller has the crew, and more than 1 where a function had no memory."""
     return compiled("lead", "crew: i8[], order: i8[]", _LEAD)
-
-
-@cache
-def sort_parts() -> Loop:
-    """(crew, number): a thread's share of a sort: it partitions, then sorts parts, as long as there are any."""
-    return compiled("sort_parts", "crew: i8[], number: i8", _SORT_PARTS)
 
 
 @cache

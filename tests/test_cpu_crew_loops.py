@@ -1,0 +1,98 @@
+"""Loops that threads in compiled code share out: each slice done once, and the same results as by the pool."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable, Generator, Sequence
+
+import attrs
+import numpy as np
+import pytest
+
+import gpusort
+from gpusort import HostSort, HostSortPolicy
+from gpusort.targets.cpu import crew as crews
+from gpusort.targets.cpu.background import background
+from gpusort.targets.cpu.compiler.loading import Kernel
+from gpusort.targets.cpu.crew import Crew
+from gpusort.targets.cpu.host.argsort_loops import unpack
+from gpusort.targets.cpu.host.order_loops import number, reverse
+from gpusort.targets.cpu.loops import numbers_for
+from gpusort.types.monoids import Maximum
+from tests.reference import Array, assert_same_bits
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere the pool's threads do them")
+
+
+@pytest.fixture(autouse=True)
+def compiled() -> Generator[None]:
+    with background.off():
+        yield
+
+
+@pytest.mark.parametrize("threads", [1, 3, 64])
+def test_slices_of_a_loop_are_all_done_once(threads: int) -> None:
+    crew = Crew()
+    for length in (1, 2, 63, 64, 65, 1000, 100_003):
+        places = np.full(length, -1)
+        assert crew.run(number().kernel, length, numbers_for([places]), threads)
+        assert_same_bits(places, np.arange(length))
+        assert crew.run(reverse(np.dtype(np.int64)).kernel, length // 2, numbers_for([places]), threads)
+        assert_same_bits(places, np.arange(length)[::-1])
+
+
+def test_numbers_of_64_bits_reach_a_loop_whole() -> None:
+    words, places = np.arange(1000, dtype=np.uint64) + np.uint64(1 << 63), np.empty(1000, np.uint64)
+    assert Crew().run(unpack().kernel, 1000, numbers_for([words, places, (1 << 64) - 3]), 4)
+    assert_same_bits(places, words & np.uint64((1 << 64) - 3))
+
+
+def test_a_loop_without_memory_is_an_error() -> None:
+    refuses = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64, ctypes.c_int64)(lambda *_: 1)
+    kernel = attrs.evolve(number().kernel, address=ctypes.cast(refuses, ctypes.c_void_p).value or 0)
+    crew = Crew()
+    with pytest.raises(MemoryError):
+        crew.run(kernel, 10, [], 3)
+    assert crew.run(number().kernel, 10, numbers_for([np.empty(10, np.intp)]), 3)
+
+
+_BY_RADIX = HostSortPolicy(by_radix=True)
+_CALLS: dict[str, Callable[[Array], object]] = {
+    "argsort": lambda x: gpusort.argsort(x.reshape(-1)),
+    "argsort, descending": lambda x: gpusort.argsort(x.reshape(-1), descending=True),
+    "argsort, sorted": lambda x: gpusort.argsort(np.sort(x.reshape(-1))),
+    "argsort, reversed": lambda x: gpusort.argsort(np.sort(x.reshape(-1)), descending=True),
+    "sort, reversed": lambda x: gpusort.sort(np.sort(x.reshape(-1)), descending=True),
+    "sort of short rows": lambda x: gpusort.sort(x.reshape(-1, 14), axis=1),
+    "argsort of short rows": lambda x: gpusort.argsort(x.reshape(-1, 14), axis=1),
+    "sum": lambda x: gpusort.sum(x[:, ::3], axis=0),
+    "max": lambda x: gpusort.max(x[:, ::2], axis=1),
+    "argmin": lambda x: gpusort.argmin(x, axis=0),
+    "cumsum": lambda x: gpusort.cumsum(x.astype(np.float32), axis=1),
+    "kernels of a radix sort": lambda x: gpusort.sort(x.reshape(-1), algorithm=gpusort.Radix()),
+    "serial kernels of a radix sort": lambda x: gpusort.sort(x.reshape(-1), algorithm=HostSort(_BY_RADIX)),
+    "kernels of a scan": lambda x: gpusort.scan(x.reshape(-1), Maximum(gpusort.key_for(x.dtype))),
+    "cumsum of a row": lambda x: gpusort.cumsum(x.astype(np.float32).reshape(-1)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["uint32", "int64", "float32", "float64"])
+@pytest.mark.parametrize("call", _CALLS)
+def test_loops_shared_out_give_what_the_pools_give(call: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPUSORT_THREADS", "8")
+    runs: list[bool] = []
+    run = Crew.run
+
+    def seen(crew: Crew, kernel: Kernel, length: int, arguments: Sequence[int], threads: int) -> bool:
+        runs.append(run(crew, kernel, length, arguments, threads))
+        return runs[-1]
+
+    monkeypatch.setattr(Crew, "run", seen)
+    rng = np.random.default_rng(7)
+    x = (rng.random((1200, 1400)) * 1e6).astype(dtype)  # long enough for all of these to be shared out
+    by_pool = np.asarray(_CALLS[call](x))
+    assert not runs
+    monkeypatch.setattr(crews, "core_count", lambda: 64)
+    assert_same_bits(np.asarray(_CALLS[call](x)), by_pool)
+    assert any(runs)

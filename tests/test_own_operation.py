@@ -1,0 +1,88 @@
+"""An operation made of another's works and a kernel of its own, as docs/extending.md has it, on every target."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar, cast
+
+import attrs
+import numpy as np
+import pytest
+
+import gpusort
+from gpusort.api.call import call
+from gpusort.kernel.kernel import kernel
+from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
+from gpusort.machine import TargetInfo
+from gpusort.operations.base import AlongAxis, Output, Part, Work, Works, rows_together
+from gpusort.operations.sort import Sort
+from gpusort.types.intrinsics import dynamic_range
+from gpusort.types.invocation import Invocation
+from gpusort.types.memory import Storage
+from gpusort.types.scalars import U32, UNSIGNED
+from gpusort.types.specs import Spec
+
+E = TypeVar("E")
+_GROUP_SIZE = 64
+
+
+@kernel
+def pick_elements(cx: Invocation, source: Storage[E], target: Storage[E], length: U32, index: U32, rows: U32) -> None:
+    """Copies the element at `index` of each row."""
+    for row in dynamic_range(cx.global_id, rows, cx.num_groups * cx.group_size):
+        target[row] = source[row * length + index]
+
+
+def pick(itemsize: int, rows: int, length: int, index: int) -> Schedule:
+    element = UNSIGNED[itemsize]
+    source = Buffer("source", element, rows * length, Role.INPUT)
+    target = Buffer("target", element, rows, Role.OUTPUT)
+    grid = Grid(-(-rows // _GROUP_SIZE), _GROUP_SIZE)
+    return Schedule((source, target), (pick_elements.launch(grid, source, target, U32(length), U32(index), U32(rows)),))
+
+
+@attrs.frozen
+class LowMedian(AlongAxis):
+    """The lower of the two middle elements of each row, which loses its axis."""
+
+    axis: int | None = -1
+
+    def outputs(self, *given: Spec) -> tuple[Output, ...]:
+        (x,) = given
+        axes = self.axes(x)
+        shape = tuple(size for axis, size in enumerate(x.shape) if axis not in axes)
+        if not self.rows(x)[1] and 0 not in shape:
+            raise gpusort.InvalidArgumentError("x: an empty row has no middle")
+        return (Output(shape, x.dtype, (), is_scalar=True),)
+
+    def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
+        (x,) = given
+        (rows, length), size = self.rows(x), x.dtype.itemsize
+        sorting = Sort(self.axis).works(given, info)
+        together = min(rows, rows_together(length, length * size, 1, info))
+        parts = {"source": Part(2, length), "target": Part(1, 1)}
+        picking = Work(rows, together, lambda count: pick(size, count, length, (length - 1) // 2), parts)
+        held = Output((rows * length,), x.dtype, (0,))  # the sorted rows: 0 is x, 1 the result, 2 this, 3 on Sort's own
+        return Works((*sorting.within((0, 2), 3), picking), (held, *sorting.between))
+
+
+def low_median(x: object, *, axis: int | None = -1, target: Any = "auto") -> object:
+    return call(LowMedian, (axis,), target, x)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, -1])
+def test_an_operation_made_of_another_runs_on_every_target(target: str, axis: int | None) -> None:
+    for dtype in ("f4", "u1"):
+        x = np.random.default_rng(1).integers(0, 100, (5, 6)).astype(dtype)
+        for given in (x, x[::-1, ::2], np.asfortranarray(x)):
+            expected = np.quantile(given.astype(np.float64), 0.5, axis=axis, method="lower").astype(dtype)
+            found = cast("np.ndarray[Any, Any]", low_median(given, axis=axis, target=target))
+            np.testing.assert_array_equal(found, expected)
+            assert found.dtype == x.dtype
+
+
+def test_its_mistakes_and_its_empty_results_are_as_everybodys(target: str) -> None:
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"^x: an empty row"):
+        low_median(np.zeros((2, 0)), target=target)
+    assert cast("np.ndarray[Any, Any]", low_median(np.zeros((0, 2)), target=target)).shape == (0,)
+    with pytest.raises(np.exceptions.AxisError, match=r"^axis: "):
+        low_median(np.zeros((2, 2)), axis=2, target=target)
