@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import attrs
 import numpy as np
@@ -394,7 +395,7 @@ def test_a_policy_is_plain_data() -> None:
 @pytest.mark.parametrize(("name", "least", "most"), [("block", 1, 1 << 30), ("few", 0, 1 << 62)])
 def test_numbers_of_a_policy_fit_64_bits(name: str, least: int, most: int) -> None:
     """Counts even where two are multiplied."""
-    policy: Callable[..., HostSortPolicy] = HostSortPolicy
+    policy = cast("Callable[..., HostSortPolicy]", HostSortPolicy)
     for number in (least, most):
         assert getattr(policy(**{name: number}), name) == number
     for number in (least - 1, most + 1):
