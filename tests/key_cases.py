@@ -195,6 +195,26 @@ class Trailing(_Of32):
 
 
 @attrs.frozen
+class InRounds(_Of32):
+    """By a sum over as many rounds of a loop as the element's low bits say: each takes some of the elements."""
+
+    element: type[U16] = U16
+    is_lossy: bool = True
+
+    def to_word(self, element: U16) -> U32:
+        total = U32(0)
+        for i in dynamic_range(U32(1), U32(element) & 15, U32(2)):
+            total = total * 3 + i
+        return total
+
+    def from_word(self, word: U32) -> U16:
+        return U16(word)
+
+    def to_rank(self, element: U16) -> U32:
+        return self.to_word(element)
+
+
+@attrs.frozen
 class Reciprocal(_Of32):
     """By 1000000 // n, and zero last: no division where the divisor is zero."""
 

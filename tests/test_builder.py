@@ -8,13 +8,14 @@ from textwrap import dedent
 import pytest
 
 from gpusort.algos.sizes import countable_rows, countable_span
+from gpusort.kernel import builder as builder_module
 from gpusort.kernel import ir
-from gpusort.kernel.builder import apply
+from gpusort.kernel.builder import KernelBuilder, apply
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role
 from gpusort.kernel.listing import listing
 from gpusort.kernel.passes.guards import long_loops
-from gpusort.kernel.span import Span
+from gpusort.kernel.span import KernelError, Span
 from gpusort.kernel.specialise import specialise
 from gpusort.types import ops
 from gpusort.types.errors import InvalidArgumentError
@@ -130,6 +131,24 @@ def test_a_block_is_indented_by_one_step() -> None:
 
 
 # -- how large things may be ------------------------------------------------------------------------------
+
+
+def test_a_kernel_has_as_many_statements_and_rounds_as_the_limits_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    for limit in ("MOST_STATEMENTS", "MOST_ROUNDS"):
+        monkeypatch.setattr(builder_module, limit, 5)
+    x = ir.Variable("x", Type.U32)
+    made, statement = KernelBuilder(), ir.Assign(x, ir.Read(x, HERE), HERE)
+    for _ in range(5):
+        made.emit(statement)
+        made.count_round(HERE)
+    with made.unrolling(5, HERE):
+        pass
+    with pytest.raises(KernelError, match="expected a kernel of at most"):
+        made.emit(statement)
+    with pytest.raises(KernelError, match="expected a kernel of at most"):
+        made.count_round(HERE)
+    with pytest.raises(KernelError, match="expected"), made.unrolling(6, HERE):
+        pass
 
 
 def test_rows_are_as_many_as_kernels_count() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import attrs
 import numpy as np
@@ -26,6 +28,7 @@ from gpusort.targets.cpu.host.sort import sort_rows
 from gpusort.targets.cpu.host.sort_path import SortPath
 from gpusort.targets.cpu.target import CpuTarget
 from gpusort.types.dtypes import key_for
+from gpusort.types.errors import InvalidArgumentError
 from gpusort.types.indices import SortOrder
 from tests.covering import few_cases
 from tests.new_process import printed
@@ -387,6 +390,17 @@ def test_an_interrupted_sort_in_place_loses_no_element(dtype: str, monkeypatch: 
 def test_a_policy_is_plain_data() -> None:
     assert attrs.evolve(HostSortPolicy(), serial_below=7).serial_below == 7
     assert CpuTarget().policy == HostSortPolicy()
+
+
+@pytest.mark.parametrize(("name", "least", "most"), [("block", 1, 1 << 30), ("few", 0, 1 << 62)])
+def test_numbers_of_a_policy_fit_64_bits(name: str, least: int, most: int) -> None:
+    """Counts even where two are multiplied."""
+    policy = cast("Callable[..., HostSortPolicy]", HostSortPolicy)
+    for number in (least, most):
+        assert getattr(policy(**{name: number}), name) == number
+    for number in (least - 1, most + 1):
+        with pytest.raises(InvalidArgumentError, match=f"{name}: expected"):
+            policy(**{name: number})
 
 
 # -- new processes ----------------------------------------------------------------------------------------

@@ -27,7 +27,8 @@ Key = SortableKey[Any, Any]
 
 USERS: tuple[Key, ...] = (
     key_cases.Absolute(), key_cases.AbsoluteFirst(), key_cases.LowBitsFirst(U32(5)), key_cases.Folded(),
-    key_cases.DateKey(), key_cases.Trailing(), key_cases.Reciprocal(), key_cases.ClosestTo(),
+    key_cases.DateKey(), key_cases.Trailing(), key_cases.InRounds(), key_cases.Reciprocal(),
+    key_cases.ClosestTo(),
 )  # fmt: skip
 
 

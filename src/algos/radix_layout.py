@@ -158,4 +158,4 @@ class Portions:
         return TilePlace(number, portion, leader, leader + self.tiles, U32(0), number * tile, self.num_elements)
 
     def share_of(self, group: U32, groups: U32, block: U32) -> Share:
-        return Share(U32(0), group * block, self.num_elements, groups * block)
+        return OneRow(self.num_elements).share_of(group, groups, block)

@@ -113,10 +113,10 @@ def scan_rows(
     finish = finish or AsItIs(monoid.state)
     data = Buffer("data", monoid.element, span, Role.INPUT)
     results = Buffer("results", finish.result, rows * length, Role.OUTPUT)
-    each, groups = shares(rows, length, policy)
-    totals = Buffer("totals", monoid.state, max(1, rows * groups), Role.SCRATCH)
     if rows * length == 0:
         return Schedule((data, results), ())
+    each, groups = shares(rows, length, policy)
+    totals = Buffer("totals", monoid.state, rows * groups, Role.SCRATCH)
     tile, shared = Workgroup(monoid.state, policy.tile), Workgroup(monoid.state, policy.group_size)
     grid = Grid(rows * groups, policy.group_size)
     params = ScanParams(U32(length), U32(groups), U32(min(each * policy.tile, LARGEST_U32)), U32(stride))
