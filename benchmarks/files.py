@@ -4,8 +4,9 @@ its engine, and beside what polars and DuckDB make of the same keys in Parquet.
     python -m benchmarks.files --gib 1 --memory 600M --rounds 3 --json results.json
 
 Each run is a process of its own, one after another by turns. What counts is the wall's time from call to return, the
-result written; peak is what was resident at most. dd reads the file and writes another, past the cache and both at
-once: no sort that passes twice can take less than twice that. A contender that is not installed is skipped.
+result written; the processor's time is steadier where others use the machine; peak is what was resident at most. dd
+reads the file and writes another, past the cache and both at once: no sort that passes twice can take less than twice
+that. A contender that is not installed is skipped.
 """
 
 from __future__ import annotations
@@ -149,17 +150,17 @@ def one_run(name: str, folder: Path, memory: str) -> dict[str, object]:
     os.sync()
     command = [sys.executable, "-m", "benchmarks.files", "--run", name, "--folder", str(folder), "--memory", memory]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    seconds, peak = done.stdout.split()
-    return {"who": name, "seconds": float(seconds), "peak_mib": int(peak)}
+    seconds, processor, peak = done.stdout.split()
+    return {"who": name, "seconds": float(seconds), "processor": float(processor), "peak_mib": int(peak)}
 
 
 def run_here(name: str, folder: Path, memory: str) -> None:
-    began = time.perf_counter()
+    began, worked = time.perf_counter(), time.process_time()
     CONTENDERS[name][0](folder, memory)
-    seconds = time.perf_counter() - began
+    seconds, processor = time.perf_counter() - began, time.process_time() - worked
     status = Path("/proc/self/status").read_text().splitlines()
     peak = next(int(line.split()[1]) >> 10 for line in status if line.startswith("VmHWM"))
-    print(f"{seconds:.3f} {peak}")
+    print(f"{seconds:.3f} {processor:.3f} {peak}")
 
 
 def main() -> None:
@@ -185,7 +186,9 @@ def main() -> None:
     for _ in range(options.rounds):
         for name in here:
             found.append({**one_run(name, folder, options.memory), "load": os.getloadavg()[0]})
-            print(f"{name:48} {found[-1]['seconds']:8.2f} s  {found[-1]['peak_mib']:6} MiB", flush=True)
+            run = found[-1]
+            times = f"{run['seconds']:8.2f} s  {run['processor']:8.2f} s of processors"
+            print(f"{name:48} {times}  {run['peak_mib']:6} MiB", flush=True)
             if name == "npy: gpusort":
                 require_sorted(folder, count)
             for path in folder.glob(f"{OUT}.*"):

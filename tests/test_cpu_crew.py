@@ -130,16 +130,19 @@ def test_callers_at_once_are_all_served(jobs: list[bool]) -> None:
 def test_who_finds_it_busy_does_nothing_by_it() -> None:
     x = np.random.default_rng(1).integers(0, 1 << 32, 9000, dtype=np.uint32)
     crew, row, busy = Crew(), _parted(x, 4), crew_loops.BUSY
-    crew._memory[busy] = 1
+    crew.memory[busy] = 1
     assert not sort_by_crew(row, 2048, 4, crew)
     assert not row.results.any()
-    assert crew._memory[busy] == 1
-    crew._memory[busy] = 0
+    assert crew.memory[busy] == 1
+    crew.memory[busy] = 0
     assert sort_by_crew(row, 2048, 4, crew)
 
 
 def test_who_finds_it_busy_sorts_by_other_threads_or_alone(jobs: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partition_sort, "sort_by_crew", lambda *_: False)
+    def is_busy(row: PartedRow, block: int, threads: int) -> bool:
+        return False
+
+    monkeypatch.setattr(partition_sort, "sort_by_crew", is_busy)
     x = np.random.default_rng(1).integers(0, 1 << 32, 30_000, dtype=np.uint32)
     short = attrs.evolve(POLICY, part_bytes_from=1 << 20)
     for policy in (POLICY, short):
@@ -207,16 +210,20 @@ def test_the_sort_of_another_dtype_is_not_taken(jobs: list[bool], monkeypatch: p
 
 
 def test_code_outside_of_numpys_library_is_not_taken(jobs: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
-    is_in = numpy_pointer._is_in
+    is_in = numpy_pointer.is_in
     idle = _TAKES(lambda *_: 0)
     assert not is_in(np.__file__, ctypes.cast(idle, ctypes.c_void_p).value or 0)
-    monkeypatch.setattr(numpy_pointer, "_is_in", lambda _, address: is_in("/nowhere", address))
-    _refused(numpy_pointer._found, jobs, monkeypatch)
+
+    def is_elsewhere(file: str, address: int) -> bool:
+        return is_in(f"{file}.other", address)
+
+    monkeypatch.setattr(numpy_pointer, "is_in", is_elsewhere)
+    _refused(numpy_pointer.found_address, jobs, monkeypatch)
 
 
 def _refused(found: Callable[[np.dtype[np.generic]], int], jobs: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
     """The pool sorts where no sort of C's is known."""
-    monkeypatch.setattr(numpy_pointer, "_found", found)
+    monkeypatch.setattr(numpy_pointer, "found_address", found)
     sort_address.cache_clear()
     try:
         assert not sort_address(np.dtype(np.uint64))
@@ -228,13 +235,13 @@ def _refused(found: Callable[[np.dtype[np.generic]], int], jobs: list[bool], mon
 
 
 def test_the_processes_crew_is_made_once() -> None:
-    crews._crews.forget()
+    crews.crews.forget()
     found: list[Crew] = []
     row = _parted(np.random.default_rng(1).random(5000), 2)
 
     def look(_: int) -> None:
         sort_by_crew(attrs.evolve(row, results=np.empty(5000), first=np.empty(5000)), 2048, 2)
-        found.append(crews._crews.made["crew"])
+        found.append(crews.crews.made["crew"])
 
     run_in_threads(look)
     assert len(set(map(id, found))) == 1

@@ -71,7 +71,7 @@ def test_a_forked_child_has_a_crew_of_its_own() -> None:
     code = """
 def works_too():
     before = len(jobs)
-    return works() and works() and jobs[before:] == [True, True] and crews._crews.made["crew"]._started == 7
+    return works() and works() and jobs[before:] == [True, True] and crews.crews.made["crew"]._started == 7
 print(works(), child(works_too), works(), child(works_too), jobs == [True, True])
 """
     assert ran(code) == "True 0 True 0 True"
@@ -140,7 +140,7 @@ def test_threads_that_an_interrupt_left_uncounted_do_no_harm() -> None:
 crew = crews.Crew()
 for _ in range(100):
     crew._started = 0
-    crews._crews.made["crew"] = crew
+    crews.crews.made["crew"] = crew
     assert works()
 until = time.monotonic() + 60
 while threads() > 66 and time.monotonic() < until:

@@ -18,6 +18,8 @@ from gpusort.api import engine
 from gpusort.external import passes, pivots, runs
 from gpusort.external.direct import PAGE, DirectFile, buffer_for
 from gpusort.external.parting import Ascending
+from gpusort.targets.cpu.compiler.machine import machine
+from gpusort.targets.cpu.host import partition
 from gpusort.targets.cpu.host.partition import can_partition, partition_row
 from gpusort.types.indices import SortOrder
 from tests.reference import Array, assert_same_bits, sample
@@ -318,6 +320,31 @@ def test_a_row_in_parts(dtype: str, parts: int) -> None:
         assert_same_bits(gpusort.sort(out), gpusort.sort(x))
         belong = np.searchsorted(bounds, out, side="right")
         assert np.array_equal(belong, np.repeat(np.arange(parts), np.diff(ends)))
+
+
+def test_no_more_parts_are_made_than_is_worth_it(tmp_path: Path, ways: Ways, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = keys_of("f8", 14)
+    for most, way in ((512, "parted"), (8, "sorted")):
+        monkeypatch.setattr(partition.RowPartition, "most_parts", most)
+        assert_same_bits(sorted_in_a_file(tmp_path, x), gpusort.sort(x))
+        assert ways() == [way]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "compresses", "is_slow", "most"),
+    [("f4", True, True, 512), ("f4", False, False, 32), ("u4", False, True, 8), ("i8", False, True, 512)],
+)
+def test_parts_that_are_worth_it(
+    dtype: str, compresses: bool, is_slow: bool, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where elements are parted one by one a pass takes a nanosecond for each, of any size."""
+
+    def sorts_slowly(itemsize: int) -> bool:
+        return is_slow
+
+    monkeypatch.setattr(partition, "numpy_sorts_slowly", sorts_slowly)
+    monkeypatch.setattr(type(machine()), "compresses", compresses)
+    assert partition.RowPartition(np.dtype(dtype)).most_parts == most
 
 
 def test_what_is_partitioned() -> None:

@@ -24,17 +24,15 @@ from ..targets.registry import choose
 from ..types.bounded import Bounded
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.import_lock import release_import_lock
-from .plan import Plan, as_tuple, one_or_all, require_writable, specs_of
+from .plan import Plan, as_tuple, require_writable, specs_of
 from .planning import plan_for
 from .prepared import Planning, PreparedCall
 
 Maker: TypeAlias = Callable[..., Operation]
 Settings: TypeAlias = tuple[object, ...]  # what cannot be hashed has its plan made anew
 Wherever: TypeAlias = str | Target | Planning
-Named: TypeAlias = dict[str, Any]  # arrays by the names of their arguments
-Found: TypeAlias = dict[str, tuple[Kind, Any]]  # with their kinds, `out` last
+Found: TypeAlias = dict[str, tuple[Kind, Any]]  # arrays by the names of their arguments, with their kinds; `out` last
 
-_NUMPYS_OWN = {ndarray}
 _NO_SCOPE = nullcontext()
 _MOST_PLANS = 1 << 10
 _plans: Bounded[Hashable, Plan] = Bounded(_MOST_PLANS)
@@ -52,7 +50,7 @@ def call(make: Maker, settings: Settings, target: Wherever, x: Any, short_key: H
         else:
             kind, x = recognised("x", x)
             if not kind.is_located:
-                return _viewed(make, settings, target, {"x": (kind, x)})
+                return _viewed(make, settings, target, kind, x)
             if kind is NUMPY:  # made of a list
                 return call(make, settings, target, x)
             key = make, settings, target, kind, kind.signature(x)
@@ -71,20 +69,22 @@ def call(make: Maker, settings: Settings, target: Wherever, x: Any, short_key: H
 
 
 def call_with(
-    make: Maker, settings: Settings, target: Wherever, named: Named, out: Any = None, short_key: Hashable = None
-) -> object:
-    """Applies an operation to several arrays, by their names, or to one into `out`. In the latter case `short_key` gets
-    a function that writes short arrays, see `WritesShort`."""
+    make: Maker, settings: Settings, target: Wherever, names: tuple[str, ...], arrays: tuple[Any, ...],
+    out: Any = None, short_key: Hashable = None,
+) -> object:  # fmt: skip
+    """Applies an operation to several arrays, whose arguments have these names, or to one into `out`. In the latter
+    case `short_key` gets a function that writes short arrays, see `WritesShort`."""
     try:
-        given = named if out is None else {**named, "out": out}
         kind: Any = NUMPY
-        arrays = tuple(named.values())
-        if {*map(type, given.values())} != _NUMPYS_OWN:
-            found = _alike(given)
-            (kind, _), *others = found.values()
+        is_numpys = out is None or type(out) is ndarray
+        for x in arrays:
+            is_numpys = is_numpys and type(x) is ndarray
+        if not is_numpys:
+            found = _alike(dict(zip((*names, "out"), arrays if out is None else (*arrays, out), strict=False)))
+            (kind, like), *others = found.values()
             if not kind.is_located or any(other is not kind for other, _ in others):
-                return _viewed(make, settings, target, found)
-            arrays = tuple(found[name][1] for name in named)
+                return _viewed(make, settings, target, kind, like, found)
+            arrays = tuple(found[name][1] for name in names)
         try:
             key = _key(make, settings, target, kind, arrays)
             run, plan = (find_run(key), None) if out is None else (None, _plans.get(key))
@@ -108,7 +108,7 @@ def call_with(
 def call_in_place(make: Maker, settings: Settings, target: Wherever, x: object, short_key: Hashable = None) -> None:
     """Applies an operation to one array, into the same. What is wrong with that is said of `x`."""
     try:
-        call_with(make, settings, target, {"x": x}, x, short_key)
+        call_with(make, settings, target, ("x",), (x,), x, short_key)
     except (InvalidArgumentError, UnsupportedTypeError):
         kind, array = recognised("x", x)
         if array is not x:
@@ -131,32 +131,42 @@ def _run_anew(
     return out
 
 
-def _viewed(make: Maker, settings: Settings, target: Wherever, found: Found) -> object:
-    """A call with arrays that are viewed as another library's, and its results converted back; or with lazy ones."""
-    (kind, like), out = next(iter(found.values())), found.get("out", (None, None))[1]
+def _viewed(
+    make: Maker, settings: Settings, target: Wherever, kind: Kind, like: Any, found: Found | None = None
+) -> object:
+    """A call with an array, or with several, of a library whose arrays are viewed as another's: results are converted
+    back. Or one with lazy arrays."""
+    out = None if found is None else found.get("out", (None, None))[1]
     if is_deferred(kind):
         if out is not None:
             raise UnsupportedTypeError("out: expected None for arrays of which nothing is computed yet")
-        return kind.deferred(make(*settings), target, tuple(array for _, array in found.values()))
+        arrays = (like,) if found is None else tuple(array for _, array in found.values())
+        return kind.deferred(make(*settings), target, arrays)
     with kind.scope(like) or _NO_SCOPE:
-        seen = {name: own.view(array, name) if is_viewed(own) else array for name, (own, array) in found.items()}
-        if out is not None:
-            own = found["out"][0]
-            if own.is_read_only(out):
-                require_writable(own, "out", out, own.spec("out", out))
-        where = seen.pop("out", None)
-        if len(found) == 1:
-            result = call(make, settings, target, *seen.values())
+        if found is None and is_viewed(kind):
+            result = call(make, settings, target, kind.view(like))
         else:
-            result = call_with(make, settings, target, seen, where)
+            result = _with_views(make, settings, target, found or {})
         if isinstance(result, PreparedCall):
             return result.viewed_as(kind, like, out)
         if out is not None or not is_viewed(kind):
             return result if out is None else out
-        return one_or_all([kind.result(values, like) for values in as_tuple(result)])
+        results = as_tuple(result)
+        return kind.result(result, like) if len(results) == 1 else tuple([kind.result(each, like) for each in results])
 
 
-def _alike(given: Named) -> Found:
+def _with_views(make: Maker, settings: Settings, target: Wherever, found: Found) -> object:
+    """A call with the views of arrays, and of `out`."""
+    seen = {name: own.view(array, name) if is_viewed(own) else array for name, (own, array) in found.items()}
+    if "out" in found:
+        own, out = found["out"]
+        if own.is_read_only(out):
+            require_writable(own, "out", out, own.spec("out", out))
+    where = seen.pop("out", None)
+    return call_with(make, settings, target, (*seen,), (*seen.values(),), where)
+
+
+def _alike(given: dict[str, Any]) -> Found:
     """The kinds of arrays and `out`, and the arrays, NumPy's made of lists. Raises UnsupportedTypeError unless all are
     of one kind."""
     found = {name: recognised(name, x) for name, x in given.items()}

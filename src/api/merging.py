@@ -42,7 +42,9 @@ def merge(x: object, y: object, /, *, descending: bool = False, target: Where = 
         run = find_run(short_key)
         if run is not None:
             return run(x, y)
-    return call_with(Merge, (checked_order(descending, key), key, False), target, {"x": x, "y": y}, short_key=short_key)
+    return call_with(
+        Merge, (checked_order(descending, key), key, False), target, ("x", "y"), (x, y), short_key=short_key
+    )
 
 
 @overload
@@ -74,5 +76,5 @@ def merge_by_key(
         if run is not None:
             return cast("tuple[object, object]", run(keys, values, other_keys, other_values))
     settings = checked_order(descending, key), key, True
-    named = {"keys": keys, "values": values, "other_keys": other_keys, "other_values": other_values}
-    return cast("tuple[object, object]", call_with(Merge, settings, target, named, short_key=short_key))
+    names, arrays = ("keys", "values", "other_keys", "other_values"), (keys, values, other_keys, other_values)
+    return cast("tuple[object, object]", call_with(Merge, settings, target, names, arrays, short_key=short_key))

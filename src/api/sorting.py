@@ -93,7 +93,7 @@ def sort(
             return found
     if out is None:
         return call(Sort, settings, target, x, short_key)
-    return call_with(Sort, settings, target, {"x": x}, out, short_key)
+    return call_with(Sort, settings, target, ("x",), (x,), out, short_key)
 
 
 def sort_inplace(
@@ -203,5 +203,5 @@ def sort_by_key(
         if run is not None:
             return cast("tuple[object, object]", run(keys, values))
     settings = checked_order(descending, key), key
-    named = {"keys": keys, "values": values}
-    return cast("tuple[object, object]", call_with(SortPairs, settings, target, named, short_key=short_key))
+    names, arrays = ("keys", "values"), (keys, values)
+    return cast("tuple[object, object]", call_with(SortPairs, settings, target, names, arrays, short_key=short_key))

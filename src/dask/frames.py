@@ -142,7 +142,7 @@ def _listed(by: object) -> list[object]:
 
 def _key(meta: pd.DataFrame, name: object, descending: bool) -> RowKey:
     dtype = meta[name].dtype
-    seen = _numpys(dtype)
+    seen = dtype if isinstance(dtype, np.dtype) else _numpys(dtype)
     if seen is None or not is_ordered(seen):
         raise UnsupportedTypeError(
             f"by: cannot order the column {name!r} of dtype {dtype}; supported: {SUPPORTED}, and pandas' dtypes of "
@@ -155,12 +155,9 @@ def _numpys(dtype: object) -> np.dtype[Any] | None:
     """NumPy's dtype of a column's values: of pandas' masked and Arrow dtypes, and of times with a zone, too."""
     import pandas as pd
 
-    if isinstance(dtype, np.dtype):
-        return dtype
     if isinstance(dtype, pd.DatetimeTZDtype):
         return np.dtype(f"M8[{dtype.unit}]")
-    found: object = getattr(dtype, "numpy_dtype", None)
-    return found if isinstance(found, np.dtype) else None
+    return cast("np.dtype[Any] | None", getattr(dtype, "numpy_dtype", None))
 
 
 def _identity(x: Any) -> Any:

@@ -4,8 +4,7 @@ which a bucket is the same part of every piece.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import attrs
 import numpy as np
@@ -13,9 +12,18 @@ import numpy as np
 from ..types.indices import SortOrder
 from .cuts import Array, Indices
 
-# (source, results, pivots): where parts begin in the results, and the last one's end. The source is overwritten. There
-# are 2, 8, 32, ... parts.
-Partition: TypeAlias = Callable[[Any, Any, Any], Indices]
+
+class Partition(Protocol):
+    """A partition of elements of one dtype about pivots, into 2, 8, 32, ... parts."""
+
+    @property
+    def most_parts(self) -> int:
+        """How many parts are made sooner than the elements are sorted."""
+        ...
+
+    def __call__(self, source: Any, results: Any, pivots: Any, /) -> Indices:
+        """Where parts begin in the results, and the last one's end. The source is overwritten."""
+        ...
 
 
 @runtime_checkable

@@ -14,18 +14,19 @@ from .parting import Parting
 Sampled: TypeAlias = Callable[[int, int], Bytes]  # some of the input, from a byte to another
 
 _PAGES = 256  # looked at, each a read: together they take less than a hundredth of a sort's time
-_PARTS = (8, 32, 128, 512)  # numbers of parts that a partition makes; with more, sorting takes no longer
+_PARTS = (8, 32, 128, 512)  # numbers of parts that a partition makes
 _ROOM = 1.5  # parts for a bucket of usual size, at least: they are of about one size
 _MOST = 0.9  # of a bucket's room that the largest part may take, by the samples
 
 
 def pivots_of(sampled: Sampled, parting: Parting, dtype: np.dtype[Any], count: int, length: int) -> Array | None:
     """The pivots for `count` elements of a dtype, in runs of a length; None if the samples say that some part would be
-    longer than a run. The same whenever it is called."""
+    longer than a run, or so many parts took longer than to sort. The same whenever it is called."""
+    partition = parting.partition
     parts = next((parts for parts in _PARTS if parts * length >= _ROOM * count), 0)
     page = max(1, PAGE // dtype.itemsize)
     looks = min(_PAGES, count // page)
-    if not parts or not looks:
+    if not parts or not looks or partition is None or parts > partition.most_parts:
         return None
     numbers = np.random.default_rng(0)  # not at equal distances, with which the data may have something in common
     starts = [count * look // looks + int(numbers.integers(count // looks - page + 1)) for look in range(looks)]

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 HostArray: TypeAlias = specs.HostArray
 Elements: TypeAlias = np.ndarray[tuple[int], np.dtype[np.generic]]
-# (source, results, pivots): where parts begin, and the last one's end. The source is overwritten. See
-# targets/cpu/host/partition.py.
-Partition: TypeAlias = Callable[[Any, Any, Any], npt.NDArray[np.int64]]
 
 
 class Target(Protocol):
@@ -231,6 +228,19 @@ class TunesItself(Protocol):
         ...
 
 
+class Partition(Protocol):
+    """A partition of rows of one dtype about pivots, into 2, 8, 32, ... parts, by the calling thread alone."""
+
+    @property
+    def most_parts(self) -> int:
+        """How many parts are made sooner than the row is sorted."""
+        ...
+
+    def __call__(self, source: Any, results: Any, pivots: Any, /) -> npt.NDArray[np.int64]:
+        """Where parts begin in the results, and the last one's end. The source is overwritten."""
+        ...
+
+
 @runtime_checkable
 class SortsOnTheHost(Protocol):
     """A target whose host sort has a tunable policy."""
@@ -242,7 +252,7 @@ class SortsOnTheHost(Protocol):
         ...
 
     def partition_for(self, dtype: np.dtype[np.generic], /) -> Partition | None:
-        """A partition of rows of a dtype by the calling thread alone; None where there is none."""
+        """A partition of rows of a dtype; None where there is none."""
         ...
 
 

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
 _WORD = 8  # bytes
 _WORD_MASK = (1 << 64) - 1
-_USUAL = HostSortPolicy()
+# Loops over memory: a thread wakes in the time that it takes one to go over some 100 KiB.
+_LOOPS = HostSortPolicy(crew_bytes_from=1 << 19, crew_thread_bytes=1 << 16)
 _CAN_WAIT = sys.platform == "linux" and sys.maxsize > 1 << 32
 
 
@@ -44,21 +45,21 @@ class Crew:
     """The threads of a process: started as they are wanted, and there until it ends."""
 
     def __init__(self) -> None:
-        self._memory = np.zeros(loops.WORDS, np.int64)
+        self.memory = np.zeros(loops.WORDS, np.int64)
         self._started = 0
-        library, address = ctypes.CDLL(None), address_of(self._memory)
-        self._memory[loops.STATE], self._memory[loops.ADDRESS] = loops.CLOSED, address
+        library, address = ctypes.CDLL(None), address_of(self.memory)
+        self.memory[loops.STATE], self.memory[loops.ADDRESS] = loops.CLOSED, address
         for place, name in (loops.WAIT, "sem_wait"), (loops.POST, "sem_post"), (loops.YIELD, "sched_yield"):
-            self._memory[place] = ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
+            self.memory[place] = ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
         for number in range(MOST_THREADS + 1):
             library.sem_init(ctypes.c_void_p(address + (loops.SEMAPHORES + number * LINE) * _WORD), 0, 0)
-        self._lead = lead().on(self._memory)
+        self._lead = lead().on(self.memory)
 
     def run(self, kernel: Kernel, length: int, arguments: Sequence[int], threads: int) -> bool:
         """Calls kernel(start, stop, *arguments) with slices that together are 0 to `length`, by so many threads, the
         caller among them. False, and nothing done, if another caller has them."""
         parts = max(1, min(MOST_THREADS, 4 * threads, length))
-        return self.does(take_slices, threads, parts, length, kernel.address, arguments)
+        return self.does(take_slices, min(threads, parts), parts, length, kernel.address, arguments)
 
     def does(
         self, step: Callable[[], Loop], threads: int, parts: int, length: int, function: int, arguments: Sequence[int]
@@ -79,7 +80,7 @@ class Crew:
 
     def _serve(self) -> None:
         threading.current_thread().name = "gpusort-cpu-crew"
-        serve()(self._memory)  # this frame holds the code and the memory for as long as the process is there
+        serve()(self.memory)  # this frame holds the code and the memory for as long as the process is there
 
 
 def loading() -> Iterator[object]:
@@ -99,21 +100,21 @@ class _Crews:
         self.made = {}
 
 
-_crews = _Crews()
+crews = _Crews()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_crews.forget)
+    os.register_at_fork(after_in_child=crews.forget)
 
 
-def threads_of_crew(nbytes: int, policy: HostSortPolicy = _USUAL) -> int:
-    """How many threads of the crew so many bytes are worth; 0 where there are none for it."""
+def threads_of_crew(nbytes: int, policy: HostSortPolicy = _LOOPS) -> int:
+    """How many threads of the crew so many bytes are worth, of a loop or by a policy; 0 where there are none for it."""
     return min(MOST_THREADS, policy.crew_for(nbytes, thread_count(), core_count())) if _CAN_WAIT else 0
 
 
-def share(loop: Loop, length: int, pool: Pool, *arguments: HostArray | int, policy: HostSortPolicy = _USUAL) -> None:
+def share(loop: Loop, length: int, pool: Pool, *arguments: HostArray | int) -> None:
     """Calls loop(start, stop, *arguments) with slices that together are 0 to `length`, by the crew where it is worth
     it, else by the pool. The arrays are as long in bytes as the first of them."""
     nbytes = next(array.nbytes for array in arguments if isinstance(array, np.ndarray))
-    share_kernel(loop.kernel, length, numbers_for(arguments), pool, threads_of_crew(nbytes, policy), least=PIECE)
+    share_kernel(loop.kernel, length, numbers_for(arguments), pool, threads_of_crew(nbytes), least=PIECE)
 
 
 def share_kernel(
@@ -130,4 +131,4 @@ def run_by_crew(kernel: Kernel, length: int, numbers: Sequence[int], threads: in
 
 
 def crew() -> Crew:
-    return _crews.made.get("crew") or _crews.made.setdefault("crew", Crew())
+    return crews.made.get("crew") or crews.made.setdefault("crew", Crew())

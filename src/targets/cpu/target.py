@@ -43,9 +43,9 @@ class CpuTarget:
 
     def partition_for(self, dtype: np.dtype[np.generic], /) -> Partition | None:
         """By compiled loops, which are loaded when it is first called."""
-        from .host.partition import can_partition, partition_row
+        from .host.partition import RowPartition, can_partition
 
-        return partition_row if can_partition(dtype) else None
+        return RowPartition(dtype) if can_partition(dtype) else None
 
     def __reduce__(self) -> Reduced:
         return reduce_to_settings(self, self.policy)

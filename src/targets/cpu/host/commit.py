@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ....arrays.host import copy_elements
-from ..loops import PIECE
+from ..crew import share
 from ..pool import Pool
 from .counting_loops import fill
 from .key_words import Elements
@@ -31,10 +31,10 @@ def put_in_place(ordered: Elements, results: Elements, pool: Pool) -> None:
 
 def fill_runs(results: Elements, sequence: Elements, ends: npt.NDArray[np.int64], in_place: bool, pool: Pool) -> None:
     """Fills results with runs: sequence[k] up to ends[k]. In place, wholly or not at all."""
-    write = fill(results.itemsize).on(results, sequence, ends)
+    loop = fill(results.itemsize)
     if not in_place:
-        pool.over(results.size, lambda own: write(own.start, own.stop), least=PIECE)
+        share(loop, results.size, pool, results, sequence, ends)
     elif results.nbytes < WORTH_SHARING:
-        write(0, results.size)
+        loop(0, results.size, results, sequence, ends)
     else:
-        pool.finish(write, results.size)
+        pool.finish(lambda start, stop: loop(start, stop, results, sequence, ends), results.size)

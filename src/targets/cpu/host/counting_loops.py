@@ -94,8 +94,8 @@ def count_words(size: int, counts: np.dtype[np.generic]) -> Loop:
 
 @cache
 def fill(size: int) -> Loop:
-    """(results, sequence, ends, start, stop): writes the elements start to stop: sequence[k] as far as ends[k]."""
-    takes = f"results: u{size}[], sequence: u{size}[], ends: i8[], start: i8, stop: i8"
+    """(start, stop, results, sequence, ends): writes the elements start to stop: sequence[k] as far as ends[k]."""
+    takes = f"start: i8, stop: i8, results: u{size}[], sequence: u{size}[], ends: i8[]"
     return compiled("fill", takes, _FILL)
 
 

@@ -40,25 +40,25 @@ def sort_address(dtype: np.dtype[np.generic]) -> int:
     if not is_here or not dtype.isnative or dtype.kind not in "iuf":
         return 0
     try:
-        address = _found(dtype)
+        address = found_address(dtype)
         return address if address and _sorts(address, dtype) else 0
     except (ImportError, AttributeError, OSError, ValueError):
         return 0
 
 
-def _found(dtype: np.dtype[np.generic]) -> int:
+def found_address(dtype: np.dtype[np.generic]) -> int:
     library = import_module("numpy._core._multiarray_umath")
     prototype = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
     table = prototype(("PyCapsule_GetPointer", ctypes.pythonapi))(getattr(library, _CAPSULE), None)
     version, functions_of = _word(table, _VERSION), _word(table, _FUNCTIONS)
     file = str(library.__file__)
-    if not (_is_in(file, version) and _is_in(file, functions_of)):
+    if not (is_in(file, version) and is_in(file, functions_of)):
         return 0
     if ctypes.PYFUNCTYPE(ctypes.c_uint)(version)() != _NUMPY_2:
         return 0
     functions: int = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(functions_of)(dtype)
     sort = _word(functions, _SORT)
-    return sort if _is_in(file, sort) else 0
+    return sort if is_in(file, sort) else 0
 
 
 def _word(address: int, place: int) -> int:
@@ -66,7 +66,7 @@ def _word(address: int, place: int) -> int:
     return ctypes.c_size_t.from_address(address + place * ctypes.sizeof(ctypes.c_size_t)).value
 
 
-def _is_in(file: str, address: int) -> bool:
+def is_in(file: str, address: int) -> bool:
     """Whether code lies in a library."""
     described = _Described()
     tell = ctypes.CDLL(None).dladdr

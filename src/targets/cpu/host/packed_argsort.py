@@ -84,7 +84,7 @@ class _Rows:
     def _share(self, loop: Loop, *arguments: Elements | int) -> None:
         """A loop over a single row, by all threads."""
         assert self.pool is not None
-        share(loop, self.bits.size, self.pool, *arguments, policy=self.policy)
+        share(loop, self.bits.size, self.pool, *arguments)
 
     def ranks(self, bits: Elements) -> U64s:
         """Words that compare as such elements do, in memory of their own."""
