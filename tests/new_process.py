@@ -105,8 +105,9 @@ def run_new(
     code: str, *arguments: str, cwd: Path | None = None, timeout: float = 300, fresh: bool = False, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """What it printed, and how it ended: by an error, by a signal, or never. `fresh`: in an interpreter that has
-    imported nothing."""
+    imported nothing, as it has to be where the environment is to say something to the interpreter itself."""
     new = {**os.environ, **environment}
+    fresh = fresh or any(name.startswith("PYTHON") for name in environment)
     if not fresh and hasattr(os, "fork"):
         return _server().run(code, arguments, cwd or Path.cwd(), timeout, new)
     return subprocess.run(
