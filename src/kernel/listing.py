@@ -6,12 +6,6 @@ from collections.abc import Iterator
 
 from . import ir
 
-_SIGNS = {
-    "add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod": "%", "and": "&", "or": "|",
-    "xor": "^", "shl": "<<", "shr": ">>", "eq": "==", "ne": "!=", "lt": "<",
-    "le": "<=", "gt": ">", "ge": ">=",
-}  # fmt: skip
-
 
 def listing(program: ir.Program) -> str:
     """The program as text; the numbers at the left are lines of the kernel's source."""
@@ -101,8 +95,8 @@ class _Listing:
                 return f"{memory.name}.length"
             case ir.Apply(op, operands, type):
                 texts = [self._text(operand) for operand in operands]
-                if op.name in _SIGNS:
-                    return f"({texts[0]} {_SIGNS[op.name]} {texts[1]})"
+                if op.sign:
+                    return f"({texts[0]} {op.sign} {texts[1]})"
                 if op.name in ("cast", "bitcast"):
                     return f"{op.name}({type}, {texts[0]})"
                 return f"{op.name}({', '.join(texts)})"

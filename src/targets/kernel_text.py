@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from ..kernel import ir
+from ..types import ops
 from ..types.layout import Type
 from .render import Names, Row
 
@@ -175,12 +176,7 @@ OPERATIONS: Mapping[str, Row] = {
     "invert": _logical("~{0}", "(not {0})"),
     "shl": _shift("<<"),
     "shr": _shift(">>"),
-    "eq": "({0} == {1})",
-    "ne": "({0} != {1})",
-    "lt": "({0} < {1})",
-    "le": "({0} <= {1})",
-    "gt": "({0} > {1})",
-    "ge": "({0} >= {1})",
+    **{op.name: f"({{0}} {op.sign} {{1}})" for op in (ops.EQ, ops.NE, ops.LT, ops.LE, ops.GT, ops.GE)},
     "min": _wrapped("min({0}, {1})"),
     "max": _wrapped("max({0}, {1})"),
     "select": "select({0}, {1}, {2})",

@@ -30,6 +30,7 @@ class Op:
     rule: TypeRule
     evaluate: Callable[..., Operand]
     expects: str
+    sign: str = ""  # between two operands, where languages write it so
 
     def __str__(self) -> str:
         return self.name
@@ -99,8 +100,8 @@ def _unary(name: str, takes: _Takes, evaluate: Callable[[Operand], Operand]) -> 
     return Op(name, takes[0], evaluate, takes[1])
 
 
-def _binary(name: str, takes: _Takes, evaluate: Callable[[Operand, Operand], Operand]) -> Op:
-    return Op(name, takes[0], evaluate, takes[1])
+def _binary(name: str, takes: _Takes, evaluate: Callable[[Operand, Operand], Operand], sign: str = "") -> Op:
+    return Op(name, takes[0], evaluate, takes[1], sign)
 
 
 _NUMBERS = _alike(lambda t: t.is_number, "two numbers of one type")
@@ -116,28 +117,28 @@ _EQUATED = _alike(lambda t: t.is_number or t is Type.BOOL, "two scalars of one t
 _COMPARED = _alike(lambda t: t.is_number, "two numbers of one type", Type.BOOL)
 _SHIFTED: _Takes = _shift, "an integer and a U32"
 
-ADD = _binary("add", _NUMBERS, lambda a, b: a + b)
+ADD = _binary("add", _NUMBERS, lambda a, b: a + b, "+")
 # For addresses: if the sum of two U32 overflows, the result is unspecified.
 ADD_NOWRAP = _binary("add_nowrap", _alike(lambda t: t is Type.U32, "two U32"), lambda a, b: a + b)
-SUB = _binary("sub", _NUMBERS, lambda a, b: a - b)
-MUL = _binary("mul", _NUMBERS, lambda a, b: a * b)
-DIV = _binary("div", _FLOATS, lambda a, b: a / b)
-FLOORDIV = _binary("floordiv", _UNSIGNED, lambda a, b: a // b)
-MOD = _binary("mod", _UNSIGNED, lambda a, b: a % b)
+SUB = _binary("sub", _NUMBERS, lambda a, b: a - b, "-")
+MUL = _binary("mul", _NUMBERS, lambda a, b: a * b, "*")
+DIV = _binary("div", _FLOATS, lambda a, b: a / b, "/")
+FLOORDIV = _binary("floordiv", _UNSIGNED, lambda a, b: a // b, "//")
+MOD = _binary("mod", _UNSIGNED, lambda a, b: a % b, "%")
 NEG = _unary("neg", _alike(lambda t: t.is_number and not t.is_unsigned, "a signed number"), lambda a: -a)
-AND = _binary("and", _BITS, lambda a, b: a & b)
-OR = _binary("or", _BITS, lambda a, b: a | b)
-XOR = _binary("xor", _BITS, lambda a, b: a ^ b)
+AND = _binary("and", _BITS, lambda a, b: a & b, "&")
+OR = _binary("or", _BITS, lambda a, b: a | b, "|")
+XOR = _binary("xor", _BITS, lambda a, b: a ^ b, "^")
 INVERT = _unary("invert", _BIT, lambda a: ~a)
 # The amount of a shift is a U32, taken modulo the width, as in WGSL.
-SHL = _binary("shl", _SHIFTED, lambda a, b: a << (b & (_bit_width(a) - 1)).astype(a.dtype))
-SHR = _binary("shr", _SHIFTED, lambda a, b: a >> (b & (_bit_width(a) - 1)).astype(a.dtype))
-EQ = _binary("eq", _EQUATED, lambda a, b: a == b)
-NE = _binary("ne", _EQUATED, lambda a, b: a != b)
-LT = _binary("lt", _COMPARED, lambda a, b: a < b)
-LE = _binary("le", _COMPARED, lambda a, b: a <= b)
-GT = _binary("gt", _COMPARED, lambda a, b: a > b)
-GE = _binary("ge", _COMPARED, lambda a, b: a >= b)
+SHL = _binary("shl", _SHIFTED, lambda a, b: a << (b & (_bit_width(a) - 1)).astype(a.dtype), "<<")
+SHR = _binary("shr", _SHIFTED, lambda a, b: a >> (b & (_bit_width(a) - 1)).astype(a.dtype), ">>")
+EQ = _binary("eq", _EQUATED, lambda a, b: a == b, "==")
+NE = _binary("ne", _EQUATED, lambda a, b: a != b, "!=")
+LT = _binary("lt", _COMPARED, lambda a, b: a < b, "<")
+LE = _binary("le", _COMPARED, lambda a, b: a <= b, "<=")
+GT = _binary("gt", _COMPARED, lambda a, b: a > b, ">")
+GE = _binary("ge", _COMPARED, lambda a, b: a >= b, ">=")
 MIN = _binary("min", _INTEGERS, np.minimum)
 MAX = _binary("max", _INTEGERS, np.maximum)
 SELECT = Op("select", _select, _where, "a Bool and two scalars of one type")
