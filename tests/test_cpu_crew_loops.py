@@ -20,6 +20,7 @@ from gpusort.targets.cpu.host.argsort_loops import unpack
 from gpusort.targets.cpu.host.order_loops import number, reverse
 from gpusort.targets.cpu.loops import numbers_for
 from gpusort.types.monoids import Maximum
+from tests.covering import few_cases
 from tests.reference import Array, assert_same_bits
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere the pool's threads do them")
@@ -77,6 +78,7 @@ _CALLS: dict[str, Callable[[Array], object]] = {
 }
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize("dtype", ["uint32", "int64", "float32", "float64"])
 @pytest.mark.parametrize("call", _CALLS)
 def test_loops_shared_out_give_what_the_pools_give(call: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
