@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import Any, get_args
+from operator import attrgetter
+from typing import Any, cast, get_args
 
 import attrs
 
@@ -22,28 +23,40 @@ def _fields_of(annotations: Collection[str]) -> dict[type[ir.Statement], tuple[s
 
 
 _expression_fields, _block_fields = _fields_of(_EXPRESSIONS), _fields_of({"Block"})
+_setting = frozenset(kind for kind, names in _fields_of({"Variable", "Variable | None"}).items() if names)
 
 
-def blocks_of(statement: ir.Statement) -> Sequence[ir.Block]:
+def _getter(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
+    """What reads these fields of a statement as a tuple; in C where there are two, as passes ask for little else."""
+    match names:
+        case []:
+            return lambda statement: ()
+        case [name]:
+            read: Callable[[Any], Any] = attrgetter(name)
+            return lambda statement: (read(statement),)
+        case _:
+            return attrgetter(*names)
+
+
+_expressions = {kind: _getter(names) for kind, names in _expression_fields.items()}
+_blocks = {kind: _getter(names) for kind, names in _block_fields.items()}
+_expressions[ir.Subgroup] = attrgetter("operands")
+_expressions[ir.Atomic] = lambda s: (s.index,) if s.value is None else (s.index, s.value)
+
+
+def blocks_of(statement: ir.Statement) -> tuple[ir.Block, ...]:
     """The blocks inside a statement."""
-    return [getattr(statement, name) for name in _block_fields[type(statement)]]
+    return _blocks[type(statement)](statement)
 
 
-def expressions_of(statement: ir.Statement) -> Sequence[ir.Expression]:
+def expressions_of(statement: ir.Statement) -> tuple[ir.Expression, ...]:
     """The expressions that a statement evaluates itself, without those of nested blocks."""
-    found: list[ir.Expression] = []
-    for name in _expression_fields[type(statement)]:
-        part: ir.Expression | tuple[ir.Expression, ...] | None = getattr(statement, name)
-        if isinstance(part, tuple):
-            found += part
-        elif part is not None:
-            found.append(part)
-    return found
+    return _expressions[type(statement)](statement)
 
 
 def variable_set_by(statement: ir.Statement) -> ir.Variable | None:
     """The variable that a statement itself sets."""
-    return getattr(statement, "variable", None)
+    return cast(Any, statement).variable if type(statement) in _setting else None
 
 
 # -- a block, recursively ---------------------------------------------------------------------------------
