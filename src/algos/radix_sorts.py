@@ -49,8 +49,12 @@ def widen_places(cx: Invocation, places: Storage[U32], wide: Storage[U64], param
 def widened(count: int) -> Schedule:
     """Widens as many indices."""
     places, wide = Buffer("places", U32, count, Role.INPUT), Buffer("wide", U64, count, Role.OUTPUT)
-    grid = Grid(max(1, min(_WIDENING.groups, -(-count // _WIDENING.group_size))), _WIDENING.group_size)
-    return Schedule((places, wide), (widen_places.launch(grid, places, wide, RadixParams(U32(count))),))
+    return Schedule((places, wide), (_widening(places, wide, count, _WIDENING),))
+
+
+def _widening(places: Buffer[U32], wide: Buffer[U64], count: int, most: Grid) -> Launch:
+    grid = Grid(max(1, min(most.groups, -(-count // most.group_size))), most.group_size)
+    return widen_places.launch(grid, places, wide, RadixParams(U32(count)))
 
 
 def radix_sort(
@@ -107,8 +111,7 @@ def radix_argsort(
     )
     if not count:
         return made
-    grid = Grid(min(policy.count_groups, -(-count // policy.group_size)), policy.group_size)
-    widening = widen_places.launch(grid, moved, places, RadixParams(U32(count)))
+    widening = _widening(moved, places, count, Grid(policy.count_groups, policy.group_size))
     return Schedule(made.buffers, (*made.launches, widening))
 
 

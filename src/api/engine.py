@@ -7,8 +7,8 @@ from typing import cast
 import attrs
 import numpy as np
 
+from ..algos.host_partition import Partition
 from ..external.cuts import Array, Indices
-from ..external.parting import Partition
 from ..operations.argsort import Argsort
 from ..operations.sort import Sort
 from ..targets.base import SortsOnTheHost, Target

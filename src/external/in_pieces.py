@@ -155,7 +155,7 @@ class PieceSort(Generic[T]):
                     self.to_bucket(part.stop - part.start),
                     [column[part] for column in out],
                 )
-                for part, (lows, highs) in zip(stretches, pairwise(map(_listed, cuts)), strict=True)
+                for part, (lows, highs) in zip(stretches, pairwise(cuts), strict=True)
             ),
             len(stretches),
         )
@@ -178,11 +178,6 @@ def _sizes(stretches: Sequence[slice]) -> list[int]:
     return [part.stop - part.start for part in stretches]
 
 
-def _listed(cut: Indices) -> list[int]:
-    found: list[int] = cut.tolist()
-    return found
-
-
-def _between(column: Sequence[Array], lows: list[int], highs: list[int]) -> list[Array]:
+def _between(column: Sequence[Array], lows: Indices, highs: Indices) -> list[Array]:
     """Each run's slice between two cuts, without empty ones."""
     return [run[low:high] for run, low, high in zip(column, lows, highs, strict=True) if low < high]

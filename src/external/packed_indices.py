@@ -13,11 +13,12 @@ from typing import Any
 import attrs
 import numpy as np
 
+from ..algos.host_partition import Partition
 from ..algos.words import Transform
 from ..types.indices import SortOrder
 from .cuts import Array
 from .order import Engine, words_of
-from .parting import Parting, Partition, partition_of
+from .parting import Parting, partition_of
 from .work import FindIndices, Work
 
 _WORD, _INDEX = np.dtype(np.uint64), np.dtype("<i8")

@@ -9,21 +9,9 @@ from typing import Any, Protocol, runtime_checkable
 import attrs
 import numpy as np
 
+from ..algos.host_partition import Partition
 from ..types.indices import SortOrder
-from .cuts import Array, Indices
-
-
-class Partition(Protocol):
-    """A partition of elements of one dtype about pivots, into 2, 8, 32, ... parts."""
-
-    @property
-    def most_parts(self) -> int:
-        """How many parts are made sooner than the elements are sorted."""
-        ...
-
-    def __call__(self, source: Any, results: Any, pivots: Any, /) -> Indices:
-        """Where parts begin in the results, and the last one's end. The source is overwritten."""
-        ...
+from .cuts import Array
 
 
 @runtime_checkable

@@ -8,12 +8,13 @@ from typing import Any, Protocol
 import attrs
 import numpy as np
 
+from ..algos.host_partition import Partition
 from ..algos.words import Transform
 from ..types.dtypes import native
 from ..types.indices import SortOrder
 from .cuts import Array
 from .order import Engine, KeyColumn, KeyOrder, words_of
-from .parting import Ascending, Parting, Partition, partition_of
+from .parting import Ascending, Parting, partition_of
 
 _INDEX = np.dtype("<i8")
 

@@ -14,6 +14,7 @@ from ..machine import TargetInfo
 from ..types import specs
 
 if TYPE_CHECKING:
+    from ..algos.host_partition import Partition
     from ..algos.host_sort import HostSortPolicy
     from ..algos.rules import SortRule
     from ..kernel.launch import Buffer, Schedule, Step
@@ -225,19 +226,6 @@ class TunesItself(Protocol):
 
     def read_tuning(self) -> None:
         """Applies the stored rules again."""
-        ...
-
-
-class Partition(Protocol):
-    """A partition of rows of one dtype about pivots, into 2, 8, 32, ... parts, by the calling thread alone."""
-
-    @property
-    def most_parts(self) -> int:
-        """How many parts are made sooner than the row is sorted."""
-        ...
-
-    def __call__(self, source: Any, results: Any, pivots: Any, /) -> npt.NDArray[np.int64]:
-        """Where parts begin in the results, and the last one's end. The source is overwritten."""
         ...
 
 

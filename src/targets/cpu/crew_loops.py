@@ -10,6 +10,7 @@ thread that wakes late, when a job is done, leaves again; or it joins the next o
 from __future__ import annotations
 
 from functools import cache
+from textwrap import indent
 
 from .loops import Loop, compiled
 
@@ -60,7 +61,7 @@ _SERVE = f"""
             break
         if native(crew[{WAIT}], {_semaphore("number")}) == 0:
             if fetch_add(crew, {STATE}, 1) < {CLOSED}:
-                {_TAKE_PART.strip().replace(chr(10), chr(10) + 16 * " ")}
+{indent(_TAKE_PART.strip(), 16 * " ")}
             if fetch_add(crew, {STATE}, -1) == {CLOSED + 1}:
                 told = native(crew[{POST}], {_semaphore("0")})
 """
@@ -77,7 +78,7 @@ _LEAD = f"""
         crew[{NEXT}] = 0
         crew[{FAILED}] = 0
         opened = fetch_add(crew, {STATE}, -{CLOSED})
-        {_TAKE_PART.strip().replace(chr(10), chr(10) + 8 * " ")}
+{indent(_TAKE_PART.strip(), 8 * " ")}
         closed = fetch_add(crew, {STATE}, {CLOSED})
         looks = 0
         while True:

@@ -21,11 +21,12 @@ from .limits import CAPABILITIES, LIMITS
 from .pool import thread_count
 
 if TYPE_CHECKING:
+    from ...algos.host_partition import Partition
     from ...algos.rules import SortRule
     from ...kernel.launch import Schedule, Step
     from ...operations.base import Operation
     from ...types.specs import Spec
-    from ..base import Native, Partition
+    from ..base import Native
     from .kernels import CpuKernels
     from .prepared import CpuPrepared
 
