@@ -135,3 +135,30 @@ def end_well_side_by_side(command: Sequence[str], count: int, *, timeout: float)
     for process in started:
         _, said = process.communicate(timeout=timeout)
         assert (process.returncode, said) == (0, "")
+
+
+# What such code forks by.
+IN_A_CHILD = """
+import os
+import time
+
+def child(work, seconds=200):
+    '''How a forked child ends that does some work.'''
+    number = os.fork()
+    if number == 0:
+        try:
+            os._exit(work() or 0)
+        except BaseException:
+            import traceback
+            traceback.print_exc()
+            os._exit(99)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        done, status = os.waitpid(number, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.01)
+    os.kill(number, 9)
+    os.waitpid(number, 0)
+    return "hangs"
+"""

@@ -7,16 +7,16 @@ import time
 
 import pytest
 
-from tests.new_process import printed
+from tests.new_process import IN_A_CHILD, printed
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere the pool's threads sort")
 
-_START = """
-import os
+_START = (
+    IN_A_CHILD
+    + """
 import random
 import signal
 import threading
-import time
 import numpy as np
 from gpusort.targets.cpu.background import background
 from gpusort.targets.cpu.compiler.loading import Kernel
@@ -41,20 +41,8 @@ def works():
     result = np.empty_like(x)
     sort_rows(x[None], result[None], SortOrder.ASCENDING, POLICY)
     return bool((result == expected).all())
-
-def child(work):
-    number = os.fork()
-    if number == 0:
-        os._exit(0 if work() else 1)
-    until = time.monotonic() + 100
-    while time.monotonic() < until:
-        done, status = os.waitpid(number, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.001)
-    os.kill(number, 9)
-    return "hangs"
 """
+)
 
 
 def ran(code: str) -> str:
@@ -69,10 +57,10 @@ def test_a_process_ends_while_its_threads_wait() -> None:
 
 def test_a_forked_child_has_a_crew_of_its_own() -> None:
     code = """
-def works_too():
+def fails():
     before = len(jobs)
-    return works() and works() and jobs[before:] == [True, True] and crews.crews.made["crew"]._started == 7
-print(works(), child(works_too), works(), child(works_too), jobs == [True, True])
+    return not (works() and works() and jobs[before:] == [True, True] and crews.crews.made["crew"]._started == 7)
+print(works(), child(fails, 100), works(), child(fails, 100), jobs == [True, True])
 """
     assert ran(code) == "True 0 True 0 True"
 
@@ -87,7 +75,7 @@ thread = threading.Thread(target=sorts)
 thread.start()
 while len(ends) < 3:
     time.sleep(0.001)
-ended = [child(lambda: works() and works()) for _ in range(30)]
+ended = [child(lambda: not (works() and works()), 100) for _ in range(30)]
 over.append(True)
 thread.join()
 print(set(ended), set(ends), any(jobs))

@@ -18,16 +18,16 @@ from gpusort.targets import registry
 from gpusort.targets.cuda.plan import Plan
 from gpusort.targets.cuda.target import CudaTarget
 from gpusort.types.errors import TargetUnavailableError
-from tests.new_process import printed
+from tests.new_process import IN_A_CHILD, printed
 from tests.opened import or_skip
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no os.fork here")
 
-_START = """
-import os
+_START = (
+    IN_A_CHILD
+    + """
 import sys
 import threading
-import time
 import numpy as np
 import gpusort
 from gpusort import forks
@@ -36,26 +36,6 @@ from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.types.errors import TargetUnavailableError
 from gpusort.types.monoids import Maximum
 x = np.random.default_rng(1).integers(0, 1 << 32, 1 << 20, dtype=np.uint32)
-
-def child(work, seconds=200):
-    '''How a forked child ends that does some work.'''
-    number = os.fork()
-    if number == 0:
-        try:
-            os._exit(work() or 0)
-        except BaseException:
-            import traceback
-            traceback.print_exc()
-            os._exit(99)
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        done, status = os.waitpid(number, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.01)
-    os.kill(number, 9)
-    os.waitpid(number, 0)
-    return "hangs"
 
 def works():
     from gpusort.targets.cpu.background import background
@@ -72,6 +52,7 @@ def refused(call):
         return
     raise AssertionError("not refused")
 """
+)
 
 # -- the CPU target -----------------------------------------------------------------------------------------
 
