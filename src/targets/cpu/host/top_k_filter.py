@@ -1,4 +1,4 @@
-"""Where elements of a long row come up to a threshold: one reading by all threads, for the few that a top-k looks at."""
+"""Where elements of a long row come up to a threshold: one reading by all threads, for the few that a top-k takes."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def _first_equal(numbers: Elements, threshold: Any, count: int) -> Places:
 
 @cache
 def come_up_to(dtype: np.dtype[np.generic], is_least: bool) -> Loop:
-    """(start, stop, elements, threshold, places, found): counts in `found` those that come up to a threshold, and writes
-    where they stand, as far as there is room."""
+    """(start, stop, elements, threshold, places, found): counts in `found` those that come up to a threshold, and
+    writes where they stand, as far as there is room."""
     name = name_of(dtype)
     takes = f"start: i8, stop: i8, elements: {name}[], threshold: {name}[], places: i8[], found: i8[]"
     text = _COME_UP_TO.format(count=f"u{max(2, dtype.itemsize)}", test=">=" if is_least else "<=")
