@@ -17,8 +17,9 @@ from gpusort.targets.cpu.background import background
 from gpusort.targets.cpu.compiler.loading import Kernel
 from gpusort.targets.cpu.crew import Crew
 from gpusort.targets.cpu.host.argsort_loops import unpack
-from gpusort.targets.cpu.host.order_loops import number, reverse
-from gpusort.targets.cpu.loops import numbers_for
+from gpusort.targets.cpu.host.partition_loops import reverse
+from gpusort.targets.cpu.loops import Loop, numbers_for
+from gpusort.targets.cpu.loops import compiled as compiled_loop
 from gpusort.types.monoids import Maximum
 from tests.covering import few_cases
 from tests.reference import Array, assert_same_bits
@@ -30,6 +31,12 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="el
 def compiled() -> Generator[None]:
     with background.off():
         yield
+
+
+def number() -> Loop:
+    """Writes start, start + 1, …"""
+    body = "    for index in range(start, stop):\n        places[index] = index"
+    return compiled_loop("number", "start: i8, stop: i8, places: i8[]", body)
 
 
 @pytest.mark.parametrize("threads", [1, 3, 64])
@@ -62,7 +69,6 @@ _BY_RADIX = HostSortPolicy(by_radix=True)
 _CALLS: dict[str, Callable[[Array], object]] = {
     "argsort": lambda x: gpusort.argsort(x.reshape(-1)),
     "argsort, descending": lambda x: gpusort.argsort(x.reshape(-1), descending=True),
-    "argsort, sorted": lambda x: gpusort.argsort(np.sort(x.reshape(-1))),
     "argsort, reversed": lambda x: gpusort.argsort(np.sort(x.reshape(-1)), descending=True),
     "sort, reversed": lambda x: gpusort.sort(np.sort(x.reshape(-1)), descending=True),
     "sort of short rows": lambda x: gpusort.sort(x.reshape(-1, 14), axis=1),

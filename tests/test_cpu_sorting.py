@@ -44,7 +44,6 @@ SMALL = HostSortPolicy(
     deal_from=1500,
     pack_from=20,
     sample=64,
-    few=4,
     glance=64,
     some=20,
     block=100,

@@ -48,7 +48,7 @@ def restore_ties(source: Elements, results: Elements, order: SortOrder, stable: 
     zeros, nans = _kinds(source.dtype)
     last = results[..., -1]
     has_nans = bool((last != last).any())
-    span = _zeros_among(results, order, has_nans)
+    span = _zeros_among(results, order)
     if span is not None:
         words = bits_of(source)
         if len(results) == 1 and not stable:
@@ -59,21 +59,14 @@ def restore_ties(source: Elements, results: Elements, order: SortOrder, stable: 
         _write(bits_of(source), bits_of(results), nans, None, order, stable)
 
 
-def _zeros_among(results: Elements, order: SortOrder, has_nans: bool) -> slice | None:
+def _zeros_among(results: Elements, order: SortOrder) -> slice | None:
     """Where the zeros of a sorted row lie; of several rows they lie anywhere. None if there are none."""
     if len(results) > 1:
         return slice(0, None) if (results == 0).any() else None
-    row, value, numbers = results[0], results[0].item, results.size
-    if order is SortOrder.ASCENDING:
-        zero = row.dtype.type(0)
-        first = int(row.searchsorted(zero))
-        if first == row.size or value(first) != 0:
-            return None
-        return slice(first, int(row.searchsorted(zero, side="right")))
-    if has_nans:
-        numbers = bisect_left(range(row.size), True, key=lambda at: value(at) != value(at))
-    first = bisect_left(range(numbers), True, key=lambda at: value(at) <= 0)
-    end = bisect_left(range(numbers), True, key=lambda at: value(at) < 0)
+    row, ascends = results[0], order is SortOrder.ASCENDING
+    value, places = row.item, range(row.size)  # NaNs, which are last, come before nothing
+    first = bisect_left(places, True, key=lambda at: not (value(at) < 0 if ascends else value(at) > 0))
+    end = bisect_left(places, True, key=lambda at: not (value(at) <= 0 if ascends else value(at) >= 0))
     return slice(first, end) if first < end else None
 
 
