@@ -42,9 +42,8 @@ def merge(x: object, y: object, /, *, descending: bool = False, target: Where = 
         run = find_run(short_key)
         if run is not None:
             return run(x, y)
-    return call_with(
-        Merge, (checked_order(descending, key), key, False), target, ("x", "y"), (x, y), short_key=short_key
-    )
+    settings = checked_order(descending, key), key, False
+    return call_with(Merge, settings, target, ("x", "y"), (x, y), short_key=short_key)
 
 
 @overload
@@ -65,16 +64,6 @@ def merge_by_key(
     target: Where = "auto", key: Keyed = None,
 ) -> tuple[object, object]:  # fmt: skip
     """Merges two sorted arrays of keys, and their values with them: two new arrays. See `merge`."""
-    short_key = None
-    if (
-        descending is False and key is None and target == "auto" and type(keys) is ndarray and type(values) is ndarray
-        and type(other_keys) is ndarray and type(other_values) is ndarray
-    ):  # fmt: skip
-        x, y = (keys.dtype, keys.ndim, values.dtype, values.ndim), (other_keys.dtype, other_keys.ndim)
-        short_key = Merge, *x, *y, other_values.dtype, other_values.ndim
-        run = find_run(short_key)
-        if run is not None:
-            return cast("tuple[object, object]", run(keys, values, other_keys, other_values))
-    settings = checked_order(descending, key), key, True
-    names, arrays = ("keys", "values", "other_keys", "other_values"), (keys, values, other_keys, other_values)
-    return cast("tuple[object, object]", call_with(Merge, settings, target, names, arrays, short_key=short_key))
+    settings, arrays = (checked_order(descending, key), key, True), (keys, values, other_keys, other_values)
+    names = ("keys", "values", "other_keys", "other_values")
+    return cast("tuple[object, object]", call_with(Merge, settings, target, names, arrays))

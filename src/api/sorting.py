@@ -202,6 +202,6 @@ def sort_by_key(
         run = find_run(short_key)
         if run is not None:
             return cast("tuple[object, object]", run(keys, values))
-    settings = checked_order(descending, key), key
-    names, arrays = ("keys", "values"), (keys, values)
-    return cast("tuple[object, object]", call_with(SortPairs, settings, target, names, arrays, short_key=short_key))
+    settings, names = (checked_order(descending, key), key), ("keys", "values")
+    found = call_with(SortPairs, settings, target, names, (keys, values), short_key=short_key)
+    return cast("tuple[object, object]", found)

@@ -87,9 +87,6 @@ class PiecesPlan(Plan):
     def new_outputs(self, arrays: Arrays) -> list[Any]:
         return new_host_arrays(self.operation.outputs(*self.specs), arrays[0])
 
-    def reserved(self, specs: tuple[Spec, ...]) -> Plan:
-        return self.of(self.kind, self.operation, specs, self.target, keeps_scratch=True)
-
     def make_ready(self, arrays: Arrays) -> None:
         way = self._way(arrays)
         if isinstance(way, KernelPlan):

@@ -115,23 +115,21 @@ class _Cut:
         """A run as a task with its uploads and downloads; None if an array would travel both ways."""
         given: list[tuple[Part, int]] = []
         left: list[tuple[Part, int]] = []
-        buffers = given_buffers(run.schedule)
-        for number, part, buffer in zip(run.arrays, run.slices, buffers, strict=True):
+        for (number, part), buffer in zip(run.parts, given_buffers(run.schedule), strict=True):
             if number in self.stay:
                 continue
             if buffer.role is not (Role.OUTPUT if number else Role.INPUT):
                 return None
             first, count = part or (0, self.arrays[number].size)
             (left if number else given).append(((number, slice(first, first + count)), buffer.nbytes))
-        ahead = iter(range(len(given))), iter(range(len(given), len(given) + len(left)))
         travelling = len(given) + len(left)
+        ahead = iter(range(len(given))), iter(range(len(given), travelling))
         lines: list[Lines] = []
-        for number in run.arrays:
-            handle = travelling + self.stay[number] if number in self.stay else next(ahead[number > 0])
-            spec = self.arrays[number]
-            lines.append(Lines(handle, (spec.size,), (spec.dtype.itemsize,), spec.dtype, is_packed=True))
-        parts = [part if number in self.stay else None for number, part in zip(run.arrays, run.slices, strict=True)]
-        moved = attrs.evolve(run, arrays=tuple(line.number for line in lines), slices=tuple(parts))
-        steps = Steps(travelling + len(self.stay), [], [Launch(moved, tuple(lines))])
+        for number, part in run.parts:
+            spec, stays = self.arrays[number], number in self.stay
+            handle = travelling + self.stay[number] if stays else next(ahead[number > 0])
+            whole = Lines(handle, (spec.size,), (spec.dtype.itemsize,), spec.dtype, is_packed=True)
+            lines.append(whole.part(*part) if stays and part is not None else whole)
+        steps = Steps(travelling + len(self.stay), [], [Launch(run, tuple(lines))])
         task = Task(steps, tuple(nbytes for _, nbytes in given), tuple(nbytes for _, nbytes in left))
         return task, [part for part, _ in given], [part for part, _ in left]

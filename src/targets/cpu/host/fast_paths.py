@@ -11,7 +11,7 @@ import numpy as np
 from ....algos.host_sort import HostSort, HostSortPolicy
 from ....arrays.host import is_packed
 from ....arrays.recycled import new_array
-from ....operations.argsort import Argsort, SortPairs
+from ....operations.argsort import Argsort, SortPairs, different_sizes
 from ....operations.base import Operation
 from ....operations.merge import Merge
 from ....operations.reduce import Reduce
@@ -184,8 +184,16 @@ class PairsPath:
     argsort: ArgsortPath | KeyedWay
     native: np.dtype[np.generic] | None = None  # the machine's dtype, where the keys' bytes are in another order
 
+    @property
+    def function(self) -> Callable[[HostArray, HostArray], tuple[HostArray, HostArray]]:
+        return self.__call__
+
     def __call__(self, *arrays: HostArray) -> tuple[HostArray, HostArray]:
         keys, values = arrays
+        if keys.size != values.size:
+            raise different_sizes("values", keys.shape, values.shape)
+        if not keys.size:
+            return keys.copy(), values.copy()
         indices = cast(Indices, self.argsort(keys if self.native is None else keys.astype(self.native)))
         return cast("tuple[HostArray, HostArray]", (keys.take(indices), values.take(indices)))
 
