@@ -55,7 +55,7 @@ def call(make: Maker, settings: Settings, target: Wherever, x: Any, short_key: H
         except TypeError:  # what cannot be hashed has its plan made anew
             run = None
         if run is None:
-            return call_with(make, settings, target, ("x",), (x,), None, short_key)
+            return call_with(make, settings, target, (x,), None, short_key)
         if short_key is not None:
             _runs[short_key] = run
         return run(x)
@@ -65,11 +65,11 @@ def call(make: Maker, settings: Settings, target: Wherever, x: Any, short_key: H
 
 
 def call_with(
-    make: Maker, settings: Settings, target: Wherever, names: tuple[str, ...], arrays: tuple[Any, ...],
-    out: Any = None, short_key: Hashable = None,
+    make: Maker, settings: Settings, target: Wherever, arrays: tuple[Any, ...], out: Any = None,
+    short_key: Hashable = None,
 ) -> object:  # fmt: skip
-    """Applies an operation to several arrays, whose arguments have these names, or to one into `out`. In the latter
-    case `short_key` gets a function that writes short arrays, see `WritesShort`."""
+    """Applies an operation to several arrays, or to one into `out`. In the latter case `short_key` gets a function that
+    writes short arrays, see `WritesShort`."""
     try:
         kind: Any = NUMPY
         key: Any = make, settings, target
@@ -79,13 +79,14 @@ def call_with(
                 break
             key += x.dtype, x.ndim
         if key is None or not (out is None or type(out) is ndarray):
-            found = _alike(names, arrays, out)
+            names: tuple[str, ...] = (*getattr(make, "names", Operation.names), "out")  # functions make what takes one
+            found = _alike(names, arrays if out is None else (*arrays, out))
             kind = found[0][0]
             if not kind.is_located or any(own is not kind for own, _ in found):
                 return _viewed(make, settings, target, names, found, out)
-            arrays = tuple([array for _, array in found[: len(names)]])
+            arrays = tuple([array for _, array in found[: len(arrays)]])
             if kind is NUMPY:  # made of lists
-                return call_with(make, settings, target, names, arrays, out)
+                return call_with(make, settings, target, arrays, out)
             key = make, settings, target, kind, *map(kind.signature, arrays)
         run = plan = None
         try:
@@ -113,7 +114,7 @@ def call_with(
 def call_in_place(make: Maker, settings: Settings, target: Wherever, x: object, short_key: Hashable = None) -> None:
     """Applies an operation to one array, into the same. What is wrong with that is said of `x`."""
     try:
-        call_with(make, settings, target, ("x",), (x,), x, short_key)
+        call_with(make, settings, target, (x,), x, short_key)
     except (InvalidArgumentError, UnsupportedTypeError):
         kind, array = recognised("x", x)
         if array is not x:
@@ -158,13 +159,12 @@ def _plan_of(
 # -- other libraries' arrays ------------------------------------------------------------------------------
 
 
-def _alike(names: tuple[str, ...], arrays: tuple[Any, ...], out: Any) -> list[tuple[Kind, Any]]:
+def _alike(names: tuple[str, ...], given: tuple[Any, ...]) -> list[tuple[Kind, Any]]:
     """The kinds of arrays and of `out`, and the arrays, NumPy's made of lists. Raises UnsupportedTypeError unless all
     are of one kind."""
-    given = arrays if out is None else (*arrays, out)
-    found = [recognised(name, x) for name, x in zip((*names, "out"), given, strict=False)]
+    found = [recognised(name, x) for name, x in zip(names, given, strict=False)]
     kind, like = found[0]
-    for name, x, (own, array) in zip((*names, "out"), given, found, strict=False):
+    for name, x, (own, array) in zip(names, given, found, strict=False):
         is_alike = own is kind or (own in (NUMPY, SUBCLASS) and kind in (NUMPY, SUBCLASS))
         if not is_alike or (name == "out" and array is not x):
             raise UnsupportedTypeError(
@@ -185,13 +185,11 @@ def _viewed(
             raise UnsupportedTypeError("out: expected None for arrays of which nothing is computed yet")
         return kind.deferred(make(*settings), target, tuple([x for _, x in found]))
     with kind.scope(like) or _NO_SCOPE:
-        views = [
-            own.view(x, name) if is_viewed(own) else x for name, (own, x) in zip((*names, "out"), found, strict=False)
-        ]
+        views = [own.view(x, name) if is_viewed(own) else x for name, (own, x) in zip(names, found, strict=False)]
         own, seen = found[-1][0], None if out is None else views.pop()
         if out is not None and own.is_read_only(out):  # which the view may not show
             require_writable(own, "out", out, own.spec("out", out))
-        result = call_with(make, settings, target, names, tuple(views), seen)
+        result = call_with(make, settings, target, tuple(views), seen)
         if isinstance(result, PreparedCall):
             return result.viewed_as(kind, like, out)
         if out is not None:

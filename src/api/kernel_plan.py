@@ -66,54 +66,54 @@ class KernelPlan(Plan):
         self._inputs: tuple[Lines, ...] = ()  # in rows
         self._raw: tuple[Lines, ...] = ()  # as they lie
         self._new: Call | None = None
+        self._run: Callable[..., object] | None = None
 
     # -- calls --------------------------------------------------------------------------------------------
 
-    def __call__(self, *arrays: Any) -> object:
-        device, new = self._device, self._new
-        if device is None or new is None or (stream := device.stream()) is None:
-            return self._within(arrays)
-        if self._check is not None:
-            self._check(arrays[0])
-        outs = [make() for make in self._makers]
-        handle = device.handle
-        new([*map(handle, arrays), *map(handle, outs)], stream)
-        return self._finished(outs) if self._finishes else one_or_all(outs)
-
     @property
     def function(self) -> Callable[..., object]:
-        """The warm fast path: for calls without scratch one closure, as each Python call saved is 0.1 of the 5 us that
-        a call costs the host. Available once `make_ready` has run."""
-        device, new, within = self._device, self._new, self._within
-        launch = new.at_once if isinstance(new, StreamCall) else None
-        if launch is None or device is None or self._finishes:
-            return self.__call__
-        makers, current_stream, handle = self._makers, device.stream, device.handle
+        return self._run or self.__call__
 
-        def run(*arrays: Any) -> object:
-            stream = current_stream()
-            if stream is None:
-                return within(arrays)
-            outs = [make() for make in makers]
-            launch((*map(handle, arrays), *map(handle, outs)), stream)
-            return tuple(outs)
-
-        def run_one(x: Any) -> object:
-            stream = current_stream()
-            if stream is None:
-                return within((x,))
-            out = make()
-            launch((handle(x), handle(out)), stream)
-            return out
-
-        make = makers[0]
-        return run_one if len(self.specs) == len(makers) == 1 else run if len(makers) > 1 else self.__call__
+    def __call__(self, *arrays: Any) -> object:
+        return self._within(arrays) if self._run is None else self._run(*arrays)
 
     def _within(self, arrays: Arrays) -> object:
         """Calls with the arrays' device and stream made current: the first time, and whenever they are not."""
         with self.kind.scope(arrays[0]) or nullcontext():
             self.make_ready(arrays)
             return self(*arrays)
+
+    def _function(self, device: Device[Any], call: Call) -> Callable[..., object]:
+        """What a warm call runs. One array, for whose result nothing but one launch is needed, has a closure of its
+        own, as each Python call saved is 0.1 of the 5 us that a call costs the host."""
+        makers, current_stream, handle, within, check = (
+            self._makers, device.stream, device.handle, self._within, self._check,
+        )  # fmt: skip
+        launch = call.at_once if isinstance(call, StreamCall) else None
+        if launch is not None and len(self.specs) == len(makers) == 1 and not self._finishes:
+            make = makers[0]
+
+            def run_one(x: Any) -> object:
+                stream = current_stream()
+                if stream is None:
+                    return within((x,))
+                out = make()
+                launch((handle(x), handle(out)), stream)
+                return out
+
+            return run_one
+
+        def run(*arrays: Any) -> object:
+            stream = current_stream()
+            if stream is None:
+                return within(arrays)
+            if check is not None:
+                check(arrays[0])
+            outs = [make() for make in makers]
+            call([*map(handle, arrays), *map(handle, outs)], stream)
+            return self._finished(outs) if self._finishes else one_or_all(outs)
+
+        return run
 
     def into(self, arrays: Arrays, outs: Arrays) -> None:
         device = self._device
@@ -131,7 +131,7 @@ class KernelPlan(Plan):
         call = into.calls.get(way)
         if call is None:
             is_new = way is Way.APART and into.outs == self._outs
-            call = into.calls[way] = cast(Call, self._new) if is_new else self._call(into.outs, way)
+            call = into.calls[way] = cast(Call, self._new) if is_new else self._call(device, into.outs, way)
         call([*map(handle, arrays), *map(handle, outs)], stream)
 
     def new_outputs(self, arrays: Arrays) -> list[Any]:
@@ -152,7 +152,7 @@ class KernelPlan(Plan):
     # -- what is made once --------------------------------------------------------------------------------
 
     def make_ready(self, arrays: Arrays) -> None:
-        if self._new is not None:
+        if self._run is not None:
             return
         device = self.kind.placed(arrays[0])
         require_same_device(device, self.operation.names, arrays)
@@ -164,8 +164,8 @@ class KernelPlan(Plan):
         results = [Spec(x.shape, x.dtype, strides=self._strides(x)) for x in self.outputs]
         self._makers = tuple(device.empty(*self._held(spec), spec.strides) for spec in results)
         self._outs = self._lines(results, [0] * len(results))
-        self._device = device
-        self._new = self._call(self._outs, Way.APART)
+        self._new = self._call(device, self._outs, Way.APART)
+        self._device, self._run = device, self._function(device, self._new)
 
     def _held(self, spec: Spec) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
         """Shape and dtype of the array that holds an output; structured ones are bytes on a device."""
@@ -209,11 +209,10 @@ class KernelPlan(Plan):
         )
         return tuple(Lines.of(number, *line) for number, line in lines)
 
-    def _call(self, outs: Sequence[Lines], way: Way) -> Call:
+    def _call(self, device: Device[Any], outs: Sequence[Lines], way: Way) -> Call:
         works = self._runs_in_place if way is Way.IN_PLACE else self._runs
         if works is None:
             works, way = self._runs, Way.BEHIND
-        device = cast("Device[Any]", self._device)
         steps = steps_of(self._inputs, self._raw, outs, self._works.between, works, way)
         if self.kind.is_host:
             return HostCall(device, steps, self._keeps_scratch)

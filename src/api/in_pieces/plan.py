@@ -16,7 +16,7 @@ from ...arrays.host import copy_elements, is_packed
 from ...arrays.kinds import Located
 from ...operations.argsort import Argsort, SortPairs
 from ...operations.base import Operation
-from ...operations.merge import Merge
+from ...operations.merge import Merge, MergeByKey
 from ...operations.reduce import Fold, Reduce, Reduction
 from ...operations.scan import Scanning
 from ...operations.select import TopK
@@ -178,13 +178,13 @@ def _told(name: str, spec: Spec) -> str:
     return f"{name}, {bytes_of(spec):,} bytes of {spec.dtype} in shape {spec.shape},"
 
 
-_CALLED: dict[type[Operation], str] = {SortPairs: "sort_by_key", TopK: "top_k", Fold: "reduce"}
+_CALLED: dict[type[Operation], str] = {
+    SortPairs: "sort_by_key", MergeByKey: "merge_by_key", TopK: "top_k", Fold: "reduce",
+}  # fmt: skip
 
 
 def called(operation: Operation) -> str:
     """The public function's name, for messages."""
     if isinstance(operation, Reduce):
         return operation.reducer.value
-    if isinstance(operation, Merge):
-        return "merge_by_key" if operation.with_values else "merge"
     return _CALLED.get(type(operation), type(operation).__name__.lower())

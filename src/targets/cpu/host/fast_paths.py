@@ -71,8 +71,8 @@ def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolic
                 return None
             scan = from_zero(scan, axis) if operation.from_zero else scan
             return ReducePath(scan) if operation.kind is ScanKind.INCLUSIVE else ShortPath(shifted(scan, axis))
-        case Merge(order, None, takes_values):
-            return (ShortMergeByKey if takes_values else ShortMerge)(order, given[0].dtype)
+        case Merge(order, None):
+            return (ShortMergeByKey if operation.with_values else ShortMerge)(order, given[0].dtype)
         case TopK(k, axis, order, in_order, None):
             return TopKPath(policy, k, axis, order, in_order)
         case _:
