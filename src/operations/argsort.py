@@ -37,10 +37,6 @@ class Argsort(AlongAxis):
     name: str = "x"
     takes_scalars = True
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (self.name,)
-
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
         (x,) = given
         key_of(self.name, x, self.key)
@@ -123,10 +119,7 @@ class SortPairs(Operation):
 
     order: SortOrder = SortOrder.ASCENDING
     key: SortableKey[Any, Any] | None = None
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return "keys", "values"
+    names = "keys", "values"
 
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
         keys, values = given
