@@ -23,7 +23,7 @@ from .ties import restore_ties
 
 _SHORT, _FEW, _HARDLY_ANY = 1 << 15, 10, 3  # a row, and how many of its elements that are looked at may differ there
 _DIFFERENT = 192  # of the elements at a glance: more, and a row is not of so few as are counted
-_WORTH_A_THREAD, _WORTH_ONE_THAT_WAITS = 1 << 16, 1 << 15  # elements that are sorted by radix
+_WORTH_A_THREAD, _WORTH_ONE_THAT_WAITS = 1 << 16, 1 << 14  # elements that are sorted by radix
 
 
 def sort_rows(
