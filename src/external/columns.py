@@ -9,7 +9,8 @@ import numpy as np
 
 from .arrow_values import values_of
 from .direct import Bytes
-from .table_files import RowReader, Sink, TableFile
+from .table_files import RowReader, TableFile
+from .table_sinks import Sink
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,7 +46,7 @@ class ColumnOutput:
 
         kind = self.schema.types[0]
         numbers = pa.Array.from_buffers(kind, 8 * nbytes // kind.bit_width, [None, pa.py_buffer(buffer[:nbytes])])
-        self.sink.write(pa.Table.from_arrays([numbers], schema=self.schema))
+        self.sink.prepare(pa.Table.from_arrays([numbers], schema=self.schema))()
 
     def sync(self) -> None:
         pass

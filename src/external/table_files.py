@@ -1,32 +1,22 @@
-"""Streaming readers and writers of Parquet and Arrow files, and a writer of argsort results as .npy."""
+"""Streaming readers of Parquet and Arrow files, and of runs, which are Arrow files too."""
 
 from __future__ import annotations
 
 import mmap
-import os
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
-
-import attrs
-import numpy as np
+from typing import TYPE_CHECKING
 
 from ..types.errors import InvalidArgumentError
-from .arrow_values import values_of
-from .formats import Format, header_for
+from .formats import Format
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow import ipc, parquet
 
-ROW_INDEX = "row index"
-
 _BATCH = 1 << 16  # rows decoded at a time
 _LONG = 1 << 24  # bytes of a record batch from which on it is read through the mapping
-_WIDTHS = {"INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8}  # bytes of Parquet's physical types
-_CODECS = {"UNCOMPRESSED": "none", "LZ4_RAW": "lz4"}  # metadata name to the name that pyarrow's writer takes
 
 
 class TableFile(ABC):
@@ -174,109 +164,3 @@ class ArrowRun:
 
     def close(self) -> None:
         self._file.close()
-
-
-# -- writers ----------------------------------------------------------------------------------------------
-
-
-class Sink(Protocol):
-    """A writer of a table, piece by piece."""
-
-    def write(self, table: pa.Table) -> None: ...
-
-    def close(self) -> None: ...
-
-
-@contextmanager
-def closing(sink: Sink) -> Generator[Sink, None, None]:
-    """Closes a writer. After an exception in the block, errors of close() are suppressed."""
-    try:
-        yield sink
-    except BaseException:
-        with suppress(Exception):
-            sink.close()
-        raise
-    sink.close()
-
-
-class _ArrowWriter:
-    """A writer of pyarrow's on a file that is closed even if the writer fails to close."""
-
-    def __init__(
-        self, file: pa.OSFile, writer: parquet.ParquetWriter | ipc.RecordBatchFileWriter, rows: int | None
-    ) -> None:
-        self._file, self._writer, self._rows = file, writer, rows
-
-    def write(self, table: pa.Table) -> None:
-        self._writer.write_table(table, self._rows)
-
-    def close(self) -> None:
-        try:
-            self._writer.close()
-        finally:
-            self._file.close()
-
-
-class ParquetSink(_ArrowWriter):
-    """Writes Parquet; with the compression, dictionaries and row group size of the source if that is Parquet too."""
-
-    def __init__(self, path: Path, like: TableFile) -> None:
-        import pyarrow as pa
-        from pyarrow import parquet
-
-        file, rows = pa.OSFile(str(path), "wb"), None
-        if isinstance(like, ParquetTable) and like.rows:
-            chunks = list(like.chunks())
-            codecs = {c.path_in_schema: _CODECS.get(c.compression, c.compression.lower()) for c in chunks}
-            words = {c.path_in_schema for c in chunks if _is_worth_a_dictionary(c)}
-            rows = max(1, like.metadata.row_group(0).num_rows)
-            writer = parquet.ParquetWriter(file, like.schema, compression=codecs, use_dictionary=sorted(words))
-        else:
-            writer = parquet.ParquetWriter(file, like.schema)
-        super().__init__(file, writer, rows)
-
-
-def _is_worth_a_dictionary(chunk: parquet.ColumnChunkMetaData) -> bool:
-    """Whether dictionary encoding saves space in this column. (By default the writer uses it for every column.)"""
-    if not any("DICTIONARY" in encoding for encoding in chunk.encodings):
-        return False
-    width = _WIDTHS.get(chunk.physical_type)
-    return width is None or chunk.total_uncompressed_size < chunk.num_values * width
-
-
-class ArrowSink(_ArrowWriter):
-    """Writes an Arrow IPC file, in record batches of at most `rows` rows."""
-
-    def __init__(self, path: Path, schema: pa.Schema, rows: int | None = None) -> None:
-        import pyarrow as pa
-
-        file = pa.OSFile(str(path), "wb")
-        super().__init__(file, pa.ipc.new_file(file, schema), rows)
-
-
-@attrs.define
-class IndicesSink:
-    """Writes an argsort's row indices to an .npy or raw file."""
-
-    path: Path
-    target: Path
-    rows: int
-
-    def __attrs_post_init__(self) -> None:
-        self.path.write_bytes(header_for(self.target, np.dtype(np.int64), self.rows))
-
-    def write(self, table: pa.Table) -> None:
-        with self.path.open("ab") as file:
-            values_of(table[ROW_INDEX].combine_chunks()).tofile(file)
-
-    def close(self) -> None:
-        pass
-
-
-def sync_file(path: Path) -> None:
-    """fsyncs a file."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
