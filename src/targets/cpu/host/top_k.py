@@ -144,7 +144,7 @@ def _cut(words: Elements, threshold: Any, k: int, places: Places) -> Places:
 def _candidates(row: Elements, k: int, order: SortOrder) -> Places | None:
     """Where the elements stand, as they lie, that come up to a threshold which k of them hardly ever do not."""
     count = min(_MOST_SAMPLES, max(min(_MANY_SAMPLES, row.size // _STRETCH), row.size // _WIDE_STRETCH))
-    sample = ascending_words(row[:: row.size // count | 1], order)  # an odd step, that few periods of data meet
+    sample = ascending_words(_sampled(row, count), order)
     count = sample.size
     expected = k * count / row.size
     rank = math.ceil(expected + 6.4 * math.sqrt(expected) + 12)
@@ -177,6 +177,11 @@ def _comes_up_to(elements: Elements, threshold: Any, order: SortOrder) -> npt.ND
     else:
         found = numbers_of(elements) >= (-threshold if elements.dtype.kind == "f" else ~threshold)
     return found
+
+
+def _sampled(row: Elements, count: int) -> Elements:
+    """About so many of its elements: the step is odd, for few periods of data are."""
+    return row[:: row.size // count | 1]
 
 
 def hits_of(mask: npt.NDArray[np.bool_], at_least: int = 0) -> Places:
