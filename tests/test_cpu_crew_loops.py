@@ -72,10 +72,15 @@ _CALLS: dict[str, Callable[[Array], object]] = {
     "argsort, reversed": lambda x: gpusort.argsort(np.sort(x.reshape(-1)), descending=True),
     "sort, reversed": lambda x: gpusort.sort(np.sort(x.reshape(-1)), descending=True),
     "sort of short rows": lambda x: gpusort.sort(x.reshape(-1, 14), axis=1),
+    "sort of rows": lambda x: gpusort.sort(x, axis=1),
+    "sort of rows, descending, stable": lambda x: gpusort.sort(x % 7, axis=1, descending=True, stable=True),
     "argsort of short rows": lambda x: gpusort.argsort(x.reshape(-1, 14), axis=1),
     "sum": lambda x: gpusort.sum(x[:, ::3], axis=0),
     "max": lambda x: gpusort.max(x[:, ::2], axis=1),
     "argmin": lambda x: gpusort.argmin(x, axis=0),
+    "argmax of all": gpusort.argmax,
+    "max of all": gpusort.max,
+    "top_k": lambda x: gpusort.top_k(x.reshape(-1), 100)[1],
     "cumsum": lambda x: gpusort.cumsum(x.astype(np.float32), axis=1),
     "kernels of a radix sort": lambda x: gpusort.sort(x.reshape(-1), algorithm=gpusort.Radix()),
     "serial kernels of a radix sort": lambda x: gpusort.sort(x.reshape(-1), algorithm=HostSort(_BY_RADIX)),
@@ -99,8 +104,10 @@ def test_loops_shared_out_give_what_the_pools_give(call: str, dtype: str, monkey
     monkeypatch.setattr(Crew, "run", seen)
     rng = np.random.default_rng(7)
     x = (rng.random((1200, 1400)) * 1e6).astype(dtype)  # long enough for all of these to be shared out
-    by_pool = np.asarray(_CALLS[call](x))
-    assert not runs
     monkeypatch.setattr(crews, "core_count", lambda: 64)
-    assert_same_bits(np.asarray(_CALLS[call](x)), by_pool)
+    by_crew = np.asarray(_CALLS[call](x))
     assert any(runs)
+    runs.clear()
+    monkeypatch.setattr(crews, "core_count", lambda: 2)  # fewer than threads: none of the crew's
+    assert_same_bits(by_crew, np.asarray(_CALLS[call](x)))
+    assert not runs

@@ -164,7 +164,8 @@ print(int(loaded.was_kept))
 
 def _in_a_new_process(*, cache: str = "", xdg: Path = Path()) -> list[str]:
     code = _CACHED.format(folder=str(Path(__file__).parent.parent), module=f"tests.{Path(__file__).stem}")
-    return printed(code, GPUSORT_CACHE_DIR=cache, XDG_CACHE_HOME=str(xdg)).split()
+    two = "2"  # more might be woken by kernels of their own
+    return printed(code, GPUSORT_CACHE_DIR=cache, XDG_CACHE_HOME=str(xdg), GPUSORT_THREADS=two).split()
 
 
 def test_a_second_process_finds_the_kernel_compiled(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gpusort.algos.host_sort import HostSortPolicy
+from gpusort.targets.cpu.background import Background
 from gpusort.targets.cpu.host import top_k
 from gpusort.targets.cpu.host.top_k_rows import top_k_rows
 from gpusort.types.indices import SortOrder
@@ -85,3 +86,21 @@ def test_a_sample_that_misses(monkeypatch: pytest.MonkeyPatch, end: SortOrder) -
 
     monkeypatch.setattr(top_k, "_sampled", sampled)
     check(x, 7, 2000)
+
+
+def _nothing_is_loaded(self: Background, job: object, steps: object, nbytes: int) -> bool:
+    return False
+
+
+@pytest.mark.parametrize("dtype", ["?", "u1", "i8", "f4", "M8[ns]"])
+@pytest.mark.parametrize("is_loaded", [True, False])
+def test_most_are_equal_to_the_best(dtype: str, is_loaded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By compiled loops and, until these are loaded, by NumPy. There may be none better than these."""
+    if not is_loaded:
+        monkeypatch.setattr(Background, "has", _nothing_is_loaded)
+    x = sample(dtype, (1, LONG), seed=3)
+    numbers = x[x == x]
+    for best in numbers.min(), numbers.max(), np.inf if dtype == "f4" else numbers[0]:
+        often = x.copy()
+        often[0, 100:-300] = best
+        check(often, 1, 300)

@@ -22,6 +22,7 @@ from ...counts import count_nonzero
 from ..alias import place_of
 from ..background import background
 from ..crew import loading as loading_crew
+from ..crew import threads_of_crew
 from .cumsum_loops import BLOCK, columns, pieces
 from .reduce_plans import run_tasks
 from .reducers import result_of, takes
@@ -39,6 +40,7 @@ _FEW = 8  # rows: more keep the order of NumPy's additions
 _PIECE = 1 << 12
 _SHARED = 1 << 19  # elements: below, waking a thread costs more than it saves
 _WIDE_BYTES = 1 << 26  # of integers as wide as their sums in rows: below, NumPy is as fast as memory lets it
+_CREW_BYTES = 1 << 20  # the same where threads wait in compiled code
 _FEW_SUMS = 1 << 10  # of more, a count of those that are not zero costs more than an addition to all
 
 
@@ -168,6 +170,10 @@ class LongScan:
         """Whether elements are integers as wide as their sums: one addition a cycle is all there is to do."""
         return self.dtype.kind in "iu" and self.dtype.itemsize == 8
 
+    @staticmethod
+    def _wide_from(nbytes: int) -> int:
+        return _CREW_BYTES if threads_of_crew(nbytes) else _WIDE_BYTES
+
     def _route(self, x: HostArray) -> _Route | None:
         walk, axis = Walk.of(x, (), forwards=True), self.axis or 0
         if walk is None or not x.size:
@@ -182,7 +188,7 @@ class LongScan:
         two = padded(stays)
         in_rows = lying[-1] == axis or rows == 1
         divides = rows < _FEW and length >= _IN_PIECES
-        if in_rows and ((rows < 4 and not divides) or (self._is_as_wide and x.nbytes < _WIDE_BYTES)):
+        if in_rows and ((rows < 4 and not divides) or (self._is_as_wide and x.nbytes < self._wide_from(x.nbytes))):
             return None
         piece = _PIECE if divides else length
         block = min(BLOCK, two[1].length)
@@ -198,7 +204,7 @@ class LongScan:
         result = result_of(Reducer.SUM, self.dtype)
         results: HostArray = new_array(route.shape, result)
         memory, plan = route.walk.span.place(x), place_of(route.plan)
-        out, is_shared = place_of(results), x.size >= _SHARED
+        out, is_shared = place_of(results), x.size >= _SHARED or threads_of_crew(results.nbytes) > 0
 
         def run(kernel: Kernel, *sums: int) -> None:
             places = (*memory, *out, *sums, *plan)

@@ -19,9 +19,9 @@ from ....types.dtypes import key_for
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ...counts import count_nonzero
-from ..pool import shared_pool
 from .argsort import argsort_rows
 from .key_words import Elements, Places, bits_of, numbers_of, ordered_ranks, words_of
+from .top_k_filter import places_up_to
 
 _SAMPLED_FROM, _BYTES_SAMPLED_FROM = 1 << 13, 1 << 15  # elements of a row: a shorter one NumPy parts as fast
 _MOST_SAMPLES, _STRETCH, _MANY_SAMPLES, _WIDE_STRETCH = 1 << 16, 1 << 6, 1 << 14, 1 << 8  # how many, and how far apart
@@ -153,45 +153,12 @@ def _candidates(row: Elements, k: int, order: SortOrder) -> Places | None:
     threshold = np.partition(sample, rank)[rank]
     if threshold != threshold:
         return None
-    found: dict[int, Places] = {}
-
-    def look(own: slice) -> None:
-        piece = row[own]
-        hits = hits_of(_comes_up_to(piece, threshold, order))
-        if hits.size > 2 * k + 64:  # then many are equal to it, of which k are enough
-            is_equal = ascending_words(piece[hits], order) == threshold
-            is_equal[is_equal.nonzero()[0][:k]] = False
-            hits = hits[~is_equal]
-        found[own.start] = hits + own.start
-
-    shared_pool().over(row.size, look, max(1, row.size >> 16))
-    places = np.concatenate([found[start] for start in sorted(found)])
-    return places if places.size >= k else None
-
-
-def _comes_up_to(elements: Elements, threshold: Any, order: SortOrder) -> npt.NDArray[np.bool_]:
-    """Which elements do not lie behind a word: without making words of them all where the word can be turned back."""
-    found: npt.NDArray[np.bool_]
-    if order is SortOrder.ASCENDING or elements.dtype.kind in "Mm" or elements.dtype == np.float16:
-        found = ascending_words(elements, order) <= threshold
-    else:
-        found = numbers_of(elements) >= (-threshold if elements.dtype.kind == "f" else ~threshold)
-    return found
+    most = 4 * rank * (row.size // count + 1)  # four times as many as there should be, unless many are equal
+    if row.dtype.kind in "Mm" or row.dtype == np.float16 or order is SortOrder.ASCENDING:
+        return places_up_to(ascending_words(row, order), threshold, False, k, most)
+    return places_up_to(numbers_of(row), -threshold if row.dtype.kind == "f" else ~threshold, True, k, most)
 
 
 def _sampled(row: Elements, count: int) -> Elements:
     """About so many of its elements: the step is odd, for few periods of data are."""
     return row[:: row.size // count | 1]
-
-
-def hits_of(mask: npt.NDArray[np.bool_], at_least: int = 0) -> Places:
-    """Where a flat mask is true: eight elements at a time, if that is hardly anywhere."""
-    if at_least > mask.size >> 6:
-        return mask.nonzero()[0]
-    whole = mask.size & ~7
-    eights = (mask[:whole].view(np.uint64) != 0).nonzero()[0]
-    if eights.size > mask.size >> 6:
-        return mask.nonzero()[0]
-    inside = mask[:whole].reshape(-1, 8)[eights].reshape(-1).nonzero()[0]
-    found = eights[inside >> 3] * 8 + (inside & 7)
-    return found if whole == mask.size else np.concatenate([found, mask[whole:].nonzero()[0] + whole])

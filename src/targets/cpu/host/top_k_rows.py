@@ -14,7 +14,8 @@ from .argsort import argsort_rows
 from .key_words import Elements, Places
 from .numpy_sort import places_in_rows
 from .row_blocks import LONGEST_TO_ARGSORT
-from .top_k import ascending_words, hits_of, places_of_one, sampled_from, top_k_of_one
+from .top_k import ascending_words, places_of_one, sampled_from, top_k_of_one
+from .top_k_filter import hits_of
 
 _SHORT = 1 << 11  # elements in all rows
 _ORDERED, _BYTES_ORDERED = 1 << 4, 1 << 10  # elements of a row, of many, that are sorted sooner than chosen from
