@@ -7,6 +7,7 @@ import pytest
 
 from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.targets.cpu.background import Background
+from gpusort.targets.cpu.host import top_k
 from gpusort.targets.cpu.host.top_k_rows import top_k_rows
 from gpusort.types.indices import SortOrder
 from tests.reference import DTYPES, Array, assert_same_bits, sample
@@ -74,11 +75,16 @@ def test_more_nans_than_numbers() -> None:
     check(x[:, : 70 * 1000].reshape(70, 1000), 5, 50)
 
 
-@pytest.mark.parametrize("sign", [-1, 1])
-def test_a_sample_that_misses(sign: int) -> None:
-    """Whatever is sampled comes before, or behind, all else."""
-    x = np.random.default_rng(2).random((1, LONG), np.float32)
-    x[0, ::65] += sign
+@pytest.mark.parametrize("end", SortOrder)
+def test_a_sample_that_misses(monkeypatch: pytest.MonkeyPatch, end: SortOrder) -> None:
+    """All of it comes before, or behind, nearly everything."""
+    x = sample("f4", (1, LONG), seed=2)
+    ordered = stable_order(x[0], end is SortOrder.DESCENDING)
+
+    def sampled(row: Array, count: int) -> Array:
+        return row[ordered[:count]]
+
+    monkeypatch.setattr(top_k, "_sampled", sampled)
     check(x, 7, 2000)
 
 

@@ -7,16 +7,14 @@ import numpy as np
 from ....algos.host_sort import HostSortPolicy
 from ....algos.sizes import LARGEST_U32
 from ....arrays.recycled import new_array
-from ....types.dtypes import key_for
 from ....types.indices import SortOrder
-from ....types.keys import FloatKey
 from ...base import HostArray
 from ..crew import share
 from ..loops import PIECE
 from ..pool import Pool, shared_pool
 from .argsort_loops import rank_halves
 from .crew_rows import argsort_rows_by_crew, argsorting_threads
-from .key_words import Elements, Places, bits_of, numbers_of, rank_numbers
+from .key_words import Elements, Places, constants, numbers_of
 from .loading import can_argsort
 from .numpy_sort import argsort_plainly
 from .packed_argsort import argsort_packed
@@ -105,10 +103,8 @@ def argsort_one(source: HostArray, places: Places, order: SortOrder, policy: Hos
 
 def _ranks(halves: HostArray, order: SortOrder, pool: Pool) -> Elements:
     """Of float16, where the kernels would make them anew in each pass."""
-    key = key_for(halves.dtype)
-    assert isinstance(key, FloatKey)
     ranks: Elements = np.empty(halves.shape, np.uint16)
-    share(rank_halves(), halves.size, pool, bits_of(halves), ranks, *rank_numbers(key, 2, order))
+    share(rank_halves(), halves.size, pool, halves.view(np.int16), ranks, constants(halves.dtype, order))
     return ranks
 
 

@@ -14,7 +14,6 @@ import numpy as np
 
 from ....algos.host_sort import HostSortPolicy
 from ....algos.sizes import LARGEST_U32
-from ....types.dtypes import key_for
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ..alias import address_of, place_of
@@ -22,9 +21,8 @@ from ..background import background
 from ..crew import loading, run_by_crew, threads_of_crew
 from ..loops import Loop, compiled, inside, text_of
 from .argsort_loops import rank_and_pack, unpack
-from .key_words import Places, rank_numbers
+from .key_words import Elements, Places, constants
 from .numpy_pointer import sort_address
-from .row_blocks import constants
 from .word_loops import lines_of_bits, turned, turned_back
 
 if TYPE_CHECKING:
@@ -36,16 +34,18 @@ _SHORTEST = 1 << 6  # elements
 _MANY = 8  # rows for each thread
 _INDEX_BITS, _UNSIGNED = 32, np.dtype(np.uint64)
 
-# Rows become words where they are to be sorted, and these what is wanted. Functions take some numbers of their own.
+# Rows become words where they are to be sorted, and these what is wanted.
 _SORT_ROWS = """
     for row in range(start, stop):
         near = source + row * length * itemsize
         far = results + row * length * width
-        made = native(before, 0, length, near, length, far, length, b0, b1, b2, b3, b4)
+        made = native(before, 0, length, near, length, far, length, bits, count, more)
         done = native(sort, far, length, 0)
-        made = native(after, 0, length, far, length, far, length, a0, a1)
+        made = native(after, 0, length, far, length, far, length, first, second)
 """
-_NUMBERS = "start, stop, before, sort, after, source, itemsize, results, width, length, b0, b1, b2, b3, b4, a0, a1"
+_NUMBERS = (
+    "start, stop, before, sort, after, source, itemsize, results, width, length, bits, count, more, first, second"
+)
 
 
 def sorting_threads(source: HostArray, policy: HostSortPolicy) -> int:
@@ -64,18 +64,18 @@ def argsorting_threads(source: HostArray, policy: HostSortPolicy) -> int:
 def sort_rows_by_crew(source: HostArray, results: HostArray, order: SortOrder, threads: int) -> bool:
     """Sorts each row of a packed array into results that lie apart: floats that tie in the order of their bits. False,
     and nothing done, where the crew is busy."""
-    dtype, bits = source.dtype, place_of(constants(source.dtype, order))
-    before, after = (turn().kernel for turn in _turns(dtype))
-    return _by_crew(source, results, np.dtype(f"i{dtype.itemsize}"), (before, after), (*bits, 0, 0, 0), bits, threads)
+    bits = constants(source.dtype, order)
+    before, after = (turn().kernel for turn in _turns(source.dtype))
+    more = 0, *place_of(bits)
+    return _by_crew(source, results, np.dtype(f"i{source.itemsize}"), (before, after), bits, more, threads)
 
 
 def argsort_rows_by_crew(source: HostArray, places: Places, order: SortOrder, threads: int) -> bool:
     """Where each row's elements come from, in order; the same."""
     kind = source.itemsize, source.dtype.kind == "f"
-    kernels = rank_and_pack(*kind).kernel, unpack().kernel
-    numbers = *rank_numbers(key_for(source.dtype), source.itemsize, order), _INDEX_BITS, 0
-    mask = (1 << _INDEX_BITS) - 1, 0
-    return _by_crew(source, places, _UNSIGNED, kernels, numbers[:5], mask, threads)
+    kernels, mask = (rank_and_pack(*kind).kernel, unpack().kernel), (1 << _INDEX_BITS) - 1
+    bits = constants(source.dtype, order)
+    return _by_crew(source, places, _UNSIGNED, kernels, bits, (_INDEX_BITS, mask, 0), threads)
 
 
 def _threads(
@@ -91,11 +91,11 @@ def _threads(
 
 def _by_crew(
     source: HostArray, results: HostArray, word: np.dtype[np.generic], kernels: tuple[Kernel, Kernel],
-    before: tuple[int, ...], after: tuple[int, ...], threads: int,
+    bits: Elements, more: tuple[int, int, int], threads: int,
 ) -> bool:  # fmt: skip
     rows, length = source.shape
     lie = address_of(source), source.itemsize, address_of(results), results.itemsize, length
-    numbers = kernels[0].address, sort_address(word), kernels[1].address, *lie, *before, *after
+    numbers = kernels[0].address, sort_address(word), kernels[1].address, *lie, *place_of(bits), *more
     return run_by_crew(_sort_rows().kernel, rows, numbers, threads)
 
 

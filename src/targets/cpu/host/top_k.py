@@ -144,7 +144,7 @@ def _cut(words: Elements, threshold: Any, k: int, places: Places) -> Places:
 def _candidates(row: Elements, k: int, order: SortOrder) -> Places | None:
     """Where the elements stand, as they lie, that come up to a threshold which k of them hardly ever do not."""
     count = min(_MOST_SAMPLES, max(min(_MANY_SAMPLES, row.size // _STRETCH), row.size // _WIDE_STRETCH))
-    sample = ascending_words(row[:: row.size // count | 1], order)  # an odd step, that few periods of data meet
+    sample = ascending_words(_sampled(row, count), order)
     count = sample.size
     expected = k * count / row.size
     rank = math.ceil(expected + 6.4 * math.sqrt(expected) + 12)
@@ -157,3 +157,8 @@ def _candidates(row: Elements, k: int, order: SortOrder) -> Places | None:
     if row.dtype.kind in "Mm" or row.dtype == np.float16 or order is SortOrder.ASCENDING:
         return places_up_to(ascending_words(row, order), threshold, False, k, most)
     return places_up_to(numbers_of(row), -threshold if row.dtype.kind == "f" else ~threshold, True, k, most)
+
+
+def _sampled(row: Elements, count: int) -> Elements:
+    """About so many of its elements: the step is odd, for few periods of data are."""
+    return row[:: row.size // count | 1]
