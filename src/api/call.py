@@ -35,13 +35,13 @@ Wherever: TypeAlias = str | Target | Planning
 _NO_SCOPE = nullcontext()
 _MOST_PLANS = 1 << 10
 _plans: Bounded[Hashable, Plan] = Bounded(_MOST_PLANS)
-_runs: Bounded[Hashable, Callable[..., object]] = Bounded(_MOST_PLANS)  # each plan's function, for warm calls
-find_run = _runs.get
+_short: Bounded[Hashable, Plan] = Bounded(_MOST_PLANS)  # the same by fewer words, for callers who look it up themselves
+find_short = _short.get
 
 
 def call(make: Maker, settings: Settings, target: Wherever, x: Any, short_key: Hashable = None) -> object:
-    """Applies an operation to one array. Settings that compare equal must be of one class, as they are a key. With a
-    `short_key` the plan's function is cached by that too, for callers who look it up themselves."""
+    """Applies an operation to one array. Settings that compare equal must be of one class, as they are a key. The plan
+    is cached by a `short_key` too, if one is given."""
     try:
         if type(x) is ndarray:  # without calls of NumPy's kind, which cost time
             key: Hashable = make, settings, target, x.dtype, x.ndim
@@ -51,14 +51,14 @@ def call(make: Maker, settings: Settings, target: Wherever, x: Any, short_key: H
                 return call(make, settings, target, x)
             key = (make, settings, target, kind, kind.signature(x)) if is_located(kind) else None
         try:
-            run = find_run(key)
+            plan = _plans.get(key)
         except TypeError:  # what cannot be hashed has its plan made anew
-            run = None
-        if run is None:
-            return call_with(make, settings, target, (x,), None, short_key)
+            plan = None
+        if plan is None:
+            return call_with(make, settings, target, (x,))
         if short_key is not None:
-            _runs[short_key] = run
-        return run(x)
+            _short[short_key] = plan
+        return plan.run(x)
     except BaseException:
         release_import_lock()
         raise
@@ -68,8 +68,7 @@ def call_with(
     make: Maker, settings: Settings, target: Wherever, arrays: tuple[Any, ...], out: Any = None,
     short_key: Hashable = None,
 ) -> object:  # fmt: skip
-    """Applies an operation to several arrays, or to one into `out`. In the latter case `short_key` gets a function that
-    writes short arrays, see `WritesShort`."""
+    """Applies an operation to several arrays, or to one into `out`."""
     try:
         kind: Any = NUMPY
         key: Any = make, settings, target
@@ -88,22 +87,21 @@ def call_with(
             if kind is NUMPY:  # made of lists
                 return call_with(make, settings, target, arrays, out)
             key = make, settings, target, kind, *map(kind.signature, arrays)
-        run = plan = None
         try:
-            if out is None:
-                run = find_run(key)
-            else:
-                plan = _plans.get(key)
+            plan = _plans.get(key)
         except TypeError:
-            key = None
-        if run is not None:
-            if short_key is not None:
-                _runs[short_key] = run
-            return run(*arrays)
+            key = plan = None
         if plan is None:
-            return _run_anew(key, make, settings, target, kind, arrays, out)
-        if short_key is not None and plan.into_short is not None:
-            _runs[short_key] = plan.into_short
+            if isinstance(target, Planning):
+                plan = _plan_of(make, settings, target.target, kind, arrays, keeps_scratch=True)
+                return PreparedCall.of(plan, kind, arrays, None if out is None else (out,))
+            plan = _plan_of(make, settings, target, kind, arrays)
+            if key is not None:
+                _plans[key] = plan
+        elif short_key is not None:
+            _short[short_key] = plan
+        if out is None:
+            return plan.run(*arrays)
         plan.into(arrays, (out,))
         return out
     except BaseException:
@@ -121,27 +119,6 @@ def call_in_place(make: Maker, settings: Settings, target: Wherever, x: object, 
             raise UnsupportedTypeError(f"x: expected an array to sort in place, found {type(x).__name__}") from None
         require_writable(kind, "x", x, kind.spec("x", x))
         raise
-
-
-def _run_anew(
-    key: Hashable, make: Maker, settings: Settings, target: Wherever, kind: Located[Any], arrays: tuple[Any, ...],
-    out: object,
-) -> object:  # fmt: skip
-    """A call whose function is not cached: by its plan, which may be; or the call is prepared, and not run."""
-    if isinstance(target, Planning):
-        plan = _plan_of(make, settings, target.target, kind, arrays, keeps_scratch=True)
-        return PreparedCall.of(plan, kind, arrays, None if out is None else (out,))
-    found = None if key is None else _plans.get(key)
-    plan = found or _plan_of(make, settings, target, kind, arrays)
-    if found is None and key is not None:
-        _plans[key] = plan
-    if out is not None:
-        plan.into(arrays, (out,))
-        return out
-    run = plan.function
-    if found is not None:
-        _runs[key] = run  # from the second call on, for by then it is known what a call takes
-    return run(*arrays)
 
 
 def _plan_of(
@@ -200,4 +177,4 @@ def _viewed(
 def forget_plans() -> None:
     """Empties the plan cache: after tuning, or when targets or libraries change."""
     _plans.clear()
-    _runs.clear()
+    _short.clear()

@@ -66,29 +66,20 @@ class KernelPlan(Plan):
         self._inputs: tuple[Lines, ...] = ()  # in rows
         self._raw: tuple[Lines, ...] = ()  # as they lie
         self._new: Call | None = None
-        self._run: Callable[..., object] | None = None
+        self.run = self._in_scope
 
     # -- calls --------------------------------------------------------------------------------------------
 
-    @property
-    def function(self) -> Callable[..., object]:
-        return self._run or self.__call__
-
-    def __call__(self, *arrays: Any) -> object:
-        return self._within(arrays) if self._run is None else self._run(*arrays)
-
-    def _within(self, arrays: Arrays) -> object:
-        """Calls with the arrays' device and stream made current: the first time, and whenever they are not."""
+    def _in_scope(self, *arrays: Any) -> object:
+        """A call with the arrays' device and stream made current: the first one, and whenever they are not."""
         with self.kind.scope(arrays[0]) or nullcontext():
             self.make_ready(arrays)
-            return self(*arrays)
+            return self.run(*arrays)
 
-    def _function(self, device: Device[Any], call: Call) -> Callable[..., object]:
+    def _fastest(self, device: Device[Any], call: Call) -> Callable[..., object]:
         """What a warm call runs. One array, for whose result nothing but one launch is needed, has a closure of its
         own, as each Python call saved is 0.1 of the 5 us that a call costs the host."""
-        makers, current_stream, handle, within, check = (
-            self._makers, device.stream, device.handle, self._within, self._check,
-        )  # fmt: skip
+        makers, current_stream, handle, in_scope = self._makers, device.stream, device.handle, self._in_scope
         launch = call.at_once if isinstance(call, StreamCall) else None
         if launch is not None and len(self.specs) == len(makers) == 1 and not self._finishes:
             make = makers[0]
@@ -96,7 +87,7 @@ class KernelPlan(Plan):
             def run_one(x: Any) -> object:
                 stream = current_stream()
                 if stream is None:
-                    return within((x,))
+                    return in_scope(x)
                 out = make()
                 launch((handle(x), handle(out)), stream)
                 return out
@@ -106,9 +97,9 @@ class KernelPlan(Plan):
         def run(*arrays: Any) -> object:
             stream = current_stream()
             if stream is None:
-                return within(arrays)
-            if check is not None:
-                check(arrays[0])
+                return in_scope(*arrays)
+            if self._check is not None:
+                self._check(arrays[0])
             outs = [make() for make in makers]
             call([*map(handle, arrays), *map(handle, outs)], stream)
             return self._finished(outs) if self._finishes else one_or_all(outs)
@@ -152,7 +143,7 @@ class KernelPlan(Plan):
     # -- what is made once --------------------------------------------------------------------------------
 
     def make_ready(self, arrays: Arrays) -> None:
-        if self._run is not None:
+        if self._device is not None:
             return
         device = self.kind.placed(arrays[0])
         require_same_device(device, self.operation.names, arrays)
@@ -165,7 +156,8 @@ class KernelPlan(Plan):
         self._makers = tuple(device.empty(*self._held(spec), spec.strides) for spec in results)
         self._outs = self._lines(results, [0] * len(results))
         self._new = self._call(device, self._outs, Way.APART)
-        self._device, self._run = device, self._function(device, self._new)
+        self.run = self._fastest(device, self._new)
+        self._device = device
 
     def _held(self, spec: Spec) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
         """Shape and dtype of the array that holds an output; structured ones are bytes on a device."""

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from ..operations.merge import Merge, MergeByKey
 from ..types.specs import HostArray
 from .arguments import checked_order
-from .call import call_with, find_run
+from .call import call_with, find_short
 from .signatures import D, Keyed, Ordered, Other, V, Where
 
 
@@ -36,9 +36,9 @@ def merge(x: object, y: object, /, *, descending: bool = False, target: Where = 
     short_key = None
     if descending is False and key is None and target == "auto" and type(x) is ndarray and type(y) is ndarray:
         short_key = Merge, x.dtype, x.ndim, y.dtype, y.ndim  # see sort
-        run = find_run(short_key)
-        if run is not None:
-            return run(x, y)
+        plan = find_short(short_key)
+        if plan is not None:
+            return plan.run(x, y)
     return call_with(Merge, (checked_order(descending, key), key), target, (x, y), short_key=short_key)
 
 

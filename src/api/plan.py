@@ -44,17 +44,9 @@ class Plan(ABC):
     """A call made ready. Thread-safe, unless it keeps its scratch."""
 
     operation: Operation
+    run: Callable[..., object]  # allocates and returns the outputs: one array, or a tuple of several
     # `into` for one short array without any checks before it; see WritesShort in targets/base.py
     into_short: Callable[[Any, Any], bool] | None = None
-
-    @property
-    def function(self) -> Callable[..., object]:
-        """`__call__` with the least overhead, for the cache of warm calls."""
-        return self.__call__
-
-    @abstractmethod
-    def __call__(self, x: Any, /, *others: Any) -> object:
-        """Allocates and returns the outputs: one array, or a tuple of several."""
 
     @abstractmethod
     def into(self, arrays: Arrays, outs: Arrays) -> None:

@@ -56,8 +56,9 @@ class AnsweredPlan(Plan):
 
     def __init__(self, kind: Located[Any], operation: Operation, specs: tuple[Spec, ...]) -> None:
         self.kind, self.operation, self._specs = kind, operation, specs
+        self.run = self._answered
 
-    def __call__(self, *arrays: Any) -> object:
+    def _answered(self, *arrays: Any) -> object:
         outs = self.new_outputs(arrays)
         return results_of(outs, self.operation.outputs(*self._specs)) if self.kind.is_host else one_or_all(outs)
 
@@ -89,12 +90,12 @@ class HostPlan(Plan):
         self._few = way if isinstance(way, IsForFew) else None
         self._into = way.into if isinstance(way, WritesInto) else None
         self.into_short = way.into_short if isinstance(way, WritesShort) else None
+        self.run = self._fastest()
         self._plans: Bounded[Hashable, Plan | None] = Bounded(_MOST_SHAPES)  # None: the fast path takes such arrays
         self._fitting: Bounded[Hashable, bool] = Bounded(_MOST_SHAPES)
 
-    @property
-    def function(self) -> Callable[..., object]:
-        way, few, call = cast(object, self._native), self._few, self.__call__
+    def _fastest(self) -> Callable[..., object]:
+        way, few, call = cast(object, self._native), self._few, self._run
         if not isinstance(way, IsFunction):
             return call
         run, most = way.function, 0 if few is None else few.most
@@ -107,9 +108,9 @@ class HostPlan(Plan):
 
         return run if few is None else run_on_two if len(self.operation.names) == 2 else run_few
 
-    def __call__(self, *arrays: Any) -> object:
+    def _run(self, *arrays: Any) -> object:
         plan = self._plan(arrays)
-        return cast(Native, self._native)(*arrays) if plan is None else plan(*arrays)
+        return cast(Native, self._native)(*arrays) if plan is None else plan.run(*arrays)
 
     def is_fast(self, arrays: Sequence[HostArray] | tuple[Spec, ...]) -> bool:
         """Whether the fast path takes all arrays, or so few elements as these have."""
@@ -152,7 +153,7 @@ class HostPlan(Plan):
         if self._into is not None and is_apart:
             self._into(arrays, outs)
         else:
-            for out, values in zip(outs, as_tuple(self(*arrays)), strict=True):
+            for out, values in zip(outs, as_tuple(self._run(*arrays)), strict=True):
                 out[...] = values
 
     def new_outputs(self, arrays: Arrays) -> list[Any]:

@@ -14,7 +14,7 @@ from ..operations.sort import Sort
 from ..types.indices import SortOrder
 from ..types.specs import HostArray
 from .arguments import axis_or_none, check_like, checked_flag, checked_order, index_of
-from .call import Settings, call, call_in_place, call_with, find_run
+from .call import Settings, call, call_in_place, call_with, find_short
 from .prepared import Planning
 from .signatures import AxisOrAll, Chosen, D, Keyed, Nested, Ordered, Other, Permuting, Shape, Sorting, V, Where
 
@@ -62,17 +62,14 @@ def sort(
     short_key: Hashable = None
     if (
         stable is False and descending is False and key is None and algorithm is None and target == "auto"
-        and type(x) is ndarray
+        and type(x) is ndarray and (out is None or type(out) is ndarray)
     ):  # fmt: skip
-        if out is None:
-            short_key = x.dtype, x.ndim, axis  # in most calls nothing else is given: these find what to run at once
-            run = find_run(short_key)
-            if run is not None:
-                return run(x)
-        elif type(out) is ndarray:
-            short_key = x.dtype, x.ndim, axis, "into"
-            write = find_run(short_key)
-            if write is not None and write(x, out):
+        short_key = x.dtype, x.ndim, axis  # in most calls nothing else is given: these find what to run at once
+        plan = find_short(short_key)
+        if plan is not None:
+            if out is None:
+                return plan.run(x)
+            if plan.into_short is not None and plan.into_short(x, out):
                 return out
     settings = _settings(axis, descending, stable, algorithm, key)
     if x.__class__ is memmap or out.__class__ is memmap:
@@ -96,9 +93,9 @@ def sort_inplace(
         stable is False and descending is False and key is None and algorithm is None and target == "auto"
         and type(x) is ndarray
     ):  # fmt: skip
-        short_key = x.dtype, x.ndim, axis, "into"
-        write = find_run(short_key)
-        if write is not None and write(x, x):
+        short_key = x.dtype, x.ndim, axis
+        plan = find_short(short_key)
+        if plan is not None and plan.into_short is not None and plan.into_short(x, x):
             return
     settings = _settings(axis, descending, stable, algorithm, key)
     if x.__class__ is not memmap or _sorted_map(x, x, settings, target) is None:
@@ -180,8 +177,8 @@ def sort_by_key(
     short_key: Hashable = None
     if descending is False and key is None and target == "auto" and type(keys) is ndarray and type(values) is ndarray:
         short_key = SortPairs, keys.dtype, keys.ndim, values.dtype, values.ndim
-        run = find_run(short_key)
-        if run is not None:
-            return cast("tuple[object, object]", run(keys, values))
+        plan = find_short(short_key)
+        if plan is not None:
+            return cast("tuple[object, object]", plan.run(keys, values))
     settings = checked_order(descending, key), key
     return cast("tuple[object, object]", call_with(SortPairs, settings, target, (keys, values), short_key=short_key))

@@ -78,7 +78,7 @@ class Argsort(AlongAxis):
         once = argsort_parts(ranks, pieces.lengths, self.order, network.policy, sorts)
         for row in range(rows):
             parts = {
-                f"{name}_{piece.number}": Part(array, piece.count, row * pieces.length + piece.first)
+                f"{name}_{piece.number}": piece.of(array, row)
                 for piece in pieces
                 for array, name in enumerate(("data", "places"))
             }

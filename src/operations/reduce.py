@@ -108,8 +108,7 @@ class Reduction(OverMonoid):
                 layout = Layout.rows(1, piece.count)
                 once = reduce_axis(own, layout, self.policy_for(given, layout, info))
                 slot = (row * len(pieces) + piece.number) * slots.apart
-                parts = {"data": Part(0, piece.count, row * length + piece.first), "results": Part(2, 1, slot)}
-                works.append(single(once, parts))
+                works.append(single(once, {"data": piece.of(0, row), "results": Part(2, 1, slot)}))
         left = Layout(rows, len(pieces), 1, len(pieces) * slots.apart, slots.apart, 1)
         together = reduce_axis(OverStates(monoid), left, self.policy_for(given, left, info), self.finish(given))
         works.append(single(together, {"data": Part(2, slots.span, 0), "results": Part(1, rows, 0)}))

@@ -77,13 +77,8 @@ class Scanning(OverMonoid, AlongAxis):
                 # where indices do not matter, any place but 0 says that this piece is a later one
                 begins = min(piece.first, 1) if self.ignores_indices else piece.first
                 once = scan_in_turn(monoid, begins, piece.count, slots.apart, self.kind, policy, finish)
-                first, slot = row * pieces.length + piece.first, row * len(pieces) + piece.number
-                parts = {
-                    "data": Part(0, piece.count, first),
-                    "results": Part(1, piece.count, first),
-                    "carried": Part(2, slots.apart + 1, slot * slots.apart),
-                }
-                works.append(single(once, parts))
+                carried = Part(2, slots.apart + 1, (row * len(pieces) + piece.number) * slots.apart)
+                works.append(single(once, {"data": piece.of(0, row), "results": piece.of(1, row), "carried": carried}))
         return Works(tuple(works), (slots.output(state),))
 
     def as_it_lies(self, given: Spec, info: TargetInfo) -> Schedule | None:

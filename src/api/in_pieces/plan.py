@@ -47,6 +47,7 @@ class PiecesPlan(Plan):
         """The whole call is a plan, or the error that says why there is none; and may be one piece, as it lies."""
         self.kind, self.operation, self.specs, self.target = kind, operation, specs, target
         self._whole, self._at_once = whole, at_once
+        self.run = self._run
         self._last: tuple[int, InPieces] | None = None  # with the most free memory for which it is right
 
     @classmethod
@@ -68,12 +69,12 @@ class PiecesPlan(Plan):
             raise whole
         return whole
 
-    def __call__(self, *arrays: Any) -> object:
+    def _run(self, *arrays: Any) -> object:
         way = self._way(arrays)
         if isinstance(way, KernelPlan):
-            return way(*arrays)
+            return way.run(*arrays)
         outs = self.new_outputs(arrays)
-        self._run(way, arrays, outs)
+        self._send(way, arrays, outs)
         return results_of(outs, self.operation.outputs(*self.specs))
 
     def into(self, arrays: Arrays, outs: Arrays) -> None:
@@ -82,7 +83,7 @@ class PiecesPlan(Plan):
             way.into(arrays, outs)
             return
         require_fitting(self.kind, outs, self.operation.outputs(*self.specs))
-        self._run(way, arrays, outs)
+        self._send(way, arrays, outs)
 
     def new_outputs(self, arrays: Arrays) -> list[Any]:
         return new_host_arrays(self.operation.outputs(*self.specs), arrays[0])
@@ -118,7 +119,7 @@ class PiecesPlan(Plan):
             "arrays that lie there, work on parts, or use target='cpu'"
         )
 
-    def _run(self, way: InPieces, arrays: Arrays, outs: Arrays) -> None:
+    def _send(self, way: InPieces, arrays: Arrays, outs: Arrays) -> None:
         """Packs strided arrays into rows on the host before and after; not if the device transposes them."""
         turn = way is not self._at_once
         axes = [self.operation.axes(spec) if turn else () for spec in self.specs]
