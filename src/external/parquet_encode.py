@@ -62,7 +62,10 @@ class Encoding:
     @cached_property
     def footer(self) -> Struct:
         """Of a file without rows."""
-        return self._by_pyarrow(self.schema.empty_table())[1]
+        import pyarrow as pa
+
+        # Not by `empty_table`, which imports pandas.
+        return self._by_pyarrow(pa.Table.from_batches([], schema=self.schema))[1]
 
     @cached_property
     def _plain(self) -> dict[str, Struct]:
@@ -120,7 +123,7 @@ def _zeros(schema: pa.Schema) -> pa.Table:
     """A zero for each column of plain numbers."""
     import pyarrow as pa
 
-    fields = [field for field in schema if is_plain(field.type)]
+    fields = [schema.field(i) for i, kind in enumerate(schema.types) if is_plain(kind)]
     zero = pa.py_buffer(np.zeros(8, np.uint8))
     arrays = [pa.Array.from_buffers(field.type, 1, [None, zero]) for field in fields]
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))

@@ -65,7 +65,8 @@ class PlainChunk:
             some = values[start : start + step]
             page = np.concatenate([_levels(some.size, is_nullable), some.view(np.uint8)])
             # A slice, as the buffer itself shows the size that it had before it was cut off.
-            made = memoryview(page) if codec is None else memoryview(codec.compress(pa.py_buffer(page)).slice())
+            given = pa.py_buffer(page)
+            made = memoryview(given if codec is None else codec.compress(given).slice())
             header = _header(some.size, page.nbytes, made.nbytes)
             parts += [header, made]
             long += len(header) + page.nbytes
