@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import mmap
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +19,8 @@ if TYPE_CHECKING:
     from pyarrow import ipc, parquet
 
 _BATCH = 1 << 16  # rows decoded at a time
-_LONG = 1 << 24  # bytes of a record batch from which on it is read through the mapping
+_LONG = 1 << 24  # bytes of a record batch from which on it is read through the mapping; of a row group that is long
+_FEW_GROUPS = 16  # that are decoded for a sample
 
 
 class TableFile(ABC):
@@ -29,8 +33,17 @@ class TableFile(ABC):
     def may_be_null(self, column: str) -> bool: ...
 
     @abstractmethod
-    def batches(self, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
-        """All rows in order, of some columns, or of all (None)."""
+    def batches(self, columns: Sequence[str] | None, rows: int = _BATCH) -> Iterator[pa.RecordBatch]:
+        """All rows in order, so many at most at a time, of some columns, or of all (None)."""
+
+    @property
+    @abstractmethod
+    def is_in_short_groups(self) -> bool:
+        """Whether rows near any other can be read without many more."""
+
+    @abstractmethod
+    def rows_near(self, row: int, count: int) -> pa.RecordBatch:
+        """At most as many rows from near there, for a sample of the table."""
 
 
 class ParquetTable(TableFile):
@@ -43,16 +56,35 @@ class ParquetTable(TableFile):
         self.metadata = self._file.metadata
         self.schema = self._file.schema_arrow
         self.rows = self.metadata.num_rows
+        self._decoded = lru_cache(maxsize=1)(self._decode)
+
+    def _decode(self, group: int) -> pa.RecordBatch:
+        return self._file.read_row_group(group).combine_chunks().to_batches()[0]
 
     def may_be_null(self, column: str) -> bool:
         found = [chunk.statistics for chunk in self.chunks() if chunk.path_in_schema == column]
         return any(of_chunk is None or of_chunk.null_count != 0 for of_chunk in found)
 
-    def batches(self, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
-        return self._file.iter_batches(_BATCH, columns=columns)
+    def batches(self, columns: Sequence[str] | None, rows: int = _BATCH) -> Iterator[pa.RecordBatch]:
+        return self._file.iter_batches(rows, columns=columns)
+
+    @property
+    def is_in_short_groups(self) -> bool:
+        return all(group.total_byte_size <= _LONG for group in self._groups())
+
+    def rows_near(self, row: int, count: int) -> pa.RecordBatch:
+        """From the one of a few row groups that is nearest, as one is decoded as a whole."""
+        some = [number for number, group in enumerate(self._groups()) if group.num_rows]
+        few = some[:: -(-len(some) // _FEW_GROUPS)]
+        group, part = divmod(row * len(few), self.rows)
+        rows = self._decoded(few[group])
+        return rows.slice(max(0, min(part * rows.num_rows // self.rows, rows.num_rows - count)), count)
+
+    def _groups(self) -> Iterator[parquet.RowGroupMetaData]:
+        return map(self.metadata.row_group, range(self.metadata.num_row_groups))
 
     def chunks(self) -> Iterator[parquet.ColumnChunkMetaData]:
-        for group in map(self.metadata.row_group, range(self.metadata.num_row_groups)):
+        for group in self._groups():
             yield from map(group.column, range(group.num_columns))
 
 
@@ -71,12 +103,21 @@ class ArrowTable(TableFile):
             raise InvalidArgumentError(f"source: {path} is no Arrow file: {error}") from error
         self._read = pa.ipc.open_file(pa.OSFile(str(path)))
         self.schema = self._mapped.schema
-        self.rows = sum(batch.num_rows for batch in self._mapped_batches())
+        *self._starts, self.rows = accumulate((batch.num_rows for batch in self._mapped_batches()), initial=0)
 
     def may_be_null(self, column: str) -> bool:
         return any(batch.column(column).null_count for batch in self._mapped_batches())
 
-    def batches(self, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+    @property
+    def is_in_short_groups(self) -> bool:
+        return True
+
+    def rows_near(self, row: int, count: int) -> pa.RecordBatch:
+        """Of the batch that holds it."""
+        at = bisect_right(self._starts, row) - 1
+        return self._mapped.get_batch(at).slice(row - self._starts[at], count)
+
+    def batches(self, columns: Sequence[str] | None, rows: int = _BATCH) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
         for i in range(self._read.num_record_batches):
@@ -84,8 +125,8 @@ class ArrowTable(TableFile):
             is_long = batch.nbytes > _LONG
             if not is_long:
                 batch = self._read.get_batch(i)
-            for start in range(0, batch.num_rows, _BATCH):
-                part = batch.slice(start, _BATCH)
+            for start in range(0, batch.num_rows, rows):
+                part = batch.slice(start, rows)
                 if columns is None:
                     yield part
                 else:

@@ -18,7 +18,7 @@ import numpy as np
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.indices import SortOrder
 from .arrow_values import indices_array, key_dtypes, key_values, values_of
-from .columns import ColumnInput, ColumnOutput
+from .columns import ColumnInput, ColumnOutput, SortColumn
 from .cuts import Array, Samples, usual_gap
 from .direct import DirectFile, whole_pages
 from .disk_space import raising_disk_full, require_disk_space
@@ -34,7 +34,6 @@ from .sort import resumed_plan
 from .table_files import ArrowRun, RowReader, TableFile
 from .table_sinks import ROW_INDEX, ArrowSink, IndicesSink, Sink, closing, sync_file
 from .taking import naming_pyarrow, take_rows
-from .work import SortElements
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -86,7 +85,7 @@ class TableSort:
     def _plan(self, memory: int, extra: int) -> Plan:
         memory -= min(memory // 2, _PYARROW)
         if self.numbers is not None:
-            return Plan.within(memory, self.table.rows, self.numbers)
+            return Plan.within(memory * 2 // 3, self.table.rows, self.numbers)  # a third is for what is encoded
         return _plan_within(data_budget(memory), self.table.rows, self.bytes_of_a_row, extra, self.engine.workers)
 
     @property
@@ -143,19 +142,20 @@ class TableSort:
         return found
 
     @cached_property
-    def numbers(self) -> SortElements | None:
+    def numbers(self) -> SortColumn | None:
         """For a table that is one column of numbers without nulls: sorts it like a plain file, without an argsort."""
         dtype, kinds = self.keys.columns[-1].dtype, self.table.schema.types
         if self.argsort or len(kinds) != 1 or self.null_columns or kinds[0].bit_width != 8 * dtype.itemsize:
             return None
-        return SortElements(dtype, self.order, stable=True, engine=self.engine)
+        return SortColumn(dtype, self.order, stable=True, engine=self.engine)
 
-    def _sort_numbers(self, work: SortElements, plan: Plan, spill: int) -> None:
-        self.scratch.done = {step for step in self.scratch.done if step.startswith("run")}
+    def _sort_numbers(self, work: SortColumn, plan: Plan, spill: int) -> None:
+        self.scratch.done = work.reliable(self.scratch.done)
         with closing(self.sink()) as sink, DirectFile(self.scratch.folder / "runs", write=True) as runs:
             runs.reserve(whole_pages(spill))
-            given = ColumnInput(self.table, work.source)
-            ends = Endpoints(given, 0, runs, ColumnOutput(sink, self.table.schema), 0)
+            given, made = ColumnInput(self.table, work.source), ColumnOutput(sink, self.table.schema)
+            sampled = given.sampled if self.table.is_in_short_groups else None
+            ends = Endpoints(given, 0, runs, made, 0, sampled, made.prepared)
             Passes(work, self.table.rows, plan, ends, self.scratch, self.report).run()
 
     def sorted(self, batches: Batches) -> pa.Table:

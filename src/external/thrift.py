@@ -12,9 +12,9 @@ import attrs
 
 from ..types.errors import InvalidArgumentError
 
-_TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _STRUCT = 1, 2, 3, 7, 8, 9, 12  # kinds of fields
+TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _STRUCT = 1, 2, 3, 7, 8, 9, 12  # kinds of fields
 _NUMBERS = (4, 5, 6)  # kinds of integers: 16, 32 and 64 bits
-_WIDTHS = {_TRUE: 1, _FALSE: 1, _BYTE: 1, _DOUBLE: 8}  # bytes of what is kept as it is
+_WIDTHS = {TRUE: 1, _FALSE: 1, _BYTE: 1, _DOUBLE: 8}  # bytes of what is kept as it is
 _LONG = 15  # elements from which on a list's count is written behind its kind
 
 
@@ -44,6 +44,9 @@ class Struct:
 
     def structs(self, field: int) -> list[Struct]:
         return [_expected(Struct, value) for value in _expected(Items, self.fields[field][1]).values]
+
+    def texts(self, field: int) -> list[str]:
+        return [value.decode() for value in _expected(Items, self.fields[field][1]).values if isinstance(value, bytes)]
 
     def replace(self, field: int, value: Value) -> None:
         """Replaces the value of a field that is there."""
@@ -87,7 +90,7 @@ class _Reader:
         while head := self._byte():
             step, kind = head >> 4, head & 15
             field = field + step if step else self._signed()
-            fields[field] = kind, (b"" if kind in (_TRUE, _FALSE) else self._value(kind))
+            fields[field] = kind, (b"" if kind in (TRUE, _FALSE) else self._value(kind))
         return Struct(fields)
 
     def _value(self, kind: int) -> Value:
