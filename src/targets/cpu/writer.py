@@ -15,9 +15,8 @@ from ..statements import StatementWriter
 
 # No name of a kernel's may be one of these: what texts call besides kernel_text.py's, and their own variables.
 _RESERVED = frozenset([
-    "atomic_add", "atomic_and", "atomic_exchange", "atomic_load", "atomic_max", "atomic_min", "atomic_or",
-    "atomic_store", "atomic_xor", "count", "first", "group", "group_at", "kernel", "lane", "last", "lead", "left",
-    "local", "mask", "mine", "num_groups", "old", "other", "position", "stack", "stop", "stopped", "total",
+    *(f"atomic_{op.value}" for op in AtomicOp), "count", "first", "group", "group_at", "kernel", "lane", "last", "lead",
+    "left", "local", "mask", "mine", "num_groups", "old", "other", "position", "stack", "stop", "stopped", "total",
 ])  # fmt: skip
 
 # Within a workgroup the lanes run one after the other: an atomic on its memory is a plain update.

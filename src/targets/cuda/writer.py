@@ -8,16 +8,25 @@ from ...kernel import ir
 from ...kernel.passes.widths import Widths
 from ...types import ops
 from ...types.layout import Type
-from ...types.ops import SubgroupOp
+from ...types.ops import AtomicOp, SubgroupOp
+from ..kernel_text import OPERATIONS
 from ..render import Lines
 from ..statements import StatementWriter
-from .table import CALLED, CUDA_OPERATIONS, LANE_OPERATIONS
 
 WARP = 32
 _MATCH_BY_BALLOTS = 10  # values of up to this many bits are matched by a ballot a bit, which is faster than match.any
-_SCAFFOLDING = frozenset(
-    ["SIGNATURE", "cuda", "group_id", "kernel", "lane", "lanes", "local_id", "num_groups", "subgroup_id", "types"]
-)  # fmt: skip
+# No name of a kernel's may be one of these: what its text has, and what it calls.
+_RESERVED = frozenset([
+    "SIGNATURE", "cuda", "group_id", "kernel", "lane", "lanes", "local_id", "num_groups", "subgroup_id", "types",
+    *(f"atomic_{op.value}" for op in AtomicOp), "ballot", "byte", "lanes_add", "lanes_exclusive_add", "load_workgroup",
+    "match", "match_and_rank", "match_low_bits", "multiply_rounded", "shuffle", "shuffle_down", "shuffle_up",
+    "shuffle_xor", "store_workgroup",
+])  # fmt: skip
+# Subgroup operations that are called by another name.
+_LANE_OPERATIONS: Mapping[SubgroupOp, str] = {
+    SubgroupOp.ADD: "lanes_add",
+    SubgroupOp.EXCLUSIVE_ADD: "lanes_exclusive_add",
+}
 
 
 class BodyWriter(StatementWriter):
@@ -27,7 +36,7 @@ class BodyWriter(StatementWriter):
     """
 
     def __init__(self, program: ir.Program, offsets: Mapping[ir.Memory, int]) -> None:
-        super().__init__("cuda", program, Lines(), CUDA_OPERATIONS, _SCAFFOLDING | CALLED)
+        super().__init__("cuda", program, Lines(), OPERATIONS, _RESERVED)
         self.lengths: dict[ir.Memory, str] = {}
         self.identities: set[ir.Builtin] = set()
         self.lanes_vary = False  # whether a mask of existing lanes is needed: the last subgroup is partial
@@ -69,6 +78,8 @@ class BodyWriter(StatementWriter):
             case ops.COUNT_ONES | ops.LEADING_ZEROS if self._is_half_empty(node.operands[0]):
                 count = f"{node.op}(u4({operands[0]}))"
                 return count if node.op is ops.COUNT_ONES else f"u4({self.u4(32)} + {count})"
+            case ops.MUL if node.type.is_float:  # never contracted to a fused multiply-add, which rounds differently
+                return f"multiply_rounded({', '.join(operands)})"
             case ops.AND if (byte := byte_of(node)) is not None:
                 return self._byte(*byte)
             case _:
@@ -188,7 +199,7 @@ class BodyWriter(StatementWriter):
 
     def subgroup(self, statement: ir.Subgroup) -> None:
         operands = [self._lanes(), *map(self.text, statement.operands)]
-        function = LANE_OPERATIONS.get(statement.op, statement.op.value)
+        function = _LANE_OPERATIONS.get(statement.op, statement.op.value)
         if statement.op is SubgroupOp.MATCH:
             bits = self._widths.of(statement.operands[0])
             if bits <= _MATCH_BY_BALLOTS:
