@@ -38,6 +38,15 @@ class Lines:
         yield
         self._depth -= 1
 
+    @contextmanager
+    def nested(self, head: str, end: str = "") -> Generator[None]:
+        """Encloses what is indented below a head; `end` closes it, in a language with braces."""
+        self.add(head)
+        with self.indented():
+            yield
+        if end:
+            self.add(end)
+
     def text(self) -> str:
         return "\n".join(self._lines) + "\n"
 

@@ -64,8 +64,7 @@ def _body(writer: SerialWriter | LaneWriter, asking: bool) -> None:
         writer.declare()
         if asking:
             lines.add(f"left = {PATIENCE}")
-        lines.add("for group_at in range(first, last):")
-        with lines.indented():
+        with lines.nested("for group_at in range(first, last):"):
             lines.add("group = u4(group_at)")
             writer.group()
             if asking:
