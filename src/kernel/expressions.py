@@ -14,7 +14,6 @@ from typing import Any, cast
 from ..types import ops
 from ..types.elements import class_of, fields_of
 from ..types.invocation import Invocation
-from ..types.layout import Type
 from . import ir
 from .builder import apply
 from .memories import MemoryReader
@@ -63,19 +62,6 @@ class ExpressionReader(MemoryReader):
 
     @abstractmethod
     def call(self, node: ast.Call) -> Value: ...
-
-    # -- expressions of a required kind ----------------------------------------------------------------
-
-    def condition(self, node: ast.expr) -> ir.Expression:
-        return self.truth(node, self.read(node))
-
-    def truth(self, node: ast.expr, value: Value) -> ir.Expression:
-        """A value as a condition: a Bool, or a constant for a compile-time value."""
-        if isinstance(value, Static):
-            return ir.Const(bool(value.value), Type.BOOL, self.source.span(node))
-        if not isinstance(value, ir.Expression) or value.type is not Type.BOOL:
-            self.expected(node, f"a condition, found {describe(value)}, e.g. `x != 0`")
-        return value
 
     # -- expressions -----------------------------------------------------------------------------------
 
