@@ -89,7 +89,8 @@ class Encoding:
         if others:
             pages, footer = self._by_pyarrow(table.select(others))
             group = footer.structs(GROUPS)[0]
-            parts, long, short = [pages], group.number(_LONG), group.number(_SHORT)
+            parts.append(pages)
+            long, short = group.number(_LONG), group.number(_SHORT)
             for column in group.structs(COLUMNS):
                 columns[column.struct(CHUNK).texts(_PATH)[0]].append(column)
         at = len(MAGIC) + sum(map(len, parts))
