@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import attrs
 
@@ -106,7 +106,11 @@ def require_same_device(device: Device[Any], names: Sequence[str], arrays: Array
 
 
 def as_tuple(found: object) -> tuple[Any, ...]:
-    return cast("tuple[Any, ...]", found) if isinstance(found, tuple) else (found,)
+    return found if _are_several(found) else (found,)
+
+
+def _are_several(found: object) -> TypeGuard[tuple[Any, ...]]:
+    return isinstance(found, tuple)
 
 
 def one_or_all(outs: Sequence[Any]) -> object:
