@@ -189,7 +189,8 @@ def tasks_and_edges(x: da.Array) -> tuple[int, int]:
 def test_few_tasks_a_chunk(exchange: str, count: int) -> None:
     """Six, and those not asking for everything: a graph grows with the chunks, not with their square."""
     x = da.zeros(5 * count, chunks=5)
-    for found in (gpusort.dask.sort(x, exchange=exchange), gpusort.dask.argsort(x, exchange=exchange)):
+    for call in (gpusort.dask.sort, gpusort.dask.argsort, gpusort.dask.unique):
+        found = call(x, exchange=exchange)
         tasks, edges = tasks_and_edges(found)
         assert tasks <= 6 * count
         assert edges <= 16 * count

@@ -198,3 +198,13 @@ def test_refusals_of_dataframes() -> None:
         gpusort.dask.sort_values(given, "name")
     with pytest.raises(ValueError, match="ascending: expected one for each of 2 columns, found 1"):
         gpusort.dask.sort_values(given, ["id", "price"], ascending=[True])
+
+
+@pytest.mark.parametrize("exchange", ["shared", "p2p"])
+def test_few_tasks_a_partition(exchange: str) -> None:
+    """Of a dataframe seven and a few, with what reads it."""
+    count = 300
+    whole = pd.DataFrame({"key": np.arange(4 * count)})
+    found = gpusort.dask.sort_values(dd.from_pandas(whole, npartitions=count), "key", exchange=exchange)
+    tasks = [task for task in dict(found.optimize().dask).values() if type(task).__name__ != "Alias"]
+    assert len(tasks) <= 8 * count

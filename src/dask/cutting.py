@@ -25,6 +25,11 @@ Run: TypeAlias = tuple[Any, ...]  # a sorted chunk: arrays, or a dataframe
 class Work(Protocol):
     """How chunks become sorted runs, and pieces of runs become chunks of the result."""
 
+    @property
+    def keeps_equals(self) -> bool:
+        """Whether equal elements stay in one chunk of the result, whose lengths are unknown then; no run has two."""
+        ...
+
     def to_run(self, chunk: Any, /) -> Run: ...
 
     def length(self, run: Run, /) -> int: ...
@@ -60,20 +65,24 @@ class RunSamples:
 
 @attrs.frozen(eq=False)
 class Brackets:
-    """Bounds of each cut (row) in each run (column). The buckets have the lengths of the runs."""
+    """Bounds of each cut (row) in each run (column). The buckets have the lengths of the runs; where equal elements are
+    kept together, those that a cut would leave behind move to the bucket that begins with one of them."""
 
     lengths: Indices
     low: Counts
     high: Counts
+    keeps_equals: bool
 
     @classmethod
-    def of(cls, drawn: Sequence[RunSamples]) -> Brackets:
+    def of(cls, drawn: Sequence[RunSamples], *, keeps_equals: bool = False) -> Brackets:
         gap = max(one.gap for one in drawn)
         lengths = [one.length for one in drawn]
         samples = Samples.of([one.words[:: gap // one.gap] for one in drawn], lengths, gap)
         low, high = samples.brackets_of(np.cumsum(lengths)[:-1].tolist())
+        if keeps_equals:  # the elements on either side of a cut lie in its brackets
+            low, high = np.maximum(low - 1, 0), np.minimum(high + 1, lengths)
         narrow = np.dtype(np.uint32 if max(lengths) < 1 << 32 else np.int64)
-        return cls(np.array(lengths, np.int64), low.astype(narrow), high.astype(narrow))
+        return cls(np.array(lengths, np.int64), low.astype(narrow), high.astype(narrow), keeps_equals)
 
     def inside(self, work: Work, run: Run, number: int) -> Array:
         """The words in all brackets of a run, concatenated."""
@@ -93,7 +102,19 @@ class Brackets:
             start, stop = starts[cut], starts[cut + 1]
             pieces = [inside[run][start[run] : stop[run]] for run in np.flatnonzero(start < stop).tolist()]
             found[row] = cut_between(int(ranks[cut]), low[cut], pieces, high[cut])
+            if self.keeps_equals:
+                words = [inside[run][start[run] : stop[run]] for run in range(start.size)]
+                found[row] -= _equals_left(words, found[row] - low[cut])
         return found
+
+
+def _equals_left(words: Sequence[Array], cut: Indices) -> Counts:
+    """How many words of each run before a cut, one or none, equal the first that comes behind it in any run."""
+    behind = [piece[at] for piece, at in zip(words, cut.tolist(), strict=True) if at < piece.size]
+    first = min(behind, default=None)
+    return np.array(
+        [at > 0 and piece[at - 1] == first for piece, at in zip(words, cut.tolist(), strict=True)], np.uint8
+    )
 
 
 @attrs.frozen(eq=False)

@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 import dask.array as da
 import numpy as np
 from dask.array.utils import meta_from_array
-from dask.base import get_scheduler
+from dask.base import get_scheduler, optimize
 
 from ..external.cuts import Array
 from ..types.errors import InvalidArgumentError
@@ -74,15 +74,17 @@ def _scheduler(x: da.Array) -> str:
     return "shared" if home in ("dask.threaded", "dask.local") else "other"
 
 
-def exchanged(x: da.Array, work: Work, exchange: Exchange, meta: Any) -> da.Array:
-    """Sorts the chunks of x, arrays or boxed, as a whole, into the same chunks."""
-    runs = boxed(x, work.to_run)
+def sorted_chunks(x: da.Array, work: Work, exchange: Exchange, meta: Any, chunks: Chunks | None = None) -> da.Array:
+    """Sorts the chunks of x, arrays or boxed, as a whole, into the same chunks, or what `chunks` says of them."""
+    return exchanged(boxed(x, work.to_run), work, exchange, meta, chunks or x.chunks)
+
+
+def exchanged(runs: Boxed, work: Work, exchange: Exchange, meta: Any, chunks: Chunks) -> da.Array:
+    """Merges sorted runs into as many chunks."""
     cuts = _cuts(runs, work)
     if exchange is Exchange.SHARED:
         to_bucket = partial(_bucket_of_shared, work)
-        return runs.map_blocks(
-            to_bucket, gathered(list, runs), cuts, token="gpusort-bucket", chunks=x.chunks, meta=meta
-        )
+        return runs.map_blocks(to_bucket, gathered(list, runs), cuts, token="gpusort-bucket", chunks=chunks, meta=meta)
     count = runs.numblocks[0]
     each = ((1,) * count,)
     pieces = runs.map_blocks(
@@ -90,7 +92,7 @@ def exchanged(x: da.Array, work: Work, exchange: Exchange, meta: Any) -> da.Arra
         meta=np.empty((0, 0), object),
     )  # fmt: skip
     columns = _to_columns(pieces, exchange)
-    return columns.map_blocks(partial(_bucket, work), token="gpusort-bucket", drop_axis=0, chunks=x.chunks, meta=meta)
+    return columns.map_blocks(partial(_bucket, work), token="gpusort-bucket", drop_axis=0, chunks=chunks, meta=meta)
 
 
 def boxed(x: da.Array, function: Any, *others: da.Array) -> Boxed:
@@ -122,6 +124,12 @@ def unzipped(boxes: Boxed, first: Any, second: Any, chunks: Chunks) -> tuple[da.
     return keys, values
 
 
+def fused(x: da.Array) -> da.Array:
+    """The same array with tasks that follow each other made one, as dask does before it computes an array."""
+    (found,) = optimize(x)
+    return found
+
+
 def meta_of(x: da.Array, dtype: np.dtype[Any] | None = None) -> Any:
     """dask's meta of an array (an empty chunk), with another dtype if given."""
     return meta_from_array(x, dtype=dtype)
@@ -130,7 +138,8 @@ def meta_of(x: da.Array, dtype: np.dtype[Any] | None = None) -> Any:
 def _cuts(runs: Boxed, work: Work) -> Boxed:
     """The Cuts of all runs, in one chunk."""
     count = runs.numblocks[0]
-    brackets = gathered(Brackets.of, boxed(runs, partial(RunSamples.of, work, runs=count)))
+    bracket = partial(Brackets.of, keeps_equals=work.keeps_equals)
+    brackets = gathered(bracket, boxed(runs, partial(RunSamples.of, work, runs=count)))
     inside = boxed(runs, partial(_inside, work), brackets)
     if count <= _ONE_TASK:
         return gathered(partial(_all_cuts, count - 1), inside, brackets)

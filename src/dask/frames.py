@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, cast
 
 import attrs
@@ -18,7 +19,7 @@ from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.indices import SortOrder
 from .arguments import checked_target, require
 from .cutting import Run
-from .exchange import BOXED, Exchange, exchanged
+from .exchange import BOXED, Exchange, exchanged, fused
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -42,11 +43,12 @@ def sort_values(
     meta = make_meta(frame)
     keys = _keys(meta, by, ascending)
     work = SortRows(keys, checked_target(target))
-    chunks = frame.map_partitions(_identity, meta=BOXED, enforce_metadata=False)
+    runs = frame.map_partitions(work.to_run, meta=BOXED, enforce_metadata=False)
     if frame.npartitions == 1:
-        found = chunks.map_blocks(work.of_chunk, meta=BOXED)
+        found = runs.map_blocks(itemgetter(0), meta=BOXED)
     else:
-        found = exchanged(chunks, work, Exchange.of(exchange, chunks, frame.npartitions), BOXED)
+        found = exchanged(runs, work, Exchange.of(exchange, runs, frame.npartitions), BOXED, runs.chunks)
+        found = fused(found)  # dask fuses tasks of arrays, and none of dataframes
     made: object = found.map_blocks(_identity, token="gpusort-sorted", meta=meta)
     return cast("dd.DataFrame", made)  # map_blocks returns one for such a meta
 
@@ -83,6 +85,10 @@ class SortRows:
 
     def of_chunk(self, chunk: pd.DataFrame) -> pd.DataFrame:
         return chunk.iloc[_order_of(self.keys).argsort(self._columns(chunk), OwnEngine(self.target))]
+
+    @property
+    def keeps_equals(self) -> bool:
+        return False
 
     def to_run(self, chunk: pd.DataFrame) -> Run:
         return (self.of_chunk(chunk),)

@@ -12,10 +12,11 @@ import numpy as np
 
 from ..api.arguments import checked_count, checked_flag
 from ..api.selecting import top_k as top_k_of_chunk
+from ..external.cuts import Array, Indices
 from ..types.errors import InvalidArgumentError
 from .arguments import checked, checked_target
 from .cutting import Run
-from .exchange import BOXED, boxed, exchanged, gathered, meta_of, unzipped
+from .exchange import BOXED, boxed, gathered, meta_of, sorted_chunks, unzipped
 from .work import FindIndices, SortKeys, joined
 
 
@@ -37,7 +38,7 @@ def top_k(
     values, indices = meta_of(array), meta_of(array, np.dtype(np.int64))
     if array.ndim == 1 and several > 1 and 4 * count * several >= length:
         work = FindIndices(down, name, with_keys=True)
-        first, second = unzipped(exchanged(array, work, way, BOXED), values, indices, array.chunks)
+        first, second = unzipped(sorted_chunks(array, work, way, BOXED), values, indices, array.chunks)
         return first[:count], second[:count]
     selection = Selection(count, number, down, in_order, name)
     found = boxed(array, selection.of_chunk)
@@ -58,9 +59,7 @@ def unique(x: da.Array, /, *, target: str = "auto", exchange: str = "auto") -> d
     meta, chunks = meta_of(array), (cast("tuple[int, ...]", (np.nan,) * count),)
     if count == 1:
         return array.map_blocks(work.of_chunk, chunks=chunks, meta=meta)
-    found = exchanged(array, work, way, meta)
-    lasts = gathered(list, boxed(found, _last))
-    return found.map_blocks(_without_boundary_duplicate, lasts, token="gpusort-unique", chunks=chunks, meta=meta)
+    return sorted_chunks(array, work, way, meta, chunks)
 
 
 @attrs.frozen
@@ -93,6 +92,15 @@ class Selection:
 class KeepFirsts(SortKeys):
     """Sorts keys and drops duplicates, in chunks and again in the result's chunks."""
 
+    @property
+    def keeps_equals(self) -> bool:
+        return True
+
+    def words(self, run: Run, indices: slice | Indices) -> Array:
+        """Of bools two: any byte but zero is true."""
+        found = super().words(run, indices)
+        return np.minimum(found, 1) if run[0].dtype == np.bool_ else found
+
     def of_chunk(self, chunk: Any) -> Any:
         (keys,) = self.to_run(chunk)
         return keys
@@ -111,14 +119,3 @@ def _firsts(keys: Any) -> Any:
     is_other[:1] = True
     is_other[1:] = (before != behind) & ((before == before) | (behind == behind))
     return keys[is_other]
-
-
-def _last(keys: Any) -> Any:
-    return keys[-1:]
-
-
-def _without_boundary_duplicate(keys: Any, lasts: Sequence[Any], *, block_id: tuple[int, ...]) -> Any:
-    before = [last for last in lasts[: block_id[0]] if last.size]
-    if not before or not keys.size:
-        return keys
-    return keys[1:] if _firsts(joined([before[-1], keys[:1]])).size == 1 else keys

@@ -17,7 +17,7 @@ from ..arrays.registry import recognised
 from ..types.errors import InvalidArgumentError
 from .arguments import checked, checked_target, require
 from .cutting import Run, Work
-from .exchange import BOXED, Exchange, boxed, exchanged, meta_of, unzipped
+from .exchange import BOXED, Exchange, boxed, meta_of, sorted_chunks, unzipped
 from .work import FindIndices, SortKeys, SortPairs
 
 
@@ -65,7 +65,7 @@ def sort_by_key(
     values = _chunked_like(keys, values)
     pairs = boxed(keys, _pair, values)
     work = SortPairs(down, name)
-    made = exchanged(pairs, work, way, BOXED) if keys.numblocks[0] > 1 else boxed(pairs, work.to_run)
+    made = sorted_chunks(pairs, work, way, BOXED) if keys.numblocks[0] > 1 else boxed(pairs, work.to_run)
     return unzipped(made, meta_of(keys), meta_of(values), keys.chunks)
 
 
@@ -97,7 +97,7 @@ def _sorted(x: da.Array, axis: int, work: Work, chunk: Any, exchange: Exchange, 
     if x.numblocks[axis] == 1 or x.size == 0:  # without elements dask cannot divide other axes into chunks
         return x.map_blocks(chunk, token="gpusort-rows", meta=meta)
     if x.ndim == 1:
-        return exchanged(x, work, exchange, meta)
+        return sorted_chunks(x, work, exchange, meta)
     if np.isnan(x.size):
         raise InvalidArgumentError("x: expected chunks of known sizes; x.compute_chunk_sizes() computes them")
     if x.shape[axis] * x.dtype.itemsize <= parse_bytes(dask.config.get("array.chunk-size")):
@@ -109,7 +109,7 @@ def _sorted(x: da.Array, axis: int, work: Work, chunk: Any, exchange: Exchange, 
 def _row_by_row(x: da.Array, axis: int, work: Work, exchange: Exchange, dtype: np.dtype[Any]) -> da.Array:
     """A distributed sort for each row: rows are longer than a chunk, so there are not many."""
     if x.ndim == 1:
-        return exchanged(x, work, exchange, meta_of(x, dtype))
+        return sorted_chunks(x, work, exchange, meta_of(x, dtype))
     other = 1 if axis == 0 else 0
     rows = [x[(slice(None),) * other + (number,)] for number in range(x.shape[other])]
     return da.stack([_row_by_row(row, axis - (other < axis), work, exchange, dtype) for row in rows], axis=other)

@@ -49,6 +49,10 @@ class _Arrays:
         """Whether equal elements share a word."""
         return True
 
+    @property
+    def keeps_equals(self) -> bool:
+        return False
+
     def length(self, run: Run) -> int:
         return int(run[0].size)
 
