@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import attrs
 
@@ -105,8 +105,12 @@ def require_same_device(device: Device[Any], names: Sequence[str], arrays: Array
             raise InvalidArgumentError(f"{name}: expected an array on {here}, as {names[0]} is, found one on {there}")
 
 
-def as_tuple(found: Any) -> tuple[Any, ...]:
-    return found if isinstance(found, tuple) else (found,)
+def as_tuple(found: object) -> tuple[Any, ...]:
+    return found if _are_several(found) else (found,)
+
+
+def _are_several(found: object) -> TypeGuard[tuple[Any, ...]]:
+    return isinstance(found, tuple)
 
 
 def one_or_all(outs: Sequence[Any]) -> object:
