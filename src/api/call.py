@@ -36,7 +36,7 @@ _NO_SCOPE = nullcontext()
 _MOST_PLANS = 1 << 10
 _plans: Bounded[Hashable, Plan] = Bounded(_MOST_PLANS)
 _short: Bounded[Hashable, Plan] = Bounded(_MOST_PLANS)  # the same by fewer words, for callers who look it up themselves
-find_short = _short.get
+_find, find_short = _plans.get, _short.get  # looked up once
 
 
 def call(make: Maker, settings: Settings, target: Wherever, x: Any, short_key: Hashable = None) -> object:
@@ -49,16 +49,19 @@ def call(make: Maker, settings: Settings, target: Wherever, x: Any, short_key: H
             kind, x = recognised("x", x)
             if kind is NUMPY:  # made of a list
                 return call(make, settings, target, x)
-            key = (make, settings, target, kind, kind.signature(x)) if is_located(kind) else None
+            if not is_located(kind):
+                return _viewed(make, settings, target, ("x",), [(kind, x)], None)
+            key = make, settings, target, kind, kind.signature(x)
         try:
-            plan = _plans.get(key)
+            plan = _find(key)
         except TypeError:  # what cannot be hashed has its plan made anew
             plan = None
         if plan is None:
             return call_with(make, settings, target, (x,))
         if short_key is not None:
             _short[short_key] = plan
-        return plan.run(x)
+        run = plan.run  # which takes less time than a call of it as of a method
+        return run(x)
     except BaseException:
         release_import_lock()
         raise
@@ -88,7 +91,7 @@ def call_with(
                 return call_with(make, settings, target, arrays, out)
             key = make, settings, target, kind, *map(kind.signature, arrays)
         try:
-            plan = _plans.get(key)
+            plan = _find(key)
         except TypeError:
             key = plan = None
         if plan is None:

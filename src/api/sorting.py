@@ -68,7 +68,8 @@ def sort(
         plan = find_short(short_key)
         if plan is not None:
             if out is None:
-                return plan.run(x)
+                run = plan.run  # see call
+                return run(x)
             if plan.into_short is not None and plan.into_short(x, out):
                 return out
     settings = _settings(axis, descending, stable, algorithm, key)
