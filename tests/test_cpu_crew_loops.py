@@ -66,6 +66,8 @@ _CALLS: dict[str, Callable[[Array], object]] = {
     "argsort, reversed": lambda x: gpusort.argsort(np.sort(x.reshape(-1)), descending=True),
     "sort, reversed": lambda x: gpusort.sort(np.sort(x.reshape(-1)), descending=True),
     "sort of short rows": lambda x: gpusort.sort(x.reshape(-1, 14), axis=1),
+    "sort of rows": lambda x: gpusort.sort(x, axis=1),
+    "sort of rows, descending, stable": lambda x: gpusort.sort(x % 7, axis=1, descending=True, stable=True),
     "argsort of short rows": lambda x: gpusort.argsort(x.reshape(-1, 14), axis=1),
     "sum": lambda x: gpusort.sum(x[:, ::3], axis=0),
     "max": lambda x: gpusort.max(x[:, ::2], axis=1),
