@@ -14,7 +14,8 @@ import pytest
 
 import gpusort
 from gpusort.api import engine
-from gpusort.external import passes, pivots, runs
+from gpusort.external import columns, passes, pivots, runs
+from gpusort.external.arrow_values import values_of
 from gpusort.external.direct import PAGE
 from gpusort.targets.cpu.host import partition
 from tests.reference import Array, assert_same_bits, sample
@@ -310,3 +311,60 @@ def test_no_more_parts_are_made_than_is_worth_it(tmp_path: Path, ways: Ways, mon
         monkeypatch.setattr(partition.RowPartition, "most_parts", most)
         assert_same_bits(sorted_in_a_file(tmp_path, x), gpusort.sort(x))
         assert ways() == [way]
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "u8", "M8[us]"])
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_a_table_of_one_column(
+    suffix: str, dtype: str, descending: bool, tmp_path: Path, ways: Ways, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whose floats keep their order where they tie; with too many of those it is sorted."""
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    x = keys_of(dtype, 8)
+    if dtype == "M8[us]":
+        x[np.isnat(x)] = 0
+    table = pa.table({"x": pa.array(x, from_pandas=False)})
+    source, target = tmp_path / f"source.{suffix}", tmp_path / f"target.{suffix}"
+    if suffix == "parquet":
+        parquet.write_table(table, source, 9_000)
+    else:
+        with pa.OSFile(str(source), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table, 9_000)
+    expected = gpusort.sort(x, descending=descending, stable=True)
+    for most, way in ((1 << 21, ["parted"]), (3, ["sorted"] if dtype.startswith("f") else ["parted"])):
+        monkeypatch.setattr(columns, "_MOST_NOTED", most)
+        gpusort.sort_file(source, target, by="x", descending=descending, memory=MEMORY)
+        assert ways() == way
+        found = parquet.read_table(target) if suffix == "parquet" else pa.ipc.open_file(str(target)).read_all()
+        assert_same_bits(values_of(found["x"].combine_chunks()), expected)
+    assert names(tmp_path) == [source.name, target.name]
+
+
+def test_a_column_of_floats_that_is_killed(tmp_path: Path, ways: Ways) -> None:
+    """What was noted of its ties is lost with the process: its pieces are partitioned again."""
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    x = keys_of("f4", 9)
+    source, target = tmp_path / "source.parquet", tmp_path / "target.parquet"
+    parquet.write_table(pa.table({"x": x}), source, 9_000)
+    steps: list[str] = []
+
+    def stop(progress: gpusort.Progress) -> None:
+        steps.append(progress.step)
+        if len(steps) in (7, 30):
+            raise KeyboardInterrupt
+
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            gpusort.sort_file(
+                tmp_path / "source.parquet",
+                tmp_path / "target.parquet",
+                by="x",
+                memory=MEMORY,
+                resume=True,
+                progress=stop,
+            )
+    gpusort.sort_file(tmp_path / "source.parquet", tmp_path / "target.parquet", by="x", memory=MEMORY, resume=True)
+    assert set(ways()) == {"parted"}
+    assert_same_bits(values_of(parquet.read_table(target)["x"].combine_chunks()), gpusort.sort(x, stable=True))
+    assert names(tmp_path) == ["source.parquet", "target.parquet"]

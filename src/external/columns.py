@@ -98,8 +98,8 @@ class _PartFloats:
     written anew as they came. Raises Unbalanced where there are too many."""
 
     parting: PartElements
-    zeros: dict[int, Array] = attrs.field(factory=dict[int, Array])  # the words of a piece's, by where it begins
-    nans: dict[int, Array] = attrs.field(factory=dict[int, Array])
+    zeros: dict[int, Array] = attrs.Factory(dict[int, Array])  # the words of a piece's, by where it begins
+    nans: dict[int, Array] = attrs.Factory(dict[int, Array])
 
     @property
     def partition(self) -> Partition | None:

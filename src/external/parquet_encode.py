@@ -134,5 +134,6 @@ def _is_worth_a_dictionary(chunk: parquet.ColumnChunkMetaData) -> bool:
     """Whether dictionary encoding saves space in this column. (By default the writer uses it for every column.)"""
     if not any("DICTIONARY" in encoding for encoding in chunk.encodings):
         return False
-    width = _WIDTHS.get(chunk.physical_type)
-    return width is None or chunk.total_uncompressed_size < chunk.num_values * width
+    width, statistics = _WIDTHS.get(chunk.physical_type), chunk.statistics
+    nulls = 0 if statistics is None else statistics.null_count or 0
+    return width is None or chunk.total_uncompressed_size < (chunk.num_values - nulls) * width

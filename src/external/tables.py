@@ -234,17 +234,10 @@ class _Passes:
         keep: Callable[[int, Made, int], object],
         step: str,
     ) -> None:
-        import pyarrow as pa
-
-        def make_and_release(piece: int, loaded: Batches, slot: int) -> Made:
-            made = make(piece, loaded, slot)
-            pa.default_memory_pool().release_unused()  # what this thread holds of it
-            return made
-
         def tell(piece: int) -> None:
             self._meter.add(self._bytes_of(piece), step)
 
-        run_pipeline(pieces, load, make_and_release, keep, tell, min(self._sort.engine.workers, len(pieces)))
+        run_pipeline(pieces, load, make, keep, tell, min(self._sort.engine.workers, len(pieces)))
 
     def _bytes_of(self, piece: int) -> int:
         return self._lengths[piece] * self._sort.bytes_of_a_row
