@@ -17,8 +17,8 @@ from ..alias import address_of, place_of
 from ..background import background
 from ..crew import loading, run_by_crew, threads_of_crew
 from ..loops import Loop, compiled, inside, text_of
+from .key_words import constants
 from .numpy_pointer import sort_address
-from .row_blocks import constants
 from .word_loops import lines_of_bits, turned, turned_back
 
 _SHORTEST = 1 << 6  # elements
