@@ -74,11 +74,12 @@ _CALLS: dict[str, Callable[[Array], object]] = {
     "sort of short rows": lambda x: gpusort.sort(x.reshape(-1, 14), axis=1),
     "sort of rows": lambda x: gpusort.sort(x, axis=1),
     "sort of rows, descending, stable": lambda x: gpusort.sort(x % 7, axis=1, descending=True, stable=True),
+    "argsort of rows": lambda x: gpusort.argsort((x % 99).astype(x.dtype.str.replace("8", "4")), axis=1),
     "argsort of short rows": lambda x: gpusort.argsort(x.reshape(-1, 14), axis=1),
     "sum": lambda x: gpusort.sum(x[:, ::3], axis=0),
     "max": lambda x: gpusort.max(x[:, ::2], axis=1),
     "argmin": lambda x: gpusort.argmin(x, axis=0),
-    "argmax of all": gpusort.argmax,
+    "argmax of all": lambda x: gpusort.argmax(np.tile(x, (2, 1))),
     "max of all": gpusort.max,
     "top_k": lambda x: gpusort.top_k(x.reshape(-1), 100)[1],
     "cumsum": lambda x: gpusort.cumsum(x.astype(np.float32), axis=1),
@@ -103,7 +104,7 @@ def test_loops_shared_out_give_what_the_pools_give(call: str, dtype: str, monkey
 
     monkeypatch.setattr(Crew, "run", seen)
     rng = np.random.default_rng(7)
-    x = (rng.random((1200, 1400)) * 1e6).astype(dtype)  # long enough for all of these to be shared out
+    x = (rng.random((1200, 1820)) * 1e6).astype(dtype)  # long enough for all of these to be shared out
     monkeypatch.setattr(crews, "core_count", lambda: 64)
     by_crew = np.asarray(_CALLS[call](x))
     assert any(runs)
