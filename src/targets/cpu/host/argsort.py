@@ -6,7 +6,6 @@ import numpy as np
 
 from ....algos.host_sort import HostSortPolicy
 from ....algos.sizes import LARGEST_U32
-from ....arrays.recycled import new_array
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ..crew import share
@@ -52,13 +51,9 @@ def argsort_rows(source: HostArray, places: Places, order: SortOrder, policy: Ho
 
 
 def argsort_runs(row: HostArray, order: SortOrder, policy: HostSortPolicy) -> Places | None:
-    """The same of a row that is made of a few long runs, which NumPy merges, or which are there already; else None."""
+    """The same of a row that is made of a few long runs, which NumPy merges; else None."""
     if row.size < max(policy.pack_from, _LEAST) or not _has_long_runs(row, order, policy):
         return None
-    if row.size >= policy.deal_from and can_argsort(row.dtype, row.nbytes):
-        places = new_array(row.shape, np.dtype(np.intp))
-        if _numbered(row, places, order, shared_pool()):
-            return places
     return np.argsort(row, kind="stable")
 
 
