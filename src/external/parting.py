@@ -27,12 +27,20 @@ def partition_of(engine: object, dtype: np.dtype[Any]) -> Partition | None:
     return engine.partition_for(dtype) if isinstance(engine, Partitions) else None
 
 
+class Unbalanced(Exception):
+    """Pieces cannot be partitioned: they are to be sorted."""
+
+
 class Parting(Protocol):
     """How a piece is partitioned, and how a bucket, a part or several of all pieces, is sorted."""
 
     @property
     def partition(self) -> Partition | None:
         """None if the engine has none, and can only finish what another has begun."""
+        ...
+
+    def note(self, piece: Array, start: int, /) -> None:
+        """Is told of each piece of the input, from element `start` on, before it is partitioned. Raises Unbalanced."""
         ...
 
     def numbers(self, piece: Array, start: int, /) -> Array:
