@@ -90,29 +90,22 @@ class Writer:
         arguments = ["uint32_t groups", *(f"{TYPES[m.type]} *{self.fixed[m]}" for m in program.storage)]
         arguments += [f"uint32_t {self.lengths[m]}" for m in program.storage]
         arguments += [f"{TYPES[p.type]} {self.fixed[p]}" for p in program.parameters]
-        lines.add(f"void kernel({', '.join(arguments)}) {{")
-        with lines.indented():
-            lines.add("for (uint32_t group = 0; group < groups; group++) {")
-            with lines.indented():
-                for memory in program.memories[len(program.storage) :]:
-                    lines.add(f"{TYPES[memory.type]} {self.fixed[memory]}[{memory.length}];")
-                for variable in program.variables:
-                    lines.add(f"{TYPES[variable.type]} {self.names.of(variable, variable.name)} = 0;")
-                self.block(program.body)
-            lines.add("}")
-        lines.add("}")
+        whole = f"void kernel({', '.join(arguments)}) {{"
+        with lines.nested(whole, "}"), lines.nested("for (uint32_t group = 0; group < groups; group++) {", "}"):
+            for memory in program.memories[len(program.storage) :]:
+                lines.add(f"{TYPES[memory.type]} {self.fixed[memory]}[{memory.length}];")
+            for variable in program.variables:
+                lines.add(f"{TYPES[variable.type]} {self.names.of(variable, variable.name)} = 0;")
+            self.block(program.body)
         return lines.text()
 
     def block(self, block: ir.Block) -> None:
         for statement in block:
             self.statement(statement)
 
-    def braced(self, head: str, *bodies: ir.Block) -> None:
-        self.lines.add(head + " {")
-        with self.lines.indented():
-            for body in bodies:
-                self.block(body)
-        self.lines.add("}")
+    def braced(self, head: str, body: ir.Block) -> None:
+        with self.lines.nested(head + " {", "}"):
+            self.block(body)
 
     def statement(self, statement: ir.Statement) -> None:
         show = self.expression
@@ -133,18 +126,14 @@ class Writer:
                     self.names.of((statement, part), f"{variable.name}_{part}") for part in ("at", "end", "by")
                 )
                 head = f"uint64_t {at} = {show(start)}, {end} = {show(stop)}, {by} = {show(step)}"
-                self.lines.add(f"for ({head}; {at} < {end}; {at} += {by}) {{")
-                with self.lines.indented():
+                with self.lines.nested(f"for ({head}; {at} < {end}; {at} += {by}) {{", "}"):
                     self.lines.add(f"{self.names.of(variable, variable.name)} = {at};")
                     self.block(body)
-                self.lines.add("}")
             case ir.While(inner, condition, body):
-                self.lines.add("for (;;) {")
-                with self.lines.indented():
+                with self.lines.nested("for (;;) {", "}"):
                     self.block(inner)
                     self.lines.add(f"if (!{show(condition)}) break;")
                     self.block(body)
-                self.lines.add("}")
             case ir.Break():
                 self.lines.add("break;")
             case ir.Barrier():

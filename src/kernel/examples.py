@@ -21,7 +21,7 @@ from ..types.ops import Op
 from ..types.scalars import Bool, Float, Scalar
 from . import ir
 from .launch import Buffer
-from .values import MemoryValue, Value, first_member
+from .values import MemoryValue, Value
 
 _UNSIGNED = {4: Type.U32, 8: Type.U64}  # by size in bytes: what a float is bitcast to
 
@@ -58,7 +58,7 @@ def element_of(element: object, found: Value) -> str:
     """A value of the class that a field or an array holds."""
     cls = class_of(element)
     if issubclass(cls, Enum):
-        return f"{cls.__name__}.{first_member(cls)}"
+        return f"{cls.__name__}.{next(iter(cls)).name}"
     if issubclass(cls, Scalar) and isinstance(found, ir.Expression):
         expression: ir.Expression = found
         return converted(expression.type, cls.type)

@@ -7,7 +7,7 @@ expression of the IR. Structs, enums and tuples group these at compile time, so 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from enum import Enum, EnumMeta
+from enum import Enum
 from functools import cache
 from types import FunctionType
 from typing import Any, TypeAlias, cast
@@ -237,11 +237,6 @@ def shape(value: Value) -> object:
             return value.type
         case _:
             return value  # compile-time values, arrays and methods must be the same
-
-
-def first_member(cls: EnumMeta) -> str:
-    """The name of an enum's first member, for examples in messages."""
-    return next(iter(cls.__members__))
 
 
 def run_time_form(name: str, value: Value) -> str:

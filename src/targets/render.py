@@ -21,9 +21,9 @@ Row: TypeAlias = "str | Callable[[ir.Apply, Sequence[str]], str]"
 class Lines:
     """Accumulates indented source lines."""
 
-    def __init__(self) -> None:
+    def __init__(self, depth: int = 0) -> None:
         self._lines: list[str] = []
-        self._depth = 0
+        self._depth = depth
 
     @property
     def count(self) -> int:
@@ -33,17 +33,12 @@ class Lines:
         self._lines.append("    " * self._depth + text if text else "")
 
     @contextmanager
-    def indented(self) -> Generator[None]:
-        self._depth += 1
-        yield
-        self._depth -= 1
-
-    @contextmanager
     def nested(self, head: str, end: str = "") -> Generator[None]:
         """Encloses what is indented below a head; `end` closes it, in a language with braces."""
         self.add(head)
-        with self.indented():
-            yield
+        self._depth += 1
+        yield
+        self._depth -= 1
         if end:
             self.add(end)
 

@@ -15,7 +15,7 @@ from .writer import PATIENCE, Writer, asks
 def module_text(program: ir.Program) -> str:
     """The whole module."""
     uniformity = check_uniform(program)
-    body = Lines()
+    body = Lines(1)
     writer: SerialWriter | LaneWriter
     if program.group_size == 1:
         writer = SerialWriter(program, body)
@@ -23,10 +23,9 @@ def module_text(program: ir.Program) -> str:
         writer = LaneWriter(program, body, split_at_barriers(program, uniformity))
     asking = asks(program)
     _body(writer, asking)
-    constants = Lines()
-    with constants.indented():
-        for binding in writer.constants.bindings():
-            constants.add(binding)
+    constants = Lines(1)
+    for binding in writer.constants.bindings():
+        constants.add(binding)
     return head_of(described(program), _arguments(writer, asking)) + constants.text() + body.text()
 
 
@@ -60,12 +59,11 @@ def _arguments(writer: SerialWriter | LaneWriter, asking: bool) -> list[tuple[st
 
 def _body(writer: SerialWriter | LaneWriter, asking: bool) -> None:
     lines = writer.lines
-    with lines.indented():
-        writer.declare()
+    writer.declare()
+    if asking:
+        lines.add(f"left = {PATIENCE}")
+    with lines.nested("for group_at in range(first, last):"):
+        lines.add("group = u4(group_at)")
+        writer.group()
         if asking:
-            lines.add(f"left = {PATIENCE}")
-        with lines.nested("for group_at in range(first, last):"):
-            lines.add("group = u4(group_at)")
-            writer.group()
-            if asking:
-                writer.leave_if_stopped()
+            writer.leave_if_stopped()

@@ -94,22 +94,21 @@ def _arguments(program: ir.Program, writer: BodyWriter, lengths: Sequence[ir.Mem
 
 def _prologue(program: ir.Program, writer: BodyWriter, offsets: Mapping[ir.Memory, int]) -> str:
     """Declarations above the body: invocation indices, memories, constants and variables."""
-    lines = Lines()
-    with lines.indented():
-        _own_numbers(program.group_size, writer, lines)
-        for memory in program.memories:
-            if memory.space is not ir.Space.STORAGE:
-                place = "local" if memory.space is ir.Space.REGISTERS else "shared"
-                length = 0 if memory in offsets else _length(memory)  # 0 means dynamic shared memory
-                element = TYPE_NAMES[stored_type(memory.type)]
-                lines.add(f"{writer.memory(memory)} = cuda.{place}.array({length}, {element})")
-        for binding in writer.constants.bindings():
-            lines.add(binding)
-        inner = scopes_of(program).inner
-        for variable in program.variables:
-            # Where only some branches assign a variable, it has a value in the others too.
-            if variable not in inner:
-                lines.add(f"{writer.variable(variable)} = {literal(0, variable.type)}")
+    lines = Lines(1)
+    _own_numbers(program.group_size, writer, lines)
+    for memory in program.memories:
+        if memory.space is not ir.Space.STORAGE:
+            place = "local" if memory.space is ir.Space.REGISTERS else "shared"
+            length = 0 if memory in offsets else _length(memory)  # 0 means dynamic shared memory
+            element = TYPE_NAMES[stored_type(memory.type)]
+            lines.add(f"{writer.memory(memory)} = cuda.{place}.array({length}, {element})")
+    for binding in writer.constants.bindings():
+        lines.add(binding)
+    inner = scopes_of(program).inner
+    for variable in program.variables:
+        # Where only some branches assign a variable, it has a value in the others too.
+        if variable not in inner:
+            lines.add(f"{writer.variable(variable)} = {literal(0, variable.type)}")
     return lines.text()
 
 

@@ -35,7 +35,7 @@ class BodyWriter(KernelWriter):
     """
 
     def __init__(self, program: ir.Program, offsets: Mapping[ir.Memory, int]) -> None:
-        super().__init__("cuda", program, Lines(), OPERATIONS, _RESERVED)
+        super().__init__("cuda", program, Lines(1), OPERATIONS, _RESERVED)
         self.lengths: dict[ir.Memory, str] = {}
         self.identities: set[ir.Builtin] = set()
         self.lanes_vary = False  # whether a mask of existing lanes is needed: the last subgroup is partial
@@ -45,8 +45,7 @@ class BodyWriter(KernelWriter):
 
     def body(self) -> str:
         """Indented by one level."""
-        with self.lines.indented():
-            self.block(self.program.body)
+        self.block(self.program.body)
         return self.lines.text()
 
     # -- names --------------------------------------------------------------------------------------------

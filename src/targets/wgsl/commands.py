@@ -31,7 +31,7 @@ class Binding:
 
 
 @attrs.frozen
-class Launch:
+class Dispatch:
     """A dispatch of columns x rows workgroups."""
 
     kernel: Kernel
@@ -49,7 +49,7 @@ class Commands:
     """Records all launches of a schedule in one compute pass, by wgpu's public API. WebGPU orders the accesses of its
     dispatches to memory. Raises wgpu's GPUErrors."""
 
-    def __init__(self, handle: wgpu.GPUDevice, launches: Sequence[Launch], bindings: Sequence[Binding]) -> None:
+    def __init__(self, handle: wgpu.GPUDevice, launches: Sequence[Dispatch], bindings: Sequence[Binding]) -> None:
         self._handle, self._launches, self._bindings = handle, launches, bindings
 
     def groups(self, bound: Sequence[tuple[int, Sequence[BufferRange]]]) -> Sequence[Group]:

@@ -45,7 +45,9 @@ class translated_errors:
     def __exit__(self, _class: object, error: BaseException | None, _traceback: object) -> None:
         messages = _listening().messages.pop(id(self), [])
         if error is None and messages:
-            _raise_ours(self._what, _logged("; ".join(messages)))
+            from .library import wgpu
+
+            _raise_ours(self._what, wgpu.GPUError("; ".join(messages)))
         elif isinstance(error, Exception):
             _raise_ours(self._what, error)
 
@@ -62,12 +64,6 @@ def _listening() -> _ErrorLog:
 def _log() -> tuple[logging.Logger, _ErrorLog]:
     """First called as a device is opened, which nothing interrupts, and once wgpu has made its logger."""
     return logging.getLogger("wgpu"), _ErrorLog()
-
-
-def _logged(messages: str) -> Exception:
-    from .library import wgpu
-
-    return wgpu.GPUError(messages)
 
 
 def _raise_ours(what: str, error: Exception) -> None:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 from .clock import Clock
-from .commands import Binding, BufferRange, Commands, Group, Launch, Recorded
+from .commands import Binding, BufferRange, Commands, Dispatch, Group, Recorded
 
 if TYPE_CHECKING:
     import wgpu
@@ -75,7 +75,7 @@ class _Native:
         self.buffer = ffi.new("WGPUCommandBufferDescriptor *")
 
 
-def commands_for(handle: wgpu.GPUDevice, launches: Sequence[Launch], bindings: Sequence[Binding]) -> Commands:
+def commands_for(handle: wgpu.GPUDevice, launches: Sequence[Dispatch], bindings: Sequence[Binding]) -> Commands:
     """NativeCommands where they are possible, else those of the public API."""
     native = _native(type(handle).__module__)
     if native is None or not hasattr(handle, _RAW):
@@ -140,7 +140,7 @@ class NativeCommands(Commands):
     """Recording by wgpu-native's functions. Not thread-safe, like all of a session."""
 
     def __init__(
-        self, native: _Native, handle: wgpu.GPUDevice, launches: Sequence[Launch], bindings: Sequence[Binding]
+        self, native: _Native, handle: wgpu.GPUDevice, launches: Sequence[Dispatch], bindings: Sequence[Binding]
     ) -> None:
         super().__init__(handle, launches, bindings)
         self._native = native

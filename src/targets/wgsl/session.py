@@ -13,16 +13,16 @@ from ...forks import never_released_in_children
 from ...kernel import ir
 from ...kernel.launch import Buffer, Role, Step
 from ...kernel.span import Span
-from ...types import ops
 from ...types.errors import CapabilityError, DeviceLostError, GpusortError, InvalidArgumentError
 from ...types.layout import Type
 from ...types.scalars import U32
 from ..needs import kernel_named, require_at_most, require_needs
 from .clock import Clock
-from .commands import Binding, BufferRange, Commands, Group, Launch
+from .commands import Binding, BufferRange, Commands, Dispatch, Group
 from .device import Device
 from .errors import translated_errors
 from .kernel import PARAMETER_STEP, Kernel, compile_kernel
+from .legalize_words import WordBuilder
 from .memory import Bytes, Lease, Pool, Staging, padded, upload
 from .native import commands_for
 from .overrun import ITERATIONS
@@ -50,7 +50,7 @@ class PreparedLaunches:
         self.steps = [step for step in steps if step.groups]
         self.kernels = [session.kernel(step.program) for step in self.steps]
         self.bindings: list[Binding] = []
-        launches: list[Launch] = []
+        launches: list[Dispatch] = []
         blocks: list[bytes] = []
         groups: dict[tuple[object, ...], int] = {}
         offset = 0
@@ -64,7 +64,7 @@ class PreparedLaunches:
             block = kernel.parameters(step, columns)
             size = -(-len(block) // PARAMETER_STEP) * PARAMETER_STEP
             blocks.append(block.ljust(size, b"\0"))
-            launches.append(Launch(kernel, groups[key], offset, columns, rows))
+            launches.append(Dispatch(kernel, groups[key], offset, columns, rows))
             offset += size
         self.parameters: Bytes = np.frombuffer(b"".join(blocks), np.uint8)
         self.checks_overrun = any(kernel.reports_overrun for kernel in self.kernels)
@@ -224,10 +224,8 @@ _PROBE_MEMORY = "seen"
 
 def _lane_probe() -> ir.Program:
     """A kernel in which every invocation stores its lane | subgroup size << 8."""
-    span = Span(__file__, 1)
+    build = WordBuilder(Span(__file__, 1))
     memory = ir.Memory(_PROBE_MEMORY, ir.Space.STORAGE, Type.U32)
-    lane, size = (ir.Identity(builtin, span) for builtin in (ir.Builtin.LANE, ir.Builtin.SUBGROUP_SIZE))
-    high = ir.Apply(ops.SHL, (size, ir.Const(8, Type.U32, span)), Type.U32, span)
-    told = ir.Apply(ops.OR, (lane, high), Type.U32, span)
-    store = ir.Store(memory, ir.Identity(ir.Builtin.LOCAL_ID, span), told, span)
-    return ir.Program("lane_probe", _PROBES, (), (memory,), (), (store,), span)
+    lane, size = build.identity(ir.Builtin.LANE), build.identity(ir.Builtin.SUBGROUP_SIZE)
+    build.store(memory, build.identity(ir.Builtin.LOCAL_ID), lane | size << 8)
+    return ir.Program("lane_probe", _PROBES, (), (memory,), (), build.finish(), build.span)

@@ -61,7 +61,7 @@ class _Writer(StatementWriter):
     leave: ClassVar[str] = "break;"
 
     def __init__(self, program: ir.Program) -> None:
-        super().__init__("wgsl", program, Lines(), OPERATIONS, RESERVED_NAMES | _OWN_NAMES)
+        super().__init__("wgsl", program, Lines(1), OPERATIONS, RESERVED_NAMES | _OWN_NAMES)
         self.scopes: Scopes = scopes_of(program)
         self.unread = self.scopes.unread
         self.uses = uses_of(program)
@@ -77,9 +77,8 @@ class _Writer(StatementWriter):
 
     def module(self, enable_line: bool) -> str:
         body = self.lines
-        with body.indented():
-            self.declarations()
-            self.block(self.program.body)
+        self.declarations()
+        self.block(self.program.body)
         self.lines = head = Lines()
         if enable_line and self.subgroups:
             head.add("enable subgroups;")
