@@ -603,7 +603,10 @@ def test_a_piece_is_let_go_when_its_slot_takes_another(workers: int) -> None:
         most = max(most, sum(one() is not None for one in seen))
         return loaded
 
-    run_pipeline(range(40), load, lambda *_: None, lambda *_: None, workers=workers)
+    def nothing(piece: int, loaded: object, slot: int) -> None:
+        pass
+
+    run_pipeline(range(40), load, nothing, nothing, workers=workers)
     assert most <= slots_for(workers) + 2  # the caller's last one, and one that has just been made
 
 
