@@ -117,7 +117,7 @@ def test_a_warm_call_of_several_arrays_looks_for_no_plan(library: str, monkeypat
     ]
     for one in calls * 2:
         one()
-    monkeypatch.setattr(front, "planned", None)
+    monkeypatch.setattr(front, "_plan_of", None)
     for one in calls:
         one()
     np.testing.assert_array_equal(host_of(out), np.sort(host))

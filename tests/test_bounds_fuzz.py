@@ -14,7 +14,7 @@ import pytest
 from gpusort.kernel import ir
 from gpusort.kernel.launch import Buffer, Role, Step
 from gpusort.kernel.passes.bounds import LaunchNumbers, analyse
-from gpusort.kernel.passes.guards import guarded
+from gpusort.kernel.passes.safe import guarded
 from gpusort.kernel.passes.walk import statements_in
 from gpusort.kernel.span import Span
 from gpusort.kernel.verify import verify

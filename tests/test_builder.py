@@ -14,7 +14,7 @@ from gpusort.kernel.builder import KernelBuilder, apply
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role
 from gpusort.kernel.listing import listing
-from gpusort.kernel.passes.guards import long_loops
+from gpusort.kernel.passes.safe import long_loops
 from gpusort.kernel.span import KernelError, Span
 from gpusort.kernel.specialise import specialise
 from gpusort.types import ops

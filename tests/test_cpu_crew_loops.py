@@ -17,8 +17,9 @@ from gpusort.targets.cpu.background import background
 from gpusort.targets.cpu.compiler.loading import Kernel
 from gpusort.targets.cpu.crew import Crew
 from gpusort.targets.cpu.host.argsort_loops import unpack
-from gpusort.targets.cpu.host.order_loops import number, reverse
-from gpusort.targets.cpu.loops import numbers_for
+from gpusort.targets.cpu.host.partition_loops import reverse
+from gpusort.targets.cpu.loops import Loop, numbers_for
+from gpusort.targets.cpu.loops import compiled as compiled_loop
 from gpusort.types.monoids import Maximum
 from tests.covering import few_cases
 from tests.reference import Array, assert_same_bits
@@ -30,6 +31,12 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="el
 def compiled() -> Generator[None]:
     with background.off():
         yield
+
+
+def number() -> Loop:
+    """Writes start, start + 1, …"""
+    body = "    for index in range(start, stop):\n        places[index] = index"
+    return compiled_loop("number", "start: i8, stop: i8, places: i8[]", body)
 
 
 @pytest.mark.parametrize("threads", [1, 3, 64])
@@ -62,17 +69,17 @@ _BY_RADIX = HostSortPolicy(by_radix=True)
 _CALLS: dict[str, Callable[[Array], object]] = {
     "argsort": lambda x: gpusort.argsort(x.reshape(-1)),
     "argsort, descending": lambda x: gpusort.argsort(x.reshape(-1), descending=True),
-    "argsort, sorted": lambda x: gpusort.argsort(np.sort(x.reshape(-1))),
     "argsort, reversed": lambda x: gpusort.argsort(np.sort(x.reshape(-1)), descending=True),
     "sort, reversed": lambda x: gpusort.sort(np.sort(x.reshape(-1)), descending=True),
     "sort of short rows": lambda x: gpusort.sort(x.reshape(-1, 14), axis=1),
     "sort of rows": lambda x: gpusort.sort(x, axis=1),
     "sort of rows, descending, stable": lambda x: gpusort.sort(x % 7, axis=1, descending=True, stable=True),
+    "argsort of rows": lambda x: gpusort.argsort((x % 99).astype(x.dtype.str.replace("8", "4")), axis=1),
     "argsort of short rows": lambda x: gpusort.argsort(x.reshape(-1, 14), axis=1),
     "sum": lambda x: gpusort.sum(x[:, ::3], axis=0),
     "max": lambda x: gpusort.max(x[:, ::2], axis=1),
     "argmin": lambda x: gpusort.argmin(x, axis=0),
-    "argmax of all": gpusort.argmax,
+    "argmax of all": lambda x: gpusort.argmax(np.tile(x, (2, 1))),
     "max of all": gpusort.max,
     "top_k": lambda x: gpusort.top_k(x.reshape(-1), 100)[1],
     "cumsum": lambda x: gpusort.cumsum(x.astype(np.float32), axis=1),
@@ -97,7 +104,7 @@ def test_loops_shared_out_give_what_the_pools_give(call: str, dtype: str, monkey
 
     monkeypatch.setattr(Crew, "run", seen)
     rng = np.random.default_rng(7)
-    x = (rng.random((1200, 1400)) * 1e6).astype(dtype)  # long enough for all of these to be shared out
+    x = (rng.random((1200, 1820)) * 1e6).astype(dtype)  # long enough for all of these to be shared out
     monkeypatch.setattr(crews, "core_count", lambda: 64)
     by_crew = np.asarray(_CALLS[call](x))
     assert any(runs)

@@ -21,7 +21,6 @@ import numpy as np
 from gpusort.targets.cpu.background import background
 from gpusort.targets.cpu.compiler.loading import Kernel
 from gpusort.targets.cpu import crew as crews
-from gpusort.targets.cpu.host.order_loops import number, reverse
 from gpusort.targets.cpu.host import partition_sort
 from gpusort.targets.cpu.host.crew_sort import sort_by_crew
 from gpusort.targets.cpu.host.sort import sort_rows

@@ -44,7 +44,6 @@ SMALL = HostSortPolicy(
     deal_from=1500,
     pack_from=20,
     sample=64,
-    few=4,
     glance=64,
     some=20,
     block=100,
@@ -392,7 +391,7 @@ def test_a_policy_is_plain_data() -> None:
     assert CpuTarget().policy == HostSortPolicy()
 
 
-@pytest.mark.parametrize(("name", "least", "most"), [("block", 1, 1 << 30), ("few", 0, 1 << 62)])
+@pytest.mark.parametrize(("name", "least", "most"), [("block", 1, 1 << 30), ("some", 0, 1 << 62)])
 def test_numbers_of_a_policy_fit_64_bits(name: str, least: int, most: int) -> None:
     """Counts even where two are multiplied."""
     policy = cast("Callable[..., HostSortPolicy]", HostSortPolicy)

@@ -14,8 +14,8 @@ from gpusort.kernel import ir
 from gpusort.kernel.launch import Buffer, Role, Step
 from gpusort.kernel.span import Span
 from gpusort.targets.cuda import compile as cuda_compile
-from gpusort.targets.cuda.table import CUDA_OPERATIONS
 from gpusort.targets.cuda.target import CudaTarget
+from gpusort.targets.kernel_text import OPERATIONS
 from gpusort.types import ops, scalars
 from gpusort.types.layout import Type, bounds
 from tests.cuda_launches import arguments_at, run_kernel
@@ -106,7 +106,7 @@ def check(case: Case, operands: list[Array], found: Array) -> None:
 
 
 def test_the_table_has_a_row_for_every_operation() -> None:
-    assert set(CUDA_OPERATIONS) == {op.name for op in ops.OPS}
+    assert set(OPERATIONS) == {op.name for op in ops.OPS}
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

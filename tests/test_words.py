@@ -11,8 +11,7 @@ import pytest
 import gpusort
 from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.algos.words import KeyWords, Wanted
-from gpusort.operations.reduce import Reducer
-from gpusort.targets.cpu.host.keyed import argsort_by_words, extreme_places, sort_by_words
+from gpusort.targets.cpu.host.keyed import argsort_by_words, sort_by_words
 from gpusort.types.dtypes import key_for
 from gpusort.types.elements import decode, dtype_of, encode
 from gpusort.types.indices import SortOrder
@@ -114,21 +113,6 @@ def test_a_built_in_key_sorts_as_ever(dtype: str, descending: bool) -> None:
     results = np.empty_like(x)
     sort_by_words(x, results, by, POLICY, stable=True)
     assert_same_bits(results, sorted_by_numpy(x, descending=descending))
-
-
-@pytest.mark.parametrize("extreme", [Reducer.MIN, Reducer.MAX])
-@pytest.mark.parametrize("key", [key_for("f4"), key_for("M8[s]"), key_for("u1"), *USERS], ids=str)
-def test_extremes(key: Key, extreme: Reducer) -> None:
-    x = elements_for(key, (4, 50)) if key in USERS else sample(dtype_of(key.element).str[1:], (4, 50))
-    found = extreme_places(x, KeyWords(key), extreme, POLICY)
-    for row, place in zip(x, found, strict=True):
-        words = words_one_by_one(key, row, SortOrder.ASCENDING, Wanted.WORDS)
-        last = getattr(key, "last", None)
-        beyond = [index for index, word in enumerate(words) if last is not None and word > last]
-        best = max(words) if extreme is Reducer.MAX else min([words[i] for i in beyond] or words)
-        assert place == words.index(best)
-    with pytest.raises(gpusort.InvalidArgumentError, match="an empty row"):
-        extreme_places(x[:, :0], KeyWords(key), extreme, POLICY)
 
 
 def test_what_a_key_relies_on_is_looked_at_anew() -> None:

@@ -84,8 +84,6 @@ class HostSortPolicy:
     block: int = attrs.field(default=1 << 16, validator=_COUNT)
     # elements sampled before a strategy is chosen
     sample: int = attrs.field(default=1024, validator=_COUNT)
-    # at most so many distinct elements in the sample: counted by comparing with each, not by a hash
-    few: int = attrs.field(default=16, validator=_THRESHOLD)
     # the size of a first, smaller sample, where sampling for few distinct elements would cost an argsort time
     glance: int = attrs.field(default=256, validator=_COUNT)
     # at most so many distinct elements in the sample: NumPy sorts rows shorter than few_bytes_from alone

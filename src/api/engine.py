@@ -61,7 +61,7 @@ class OwnEngine:
             self.target.foresee_sorts(dtype, order, length)
 
     def sort(self, x: Array, out: Array, order: SortOrder, *, stable: bool) -> None:
-        call_with(Sort, (-1, order, stable, None, None), self.target, ("x",), (x,), out)
+        call_with(Sort, (-1, order, stable, None, None), self.target, (x,), out)
 
     def argsort(self, x: Array, order: SortOrder) -> Indices:
         return cast(Indices, call(Argsort, (-1, order, None), self.target, x))

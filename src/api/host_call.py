@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias, cast
 
+import attrs
 import numpy as np
 
 from ..arrays.host import copy_elements
@@ -48,33 +49,27 @@ def _mover(move: Move) -> Step:
 
 
 def _launcher(launch: Launch) -> Step:
-    run, taken = launch.run.prepared.run, list(zip(launch.arrays, launch.run.slices, strict=True))
-    if all(part is None and lines.is_packed and not _is_turned(lines) for lines, part in taken):
-        numbers = [lines.number for lines in launch.arrays]
+    run, arrays = launch.run.prepared.run, launch.arrays
+    if all(lines.first is None and lines.is_packed and not _is_turned(lines) for lines in arrays):
+        numbers = [lines.number for lines in arrays]
         return lambda arrays: run([arrays[number] for number in numbers])
-    looks = [_taken(lines, part) for lines, part in taken]
+    looks = [_look(lines) if lines.is_packed else _as_it_lies(lines) for lines in arrays]
     return lambda arrays: run([look(arrays) for look in looks])
 
 
-def _taken(lines: Lines, part: tuple[int, int] | None) -> Look:
-    """The view of an array that a kernel is given."""
-    look = _look(lines)
-    if part is not None:
-        first, end = part[0], part[0] + part[1]
-        return lambda arrays: look(arrays).reshape(-1)[first:end]
-    if lines.is_packed:
-        return look
-    _, end = lines.bounds
-    length, stride = (end // lines.dtype.itemsize,), (lines.dtype.itemsize,)
-    return lambda arrays: np.lib.stride_tricks.as_strided(arrays[lines.number], length, stride)
+def _as_it_lies(lines: Lines) -> Look:
+    """All from the first element on, for kernels that take strides."""
+    number, size = lines.number, lines.dtype.itemsize
+    length = lines.bounds[1] // size
+    return lambda arrays: np.lib.stride_tricks.as_strided(arrays[number], (length,), (size,))
 
 
 def _look(lines: Lines) -> Look:
-    """The view with the axes of a row last."""
+    """The view with the axes of a row last, or the part of it."""
     number, order = lines.number, cast(Any, lines.axes)
     if lines.first is not None:
-        first, end = lines.first, lines.first + lines.shape[0]
-        return lambda arrays: arrays[number][first:end]
+        whole, first, end = _look(attrs.evolve(lines, first=None)), lines.first, lines.first + lines.shape[0]
+        return lambda arrays: whole(arrays).reshape(-1)[first:end]
     return (lambda arrays: arrays[number].transpose(order)) if _is_turned(lines) else lambda arrays: arrays[number]
 
 

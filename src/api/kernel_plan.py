@@ -17,18 +17,17 @@ from ..arrays.kinds import Device, Located
 from ..operations.base import Operation, Output, Works
 from ..targets.base import HasRoom, Target
 from ..types.bounded import Bounded
-from ..types.specs import HostArray, Spec, overlap, strides_in_order
-from .axis_order import Ordered
+from ..types.specs import HostArray, Spec, order_of_axes, overlap, strides_in_order
 from .host_call import HostCall
 from .laws import law_check
-from .plan import Arrays, Cost, Plan, cost_of, placed_together, require_fitting, require_same_device, results_of
+from .plan import Arrays, Cost, Plan, cost_of, one_or_all, require_fitting, require_same_device, results_of
 from .steps import Lines, Way, WorksRuns, runs_of, steps_of
 from .stream_call import StreamCall
 
 _BYTE = np.dtype(np.uint8)
 _MOST_WAYS = 64
 
-
+Axes: TypeAlias = tuple[int, ...]
 Call: TypeAlias = HostCall | StreamCall  # the steps of a call, prepared for arrays at any addresses
 
 
@@ -52,10 +51,8 @@ class KernelPlan(Plan):
         self.kind, self.operation, self.specs, self.target = kind, operation, specs, target
         self._keeps_scratch = keeps_scratch
         self.outputs = operation.outputs(*specs)
-        self._ordered = ordered = Ordered.of(kind, operation, specs)
-        self._works = ordered.operation.works(ordered.specs, target.info)
-        along = operation.axes(specs[0])
-        self._orders = [ordered.of_result(len(output.shape), along) for output in self.outputs]
+        self._run_as, self._run_on, self._axes = _in_order_of_strides(kind, operation, specs)
+        self._works = self._run_as.works(self._run_on, target.info)
         as_it_lies = any(work.as_it_lies for work in self._works)
         self._row_axes = tuple(() if as_it_lies else output.axes for output in self.outputs)
         self._finishes = any(
@@ -69,56 +66,45 @@ class KernelPlan(Plan):
         self._inputs: tuple[Lines, ...] = ()  # in rows
         self._raw: tuple[Lines, ...] = ()  # as they lie
         self._new: Call | None = None
+        self.run = self._in_scope
 
     # -- calls --------------------------------------------------------------------------------------------
 
-    def __call__(self, *arrays: Any) -> object:
-        device, new = self._device, self._new
-        if device is None or new is None or (stream := device.stream()) is None:
-            return self._within(arrays)
-        if self._check is not None:
-            self._check(arrays[0])
-        outs = [make() for make in self._makers]
-        handle = device.handle
-        new([*map(handle, arrays), *map(handle, outs)], stream)
-        if self._finishes:
-            return self._finished(outs)
-        return outs[0] if len(outs) == 1 else tuple(outs)
+    def _in_scope(self, *arrays: Any) -> object:
+        """A call with the arrays' device and stream made current: the first one, and whenever they are not."""
+        with self.kind.scope(arrays[0]) or nullcontext():
+            self.make_ready(arrays)
+            return self.run(*arrays)
 
-    @property
-    def function(self) -> Callable[..., object]:
-        """The warm fast path: for calls without scratch one closure, as each Python call saved is 0.1 of the 5 us that
-        a call costs the host. Available once `make_ready` has run."""
-        device, new, within = self._device, self._new, self._within
-        launch = new.at_once if isinstance(new, StreamCall) else None
-        if launch is None or device is None or self._finishes:
-            return self.__call__
-        makers, current_stream, handle = self._makers, device.stream, device.handle
+    def _fastest(self, device: Device[Any], call: Call) -> Callable[..., object]:
+        """What a warm call runs. One array, for whose result nothing but one launch is needed, has a closure of its
+        own, as each Python call saved is 0.1 of the 5 us that a call costs the host."""
+        makers, current_stream, handle, in_scope = self._makers, device.stream, device.handle, self._in_scope
+        launch = call.at_once if isinstance(call, StreamCall) else None
+        if launch is not None and len(self.specs) == len(makers) == 1 and not self._finishes:
+            make = makers[0]
+
+            def run_one(x: Any) -> object:
+                stream = current_stream()
+                if stream is None:
+                    return in_scope(x)
+                out = make()
+                launch((handle(x), handle(out)), stream)
+                return out
+
+            return run_one
 
         def run(*arrays: Any) -> object:
             stream = current_stream()
             if stream is None:
-                return within(arrays)
+                return in_scope(*arrays)
+            if self._check is not None:
+                self._check(arrays[0])
             outs = [make() for make in makers]
-            launch((*map(handle, arrays), *map(handle, outs)), stream)
-            return tuple(outs)
+            call([*map(handle, arrays), *map(handle, outs)], stream)
+            return self._finished(outs) if self._finishes else one_or_all(outs)
 
-        def run_one(x: Any) -> object:
-            stream = current_stream()
-            if stream is None:
-                return within((x,))
-            out = make()
-            launch((handle(x), handle(out)), stream)
-            return out
-
-        make = makers[0]
-        return run_one if len(self.specs) == len(makers) == 1 else run if len(makers) > 1 else self.__call__
-
-    def _within(self, arrays: Arrays) -> object:
-        """Calls with the arrays' device and stream made current: the first time, and whenever they are not."""
-        with self.kind.scope(arrays[0]) or nullcontext():
-            self.make_ready(arrays)
-            return self(*arrays)
+        return run
 
     def into(self, arrays: Arrays, outs: Arrays) -> None:
         device = self._device
@@ -129,25 +115,20 @@ class KernelPlan(Plan):
             return
         if self._check is not None:
             self._check(arrays[0])
-        known = tuple([self.kind.signature(out) for out in outs])
-        if self.kind.is_host:  # whose signatures leave out how arrays lie, and whether they may be written
-            known = (*known, *[(out.strides, out.shape, out.flags.writeable, out.flags.aligned) for out in outs])
+        known = tuple([(self.kind.layout(out), self.kind.is_read_only(out)) for out in outs])
         into = self._ways.get(known) or self._into(known, device, arrays, outs)
         address, handle = device.address, device.handle
         way = _way([*map(address, arrays), *map(address, outs)], len(arrays), into)
         call = into.calls.get(way)
         if call is None:
             is_new = way is Way.APART and into.outs == self._outs
-            call = into.calls[way] = cast(Call, self._new) if is_new else self._call(into.outs, way)
+            call = into.calls[way] = cast(Call, self._new) if is_new else self._call(device, into.outs, way)
         call([*map(handle, arrays), *map(handle, outs)], stream)
 
     def new_outputs(self, arrays: Arrays) -> list[Any]:
         with self.kind.scope(arrays[0]) or nullcontext():
             self.make_ready(arrays)
             return [make() for make in self._makers]
-
-    def reserved(self, specs: tuple[Spec, ...]) -> Plan:
-        return KernelPlan(self.kind, self.operation, specs, self.target, keeps_scratch=True)
 
     @cached_property
     def device_bytes(self) -> int:
@@ -162,19 +143,21 @@ class KernelPlan(Plan):
     # -- what is made once --------------------------------------------------------------------------------
 
     def make_ready(self, arrays: Arrays) -> None:
-        if self._new is not None:
+        if self._device is not None:
             return
-        device = placed_together(self.kind, self.operation, arrays)
+        device = self.kind.placed(arrays[0])
+        require_same_device(device, self.operation.names, arrays)
         origins = [device.address(array) % device.alignment for array in arrays]
         given = list(enumerate(zip(self.specs, origins, strict=True)))
-        axes, order = self.operation.axes, self._ordered.axes
+        axes, order = self.operation.axes, self._axes
         self._inputs = tuple(Lines.of(n, spec, axes(spec), origin, order) for n, (spec, origin) in given)
         self._raw = tuple(Lines.of(n, spec, (), origin, order) for n, (spec, origin) in given)
-        results = [_result_spec(*each) for each in zip(self.outputs, self._orders, strict=True)]
+        results = [Spec(x.shape, x.dtype, strides=self._strides(x)) for x in self.outputs]
         self._makers = tuple(device.empty(*self._held(spec), spec.strides) for spec in results)
         self._outs = self._lines(results, [0] * len(results))
+        self._new = self._call(device, self._outs, Way.APART)
+        self.run = self._fastest(device, self._new)
         self._device = device
-        self._new = self._call(self._outs, Way.APART)
 
     def _held(self, spec: Spec) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
         """Shape and dtype of the array that holds an output; structured ones are bytes on a device."""
@@ -193,22 +176,35 @@ class KernelPlan(Plan):
         travels = self.kind.is_host and isinstance(self.target, HasRoom)
         if len(self.specs) > 1 or (self.kind.is_host and not travels):
             return None
-        works = self._ordered.operation.works_in_place(self._ordered.specs, self.target.info)
+        works = self._run_as.works_in_place(self._run_on, self.target.info)
         return None if works is None or (travels and len(works) > 1) else self._runs_of(works)
 
     def _runs_of(self, works: Works) -> WorksRuns:
         return [(work, runs_of(work, self.target, self._keeps_scratch)) for work in works]
 
+    def _order(self, output: Output) -> Axes | None:
+        """The order of a result's axes in memory: that of the input's, or of those of them that are left."""
+        if self._axes is None or len(output.shape) == len(self._axes):
+            return self._axes
+        kept = [axis for axis in self._axes if axis not in self.operation.axes(self.specs[0])]
+        return tuple(sorted(kept).index(axis) for axis in kept)
+
+    def _strides(self, output: Output) -> Axes | None:
+        """Those of a new array without gaps."""
+        order = self._order(output)
+        return None if order is None else strides_in_order(output.shape, output.dtype.itemsize, order)
+
     def _lines(self, results: Sequence[Spec], origins: Sequence[int]) -> tuple[Lines, ...]:
         """Outputs, with the axes of a row last."""
-        lines = enumerate(zip(results, self._row_axes, origins, self._orders, strict=True), len(self.specs))
+        lines = enumerate(
+            zip(results, self._row_axes, origins, map(self._order, self.outputs), strict=True), len(self.specs)
+        )
         return tuple(Lines.of(number, *line) for number, line in lines)
 
-    def _call(self, outs: Sequence[Lines], way: Way) -> Call:
+    def _call(self, device: Device[Any], outs: Sequence[Lines], way: Way) -> Call:
         works = self._runs_in_place if way is Way.IN_PLACE else self._runs
         if works is None:
             works, way = self._runs, Way.BEHIND
-        device = cast("Device[Any]", self._device)
         steps = steps_of(self._inputs, self._raw, outs, self._works.between, works, way)
         if self.kind.is_host:
             return HostCall(device, steps, self._keeps_scratch)
@@ -219,8 +215,7 @@ class KernelPlan(Plan):
     def _into(self, known: Hashable, device: Device[Any], arrays: Arrays, outs: Arrays) -> _Into:
         """Checks `out` arrays and caches how to write to any of their layout."""
         require_fitting(self.kind, outs, self.outputs)
-        for out in outs:
-            require_same_device(device, "out", out, self.operation.names[0], arrays[0])
+        require_same_device(device, (self.operation.names[0], *["out"] * len(outs)), (arrays[0], *outs))
         specs = [self.kind.spec("out", out) for out in outs]
         origins = [device.address(out) % device.alignment for out in outs]
         lines = self._lines(specs, origins)
@@ -240,10 +235,18 @@ class KernelPlan(Plan):
         return found[()]
 
 
-def _result_spec(output: Output, order: tuple[int, ...] | None) -> Spec:
-    """Of a new array without gaps, with its axes in this order."""
-    strides = None if order is None else strides_in_order(output.shape, output.dtype.itemsize, order)
-    return Spec(output.shape, output.dtype, strides=strides)
+def _in_order_of_strides(
+    kind: Located[Any], operation: Operation, specs: tuple[Spec, ...]
+) -> tuple[Operation, tuple[Spec, ...], Axes | None]:
+    """The operation on a permuted array as the packed one that it is a view of, with its axes in their order in memory:
+    kernels then run on rows as they lie. As it was, and None, where there is no such array."""
+    x = specs[0]
+    if kind.has_strides and x.strides is not None and len(specs) == 1:
+        axes = order_of_axes(x.shape, x.strides)
+        permuted = operation.permuted(axes) if axes != (*range(len(axes)),) else None
+        if permuted is not None:
+            return permuted, (x.permuted(axes),), axes
+    return operation, specs, None
 
 
 def _way(addresses: Sequence[Any], inputs: int, into: _Into) -> Way:

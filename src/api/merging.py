@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TypeVar, Unpack, cast, overload
+from typing import Unpack, cast, overload
 
 import numpy as np
 from numpy import ndarray
 from numpy.typing import ArrayLike
 
-from ..operations.merge import Merge
+from ..operations.merge import Merge, MergeByKey
 from ..types.specs import HostArray
 from .arguments import checked_order
-from .call import call_with, find_run
-from .signatures import Keyed, Ordered, Other, Where
-
-D = TypeVar("D", bound=np.dtype[np.generic])
-V = TypeVar("V", bound=np.dtype[np.generic])
+from .call import call_with, find_short
+from .signatures import D, Keyed, Ordered, Other, V, Where
 
 
 @overload
@@ -39,12 +36,10 @@ def merge(x: object, y: object, /, *, descending: bool = False, target: Where = 
     short_key = None
     if descending is False and key is None and target == "auto" and type(x) is ndarray and type(y) is ndarray:
         short_key = Merge, x.dtype, x.ndim, y.dtype, y.ndim  # see sort
-        run = find_run(short_key)
-        if run is not None:
-            return run(x, y)
-    return call_with(
-        Merge, (checked_order(descending, key), key, False), target, ("x", "y"), (x, y), short_key=short_key
-    )
+        plan = find_short(short_key)
+        if plan is not None:
+            return plan.run(x, y)
+    return call_with(Merge, (checked_order(descending, key), key), target, (x, y), short_key=short_key)
 
 
 @overload
@@ -65,16 +60,5 @@ def merge_by_key(
     target: Where = "auto", key: Keyed = None,
 ) -> tuple[object, object]:  # fmt: skip
     """Merges two sorted arrays of keys, and their values with them: two new arrays. See `merge`."""
-    short_key = None
-    if (
-        descending is False and key is None and target == "auto" and type(keys) is ndarray and type(values) is ndarray
-        and type(other_keys) is ndarray and type(other_values) is ndarray
-    ):  # fmt: skip
-        x, y = (keys.dtype, keys.ndim, values.dtype, values.ndim), (other_keys.dtype, other_keys.ndim)
-        short_key = Merge, *x, *y, other_values.dtype, other_values.ndim
-        run = find_run(short_key)
-        if run is not None:
-            return cast("tuple[object, object]", run(keys, values, other_keys, other_values))
-    settings = checked_order(descending, key), key, True
-    names, arrays = ("keys", "values", "other_keys", "other_values"), (keys, values, other_keys, other_values)
-    return cast("tuple[object, object]", call_with(Merge, settings, target, names, arrays, short_key=short_key))
+    settings, arrays = (checked_order(descending, key), key), (keys, values, other_keys, other_values)
+    return cast("tuple[object, object]", call_with(MergeByKey, settings, target, arrays))

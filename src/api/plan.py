@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import attrs
 
-from ..arrays.kinds import Device, Kind, Located
+from ..arrays.kinds import Device, Kind
 from ..operations.base import Operation, Output
 from ..types.errors import InvalidArgumentError
 from ..types.specs import HostArray, Spec
@@ -41,20 +41,12 @@ def cost_of(schedules: Sequence[Schedule], temporary_bytes: int | None = None) -
 
 
 class Plan(ABC):
-    """A call made ready. Thread-safe."""
+    """A call made ready. Thread-safe, unless it keeps its scratch."""
 
     operation: Operation
+    run: Callable[..., object]  # allocates and returns the outputs: one array, or a tuple of several
     # `into` for one short array without any checks before it; see WritesShort in targets/base.py
     into_short: Callable[[Any, Any], bool] | None = None
-
-    @property
-    def function(self) -> Callable[..., object]:
-        """`__call__` with the least overhead, for the cache of warm calls."""
-        return self.__call__
-
-    @abstractmethod
-    def __call__(self, x: Any, /, *others: Any) -> object:
-        """Allocates and returns the outputs: one array, or a tuple of several."""
 
     @abstractmethod
     def into(self, arrays: Arrays, outs: Arrays) -> None:
@@ -63,10 +55,6 @@ class Plan(ABC):
     @abstractmethod
     def new_outputs(self, arrays: Arrays) -> list[Any]:
         """Uninitialised arrays for the outputs."""
-
-    def reserved(self, specs: tuple[Spec, ...]) -> Plan:
-        """A plan for these specs alone that owns its scratch, so that a call allocates nothing; not thread-safe."""
-        return self
 
     def make_ready(self, arrays: Arrays) -> None:
         """Compiles kernels and allocates what the plan keeps."""
@@ -81,10 +69,6 @@ class Plan(ABC):
 
 def specs_of(kind: Kind, operation: Operation, arrays: Arrays) -> tuple[Spec, ...]:
     return tuple(kind.spec(name, array) for name, array in zip(operation.names, arrays, strict=True))
-
-
-def one_or_all(outs: Sequence[Any]) -> object:
-    return outs[0] if len(outs) == 1 else tuple(outs)
 
 
 def require_fitting(kind: Kind, outs: Arrays, outputs: tuple[Output, ...]) -> None:
@@ -109,21 +93,16 @@ def require_writable(kind: Kind, name: str, array: Any, spec: Spec) -> None:
         )
 
 
-def placed_together(kind: Located[Any], operation: Operation, arrays: Arrays) -> Device[Any]:
-    """The device of all arrays. Raises InvalidArgumentError if they lie on several."""
-    device = kind.placed(arrays[0])
-    for name, array in zip(operation.names, arrays, strict=True):
-        require_same_device(device, name, array, operation.names[0], arrays[0])
-    return device
-
-
-def require_same_device(device: Device[Any], name: str, array: Any, first: str, x: Any) -> None:
-    where, found = device.device(x), device.device(array)
-    if found != where:
-        here, there = (
-            f"CUDA device {place}" if isinstance(place, int) else "another device" for place in (where, found)
-        )
-        raise InvalidArgumentError(f"{name}: expected an array on {here}, as {first} is, found one on {there}")
+def require_same_device(device: Device[Any], names: Sequence[str], arrays: Arrays) -> None:
+    """Raises InvalidArgumentError for an array on another device than the first."""
+    where = device.device(arrays[0])
+    for name, array in zip(names, arrays, strict=True):
+        found = device.device(array)
+        if found != where:
+            here, there = (
+                f"CUDA device {place}" if isinstance(place, int) else "another device" for place in (where, found)
+            )
+            raise InvalidArgumentError(f"{name}: expected an array on {here}, as {names[0]} is, found one on {there}")
 
 
 def as_tuple(found: object) -> tuple[Any, ...]:
@@ -132,6 +111,10 @@ def as_tuple(found: object) -> tuple[Any, ...]:
 
 def _are_several(found: object) -> TypeGuard[tuple[Any, ...]]:
     return isinstance(found, tuple)
+
+
+def one_or_all(outs: Sequence[Any]) -> object:
+    return outs[0] if len(outs) == 1 else tuple(outs)
 
 
 def results_of(arrays: Sequence[HostArray], outputs: Sequence[Output]) -> object:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
+from operator import attrgetter
 from typing import Any, cast
 
 import numpy as np
@@ -15,18 +16,24 @@ from ..targets.base import HasNative, HasRoom, IsForFew, IsFunction, Native, Tar
 from ..targets.registry import target as target_of
 from ..types.bounded import Bounded
 from ..types.specs import HostArray, Spec, strides_like
-from .plan import Arrays, Cost, Plan, as_tuple, one_or_all, placed_together, require_fitting, results_of, specs_of
+from .plan import Arrays, Cost, Plan, as_tuple, one_or_all, require_fitting, require_same_device, results_of, specs_of
 
 _MOST_SHAPES = 256
+_size_of = attrgetter("size")
 
 
-def plan_for(operation: Operation, kind: Located[Any], specs: tuple[Spec, ...], target: Target) -> Plan:
-    """Chooses and makes the plan of an operation for arrays of a kind and these specs on a target."""
+def plan_for(
+    operation: Operation, kind: Located[Any], specs: tuple[Spec, ...], target: Target, keeps_scratch: bool = False
+) -> Plan:
+    """Chooses and makes the plan of an operation for arrays of a kind and these specs on a target. One that keeps its
+    scratch is for these specs alone, and a call of it allocates nothing."""
     if not kind.is_host:
-        return _by_kernels(kind, operation, specs, target)
+        return _by_kernels(kind, operation, specs, target, keeps_scratch)
     if operation.is_the_hosts(specs[0]):
         target = target_of("cpu")
-    return HostPlan(kind, operation, target, target.native(operation, specs) if isinstance(target, HasNative) else None)
+    native = target.native(operation, specs) if isinstance(target, HasNative) else None
+    plan = HostPlan(kind, operation, target, native)
+    return _by_kernels(kind, operation, specs, target, True) if keeps_scratch and not plan.is_fast(specs) else plan
 
 
 def _by_kernels(
@@ -48,32 +55,27 @@ class AnsweredPlan(Plan):
     """Results that follow from the shapes alone: of arrays without elements."""
 
     def __init__(self, kind: Located[Any], operation: Operation, specs: tuple[Spec, ...]) -> None:
-        self.kind, self.operation, self.outputs = kind, operation, operation.outputs(*specs)
-        self._specs = specs
+        self.kind, self.operation, self._specs = kind, operation, specs
+        self.run = self._answered
 
-    def __call__(self, *arrays: Any) -> object:
-        if self.kind.is_host:
-            return results_of(self._answer(), self.outputs)
-        return one_or_all(self.new_outputs(arrays))
+    def _answered(self, *arrays: Any) -> object:
+        outs = self.new_outputs(arrays)
+        return results_of(outs, self.operation.outputs(*self._specs)) if self.kind.is_host else one_or_all(outs)
 
     def into(self, arrays: Arrays, outs: Arrays) -> None:
-        require_fitting(self.kind, outs, self.outputs)
+        require_fitting(self.kind, outs, self.operation.outputs(*self._specs))
         if self.kind.is_host:  # elsewhere they were made with what the shapes tell
-            for out, found in zip(outs, self._answer(), strict=True):
+            for out, found in zip(outs, self.new_outputs(arrays), strict=True):
                 out[...] = found
 
     def new_outputs(self, arrays: Arrays) -> list[Any]:
         with self.kind.scope(arrays[0]) or nullcontext():
-            device = placed_together(self.kind, self.operation, arrays)
-            return [x if x.dtype.names is not None else device.from_host(x) for x in self._answer()]
+            device, found = self.kind.placed(arrays[0]), self.operation.answer(*self._specs)
+            require_same_device(device, self.operation.names, arrays)
+            return [x if x.dtype.names is not None else device.from_host(x) for x in found or ()]
 
     def cost(self) -> Cost:
         return Cost(0, 0, 0)
-
-    def _answer(self) -> tuple[HostArray, ...]:
-        found = self.operation.answer(*self._specs)
-        assert found is not None, "of arrays without elements"
-        return found
 
 
 class HostPlan(Plan):
@@ -88,42 +90,35 @@ class HostPlan(Plan):
         self._few = way if isinstance(way, IsForFew) else None
         self._into = way.into if isinstance(way, WritesInto) else None
         self.into_short = way.into_short if isinstance(way, WritesShort) else None
+        self.run = self._fastest()
         self._plans: Bounded[Hashable, Plan | None] = Bounded(_MOST_SHAPES)  # None: the fast path takes such arrays
         self._fitting: Bounded[Hashable, bool] = Bounded(_MOST_SHAPES)
 
-    @property
-    def function(self) -> Callable[..., object]:
-        native, few, plans, call = self._native, self._few, self._plans, self.__call__
-        if native is None:
+    def _fastest(self) -> Callable[..., object]:
+        way, few, call = cast(object, self._native), self._few, self._run
+        if not isinstance(way, IsFunction):
             return call
-        are_two = len(self.operation.names) == 2
-        if not isinstance(native, IsFunction):
-            fits = native
-
-            def run_fitting(x: Any, y: Any) -> object:
-                return cast(object, fits(x, y)) if plans.get((x.shape, y.shape), self) is None else call(x, y)
-
-            return run_fitting if are_two else call
-        if few is None:
-            return native.function
-        run, most = native.function, few.most
+        run, most = way.function, 0 if few is None else few.most
 
         def run_few(*arrays: Any) -> object:
-            return run(*arrays) if sum([array.size for array in arrays]) <= most else call(*arrays)
+            return run(*arrays) if sum(map(_size_of, arrays)) <= most else call(*arrays)
 
         def run_on_two(x: Any, y: Any) -> object:
             return run(x, y) if x.size + y.size <= most else call(x, y)
 
-        return run_on_two if are_two else run_few
+        return run if few is None else run_on_two if len(self.operation.names) == 2 else run_few
 
-    def __call__(self, *arrays: Any) -> object:
+    def _run(self, *arrays: Any) -> object:
         plan = self._plan(arrays)
-        return cast(Native, self._native)(*arrays) if plan is None else plan(*arrays)
+        return cast(Native, self._native)(*arrays) if plan is None else plan.run(*arrays)
+
+    def is_fast(self, arrays: Sequence[HostArray] | tuple[Spec, ...]) -> bool:
+        """Whether the fast path takes all arrays, or so few elements as these have."""
+        return self._native is not None and (self._few is None or sum(map(_size_of, arrays)) <= self._few.most)
 
     def _plan(self, arrays: Arrays) -> Plan | None:
         """The plan for arrays of these shapes; None for the fast path, if that takes them."""
-        few = self._few
-        is_fast = self._native is not None and (few is None or self._are_few(arrays) or few.suits(arrays))
+        is_fast = self.is_fast(arrays) or (self._few is not None and self._few.suits(arrays))
         if is_fast:
             key: Hashable = tuple([array.shape for array in arrays])
         else:  # with the signature all there is to know; an operation of a caller's monoid may have no hash
@@ -137,9 +132,6 @@ class HostPlan(Plan):
             plan = None if is_fast and not is_answered else _by_kernels(self.kind, self.operation, specs, self.target)
             self._plans[key] = plan
             return plan
-
-    def _are_few(self, arrays: Sequence[HostArray] | tuple[Spec, ...]) -> bool:
-        return self._few is not None and sum([array.size for array in arrays]) <= self._few.most
 
     def into(self, arrays: Arrays, outs: Arrays) -> None:
         if self._native is None or self._few is not None:
@@ -161,7 +153,7 @@ class HostPlan(Plan):
         if self._into is not None and is_apart:
             self._into(arrays, outs)
         else:
-            for out, values in zip(outs, as_tuple(self(*arrays)), strict=True):
+            for out, values in zip(outs, as_tuple(self._run(*arrays)), strict=True):
                 out[...] = values
 
     def new_outputs(self, arrays: Arrays) -> list[Any]:
@@ -169,11 +161,6 @@ class HostPlan(Plan):
         if plan is not None:
             return plan.new_outputs(arrays)
         return new_host_arrays(self.operation.outputs(*specs_of(self.kind, self.operation, arrays)), arrays[0])
-
-    def reserved(self, specs: tuple[Spec, ...]) -> Plan:
-        if self._native is not None and (self._few is None or self._are_few(specs)):
-            return self
-        return _by_kernels(self.kind, self.operation, specs, self.target, keeps_scratch=True)
 
 
 def new_host_arrays(outputs: Sequence[Output], x: HostArray) -> list[Any]:
@@ -184,7 +171,7 @@ def new_host_arrays(outputs: Sequence[Output], x: HostArray) -> list[Any]:
 
 def _overlap_partly(array: HostArray, out: HostArray) -> bool:
     """Whether two arrays overlap without being the same elements in the same layout."""
-    if array is out or not np.may_share_memory(array, out):
+    if not np.may_share_memory(array, out):
         return False
     lies, other = ((x.ctypes.data, x.shape, x.strides) for x in (array, out))
     return lies != other

@@ -26,28 +26,25 @@ class PreparedCall:
     them."""
 
     plan: Plan
-    kind: Kind
+    located: Located[Any]  # what the plan works on
     specs: tuple[Spec, ...]
-    layout: Callable[[Any], object]  # by which arrays are known to be as they were planned for
-    layouts: list[object]
-    outs: tuple[Any, ...]
-    inner: PreparedCall | None = None  # of arrays that are viewed: that of their views
+    layouts: list[object]  # by which arrays are known to be as they were planned for
+    outs: Sequence[Any]
+    kind: Kind  # the caller's
+    results: Sequence[Any]  # the same as `outs`, of that kind
 
-    def __call__(self, *arrays: object) -> Any:
-        """Runs the call and returns its results, the same arrays each time: those given as `out`, or its own."""
-        if self.inner is not None and is_viewed(self.kind):
-            self._require_kind(arrays)
-            with self.kind.scope(arrays[0]) or nullcontext():
-                self.inner(*[self.kind.view(x) for x in arrays])
-            return one_or_all(self.outs)
-        try:
-            is_known = [self.layout(x) for x in arrays] == self.layouts
-        except AttributeError:  # no array at all, or one of another library
-            is_known = False
-        if not is_known:
-            self._require_fitting(arrays)
-        self.plan.into(arrays, self.outs)
-        return one_or_all(self.outs)
+    @classmethod
+    def of(cls, plan: Plan, kind: Located[Any], arrays: Sequence[Any], outs: Sequence[Any] | None) -> PreparedCall:
+        specs = specs_of(kind, plan.operation, arrays)
+        outputs = plan.operation.outputs(*specs)
+        if outs is not None:
+            require_fitting(kind, outs, outputs)
+        if any(output.dtype.names is not None for output in outputs) and specs[0].memory is not Memory.HOST:
+            raise UnsupportedTypeError("plan: results of several fields come in the host's memory")
+        with kind.scope(arrays[0]) or nullcontext():
+            plan.make_ready(arrays)
+        outs = plan.new_outputs(arrays) if outs is None else outs
+        return cls(plan, kind, specs, [kind.layout(x) for x in arrays], outs, kind, outs)
 
     def viewed_as(self, kind: Kind, like: Any, out: object) -> PreparedCall:
         """The same for arrays of a kind that are viewed as those of this one's."""
@@ -57,32 +54,49 @@ class PreparedCall:
             raise UnsupportedTypeError(
                 f"plan: results are written anew by every call, as arrays like {type(like).__name__} cannot be"
             )
-        outs = [kind.result(x, like) for x in self.outs] if out is None else [out]
-        return attrs.evolve(self, kind=kind, outs=tuple(outs), inner=self)
+        return attrs.evolve(
+            self, kind=kind, results=[kind.result(x, like) for x in self.outs] if out is None else [out]
+        )
+
+    def __call__(self, *arrays: object) -> Any:
+        """Runs the call and returns its results, the same arrays each time: those given as `out`, or its own."""
+        if is_viewed(self.kind):
+            self._require_kind(self.kind, arrays)
+            with self.kind.scope(arrays[0]) or nullcontext():
+                self._run([self.kind.view(x) for x in arrays])
+        else:
+            self._run(arrays)
+        return one_or_all(self.results)
+
+    def _run(self, arrays: Sequence[Any]) -> None:
+        try:
+            is_known = [*map(self.located.layout, arrays)] == self.layouts
+        except AttributeError:  # no array at all, or one of another library
+            is_known = False
+        if not is_known:
+            self._require_kind(self.located, arrays)
+            found = specs_of(self.located, self.plan.operation, arrays)
+            if found != self.specs:
+                wanted, given = ("; ".join(map(_told, specs)) for specs in (self.specs, found))
+                raise InvalidArgumentError(f"arrays: expected such as were planned for, {wanted}, found {given}")
+        self.plan.into(arrays, self.outs)
+
+    def _require_kind(self, wanted: Kind, arrays: Sequence[object]) -> None:
+        names = self.plan.operation.names
+        if len(arrays) != len(names):
+            raise InvalidArgumentError(f"arrays: expected {', '.join(names)}, found {len(arrays)} arrays")
+        for name, x in zip(names, arrays, strict=True):
+            kind, array = recognised(name, x)
+            if kind is not wanted or array is not x:
+                raise UnsupportedTypeError(
+                    f"{name}: expected an array such as was planned for, found {type(x).__name__}"
+                )
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         raise UnsupportedTypeError(
             "a prepared call belongs to this process and its device, and cannot be pickled or copied; hand over the "
             "function and its settings, and call gpusort.plan there"
         )
-
-    def _require_kind(self, arrays: Sequence[object]) -> None:
-        names = self.plan.operation.names
-        if len(arrays) != len(names):
-            raise InvalidArgumentError(f"arrays: expected {', '.join(names)}, found {len(arrays)} arrays")
-        for name, x in zip(names, arrays, strict=True):
-            kind, array = recognised(name, x)
-            if kind is not self.kind or array is not x:
-                raise UnsupportedTypeError(
-                    f"{name}: expected an array such as was planned for, found {type(x).__name__}"
-                )
-
-    def _require_fitting(self, arrays: Sequence[object]) -> None:
-        self._require_kind(arrays)
-        found = specs_of(self.kind, self.plan.operation, arrays)
-        if found != self.specs:
-            wanted, given = ("; ".join(map(_told, specs)) for specs in (self.specs, found))
-            raise InvalidArgumentError(f"arrays: expected such as were planned for, {wanted}, found {given}")
 
     def encode(self, encoder: Any, /, *arrays: object) -> Any:
         """Records the call into a command encoder of wgpu, for arrays of `gpusort.webgpu`: in passes of its own, which
@@ -106,21 +120,6 @@ class Planning:
     """Passed in place of a target: the call is then prepared, and not run."""
 
     target: Any
-
-    def prepared(
-        self, plan: Plan, kind: Located[Any], arrays: Sequence[Any], outs: Sequence[Any] | None
-    ) -> PreparedCall:
-        specs = specs_of(kind, plan.operation, arrays)
-        plan = plan.reserved(specs)
-        outputs = plan.operation.outputs(*specs)
-        if outs is not None:
-            require_fitting(kind, outs, outputs)
-        if any(output.dtype.names is not None for output in outputs) and specs[0].memory is not Memory.HOST:
-            raise UnsupportedTypeError("plan: results of several fields come in the host's memory")
-        with kind.scope(arrays[0]) or nullcontext():
-            plan.make_ready(arrays)
-        outs = plan.new_outputs(arrays) if outs is None else outs
-        return PreparedCall(plan, kind, specs, kind.layout, [kind.layout(x) for x in arrays], tuple(outs))
 
 
 def plan(function: Callable[..., object], /, *arrays: object, target: Any = "auto", **settings: Any) -> PreparedCall:

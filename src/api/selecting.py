@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import SupportsIndex, TypedDict, TypeVar, Unpack, cast, overload
+from typing import SupportsIndex, TypedDict, Unpack, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,9 +11,7 @@ from ..operations.select import TopK
 from ..types.specs import HostArray
 from .arguments import ORDERS, axis_or_none, check_like, checked_count, checked_flag
 from .call import call
-from .signatures import AxisOrAll, Keyed, Other, Where
-
-D = TypeVar("D", bound=np.dtype[np.generic])
+from .signatures import AxisOrAll, D, Keyed, Other, Where
 
 
 class TopKOptions(TypedDict, total=False):

@@ -43,6 +43,9 @@ G = TypeVar("G", bound=np.generic)
 G_co = TypeVar("G_co", bound=np.generic, covariant=True)
 A = TypeVar("A")
 A_contra = TypeVar("A_contra", contravariant=True)
+D = TypeVar("D", bound=np.dtype[np.generic])
+V = TypeVar("V", bound=np.dtype[np.generic])
+Shape = TypeVar("Shape", bound=tuple[int, ...])
 F = TypeVar("F", bound=np.floating | np.timedelta64)
 Other = TypeVar("Other", bound="OnCard | Tensor | Array | Chunked")
 
@@ -58,11 +61,19 @@ Chosen: TypeAlias = "SortAlgorithm | None"
 
 
 class Ordered(TypedDict, total=False):
-    """What sorts and merges of several arrays may be told by name."""
+    """What sorts and merges may be told by name."""
 
     descending: bool
     target: Where
     key: Keyed
+
+
+class Permuting(Ordered, total=False):
+    stable: bool
+
+
+class Sorting(Permuting, total=False):
+    algorithm: Chosen
 
 
 # -- other libraries' arrays: what tells them from NumPy's ------------------------------------------------

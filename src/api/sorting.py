@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import SupportsIndex, TypedDict, TypeVar, Unpack, cast, overload
+from typing import SupportsIndex, Unpack, cast, overload
 
 import numpy as np
 from numpy import memmap, ndarray
@@ -14,48 +14,36 @@ from ..operations.sort import Sort
 from ..types.indices import SortOrder
 from ..types.specs import HostArray
 from .arguments import axis_or_none, check_like, checked_flag, checked_order, index_of
-from .call import Settings, call, call_in_place, call_with, find_run
+from .call import Settings, call, call_in_place, call_with, find_short
 from .prepared import Planning
-from .signatures import AxisOrAll, Chosen, Keyed, Nested, Ordered, Other, Where
-
-D = TypeVar("D", bound=np.dtype[np.generic])
-V = TypeVar("V", bound=np.dtype[np.generic])
-Shape = TypeVar("Shape", bound=tuple[int, ...])
-
-
-class SortOptions(TypedDict, total=False):
-    descending: bool
-    stable: bool
-    target: Where
-    algorithm: Chosen
-    key: Keyed
+from .signatures import AxisOrAll, Chosen, D, Keyed, Nested, Ordered, Other, Permuting, Shape, Sorting, V, Where
 
 
 @overload
 def sort(
     x: np.ndarray[Shape, D], /, *, axis: SupportsIndex = -1, out: np.ndarray[Shape, D] | None = None,
-    **how: Unpack[SortOptions],
+    **how: Unpack[Sorting],
 ) -> np.ndarray[Shape, D]: ...  # fmt: skip
 @overload
 def sort(
-    x: np.ndarray[Shape, D], /, *, axis: None, out: np.ndarray[tuple[int], D] | None = None, **how: Unpack[SortOptions]
+    x: np.ndarray[Shape, D], /, *, axis: None, out: np.ndarray[tuple[int], D] | None = None, **how: Unpack[Sorting]
 ) -> np.ndarray[tuple[int], D]: ...
 @overload  # the ignores: to Python a bool is an int, and an int a float, so these overlap, and are read in turn
 def sort(  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappingOverload]
-    x: Nested[bool], /, *, axis: AxisOrAll = -1, out: NDArray[np.bool_] | None = None, **how: Unpack[SortOptions]
+    x: Nested[bool], /, *, axis: AxisOrAll = -1, out: NDArray[np.bool_] | None = None, **how: Unpack[Sorting]
 ) -> NDArray[np.bool_]: ...
 @overload
 def sort(  # type: ignore[overload-overlap]
-    x: Nested[int], /, *, axis: AxisOrAll = -1, out: NDArray[np.int64] | None = None, **how: Unpack[SortOptions]
+    x: Nested[int], /, *, axis: AxisOrAll = -1, out: NDArray[np.int64] | None = None, **how: Unpack[Sorting]
 ) -> NDArray[np.int64]: ...
 @overload
 def sort(
-    x: Nested[float], /, *, axis: AxisOrAll = -1, out: NDArray[np.float64] | None = None, **how: Unpack[SortOptions]
+    x: Nested[float], /, *, axis: AxisOrAll = -1, out: NDArray[np.float64] | None = None, **how: Unpack[Sorting]
 ) -> NDArray[np.float64]: ...
 @overload
-def sort(x: Other, /, *, axis: AxisOrAll = -1, out: Other | None = None, **how: Unpack[SortOptions]) -> Other: ...
+def sort(x: Other, /, *, axis: AxisOrAll = -1, out: Other | None = None, **how: Unpack[Sorting]) -> Other: ...
 @overload
-def sort(x: ArrayLike, /, *, axis: AxisOrAll = -1, out: None = None, **how: Unpack[SortOptions]) -> HostArray: ...
+def sort(x: ArrayLike, /, *, axis: AxisOrAll = -1, out: None = None, **how: Unpack[Sorting]) -> HostArray: ...
 def sort(
     x: object, /, *, axis: AxisOrAll = -1, descending: bool = False, stable: bool = False,
     out: object = None, target: Where = "auto", algorithm: Chosen = None, key: Keyed = None,
@@ -74,17 +62,14 @@ def sort(
     short_key: Hashable = None
     if (
         stable is False and descending is False and key is None and algorithm is None and target == "auto"
-        and type(x) is ndarray
+        and type(x) is ndarray and (out is None or type(out) is ndarray)
     ):  # fmt: skip
-        if out is None:
-            short_key = x.dtype, x.ndim, axis  # in most calls nothing else is given: these find what to run at once
-            run = find_run(short_key)
-            if run is not None:
-                return run(x)
-        elif type(out) is ndarray:
-            short_key = x.dtype, x.ndim, axis, "into"
-            write = find_run(short_key)
-            if write is not None and write(x, out):
+        short_key = x.dtype, x.ndim, axis  # in most calls nothing else is given: these find what to run at once
+        plan = find_short(short_key)
+        if plan is not None:
+            if out is None:
+                return plan.run(x)
+            if plan.into_short is not None and plan.into_short(x, out):
                 return out
     settings = _settings(axis, descending, stable, algorithm, key)
     if x.__class__ is memmap or out.__class__ is memmap:
@@ -93,7 +78,7 @@ def sort(
             return found
     if out is None:
         return call(Sort, settings, target, x, short_key)
-    return call_with(Sort, settings, target, ("x",), (x,), out, short_key)
+    return call_with(Sort, settings, target, (x,), out, short_key)
 
 
 def sort_inplace(
@@ -108,9 +93,9 @@ def sort_inplace(
         stable is False and descending is False and key is None and algorithm is None and target == "auto"
         and type(x) is ndarray
     ):  # fmt: skip
-        short_key = x.dtype, x.ndim, axis, "into"
-        write = find_run(short_key)
-        if write is not None and write(x, x):
+        short_key = x.dtype, x.ndim, axis
+        plan = find_short(short_key)
+        if plan is not None and plan.into_short is not None and plan.into_short(x, x):
             return
     settings = _settings(axis, descending, stable, algorithm, key)
     if x.__class__ is not memmap or _sorted_map(x, x, settings, target) is None:
@@ -140,26 +125,19 @@ def _sorted_map(x: object, out: object, settings: Settings, target: Where | Plan
 # -- permutations ------------------------------------------------------------------------------------------
 
 
-class ArgsortOptions(TypedDict, total=False):
-    descending: bool
-    stable: bool
-    target: Where
-    key: Keyed
-
-
 @overload
 def argsort(
-    x: np.ndarray[Shape, D], /, *, axis: SupportsIndex = -1, **how: Unpack[ArgsortOptions]
+    x: np.ndarray[Shape, D], /, *, axis: SupportsIndex = -1, **how: Unpack[Permuting]
 ) -> np.ndarray[Shape, np.dtype[np.int64]]: ...
 @overload
 def argsort(
-    x: np.ndarray[Shape, D], /, *, axis: None, **how: Unpack[ArgsortOptions]
+    x: np.ndarray[Shape, D], /, *, axis: None, **how: Unpack[Permuting]
 ) -> np.ndarray[tuple[int], np.dtype[np.int64]]: ...
 @overload
-def argsort(x: Other, /, *, axis: AxisOrAll = -1, **how: Unpack[ArgsortOptions]) -> Other: ...
+def argsort(x: Other, /, *, axis: AxisOrAll = -1, **how: Unpack[Permuting]) -> Other: ...
 @overload
 def argsort(
-    x: ArrayLike, /, *, axis: AxisOrAll = -1, **how: Unpack[ArgsortOptions]
+    x: ArrayLike, /, *, axis: AxisOrAll = -1, **how: Unpack[Permuting]
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]: ...
 def argsort(
     x: object, /, *, axis: AxisOrAll = -1, descending: bool = False, stable: bool = True,
@@ -199,9 +177,8 @@ def sort_by_key(
     short_key: Hashable = None
     if descending is False and key is None and target == "auto" and type(keys) is ndarray and type(values) is ndarray:
         short_key = SortPairs, keys.dtype, keys.ndim, values.dtype, values.ndim
-        run = find_run(short_key)
-        if run is not None:
-            return cast("tuple[object, object]", run(keys, values))
+        plan = find_short(short_key)
+        if plan is not None:
+            return cast("tuple[object, object]", plan.run(keys, values))
     settings = checked_order(descending, key), key
-    names, arrays = ("keys", "values"), (keys, values)
-    return cast("tuple[object, object]", call_with(SortPairs, settings, target, names, arrays, short_key=short_key))
+    return cast("tuple[object, object]", call_with(SortPairs, settings, target, (keys, values), short_key=short_key))

@@ -15,7 +15,7 @@ from ..kernel.launch import Schedule
 from ..operations.base import Output, Part, Work
 from ..targets.base import Prepared, Target, given_buffers, prepared_by
 from ..types.dtypes import native
-from ..types.specs import DType, Shape, Spec, bounds, lies_packed, packed_strides
+from ..types.specs import DType, Shape, Spec, bounds, packed_strides
 
 
 @attrs.frozen
@@ -24,24 +24,21 @@ class Run:
 
     schedule: Schedule
     prepared: Prepared
-    arrays: tuple[int, ...]
-    slices: tuple[tuple[int, int] | None, ...]  # first and count
+    parts: tuple[tuple[int, tuple[int, int] | None], ...]  # for each memory: of which array, its first and how many
 
 
 def runs_of(work: Work, target: Target, keeps_scratch: bool = False) -> tuple[Run, ...]:
     """The runs of a work in order, of as many rows as one launch takes, prepared by the target."""
-    made: dict[int, tuple[Schedule, Prepared, tuple[str, ...]]] = {}
+    made: dict[int, tuple[Schedule, Prepared, list[Part]]] = {}
     runs: list[Run] = []
     for first in range(0, work.rows, max(1, work.together)):
         count = min(work.together, work.rows - first)
         if count not in made:
             schedule = work.schedule(count)
-            names = tuple(buffer.name for buffer in given_buffers(schedule))
-            made[count] = schedule, prepared_by(target, schedule, keeps_scratch), names
-        schedule, prepared, names = made[count]
-        parts = [work.parts[name] for name in names]
-        slices = tuple(_slice(work, part, first, count) for part in parts)
-        runs.append(Run(schedule, prepared, tuple(part.array for part in parts), slices))
+            parts = [work.parts[buffer.name] for buffer in given_buffers(schedule)]
+            made[count] = schedule, prepared_by(target, schedule, keeps_scratch), parts
+        schedule, prepared, parts = made[count]
+        runs.append(Run(schedule, prepared, tuple((part.array, _slice(work, part, first, count)) for part in parts)))
     return tuple(runs)
 
 
@@ -82,13 +79,14 @@ class Lines:
     ) -> Lines:
         """With the axes of a row last, behind the others in this order."""
         order = (*(axis for axis in order or range(len(spec.shape)) if axis not in axes), *axes)
-        shape, strides = (tuple(line[axis] for axis in order) for line in (spec.shape, spec.all_strides))
-        is_packed = spec.is_plain and lies_packed(shape, strides, spec.dtype.itemsize)
-        return cls(number, shape, strides, spec.dtype, is_packed, order, origin)
+        lies = spec.permuted(order)
+        is_packed = lies.is_plain and lies.strides is None
+        return cls(number, lies.shape, lies.all_strides, lies.dtype, is_packed, order, origin)
 
-    def part(self, first: int, shape: Shape) -> Lines:
-        """A slice of a packed one-dimensional array, from element `first` on."""
-        return attrs.evolve(self, shape=shape, origin=self.origin + first * self.dtype.itemsize, first=first)
+    def part(self, first: int, count: int) -> Lines:
+        """A slice of a packed array, in one dimension, from element `first` on."""
+        size = self.dtype.itemsize
+        return attrs.evolve(self, shape=(count,), strides=(size,), origin=self.origin + first * size, first=first)
 
     @property
     def bounds(self) -> tuple[int, int]:
@@ -109,7 +107,7 @@ class Move:
 
 @attrs.frozen
 class Launch:
-    """A run of kernels on packed arrays, or on strided ones where the kernels take strides."""
+    """A run of kernels on packed arrays or parts of them, or on strided arrays where the kernels take strides."""
 
     run: Run
     arrays: tuple[Lines, ...]
@@ -147,10 +145,10 @@ def steps_of(
     for work, runs in works:
         for copied in work.copies:
             source, to = rows[copied.source], rows[copied.to]
-            steps.move(source, to if copied.first is None else to.part(copied.first, source.shape))
+            steps.move(source, to if copied.first is None else to.part(copied.first, *source.shape))
         for run in runs:
             taken: list[Lines] = []
-            for number in run.arrays:
+            for number, part in run.parts:
                 if work.as_it_lies and number < len(raw):
                     taken.append(raw[number])
                     continue
@@ -158,7 +156,7 @@ def steps_of(
                     packed = steps.temporary(rows[number].shape, rows[number].dtype)
                     steps.move(rows[number], packed)
                     rows[number] = packed
-                taken.append(rows[number])
+                taken.append(rows[number] if part is None else rows[number].part(*part))
             steps.steps.append(Launch(run, tuple(taken)))
     for result, out in zip(results, outs, strict=True):
         if result is not out:

@@ -43,10 +43,7 @@ class StreamCall:
                     places += taken
             else:
                 made.append((step.run.schedule, step.run.prepared))
-                places += [
-                    (lines.number, 0 if part is None else part[0] * lines.dtype.itemsize)
-                    for lines, part in zip(step.arrays, step.run.slices, strict=True)
-                ]
+                places += [(lines.number, (lines.first or 0) * lines.dtype.itemsize) for lines in step.arrays]
         self._new_scratch = new_scratch
         self._run = in_one_run([prepared for _, prepared in made])
         self.schedules = tuple(schedule for schedule, _ in made)

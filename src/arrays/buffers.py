@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .recycled import most_bytes
-from .shelf import Shelf
+from .recycled import Shelf, most_bytes
 
 if TYPE_CHECKING:
     import wgpu

@@ -2,32 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
 
+from ..algos.host_partition import Partition
 from .arrow_values import values_of
+from .cuts import Array
 from .direct import Bytes
-from .table_files import RowReader, Sink, TableFile
+from .parting import Parting, Unbalanced
+from .runs import parted_lines
+from .table_files import RowReader, TableFile
+from .table_sinks import Sink
+from .work import PartElements, SortElements
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_ROWS = 1 << 20  # decoded at a time
+_MOST_NOTED = 1 << 21  # zeros and NaNs
+
 
 class ColumnInput:
-    """Reads the column as an input of Passes, sequentially."""
+    """Reads the column as an input of Passes, in order; from its beginning again if it is to go back."""
 
     def __init__(self, table: TableFile, dtype: np.dtype[Any]) -> None:
-        self._rows, self._dtype = RowReader(table.batches(None)), dtype
+        self._table, self._dtype = table, dtype
+        self._rows = RowReader(table.batches(None, _ROWS))
+        self._at = 0
 
     def read(self, buffer: Bytes, at: int, start: int, stop: int) -> int:
+        if start < self._at:
+            self._rows = RowReader(self._table.batches(None, _ROWS))
+        self._at = stop
         size, end = self._dtype.itemsize, at
         for batch in self._rows.read(start // size, (stop - start) // size):
             numbers = values_of(batch.column(0)).view(np.uint8)
             buffer[end : end + numbers.size] = numbers
             end += numbers.size
         return at
+
+    def sampled(self, start: int, stop: int) -> Bytes:
+        """At most as many bytes, from near there."""
+        size = self._dtype.itemsize
+        rows = self._table.rows_near(start // size, (stop - start) // size)
+        return values_of(rows.column(0)).view(np.uint8).copy()  # it may be changed
 
 
 @attrs.frozen(eq=False)
@@ -40,12 +61,68 @@ class ColumnOutput:
     def lead(self, offset: int) -> int:
         return 0
 
-    def write(self, buffer: Bytes, nbytes: int, offset: int) -> None:
+    def prepared(self, buffer: Bytes, nbytes: int) -> Callable[[], object]:
         import pyarrow as pa
 
         kind = self.schema.types[0]
         numbers = pa.Array.from_buffers(kind, 8 * nbytes // kind.bit_width, [None, pa.py_buffer(buffer[:nbytes])])
-        self.sink.write(pa.Table.from_arrays([numbers], schema=self.schema))
+        return self.sink.prepare(pa.Table.from_arrays([numbers], schema=self.schema))
+
+    def write(self, buffer: Bytes, nbytes: int, offset: int) -> None:
+        self.prepared(buffer, nbytes)()
 
     def sync(self) -> None:
         pass
+
+
+@attrs.frozen(eq=False)
+class SortColumn(SortElements):
+    """Sorts the elements of a column; those that tie keep their order."""
+
+    @property
+    def parting(self) -> Parting | None:
+        if self.source.kind != "f":
+            return super().parting
+        parting = SortElements(self.source, self.order, stable=False, engine=self.engine).parting
+        return _PartFloats(parting) if isinstance(parting, PartElements) else None
+
+    def reliable(self, done: set[str]) -> set[str]:
+        """The steps of an earlier call that can be relied on: not partitions of floats, whose ties it has looked at."""
+        parted = {f"run {run} " for run in parted_lines(done)} if self.source.kind == "f" else set[str]()
+        return {step for step in done if step.startswith("run") and not step.startswith(tuple(parted))}
+
+
+@attrs.frozen(eq=False)
+class _PartFloats:
+    """Partitions floats, and sorts buckets, neither of which keeps the order of zeros and NaNs: those are noted, and
+    written anew as they came. Raises Unbalanced where there are too many."""
+
+    parting: PartElements
+    zeros: dict[int, Array] = attrs.field(factory=dict[int, Array])  # the words of a piece's, by where it begins
+    nans: dict[int, Array] = attrs.field(factory=dict[int, Array])
+
+    @property
+    def partition(self) -> Partition | None:
+        return self.parting.partition
+
+    def note(self, piece: Array, start: int) -> None:
+        words = piece.view(f"u{piece.itemsize}")
+        self.zeros[start] = words[piece == 0]
+        if np.isnan(piece.max()):
+            self.nans[start] = words[np.isnan(piece)]
+        if sum(noted.size for noted in (*self.zeros.copy().values(), *self.nans.copy().values())) > _MOST_NOTED:
+            raise Unbalanced
+
+    def numbers(self, piece: Array, start: int) -> Array:
+        return self.parting.numbers(piece, start)
+
+    def foresee_buckets(self, length: int) -> None:
+        self.parting.foresee_buckets(length)
+
+    def to_bucket(self, piece: Array, out: Array) -> None:
+        """All zeros are in one bucket, and all NaNs in one."""
+        self.parting.to_bucket(piece, out)
+        words = out.view(f"u{out.itemsize}")
+        for noted, are_such in ((self.zeros, out == 0), (self.nans, np.isnan(out))):
+            if noted and are_such.any():
+                words[are_such] = np.concatenate([noted[start] for start in sorted(noted)])

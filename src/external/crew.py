@@ -37,7 +37,7 @@ class Call(Generic[T]):
     """A call that a thread is to make."""
 
     def __init__(self, function: Callable[[], T]) -> None:
-        self._function = [function]
+        self._functions = [function]  # empty once it is called: calls may be held that hold large arguments
         self._outcome: list[_Outcome[T]] = []
         self._news: SimpleQueue[None] = SimpleQueue()
 
@@ -47,15 +47,15 @@ class Call(Generic[T]):
 
     def make(self) -> None:
         try:
-            self._end(_Outcome((self._function[0](),)))
+            self._end(_Outcome((self._functions.pop()(),)))
         except BaseException as failure:
             self._end(_Outcome((), failure))
 
     def cancel(self) -> None:
+        self._functions.clear()
         self._end(_Outcome((), Cancelled()))
 
     def _end(self, outcome: _Outcome[T]) -> None:
-        self._function.clear()  # with its memory: who waits for the call would hold it, and the calls that it waits for
         self._outcome.append(outcome)
         for _ in range(_WAITING):
             self._news.put(None)

@@ -111,6 +111,9 @@ class PartIndices:
     work: FindPackedIndices
     partition: Partition | None
 
+    def note(self, piece: Array, start: int) -> None:
+        pass
+
     def numbers(self, piece: Array, start: int) -> Array:
         return self.work.packed(piece, start)
 

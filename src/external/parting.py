@@ -36,12 +36,20 @@ def foresee_sorts(engine: object, dtype: np.dtype[Any], order: SortOrder, length
         engine.foresee_sorts(dtype, order, length)
 
 
+class Unbalanced(Exception):
+    """Pieces cannot be partitioned: they are to be sorted."""
+
+
 class Parting(Protocol):
     """How a piece is partitioned, and how a bucket, a part or several of all pieces, is sorted."""
 
     @property
     def partition(self) -> Partition | None:
         """None if the engine has none, and can only finish what another has begun."""
+        ...
+
+    def note(self, piece: Array, start: int, /) -> None:
+        """Is told of each piece of the input, from element `start` on, before it is partitioned. Raises Unbalanced."""
         ...
 
     def numbers(self, piece: Array, start: int, /) -> Array:

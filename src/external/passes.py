@@ -4,8 +4,9 @@ slices of all runs."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import accumulate
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import attrs
 import numpy as np
@@ -13,12 +14,16 @@ import numpy as np
 from .buckets import RunFile
 from .cuts import Array
 from .direct import Bytes, DirectFile, buffer_for
+from .parting import Unbalanced
 from .pipeline import run_pipeline, slots_for
 from .pivots import Sampled, pivots_of
 from .plans import Plan, beside
 from .progress import Meter, Report
-from .runs import SORTED, PartedRuns, Runs, SortedRuns, Unbalanced, parted_lines
+from .runs import SORTED, PartedRuns, Runs, SortedRuns, parted_lines
 from .work import Work
+
+Write: TypeAlias = Callable[[], object]
+Made = TypeVar("Made")
 
 _WORTH_PARTING = 1 << 28  # bytes: to load compiled loops, and to look for pivots, takes as long as is saved with less
 
@@ -61,6 +66,13 @@ class Journal(Protocol):
         ...
 
 
+class Prepared(Protocol):
+    """Does of the writing of `nbytes`, from the beginning of a buffer on, what several threads may do at once, as to
+    encode them. What it returns writes them, in their turn."""
+
+    def __call__(self, buffer: Bytes, nbytes: int, /) -> Write: ...
+
+
 @attrs.frozen(eq=False)
 class Endpoints:
     """The input, the file of runs, and the output of a sort."""
@@ -71,6 +83,7 @@ class Endpoints:
     made: Output
     header: int  # offset of the first element in the output, in bytes
     sampled: Sampled | None = None  # reads the input anywhere, by offsets from the first element; None if it cannot
+    prepared: Prepared | None = None  # in place of writing at once
 
 
 class Passes:
@@ -142,8 +155,8 @@ class Passes:
         pieces: Sequence[int],
         lengths: Sequence[int],
         load: Callable[[int, int], Array],
-        work: Callable[[int, Array, int], int],
-        keep: Callable[[int, int, int], None],
+        work: Callable[[int, Array, int], Made],
+        keep: Callable[[int, Made, int], None],
         step: str,
     ) -> None:
         def tell(piece: int) -> None:
@@ -161,12 +174,18 @@ class Passes:
         at = self._ends.given.read(self._loaded[slot], 0, start, start + self._lengths[piece] * size)
         return _elements(self._loaded[slot], at, self._work.source, self._lengths[piece])
 
-    def _make_result(self, piece: int, loaded: Array, slot: int) -> int:
+    def _make_result(self, piece: int, loaded: Array, slot: int) -> Write:
         self._work.to_result(loaded, _elements(self._sorted[slot], 0, self._work.result, loaded.size))
-        return loaded.size * self._work.result.itemsize
+        return self._written(slot, loaded.size * self._work.result.itemsize, self._ends.header)
 
-    def _keep_result(self, piece: int, nbytes: int, slot: int) -> None:
-        self._ends.made.write(self._sorted[slot], nbytes, self._ends.header)
+    def _written(self, slot: int, nbytes: int, offset: int) -> Write:
+        buffer = self._sorted[slot]
+        if self._ends.prepared is not None:
+            return self._ends.prepared(buffer, nbytes)
+        return partial(self._ends.made.write, buffer, nbytes, offset)
+
+    def _keep_result(self, piece: int, write: Write, slot: int) -> None:
+        write()
         self._scratch.mark("bucket 0", self._ends.made.sync)
 
     def _make_run(self, piece: int, loaded: Array, slot: int) -> int:
@@ -192,14 +211,14 @@ class Passes:
     def _offset(self, bucket: int) -> int:
         return self._ends.header + self._starts[bucket] * self._work.result.itemsize
 
-    def _make_bucket(self, bucket: int, loaded: Array, slot: int) -> int:
+    def _make_bucket(self, bucket: int, loaded: Array, slot: int) -> Write:
         lead = self._ends.made.lead(self._offset(bucket))
         out = _elements(self._sorted[slot], lead, self._work.result, loaded.size)
         self._runs.to_bucket(loaded, out)
-        return out.nbytes
+        return self._written(slot, out.nbytes, self._offset(bucket))
 
-    def _keep_bucket(self, bucket: int, nbytes: int, slot: int) -> None:
-        self._ends.made.write(self._sorted[slot], nbytes, self._offset(bucket))
+    def _keep_bucket(self, bucket: int, write: Write, slot: int) -> None:
+        write()
         self._scratch.mark(self._runs.bucket_step(bucket), self._ends.made.sync)
 
 

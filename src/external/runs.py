@@ -12,15 +12,11 @@ import numpy as np
 
 from .buckets import BucketReader, Room, RunFile
 from .cuts import Array, Indices, Samples
-from .parting import Parting
+from .parting import Parting, Unbalanced
 from .plans import LARGE_RUN
 from .work import Work
 
 SORTED = "runs sorted"  # a journal's line: partitioned runs of which it tells are void
-
-
-class Unbalanced(Exception):
-    """A part of all runs is more than fits into memory: runs are to be sorted."""
 
 
 class Runs(Protocol):
@@ -120,6 +116,7 @@ class PartedRuns:
         return [run for run in range(len(self._lengths)) if run not in self._ends]
 
     def make(self, run: int, piece: Array, start: int, out: Array) -> None:
+        self._parting.note(piece, start)
         numbers = self._parting.numbers(piece, start)
         partition = self._parting.partition
         assert partition is not None  # else all runs are written
@@ -136,7 +133,7 @@ class PartedRuns:
         self._ends[run] = ends
         self._totals = self._totals + np.diff(ends)
         if self._totals.max() > self._file.length:
-            raise Unbalanced
+            raise Unbalanced  # a part of all runs is more than fits into memory
 
     def cut(self) -> list[int]:
         self._groups = grouped(self._totals.tolist(), self._file.length)

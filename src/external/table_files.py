@@ -1,32 +1,26 @@
-"""Streaming readers and writers of Parquet and Arrow files, and a writer of argsort results as .npy."""
+"""Streaming readers of Parquet and Arrow files, and of runs, which are Arrow files too."""
 
 from __future__ import annotations
 
 import mmap
-import os
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
-
-import attrs
-import numpy as np
+from typing import TYPE_CHECKING
 
 from ..types.errors import InvalidArgumentError
-from .arrow_values import values_of
-from .formats import Format, header_for
+from .formats import Format
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow import ipc, parquet
 
-ROW_INDEX = "row index"
-
 _BATCH = 1 << 16  # rows decoded at a time
-_LONG = 1 << 24  # bytes of a record batch from which on it is read through the mapping
-_WIDTHS = {"INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8}  # bytes of Parquet's physical types
-_CODECS = {"UNCOMPRESSED": "none", "LZ4_RAW": "lz4"}  # metadata name to the name that pyarrow's writer takes
+_LONG = 1 << 24  # bytes of a record batch from which on it is read through the mapping; of a row group that is long
+_FEW_GROUPS = 16  # that are decoded for a sample
 
 
 class TableFile(ABC):
@@ -39,8 +33,17 @@ class TableFile(ABC):
     def may_be_null(self, column: str) -> bool: ...
 
     @abstractmethod
-    def batches(self, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
-        """All rows in order, of some columns, or of all (None)."""
+    def batches(self, columns: Sequence[str] | None, rows: int = _BATCH) -> Iterator[pa.RecordBatch]:
+        """All rows in order, so many at most at a time, of some columns, or of all (None)."""
+
+    @property
+    @abstractmethod
+    def is_in_short_groups(self) -> bool:
+        """Whether rows near any other can be read without many more."""
+
+    @abstractmethod
+    def rows_near(self, row: int, count: int) -> pa.RecordBatch:
+        """At most as many rows from near there, for a sample of the table."""
 
 
 class ParquetTable(TableFile):
@@ -53,16 +56,35 @@ class ParquetTable(TableFile):
         self.metadata = self._file.metadata
         self.schema = self._file.schema_arrow
         self.rows = self.metadata.num_rows
+        self._decoded = lru_cache(maxsize=1)(self._decode)
+
+    def _decode(self, group: int) -> pa.RecordBatch:
+        return self._file.read_row_group(group).combine_chunks().to_batches()[0]
 
     def may_be_null(self, column: str) -> bool:
         found = [chunk.statistics for chunk in self.chunks() if chunk.path_in_schema == column]
         return any(of_chunk is None or of_chunk.null_count != 0 for of_chunk in found)
 
-    def batches(self, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
-        return self._file.iter_batches(_BATCH, columns=columns)
+    def batches(self, columns: Sequence[str] | None, rows: int = _BATCH) -> Iterator[pa.RecordBatch]:
+        return self._file.iter_batches(rows, columns=columns)
+
+    @property
+    def is_in_short_groups(self) -> bool:
+        return all(group.total_byte_size <= _LONG for group in self._groups())
+
+    def rows_near(self, row: int, count: int) -> pa.RecordBatch:
+        """From the one of a few row groups that is nearest, as one is decoded as a whole."""
+        some = [number for number, group in enumerate(self._groups()) if group.num_rows]
+        few = some[:: -(-len(some) // _FEW_GROUPS)]
+        group, part = divmod(row * len(few), self.rows)
+        rows = self._decoded(few[group])
+        return rows.slice(max(0, min(part * rows.num_rows // self.rows, rows.num_rows - count)), count)
+
+    def _groups(self) -> Iterator[parquet.RowGroupMetaData]:
+        return map(self.metadata.row_group, range(self.metadata.num_row_groups))
 
     def chunks(self) -> Iterator[parquet.ColumnChunkMetaData]:
-        for group in map(self.metadata.row_group, range(self.metadata.num_row_groups)):
+        for group in self._groups():
             yield from map(group.column, range(group.num_columns))
 
 
@@ -81,12 +103,21 @@ class ArrowTable(TableFile):
             raise InvalidArgumentError(f"source: {path} is no Arrow file: {error}") from error
         self._read = pa.ipc.open_file(pa.OSFile(str(path)))
         self.schema = self._mapped.schema
-        self.rows = sum(batch.num_rows for batch in self._mapped_batches())
+        *self._starts, self.rows = accumulate((batch.num_rows for batch in self._mapped_batches()), initial=0)
 
     def may_be_null(self, column: str) -> bool:
         return any(batch.column(column).null_count for batch in self._mapped_batches())
 
-    def batches(self, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+    @property
+    def is_in_short_groups(self) -> bool:
+        return True
+
+    def rows_near(self, row: int, count: int) -> pa.RecordBatch:
+        """Of the batch that holds it."""
+        at = bisect_right(self._starts, row) - 1
+        return self._mapped.get_batch(at).slice(row - self._starts[at], count)
+
+    def batches(self, columns: Sequence[str] | None, rows: int = _BATCH) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
         for i in range(self._read.num_record_batches):
@@ -94,8 +125,8 @@ class ArrowTable(TableFile):
             is_long = batch.nbytes > _LONG
             if not is_long:
                 batch = self._read.get_batch(i)
-            for start in range(0, batch.num_rows, _BATCH):
-                part = batch.slice(start, _BATCH)
+            for start in range(0, batch.num_rows, rows):
+                part = batch.slice(start, rows)
                 if columns is None:
                     yield part
                 else:
@@ -174,109 +205,3 @@ class ArrowRun:
 
     def close(self) -> None:
         self._file.close()
-
-
-# -- writers ----------------------------------------------------------------------------------------------
-
-
-class Sink(Protocol):
-    """A writer of a table, piece by piece."""
-
-    def write(self, table: pa.Table) -> None: ...
-
-    def close(self) -> None: ...
-
-
-@contextmanager
-def closing(sink: Sink) -> Generator[Sink, None, None]:
-    """Closes a writer. After an exception in the block, errors of close() are suppressed."""
-    try:
-        yield sink
-    except BaseException:
-        with suppress(Exception):
-            sink.close()
-        raise
-    sink.close()
-
-
-class _ArrowWriter:
-    """A writer of pyarrow's on a file that is closed even if the writer fails to close."""
-
-    def __init__(
-        self, file: pa.OSFile, writer: parquet.ParquetWriter | ipc.RecordBatchFileWriter, rows: int | None
-    ) -> None:
-        self._file, self._writer, self._rows = file, writer, rows
-
-    def write(self, table: pa.Table) -> None:
-        self._writer.write_table(table, self._rows)
-
-    def close(self) -> None:
-        try:
-            self._writer.close()
-        finally:
-            self._file.close()
-
-
-class ParquetSink(_ArrowWriter):
-    """Writes Parquet; with the compression, dictionaries and row group size of the source if that is Parquet too."""
-
-    def __init__(self, path: Path, like: TableFile) -> None:
-        import pyarrow as pa
-        from pyarrow import parquet
-
-        file, rows = pa.OSFile(str(path), "wb"), None
-        if isinstance(like, ParquetTable) and like.rows:
-            chunks = list(like.chunks())
-            codecs = {c.path_in_schema: _CODECS.get(c.compression, c.compression.lower()) for c in chunks}
-            words = {c.path_in_schema for c in chunks if _is_worth_a_dictionary(c)}
-            rows = max(1, like.metadata.row_group(0).num_rows)
-            writer = parquet.ParquetWriter(file, like.schema, compression=codecs, use_dictionary=sorted(words))
-        else:
-            writer = parquet.ParquetWriter(file, like.schema)
-        super().__init__(file, writer, rows)
-
-
-def _is_worth_a_dictionary(chunk: parquet.ColumnChunkMetaData) -> bool:
-    """Whether dictionary encoding saves space in this column. (By default the writer uses it for every column.)"""
-    if not any("DICTIONARY" in encoding for encoding in chunk.encodings):
-        return False
-    width = _WIDTHS.get(chunk.physical_type)
-    return width is None or chunk.total_uncompressed_size < chunk.num_values * width
-
-
-class ArrowSink(_ArrowWriter):
-    """Writes an Arrow IPC file, in record batches of at most `rows` rows."""
-
-    def __init__(self, path: Path, schema: pa.Schema, rows: int | None = None) -> None:
-        import pyarrow as pa
-
-        file = pa.OSFile(str(path), "wb")
-        super().__init__(file, pa.ipc.new_file(file, schema), rows)
-
-
-@attrs.define
-class IndicesSink:
-    """Writes an argsort's row indices to an .npy or raw file."""
-
-    path: Path
-    target: Path
-    rows: int
-
-    def __attrs_post_init__(self) -> None:
-        self.path.write_bytes(header_for(self.target, np.dtype(np.int64), self.rows))
-
-    def write(self, table: pa.Table) -> None:
-        with self.path.open("ab") as file:
-            values_of(table[ROW_INDEX].combine_chunks()).tofile(file)
-
-    def close(self) -> None:
-        pass
-
-
-def sync_file(path: Path) -> None:
-    """fsyncs a file."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -6,10 +6,11 @@ cannot be appended to. Nulls come last in both orders.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from math import isqrt
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import attrs
 import numpy as np
@@ -17,35 +18,29 @@ import numpy as np
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.indices import SortOrder
 from .arrow_values import indices_array, key_dtypes, key_values, values_of
-from .columns import ColumnInput, ColumnOutput
+from .columns import ColumnInput, ColumnOutput, SortColumn
 from .cuts import Array, Samples, usual_gap
 from .direct import DirectFile, whole_pages
 from .disk_space import raising_disk_full, require_disk_space
 from .formats import Format
 from .order import Engine, KeyColumn, KeyOrder
+from .parquet_sink import ParquetSink
 from .passes import Endpoints, Passes
 from .pipeline import run_pipeline
 from .plans import FEW_RUNS, LITTLE_IN_ALL, MIN_RUNS, Plan, data_budget
 from .progress import Meter, Report
 from .scratch import Scratch
 from .sort import resumed_plan
-from .table_files import (
-    ROW_INDEX,
-    ArrowRun,
-    ArrowSink,
-    IndicesSink,
-    ParquetSink,
-    RowReader,
-    Sink,
-    TableFile,
-    closing,
-    sync_file,
-)
+from .table_files import ArrowRun, RowReader, TableFile
+from .table_sinks import ROW_INDEX, ArrowSink, IndicesSink, Sink, closing, sync_file
 from .taking import naming_pyarrow, take_rows
-from .work import SortElements
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    Batches: TypeAlias = list[pa.RecordBatch]
+
+Made = TypeVar("Made")
 
 _BATCH = 1 << 13  # the least rows in a record batch of a run: smaller reads cost more than they save
 _PYARROW = 3 << 25  # bytes of pyarrow's own overhead
@@ -90,8 +85,8 @@ class TableSort:
     def _plan(self, memory: int, extra: int) -> Plan:
         memory -= min(memory // 2, _PYARROW)
         if self.numbers is not None:
-            return Plan.within(memory, self.table.rows, self.numbers)
-        return _plan_within(data_budget(memory), self.table.rows, self.bytes_of_a_row, extra)
+            return Plan.within(memory * 2 // 3, self.table.rows, self.numbers)  # a third is for what is encoded
+        return _plan_within(data_budget(memory), self.table.rows, self.bytes_of_a_row, extra, self.engine.workers)
 
     @property
     def columns(self) -> list[str] | None:
@@ -147,23 +142,28 @@ class TableSort:
         return found
 
     @cached_property
-    def numbers(self) -> SortElements | None:
+    def numbers(self) -> SortColumn | None:
         """For a table that is one column of numbers without nulls: sorts it like a plain file, without an argsort."""
         dtype, kinds = self.keys.columns[-1].dtype, self.table.schema.types
         if self.argsort or len(kinds) != 1 or self.null_columns or kinds[0].bit_width != 8 * dtype.itemsize:
             return None
-        return SortElements(dtype, self.order, stable=True, engine=self.engine)
+        return SortColumn(dtype, self.order, stable=True, engine=self.engine)
 
-    def _sort_numbers(self, work: SortElements, plan: Plan, spill: int) -> None:
-        self.scratch.done = {step for step in self.scratch.done if step.startswith("run")}
+    def _sort_numbers(self, work: SortColumn, plan: Plan, spill: int) -> None:
+        self.scratch.done = work.reliable(self.scratch.done)
         with closing(self.sink()) as sink, DirectFile(self.scratch.folder / "runs", write=True) as runs:
             runs.reserve(whole_pages(spill))
-            given = ColumnInput(self.table, work.source)
-            ends = Endpoints(given, 0, runs, ColumnOutput(sink, self.table.schema), 0)
+            given, made = ColumnInput(self.table, work.source), ColumnOutput(sink, self.table.schema)
+            sampled = given.sampled if self.table.is_in_short_groups else None
+            ends = Endpoints(given, 0, runs, made, 0, sampled, made.prepared)
             Passes(work, self.table.rows, plan, ends, self.scratch, self.report).run()
 
-    def sorted(self, table: pa.Table) -> pa.Table:
-        """The table sorted."""
+    def sorted(self, batches: Batches) -> pa.Table:
+        """The rows sorted. The batches are used up: of each column there is only one copy at a time."""
+        import pyarrow as pa
+
+        table = pa.Table.from_batches(batches)
+        batches.clear()
         return take_rows(table, self.keys.argsort(self.keys_of(table), self.engine))
 
     def sink(self) -> Sink:
@@ -174,12 +174,13 @@ class TableSort:
         return ParquetSink(self.scratch.part, self.table)
 
 
-def _plan_within(memory: int, rows: int, row_bytes: int, extra: int) -> Plan:
+def _plan_within(memory: int, rows: int, row_bytes: int, extra: int, workers: int) -> Plan:
     """One run if everything fits into memory; else as few runs as fit, but enough for the pipeline to overlap."""
-    # In memory at once: a piece as batches, concatenated, and sorted, while the next is read and the last is written.
+    # In memory at once: a piece as batches, sorted, and encoded.
     if rows * (3 * row_bytes + extra) <= memory and rows * row_bytes <= _MOST:
         return Plan(max(1, rows), 1)
-    each = 5 * row_bytes + extra
+    # For each worker a piece as batches and sorted, or sorted and encoded; besides, one that is read, and two written.
+    each = (2 * workers + 3) * row_bytes + workers * extra
     enough = max(FEW_RUNS, isqrt(rows // _BATCH))  # with more, most of what buckets read of them is thrown away
     memory = max(memory, min(-(-rows // enough) * each, LITTLE_IN_ALL))
     run = max(1, min(memory // each, _MOST // row_bytes))
@@ -208,17 +209,42 @@ class _Passes:
         if len(pieces) > 1:
             done = [run for run in pieces if f"run {run}" in self._scratch.done]
             self._meter.skip(sum(self._bytes_of(run) for run in done))
-            run_pipeline([run for run in pieces if run not in done], load, self._make_run, self._keep_run)
+            left = [run for run in pieces if run not in done]
+            self._pass(left, load, self._make_run, self._keep_run, "runs")
             self._runs = [ArrowRun(self._file_of(run), self._batch, self._sort.by) for run in pieces]
             taken = [self._taken[run] if run in self._taken else self._sample_again(run) for run in pieces]
             self._samples = Samples.of(taken, self._lengths, self._gap)
             load = self._load_slices
         try:
             with closing(self._sort.sink()) as sink:
-                run_pipeline(pieces, load, self._make_bucket, lambda _, table, slot: sink.write(table))
+
+                def make(piece: int, loaded: Batches, slot: int) -> Callable[[], object]:
+                    return sink.prepare(self._sort.sorted(loaded))
+
+                self._pass(pieces, load, make, lambda _, write, slot: write(), "buckets")
         finally:
             for run in self._runs:
                 run.close()
+
+    def _pass(
+        self,
+        pieces: Sequence[int],
+        load: Callable[[int, int], Batches],
+        make: Callable[[int, Batches, int], Made],
+        keep: Callable[[int, Made, int], object],
+        step: str,
+    ) -> None:
+        import pyarrow as pa
+
+        def make_and_release(piece: int, loaded: Batches, slot: int) -> Made:
+            made = make(piece, loaded, slot)
+            pa.default_memory_pool().release_unused()  # what this thread holds of it
+            return made
+
+        def tell(piece: int) -> None:
+            self._meter.add(self._bytes_of(piece), step)
+
+        run_pipeline(pieces, load, make_and_release, keep, tell, min(self._sort.engine.workers, len(pieces)))
 
     def _bytes_of(self, piece: int) -> int:
         return self._lengths[piece] * self._sort.bytes_of_a_row
@@ -226,47 +252,37 @@ class _Passes:
     def _file_of(self, run: int) -> Path:
         return self._scratch.folder / f"run-{run}.arrow"
 
-    def _load_rows(self, piece: int, slot: int) -> pa.Table:
-        import pyarrow as pa
-
+    def _load_rows(self, piece: int, slot: int) -> Batches:
         start, count = piece * self._run, self._lengths[piece]
-        table = pa.Table.from_batches(list(self._rows.read(start, count))).combine_chunks()
-        if not self._sort.argsort:
-            return table
-        return table.append_column(ROW_INDEX, indices_array(np.arange(start, start + count)))
+        batches = list(self._rows.read(start, count))
+        return self._numbered(batches, start) if self._sort.argsort else batches
 
-    def _load_slices(self, piece: int, slot: int) -> pa.Table:
-        """A bucket's slices of all runs, concatenated."""
+    def _numbered(self, batches: Batches, start: int) -> Batches:
+        """With the indices of their rows, from `start` on."""
         import pyarrow as pa
 
-        batches: list[pa.RecordBatch] = []
+        table = pa.Table.from_batches(batches)
+        indices = indices_array(np.arange(start, start + table.num_rows))
+        return table.append_column(ROW_INDEX, indices).to_batches()
+
+    def _load_slices(self, piece: int, slot: int) -> Batches:
+        """A bucket's slices of all runs."""
+        batches: Batches = []
         for run, low, high in zip(self._runs, self._cut(piece), self._cut(piece + 1), strict=True):
             if low < high:
                 batches += run.read(low, high)
-        return pa.Table.from_batches(batches).combine_chunks()
+        return batches
 
-    def _make_run(self, piece: int, loaded: pa.Table, slot: int) -> pa.Table:
+    def _make_run(self, piece: int, loaded: Batches, slot: int) -> pa.Table:
         table = self._sort.sorted(loaded)
         keys = table.select(list(self._sort.by))
         self._taken[piece] = self._words(take_rows(keys, np.arange(0, table.num_rows, self._gap)))
-        self._done(piece, "runs")
         return table
-
-    def _make_bucket(self, piece: int, loaded: pa.Table, slot: int) -> pa.Table:
-        table = self._sort.sorted(loaded)
-        self._done(piece, "buckets")
-        return table
-
-    def _done(self, piece: int, step: str) -> None:
-        import pyarrow as pa
-
-        pa.default_memory_pool().release_unused()
-        self._meter.add(self._bytes_of(piece), step)
 
     def _keep_run(self, piece: int, table: pa.Table, slot: int) -> None:
         file = self._file_of(piece)
         with closing(ArrowSink(file, table.schema, self._batch)) as sink:
-            sink.write(table.unify_dictionaries())
+            sink.prepare(table.unify_dictionaries())()
         self._scratch.mark(f"run {piece}", lambda: sync_file(file), now=True)
 
     def _find_cut(self, bucket: int) -> list[int]:

@@ -15,18 +15,19 @@ if TYPE_CHECKING:
 
 
 def take_rows(table: pa.Table, indices: Indices) -> pa.Table:
-    """The table's rows at some indices. Views of text and bytes are copied to arrays of them and back."""
+    """The table's rows at some indices, column by column, so that only one is there in chunks and as a whole. Views of
+    text and bytes are copied to arrays of them and back."""
     import pyarrow as pa
 
-    places, schema = indices_array(indices), table.schema
-    kinds = [_without_views(kind) for kind in schema.types]
-    if kinds == schema.types:
-        return table.take(places)
-    taken = [
-        column.take(places) if column.type == kind else column.cast(kind).take(places).cast(column.type)
-        for column, kind in zip(table.columns, kinds, strict=True)
-    ]
-    return pa.Table.from_arrays(taken, schema=schema)
+    places = indices_array(indices)
+    taken: list[pa.Array] = []
+    for column in table.columns:
+        kind = _without_views(column.type)
+        if column.type == kind:
+            taken.append(column.combine_chunks().take(places))
+        else:
+            taken.append(column.cast(kind).combine_chunks().take(places).cast(column.type))
+    return pa.Table.from_arrays(taken, schema=table.schema)
 
 
 def _without_views(kind: pa.DataType) -> pa.DataType:

@@ -139,6 +139,9 @@ class PartElements:
     change: Ascending
     partition: Partition | None
 
+    def note(self, piece: Array, start: int) -> None:
+        pass
+
     def numbers(self, piece: Array, start: int) -> Array:
         del start
         return self.change.apply(self.work.in_native_order(piece))

@@ -20,7 +20,7 @@ import attrs
 from ..types.elements import class_of, fields_of, shown
 from ..types.memory import Array, Workgroup
 from ..types.scalars import Scalar
-from .arguments_text import example_of, shown_value
+from .examples import example_of, shown_value
 from .launch import Buffer, kind_of
 from .signature import Parameter, Unknown
 from .span import KernelError

@@ -20,7 +20,7 @@ from ..types.memory import Registers
 from ..types.overridable import OVERRIDABLE
 from ..types.scalars import Scalar
 from . import examples, ir
-from .memory_calls import MemoryReader
+from .expressions import ExpressionReader
 from .source import signature_of
 from .span import KernelError, Span
 from .values import (
@@ -49,7 +49,7 @@ _FOLDABLE: tuple[object, ...] = (int, bool, float, len, min, max, sum, abs, rang
 _signature_of_class = cast("Callable[[type[object]], inspect.Signature]", cache(inspect.signature))
 
 
-class CallReader(MemoryReader):
+class CallReader(ExpressionReader):
     """Calls in one inlined function."""
 
     def call(self, node: ast.Call) -> Value:

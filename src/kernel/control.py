@@ -30,6 +30,7 @@ from .values import (
     TupleValue,
     Undecided,
     Value,
+    class_behind,
     describe,
     lift,
     of_object,
@@ -93,13 +94,7 @@ class ControlReader(CallReader):
     def match(self, node: ast.Match, rest: Sequence[Item]) -> Flow:
         """`match` on an enum, which must name every member."""
         subject = self.read(node.subject)
-        cls = (
-            subject.cls
-            if isinstance(subject, EnumValue)
-            else type(subject.value)
-            if isinstance(subject, Static)
-            else None
-        )
+        cls = type(subject.value) if isinstance(subject, Static) else class_behind(subject)
         if cls is None or not issubclass(cls, Enum):
             self.expected(node, f"an enum to match, found {describe(subject)}, e.g. `match order:`")
         cases = [(self.members(case, cls), case.body) for case in node.cases]

@@ -1,23 +1,26 @@
-"""The examples at the end of the reader's error messages: code that would be accepted in place of what was found."""
+"""Words for error messages: code that would be accepted in place of what was found, and how an argument is shown."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 import sys
+import typing
 from collections.abc import Sequence
 from enum import Enum
-from typing import NewType
+from typing import Any, NewType, cast
 
 import attrs
 import numpy as np
 
 from ..types import ops
-from ..types.elements import class_of, fields_of, is_struct
+from ..types.elements import class_of, fields_of, is_struct, shown
 from ..types.layout import Type
+from ..types.memory import Array, Storage, Workgroup
 from ..types.ops import Op
-from ..types.scalars import Scalar
+from ..types.scalars import Bool, Float, Scalar
 from . import ir
+from .launch import Buffer
 from .values import MemoryValue, Value, first_member
 
 _UNSIGNED = {4: Type.U32, 8: Type.U64}  # by size in bytes: what a float is bitcast to
@@ -141,3 +144,49 @@ def instead_of(function: object, otherwise: str) -> str:
         return f"e.g. `{_INSTEAD[function]}`" if function in _INSTEAD else otherwise
     except TypeError:  # an unhashable callable
         return otherwise
+
+
+# -- arguments of launches ------------------------------------------------------------------------------------
+
+
+def shown_value(value: object) -> str:
+    """An argument's repr, or its class where that is too long for a line."""
+    match value:
+        case Workgroup():
+            return f"Workgroup({shown(value.kind)}, {len(value.items)})"
+        case type():
+            return f"the class {value.__name__}"
+        case Array() if not isinstance(value, Buffer):
+            return f"a {type(cast(object, value)).__name__}"
+        case _:
+            text = repr(value)
+            return text if len(text) <= 60 and "\n" not in text else f"a {type(value).__name__}"
+
+
+def example_of(annotation: object, value: object) -> str:
+    """Code that would match the annotation in the argument's place."""
+    cls: Any = typing.get_origin(annotation) or annotation
+    element = shown(next(iter(typing.get_args(annotation)), "U32")).strip("'")
+    if not isinstance(cls, type):
+        return shown(annotation)
+    if issubclass(cls, Workgroup):
+        return f"Workgroup({element}, 64)"
+    if issubclass(cls, Storage):
+        known = (value.name, value.count, value.role) if isinstance(value, Buffer) else ("data", 64, "Role.INOUT")
+        return f"Buffer({known[0]!r}, {element}, {known[1]}, {known[2]})"
+    if issubclass(cls, Scalar):
+        return f"{cls.__name__}({_literal(cls, value)})"
+    if issubclass(cls, Enum):
+        return f"{cls.__name__}.{next(iter(cls.__members__), '...')}"
+    if cls in (int, float, bool, str):
+        return f"{cls.__name__}(x)" if cls is not bool else "True"
+    return shown(annotation) if typing.get_origin(annotation) is tuple or cls is type else f"{cls.__name__}(...)"
+
+
+def _literal(cls: type[Scalar], value: object) -> str:
+    """The argument's own number, if the class accepts it; else a default."""
+    number = cast(float, cast("np.generic", value).item() if isinstance(value, Scalar | np.generic) else value)
+    try:
+        return repr(cls(number).item())
+    except (TypeError, ValueError, OverflowError):
+        return "True" if issubclass(cls, Bool) else "0.0" if issubclass(cls, Float) else "0"

@@ -1,4 +1,4 @@
-"""Reader, part 3: expressions. Names, attributes, subscripts and constants become values; loads are emitted."""
+"""Reader, part 4: expressions. Names, attributes, subscripts and constants become values."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from types import FunctionType
 from typing import Any, cast
 
 from ..types import ops
-from ..types.elements import class_of, fields_of, units_in
+from ..types.elements import class_of, fields_of
 from ..types.invocation import Invocation
-from ..types.layout import Type
-from . import access, ir
+from . import ir
 from .builder import apply
-from .operators import OperatorReader
-from .span import KernelError, Span
+from .memories import MemoryReader
+from .span import KernelError
 from .values import (
     EnumValue,
     InvocationMethod,
@@ -58,35 +57,11 @@ _INSTEAD: Mapping[type[ast.expr], str] = {
 }
 
 
-class ExpressionReader(OperatorReader):
+class ExpressionReader(MemoryReader):
     """Expressions in one inlined function."""
 
     @abstractmethod
     def call(self, node: ast.Call) -> Value: ...
-
-    # -- expressions of a required kind ----------------------------------------------------------------
-
-    def condition(self, node: ast.expr) -> ir.Expression:
-        return self.truth(node, self.read(node))
-
-    def truth(self, node: ast.expr, value: Value) -> ir.Expression:
-        """A value as a condition: a Bool, or a constant for a compile-time value."""
-        if isinstance(value, Static):
-            return ir.Const(bool(value.value), Type.BOOL, self.source.span(node))
-        if not isinstance(value, ir.Expression) or value.type is not Type.BOOL:
-            self.expected(node, f"a condition, found {describe(value)}, e.g. `x != 0`")
-        return value
-
-    def index(self, node: ast.expr) -> ir.Expression:
-        value = self.read(node)
-        if isinstance(value, Static) and isinstance(value.value, int):
-            if value.value < 0:
-                self.expected(node, f"an index counted from the front, found {value.value}, e.g. `data.length - 1`")
-            return self.literal(value.value, Type.U32, node)
-        if not isinstance(value, ir.Expression) or value.type is not Type.U32:
-            hint = "data[row * width + column]" if isinstance(value, TupleValue) else "data[thread.value]"
-            self.expected(node, f"a U32 index, found {describe(value)}, e.g. `{hint}`")
-        return value
 
     # -- expressions -----------------------------------------------------------------------------------
 
@@ -206,12 +181,6 @@ class ExpressionReader(OperatorReader):
                 )
             return InvocationMethod(name)
 
-    def length(self, array: MemoryValue, span: Span) -> ir.Expression:
-        units = ir.Const(units_in(array.element), Type.U32, span)
-        if array.memory.length is not None:
-            return ir.Const(array.memory.length // int(units.value), Type.U32, span)
-        return apply(ops.FLOORDIV, (ir.Length(array.memory, span), units), span)
-
     def element(self, node: ast.AST, owner: ast.expr, index: ast.expr) -> Value:
         array = self.read(owner)
         if isinstance(array, TupleValue | Static):
@@ -226,11 +195,7 @@ class ExpressionReader(OperatorReader):
             ):
                 return array.items[position.value]
             return self.evaluated(node, lambda: items[position.value])
-        if not isinstance(array, MemoryValue):
-            self.expected(node, f"an array before `[`, found {describe(array)}, e.g. `data[i]`")
-        if isinstance(index, ast.Slice):
-            self.expected(index, "one index instead of a slice, e.g. a loop over `data[i]`")
-        return access.load(self.builder, array, self.index(index), self.source.span(node))
+        return self.load(*self.place(node, array, index, "data[i]"), self.source.span(node))
 
 
 def _first_of(cls: type[object]) -> str:

@@ -62,13 +62,18 @@ class OperatorReader(SymbolTable, ABC):
     def read(self, node: ast.expr) -> Value: ...
 
     @abstractmethod
-    def condition(self, node: ast.expr) -> ir.Expression: ...
-
-    @abstractmethod
-    def truth(self, node: ast.expr, value: Value) -> ir.Expression: ...
-
-    @abstractmethod
     def inline(self, function: FunctionType, arguments: Sequence[Value], span: Span) -> Value: ...
+
+    def condition(self, node: ast.expr) -> ir.Expression:
+        return self.truth(node, self.read(node))
+
+    def truth(self, node: ast.expr, value: Value) -> ir.Expression:
+        """A value as a condition: a Bool, or a constant for a compile-time value."""
+        if isinstance(value, Static):
+            return ir.Const(bool(value.value), Type.BOOL, self.source.span(node))
+        if not isinstance(value, ir.Expression) or value.type is not Type.BOOL:
+            self.expected(node, f"a condition, found {describe(value)}, e.g. `x != 0`")
+        return value
 
     # -- operators -------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ The walk follows the source as Python would run it. Every name is bound to a com
 the IR, so inlining, monomorphisation, constant folding, loop unrolling and the splitting of structs all happen on the
 way, and no pass has to do them later. Run-time branches and loops are walked once; names that differ between paths
 are kept in variables. The reader is one class in seven files, each derived from the one before: names, operators,
-expressions, memory_calls, calls, control, reader.
+memories, expressions, calls, control, reader.
 """
 
 from __future__ import annotations
@@ -13,23 +13,17 @@ import ast
 from collections.abc import Mapping, Sequence
 from types import FunctionType
 
-from ..types.elements import class_of, leaves
-from ..types.scalars import Scalar
-from . import access, examples, ir
+from . import ir
 from .builder import KernelBuilder
 from .control import ControlReader, Flow, Item
 from .source import Source, escapes, source_of
 from .span import KernelError, Span
 from .values import (
-    EnumValue,
-    MemoryValue,
     Static,
-    StructValue,
     TupleValue,
     Value,
     describe,
     lift,
-    parts,
     shape,
 )  # fmt: skip
 
@@ -141,9 +135,9 @@ class Reader(ControlReader):
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 self.assign(target, self.read(value))
             case ast.AugAssign(target=ast.Subscript() as target, op=op, value=value):
-                array, index = self.target_element(target)
-                left = access.load(self.builder, array, index, self.source.span(target))
-                self.store_element(target, array, index, self.binary(node, type(op), left, self.read(value)))
+                array, index = self.place(target, self.read(target.value), target.slice, "data[i] = x")
+                left = self.load(array, index, self.source.span(target))
+                self.store(target, array, index, self.binary(node, type(op), left, self.read(value)))
             case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
                 self.assign(target, self.binary(node, type(op), self.name(target, name), self.read(value)))
             case ast.AugAssign(target=target):
@@ -185,8 +179,8 @@ class Reader(ControlReader):
                 for inner, item in zip(targets, held.items, strict=True):
                     self.assign(inner, item)
             case ast.Subscript():
-                array, index = self.target_element(target)
-                self.store_element(target, array, index, value)
+                array, index = self.place(target, self.read(target.value), target.slice, "data[i] = x")
+                self.store(target, array, index, value)
             case ast.Attribute():
                 self.expected(
                     target,
@@ -194,32 +188,6 @@ class Reader(ControlReader):
                 )
             case _:
                 self.expected(target, "a name or an element to assign to, e.g. `data[i] = x`")
-
-    def target_element(self, target: ast.Subscript) -> tuple[MemoryValue, ir.Expression]:
-        """The array and the index of an element to assign to."""
-        array = self.read(target.value)
-        if not isinstance(array, MemoryValue):
-            self.expected(target, f"an array before `[`, found {describe(array)}, e.g. `data[i] = x`")
-        if isinstance(target.slice, ast.Slice):
-            self.expected(target.slice, "one index instead of a slice, e.g. a loop over `data[i]`")
-        return array, self.index(target.slice)
-
-    def store_element(self, node: ast.expr, array: MemoryValue, index: ir.Expression, value: Value) -> None:
-        """Stores a value; raises KernelError unless it has the class and types of the array's elements."""
-        value = lift(value, self.source.span(node))
-        cls = class_of(array.element)
-        match value:
-            case StructValue():
-                fits = class_of(value.element) is cls
-            case EnumValue():
-                fits = value.cls is cls
-            case _:
-                fits = issubclass(cls, Scalar)
-        types = [part.type if isinstance(part, ir.Expression) else None for part in parts(value)]
-        if not fits or types != [leaf.type for leaf in leaves(array.element)]:
-            example = examples.element_of(array.element, value)
-            self.expected(node, f"{cls.__name__} to store, found {describe(value)}, e.g. `{example}`")
-        access.store(self.builder, array, index, value, self.source.span(node))
 
     # -- return ----------------------------------------------------------------------------------------
 

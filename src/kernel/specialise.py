@@ -97,17 +97,12 @@ def _shared(launch: Launch, buffers: Sequence[Buffer[Any]]) -> tuple[str, ...]:
     return tuple(numbers.get(name, "") for name in named)
 
 
-def _fields(struct: object) -> Iterator[object]:
-    for name in fields_of(type(struct)):
-        yield getattr(struct, name)
-
-
 def _scalars(argument: object) -> Iterator[int | float | bool]:
     """The run-time scalars in an argument, in the order of its fields; of an enum in a struct, its number."""
     if isinstance(argument, Scalar):
         yield argument.item()
     elif has_scalars(argument):
-        for part in _fields(argument):
+        for part in (getattr(argument, name) for name in fields_of(type(argument))):
             if isinstance(part, Enum):
                 yield _member_number(part)
             else:

@@ -37,10 +37,6 @@ class Argsort(AlongAxis):
     name: str = "x"
     takes_scalars = True
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (self.name,)
-
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
         (x,) = given
         key_of(self.name, x, self.key)
@@ -82,7 +78,7 @@ class Argsort(AlongAxis):
         once = argsort_parts(ranks, pieces.lengths, self.order, network.policy, sorts)
         for row in range(rows):
             parts = {
-                f"{name}_{piece.number}": Part(array, piece.count, row * pieces.length + piece.first)
+                f"{name}_{piece.number}": piece.of(array, row)
                 for piece in pieces
                 for array, name in enumerate(("data", "places"))
             }
@@ -123,10 +119,7 @@ class SortPairs(Operation):
 
     order: SortOrder = SortOrder.ASCENDING
     key: SortableKey[Any, Any] | None = None
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return "keys", "values"
+    names = "keys", "values"
 
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
         keys, values = given

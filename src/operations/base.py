@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import attrs
 import numpy as np
@@ -101,12 +101,8 @@ class Works:
 class Operation(ABC):
     """The base of all operations. They compare and hash by value, as they are part of a plan's key."""
 
+    names: ClassVar[tuple[str, ...]] = ("x",)  # of the inputs, as error messages have them
     commutes: bool = True  # whether elements of a row may be combined in any order
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the inputs, for error messages."""
-        return ("x",)
 
     @property
     def checked_monoid(self) -> Monoid[Any, Any] | None:
@@ -198,11 +194,6 @@ def checked_axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ..
     if len(set(found)) < len(found):
         raise InvalidArgumentError(f"axis: expected each axis once, found {axis}")
     return tuple(found)
-
-
-def fits(schedule: Schedule, info: TargetInfo) -> bool:
-    """Whether all launches are within the target's limit of workgroups."""
-    return all(launch.grid.groups <= info.limits.groups for launch in schedule.launches)
 
 
 def single(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 
@@ -23,15 +23,12 @@ _VALUES = ("first_values", "second_values", "moved")
 
 @attrs.frozen
 class Merge(Operation):
-    """The keys of both arrays in order, equal ones of the first array first; with values, also each key's value."""
+    """The elements of both arrays in order, equal ones of the first array first."""
 
     order: SortOrder = SortOrder.ASCENDING
     key: SortableKey[Any, Any] | None = None
-    with_values: bool = False
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return ("keys", "values", "other_keys", "other_values") if self.with_values else ("x", "y")
+    names: ClassVar[tuple[str, ...]] = "x", "y"
+    with_values = False
 
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
         each = 2 if self.with_values else 1
@@ -115,3 +112,11 @@ class Merge(Operation):
                 f"values: expected elements of {', '.join(map(str, UNSIGNED))} bytes, found {given[1].dtype}"
             )
         return UNSIGNED[itemsize]
+
+
+@attrs.frozen
+class MergeByKey(Merge):
+    """The same of keys, and each key's value."""
+
+    names = "keys", "values", "other_keys", "other_values"
+    with_values = True

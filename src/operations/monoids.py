@@ -17,9 +17,11 @@ from ..types.elements import dtype_of, leaves
 from ..types.errors import CapabilityError, UnsupportedTypeError
 from ..types.layout import Type
 from ..types.specs import DType, Spec
-from .base import Operation
+from .base import Operation, Part, Work, Works, single
+from .pieces import fits_binding
 
 if TYPE_CHECKING:
+    from ..kernel.launch import Schedule
     from ..types.finishes import Finish
     from ..types.monoids import Monoid
     from ..types.params import ReducePolicy, ScanPolicy
@@ -44,6 +46,32 @@ class OverMonoid(Operation):
     def ignores_indices(self) -> bool:
         """Whether the indices of elements in their row do not matter."""
         return False
+
+    def largest(self, given: Spec) -> int:
+        """Bytes of what is bound for an element, of the largest buffer."""
+        return given.dtype.itemsize
+
+    def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
+        (x,) = given
+        require_floats(self.monoid(x), info)
+        found = self.as_it_lies(x, info)
+        if found is not None and all(launch.grid.groups <= info.limits.groups for launch in found.launches):
+            return Works((single(found, {"data": Part(0, x.size), "results": Part(1, x.size)}, as_it_lies=True),))
+        if fits_binding(self.rows(x)[1], self.largest(x), info):
+            return Works((self.in_batches(x, info),))
+        return self.in_pieces(x, info)
+
+    @abstractmethod
+    def as_it_lies(self, given: Spec, info: TargetInfo) -> Schedule | None:
+        """A schedule that reads the strided array in place; None if it must be packed, or read in several runs."""
+
+    @abstractmethod
+    def in_batches(self, given: Spec, info: TargetInfo) -> Work:
+        """Of whole rows."""
+
+    @abstractmethod
+    def in_pieces(self, given: Spec, info: TargetInfo) -> Works:
+        """A work for each piece of each row, for rows that no binding holds."""
 
 
 @attrs.frozen(slots=False)  # so that it stands beside another base with fields

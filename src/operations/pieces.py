@@ -14,16 +14,21 @@ from ..algos.sizes import LARGEST_U32, bound_together
 from ..machine import TargetInfo
 from ..types.errors import CapabilityError
 from ..types.specs import DType
-from .base import Output
+from .base import Output, Part
 
 
 @attrs.frozen
 class Piece:
-    """A piece of a row: its number, first element and length."""
+    """A piece of a row: its number, first element and length, and the length of the row."""
 
     number: int
     first: int
     count: int
+    row: int
+
+    def of(self, array: int, row: int) -> Part:
+        """This piece of one of the rows of an array."""
+        return Part(array, self.count, row * self.row + self.first)
 
 
 @attrs.frozen
@@ -39,7 +44,7 @@ class Pieces:
     def __iter__(self) -> Iterator[Piece]:
         for number in range(len(self)):
             first = number * self.most
-            yield Piece(number, first, min(self.most, self.length - first))
+            yield Piece(number, first, min(self.most, self.length - first), self.length)
 
     @property
     def lengths(self) -> tuple[int, ...]:

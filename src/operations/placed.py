@@ -83,10 +83,7 @@ class SortIndices(Operation):
 
     order: SortOrder = SortOrder.ASCENDING
     key: SortableKey[Any, Any] | None = None
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return "keys", "indices"
+    names = "keys", "indices"
 
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
         return (Output(given[0].shape, INDEX, (0,)),)

@@ -19,25 +19,14 @@ from ..types.keys import SortableKey, is_lossy
 from ..types.ranked_keys import ranked
 from ..types.scalars import U32
 from ..types.specs import HostArray, Spec
-from .base import (
-    Operation,
-    Output,
-    Part,
-    Work,
-    Works,
-    checked_axes,
-    fits,
-    key_of,
-    require_readable,
-    rows_together,
-    single,
-)
-from .monoids import ByMonoid, OverMonoid, adds_as_numpy, require_floats, result_dtype
-from .pieces import Slots, fits_binding, pieces_of, require_counted
+from .base import Operation, Output, Part, Work, Works, checked_axes, key_of, require_readable, rows_together, single
+from .monoids import ByMonoid, OverMonoid, adds_as_numpy, result_dtype
+from .pieces import Slots, pieces_of, require_counted
 from .taking import by_indices
 
 if TYPE_CHECKING:
     from ..algos.layout import Layout
+    from ..kernel.launch import Schedule
     from ..types.monoids import Monoid
     from ..types.params import ReducePolicy
 
@@ -90,69 +79,57 @@ class Reduction(OverMonoid):
             return fitted_reduce(cast("ReducePolicy", self.policy), state, info)
         return choose_axis_reduction(state, layout, info, given.dtype.itemsize)
 
-    def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
+    def in_batches(self, given: Spec, info: TargetInfo) -> Work:
         from ..algos.layout import Layout
-        from ..algos.reduce_axis import reduce_axes, reduce_axis
+        from ..algos.reduce_axis import reduce_axis
 
-        (x,) = given
-        monoid, finish, axes = self.monoid(x), self.finish(x), self.axes(x)
-        require_floats(monoid, info)
-        layouts = self._as_it_lies(x, axes, info)
-        if layouts is not None:
-            policies = [self.policy_for(x, layout, info) for layout in layouts]
-            whole = {"data": Part(0, layouts[0].span), "results": Part(1, layouts[-1].results)}
-            once = reduce_axes(monoid, layouts, policies, finish)
-            if fits(once, info):
-                return Works((single(once, whole, as_it_lies=True),))
-        rows, length = self.rows(x)
-        if not fits_binding(length, x.dtype.itemsize, info):
-            return self._in_pieces(x, info)
-        together = min(rows, rows_together(length, length * x.dtype.itemsize, 1, info))
-        policy = self.policy_for(x, Layout.rows(together, length), info)
+        (rows, length), monoid, finish = self.rows(given), self.monoid(given), self.finish(given)
+        together = min(rows, rows_together(length, length * given.dtype.itemsize, 1, info))
+        policy = self.policy_for(given, Layout.rows(together, length), info)
         parts = {"data": Part(0, length), "results": Part(1, 1)}
-        return Works(
-            (Work(rows, together, lambda n: reduce_axis(monoid, Layout.rows(n, length), policy, finish), parts),)
-        )
+        return Work(rows, together, lambda n: reduce_axis(monoid, Layout.rows(n, length), policy, finish), parts)
 
-    def _in_pieces(self, x: Spec, info: TargetInfo) -> Works:
+    def in_pieces(self, given: Spec, info: TargetInfo) -> Works:
         """A work for each piece of each row, whose states lie between, and one that combines them to results."""
         from ..algos.layout import Layout
         from ..algos.reduce_axis import reduce_axis
         from ..types.monoids import OverStates
         from ..types.starting_at import StartingAt
 
-        rows, length = self.rows(x)
+        rows, length = self.rows(given)
         if not self.ignores_indices:
             require_counted(length, info)
-        monoid, pieces = self.monoid(x), pieces_of(length, x.dtype.itemsize, info)
+        monoid, pieces = self.monoid(given), pieces_of(length, given.dtype.itemsize, info)
         state, works = dtype_of(monoid.state), list[Work]()
         slots = Slots.of(rows * len(pieces), state, info)
         for row in range(rows):
             for piece in pieces:
                 own = monoid if self.ignores_indices else StartingAt(monoid, U32(piece.first))
                 layout = Layout.rows(1, piece.count)
-                once = reduce_axis(own, layout, self.policy_for(x, layout, info))
+                once = reduce_axis(own, layout, self.policy_for(given, layout, info))
                 slot = (row * len(pieces) + piece.number) * slots.apart
-                parts = {"data": Part(0, piece.count, row * length + piece.first), "results": Part(2, 1, slot)}
-                works.append(single(once, parts))
+                works.append(single(once, {"data": piece.of(0, row), "results": Part(2, 1, slot)}))
         left = Layout(rows, len(pieces), 1, len(pieces) * slots.apart, slots.apart, 1)
-        together = reduce_axis(OverStates(monoid), left, self.policy_for(x, left, info), self.finish(x))
+        together = reduce_axis(OverStates(monoid), left, self.policy_for(given, left, info), self.finish(given))
         works.append(single(together, {"data": Part(2, slots.span, 0), "results": Part(1, rows, 0)}))
         return Works(tuple(works), (slots.output(state),))
 
-    def _as_it_lies(self, given: Spec, axes: tuple[int, ...], info: TargetInfo) -> tuple[Layout, ...] | None:
-        """The layouts by which kernels read the strided array in place, in one step or several; None if it must be
-        packed or read in several runs."""
+    def as_it_lies(self, given: Spec, info: TargetInfo) -> Schedule | None:
+        """In one step over an axis or in several."""
         from ..algos.layout import layout_to_reduce, layouts_to_reduce
+        from ..algos.reduce_axis import reduce_axes
 
         if not given.is_plain:
             return None
-        place = given.shape, given.all_strides, given.dtype.itemsize, axes
+        place = given.shape, given.all_strides, given.dtype.itemsize, self.axes(given)
         one = layout_to_reduce(*place)
         layouts = (one,) if one is not None else layouts_to_reduce(*place) if self.ignores_indices else None
         if layouts is None or any(max(layout.span, layout.results) > LARGEST_U32 for layout in layouts):
             return None
-        return layouts if layouts[0].span * given.dtype.itemsize <= info.limits.storage_bytes else None
+        if layouts[0].span * given.dtype.itemsize > info.limits.storage_bytes:
+            return None
+        policies = [self.policy_for(given, layout, info) for layout in layouts]
+        return reduce_axes(self.monoid(given), layouts, policies, self.finish(given))
 
 
 @attrs.frozen

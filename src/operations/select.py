@@ -105,10 +105,7 @@ class TopK(AlongAxis):
         for row in range(rows):
             for piece, selection in zip(pieces, cut.selections, strict=True):
                 left, slot = min(cut.left, piece.count), row * cut.candidates + piece.number * cut.left
-                parts = {
-                    "data": Part(0, piece.count, row * pieces.length + piece.first),
-                    "values": Part(3, left, slot), "indices": Part(4, left, slot),
-                }  # fmt: skip
+                parts = {"data": piece.of(0, row), "values": Part(3, left, slot), "indices": Part(4, left, slot)}
                 works.append(single(top_k(key, 1, piece.count, left, self.order, selection), parts))
         last = choose_top_k(info, key, rows, cut.candidates, self.k)
         found = top_k(key, rows, cut.candidates, self.k, self.order, last)

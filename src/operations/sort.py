@@ -104,12 +104,9 @@ class Sort(AlongAxis):
         if chosen.most_rows(most, info.limits.groups) < 1:
             raise CapabilityError(f"x: a part of {most} elements is more than {chosen} takes on target {info.name!r}")
         once = sort_parts(key, pieces.lengths, self.order, chosen, choose_bitonic(key.word, info.limits).policy)
-        firsts = [piece.first for piece in pieces]
+        each, named = list(pieces), parts_in(once).items()
         for row in range(rows):
-            parts = {
-                name: Part(0 if whose == "data" else 1, pieces.lengths[number], row * length + firsts[number])
-                for name, (whose, number) in parts_in(once).items()
-            }
+            parts = {name: each[number].of(0 if whose == "data" else 1, row) for name, (whose, number) in named}
             is_copied = row == 0 and all(part.array == 1 for part in parts.values())
             yield single(once, parts, (Copy(1, 0),) if is_copied else ())
 

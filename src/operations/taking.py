@@ -53,11 +53,10 @@ def _in_pieces(
     itemsize, (source, indices, target) = given.dtype.itemsize, numbers
     for row in range(rows):
         for wanted in pieces_of(taken, max(itemsize, INDEX.itemsize), info):
-            goal = row * taken + wanted.first
             for piece in pieces_of(length, itemsize, info):
                 parts = {
-                    "source": Part(source, piece.count, row * length + piece.first),
-                    "indices": Part(indices, wanted.count, goal),
-                    "target": Part(target, wanted.count, goal),
+                    "source": piece.of(source, row),
+                    "indices": wanted.of(indices, row),
+                    "target": wanted.of(target, row),
                 }
                 yield single(take_within(itemsize, piece.first, piece.count, wanted.count), parts)

@@ -1,5 +1,5 @@
-"""Emits IR expressions as typed Python, for the compiler of CPU and CUDA, llvm/. The rules are Numba's, which can take
-the CPU's texts too: tests compare what both make of them.
+"""Emits programs as typed Python, for the compiler of CPU and CUDA, llvm/: what both write alike. The rules are
+Numba's, which can take the CPU's texts too: tests compare what both make of them.
 
 Integers are promoted (u4 + u4 is a u8), so each operation is cast to its IR type; LLVM removes redundant casts. Signed
 arithmetic may not wrap, from which LLVM concludes that `a + 1 > a`: so signed integers are added, subtracted and
@@ -9,12 +9,14 @@ multiplied as unsigned ones, with the same bits. Type names are Numba's short on
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 
 from ..kernel import ir
 from ..types import ops
 from ..types.layout import Type
-from .render import Names, Row
+from .render import Lines, Names, Row
+from .statements import StatementWriter
 
 TYPE_NAMES: Mapping[Type, str] = {
     Type.BOOL: "b1",
@@ -189,3 +191,87 @@ OPERATIONS: Mapping[str, Row] = {
     "cast": _cast,
     "bitcast": _bitcast,
 }
+
+
+class KernelWriter(StatementWriter):
+    """Writes a program's statements in this language."""
+
+    def __init__(
+        self, target: str, program: ir.Program, lines: Lines, operations: Mapping[str, Row], reserved: frozenset[str]
+    ) -> None:
+        super().__init__(target, program, lines, operations, RESERVED_NAMES | reserved)
+        self.constants = Constants(self.names)
+        # by value: statements may hold equal copies of the program's own memories and parameters
+        outer: tuple[ir.Memory | ir.Parameter, ...] = (*program.memories, *program.parameters)
+        self._outer = {thing: self.names.of(thing, thing.name) for thing in outer}
+
+    @abstractmethod
+    def index_operands(self, memory: ir.Memory, index: ir.Expression) -> Sequence[str]:
+        """An index, as calls for one element take it."""
+
+    def place(self, memory: ir.Memory, index: ir.Expression) -> str:
+        """An element, to read or to write."""
+        return f"{self.memory(memory)}[{self.text(index)}]"
+
+    # -- names --------------------------------------------------------------------------------------------
+
+    def variable(self, variable: ir.Variable) -> str:
+        return self.names.of(variable, variable.name)
+
+    def memory(self, memory: ir.Memory) -> str:
+        return self._outer[memory]
+
+    def parameter(self, parameter: ir.Parameter) -> str:
+        return self._outer[parameter]
+
+    def constant(self, constant: ir.Const) -> str:
+        return self.constants.of(constant.value, constant.type)
+
+    def u4(self, value: int) -> str:
+        return self.constants.of(value, Type.U32)
+
+    def counter(self, loop: ir.For) -> str:
+        """The counter of a loop: the body may assign to the loop variable."""
+        return self.names.of(loop, f"{loop.variable.name}_at")
+
+    # -- statements ---------------------------------------------------------------------------------------
+
+    def block(self, block: ir.Block) -> None:
+        before = self.lines.count
+        super().block(block)
+        if self.lines.count == before:
+            self.lines.add("pass")
+
+    def loaded(self, load: ir.Load) -> str:
+        place = self.place(load.memory, load.index)
+        return f"({place} != 0)" if load.memory.type is Type.BOOL else place
+
+    def assign(self, variable: ir.Variable, value: str) -> None:
+        self.lines.add(f"{self.variable(variable)} = {value}")
+
+    def store(self, memory: ir.Memory, index: ir.Expression, value: str) -> None:
+        self.put(memory, index, f"u1({value})" if memory.type is Type.BOOL else value)
+
+    def put(self, memory: ir.Memory, index: ir.Expression, value: str) -> None:
+        """Stores a value of the type that memory holds."""
+        self.lines.add(f"{self.place(memory, index)} = {value}")
+
+    def atomic(self, statement: ir.Atomic) -> None:
+        memory = statement.memory
+        operands = [self.memory(memory), *self.index_operands(memory, statement.index)]
+        if statement.value is not None:
+            operands.append(self.text(statement.value))
+        call = f"atomic_{statement.op.value}({', '.join(operands)})"
+        if statement.variable is None:
+            self.lines.add(call)
+        else:
+            self.assign(statement.variable, call)
+
+    def branch(self, statement: ir.If) -> None:
+        self.inside(f"if {self.text(statement.condition)}:", statement.then)
+        if statement.otherwise:
+            self.inside("else:", statement.otherwise)
+
+    def leave_unless(self, condition: ir.Expression) -> None:
+        with self.lines.nested(f"if not {self.text(condition)}:"):
+            self.lines.add(self.leave)

@@ -1,4 +1,4 @@
-"""Code generation helpers of all targets that emit text: indented lines, unique names, operation tables."""
+"""Code generation helpers of all targets that emit text: indented lines, heads, unique names, operation tables."""
 
 from __future__ import annotations
 
@@ -38,8 +38,29 @@ class Lines:
         yield
         self._depth -= 1
 
+    @contextmanager
+    def nested(self, head: str, end: str = "") -> Generator[None]:
+        """Encloses what is indented below a head; `end` closes it, in a language with braces."""
+        self.add(head)
+        with self.indented():
+            yield
+        if end:
+            self.add(end)
+
     def text(self) -> str:
         return "\n".join(self._lines) + "\n"
+
+
+def head_of(about: str, arguments: Sequence[tuple[str, str]]) -> str:
+    """All of a text for llvm/ above its function's body; the arguments are names and types."""
+    names, types = (", ".join(part) for part in zip(*arguments, strict=True)) if arguments else ("", "")
+    return f'''"""{about}. Generated; do not edit."""
+
+SIGNATURE = "void({types})"
+
+
+def kernel({names}):
+'''
 
 
 class Names:

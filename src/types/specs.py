@@ -47,6 +47,12 @@ class Spec:
     def size(self) -> int:
         return math.prod(self.shape)
 
+    def permuted(self, axes: tuple[int, ...]) -> Spec:
+        """The same array with its axes in this order."""
+        shape, strides = (tuple(line[axis] for axis in axes) for line in (self.shape, self.all_strides))
+        is_packed = lies_packed(shape, strides, self.dtype.itemsize)
+        return attrs.evolve(self, shape=shape, strides=None if is_packed else strides)
+
     @property
     def may_share_elements(self) -> bool:
         """Whether elements may alias each other, as in broadcast arrays and sliding windows (conservative)."""

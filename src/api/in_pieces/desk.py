@@ -6,12 +6,11 @@ stays from piece to piece, and scratch.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Any, Self, TypeAlias
 
 import attrs
 import numpy as np
@@ -158,35 +157,26 @@ def _places(first: int, sizes: Sequence[int]) -> list[int]:
     return list(accumulate((span([size]) for size in sizes), initial=first))[:-1]
 
 
-class InPieces(ABC):
+@attrs.frozen(eq=False)
+class InPieces:
     """A way to run a call in pieces, sized for the memory that was free."""
 
     target: HasRoom
+    tasks: Sequence[Task]  # of which the largest takes as much memory as any
+    through: Callable[[Desk, Flat, Flat], None]  # sends all pieces of arrays over the desk, to their outputs
     stays: tuple[int, ...] = ()  # bytes of each resident array
     can_be_in_place: bool = False  # whether outputs may be inputs, so that an exception loses no element
 
-    @abstractmethod
-    def needed(self) -> Sequence[Task]:
-        """Tasks of which none takes more memory than the largest of these."""
-
-    @abstractmethod
-    def through(self, desk: Desk, arrays: Flat, outs: Flat, /) -> None:
-        """Sends all pieces over the desk."""
-
     @cached_property
     def demand(self) -> Demand:
-        return Demand.of(self.needed(), self.stays)
+        return Demand.of(self.tasks, self.stays)
 
-    def run(self, arrays: Flat, outs: Flat, /) -> None:
-        demand = self.demand
-        with self.target.room(demand.total) as room:
-            self.through(Desk(self.target, room, demand, self.stays), arrays, outs)
-
-
-W = TypeVar("W", bound=InPieces)
+    def run(self, arrays: Flat, outs: Flat) -> None:
+        with self.target.room(self.demand.total) as room:
+            self.through(Desk(self.target, room, self.demand, self.stays), arrays, outs)
 
 
-def fitting(wanted: int, made: Callable[[int], W], free: int) -> W | None:
+def fitting(wanted: int, made: Callable[[int], InPieces], free: int) -> InPieces | None:
     """`made(n)` for the greatest n up to `wanted` whose demand fits `free` bytes, to within a sixteenth, or None."""
     while wanted > 0:
         way = made(wanted)

@@ -7,7 +7,6 @@ other, what kernels leave of a part for the next one, or for the end, stays on t
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import attrs
@@ -17,7 +16,7 @@ from ...arrays.host import copy_elements, is_packed
 from ...arrays.kinds import Located
 from ...operations.argsort import Argsort, SortPairs
 from ...operations.base import Operation
-from ...operations.merge import Merge
+from ...operations.merge import Merge, MergeByKey
 from ...operations.reduce import Fold, Reduce, Reduction
 from ...operations.scan import Scanning
 from ...operations.select import TopK
@@ -29,26 +28,27 @@ from ...types.specs import HostArray, Spec
 from ..kernel_plan import KernelPlan
 from ..plan import Arrays, Cost, Plan, require_fitting, results_of
 from ..planning import new_host_arrays
-from .candidates import CandidatesInPieces
+from .candidates import candidates_in_pieces
 from .desk import InPieces, bytes_of
-from .rows import RowsInPieces, is_better_whole
-from .sort import MergeInPieces, SortInPieces
-from .works import WorksInPieces
+from .rows import is_better_whole, rows_in_pieces, whole_at_once
+from .sort import merge_in_pieces, sort_in_pieces
+from .works import works_in_pieces
 
 ALWAYS_FIT = 1 << 26  # bytes of arrays for which it is not asked
 
 
-@attrs.frozen(eq=False)
 class PiecesPlan(Plan):
     """Runs a call at once if device memory suffices, or else in pieces."""
 
-    kind: Located[HostArray]
-    operation: Operation
-    specs: tuple[Spec, ...]
-    target: HasRoom
-    whole: KernelPlan | CapabilityError  # which says why there is none
-    is_better_whole: bool
-    _last: list[tuple[int, InPieces]] = attrs.field(factory=list[tuple[int, InPieces]], init=False)
+    def __init__(
+        self, kind: Located[HostArray], operation: Operation, specs: tuple[Spec, ...], target: HasRoom,
+        whole: KernelPlan | CapabilityError, at_once: InPieces | None,
+    ) -> None:  # fmt: skip
+        """The whole call is a plan, or the error that says why there is none; and may be one piece, as it lies."""
+        self.kind, self.operation, self.specs, self.target = kind, operation, specs, target
+        self._whole, self._at_once = whole, at_once
+        self.run = self._run
+        self._last: tuple[int, InPieces] | None = None  # with the most free memory for which it is right
 
     @classmethod
     def of(
@@ -63,17 +63,18 @@ class PiecesPlan(Plan):
         outputs = [Spec(output.shape, output.dtype) for output in operation.outputs(*specs)]
         better_whole = isinstance(whole, KernelPlan) and is_better_whole(operation, specs, target)
         if better_whole or sum(map(bytes_of, (*specs, *outputs))) > ALWAYS_FIT:
-            return cls(kind, operation, specs, target, whole, better_whole)
+            at_once = whole_at_once(operation, specs[0], target) if better_whole else None
+            return cls(kind, operation, specs, target, whole, at_once)
         if isinstance(whole, CapabilityError):
             raise whole
         return whole
 
-    def __call__(self, *arrays: Any) -> object:
+    def _run(self, *arrays: Any) -> object:
         way = self._way(arrays)
         if isinstance(way, KernelPlan):
-            return way(*arrays)
+            return way.run(*arrays)
         outs = self.new_outputs(arrays)
-        self._run(way, arrays, outs)
+        self._send(way, arrays, outs)
         return results_of(outs, self.operation.outputs(*self.specs))
 
     def into(self, arrays: Arrays, outs: Arrays) -> None:
@@ -82,13 +83,10 @@ class PiecesPlan(Plan):
             way.into(arrays, outs)
             return
         require_fitting(self.kind, outs, self.operation.outputs(*self.specs))
-        self._run(way, arrays, outs)
+        self._send(way, arrays, outs)
 
     def new_outputs(self, arrays: Arrays) -> list[Any]:
         return new_host_arrays(self.operation.outputs(*self.specs), arrays[0])
-
-    def reserved(self, specs: tuple[Spec, ...]) -> Plan:
-        return self.of(self.kind, self.operation, specs, self.target, keeps_scratch=True)
 
     def make_ready(self, arrays: Arrays) -> None:
         way = self._way(arrays)
@@ -96,26 +94,21 @@ class PiecesPlan(Plan):
             way.make_ready(arrays)
 
     def cost(self) -> Cost:
-        return Cost(0, None, None) if isinstance(self.whole, CapabilityError) else self.whole.cost()
+        return Cost(0, None, None) if isinstance(self._whole, CapabilityError) else self._whole.cost()
 
     # -- in pieces ----------------------------------------------------------------------------------------
 
-    @cached_property
-    def _at_once(self) -> RowsInPieces | None:
-        return RowsInPieces.whole(self.operation, self.specs[0], self.target) if self.is_better_whole else None
-
     def _way(self, arrays: Arrays) -> KernelPlan | InPieces:
-        free, whole = self.target.free_bytes(), self.whole
+        free, whole, last = self.target.free_bytes(), self._whole, self._last
         if self._at_once is not None and is_packed(arrays[0]) and self._at_once.demand.total <= free:
             return self._at_once
         if isinstance(whole, KernelPlan) and whole.device_bytes <= free:
             return whole
-        for most, last in self._last:  # to choose anew takes some milliseconds
-            if last.demand.total <= free <= most:
-                return last
+        if last is not None and last[1].demand.total <= free <= last[0]:  # to choose anew takes some milliseconds
+            return last[1]
         way = _way_in_pieces(self.operation, self.specs, self.target, free)
         if way is not None:
-            self._last[:] = [(free * 17 // 16, way)]
+            self._last = free * 17 // 16, way
             return way
         if isinstance(whole, CapabilityError):
             raise CapabilityError(*whole.args)
@@ -126,7 +119,7 @@ class PiecesPlan(Plan):
             "arrays that lie there, work on parts, or use target='cpu'"
         )
 
-    def _run(self, way: InPieces, arrays: Arrays, outs: Arrays) -> None:
+    def _send(self, way: InPieces, arrays: Arrays, outs: Arrays) -> None:
         """Packs strided arrays into rows on the host before and after; not if the device transposes them."""
         turn = way is not self._at_once
         axes = [self.operation.axes(spec) if turn else () for spec in self.specs]
@@ -148,17 +141,17 @@ def _way_in_pieces(operation: Operation, specs: tuple[Spec, ...], target: HasRoo
     rows, length = operation.rows(specs[0])
     dtypes = tuple(native(spec.dtype) for spec in specs)
     if isinstance(operation, Merge):
-        return MergeInPieces.of(operation, operation.outputs(*specs)[0].shape[0], dtypes, target, free)
+        return merge_in_pieces(operation, operation.outputs(*specs)[0].shape[0], dtypes, target, free)
     if not isinstance(operation, Sort | Argsort | TopK | Reduction | Scanning):
-        return SortInPieces.of(operation, length, dtypes, target, free)
+        return sort_in_pieces(operation, length, dtypes, target, free)
     turned = attrs.evolve(operation, axis=1)
-    batches = None if rows == 1 else RowsInPieces.of(turned, rows, length, dtypes, target, free)
+    batches = None if rows == 1 else rows_in_pieces(turned, rows, length, dtypes, target, free)
     if batches is not None:
         return batches
     if isinstance(operation, Sort | Argsort):
-        return SortInPieces.of(turned, length, dtypes, target, free)
-    parts = WorksInPieces.of(turned, rows, length, dtypes, target, free)
-    return parts or CandidatesInPieces.of(turned, length, dtypes[0], target, free)
+        return sort_in_pieces(turned, length, dtypes, target, free)
+    parts = works_in_pieces(turned, rows, length, dtypes, target, free)
+    return parts or candidates_in_pieces(turned, length, dtypes[0], target, free)
 
 
 def _may_be_written(out: HostArray, arrays: Arrays, way: InPieces) -> bool:
@@ -186,13 +179,13 @@ def _told(name: str, spec: Spec) -> str:
     return f"{name}, {bytes_of(spec):,} bytes of {spec.dtype} in shape {spec.shape},"
 
 
-_CALLED: dict[type[Operation], str] = {SortPairs: "sort_by_key", TopK: "top_k", Fold: "reduce"}
+_CALLED: dict[type[Operation], str] = {
+    SortPairs: "sort_by_key", MergeByKey: "merge_by_key", TopK: "top_k", Fold: "reduce",
+}  # fmt: skip
 
 
 def called(operation: Operation) -> str:
     """The public function's name, for messages."""
     if isinstance(operation, Reduce):
         return operation.reducer.value
-    if isinstance(operation, Merge):
-        return "merge_by_key" if operation.with_values else "merge"
     return _CALLED.get(type(operation), type(operation).__name__.lower())

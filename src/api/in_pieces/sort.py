@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
@@ -19,8 +19,7 @@ from ...operations.sort import Sort
 from ...operations.tied import has_ties_in_order
 from ...targets.base import HasRoom, Target
 from ...types.dtypes import key_for
-from ...types.indices import SortOrder
-from ...types.keys import RankKey, SortableKey, is_lossy
+from ...types.keys import RankKey, is_lossy
 from .desk import Desk, DType, Flat, InPieces, Task, fitting, specs_on_device
 
 
@@ -38,10 +37,9 @@ class SortedRuns:
         """None if the operation cannot be cut: with a lossy key, elements cannot be told from the words of a run."""
         match operation:
             case Sort():
-                asked = attrs.evolve(operation, axis=0)
-                return cls._alike(asked, dtypes, target, operation.stable, operation.key)
+                return cls._alike(attrs.evolve(operation, axis=0), dtypes, target, ranks=operation.stable)
             case SortPairs() if operation.key is None or not is_lossy(operation.key):
-                return cls._alike(operation, dtypes, target, False, operation.key)
+                return cls._alike(operation, dtypes, target)
             case Argsort(by_bits=False) if operation.key is None or not is_lossy(operation.key):
                 return cls._of_places(operation, dtypes[0], length, target)
             case _:
@@ -51,22 +49,24 @@ class SortedRuns:
     def of_tied(cls, operation: Sort | SortPairs, dtypes: tuple[DType, ...], target: Target) -> SortedRuns:
         """For floats whose ties stay in their order."""
         if isinstance(operation, Sort):
-            return cls._alike(attrs.evolve(operation, stable=True), dtypes, target, True, None)
+            return cls._alike(attrs.evolve(operation, stable=True), dtypes, target, ranks=True)
         ranks: RankKey[Any, Any] = RankKey(key_for(dtypes[0]))
-        return cls._alike(attrs.evolve(operation, key=ranks), dtypes, target, True, None)
+        return attrs.evolve(
+            cls._alike(attrs.evolve(operation, key=ranks), dtypes, target),
+            words=partial(transform_of, dtypes[0], operation.order, ranks=True),
+        )
 
     @classmethod
     def _alike(
-        cls, asked: Sort | SortPairs, dtypes: tuple[DType, ...], target: Target, ranks: bool,
-        key: SortableKey[Any, Any] | None,
-    ) -> SortedRuns:  # fmt: skip
+        cls, asked: Sort | SortPairs, dtypes: tuple[DType, ...], target: Target, *, ranks: bool = False
+    ) -> SortedRuns:
         """For sorts whose runs and buckets are sorted by the same operation as the row."""
 
         @cache
         def task(count: int) -> Task:
             return Task.of(asked, specs_on_device((count,), dtypes), target)
 
-        words = partial(transform_of, dtypes[0], asked.order, ranks=ranks, key=key)
+        words = partial(transform_of, dtypes[0], asked.order, ranks=ranks, key=asked.key)
         return cls(words, dtypes, lambda _, count: task(count), task)
 
     @classmethod
@@ -87,76 +87,54 @@ class SortedRuns:
         return cls(words, columns, run, bucket)
 
 
-@attrs.frozen(eq=False)
-class SortInPieces(InPieces):
+def sort_in_pieces(
+    operation: Operation, length: int, dtypes: tuple[DType, ...], target: HasRoom, free: int
+) -> InPieces | None:
     """The sort of long rows, one after another."""
+    runs = SortedRuns.of(operation, dtypes, length, target)
+    if runs is None:
+        return None
 
-    target: HasRoom
-    runs: SortedRuns
-    length: int
-    can_be_in_place: bool
-    piece: int
+    def made(piece: int) -> InPieces:
+        def through(desk: Desk, arrays: Flat, outs: Flat) -> None:
+            sort = PieceSort(desk, runs.words(), piece, runs.run, runs.bucket)
+            for first in range(0, arrays[0].size, length):
+                row = slice(first, first + length)
+                sort.into([array[row] for array in arrays], [out[row] for out in outs], runs.columns)
 
-    @classmethod
-    def of(
-        cls, operation: Operation, length: int, dtypes: tuple[DType, ...], target: HasRoom, free: int
-    ) -> SortInPieces | None:
-        runs = SortedRuns.of(operation, dtypes, length, target)
-        if runs is None:
-            return None
-        made = partial(cls, target, runs, length, isinstance(operation, Sort))
-        return fitting(piece_length(length, sum(dtype.itemsize for dtype in runs.columns)), made, free)
+        tasks = [task for count in _lengths(length, piece) for task in (runs.run(0, count), runs.bucket(count))]
+        return InPieces(target, tasks, through, can_be_in_place=isinstance(operation, Sort))
 
-    def needed(self) -> Sequence[Task]:
-        return [make for n in _lengths(self.length, self.piece) for make in (self.runs.run(0, n), self.runs.bucket(n))]
-
-    def through(self, desk: Desk, arrays: Flat, outs: Flat, /) -> None:
-        runs = self.runs
-        sort = PieceSort(desk, runs.words(), self.piece, runs.run, runs.bucket)
-        for first in range(0, arrays[0].size, self.length):
-            row = slice(first, first + self.length)
-            sort.into([array[row] for array in arrays], [out[row] for out in outs], runs.columns)
+    return fitting(piece_length(length, sum(dtype.itemsize for dtype in runs.columns)), made, free)
 
 
-@attrs.frozen(eq=False)
-class MergeInPieces(InPieces):
-    """The merge of two arrays, which are sorted runs already.
+def merge_in_pieces(
+    operation: Merge, length: int, dtypes: tuple[DType, ...], target: HasRoom, free: int
+) -> InPieces | None:
+    """The merge of two arrays, which are sorted runs already, to one of this length.
 
     The device sorts each bucket, which takes less time than its transfer. The sort is stable, so equal elements of the
-    first array come first. Tied floats that are not in the order of their bits are merged as equal, as by kernels.
+    first array come first; floats whose ties are not in the order of their bits are merged as equal, as by kernels.
     """
+    columns, sort = dtypes[: len(dtypes) // 2], operation.sort
+    runs = SortedRuns.of(sort, columns, length, target)
+    if runs is None:
+        return None
+    has_ties = operation.key is None and columns[0].kind == "f"
+    tied = SortedRuns.of_tied(sort, columns, target) if has_ties else runs
 
-    target: HasRoom
-    order: SortOrder
-    runs: SortedRuns
-    tied: SortedRuns | None  # for floats whose ties are not in order
-    length: int  # of the result
-    piece: int
-    can_be_in_place = False
+    def made(piece: int) -> InPieces:
+        def through(desk: Desk, arrays: Flat, outs: Flat) -> None:
+            each = len(columns)
+            are_in_order = not has_ties or all(has_ties_in_order(keys, operation.order) for keys in arrays[::each])
+            chosen = runs if are_in_order else tied
+            sort = PieceSort(desk, chosen.words(), piece, chosen.run, chosen.bucket)
+            sort.merge([arrays[:each], arrays[each:]], outs)
 
-    @classmethod
-    def of(
-        cls, operation: Merge, length: int, dtypes: tuple[DType, ...], target: HasRoom, free: int
-    ) -> MergeInPieces | None:
-        columns, sort = dtypes[: len(dtypes) // 2], operation.sort
-        runs = SortedRuns.of(sort, columns, length, target)
-        if runs is None:
-            return None
-        has_ties = operation.key is None and columns[0].kind == "f"
-        tied = SortedRuns.of_tied(sort, columns, target) if has_ties else None
-        made = partial(cls, target, operation.order, runs, tied, length)
-        return fitting(piece_length(length, sum(dtype.itemsize for dtype in columns)), made, free)
+        tasks = [either.bucket(count) for either in (runs, tied) for count in _lengths(length, piece)]
+        return InPieces(target, tasks, through)
 
-    def needed(self) -> Sequence[Task]:
-        either = [runs for runs in (self.runs, self.tied) if runs is not None]
-        return [runs.bucket(count) for runs in either for count in _lengths(self.length, self.piece)]
-
-    def through(self, desk: Desk, arrays: Flat, outs: Flat, /) -> None:
-        each, runs = len(arrays) // 2, self.runs
-        if self.tied is not None and not all(has_ties_in_order(keys, self.order) for keys in arrays[::each]):
-            runs = self.tied
-        sort = PieceSort(desk, runs.words(), self.piece, runs.run, runs.bucket)
-        sort.merge([arrays[:each], arrays[each:]], outs)
+    return fitting(piece_length(length, sum(dtype.itemsize for dtype in columns)), made, free)
 
 
 def _lengths(length: int, piece: int) -> set[int]:

@@ -3,7 +3,7 @@
 An abstract interpretation of the program with the launch's own numbers (parameters, lengths, workgroups). Values are
 linear sums of unknowns (facts.py); a branch's condition and a loop's bounds are facts inside it. For values that a
 loop changes, a range that holds in every iteration is sought by widening. An access whose index is not proven below
-its array's length needs a bounds check at run time (guards.py).
+its array's length needs a bounds check at run time (safe.py).
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ import attrs
 from ...types.layout import bounds
 from .. import ir
 from ..span import Span
-from .conditions import Condition, assume, chosen, negated
 from .evaluate import Evaluator, Value
-from .facts import Facts, Sum, number
+from .facts import Condition, Facts, Sum, assume, chosen, negated, number
 from .slicing import relevant_variables
 from .walk import leaves_loop, statements_in, variable_set_by, variables_set_in
 

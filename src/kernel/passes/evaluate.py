@@ -13,8 +13,7 @@ from typing import TypeAlias
 from ...types import ops
 from ...types.layout import Type, bounds
 from .. import ir
-from .conditions import UNKNOWN, Condition, assume, at_least_zero, both, either, negated, zero
-from .facts import Facts, Sum, number
+from .facts import UNKNOWN, Condition, Facts, Sum, assume, at_least_zero, both, either, negated, number, zero
 
 Value: TypeAlias = "Sum | Condition"
 

@@ -108,20 +108,18 @@ class LaneWriter(Writer):
     def _group(self, piece: Group) -> None:
         match piece.statement, piece.blocks:
             case ir.If() as statement, [then, otherwise]:
-                self.lines.add(f"if {self.text(statement.condition)}:")
-                self._inside(then)
+                with self.lines.nested(f"if {self.text(statement.condition)}:"):
+                    self.pieces(then)
                 if otherwise:
-                    self.lines.add("else:")
-                    self._inside(otherwise)
+                    with self.lines.nested("else:"):
+                        self.pieces(otherwise)
             case ir.For() as statement, [body]:
-                self.loop_head(statement)
-                with self.lines.indented():
+                with self.lines.nested(self.loop_head(statement)):
                     self.ask(statement, self.size)
                     self.loop_variable(statement)
                     self.pieces(body)
             case ir.While() as statement, [head, body]:
-                self.lines.add("while True:")
-                with self.lines.indented():
+                with self.lines.nested("while True:"):
                     self.ask(statement, self.size)
                     if head:
                         self.pieces(head)
@@ -130,24 +128,18 @@ class LaneWriter(Writer):
             case statement, _:
                 self.statement(statement)
 
-    def _inside(self, pieces: Pieces) -> None:
-        with self.lines.indented():
-            self.pieces(pieces)
-
     def _count(self, piece: Count) -> None:
         least, most = self.variable(piece.rounds.least), self.variable(piece.rounds.most)
         trips = self._lane_arrays[piece.rounds.trips]
         self.lines.add(f"{least} = {most} = {trips}[0]")
-        self.lines.add(f"for lane in range({self.size}):")
-        with self.lines.indented():
+        with self.lines.nested(f"for lane in range({self.size}):"):
             self.lines.add(f"{least} = u4(min({least}, {trips}[lane]))")
             self.lines.add(f"{most} = u4(max({most}, {trips}[lane]))")
 
     def _region(self, region: Region) -> None:
         flow = flow_of(region_statements(region))
         maybe = flow.assigned - flow.sure  # kept as they were on the paths that do not assign them
-        self.lines.add(f"for lane in range({self.size}):")
-        with self.lines.indented():
+        with self.lines.nested(f"for lane in range({self.size}):"):
             self.lines.add("local = u4(lane)")
             for variable in self._context():
                 if variable in flow.exposed or variable in maybe:
@@ -210,8 +202,7 @@ class LaneWriter(Writer):
         given = self._slot("given", statement.operands[0].type, exchange)
         found = self._slot("found", statement.variable.type, exchange)
         ragged = self.size % self.subgroup_size != 0
-        self.lines.add(f"for lead in range(0, {self.size}, {self.subgroup_size}):")
-        with self.lines.indented():
+        with self.lines.nested(f"for lead in range(0, {self.size}, {self.subgroup_size}):"):
             self.lines.add(
                 f"count = min({self.subgroup_size}, {self.size} - lead)" if ragged else f"count = {self.subgroup_size}"
             )
@@ -228,8 +219,7 @@ class LaneWriter(Writer):
                     self.lines.add(f"total = {self.u4(0)}")
                     self._each("lane", f"{found}[lead + lane] = total", f"total = u4(total + {given}[lead + lane])")
                 case SubgroupOp.MATCH:
-                    self.lines.add("for lane in range(count):")
-                    with self.lines.indented():
+                    with self.lines.nested("for lane in range(count):"):
                         self.lines.add(f"mine = {given}[lead + lane]")
                         self.lines.add(f"mask = {self.u8(0)}")
                         self._each("other", f"mask = u8(mask | (u8({given}[lead + other] == mine) << u8(other)))")
@@ -238,8 +228,7 @@ class LaneWriter(Writer):
                     raise AssertionError(f"{statement.span}: no way to combine {statement.op}")
 
     def _each(self, index: str, *body: str) -> None:
-        self.lines.add(f"for {index} in range(count):")
-        with self.lines.indented():
+        with self.lines.nested(f"for {index} in range(count):"):
             for line in body:
                 self.lines.add(line)
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..base import HostArray
-from ..text_head import head_of
+from ..render import head_of
 from .alias import place_of
 
 if TYPE_CHECKING:

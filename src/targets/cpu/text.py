@@ -6,8 +6,7 @@ from ...kernel import ir
 from ...kernel.passes.scopes import scopes_of
 from ...kernel.passes.uniform import check_uniform
 from ..kernel_text import TYPE_NAMES, described, stored_type
-from ..render import Lines
-from ..text_head import head_of
+from ..render import Lines, head_of
 from .barrier_split import split_at_barriers
 from .lanes import LaneWriter
 from .writer import PATIENCE, Writer, asks
@@ -65,8 +64,7 @@ def _body(writer: SerialWriter | LaneWriter, asking: bool) -> None:
         writer.declare()
         if asking:
             lines.add(f"left = {PATIENCE}")
-        lines.add("for group_at in range(first, last):")
-        with lines.indented():
+        with lines.nested("for group_at in range(first, last):"):
             lines.add("group = u4(group_at)")
             writer.group()
             if asking:

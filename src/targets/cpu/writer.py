@@ -9,15 +9,13 @@ from ...kernel import ir
 from ...kernel.passes.walk import leaves_loop, statements_in
 from ...types.layout import Type
 from ...types.ops import AtomicOp, SubgroupOp
-from ..kernel_text import OPERATIONS, TYPE_NAMES, stored_type
+from ..kernel_text import OPERATIONS, TYPE_NAMES, KernelWriter, stored_type
 from ..render import Lines
-from ..statements import StatementWriter
 
 # No name of a kernel's may be one of these: what texts call besides kernel_text.py's, and their own variables.
 _RESERVED = frozenset([
-    "atomic_add", "atomic_and", "atomic_exchange", "atomic_load", "atomic_max", "atomic_min", "atomic_or",
-    "atomic_store", "atomic_xor", "count", "first", "group", "group_at", "kernel", "lane", "last", "lead", "left",
-    "local", "mask", "mine", "num_groups", "old", "other", "position", "stack", "stop", "stopped", "total",
+    *(f"atomic_{op.value}" for op in AtomicOp), "count", "first", "group", "group_at", "kernel", "lane", "last", "lead",
+    "left", "local", "mask", "mine", "num_groups", "old", "other", "position", "stack", "stop", "stopped", "total",
 ])  # fmt: skip
 
 # Within a workgroup the lanes run one after the other: an atomic on its memory is a plain update.
@@ -45,7 +43,7 @@ def asks(program: ir.Program) -> bool:
     return any(isinstance(s, ir.For | ir.While) and s.poll_cost > 0 for s in statements_in(program.body))
 
 
-class Writer(StatementWriter):
+class Writer(KernelWriter):
     """Writes statements of one program, as if one invocation were all there is."""
 
     def __init__(self, program: ir.Program, lines: Lines) -> None:
@@ -96,28 +94,26 @@ class Writer(StatementWriter):
     def barrier(self) -> None:
         """Nobody to wait for."""
 
-    def loop(self, statement: ir.For | ir.While) -> None:
-        match statement:
-            case ir.For() if statement.poll_cost and not leaves_loop(statement.body):
-                self._in_parts(statement)
-            case ir.For():
-                self.loop_head(statement)
-                with self.lines.indented():
-                    self.ask(statement)
-                    self.loop_variable(statement)
-                    self.block(statement.body)
-            case ir.While():
-                self.lines.add("while True:")
-                with self.lines.indented():
-                    self.ask(statement)
-                    for inner in statement.head:
-                        self.statement(inner)
-                    self.leave_unless(statement.condition)
-                    self.block(statement.body)
+    def counted(self, loop: ir.For) -> None:
+        if loop.poll_cost and not leaves_loop(loop.body):
+            self._in_parts(loop)
+            return
+        with self.lines.nested(self.loop_head(loop)):
+            self.ask(loop)
+            self.loop_variable(loop)
+            self.block(loop.body)
 
-    def loop_head(self, statement: ir.For) -> None:
+    def conditional(self, loop: ir.While) -> None:
+        with self.lines.nested("while True:"):
+            self.ask(loop)
+            for inner in loop.head:
+                self.statement(inner)
+            self.leave_unless(loop.condition)
+            self.block(loop.body)
+
+    def loop_head(self, loop: ir.For) -> str:
         """Bounds are 64-bit: nothing overflows, and a range of U32 ends before it wraps. A step of 0 is taken as 1."""
-        self.lines.add(f"for {self.counter(statement)} in range({', '.join(self._bounds(statement))}):")
+        return f"for {self.counter(loop)} in range({', '.join(self._bounds(loop))}):"
 
     def _bounds(self, statement: ir.For) -> list[str]:
         bounds = (statement.start, statement.stop, statement.step)
@@ -138,12 +134,10 @@ class Writer(StatementWriter):
             self.lines.add(f"{held} = {step}")
             step, long = held, f"{held} * {rounds}"
         self.lines.add(f"{end} = i8({stop})")
-        self.lines.add(f"for {part} in range({start}, {end}, {long}):")
-        with self.lines.indented():
+        with self.lines.nested(f"for {part} in range({start}, {end}, {long}):"):
             self.ask(statement, rounds)
             counter = self.counter(statement)
-            self.lines.add(f"for {counter} in range({part}, min({part} + {long}, {end}), {step}):")
-            with self.lines.indented():
+            with self.lines.nested(f"for {counter} in range({part}, min({part} + {long}, {end}), {step}):"):
                 self.loop_variable(statement)
                 self.block(statement.body)
 
@@ -155,11 +149,9 @@ class Writer(StatementWriter):
 
     def leave_if_stopped(self) -> None:
         """What leaves one loop leaves those around it too, for they ask again: nothing is left."""
-        self.lines.add("if left < 0:")
-        with self.lines.indented():
-            self.lines.add("if stopped(stop):")
-            with self.lines.indented():
-                self.lines.add("break")
+        with self.lines.nested("if left < 0:"):
+            with self.lines.nested("if stopped(stop):"):
+                self.lines.add(self.leave)
             self.lines.add(f"left = {PATIENCE}")
 
     def loop_variable(self, statement: ir.For) -> None:

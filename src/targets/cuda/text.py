@@ -15,8 +15,7 @@ from ...kernel.passes.overlay import overlaid
 from ...kernel.passes.scopes import scopes_of
 from ...kernel.passes.uniform import check_uniform
 from ..kernel_text import TYPE_NAMES, described, literal, stored_type
-from ..render import Lines
-from ..text_head import head_of
+from ..render import Lines, head_of
 from .writer import WARP, BodyWriter, lane_mask
 
 _STATIC_BYTES = 48 * 1024  # the most static shared memory that CUDA allows

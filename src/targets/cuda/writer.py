@@ -8,26 +8,34 @@ from ...kernel import ir
 from ...kernel.passes.widths import Widths
 from ...types import ops
 from ...types.layout import Type
-from ...types.ops import SubgroupOp
+from ...types.ops import AtomicOp, SubgroupOp
+from ..kernel_text import OPERATIONS, KernelWriter
 from ..render import Lines
-from ..statements import StatementWriter
-from .table import CALLED, CUDA_OPERATIONS, LANE_OPERATIONS
 
 WARP = 32
 _MATCH_BY_BALLOTS = 10  # values of up to this many bits are matched by a ballot a bit, which is faster than match.any
-_SCAFFOLDING = frozenset(
-    ["SIGNATURE", "cuda", "group_id", "kernel", "lane", "lanes", "local_id", "num_groups", "subgroup_id", "types"]
-)  # fmt: skip
+# No name of a kernel's may be one of these: what its text has, and what it calls.
+_RESERVED = frozenset([
+    "SIGNATURE", "cuda", "group_id", "kernel", "lane", "lanes", "local_id", "num_groups", "subgroup_id", "types",
+    *(f"atomic_{op.value}" for op in AtomicOp), "ballot", "byte", "lanes_add", "lanes_exclusive_add", "load_workgroup",
+    "match", "match_and_rank", "match_low_bits", "multiply_rounded", "shuffle", "shuffle_down", "shuffle_up",
+    "shuffle_xor", "store_workgroup",
+])  # fmt: skip
+# Subgroup operations that are called by another name.
+_LANE_OPERATIONS: Mapping[SubgroupOp, str] = {
+    SubgroupOp.ADD: "lanes_add",
+    SubgroupOp.EXCLUSIVE_ADD: "lanes_exclusive_add",
+}
 
 
-class BodyWriter(StatementWriter):
+class BodyWriter(KernelWriter):
     """Writes a program's body, and collects what has to be declared above it.
 
     `offsets` are those of workgroup memories in dynamic shared memory, in elements; empty where all are static.
     """
 
     def __init__(self, program: ir.Program, offsets: Mapping[ir.Memory, int]) -> None:
-        super().__init__("cuda", program, Lines(), CUDA_OPERATIONS, _SCAFFOLDING | CALLED)
+        super().__init__("cuda", program, Lines(), OPERATIONS, _RESERVED)
         self.lengths: dict[ir.Memory, str] = {}
         self.identities: set[ir.Builtin] = set()
         self.lanes_vary = False  # whether a mask of existing lanes is needed: the last subgroup is partial
@@ -37,7 +45,8 @@ class BodyWriter(StatementWriter):
 
     def body(self) -> str:
         """Indented by one level."""
-        self.inside(self.program.body)
+        with self.lines.indented():
+            self.block(self.program.body)
         return self.lines.text()
 
     # -- names --------------------------------------------------------------------------------------------
@@ -64,11 +73,13 @@ class BodyWriter(StatementWriter):
             return "lanes"
         return self.u4((1 << min(size, WARP)) - 1)
 
-    def operation(self, node: ir.Apply, operands: Sequence[str]) -> str:
+    def operation(self, node: ir.Apply, operands: list[str]) -> str:
         match node.op:
             case ops.COUNT_ONES | ops.LEADING_ZEROS if self._is_half_empty(node.operands[0]):
                 count = f"{node.op}(u4({operands[0]}))"
                 return count if node.op is ops.COUNT_ONES else f"u4({self.u4(32)} + {count})"
+            case ops.MUL if node.type.is_float:  # never contracted to a fused multiply-add, which rounds differently
+                return f"multiply_rounded({', '.join(operands)})"
             case ops.AND if (byte := byte_of(node)) is not None:
                 return self._byte(*byte)
             case _:
@@ -111,9 +122,9 @@ class BodyWriter(StatementWriter):
             return f"{self.memory(memory)}[u8({first} + {second})]"
         return super().place(memory, index)
 
-    def store(self, memory: ir.Memory, index: ir.Expression, value: str) -> None:
+    def put(self, memory: ir.Memory, index: ir.Expression, value: str) -> None:
         if memory.space is not ir.Space.WORKGROUP:
-            super().store(memory, index, value)
+            super().put(memory, index, value)
             return
         operands = (self.memory(memory), *self.index_operands(memory, index), value)
         self.lines.add(f"store_workgroup({', '.join(operands)})")
@@ -129,43 +140,36 @@ class BodyWriter(StatementWriter):
             case _:
                 super().branch(statement)
 
-    def loop(self, statement: ir.For | ir.While) -> None:
-        match statement:
-            case ir.For():
-                self._for(statement)
-            case ir.While(head=()):
-                self.lines.add(f"while {self.text(statement.condition)}:")
-                self.inside(statement.body)
-            case ir.While():
-                self.lines.add("while True:")
-                with self.lines.indented():
-                    self.block(statement.head)
-                    self.leave_unless(statement.condition)
-                    self.block(statement.body)
+    def conditional(self, loop: ir.While) -> None:
+        if not loop.head:
+            self.inside(f"while {self.text(loop.condition)}:", loop.body)
+            return
+        with self.lines.nested("while True:"):
+            self.block(loop.head)
+            self.leave_unless(loop.condition)
+            self.block(loop.body)
 
-    def _for(self, statement: ir.For) -> None:
+    def counted(self, loop: ir.For) -> None:
         """A while loop with a counter of its own.
 
         Where the counter might wrap before it passes the end, a trip count is counted down instead. NVVM then knows the
         trip count, unrolls, and issues several iterations' loads at once.
         """
-        name, add = statement.variable.name, self.lines.add
-        counter = self.counter(statement)
-        add(f"{counter} = {self.text(statement.start)}")
-        stop = self._bound_once(statement.stop, f"{name}_end")
-        step = self._bound_once(statement.step, f"{name}_step", f"max({{}}, {self.u4(1)})")
-        counting = not statement.ends_before_it_wraps
+        name, add = loop.variable.name, self.lines.add
+        counter = self.counter(loop)
+        add(f"{counter} = {self.text(loop.start)}")
+        stop = self._bound_once(loop.stop, f"{name}_end")
+        step = self._bound_once(loop.step, f"{name}_step", f"max({{}}, {self.u4(1)})")
+        counting = not loop.ends_before_it_wraps
         zero, one = self.u4(0), self.u4(1)
         turns = self.names.of(object(), f"{name}_turns") if counting else ""
         if counting:
             add(f"{turns} = {zero}")
-            add(f"if {counter} < {stop}:")
-            with self.lines.indented():
+            with self.lines.nested(f"if {counter} < {stop}:"):
                 add(f"{turns} = u4(divide(u4(u4({stop} - {counter}) - {one}), {step}) + {one})")
-        add(f"while {turns} > {zero}:" if counting else f"while {counter} < {stop}:")
-        with self.lines.indented():
-            self.assign(statement.variable, counter)
-            self.block(statement.body)
+        with self.lines.nested(f"while {turns} > {zero}:" if counting else f"while {counter} < {stop}:"):
+            self.assign(loop.variable, counter)
+            self.block(loop.body)
             add(f"{counter} = u4({counter} + {step})")
             if counting:
                 add(f"{turns} = u4({turns} - {one})")
@@ -188,7 +192,7 @@ class BodyWriter(StatementWriter):
 
     def subgroup(self, statement: ir.Subgroup) -> None:
         operands = [self._lanes(), *map(self.text, statement.operands)]
-        function = LANE_OPERATIONS.get(statement.op, statement.op.value)
+        function = _LANE_OPERATIONS.get(statement.op, statement.op.value)
         if statement.op is SubgroupOp.MATCH:
             bits = self._widths.of(statement.operands[0])
             if bits <= _MATCH_BY_BALLOTS:

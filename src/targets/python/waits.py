@@ -10,12 +10,11 @@ import ast
 from functools import cache
 from types import FunctionType, MethodType
 
+from ...kernel.ir import Builtin
 from ...kernel.source import Source, source_of
 from ...kernel.span import KernelError
 
-_IDS = frozenset(
-    {"local_id", "group_id", "group_size", "num_groups", "global_id", "lane", "subgroup_id", "subgroup_size"}
-)
+_IDS = frozenset({"global_id", *(builtin.value for builtin in Builtin)})
 
 
 @cache

@@ -25,27 +25,8 @@ if TYPE_CHECKING:
 Evaluate: TypeAlias = "Callable[[Lockstep, Lanes], Values]"
 
 
-class Evaluators:
-    """The closures of one program's expressions, compiled on demand."""
-
-    def __init__(self) -> None:
-        self.made: dict[int, Evaluate] = {}  # by id() of expressions, which live as long as the program
-
-    def of(self, expression: ir.Expression) -> Evaluate:
-        found = self.made.get(id(expression))
-        if found is None:
-            found = self.made[id(expression)] = _evaluator(expression)
-        return found
-
-
-_programs: WeakKeyDictionary[ir.Program, Evaluators] = WeakKeyDictionary()
-
-
-def evaluators_of(program: ir.Program) -> Evaluators:
-    found = _programs.get(program)
-    if found is None:
-        found = _programs[program] = Evaluators()
-    return found
+# Of each program's expressions, by id(): they live as long as the program.
+evaluators: WeakKeyDictionary[ir.Program, dict[int, Evaluate]] = WeakKeyDictionary()
 
 
 def values_at(values: Values, lanes: Lanes) -> Values:
@@ -53,7 +34,8 @@ def values_at(values: Values, lanes: Lanes) -> Values:
     return values if values.ndim == 0 or len(values) == len(lanes) else values[lanes]
 
 
-def _evaluator(expression: ir.Expression) -> Evaluate:
+def evaluator(expression: ir.Expression) -> Evaluate:
+    """An expression's closure."""
     match expression:
         case ir.Const(value, type):
             constant = np.asarray(value, type.dtype)
@@ -67,7 +49,7 @@ def _evaluator(expression: ir.Expression) -> Evaluate:
         case ir.Length(memory):
             return lambda run, lanes: np.asarray(run.regions[memory.name].length, np.uint32)
         case ir.Apply(op, operands, type, span):
-            return _applied(op, [_evaluator(operand) for operand in operands], _conversion(op, type), span)
+            return _applied(op, [evaluator(operand) for operand in operands], _conversion(op, type), span)
 
 
 def _conversion(op: ops.Op, type: Type) -> Type | None:

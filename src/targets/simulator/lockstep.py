@@ -19,7 +19,7 @@ from ...types.errors import IterationLimitError, OutOfBoundsError
 from ..counts import are_all, count_nonzero, is_any
 from ..host_buffers import Values
 from .checks import Checks, Lanes, Shape, Sites
-from .evaluators import Evaluators, evaluators_of
+from .evaluators import Evaluate, evaluator, evaluators
 from .memory import Region
 from .races import Access, Indices, Mask
 from .subgroups import combine, source_lane
@@ -42,7 +42,7 @@ class Lockstep:
         self._iteration_limit = iteration_limit
         self.checks = Checks(shape, sites)
         self._variables: dict[ir.Variable, Values] = {}
-        self._evaluators = Evaluators()
+        self._evaluators: dict[int, Evaluate] = {}
 
         self._all = np.arange(shape.invocations, dtype=np.int64)
         self._row = self._all // shape.group_size
@@ -63,7 +63,7 @@ class Lockstep:
         }
 
     def run(self, program: ir.Program) -> None:
-        self._evaluators = evaluators_of(program)
+        self._evaluators = evaluators.setdefault(program, {})
         with np.errstate(all="ignore"):
             self._block(program.body, self._all)
 
@@ -220,8 +220,10 @@ class Lockstep:
 
     def _evaluate(self, expression: ir.Expression, lanes: Lanes) -> Values:
         """The value for each lane; a 0-d array if it is uniform."""
-        evaluate = self._evaluators.made.get(id(expression))
-        return (evaluate or self._evaluators.of(expression))(self, lanes)
+        evaluate = self._evaluators.get(id(expression))
+        if evaluate is None:
+            evaluate = self._evaluators[id(expression)] = evaluator(expression)
+        return evaluate(self, lanes)
 
     def _condition(self, expression: ir.Expression, lanes: Lanes) -> Mask:
         return cast(Mask, self._broadcast(self._evaluate(expression, lanes), lanes))

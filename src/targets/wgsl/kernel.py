@@ -19,7 +19,7 @@ from ..needs import kernel_named, require_at_most
 from .device import MAX_LANES, Device
 from .errors import is_loss
 from .legalize import Legalized, Origin, legalize
-from .overrun import guarded, has_loops
+from .overrun import has_loops, instrumented
 from .runtime import IN_BROWSER
 from .text import HEADER_WORDS, Shader, wgsl_of
 from .unroll import unrolled
@@ -100,7 +100,7 @@ def compile_kernel(program: ir.Program, device: Device) -> Kernel:
     _require_fits(legalized.program, device)
     reports_overrun = device.cuts_loops and has_loops(program)
     if reports_overrun:
-        legalized = attrs.evolve(legalized, program=guarded(legalized.program))
+        legalized = attrs.evolve(legalized, program=instrumented(legalized.program))
     shader = _shader_of(legalized, enable_line=IN_BROWSER)
     if shader.uses_subgroups and Capability.SUBGROUPS not in device.capabilities:
         raise CapabilityError(

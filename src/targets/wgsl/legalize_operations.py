@@ -19,8 +19,7 @@ from ...types import ops
 from ...types.errors import CapabilityError
 from ...types.layout import Type
 from ...types.ops import Op, SubgroupOp
-from .legalize_pairs import Pair, Value, compared, selected
-from .legalize_words import Word, WordBuilder
+from .legalize_words import Pair, Value, Word, WordBuilder, compared, selected
 
 Leaf: TypeAlias = ir.Read | ir.Argument | ir.Identity | ir.Length
 

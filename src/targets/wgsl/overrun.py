@@ -10,9 +10,9 @@ import attrs
 
 from ...kernel import ir
 from ...kernel.passes.walk import statements_in, with_blocks
-from ...types import ops
 from ...types.layout import Type
 from ...types.ops import AtomicOp
+from .legalize_words import Word, WordBuilder
 
 ITERATIONS = 65_535
 
@@ -22,81 +22,69 @@ def has_loops(program: ir.Program) -> bool:
     return any(isinstance(statement, ir.For | ir.While) for statement in statements_in(program.body))
 
 
-def guarded(program: ir.Program) -> ir.Program:
+def instrumented(program: ir.Program) -> ir.Program:
     """The program with its loops instrumented; the overrun flag is one more storage memory, the last."""
-    return _Guard(program).run()
+    return _Instrumenter(program).run()
 
 
-class _Guard:
+class _Instrumenter:
     def __init__(self, program: ir.Program) -> None:
         self.program = program
+        self.build = WordBuilder(program.span)
         self.overrun = ir.Memory(_free_name(program), ir.Space.STORAGE, Type.U32)
-        self.variables = list(program.variables)
 
     def run(self) -> ir.Program:
-        body = self.block(self.program.body, None)
-        others = tuple(m for m in self.program.memories if m.space is not ir.Space.STORAGE)
+        program = self.program
+        self.statements(program.body, None)
+        others = tuple(m for m in program.memories if m.space is not ir.Space.STORAGE)
         return attrs.evolve(
-            self.program,
-            memories=(*self.program.storage, self.overrun, *others),
-            variables=tuple(self.variables),
-            body=body,
+            program,
+            memories=(*program.storage, self.overrun, *others),
+            variables=(*program.variables, *self.build.variables),
+            body=self.build.finish(),
         )
 
-    def block(self, block: ir.Block, ended: ir.Variable | None) -> ir.Block:
+    def statements(self, block: ir.Block, ended: ir.Variable | None) -> None:
         """`ended` is the flag of the enclosing loop."""
-        return tuple(made for statement in block for made in self.statement(statement, ended))
+        for statement in block:
+            self.build.span = statement.span
+            self.statement(statement, ended)
 
-    def statement(self, statement: ir.Statement, ended: ir.Variable | None) -> ir.Block:
+    def nested(self, block: ir.Block, ended: ir.Variable | None) -> ir.Block:
+        with self.build.nested() as made:
+            self.statements(block, ended)
+        return tuple(made)
+
+    def statement(self, statement: ir.Statement, ended: ir.Variable | None) -> None:
+        build = self.build
         match statement:
             case ir.Break():
                 assert ended is not None, "verify: a break stands in a loop"
-                return ir.Assign(ended, _truth(True, statement), statement.span), statement
-            case ir.For():
-                return self.counted(statement)
+                build.assign(ended, build.literal(True, Type.BOOL))
+                build.emit(statement)
+            case ir.For():  # as the While that it is
+                stop, step = Word(build, statement.stop).held("stop"), Word(build, statement.step).held("step")
+                counter = build.read(statement.variable)
+                build.assign(statement.variable, Word(build, statement.start))
+                last = ir.Assign(statement.variable, (counter + step).node, statement.span)
+                self.loop((), counter < stop, statement.body, (last,))
             case ir.While():
-                return self.loop(statement, statement.head, statement.condition, statement.body, ())
+                self.loop(statement.head, Word(build, statement.condition), statement.body, ())
             case _:
-                return (with_blocks(statement, lambda inside: self.block(inside, ended)),)
+                build.emit(with_blocks(statement, lambda inside: self.nested(inside, ended)))
 
-    def counted(self, node: ir.For) -> ir.Block:
-        """Rewrites a For as the equivalent While."""
-        stop, step = self.new_variable("stop", Type.U32), self.new_variable("step", Type.U32)
-        counter = ir.Read(node.variable, node.span)
-        below = ir.Apply(ops.LT, (counter, ir.Read(stop, node.span)), Type.BOOL, node.span)
-        forward = ir.Apply(ops.ADD, (counter, ir.Read(step, node.span)), Type.U32, node.span)
-        return (
-            ir.Assign(stop, node.stop, node.span),
-            ir.Assign(step, node.step, node.span),
-            ir.Assign(node.variable, node.start, node.span),
-            *self.loop(node, (), below, node.body, (ir.Assign(node.variable, forward, node.span),)),
-        )
-
-    def loop(
-        self, node: ir.For | ir.While, head: ir.Block, condition: ir.Expression, body: ir.Block, last: ir.Block
-    ) -> ir.Block:
-        span = node.span
-        ended = self.new_variable("ended", Type.BOOL)
-        leave = ir.Assign(ended, _truth(True, node), span), ir.Break(span)
-        test = ir.If(ir.Apply(ops.INVERT, (condition,), Type.BOOL, span), leave, (), span)
-        inner = (*self.block(head, ended), test, *self.block(body, ended), *last)
-        cut = ir.Apply(ops.INVERT, (ir.Read(ended, span),), Type.BOOL, span)
-        first, one = (ir.Const(value, Type.U32, span) for value in (0, 1))
-        tell = ir.Atomic(None, AtomicOp.STORE, self.overrun, first, one, span)
-        return (
-            ir.Assign(ended, _truth(False, node), span),
-            ir.While((), _truth(True, node), inner, span),
-            ir.If(cut, (tell,), (), span),
-        )
-
-    def new_variable(self, name: str, type: Type) -> ir.Variable:
-        variable = ir.Variable(name, type)
-        self.variables.append(variable)
-        return variable
-
-
-def _truth(value: bool, beside: ir.Statement) -> ir.Const:
-    return ir.Const(value, Type.BOOL, beside.span)
+    def loop(self, head: ir.Block, condition: Word, body: ir.Block, last: ir.Block) -> None:
+        build, span = self.build, self.build.span
+        true, false = build.literal(True, Type.BOOL), build.literal(False, Type.BOOL)
+        ended = build.variable("ended", Type.BOOL)
+        leave = ir.Assign(ended, true.node, span), ir.Break(span)
+        test = ir.If((~condition).node, leave, (), span)
+        inner = (*self.nested(head, ended), test, *self.nested(body, ended), *last)
+        build.span = span
+        tell = ir.Atomic(None, AtomicOp.STORE, self.overrun, build.literal(0).node, build.literal(1).node, span)
+        build.assign(ended, false)
+        build.emit(ir.While((), true.node, inner, span))
+        build.emit(ir.If((~build.read(ended)).node, (tell,), (), span))
 
 
 def _free_name(program: ir.Program) -> str:

@@ -6,6 +6,8 @@ must be in uniform control flow, which is checked first.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import attrs
 
 from ...kernel import ir
@@ -13,7 +15,8 @@ from ...kernel.passes.scopes import Scopes, scopes_of
 from ...kernel.passes.uniform import check_uniform
 from ...types.errors import CapabilityError
 from ...types.ops import AtomicOp, SubgroupOp
-from ..render import Lines, Names, render_operation
+from ..render import Lines, Names
+from ..statements import StatementWriter
 from .names import RESERVED_NAMES, valid_identifier
 from .operations import OPERATIONS, TYPE_NAMES, float_bits, is_not_finite, literal
 from .uses import uses_of
@@ -51,16 +54,17 @@ def wgsl_of(program: ir.Program, *, enable_line: bool = False) -> Shader:
     """Emits a legalised program. `enable_line` adds `enable subgroups;`, which browsers require and naga rejects."""
     check_uniform(program)
     writer = _Writer(program)
-    return Shader(writer.text(enable_line), writer.subgroups)
+    return Shader(writer.module(enable_line), writer.subgroups)
 
 
-class _Writer:
+class _Writer(StatementWriter):
+    leave: ClassVar[str] = "break;"
+
     def __init__(self, program: ir.Program) -> None:
-        self.program = program
-        self.lines = Lines()
+        super().__init__("wgsl", program, Lines(), OPERATIONS, RESERVED_NAMES | _OWN_NAMES)
         self.scopes: Scopes = scopes_of(program)
+        self.unread = self.scopes.unread
         self.uses = uses_of(program)
-        self.names = Names(RESERVED_NAMES | _OWN_NAMES)
         fields = Names(RESERVED_NAMES | _OWN_NAMES)
         self.entry = self.names.of(program, valid_identifier(program.name))
         self.memories = {m: self.names.of(m, valid_identifier(m.name)) for m in program.memories}
@@ -71,7 +75,7 @@ class _Writer:
 
     # -- the module ---------------------------------------------------------------------------------------
 
-    def text(self, enable_line: bool) -> str:
+    def module(self, enable_line: bool) -> str:
         body = self.lines
         with body.indented():
             self.declarations()
@@ -80,7 +84,7 @@ class _Writer:
         if enable_line and self.subgroups:
             head.add("enable subgroups;")
             head.add()
-        self.parameters()
+        self.struct()
         for binding, memory in enumerate(self.program.storage, 1):
             access = "read_write" if self.uses[memory].needs_write else "read"
             head.add(f"@group(0) @binding({binding}) var<storage, {access}> {self.array(memory)};")
@@ -93,13 +97,12 @@ class _Writer:
         self.entry_point()
         return head.text() + body.text() + "}\n"
 
-    def parameters(self) -> None:
+    def struct(self) -> None:
+        """The parameters of a launch."""
         fields = [f"{name}: {TYPE_NAMES[parameter.type]}," for parameter, name in self.fields.items()]
-        self.lines.add("struct Parameters {")
-        with self.lines.indented():
+        with self.lines.nested("struct Parameters {", "}"):
             for field in ("group_count: u32,", "groups_in_row: u32,", *fields):
                 self.lines.add(field)
-        self.lines.add("}")
         self.lines.add()
         self.lines.add("@group(0) @binding(0) var<uniform> parameters: Parameters;")
 
@@ -116,8 +119,7 @@ class _Writer:
             needed |= {ir.Builtin.LOCAL_ID, ir.Builtin.SUBGROUP_SIZE}
         inputs = [_GROUP, *(text for builtin, text in _INPUTS.items() if builtin in needed)]
         self.lines.add(f"@compute @workgroup_size({self.program.group_size})")
-        self.lines.add(f"fn {self.entry}({', '.join(inputs)}) {{")
-        with self.lines.indented():
+        with self.lines.nested(f"fn {self.entry}({', '.join(inputs)}) {{"):
             self.lines.add("let group_id = group.x + group.y * parameters.groups_in_row;")
             self.lines.add("if (group_id >= parameters.group_count) { return; }")
             if ir.Builtin.SUBGROUP_ID in needed:
@@ -137,21 +139,11 @@ class _Writer:
     def variable(self, variable: ir.Variable) -> str:
         return self.names.of(variable, valid_identifier(variable.name))
 
-    def expression(self, node: ir.Expression) -> str:
-        match node:
-            case ir.Const():
-                return self.constant(node)
-            case ir.Read():
-                return self.variable(node.variable)
-            case ir.Argument():
-                return f"parameters.{self.fields[node.parameter]}"
-            case ir.Identity():
-                return self.identity(node.builtin)
-            case ir.Apply():
-                operands = [self.expression(operand) for operand in node.operands]
-                return render_operation("wgsl", OPERATIONS, node, operands)
-            case ir.Length():
-                raise AssertionError("legalisation leaves no Length")
+    def parameter(self, parameter: ir.Parameter) -> str:
+        return f"parameters.{self.fields[parameter]}"
+
+    def length(self, memory: ir.Memory) -> str:
+        raise AssertionError("legalisation leaves no Length")
 
     def constant(self, constant: ir.Const) -> str:
         if not is_not_finite(constant):
@@ -174,71 +166,41 @@ class _Writer:
 
     # -- statements ---------------------------------------------------------------------------------------
 
-    def block(self, block: ir.Block) -> None:
-        for statement in block:
-            self.statement(statement)
-
-    def inside(self, block: ir.Block) -> None:
-        with self.lines.indented():
-            self.block(block)
-
-    def set(self, variable: ir.Variable, value: str) -> None:
+    def assign(self, variable: ir.Variable, value: str) -> None:
         keyword = "let " if variable in self.scopes.settled else ""
         self.lines.add(f"{keyword}{self.variable(variable)} = {value};")
 
-    def statement(self, node: ir.Statement) -> None:
-        match node:
-            case ir.Assign():
-                if node.variable not in self.scopes.unread:
-                    self.set(node.variable, self.expression(node.value))
-            case ir.Load():
-                if node.variable not in self.scopes.unread:
-                    element = self.element(node.memory, node.index)
-                    if node.uniform:
-                        element = f"workgroupUniformLoad(&{element})"
-                    elif self.uses[node.memory].atomic:
-                        element = f"atomicLoad(&{element})"
-                    self.set(node.variable, element)
-            case ir.Store():
-                element, value = self.element(node.memory, node.index), self.expression(node.value)
-                atomic = self.uses[node.memory].atomic
-                self.lines.add(f"atomicStore(&{element}, {value});" if atomic else f"{element} = {value};")
-            case ir.Atomic():
-                self.atomic(node)
-            case ir.Subgroup():
-                self.subgroup(node)
-            case ir.Barrier():
-                self.barrier()
-            case ir.If():
-                self.branch(node)
-            case ir.For():
-                self.counted(node)
-            case ir.While():
-                self.conditional(node)
-            case ir.Break():
-                self.lines.add("break;")
+    def loaded(self, load: ir.Load) -> str:
+        element = self.element(load.memory, load.index)
+        if load.uniform:
+            return f"workgroupUniformLoad(&{element})"
+        return f"atomicLoad(&{element})" if self.uses[load.memory].atomic else element
+
+    def store(self, memory: ir.Memory, index: ir.Expression, value: str) -> None:
+        element = self.element(memory, index)
+        self.lines.add(f"atomicStore(&{element}, {value});" if self.uses[memory].atomic else f"{element} = {value};")
 
     def element(self, memory: ir.Memory, index: ir.Expression) -> str:
         """An element. A constant index out of bounds, which WGSL rejects even in dead code, becomes the last."""
         if memory.length is not None and isinstance(index, ir.Const) and index.value >= memory.length:
             return f"{self.memories[memory]}[{memory.length - 1}u]"
-        return f"{self.memories[memory]}[{self.expression(index)}]"
+        return f"{self.memories[memory]}[{self.text(index)}]"
 
-    def atomic(self, node: ir.Atomic) -> None:
-        value = "" if node.value is None else f", {self.expression(node.value)}"
-        call = f"atomic{node.op.value.capitalize()}(&{self.element(node.memory, node.index)}{value})"
-        if node.variable is not None and node.variable not in self.scopes.unread:
-            self.set(node.variable, call)
-        elif node.op is not AtomicOp.LOAD:  # WGSL requires an atomicLoad's value to be used
+    def atomic(self, statement: ir.Atomic) -> None:
+        value = "" if statement.value is None else f", {self.text(statement.value)}"
+        call = f"atomic{statement.op.value.capitalize()}(&{self.element(statement.memory, statement.index)}{value})"
+        if statement.variable is not None and statement.variable not in self.scopes.unread:
+            self.assign(statement.variable, call)
+        elif statement.op is not AtomicOp.LOAD:  # WGSL requires an atomicLoad's value to be used
             self.lines.add(f"{call};")
 
-    def subgroup(self, node: ir.Subgroup) -> None:
-        form = _SUBGROUPS.get(node.op)
+    def subgroup(self, statement: ir.Subgroup) -> None:
+        form = _SUBGROUPS.get(statement.op)
         if form is None:
-            raise CapabilityError(f"{node.span}: target 'wgsl' has no subgroup operation {node.op.value!r}")
+            raise CapabilityError(f"{statement.span}: target 'wgsl' has no subgroup operation {statement.op.value!r}")
         self.subgroups = True
-        if node.variable not in self.scopes.unread:
-            self.set(node.variable, form.format(*[self.expression(operand) for operand in node.operands]))
+        if statement.variable not in self.scopes.unread:
+            self.assign(statement.variable, form.format(*[self.text(operand) for operand in statement.operands]))
 
     def barrier(self) -> None:
         storage = (self.uses[memory] for memory in self.program.storage)
@@ -246,39 +208,32 @@ class _Writer:
             self.lines.add("storageBarrier();")
         self.lines.add("workgroupBarrier();")
 
-    def branch(self, node: ir.If) -> None:
-        self.lines.add(f"if ({self.expression(node.condition)}) {{")
-        self.inside(node.then)
-        if node.otherwise:
-            self.lines.add("} else {")
-            self.inside(node.otherwise)
-        self.lines.add("}")
+    def branch(self, statement: ir.If) -> None:
+        self.inside(f"if ({self.text(statement.condition)}) {{", statement.then, "" if statement.otherwise else "}")
+        if statement.otherwise:
+            self.inside("} else {", statement.otherwise, "}")
 
-    def counted(self, node: ir.For) -> None:
+    def counted(self, loop: ir.For) -> None:
         """A `for` whose bounds are evaluated before it, as the body may change the variables in them."""
-        start = self.expression(node.start)
-        stop, step = (self.once(bound, name) for bound, name in ((node.stop, "stop"), (node.step, "step")))
-        own = node.variable in self.scopes.counters
-        name = self.variable(node.variable)
+        start = self.text(loop.start)
+        stop, step = (self.once(bound, name) for bound, name in ((loop.stop, "stop"), (loop.step, "step")))
+        own = loop.variable in self.scopes.counters
+        name = self.variable(loop.variable)
         begin = f"var {name}: u32 = {start}" if own else f"{name} = {start}"
-        self.lines.add(f"for ({begin}; {name} < {stop}; {name} += {step}) {{")
-        self.inside(node.body)
-        self.lines.add("}")
+        self.inside(f"for ({begin}; {name} < {stop}; {name} += {step}) {{", loop.body, "}")
 
     def once(self, bound: ir.Expression, name: str) -> str:
         if isinstance(bound, ir.Const | ir.Argument | ir.Identity):
-            return self.expression(bound)
+            return self.text(bound)
         if isinstance(bound, ir.Read) and bound.variable in self.scopes.settled:
-            return self.expression(bound)
+            return self.text(bound)
         kept = self.names.of(object(), name)
-        self.lines.add(f"let {kept} = {self.expression(bound)};")
+        self.lines.add(f"let {kept} = {self.text(bound)};")
         return kept
 
-    def conditional(self, node: ir.While) -> None:
-        self.lines.add("loop {")
-        with self.lines.indented():
-            self.block(node.head)
-            if not (isinstance(node.condition, ir.Const) and node.condition.value):
-                self.lines.add(f"if (!{self.expression(node.condition)}) {{ break; }}")
-            self.block(node.body)
-        self.lines.add("}")
+    def conditional(self, loop: ir.While) -> None:
+        with self.lines.nested("loop {", "}"):
+            self.block(loop.head)
+            if not (isinstance(loop.condition, ir.Const) and loop.condition.value):
+                self.lines.add(f"if (!{self.text(loop.condition)}) {{ break; }}")
+            self.block(loop.body)

@@ -26,7 +26,7 @@ _ROW = 32  # elements that NumPy looks at as fast
 _FEW, _FEW_BYTES = 16, 32  # neighbours, or bytes of them: of fewer NumPy makes rows
 _MOST = (1 << 31) - 1  # elements in a row whose places are found as 32 bits
 _FLAT_BYTES = 3 << 23  # below, one core reads a flat array about as fast as it takes to wake another
-_CREW_BYTES = 1 << 22  # the same of threads that wait in compiled code
+_CREW_BYTES = 1 << 24  # the same of threads that wait in compiled code
 _WIDTH = 1 << 10  # elements
 _SLAB = 1 << 18
 

@@ -7,21 +7,20 @@ import numpy as np
 from ....algos.host_sort import HostSortPolicy
 from ....algos.sizes import LARGEST_U32
 from ....arrays.recycled import new_array
-from ....types.dtypes import key_for
 from ....types.indices import SortOrder
-from ....types.keys import FloatKey
 from ...base import HostArray
 from ..crew import share
+from ..loops import PIECE
 from ..pool import Pool, shared_pool
 from .argsort_loops import rank_halves
-from .key_words import Elements, Places, bits_of, numbers_of, rank_numbers
+from .crew_rows import argsort_rows_by_crew, argsorting_threads
+from .key_words import Elements, Places, constants, numbers_of
 from .loading import can_argsort
 from .numpy_sort import argsort_plainly
-from .order_loops import number, number_backwards
 from .packed_argsort import argsort_packed
 from .radix_sort import argsort_by_radix, suits_radix
 from .row_blocks import argsort_many_rows
-from .sample import Monotonicity, order_of
+from .sample import is_monotonic
 
 _NARROW = 1 << 19  # elements of 32 bits: of more a radix sort scatters too far
 _WINDOWS, _WINDOW = 8, 32  # how many neighbours are looked at, and how many in a row
@@ -44,6 +43,9 @@ def argsort_rows(source: HostArray, places: Places, order: SortOrder, policy: Ho
         for row in range(rows):
             argsort_one(source[row], places[row], order, policy, few)
         return
+    threads = argsorting_threads(source, policy)
+    if threads and argsort_rows_by_crew(source, places, order, threads):
+        return
     chunk = max(1, policy.chunk // length)
     chunks = [slice(start, start + chunk) for start in range(0, rows, chunk)]
     pool.run(lambda number: _argsort_chunk(source[chunks[number]], places[chunks[number]], order, policy), len(chunks))
@@ -55,7 +57,7 @@ def argsort_runs(row: HostArray, order: SortOrder, policy: HostSortPolicy) -> Pl
         return None
     if row.size >= policy.deal_from and can_argsort(row.dtype, row.nbytes):
         places = new_array(row.shape, np.dtype(np.intp))
-        if _numbered(row, places, order, policy, shared_pool()):
+        if _numbered(row, places, order, shared_pool()):
             return places
     return np.argsort(row, kind="stable")
 
@@ -83,7 +85,7 @@ def argsort_one(source: HostArray, places: Places, order: SortOrder, policy: Hos
 
     if source.itemsize <= 2 and not policy.deal_from <= source.size <= LARGEST_U32:
         _argsort_chunk(source[np.newaxis], places[np.newaxis], order, policy)
-    elif _numbered(source, places, order, policy, pool):
+    elif _numbered(source, places, order, pool):
         pass
     elif source.dtype == np.float16:
         argsort_by_radix(_ranks(source, order, pool), places, SortOrder.ASCENDING, pool.threads)
@@ -101,24 +103,27 @@ def argsort_one(source: HostArray, places: Places, order: SortOrder, policy: Hos
 
 def _ranks(halves: HostArray, order: SortOrder, pool: Pool) -> Elements:
     """Of float16, where the kernels would make them anew in each pass."""
-    key = key_for(halves.dtype)
-    assert isinstance(key, FloatKey)
     ranks: Elements = np.empty(halves.shape, np.uint16)
-    share(rank_halves(), halves.size, pool, bits_of(halves), ranks, *rank_numbers(key, 2, order))
+    share(rank_halves(), halves.size, pool, halves.view(np.int16), ranks, constants(halves.dtype, order))
     return ranks
 
 
-def _numbered(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> bool:
-    """Writes the places of a row that is in this order or the other; False, and nothing done, if it is in neither."""
-    wanted = Monotonicity.ASCENDS if order is SortOrder.ASCENDING else Monotonicity.DESCENDS
-    found = order_of(source, policy, pool)
-    if found is Monotonicity.NEITHER:
+def _numbered(source: HostArray, places: Places, order: SortOrder, pool: Pool) -> bool:
+    """Writes the places of a row that is in this order or, without equals, in the other; False, and nothing done, if it
+    is in neither."""
+    numbers, last = numbers_of(source), source.size - 1
+    if source.dtype.kind in "Mm" and np.iinfo(np.int64).min in (numbers[0], numbers[-1]):
+        return False  # NaT is last in either
+    same, other = (np.less_equal, np.greater) if order is SortOrder.ASCENDING else (np.greater_equal, np.less)
+    is_same = is_monotonic(numbers, same, pool)
+    if not is_same and not is_monotonic(numbers, other, pool):
         return False
-    numbers = numbers_of(source)
-    if found is wanted:
-        share(number(), places.size, pool, places)
-    else:
-        share(number_backwards(numbers.dtype), places.size, pool, numbers, places)
+
+    def number(own: slice) -> None:
+        first, past = (own.start, own.stop) if is_same else (last - own.start, last - own.stop)
+        places[own] = np.arange(first, past, 1 if is_same else -1)
+
+    pool.over(source.size, number, -(-source.size // PIECE))
     return True
 
 

@@ -2,35 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 
-from ..loops import Loop, compiled
+from ..loops import Loop, compiled, inside, text_of
+from .word_loops import lines_of_bits, ranked
 
-# What `ordered_ranks` does, by the numbers that `rank_numbers` tells.
-_RANK_OF_FLOAT = """
-        word = u8(bits[index])
-        negative = u8((word & sign) != 0)
-        flipped = (word ^ (sign | (0 - negative))) + negative - 1
-        rank = select(descends != 0, offset - flipped, flipped - offset)
-        rank = min(rank & ((sign << 1) - 1), last)
-"""
-_RANK_OF_INTEGER = """
-        rank = ((u8(bits[index]) ^ turned) - less) & everything
-"""
-_RANK_EACH = """
-    for index in range(start, stop):{rank}
-        {use}
-"""
-_RANK = """
-    low = u8(-1)
-    high = u8(0)
-    for index in range(start, stop):{rank}
-        low = min(low, rank)
-        high = max(high, rank)
-        words[index] = rank
-    lowest = atomic_min(ends, 0, low)
-    highest = atomic_max(ends, 1, high)
-"""
 _PACK = """
     found = u8(0)
     for index in range(start, stop):
@@ -46,33 +23,36 @@ _UNPACK = """
 _BOUNDS = "start: i8, stop: i8"
 
 
-def _ranked(name: str, body: str, size: int, is_float: bool, arrays: str, use: str = "", more: str = "") -> Loop:
-    rank, numbers = (
-        (_RANK_OF_FLOAT, "sign: u8, offset: u8, last: u8, descends: i8")
-        if is_float
-        else (_RANK_OF_INTEGER, "turned: u8, less: u8, everything: u8")
-    )
-    takes = f"{_BOUNDS}, bits: u{size}[], {arrays}, {numbers}{more}"
-    return compiled(name, takes, body.format(rank=rank.rstrip(), use=use))
+def _ranks(size: int, is_float: bool, *use: str) -> Iterator[str]:
+    """Ranks of elements, as `ordered_ranks` makes them, one after the other."""
+    sign = 1 << (8 * size - 1)
+    rank = ("word = elements[index]", *ranked(f"i{size}", "word", is_float), f"rank = u8(u{size}(word)) ^ u8({sign})")
+    yield from lines_of_bits(is_float)
+    yield from inside("for index in range(start, stop):", [*rank, *use])
 
 
 @cache
 def rank_halves() -> Loop:
-    """(start, stop, bits, ranks, *numbers): ranks of float16."""
-    return _ranked("rank_halves", _RANK_EACH, 2, True, "ranks: u2[]", "ranks[index] = rank")
+    """(start, stop, elements, ranks, bits): ranks of float16."""
+    body = text_of(_ranks(2, True, "ranks[index] = u2(rank)"))
+    return compiled("rank_halves", f"{_BOUNDS}, elements: i2[], ranks: u2[], bits: i2[]", body)
 
 
 @cache
 def rank_and_pack(size: int, is_float: bool) -> Loop:
-    """(start, stop, bits, words, *numbers, index_bits): makes words of ranks and indices."""
-    use = "words[index] = (rank << index_bits) | u8(index)"
-    return _ranked("rank_and_pack", _RANK_EACH, size, is_float, "words: u8[]", use, ", index_bits: u8")
+    """(start, stop, elements, words, bits, index_bits): makes words of ranks and indices."""
+    body = text_of(_ranks(size, is_float, "words[index] = (rank << index_bits) | u8(index)"))
+    takes = f"{_BOUNDS}, elements: i{size}[], words: u8[], bits: i{size}[], index_bits: u8"
+    return compiled("rank_and_pack", takes, body)
 
 
 @cache
 def rank(size: int, is_float: bool) -> Loop:
-    """(start, stop, bits, words, ends, *numbers): ranks, and in `ends` the least and the greatest of them."""
-    return _ranked("rank", _RANK, size, is_float, "words: u8[], ends: u8[]")
+    """(start, stop, elements, words, bits, ends): ranks, and in `ends` the least and the greatest of them."""
+    use = ("low = min(low, rank)", "high = max(high, rank)", "words[index] = rank")
+    ends = ("lowest = atomic_min(ends, 0, low)", "highest = atomic_max(ends, 1, high)")
+    body = text_of(("low = u8(-1)", "high = u8(0)", *_ranks(size, is_float, *use), *ends))
+    return compiled("rank", f"{_BOUNDS}, elements: i{size}[], words: u8[], bits: i{size}[], ends: u8[]", body)
 
 
 @cache

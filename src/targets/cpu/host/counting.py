@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ....algos.sizes import LARGEST_U32
+from ....types.dtypes import key_for
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ..pool import Pool
 from .commit import fill_runs
 from .counting_loops import count_words
-from .key_words import Elements
-from .numpy_sort import half_tables
+from .key_words import Elements, elements_in_order
 
 Counts = npt.NDArray[np.int64]
 
@@ -38,10 +38,6 @@ def sort_by_counting(source: HostArray, results: HostArray, order: SortOrder, po
 @cache
 def _sequence(dtype: str, order: SortOrder) -> Elements:
     """All elements of a dtype, as the integers of their bits, in order."""
-    if dtype == "e":
-        return half_tables(order)[0]
     word = np.dtype(f"u{np.dtype(dtype).itemsize}")
     every = np.arange(1 << (8 * word.itemsize)).astype(word)
-    if np.dtype(dtype).kind == "i":
-        every ^= word.type(1 << (8 * word.itemsize - 1))
-    return every if order is SortOrder.ASCENDING else every[::-1].copy()
+    return elements_in_order(key_for(np.dtype(dtype)), every, order)

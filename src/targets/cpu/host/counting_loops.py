@@ -9,24 +9,24 @@ import numpy as np
 from ..loops import Loop, compiled, name_of
 
 # Neighbours count in different tables: equal ones would wait for each other.
-_TABLES = 8
+TABLES = 8
 _BYTES = f"""
-    tables = stack({{count}}, {256 * _TABLES})
-    for j in range({256 * _TABLES}):
+    tables = stack({{count}}, {256 * TABLES})
+    for j in range({256 * TABLES}):
         tables[j] = 0
-    whole = stop - ((stop - start) & {_TABLES - 1})
-    for at in range(start, whole, {_TABLES}):
+    whole = stop - ((stop - start) & {TABLES - 1})
+    for at in range(start, whole, {TABLES}):
         {{steps}}
     for index in range(whole, stop):
         word = i8(words[index])
         tables[word] = tables[word] + 1
     for value in range(256):
-        found = {" + ".join(f"tables[{256 * k} + value]" for k in range(_TABLES))}
+        found = {" + ".join(f"tables[{256 * k} + value]" for k in range(TABLES))}
         counts[row + value] = counts[row + value] + found
 """
 _STEPS = "\n        ".join(
-    [f"word_{k} = i8(words[at + {k}]) + {256 * k}" for k in range(_TABLES)]
-    + [f"tables[word_{k}] = tables[word_{k}] + 1" for k in range(_TABLES)]
+    [f"word_{k} = i8(words[at + {k}]) + {256 * k}" for k in range(TABLES)]
+    + [f"tables[word_{k}] = tables[word_{k}] + 1" for k in range(TABLES)]
 )
 # Of two bytes one table fills the nearest cache.
 _PAIRS = """
@@ -56,22 +56,6 @@ _FILL = """
         index = end
         at += 1
 """
-# A count is as wide as a word, so that a vector counts as it compares. A block stays in the nearest cache.
-_VALUES = """
-    for start in range(0, len(words), 4096):
-        end = min(start + 4096, len(words))
-        found = 0
-        for k in range(len(values)):
-            value = values[k]
-            count = {word}(0)
-            for index in range(start, end):
-                count += {word}(words[index] == value)
-            counts[k] = counts[k] + i8(count)
-            found += i8(count)
-        if found < end - start:
-            missed[0] = 1
-            break
-"""
 _FOUND = """
     for index in range(len(words)):
         word = words[index]
@@ -100,22 +84,16 @@ def fill(size: int) -> Loop:
 
 
 @cache
-def count_values(size: int) -> Loop:
-    """(words, values, counts, missed): counts each of a few values. Sets `missed`, soon after the first, if there is a
-    word that is none of them."""
-    takes = f"words: u{size}[], values: u{size}[], counts: i8[], missed: i8[]"
-    return compiled("count_values", takes, _VALUES.format(word=f"u{size}"))
-
-
-@cache
 def count_found(size: int) -> Loop:
-    """(words, values, table, multiplier, shift, missed, counts): the same of values that a perfect hash finds."""
-    return _found(size, "count_found", "counts: i8[]", "counts[found] = counts[found] + 1")
+    """(words, values, table, multiplier, shift, missed, counts): adds how often each value occurs, found by a perfect
+    hash, in so many tables. Sets `missed` at the first word that is none of them."""
+    use = f"found += (index & {TABLES - 1}) * 256\n        counts[found] = counts[found] + 1"
+    return _found(size, "count_found", "counts: i8[]", use)
 
 
 @cache
 def rank_found(size: int) -> Loop:
-    """(words, values, table, multiplier, shift, missed, ranks, ranked): writes the rank of each word."""
+    """(words, values, table, multiplier, shift, missed, ranks, ranked): the same, and writes the rank of each word."""
     return _found(size, "rank_found", "ranks: u1[], ranked: u1[]", "ranked[index] = ranks[found]")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from ....algos.host_sort import HostSort, HostSortPolicy
 from ....arrays.host import is_packed
 from ....arrays.recycled import new_array
-from ....operations.argsort import Argsort, SortPairs
+from ....operations.argsort import Argsort, SortPairs, different_sizes
 from ....operations.base import Operation
 from ....operations.merge import Merge
 from ....operations.reduce import Reduce
@@ -71,8 +71,8 @@ def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolic
                 return None
             scan = from_zero(scan, axis) if operation.from_zero else scan
             return ReducePath(scan) if operation.kind is ScanKind.INCLUSIVE else ShortPath(shifted(scan, axis))
-        case Merge(order, None, takes_values):
-            return (ShortMergeByKey if takes_values else ShortMerge)(order, given[0].dtype)
+        case Merge(order, None):
+            return (ShortMergeByKey if operation.with_values else ShortMerge)(order, given[0].dtype)
         case TopK(k, axis, order, in_order, None):
             return TopKPath(policy, k, axis, order, in_order)
         case _:
@@ -184,8 +184,16 @@ class PairsPath:
     argsort: ArgsortPath | KeyedWay
     native: np.dtype[np.generic] | None = None  # the machine's dtype, where the keys' bytes are in another order
 
+    @property
+    def function(self) -> Callable[[HostArray, HostArray], tuple[HostArray, HostArray]]:
+        return self.__call__
+
     def __call__(self, *arrays: HostArray) -> tuple[HostArray, HostArray]:
         keys, values = arrays
+        if keys.size != values.size:
+            raise different_sizes("values", keys.shape, values.shape)
+        if not keys.size:
+            return keys.copy(), values.copy()
         indices = cast(Indices, self.argsort(keys if self.native is None else keys.astype(self.native)))
         return cast("tuple[HostArray, HostArray]", (keys.take(indices), values.take(indices)))
 

@@ -1,12 +1,10 @@
 """Sorts long rows with few distinct elements by counting how often each occurs.
 
-Up to `policy.few` distinct elements are counted by comparisons with each; up to 256 by a perfect hash. An argsort maps
-each element to a byte by that hash, and counts bytes.
+Up to 256 distinct elements are told apart by a perfect hash. An argsort maps each element to a byte by it, and counts
+bytes.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import attrs
 import numpy as np
@@ -21,10 +19,11 @@ from ..loops import PIECE, flag
 from ..pool import Pool, slices
 from .commit import fill_runs
 from .counting import Counts
-from .counting_loops import count_found, count_values, rank_found
+from .counting_loops import TABLES, count_found, rank_found
 from .key_words import Elements, Places, bits_of, ordered_ranks, ordered_words
+from .numpy_sort import sort_row
 from .radix_sort import argsort_by_radix
-from .sample import different_of, few_values, sample_of
+from .sample import different_of, sample_of
 from .ties import restore_ties
 
 U8s = npt.NDArray[np.uint8]
@@ -76,39 +75,31 @@ def sort_few(
     source: Elements, results: Elements, order: SortOrder, policy: HostSortPolicy, pool: Pool, stable: bool
 ) -> bool:
     """Counts the different elements of a row, if they are as few as its sample says; else nothing is done."""
-    key, words = key_for(source.dtype), bits_of(source)
-    values = few_values(source, policy.sample, policy.few)
-    if values.size:  # so few that comparing with each is fastest
-        of_values = count_values(words.itemsize)
-        counts = _counted(words, values, lambda piece, missed, found: of_values(piece, values, found, missed), pool)
-    else:
-        finder = finder_for(source, policy) if source.itemsize >= 4 else None
-        if finder is None:
-            return False
-        of_found, values, hashed = count_found(words.itemsize), finder.values, finder.arguments
-        counts = _counted(words, values, lambda piece, missed, found: of_found(piece, *hashed, missed, found), pool)
-    if counts is None:
+    finder = finder_for(source, policy)
+    if finder is not None and finder.values.size == 1:
+        sort_row(source, results, order, stable)  # NumPy sees at once that there is nothing to do
+        return True
+    counts = None if finder is None else _counted(bits_of(source), finder, pool)
+    if finder is None or counts is None:
         return False
-    sequence = np.argsort(ordered_words(key, values, order))
-    fill_runs(bits_of(results), values[sequence], np.cumsum(counts[sequence]), results is source, pool)
+    sequence = np.argsort(ordered_words(key_for(source.dtype), finder.values, order))
+    fill_runs(bits_of(results), finder.values[sequence], np.cumsum(counts[sequence]), results is source, pool)
     if stable:
         restore_ties(source[np.newaxis], results[np.newaxis], order, stable)
     return True
 
 
-def _counted(
-    words: Elements, values: Elements, count: Callable[[Elements, Counts, Counts], None], pool: Pool
-) -> Counts | None:
+def _counted(words: Elements, finder: PerfectHash, pool: Pool) -> Counts | None:
     """How often each value occurs, by all threads; None if there are others."""
     pieces = slices(words.size, min(4 * pool.threads, -(-words.size // PIECE)))
-    counts = np.zeros((len(pieces), values.size), np.int64)
+    counts, count = np.zeros((len(pieces), TABLES * _MOST), np.int64), count_found(words.itemsize)
 
     def count_piece(number: int) -> bool:
         missed = flag()
-        count(words[pieces[number]], missed, counts[number])
+        count(words[pieces[number]], *finder.arguments, missed, counts[number])
         return not missed[0]
 
-    return counts.sum(axis=0) if pool.all(count_piece, len(pieces)) else None
+    return counts.reshape(-1, _MOST).sum(0)[: finder.values.size] if pool.all(count_piece, len(pieces)) else None
 
 
 def argsort_few(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from ....types.dtypes import ArrayKey, elements_of
+from ....types.dtypes import ArrayKey, FloatBits, elements_of
 from ....types.errors import UnsupportedTypeError
 from ....types.indices import SortOrder
 from ....types.keys import FloatKey, SignedKey, TimeKey, UnsignedKey
@@ -62,47 +63,47 @@ def elements_in_order(key: ArrayKey, words: Elements, order: SortOrder) -> Eleme
 
 
 def ordered_ranks(key: ArrayKey, bits: Elements, order: SortOrder) -> Elements:
-    """The same where elements that compare equal share a word: 0.0 and -0.0, and all NaNs.
-
-    0.0 steps down to -0.0, and all above with it: so of floats that are integers the lowest bits are alike.
-    """
+    """The same where elements that compare equal share a word: 0.0 and -0.0, and all NaNs. Of floats that are integers
+    the lowest bits are alike."""
     if not isinstance(key, FloatKey):
         return ordered_words(key, bits, order)
-    of = bits.dtype.type
+    of, floats = bits.dtype.type, FloatBits.of(np.dtype(f"f{bits.itemsize}"))
+    words: Elements = bits & of(floats.magnitude)
+    are_nan = words > of(floats.infinity)
     negative = _sign_spread(bits)
-    words: Elements = np.bitwise_or(negative, of(key.sign))
-    words ^= bits
-    words += np.invert(negative, out=negative)  # less one, if it is positive
-    offset = of(rank_offset(key, order))
     if order is SortOrder.DESCENDING:
-        np.subtract(offset, words, out=words)
-    else:
-        words -= offset
-    np.minimum(words, of(key.last), out=words)  # the words of NaNs, wrapped round or not, are behind all others
+        np.invert(negative, out=negative)
+    words ^= negative
+    words -= negative
+    words ^= of(key.sign)
+    words[are_nan] = np.iinfo(words.dtype).max
     return words
 
 
-def rank_numbers(key: ArrayKey, itemsize: int, order: SortOrder) -> tuple[int, ...]:
-    """What the compiled loops make ranks by. Of floats: the sign's bit, `rank_offset`, the last rank, whether they
-    descend. Of others: bits to turn over, what to take away then, and all bits."""
-    descends, everything = order is SortOrder.DESCENDING, (1 << 8 * itemsize) - 1
-    match key:
-        case FloatKey(sign=sign, last=last):
-            return sign, rank_offset(key, order), last, int(descends)
-        case UnsignedKey():
-            turned, less = 0, 0
-        case SignedKey(sign=sign):
-            turned, less = sign, 0
-        case TimeKey():  # NaT, the least integer, is last in either order
-            turned, less = 1 << 63, 0 if descends else 1
+@cache
+def constants(dtype: np.dtype[np.generic], order: SortOrder) -> Elements:
+    """What compiled loops make words of elements by: bits to turn over, and what to take away. Of floats also all bits
+    but the sign, those of infinity, and how far the sign is from the lowest bit."""
+    bits = 8 * dtype.itemsize
+    sign, is_down = -(1 << (bits - 1)), order is SortOrder.DESCENDING
+    found = [0, 0, 0, 0, 0]
+    match dtype.kind:
+        case "f":
+            floats = FloatBits.of(dtype)
+            found = [
+                sign if is_down else 0,
+                floats.magnitude - floats.infinity,
+                floats.magnitude,
+                floats.infinity,
+                bits - 1,
+            ]
+        case "M" | "m":  # NaT, the least integer, is to be last
+            found[:2] = [-1, 0] if is_down else [0, 1]
+        case "i":
+            found[0] = -1 if is_down else 0
         case _:
-            raise UnsupportedTypeError(f"words of a {type(key).__name__} are not known to the host")
-    return turned ^ (everything if descends else 0), less, everything
-
-
-def rank_offset(key: FloatKey[Any, Any], order: SortOrder) -> int:
-    """What is taken from flipped bits to make ranks of them; descending, what they are taken from."""
-    return key.lowest if order is SortOrder.ASCENDING else (key.last - 1 + key.lowest) % (2 * key.sign)
+            found[0] = ~sign if is_down else sign
+    return np.array(found, f"i{dtype.itemsize}")
 
 
 def _sign_spread(bits: Elements) -> Elements:

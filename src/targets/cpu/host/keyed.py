@@ -7,7 +7,7 @@ where they come from, and they are taken from there.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import attrs
 import numpy as np
@@ -17,9 +17,7 @@ from ....algos.host_sort import HostSort, HostSortPolicy
 from ....algos.words import Array, KeyWords, Transform, Wanted
 from ....operations.argsort import Argsort, SortPairs
 from ....operations.base import Operation
-from ....operations.reduce import Reduce, Reducer
 from ....operations.sort import Sort
-from ....types.errors import InvalidArgumentError
 from ....types.indices import SortOrder
 from ....types.keys import is_lossy
 from ....types.specs import Spec
@@ -71,24 +69,6 @@ def argsort_by_words(
     by.require(source.dtype)
     if source.size:
         argsort_rows(words_of_rows(source, by, wanted, policy), places, SortOrder.ASCENDING, policy)
-
-
-def extreme_places(
-    source: Array, by: KeyWords, reducer: Reducer, policy: HostSortPolicy, wanted: Wanted = Wanted.WORDS
-) -> Places:
-    """Where each row's first least or greatest element stands. What the key has behind its `last` comes before all."""
-    by.require(source.dtype)
-    if not source.shape[1]:
-        raise InvalidArgumentError("x: an empty row has neither a least nor a greatest element")
-    words = words_of_rows(source, by, wanted, policy)
-    if reducer is Reducer.MIN:
-        most = int(np.iinfo(words.dtype).max)
-        last = int(getattr(by.key, "last", most))
-        words = (
-            words.dtype.type((last + 1) & most) - words - words.dtype.type(1)
-        )  # the first behind `last` the greatest
-    found: Places = words.argmax(axis=1)
-    return found
 
 
 def taken(source: Array, places: Places, policy: HostSortPolicy) -> Array:
@@ -169,8 +149,6 @@ def keyed_path(operation: Operation, given: Sequence[Spec], policy: HostSortPoli
             return keyed_argsort(policy, key, axis, order, by_bits)
         case SortPairs(order, key):
             return PairsPath(keyed_argsort(policy, key, 0, order, by_bits=True))
-        case Reduce(_, keepdims, Reducer.MIN | Reducer.MAX as reducer, key) if key is not None:
-            return KeyedExtreme(policy, KeyWords(key), operation.axes(given[0]), keepdims, reducer)
         case _:
             return None
 
@@ -193,23 +171,3 @@ def keyed_argsort(policy: HostSortPolicy, key: Any, axis: int | None, order: Sor
         return places
 
     return KeyedWay(policy, KeyWords(key, order), axis, work)
-
-
-@attrs.frozen(eq=False)
-class KeyedExtreme:
-    """The least or greatest element along axes."""
-
-    policy: HostSortPolicy
-    by: KeyWords
-    axes: tuple[int, ...]
-    keepdims: bool
-    reducer: Reducer
-
-    def __call__(self, *arrays: HostArray) -> Any:
-        (x,) = arrays
-        others = [axis for axis in range(x.ndim) if axis not in self.axes]
-        shape = tuple(x.shape[axis] for axis in others)
-        rows = packed(x.transpose(*others, *self.axes)).reshape(int(np.prod(shape)), -1)
-        places = extreme_places(rows, self.by, self.reducer, self.policy)
-        found = cast(HostArray, rows[np.arange(len(rows)), places]).reshape(shape).astype(x.dtype, copy=False)
-        return np.expand_dims(found, self.axes) if self.keepdims else found[()]

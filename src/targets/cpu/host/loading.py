@@ -12,11 +12,11 @@ from ...base import HostArray
 from ..background import background
 from ..crew import loading
 from .argsort_loops import pack, rank, rank_and_pack, rank_halves, unpack
-from .counting_loops import count_found, count_values, count_words, fill, rank_found
+from .counting_loops import count_found, count_words, fill, rank_found
 from .crew_sort import loading_sorts
 from .key_words import Places, numbers_of
 from .numpy_speed import numpy_sorts_slowly
-from .order_loops import is_monotonic, number, number_backwards, reverse
+from .partition_loops import reverse
 from .radix_sort import argsort_by_radix
 
 _COUNTS = np.dtype(np.uint32)
@@ -39,15 +39,12 @@ def _sorting(dtype: np.dtype[np.generic]) -> Iterator[object]:
         yield count_words(size, _COUNTS)
         yield fill(size)
     if size >= 4:
-        numbers = _numbers(dtype)
-        yield is_monotonic(numbers, "<=")
-        yield is_monotonic(numbers, ">=")
+        numbers = numbers_of(np.empty(0, dtype)).dtype
         yield from loading_sorts(numbers)
         yield reverse(numbers)
         yield fill(size)
-        yield count_found(size)
     if size >= 2:
-        yield count_values(size)
+        yield count_found(size)
 
 
 def _argsorting(dtype: np.dtype[np.generic]) -> Iterator[object]:
@@ -68,13 +65,3 @@ def _argsorting(dtype: np.dtype[np.generic]) -> Iterator[object]:
         places: Places = np.empty(2, np.intp)
         argsort_by_radix(row, places, SortOrder.ASCENDING, 1)
         yield None
-    yield number()
-    if not is_half:
-        numbers = _numbers(dtype)
-        yield is_monotonic(numbers, "<=")
-        yield is_monotonic(numbers, ">=")
-        yield number_backwards(numbers)
-
-
-def _numbers(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
-    return numbers_of(np.empty(0, dtype)).dtype

@@ -1,10 +1,10 @@
-"""Merges short host arrays by NumPy's stable sort of their concatenation, whose timsort finds the two runs, and longer
-ones that hardly interleave: timsort gallops over stretches of either."""
+"""Merges short host arrays by NumPy's stable sort of their concatenation, whose timsort finds the two runs; and longer
+ones of which one lies behind the other."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias, cast
+from typing import cast
 
 import attrs
 import numpy as np
@@ -14,17 +14,11 @@ from ....operations.tied import has_ties_in_order
 from ....types.dtypes import key_for, native
 from ....types.indices import SortOrder
 from ...base import HostArray
-from ...counts import count_nonzero
-from .key_words import Elements, bits_of, ordered_ranks, ordered_words
-from .short_sort import FEW, are_ties_alike, has_minus_zero, puts_nans_back, turned_as, turning
+from .key_words import bits_of, ordered_ranks, ordered_words
+from .short_sort import are_ties_alike, turned_as, turning
 
 _MOST = 1 << 13  # elements of both: of more the kernels take less time
 _MOST_BYTES = 1 << 15  # the same of bytes, which NumPy counts
-_LONG = 1 << 19  # more than NumPy is given, however they interleave
-_LOOKS = 32  # neighbours of the shorter array, and whether any of the longer one's elements come between them
-_STRETCH = 8  # elements at least, on average, of either array that lie side by side in the result
-
-Merged: TypeAlias = Callable[..., HostArray]
 
 _concatenate = cast("Callable[[tuple[HostArray, ...]], HostArray]", np.concatenate)
 
@@ -37,21 +31,20 @@ class _Short:
     dtype: np.dtype[np.generic]
 
     def suits(self, arrays: Sequence[HostArray]) -> bool:
-        """Whether longer arrays hardly interleave."""
+        """Whether of longer arrays one lies behind the other."""
         x, y = arrays[0], arrays[len(arrays) // 2]
-        if self.order is SortOrder.DESCENDING or not (x.flags.c_contiguous and y.flags.c_contiguous):
+        if self.order is SortOrder.DESCENDING or not (x.size and y.size and self.dtype.isnative):
             return False
-        if not (x.size and y.size and self.dtype.isnative):
-            return False
-        if x[-1] <= y[0]:
-            return True
-        short, long = (x, y) if x.size < y.size else (y, x)
-        if short.size < 2 or x.size + y.size > _LONG or self.dtype.itemsize <= 2:
-            return False
-        step = max(1, (short.size - 1) // _LOOKS)
-        here, next_ = long.searchsorted(short[:-1:step]), long.searchsorted(short[1::step])
-        apart = count_nonzero(here != next_)
-        return apart * short.size * _STRETCH <= here.size * (x.size + y.size)
+        return x.flags.c_contiguous and y.flags.c_contiguous and bool(x[-1] <= y[0])
+
+    def _numbers(self, keys: HostArray, x: HostArray, y: HostArray) -> HostArray | None:
+        """Words that ascend as such keys should, where NumPy does not order floats as we do."""
+        if self.dtype.kind != "f" or are_ties_alike(keys):
+            return None
+        # As equals where they tie and a part has its ties in another order. Kernels take long ones so, too: see
+        # algos/merge_ties.py.
+        are_equal = not (has_ties_in_order(x, self.order) and has_ties_in_order(y, self.order))
+        return (ordered_ranks if are_equal else ordered_words)(key_for(keys.dtype), bits_of(keys), self.order)
 
     @property
     def _seen(self) -> np.dtype[np.generic]:
@@ -63,59 +56,34 @@ class ShortMerge(_Short):
     """Without values."""
 
     most: int = attrs.field(init=False)
-    function: Merged = attrs.field(init=False)
+    function: Callable[..., HostArray] = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         object.__setattr__(self, "most", _MOST_BYTES if self.dtype.itemsize == 1 else _MOST)
-        object.__setattr__(self, "function", self._merges_floats() if self.dtype.kind == "f" else self._merges())
+        object.__setattr__(self, "function", self._function())
 
     def __call__(self, *arrays: HostArray) -> HostArray:
         return self.function(*arrays)
 
-    def _merges(self) -> Merged:
+    def _function(self) -> Callable[..., HostArray]:
         turn, seen, is_native = turning(self.order, self.dtype.kind), self._seen, self.dtype.isnative
+        words_of = self._numbers if self.dtype.kind == "f" else None
 
         def merge(x: HostArray, y: HostArray) -> HostArray:
             keys = _concatenate((x, y))  # in the machine's byte order
-            numbers = keys if keys.dtype is seen else keys.view(seen)
-            if turn is not None:
-                turn(numbers, numbers)
-            numbers.sort(-1, "stable")
-            if turn is not None:
-                turn(numbers, numbers)
+            words = None if words_of is None else words_of(keys, x, y)
+            if words is not None:
+                keys = keys.take(words.argsort(kind="stable"))
+            else:
+                numbers = keys if keys.dtype is seen else keys.view(seen)
+                if turn is not None:
+                    turn(numbers, numbers)
+                numbers.sort(-1, "stable")
+                if turn is not None:
+                    turn(numbers, numbers)
             return keys if is_native else keys.astype(x.dtype)
 
         return merge
-
-    def _merges_floats(self) -> Merged:
-        """NumPy's stable sort loses no bits: it leaves what ties as it came."""
-        order, turn = self.order, turning(self.order, "f")
-        zero: HostArray = np.zeros((), native(self.dtype))
-
-        def merge_keys(x: HostArray, y: HostArray) -> HostArray:
-            keys = _concatenate((x, y))
-            size = keys.size
-            if size <= FEW and count_nonzero(keys) != size and has_minus_zero(keys):
-                return keys[_words(keys, order, x, y).argsort(kind="stable")]
-            if turn is not None:
-                turn(keys, keys)
-            keys.sort(-1, "stable")
-            try:
-                greatest = keys[-1]  # NaN, where there is one
-            except IndexError:
-                return keys  # without elements
-            first = int(keys.searchsorted(zero)) if size > FEW else size  # zeros are found sooner in what is sorted
-            has_zeros = first < size and not keys[first]
-            if turn is not None:
-                turn(keys, keys)
-            if (has_zeros and has_minus_zero(keys)) or (greatest != greatest and not puts_nans_back(keys, keys)):
-                return keys[_words(keys, order, x, y).argsort(kind="stable")]
-            return keys
-
-        def merge_swapped(x: HostArray, y: HostArray) -> HostArray:
-            return merge_keys(x, y).astype(x.dtype)
-
-        return merge_keys if self.dtype.isnative else merge_swapped
 
 
 @attrs.frozen(eq=False)
@@ -134,21 +102,13 @@ class ShortMergeByKey(_Short):
             name, *pair = ("values", x, values) if x.size != values.size else ("other_values", y, other_values)
             raise different_sizes(str(name), *[array.shape for array in pair])
         keys, seen, turn = _concatenate((x, y)), self._seen, turning(self.order, self.dtype.kind)
-        numbers = keys if keys.dtype is seen else keys.view(seen)
-        if seen.kind == "f" and not are_ties_alike(keys):
-            numbers = _words(keys, self.order, x, y)
-        elif turn is not None:
-            numbers = turn(numbers)
+        numbers = self._numbers(keys, x, y)
+        if numbers is None:
+            numbers = keys if keys.dtype is seen else keys.view(seen)
+            numbers = numbers if turn is None else turn(numbers)
         places = numbers.argsort(kind="stable")
         merged, moved = keys.take(places), _concatenate((values, other_values)).take(places)
         return (
             merged if merged.dtype is x.dtype else merged.astype(x.dtype, copy=False),
             moved if moved.dtype is values.dtype else moved.astype(values.dtype, copy=False),
         )
-
-
-def _words(keys: Elements, order: SortOrder, *parts: HostArray) -> Elements:
-    """Integers that compare as the keys do, which are those of sorted parts: floats by their bits, but as equals where
-    they tie and a part has its ties in another order. Kernels take long ones so, too: see algos/merge_ties.py."""
-    are_equal = keys.dtype.kind == "f" and not all(has_ties_in_order(part, order) for part in parts)
-    return (ordered_ranks if are_equal else ordered_words)(key_for(keys.dtype), bits_of(keys), order)

@@ -5,8 +5,6 @@ NumPy sorts ascending. Descending, integers are sorted inverted and floats negat
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 import numpy.typing as npt
 
@@ -18,7 +16,6 @@ from .numpy_speed import numpy_sorts_slowly
 from .short_sort import INSERTED, counted_from, is_ordered_by_numpy
 from .ties import restore_ties
 
-_SHORT = 1 << 12  # elements that are looked up in tables
 _SHORT_OF_BYTES = 32  # elements of a row
 SHORT_STABLE = 6  # the same: NumPy's stable sort takes less time than putting ties back
 
@@ -85,26 +82,10 @@ def _sort_integers(
 
 def _sort_halves(source: Elements, results: Elements, order: SortOrder) -> None:
     """float16 by its words: NumPy has vector code for 16-bit integers on more processors."""
-    if source.size < _SHORT:
-        sequence, places = half_tables(order)
-        found: Elements = np.take(places, source, out=_room(source, results), mode="clip")
-        found.sort(axis=-1)
-        results[...] = sequence[found]
-        return
     key = key_for(np.float16)
     words = ordered_words(key, source, order)
     words.sort(axis=-1)
     results[...] = elements_in_order(key, words, order)
-
-
-@cache
-def half_tables(order: SortOrder) -> tuple[Elements, Elements]:
-    """The bits of all float16 in order, and the place of each in it."""
-    words = np.arange(1 << 16, dtype=np.uint16)
-    sequence = elements_in_order(key_for(np.float16), words, order)
-    places = np.empty_like(sequence)
-    places[sequence] = words
-    return sequence, places
 
 
 def _sort_floats(source: Elements, results: Elements, order: SortOrder, stable: bool) -> None:

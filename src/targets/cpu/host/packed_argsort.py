@@ -7,21 +7,22 @@ the bits that were lost. Where hardly any elements of a row differ, NumPy's own 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import attrs
 import numpy as np
 import numpy.typing as npt
 
 from ....algos.host_sort import HostSortPolicy
 from ....arrays.recycled import new_array
-from ....types.dtypes import ArrayKey, key_for
+from ....types.dtypes import key_for
 from ....types.indices import SortOrder
-from ....types.keys import FloatKey
 from ...base import HostArray
 from ..crew import share
 from ..loops import Loop
 from ..pool import Pool
 from .argsort_loops import pack, rank, rank_and_pack, unpack
-from .key_words import Elements, Places, bits_of, ordered_ranks, rank_numbers
+from .key_words import Elements, Places, bits_of, constants, ordered_ranks
 from .numpy_sort import argsort_plainly
 from .partition_sort import part_from, sort_long
 from .radix_sort import can_sort_by_radix, sort_words, suits_radix
@@ -45,7 +46,7 @@ def argsort_packed(
         argsort_plainly(source, places, order)
         return
     index_bits = max(1, (source.shape[1] - 1).bit_length())
-    rows = _Rows(bits_of(source), key_for(source.dtype), order, index_bits, policy, pool)
+    rows = _Rows(source, order, index_bits, policy, pool)
     words = places.view(np.uint64)
     if 8 * source.itemsize + index_bits <= _WORD_BITS:
         rows.pack_ranks(words)
@@ -65,39 +66,39 @@ def argsort_packed(
 class _Rows:
     """The elements, and how their words are made."""
 
-    bits: Elements
-    key: ArrayKey
+    elements: Elements
     order: SortOrder
     index_bits: int
     policy: HostSortPolicy
     pool: Pool | None
 
     @property
-    def _kind(self) -> tuple[int, bool]:
-        """Which loops make ranks of the elements."""
-        return self.bits.itemsize, isinstance(self.key, FloatKey)
+    def bits(self) -> Elements:
+        return bits_of(self.elements)
 
-    @property
-    def _numbers(self) -> tuple[int, ...]:
-        return rank_numbers(self.key, self.bits.itemsize, self.order)
+    def _rank_by(self, loop: Callable[[int, bool], Loop], words: Elements, more: Elements | int) -> None:
+        """A loop that makes ranks of a row."""
+        dtype = self.elements.dtype
+        row = self.elements[0].view(f"i{dtype.itemsize}")
+        self._share(loop(dtype.itemsize, dtype.kind == "f"), row, words, constants(dtype, self.order), more)
 
     def _share(self, loop: Loop, *arguments: Elements | int) -> None:
         """A loop over a single row, by all threads."""
         assert self.pool is not None
-        share(loop, self.bits.size, self.pool, *arguments)
+        share(loop, self.elements.size, self.pool, *arguments)
 
     def ranks(self, bits: Elements) -> U64s:
         """Words that compare as such elements do, in memory of their own."""
-        ranks = ordered_ranks(self.key, bits, self.order)
+        ranks = ordered_ranks(key_for(self.elements.dtype), bits, self.order)
         return ranks.astype(np.uint64, copy=ranks is bits)
 
     def rank(self, words: U64s) -> tuple[int, int]:
         """All ranks, for words to be made of: the least and the greatest."""
         if self.pool is None:
-            words[...] = ordered_ranks(self.key, self.bits, self.order)
+            words[...] = self.ranks(self.bits)
             return int(words.min()), int(words.max())
         ends = np.array([(1 << _WORD_BITS) - 1, 0], np.uint64)
-        self._share(rank(*self._kind), self.bits[0], words[0], ends, *self._numbers)
+        self._rank_by(rank, words[0], ends)
         return int(ends[0]), int(ends[1])
 
     def pack_high(self, words: U64s, least: int, greatest: int) -> tuple[int, int]:
@@ -118,7 +119,7 @@ class _Rows:
         if self.pool is None:
             self._pack(self.ranks(self.bits), words)
         else:
-            self._share(rank_and_pack(*self._kind), self.bits[0], words[0], *self._numbers, self.index_bits)
+            self._rank_by(rank_and_pack, words[0], self.index_bits)
 
     def _pack(self, ranks: U64s, words: U64s, left_out: int = 0) -> None:
         """Words of ranks, which are used up, less some of their lowest bits."""

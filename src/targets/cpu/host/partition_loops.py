@@ -1,4 +1,4 @@
-"""The compiled partition of long rows, in passes that each part all parts in two.
+"""The compiled partition of long rows, in passes that each part all parts in two; and what turns a row round.
 
 A processor with AVX-512 parts a vector of elements by two compressions; any other takes them one by one, without
 branches.
@@ -90,6 +90,13 @@ for part in range(row):
                 to_high += 1
         moved = fetch_add(claimed, counter + 3, end - begin)
 """
+_REVERSE = """
+    last = len(values) - 1
+    for index in range(start, stop):
+        low = values[index]
+        values[index] = values[last - index]
+        values[last - index] = low
+"""
 _PATIENCE = 1 << 13  # looks at what another thread has come to: some ten microseconds
 
 
@@ -140,3 +147,9 @@ def _vector(lanes: int, source: str, target: str) -> Iterator[str]:
     yield "if not high_fits:"
     yield f"    for k in range(min({lanes} - count, high_end - to_high)):"
     yield f"        {target}[to_high + k] = beyond[{lanes} + k]"
+
+
+@cache
+def reverse(dtype: np.dtype[np.generic]) -> Loop:
+    """(start, stop, values): swaps each of the elements start to stop with the one as far from the other end."""
+    return compiled("reverse", f"start: i8, stop: i8, values: {name_of(dtype)}[]", _REVERSE)

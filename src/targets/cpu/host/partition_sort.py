@@ -21,9 +21,8 @@ from .crew_sort import PartedRow, sort_by_crew, threads_to_sort
 from .few_values import sort_few
 from .key_words import Elements, numbers_of
 from .numpy_sort import sort_row
-from .order_loops import reverse
-from .partition_loops import COUNTERS, part_in_turn
-from .sample import Monotonicity, Sample, monotonicity_of, seems_constant
+from .partition_loops import COUNTERS, part_in_turn, reverse
+from .sample import Sample, is_monotonic, seems_constant
 from .ties import restore_ties
 
 _LEAST_BLOCK = 1 << 11  # elements that are worth claiming
@@ -52,9 +51,17 @@ def sort_long(
         if is_short or (sample.different <= policy.skewed and source.nbytes < policy.skewed_bytes_from):
             sort_row(source, results, order, stable)
             return
-    trend = monotonicity_of(numbers, sample.elements, pool)
-    ordered = results if results is not source or trend is not Monotonicity.NEITHER else np.empty_like(source)
-    _put_in_order(numbers, numbers_of(ordered), sample, trend, policy, pool)
+    ascends = is_monotonic(numbers, np.less_equal, pool)
+    descends = not ascends and is_monotonic(numbers, np.greater_equal, pool)
+    is_in_order = ascends or descends
+    ordered = results if results is not source or is_in_order else np.empty_like(source)
+    if is_in_order or not _sort_shared(numbers, numbers_of(ordered), sample, policy, pool):
+        if ordered is not source:
+            pool.over(source.size, lambda own: np.copyto(ordered[own], source[own]))
+        if descends:
+            _reverse_all(numbers_of(ordered), pool)
+        elif not ascends:
+            numbers_of(ordered).sort()
     _turn(numbers_of(ordered), order, source.dtype.kind, pool)
     if source.dtype.kind == "f":
         restore_ties(source[np.newaxis], ordered[np.newaxis], order, stable)
@@ -62,21 +69,11 @@ def sort_long(
         put_in_place(ordered, results, pool)
 
 
-def _put_in_order(
-    numbers: Elements, ordered: Elements, sample: Sample, trend: Monotonicity, policy: HostSortPolicy, pool: Pool
-) -> None:
-    """Ascending, as NumPy has it."""
+def _sort_shared(numbers: Elements, ordered: Elements, sample: Sample, policy: HostSortPolicy, pool: Pool) -> bool:
+    """Ascending, as NumPy has it, by threads. False, and nothing done, where these would not share the work."""
     crew = threads_to_sort(numbers.dtype, numbers.nbytes, policy)
-    threads = crew or min(pool.threads, policy.most_threads)
-    pivots = _balanced_pivots(sample, policy, threads) if trend is Monotonicity.NEITHER else sample.numbers[:0]
-    if pivots.size and _sort_parts(numbers, ordered, pivots, policy, pool, by_crew=crew > 0):
-        return
-    if ordered is not numbers:
-        _copy_over(numbers, ordered, pool)
-    if trend is Monotonicity.DESCENDS:
-        _reverse_all(ordered, pool)
-    elif trend is Monotonicity.NEITHER:
-        ordered.sort()
+    pivots = _balanced_pivots(sample, policy, crew or min(pool.threads, policy.most_threads))
+    return bool(pivots.size) and _sort_parts(numbers, ordered, pivots, policy, pool, by_crew=crew > 0)
 
 
 def _turn(ordered: Elements, order: SortOrder, kind: str, pool: Pool) -> None:
@@ -136,13 +133,6 @@ def _sort_parts(
 def _block(source: Elements, threads: int, policy: HostSortPolicy) -> int:
     """How many elements a thread partitions at a time."""
     return min(policy.block, max(_LEAST_BLOCK, source.size // (4 * threads)))
-
-
-def _copy_over(source: Elements, target: Elements, pool: Pool) -> None:
-    def copy(own: slice) -> None:
-        target[own] = source[own]
-
-    pool.over(source.size, copy)
 
 
 def _balanced_pivots(sample: Sample, policy: HostSortPolicy, threads: int) -> Elements:

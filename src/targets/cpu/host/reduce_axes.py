@@ -18,7 +18,7 @@ from ...base import HostArray
 from ...counts import count_nonzero
 from ..crew import threads_of_crew
 from .reduce_loops import ReduceLoop, can_fold, loop_for
-from .reduce_plans import Route, constant_of, route_of
+from .reduce_plans import CREW_BYTES, Route, constant_of, route_of
 from .reducers import ARITHMETIC, EXTREMES, LONG, PLACES, TRUTHS, UFUNCS, in_shape, reducing, result_of
 from .silence import silently
 from .strides import Routes, Walk
@@ -28,7 +28,6 @@ Signed: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 _ADDED = 1 << 21  # bytes of floats: below, NumPy adds them
 _MEMORY = 3 << 23  # bytes: longer arrays are read from memory, which two cores do faster than one
 _WORKED_ON = 1 << 24  # the same of any and all, by which NumPy's loops are slower than memory
-_CREW_BYTES = 1 << 22  # longer ones threads that wait in compiled code read sooner, of several cores' caches
 _ROW = 1 << 10  # bytes of neighbours that NumPy's loops need to be fast
 _HEAD = 1 << 9  # elements that may settle what any and all ask
 
@@ -105,7 +104,7 @@ class Folding:
         near, most = walk.nearest, _WORKED_ON if self.fold in TRUTHS else _MEMORY
         most <<= 2 if self.dtype.itemsize == 1 else 0
         if threads_of_crew(nbytes):
-            most = min(most, _CREW_BYTES)
+            most = min(most, CREW_BYTES)
         return nbytes < most and near.stride == 1 and near.length * self.dtype.itemsize >= _ROW
 
     def _is_settled(self, x: HostArray) -> bool:

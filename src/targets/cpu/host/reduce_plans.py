@@ -31,7 +31,7 @@ _BESIDE = 128  # neighbours that are worth a loop over them
 _CHAIN = 1 << 12  # floats at most that are added one after the other
 _SHARED = 1 << 19  # elements that lie apart: below, waking a thread costs more than it saves
 _SHARED_BYTES = 1 << 24  # the same of neighbours
-CREW_BYTES = 1 << 21  # what several cores' caches give sooner to threads that wait in compiled code
+CREW_BYTES = 1 << 23  # what several cores' caches give sooner to threads that wait in compiled code
 
 
 @attrs.frozen

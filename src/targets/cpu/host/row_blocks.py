@@ -8,7 +8,7 @@ no NaN is to be put right afterwards.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
 import attrs
@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ....algos.host_sort import HostSortPolicy
-from ....types.dtypes import FloatBits
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ..alias import place_of
@@ -25,7 +24,7 @@ from ..crew import loading as loading_crew
 from ..crew import share_kernel, threads_of_crew
 from ..loops import numbers_for
 from ..pool import shared_pool
-from .key_words import Elements, Places
+from .key_words import Elements, Places, constants
 from .network_loops import lanes, network, places_network
 from .radix_sort import suits_radix
 from .strides import Span, padded, ways_beside
@@ -159,27 +158,6 @@ def _by_blocks(lying: Lying, dtype: np.dtype[np.generic], order: SortOrder, toge
         unpack(out_start + outer * o0 + begin * o1, o1, out_step, *shape, *out, *place_of(rows), *constant)
 
     shared_pool().run(work, n0 * blocks)
-
-
-@cache
-def constants(dtype: np.dtype[np.generic], order: SortOrder) -> Elements:
-    """What the loops make words of elements by: bits to turn over, and what to take away. Of floats also all bits but
-    the sign, those of infinity, and how far the sign is from the lowest bit."""
-    bits = 8 * dtype.itemsize
-    sign, is_down = -(1 << (bits - 1)), order is SortOrder.DESCENDING
-    found = [0, 0, 0, 0, 0]
-    match dtype.kind:
-        case "f":
-            float_bits = FloatBits.of(dtype)
-            magnitude, infinity = float_bits.magnitude, float_bits.infinity
-            found = [sign if is_down else 0, magnitude - infinity, magnitude, infinity, bits - 1]
-        case "M" | "m":  # NaT, the least integer, is to be last
-            found[:2] = [-1, 0] if is_down else [0, 1]
-        case "i":
-            found[0] = -1 if is_down else 0
-        case _:
-            found[0] = ~sign if is_down else sign
-    return np.array(found, f"i{dtype.itemsize}")
 
 
 def _loading(

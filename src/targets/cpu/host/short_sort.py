@@ -125,13 +125,6 @@ class ShortSort:
         seen = None if turn is None or turned_as(dtype) == dtype else turned_as(dtype)
         few = FEW if dtype.itemsize > 2 and dtype.isnative else _FEW_ONE_BY_ONE
 
-        def sort_plain(x: HostArray) -> HostArray:
-            if x.size > short:
-                return go_on(x)
-            results = copy(x)
-            results.sort()
-            return results
-
         def sort(x: HostArray) -> HostArray:
             length = x.shape[axis] if has_rows else x.size
             if x.size > short or length >= long_row:
@@ -150,49 +143,27 @@ class ShortSort:
 
         def sort_floats(x: HostArray) -> HostArray:
             size = x.size
-            if size > short:
-                return go_on(x)
-            results = copy(x)
-            if (size > few or count_nonzero(results) != size) and has_minus_zero(results):
-                return go_on(x)
-            if turn is not None:
-                turn(results, results)
-            if size > stable_to:
-                results.sort()
-            else:
-                results.sort(0, "stable")
-            try:
-                greatest = results[-1]  # NaN, where there is one
-            except IndexError:
-                return results  # without elements
-            if turn is not None:
-                turn(results, results)
-            return results if greatest == greatest or puts_nans_back(x, results) else go_on(x)
-
-        def sort_rows_of_floats(x: HostArray) -> HostArray:
-            size, length = x.size, x.shape[axis]
+            length = x.shape[axis] if has_rows else size
             if size > short or length >= long_row:
                 return go_on(x)
-            results = x.copy("K")
-            flat = results.ravel("K")  # as it lies: all else would be packed before a look
+            results = x.copy("K") if has_rows else copy(x)
+            flat = results.ravel("K") if has_rows else results  # as it lies: all else would be packed before a look
             if (size > few or count_nonzero(flat) != size) and has_minus_zero(flat):
                 return go_on(x)
             if not size:
                 return results
-            greatest = flat[flat.argmax()]  # here more than the last
             if turn is not None:
                 turn(results, results)
             if length > stable_to:
                 results.sort(axis)
             else:
                 results.sort(axis, "stable")
+            greatest = flat[flat.argmax() if has_rows else -1]  # NaN, where there is one
             if turn is not None:
                 turn(results, results)
             return results if greatest == greatest or puts_nans_back(x, results) else go_on(x)
 
-        if dtype.kind == "f":
-            return sort_rows_of_floats if has_rows else sort_floats
-        return sort if has_rows or turn is not None or stable_to else sort_plain
+        return sort_floats if dtype.kind == "f" else sort
 
     def writer(self, sort: Sorted) -> Callable[[HostArray, HostArray], bool]:
         """Sorts into another array or where it lies: either is written by one call into C. False, and nothing done,

@@ -11,7 +11,7 @@ from ..crew import threads_of_crew
 from ..pool import Pool, shared_pool
 from .commit import put_in_place
 from .counting import sort_by_counting
-from .crew_rows import sort_rows_by_crew, threads_for_rows
+from .crew_rows import sort_rows_by_crew, sorting_threads
 from .few_values import sort_few
 from .key_words import numbers_of
 from .loading import can_sort
@@ -78,7 +78,7 @@ def _sort_in_chunks(
 ) -> None:
     """By NumPy's sort alone, some rows at a time, or all of them by threads that wait in compiled code."""
     rows, length = source.shape
-    threads = threads_for_rows(source, policy)
+    threads = sorting_threads(source, policy)
     if threads:
         ordered = np.empty_like(source) if results is source else results
         if sort_rows_by_crew(source, ordered, order, threads):

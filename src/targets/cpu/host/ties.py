@@ -7,73 +7,49 @@ are written anew where their likes are. Mostly there is little to write: no -0.0
 from __future__ import annotations
 
 from bisect import bisect_left
-from functools import cache
-from typing import Any
 
-import attrs
 import numpy as np
 import numpy.typing as npt
 
 from ....types.dtypes import FloatBits, key_for
 from ....types.indices import SortOrder
 from .key_words import Elements, bits_of, elements_in_order, ordered_words
+from .short_sort import has_minus_zero
 
 _BLOCK = 1 << 15  # elements
 
 
-@attrs.frozen
-class Kind:
-    """Elements that tie, by their bits: no setting of the processor takes a subnormal for zero there."""
-
-    bits: FloatBits
-    is_nan: bool
-
-    def among(self, words: Elements) -> npt.NDArray[np.bool_]:
-        """Which of some words are of this kind."""
-        of = words.dtype.type
-        magnitudes = words & of(self.bits.magnitude)
-        found: npt.NDArray[np.bool_] = magnitudes > of(self.bits.infinity) if self.is_nan else magnitudes == 0
-        return found
-
-
-@cache
-def _kinds(dtype: np.dtype[Any]) -> tuple[Kind, Kind]:
-    """Zeros, NaNs."""
-    bits = FloatBits.of(dtype)
-    return Kind(bits, is_nan=False), Kind(bits, is_nan=True)
+def _among(words: Elements, is_nan: bool) -> npt.NDArray[np.bool_]:
+    """Which of some floats are NaN, or zero, by their bits: no setting of the processor takes a subnormal for zero."""
+    bits, of = FloatBits.of(np.dtype(f"f{words.itemsize}")), words.dtype.type
+    magnitudes = words & of(bits.magnitude)
+    found: npt.NDArray[np.bool_] = magnitudes > of(bits.infinity) if is_nan else magnitudes == 0
+    return found
 
 
 def restore_ties(source: Elements, results: Elements, order: SortOrder, stable: bool) -> None:
     """Writes the zeros and NaNs of sorted rows: as they come in the source's rows, or in the order of their words."""
-    zeros, nans = _kinds(source.dtype)
     last = results[..., -1]
     has_nans = bool((last != last).any())
-    span = _zeros_among(results, order, has_nans)
+    span = _zeros_among(results, order)
     if span is not None:
         words = bits_of(source)
         if len(results) == 1 and not stable:
             _write_zeros(words, bits_of(results)[0, span], order)
-        elif int(words.view(f"i{words.itemsize}").min()) == -(zeros.bits.magnitude + 1):  # without -0.0 all are alike
-            _write(words, bits_of(results), zeros, span.start, order, stable)
+        elif has_minus_zero(source):  # without -0.0 all are alike
+            _write(words, bits_of(results), span.start, order, stable)
     if has_nans:
-        _write(bits_of(source), bits_of(results), nans, None, order, stable)
+        _write(bits_of(source), bits_of(results), None, order, stable)
 
 
-def _zeros_among(results: Elements, order: SortOrder, has_nans: bool) -> slice | None:
+def _zeros_among(results: Elements, order: SortOrder) -> slice | None:
     """Where the zeros of a sorted row lie; of several rows they lie anywhere. None if there are none."""
     if len(results) > 1:
         return slice(0, None) if (results == 0).any() else None
-    row, value, numbers = results[0], results[0].item, results.size
-    if order is SortOrder.ASCENDING:
-        zero = row.dtype.type(0)
-        first = int(row.searchsorted(zero))
-        if first == row.size or value(first) != 0:
-            return None
-        return slice(first, int(row.searchsorted(zero, side="right")))
-    if has_nans:
-        numbers = bisect_left(range(row.size), True, key=lambda at: value(at) != value(at))
-    first = bisect_left(range(numbers), True, key=lambda at: value(at) <= 0)
-    end = bisect_left(range(numbers), True, key=lambda at: value(at) < 0)
+    row, ascends = results[0], order is SortOrder.ASCENDING
+    value, places = row.item, range(row.size)  # NaNs, which are last, come before nothing
+    first = bisect_left(places, True, key=lambda at: not (value(at) < 0 if ascends else value(at) > 0))
+    end = bisect_left(places, True, key=lambda at: not (value(at) <= 0 if ascends else value(at) >= 0))
     return slice(first, end) if first < end else None
 
 
@@ -88,10 +64,10 @@ def _write_zeros(words: Elements, zeros: Elements, order: SortOrder) -> None:
         zeros[:middle], zeros[middle:] = (negative, 0) if ascends else (0, negative)
 
 
-def _write(words: Elements, sorted_: Elements, kind: Kind, first: int | None, order: SortOrder, stable: bool) -> None:
-    """All of a kind, in one call; in a single row from `first` on, or at its end."""
+def _write(words: Elements, sorted_: Elements, first: int | None, order: SortOrder, stable: bool) -> None:
+    """All zeros, or all NaNs if there is no `first`, in one call: in a single row from there on, or at its end."""
     several = len(words) > 1
-    are_such = kind.among(words)
+    are_such = _among(words, first is None)
     found = words[are_such]
     if not stable and (found != found[0]).any():
         key = key_for(f"f{words.itemsize}")
@@ -102,7 +78,7 @@ def _write(words: Elements, sorted_: Elements, kind: Kind, first: int | None, or
             in_order.sort()
             found = elements_in_order(key, in_order, order)
     if several:
-        sorted_[kind.among(sorted_)] = found
+        sorted_[_among(sorted_, first is None)] = found
     else:
         start = sorted_.size - found.size if first is None else first
         sorted_[0, start : start + found.size] = found

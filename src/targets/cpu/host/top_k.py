@@ -9,7 +9,6 @@ a partition of everything.
 from __future__ import annotations
 
 import math
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -145,11 +144,12 @@ def _cut(words: Elements, threshold: Any, k: int, places: Places) -> Places:
 def _candidates(row: Elements, k: int, order: SortOrder) -> Places | None:
     """Where the elements stand, as they lie, that come up to a threshold which k of them hardly ever do not."""
     count = min(_MOST_SAMPLES, max(min(_MANY_SAMPLES, row.size // _STRETCH), row.size // _WIDE_STRETCH))
+    sample = ascending_words(_sampled(row, count), order)
+    count = sample.size
     expected = k * count / row.size
     rank = math.ceil(expected + 6.4 * math.sqrt(expected) + 12)
     if 2 * rank > count:
         return None
-    sample = ascending_words(row[_sampled_places(row.size, count)], order)
     threshold = np.partition(sample, rank)[rank]
     if threshold != threshold:
         return None
@@ -159,14 +159,6 @@ def _candidates(row: Elements, k: int, order: SortOrder) -> Places | None:
     return places_up_to(numbers_of(row), -threshold if row.dtype.kind == "f" else ~threshold, True, k, most)
 
 
-def _sampled_places(length: int, count: int) -> Places:
-    """One place in each of so many stretches of a row, anywhere in it: no period of the data is met."""
-    places = np.arange(count) * length // count
-    return places + (_chances()[:count] * (length // count)).astype(np.intp)
-
-
-@cache
-def _chances() -> npt.NDArray[np.float64]:
-    """Numbers from 0 to 1, always the same."""
-    hashed = np.arange(_MOST_SAMPLES, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    return ((hashed ^ (hashed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9) >> np.uint64(11)) / 2.0**53
+def _sampled(row: Elements, count: int) -> Elements:
+    """About so many of its elements: the step is odd, for few periods of data are."""
+    return row[:: row.size // count | 1]

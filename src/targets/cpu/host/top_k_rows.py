@@ -7,12 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ....algos.host_sort import HostSortPolicy
-from ....types.dtypes import key_for
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ..pool import shared_pool
 from .argsort import argsort_rows
-from .key_words import Elements, Places, bits_of, ordered_ranks
+from .key_words import Elements, Places
 from .numpy_sort import places_in_rows
 from .row_blocks import LONGEST_TO_ARGSORT
 from .top_k import ascending_words, places_of_one, sampled_from, top_k_of_one
@@ -20,7 +19,6 @@ from .top_k_filter import hits_of
 
 _SHORT = 1 << 11  # elements in all rows
 _ORDERED, _BYTES_ORDERED = 1 << 4, 1 << 10  # elements of a row, of many, that are sorted sooner than chosen from
-_BEHIND_ALL = np.uint64((1 << 64) - 1)
 
 
 def top_k_rows(
@@ -114,19 +112,11 @@ def _places_of_rows(source: Elements, places: Places, k: int, order: SortOrder, 
     counts = np.bincount(row, minlength=rows)
     slot = np.arange(hits.size) - (np.cumsum(counts) - counts)[row]
     shape = rows, int(counts.max())
-    if source.itemsize > 4:
-        behind_all = np.nan if words.dtype.kind == "f" else np.iinfo(words.dtype).max
-        padded = np.full(shape, behind_all, words.dtype)
-        padded[row, slot] = words.reshape(-1)[hits]
-        where = np.zeros(shape, np.intp)
-        where[row, slot] = hits - row * length
-        places[...] = np.take_along_axis(where, padded.argsort(axis=1, kind="stable")[:, :k], axis=1)
-    else:  # a rank and a place make one word
-        ranks = ordered_ranks(key_for(source.dtype), bits_of(source.reshape(-1)[hits]), order)
-        packed = np.full(shape, _BEHIND_ALL)
-        packed[row, slot] = (ranks.astype(np.uint64) << np.uint64(32)) | (hits - row * length).astype(np.uint64)
-        packed.sort(axis=1)
-        np.bitwise_and(packed[:, :k], np.uint64(0xFFFFFFFF), out=places.view(np.uint64))
+    behind_all = np.nan if words.dtype.kind == "f" else np.iinfo(words.dtype).max
+    padded, where = np.full(shape, behind_all, words.dtype), np.zeros(shape, np.intp)
+    padded[row, slot] = words.reshape(-1)[hits]
+    where[row, slot] = hits - row * length
+    places[...] = np.take_along_axis(where, padded.argsort(axis=1, kind="stable")[:, :k], axis=1)
 
 
 def _least_of_columns(words: Elements, k: int, scratch: Elements) -> Elements:

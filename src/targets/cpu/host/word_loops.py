@@ -39,10 +39,12 @@ def turned(word: str, element: str, is_float: bool) -> Iterator[str]:
 
 def ranked(word: str, element: str, is_float: bool) -> Iterator[str]:
     """The same, and elements that compare equal become one word: zeros of both signs, and all NaNs."""
-    if is_float:
-        yield f"found = select({element} == {word}(-1 - magnitude), {word}(0), {element})"
-        yield f"{element} = select({word}(found & magnitude) <= infinity, found, magnitude)"
-    yield from turned(word, element, is_float)
+    if not is_float:
+        yield from turned(word, element, is_float)
+        return
+    yield f"found = {word}({element} & magnitude)"
+    yield f"negative = {word}({word}({element} ^ turned) >> shift)"
+    yield f"{element} = select(found <= infinity, {word}({word}(found ^ negative) - negative), magnitude)"
 
 
 def turned_back(word: str, element: str, is_float: bool) -> Iterator[str]:
