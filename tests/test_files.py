@@ -8,6 +8,7 @@ import os
 import resource
 import shutil
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -583,6 +584,30 @@ def test_the_first_error_is_told_of(at: int, stage: str, workers: int) -> None:
             range(6), lambda piece, _: fail("load", piece), lambda piece, _, __: fail("work", piece),
             lambda piece, _, __: fail("keep", piece), workers=workers,
         )  # fmt: skip
+
+
+class Loaded:
+    """Memory that a slot gives up for another."""
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_a_piece_is_let_go_when_its_slot_takes_another(workers: int) -> None:
+    """Calls that wait for one another hold neither each other nor what they were made with."""
+    seen: list[weakref.ref[Loaded]] = []
+    most = 0
+
+    def load(piece: int, slot: int) -> Loaded:
+        nonlocal most
+        loaded = Loaded()
+        seen.append(weakref.ref(loaded))
+        most = max(most, sum(one() is not None for one in seen))
+        return loaded
+
+    def nothing(piece: int, loaded: object, slot: int) -> None:
+        pass
+
+    run_pipeline(range(40), load, nothing, nothing, workers=workers)
+    assert most <= slots_for(workers) + 2  # the caller's last one, and one that has just been made
 
 
 def test_values_are_made_ahead() -> None:

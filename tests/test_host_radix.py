@@ -184,9 +184,9 @@ def test_few_different_elements_are_counted_not_radix_sorted(
 ) -> None:
     by_radix: list[int] = []
 
-    def noted(source: HostArray, results: HostArray, order: SortOrder, stable: bool) -> None:
+    def noted(source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, stable: bool) -> None:
         by_radix.append(source.size)
-        original(source, results, order, stable)
+        original(source, results, order, policy, stable)
 
     original = sort._sort_by_radix  # pyright: ignore[reportPrivateUsage]  # which way was taken is seen nowhere else
     monkeypatch.setattr(sort, "_sort_by_radix", noted)
@@ -246,3 +246,32 @@ def test_long_rows_of_a_small_array_go_by_radix_wherever_they_are_sorted_into(
         assert_same_bits(x, wanted)
         assert sorted_so
         sorted_so.clear()
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_a_row_has_no_more_threads_than_its_policy_allows(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    shares: list[int] = []
+    prepared = radix_sort.prepared_sort
+
+    def noted(
+        dtype: np.dtype[np.generic], order: SortOrder, rows: int, length: int, bits: range, policy: SerialRadixPolicy
+    ) -> Prepared:
+        shares.append(policy.shares)
+        return prepared(dtype, order, rows, length, bits, policy)
+
+    monkeypatch.setattr(radix_sort, "prepared_sort", noted)
+    x = np.random.default_rng(0).integers(0, 1 << 32, (1, 1 << 18), np.uint32)
+    check_sort(x, SortOrder.ASCENDING, CpuTarget(attrs.evolve(POLICY, most_threads=most)))
+    assert set(shares) == {most}
+
+
+def test_what_is_foreseen_is_there_when_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "_done", {})
+    monkeypatch.setattr(background, "in_caller", False)
+    dtype, order = np.dtype(np.int32), SortOrder.DESCENDING
+    TARGET.foresee_sorts(dtype, order, POLICY.radix_from - 1)  # NumPy's to sort
+    assert background.wait(60)
+    assert not background._done  # pyright: ignore[reportPrivateUsage]  # to ask whether it is there asks for it
+    TARGET.foresee_sorts(dtype, order, 1 << 20)
+    assert background.wait(60)
+    assert radix_sort.can_sort_by_radix(dtype, order, 0)

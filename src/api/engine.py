@@ -40,7 +40,7 @@ class OwnEngine:
         found = choose(target, Memory.HOST, parameter="target_device")
         if not isinstance(found, SortsOnTheHost):
             return cls(target)
-        policy = attrs.evolve(found.policy, part_bytes_from=_NEVER)
+        policy = attrs.evolve(found.policy, part_bytes_from=_NEVER, most_threads=1)
         if memory < _LITTLE:
             policy = attrs.evolve(policy, serial_below=_NEVER, deal_from=_NEVER)
         own, is_little = found.with_policy(policy), memory < _LITTLE
@@ -55,6 +55,10 @@ class OwnEngine:
         if self.partitions and isinstance(self.target, SortsOnTheHost):
             return self.target.partition_for(dtype)
         return None
+
+    def foresee_sorts(self, dtype: np.dtype[np.generic], order: SortOrder, length: int) -> None:
+        if self.partitions and isinstance(self.target, SortsOnTheHost):
+            self.target.foresee_sorts(dtype, order, length)
 
     def sort(self, x: Array, out: Array, order: SortOrder, *, stable: bool) -> None:
         call_with(Sort, (-1, order, stable, None, None), self.target, (x,), out)

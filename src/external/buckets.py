@@ -14,11 +14,10 @@ import attrs
 import numpy as np
 
 from .cuts import Array, Indices, Samples, cut_between
-from .direct import PAGE, Bytes, DirectFile
+from .direct import Bytes, DirectFile
+from .plans import REST
 
 Room: TypeAlias = Callable[[int], Bytes]  # a buffer of a size
-
-_PAGES = 2  # of a read, besides its elements: one before them, and one after
 
 
 @attrs.frozen(eq=False)
@@ -39,7 +38,7 @@ class RunFile:
     def slices(self, begin: Indices, end: Indices, room: Room) -> tuple[Bytes, list[int]]:
         """Elements begin..end of each run, in a buffer; and where in it they begin."""
         item = self.dtype.itemsize
-        buffer = room(int((end - begin).sum()) * item + _PAGES * PAGE * begin.size)
+        buffer = room(int((end - begin).sum()) * item + REST * begin.size)
         places: list[int] = []
         at = 0
         for run, (first, last) in enumerate(zip(begin.tolist(), end.tolist(), strict=True)):

@@ -116,6 +116,9 @@ class _PartFloats:
     def numbers(self, piece: Array, start: int) -> Array:
         return self.parting.numbers(piece, start)
 
+    def foresee_buckets(self, length: int) -> None:
+        self.parting.foresee_buckets(length)
+
     def to_bucket(self, piece: Array, out: Array) -> None:
         """All zeros are in one bucket, and all NaNs in one."""
         self.parting.to_bucket(piece, out)

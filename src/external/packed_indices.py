@@ -18,7 +18,7 @@ from ..algos.words import Transform
 from ..types.indices import SortOrder
 from .cuts import Array
 from .order import Engine, words_of
-from .parting import Parting, partition_of
+from .parting import Parting, foresee_sorts, partition_of
 from .work import FindIndices, Work
 
 _WORD, _INDEX = np.dtype(np.uint64), np.dtype("<i8")
@@ -116,6 +116,9 @@ class PartIndices:
 
     def numbers(self, piece: Array, start: int) -> Array:
         return self.work.packed(piece, start)
+
+    def foresee_buckets(self, length: int) -> None:
+        foresee_sorts(self.work.engine, _WORD, SortOrder.ASCENDING, length)
 
     def to_bucket(self, piece: Array, out: Array) -> None:
         self.work.to_bucket(piece, out)

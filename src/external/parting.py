@@ -22,9 +22,18 @@ class Partitions(Protocol):
         """A partition of elements of a dtype in the order of NumPy's `<`; None where there is none."""
         ...
 
+    def foresee_sorts(self, dtype: np.dtype[Any], order: SortOrder, length: int, /) -> None:
+        """Loads meanwhile what sorts of pieces of about a length will need."""
+        ...
+
 
 def partition_of(engine: object, dtype: np.dtype[Any]) -> Partition | None:
     return engine.partition_for(dtype) if isinstance(engine, Partitions) else None
+
+
+def foresee_sorts(engine: object, dtype: np.dtype[Any], order: SortOrder, length: int) -> None:
+    if isinstance(engine, Partitions):
+        engine.foresee_sorts(dtype, order, length)
 
 
 class Unbalanced(Exception):
@@ -46,6 +55,10 @@ class Parting(Protocol):
     def numbers(self, piece: Array, start: int, /) -> Array:
         """What is partitioned: a piece of the input, from element `start` on, as numbers that NumPy compares in the
         order of the result. The piece may be overwritten."""
+        ...
+
+    def foresee_buckets(self, length: int, /) -> None:
+        """Has be loaded what `to_bucket` needs for about so many elements, while runs are made."""
         ...
 
     def to_bucket(self, piece: Array, out: Array, /) -> None:

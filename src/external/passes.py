@@ -17,7 +17,7 @@ from .direct import Bytes, DirectFile, buffer_for
 from .parting import Unbalanced
 from .pipeline import run_pipeline, slots_for
 from .pivots import Sampled, pivots_of
-from .plans import Plan
+from .plans import Plan, beside
 from .progress import Meter, Report
 from .runs import SORTED, PartedRuns, Runs, SortedRuns, parted_lines
 from .work import Work
@@ -99,7 +99,8 @@ class Passes:
         longest = max(self._lengths, default=0)
         self._workers = min(self._work.engine.workers, max(1, len(self._lengths)))
         self._slots = min(slots_for(self._workers), max(1, len(self._lengths)))
-        self._loaded = [buffer_for(longest * max(sizes[:2])) for _ in range(self._slots)]
+        more = beside(len(self._lengths), plan.gap, sizes[1]) if len(self._lengths) > 1 else 0
+        self._loaded = [buffer_for(longest * max(sizes[:2]) + more) for _ in range(self._slots)]
         self._sorted = [buffer_for(longest * max(sizes[1:])) for _ in range(self._slots)]
         self._meter = Meter(count * sizes[0] * min(2, len(self._lengths)), report)
         self._file = RunFile(ends.runs, work.spilled, length)

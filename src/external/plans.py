@@ -14,8 +14,9 @@ from .work import Work
 
 _LIBRARIES = 3 << 25  # bytes left to NumPy, LLVM and others (half of what they take) if the budget is large
 MIN_RUNS = 8  # runs: with fewer, reading the first and writing the last, which overlap with nothing, weigh more
-_LITTLE = 1 << 24  # bytes of samples that are neglected
+_LITTLE = 1 << 24  # bytes of samples, and of what is read besides buckets, that are neglected
 FEW_RUNS = 32  # so many are read quickly, however short they are
+REST = 2 * PAGE  # bytes of a read besides its elements: some before them, and some after
 LITTLE_IN_ALL = 1 << 25  # bytes that a plan may take beyond the budget; libraries take several times as much
 LARGE_RUN = 1 << 26  # bytes of a run that is long enough for disk throughput and for all threads
 
@@ -42,14 +43,16 @@ class Plan:
         step = lcm(*(PAGE // gcd(PAGE, size) for size in (spilled, written)))  # both are written in whole pages
         # Each worker, and one more, has a slot of input and of output; each worker its temporary memory.
         workers = work.engine.workers
-        each = slots_for(workers) * (max(read, spilled) + max(spilled, written)) + workers * work.extra
+        slots = slots_for(workers)
+        each = slots * (max(read, spilled) + max(spilled, written)) + workers * work.extra
         runs = max(2, min(MIN_RUNS, count * read // LARGE_RUN))
         enough = max(FEW_RUNS, isqrt(count * spilled // PAGE))
         while True:
             run = -(-count // runs // step) * step
             gap = max(PAGE // spilled, 1, usual_gap(count, runs))
             samples = 32 * (count // gap + min(3 * runs * gap, count))
-            taken = run * each + (samples if samples > _LITTLE else 0)
+            others = samples + slots * runs * REST
+            taken = run * each + (others if others > _LITTLE else 0)
             if taken <= memory or (runs >= enough and taken <= LITTLE_IN_ALL):
                 return cls(run, gap)
             if run == step:
@@ -57,6 +60,11 @@ class Plan:
                     raise InvalidArgumentError(f"memory: expected more for {count:,} elements, found {memory:,} bytes")
                 return cls(run, gap)
             runs += 1 + runs // 32
+
+
+def beside(runs: int, gap: int, itemsize: int) -> int:
+    """Bytes that are read with a bucket besides its elements: of each run a few gaps at most, and the rest of pages."""
+    return runs * (3 * gap * itemsize + REST)
 
 
 def data_budget(memory: int) -> int:

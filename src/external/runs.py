@@ -122,6 +122,7 @@ class PartedRuns:
         assert partition is not None  # else all runs are written
         assert self._pivots is not None
         self._made[run] = partition(numbers, out.view(numbers.dtype), self._pivots)
+        self._parting.foresee_buckets(self._file.length)  # not sooner: nothing is done before the partition is loaded
 
     def step(self, run: int) -> str:
         ends = self._made.pop(run)

@@ -14,7 +14,7 @@ from ..types.dtypes import native
 from ..types.indices import SortOrder
 from .cuts import Array
 from .order import Engine, KeyColumn, KeyOrder, words_of
-from .parting import Ascending, Parting, partition_of
+from .parting import Ascending, Parting, foresee_sorts, partition_of
 
 _INDEX = np.dtype("<i8")
 
@@ -145,6 +145,9 @@ class PartElements:
     def numbers(self, piece: Array, start: int) -> Array:
         del start
         return self.change.apply(self.work.in_native_order(piece))
+
+    def foresee_buckets(self, length: int) -> None:
+        foresee_sorts(self.work.engine, self.change.dtype, self.change.order, length)
 
     def to_bucket(self, piece: Array, out: Array) -> None:
         self.change.undo(piece)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..algos.rules import SortRule
     from ..kernel.launch import Buffer, Schedule, Step
     from ..operations.base import Operation
+    from ..types.indices import SortOrder
     from ..types.monoids import Monoid
 
 HostArray: TypeAlias = specs.HostArray
@@ -241,6 +242,10 @@ class SortsOnTheHost(Protocol):
 
     def partition_for(self, dtype: np.dtype[np.generic], /) -> Partition | None:
         """A partition of rows of a dtype; None where there is none."""
+        ...
+
+    def foresee_sorts(self, dtype: np.dtype[np.generic], order: SortOrder, length: int, /) -> None:
+        """Loads meanwhile what sorts of rows of about a length will need."""
         ...
 
 

@@ -69,6 +69,11 @@ class Background:
         self._ask(job, steps)
         return False
 
+    def foresee(self, job: Hashable, steps: Steps) -> None:
+        """Loads what calls are going to need; these load it themselves where there is one thread alone."""
+        if job not in self._done and thread_count() > 1:
+            self._ask(job, steps)
+
     def wait(self, timeout: float | None = None) -> bool:
         """Waits until all requested code is loaded; returns whether it is."""
         until = math.inf if timeout is None else time.monotonic() + timeout

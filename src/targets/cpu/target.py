@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ...algos.rules import SortRule
     from ...kernel.launch import Schedule, Step
     from ...operations.base import Operation
+    from ...types.indices import SortOrder
     from ...types.specs import Spec
     from ..base import Native
     from .kernels import CpuKernels
@@ -47,6 +48,13 @@ class CpuTarget:
         from .host.partition import RowPartition, can_partition
 
         return RowPartition(dtype) if can_partition(dtype) else None
+
+    def foresee_sorts(self, dtype: np.dtype[np.generic], order: SortOrder, length: int, /) -> None:
+        """Has the kernels that NumPy's sort is no match for be loaded in a thread."""
+        from .host.radix_sort import foresee_radix, suits_radix
+
+        if suits_radix(length, length, dtype, self.policy):
+            foresee_radix(dtype, order)
 
     def __reduce__(self) -> Reduced:
         return reduce_to_settings(self, self.policy)

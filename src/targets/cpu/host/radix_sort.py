@@ -44,6 +44,11 @@ def can_sort_by_radix(dtype: np.dtype[np.generic], order: SortOrder, nbytes: int
     return background.has(("radix", dtype, order), lambda: loading(dtype, order), nbytes)
 
 
+def foresee_radix(dtype: np.dtype[np.generic], order: SortOrder) -> None:
+    """Has the kernels be loaded, for rows that are yet to come."""
+    background.foresee(("radix", dtype, order), lambda: loading(dtype, order))
+
+
 def loading(dtype: np.dtype[np.generic], order: SortOrder) -> Iterator[object]:
     """Compiles all kernels that such rows need: of one that is shared out, and of rows that are not."""
     bits = 8 * dtype.itemsize
@@ -58,7 +63,7 @@ def loading(dtype: np.dtype[np.generic], order: SortOrder) -> Iterator[object]:
 def sort_by_radix(source: HostArray, results: HostArray, order: SortOrder, pool: Pool) -> None:
     """Sorts each row into results that lie apart. Floats that tie are put in the order of their bits."""
     rows, length = source.shape
-    if rows < pool.threads:
+    if rows < pool.threads or rows == 1:
         for number in range(rows):
             row = source[number]
             _sort(row[np.newaxis], results[number][np.newaxis], order, bits_that_differ(row), pool.threads)

@@ -48,7 +48,7 @@ def sort_rows(
         if rows == 1 and _is_counted(source, results, order, policy, stable):
             return
         if can_sort_by_radix(source.dtype, order, source.nbytes):
-            _sort_by_radix(source, results, order, stable)
+            _sort_by_radix(source, results, order, policy, stable)
         else:
             _sort_in_chunks(source, results, order, policy, stable)
         return
@@ -120,9 +120,11 @@ def _is_counted(source: HostArray, results: HostArray, order: SortOrder, policy:
     return sort_few(row, row if results is source else results[0], order, policy, shared_pool(), stable)
 
 
-def _sort_by_radix(source: HostArray, results: HostArray, order: SortOrder, stable: bool) -> None:
+def _sort_by_radix(
+    source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, stable: bool
+) -> None:
     worth_a_thread = _WORTH_ONE_THAT_WAITS if threads_of_crew(source.nbytes) else _WORTH_A_THREAD
-    pool = shared_pool().of_at_most(-(-source.size // worth_a_thread))
+    pool = shared_pool().of_at_most(min(policy.most_threads, -(-source.size // worth_a_thread)))
     ordered = np.empty_like(source) if results is source else results
     sort_by_radix(source, ordered, order, pool)
     if stable:
