@@ -205,6 +205,6 @@ def test_few_tasks_a_partition(exchange: str) -> None:
     """Of a dataframe seven and a few, with what reads it."""
     count = 300
     whole = pd.DataFrame({"key": np.arange(4 * count)})
-    found = gpusort.dask.sort_values(dd.from_pandas(whole, npartitions=count), "key", exchange=exchange)
-    tasks = [task for task in dict(found.optimize().dask).values() if type(task).__name__ != "Alias"]
-    assert len(tasks) <= 8 * count
+    found: Any = gpusort.dask.sort_values(dd.from_pandas(whole, npartitions=count), "key", exchange=exchange)
+    graph: dict[object, object] = dict(found.optimize().dask)
+    assert sum(type(task).__name__ != "Alias" for task in graph.values()) <= 8 * count
