@@ -213,7 +213,7 @@ def interrupted(*_):
     _imp.acquire_lock()
     raise KeyboardInterrupt
 
-call.planned = interrupted
+call.plan_for = interrupted
 x = np.arange(3)
 try:
     gpusort.{call}

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .recycled import Shelf, most_bytes
+from .recycled import most_bytes
+from .shelf import Shelf
 
 if TYPE_CHECKING:
     import wgpu

@@ -20,7 +20,6 @@ import attrs
 from ..types.elements import class_of, fields_of, shown
 from ..types.memory import Array, Workgroup
 from ..types.scalars import Scalar
-from .examples import example_of, shown_value
 from .launch import Buffer, kind_of
 from .signature import Parameter, Unknown
 from .span import KernelError
@@ -69,6 +68,8 @@ def _require_hashable(argument: object, name: str) -> None:
         hash(kind_of(argument))
     except TypeError:
         example = "Buffer('data', U32, 8, Role.INOUT)" if hasattr(argument, "dtype") else "(a, b)"
+        from .examples import shown_value  # of the compiler, which no launch loads
+
         raise _Mismatch(name, "something that does not change", shown_value(argument), example) from None
 
 
@@ -203,6 +204,8 @@ class _Matcher:
 
     def fail(self, annotation: object, value: object, path: str) -> NoReturn:
         meaning = self._substituted(annotation)
+        from .examples import example_of, shown_value  # of the compiler, which no launch loads
+
         raise _Mismatch(path, self._named(annotation), shown_value(value), example_of(meaning, value))
 
 
