@@ -74,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     commands.add_parser("demo", help="sort on every target found and compare with NumPy")
     add_sort_arguments(commands.add_parser("sort", help="sort a file of any size: .npy, Parquet, Arrow, or raw"))
-    commands.add_parser("targets", help="list the targets, and say why one is not here")
+    commands.add_parser("targets", help="list the targets, and why one is not available")
     tune = commands.add_parser("tune", help="measure which sorts are fastest on this machine, and use them from now on")
     tune.add_argument("--target", help="one target (default: all that are available)")
     tune.add_argument("--forget", action="store_true", help="go back to the built-in choices")
@@ -162,7 +162,8 @@ def _targets() -> int:
         name = terminal.toned(state.name, Tone.TITLE)
         match state:
             case Unavailable():
-                terminal.line(f"{name}: not here: {terminal.toned(state.reason, Tone.QUIET)}")
+                reason = state.reason.removeprefix(f"target {state.name!r}: ")
+                terminal.line(f"{name}: not available: {terminal.toned(reason, Tone.QUIET)}")
             case TargetInfo():
                 terminal.line(f"{name}: {state.adapter}")
                 for label, text in _particulars(state):
@@ -194,7 +195,9 @@ def _show(kernel: str | None, key: str, form: str) -> int:
         return 0
     fitting = [name for name in names if name == kernel] or [name for name in names if name.startswith(kernel)]
     if len(fitting) != 1:
-        raise InvalidArgumentError(f"KERNEL: expected one of {', '.join(names)}, found {kernel!r}")
+        if fitting:
+            raise InvalidArgumentError(f"KERNEL: {kernel!r} may be {', '.join(fitting)}")
+        raise InvalidArgumentError(f"KERNEL: there is no kernel {kernel!r}; `gpusort show` lists them")
     if key not in KEYS:
         raise InvalidArgumentError(f"--key: expected one of {', '.join(KEYS)}, found {key!r}")
     terminal.line(text_of(fitting[0], key, form).rstrip("\n"))

@@ -76,7 +76,8 @@ def run_demo(terminal: Terminal) -> bool:
             info = target(name).info
         except TargetUnavailableError as error:
             terminal.forget_note()
-            terminal.line(f"{terminal.toned(name, Tone.TITLE)} is not here: {error}")
+            reason = str(error).removeprefix(f"target {name!r}: ")
+            terminal.line(f"{terminal.toned(name, Tone.TITLE)}: not available: {reason}")
             continue
         terminal.forget_note()
         _introduce(terminal, info)

@@ -77,15 +77,15 @@ class Bar:
 
     def _show(self, progress: Progress) -> None:
         text = (
-            f"{progress.done / progress.total:4.0%}  {progress.step:7}  {size(progress.rate)}/s  "
+            f"{progress.fraction:4.0%}  {progress.step:7}  {size(progress.rate)}/s  "
             f"{duration(progress.seconds_left)} left"
         )
         if self._terminal.is_live:
-            filled = 24 * progress.done // progress.total
+            filled = int(24 * progress.fraction)
             bar = self._terminal.toned("━" * filled, Tone.GOOD) + self._terminal.toned("━" * (24 - filled), Tone.QUIET)
             self._terminal.note(f"{bar} {text}")
-        elif progress.done * _STEPS >= progress.total * self._next:
-            self._next = progress.done * _STEPS // progress.total + 1
+        elif progress.fraction * _STEPS >= self._next:
+            self._next = int(progress.fraction * _STEPS) + 1
             self._terminal.line(text)
 
     def end(self) -> None:

@@ -61,7 +61,7 @@ def test_the_demo_sorts_every_case_and_says_who_did(capsys: pytest.CaptureFixtur
     assert len(titles) == 6
     for title in titles:
         assert re.search(rf"^  PASSED {title}: \S+ \S+ \(first call \S+ \S+\)$", text, re.MULTILINE)
-    assert "wgsl is not here: target 'wgsl' finds no adapter" in text
+    assert "wgsl: not available: target 'wgsl' finds no adapter" in text
     assert text.splitlines()[-1] == "PASSED on simulator"
     assert "\x1b" not in text
 
@@ -208,12 +208,22 @@ def test_places_of_a_raw_file(tmp_path: Path) -> None:
     assert np.fromfile(source, ">i2").tolist() == [0, 1, 2, 3, 4]
 
 
+def test_a_file_without_elements_is_sorted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save(tmp_path / "x.npy", np.zeros(0))
+    for options in ((), ("--argsort",)):
+        assert cli.main(["sort", str(tmp_path / "x.npy"), *options]) == 0
+    assert np.load(tmp_path / "x.sorted.npy").shape == np.load(tmp_path / "x.argsort.npy").shape == (0,)
+    assert re.match("100%  buckets  0 B/s  0.0 s left", capsys.readouterr().err)
+
+
 @pytest.mark.usefixtures("plain_environment")
 def test_on_a_terminal_progress_is_a_line_that_changes() -> None:
     screen = Screen()
     bar = Bar(Terminal(screen))
     bar.show(Progress(3 << 30, 4 << 30, 10.0, 1e8, "runs"))
     assert re.search(r"\x1b\[32m━{18}\x1b\[0m.* 75%  runs     95\.4 MiB/s  10\.7 s left", screen.getvalue())
+    bar.show(Progress(0, 0, 10.0, 0.0, "runs"))  # of no elements
+    assert re.search(r"━{24}\x1b\[0m.* 100%  runs     0 B/s  0\.0 s left", screen.getvalue())
     bar.end()
     assert screen.getvalue().endswith("\r\x1b[K")
 
@@ -236,10 +246,11 @@ def test_sizes(nbytes: int, text: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("show", "quicksort"), r"gpusort: KERNEL: expected one of bitonic_tile, .*, found 'quicksort'"),
+        (("show", "quicksort"), r"gpusort: KERNEL: there is no kernel 'quicksort'; `gpusort show` lists them"),
+        (("sort", "/dev/null"), r"gpusort: FILE: /dev/null is not a regular file"),
         (("sort", "nowhere.npy"), r"gpusort: FILE: there is no file .*nowhere.npy"),
-        (("sort", ""), r"gpusort: FILE: there is no file"),
-        (("sort", __file__), r"gpusort: --dtype: expected that of the elements in .*, a raw file; found None"),
+        (("sort", ""), r"gpusort: FILE: .* is not a regular file"),
+        (("sort", __file__), r"gpusort: --dtype: .* is a raw file, whose dtype must be given, e.g. 'f4'"),
         (("sort", __file__, "--memory", "3x"), r"gpusort: --memory: expected a number of bytes, .*, found '3x'"),
         (("sort", __file__, "--target", "tpu"), r"gpusort: --target: expected 'auto', 'cpu', .*, found 'tpu'"),
         (("sort", __file__, "--output", "/no/where"), r"gpusort: --output: expected a file in a folder .*/no/where"),
@@ -248,7 +259,7 @@ def test_sizes(nbytes: int, text: str) -> None:
         (("export", "sort", "--out", "x", "--subgroups", "3"), r"gpusort: --subgroups: expected 0, or .*, found 3"),
         (("export", "shuffle", "--out", "x"), r"gpusort: OPERATION: expected some of sort, .*, found 'shuffle'"),
         (("sort", "x" * 300), r"gpusort: .*File name too long"),
-        (("show", "bitonic"), r"gpusort: KERNEL: expected one of .*, found 'bitonic'"),
+        (("show", "bitonic"), r"gpusort: KERNEL: 'bitonic' may be bitonic_tile, bitonic_step, .*"),
         (("show", "bitonic_step", "--key", "c64"), r"gpusort: --key: expected one of bool, u8, .*, found 'c64'"),
         (("show", "scan_totals", "--key", "datetime64"), r"gpusort: KERNEL: 'scan_totals' is not made for datetime64"),
         (("show", "reduce_row", "--key", "f64", "--target", "wgsl"), r"gpusort: .*64-bit float"),

@@ -109,6 +109,8 @@ class _Job:
             raise UnsupportedTypeError(f"progress: expected a function of a Progress, or None, found {progress!r}")
         given, wanted = _path("source", source), _path("target", target)
         if not given.is_file():
+            if given.exists():
+                raise InvalidArgumentError(f"source: {given} is not a regular file")
             raise FileNotFoundError(f"source: there is no file {given}")
         if wanted.is_dir() or not wanted.parent.is_dir():
             raise InvalidArgumentError(f"target: expected a file in a folder that is there, found {wanted}")

@@ -48,10 +48,10 @@ def layout_of(source: Path, dtype: np.dtype[Any] | None) -> Layout:
     InvalidArgumentError."""
     if Format.of(source) is Format.NPY:
         if dtype is not None:
-            raise InvalidArgumentError(f"dtype: expected none for {source}, which says its own; found {dtype}")
+            raise InvalidArgumentError(f"dtype: {source} says its own dtype; found {dtype}")
         return _npy_layout(source)
     if dtype is None:
-        raise InvalidArgumentError(f"dtype: expected that of the elements in {source}, a raw file; found None")
+        raise InvalidArgumentError(f"dtype: {source} is a raw file, whose dtype must be given, e.g. 'f4'")
     size = source.stat().st_size
     if dtype.itemsize == 0 or size % dtype.itemsize:
         raise InvalidArgumentError(

@@ -20,9 +20,15 @@ class Progress:
     step: str  # "runs", or "buckets" in the last pass
 
     @property
+    def fraction(self) -> float:
+        """The part that is done, from 0 to 1; 1 for a file without elements."""
+        return self.done / self.total if self.total else 1.0
+
+    @property
     def seconds_left(self) -> float:
-        """The estimated time left at this rate; infinite if the rate is 0."""
-        return (self.total - self.done) / self.rate if self.rate else float("inf")
+        """The estimated time left at this rate; infinite if the rate is 0 and something is left."""
+        left = self.total - self.done
+        return left / self.rate if self.rate else float("inf") if left else 0.0
 
 
 Report: TypeAlias = Callable[[Progress], object]
