@@ -49,6 +49,9 @@ def call(make: Maker, settings: Settings, target: Wherever, x: Any, short_key: H
             kind, x = recognised("x", x)
             if kind is NUMPY:  # made of a list
                 return call(make, settings, target, x)
+            if is_viewed(kind) and kind.is_host and type(target) is not Planning:  # such as torch's tensors
+                found = call(make, settings, target, kind.view(x))
+                return tuple([kind.result(y, x) for y in found]) if type(found) is tuple else kind.result(found, x)
             if not is_located(kind):
                 return _viewed(make, settings, target, ("x",), [(kind, x)], None)
             key = make, settings, target, kind, kind.signature(x)

@@ -68,16 +68,11 @@ class TorchKind(ArrayKind[Tensor]):
     """What all tensors have in common."""
 
     def __init__(self, torch: Torch) -> None:
-        self._torch = torch
+        self._torch, self._from_numpy = torch, torch.from_numpy  # looked up once
         named = {name: getattr(torch, name, None) for name in _DTYPES}  # early versions have fewer
         self._dtypes: dict[Hashable, DType] = {found: np.dtype(name) for name, found in named.items() if found}
         self._dtypes[getattr(torch, "bool")] = np.dtype(np.bool_)  # noqa: B009  # the protocol would shadow the class
         self._of_numpy = {dtype: found for found, dtype in self._dtypes.items()}
-
-    def _look(self, array: Tensor) -> None:
-        """Raises RuntimeError for a tensor of a dtype that NumPy has not, or with its signs as they are not."""
-        if array.dtype not in self._dtypes or array.is_neg():
-            raise RuntimeError("its sign is to be turned yet: call resolve_neg()")
 
     def _refused(self, name: str, array: Tensor, error: Exception) -> UnsupportedTypeError:
         why = f" ({error})" if array.dtype in self._dtypes else ""
@@ -94,13 +89,19 @@ class HostTensors(TorchKind, Viewed[Tensor, HostArray]):
 
     def view(self, array: Tensor, name: str = "x") -> HostArray:
         try:
-            self._look(array)
             return array.detach().numpy() if array.requires_grad else array.numpy()
         except (TypeError, RuntimeError) as error:
             raise self._refused(name, array, error) from error
 
     def given_back(self, values: HostArray, like: Tensor) -> object:
-        return self._torch.from_numpy(np.asarray(values))
+        try:
+            return self._from_numpy(values if type(values) is np.ndarray else np.asarray(values))
+        except TypeError:  # not asked before, as it takes time
+            if values.dtype.names is None:
+                raise
+            return values
+
+    result = given_back
 
 
 class CudaTensors(TorchKind, Located[Tensor]):
@@ -130,7 +131,8 @@ class CudaTensors(TorchKind, Located[Tensor]):
 
     def spec(self, name: str, array: Tensor) -> Spec:
         try:
-            self._look(array)
+            if array.dtype not in self._dtypes or array.is_neg():
+                raise RuntimeError("its sign is to be turned yet: call resolve_neg()")
             is_packed, address = array.is_contiguous(), array.data_ptr()
         except (TypeError, RuntimeError) as error:  # one that is not dense, or not there
             raise self._refused(name, array, error) from error
