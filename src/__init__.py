@@ -23,26 +23,26 @@ if TYPE_CHECKING:
     from .algos.sorts import SortAlgorithm as SortAlgorithm
     from .api.files import argsort_file as argsort_file
     from .api.files import sort_file as sort_file
-    from .api.merging import merge as merge
-    from .api.merging import merge_by_key as merge_by_key
     from .api.prepared import PreparedCall as PreparedCall
     from .api.prepared import plan as plan
     from .api.reducing import all as all
     from .api.reducing import any as any
     from .api.reducing import argmax as argmax
     from .api.reducing import argmin as argmin
+    from .api.reducing import cumsum as cumsum
     from .api.reducing import max as max
     from .api.reducing import min as min
     from .api.reducing import prod as prod
     from .api.reducing import reduce as reduce
+    from .api.reducing import scan as scan
     from .api.reducing import sum as sum
-    from .api.scanning import cumsum as cumsum
-    from .api.scanning import scan as scan
-    from .api.selecting import top_k as top_k
     from .api.sorting import argsort as argsort
+    from .api.sorting import merge as merge
+    from .api.sorting import merge_by_key as merge_by_key
     from .api.sorting import sort as sort
     from .api.sorting import sort_by_key as sort_by_key
     from .api.sorting import sort_inplace as sort_inplace
+    from .api.sorting import top_k as top_k
     from .export.exporting import export as export
     from .external.progress import Progress as Progress
     from .machine import Capability as Capability
@@ -80,14 +80,11 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "algos.host_sort": ("HostSort", "HostSortPolicy"),
     "algos.radix_serial_sorts": ("SerialRadix", "SerialRadixPolicy"),
     "algos.sorts": ("Bitonic", "BitonicRows", "Radix", "RadixRows", "SortAlgorithm"),
-    "api.sorting": ("argsort", "sort", "sort_by_key", "sort_inplace"),
+    "api.sorting": ("argsort", "merge", "merge_by_key", "sort", "sort_by_key", "sort_inplace", "top_k"),
     "api.files": ("argsort_file", "sort_file"),
     "external.progress": ("Progress",),
-    "api.merging": ("merge", "merge_by_key"),
     "api.prepared": ("PreparedCall", "plan"),
-    "api.reducing": ("all", "any", "argmax", "argmin", "max", "min", "prod", "reduce", "sum"),
-    "api.selecting": ("top_k",),
-    "api.scanning": ("cumsum", "scan"),
+    "api.reducing": ("all", "any", "argmax", "argmin", "cumsum", "max", "min", "prod", "reduce", "scan", "sum"),
     "machine": ("Capability", "Limits", "TargetInfo"),
     "targets.base": ("Target",),
     "targets.registry": ("Unavailable", "target"),

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from .arrays.buffers import STORAGE
-from .arrays.webgpu import Array, padded
+from .arrays.webgpu import STORAGE, Array, padded
 from .arrays.webgpu import from_host as _from_host
 from .targets.registry import opened_device
 from .types.errors import InvalidArgumentError, UnsupportedTypeError

@@ -78,7 +78,10 @@ class Tensor:
             raise TypeError(f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu()")
         if self.dtype == BFLOAT16:
             raise TypeError("Got unsupported ScalarType BFloat16")
-        for flaw, instead in ((self.requires_grad and "requires grad", "detach"), (self._neg and "is neg", "resolve_neg")):
+        for flaw, instead in (
+            (self.requires_grad and "requires grad", "detach"),
+            (self._neg and "is neg", "resolve_neg"),
+        ):
             if flaw:
                 raise RuntimeError(f"Can't call numpy() on Tensor that {flaw}. Use tensor.{instead}().numpy() instead.")
         return self.inside

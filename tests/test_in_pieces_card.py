@@ -11,7 +11,6 @@ import pytest
 
 import gpusort
 from gpusort.api.in_pieces import plan as pieces_plan
-from gpusort.api.in_pieces import rows as rows_in_pieces
 from gpusort.api.kernel_plan import KernelPlan
 from gpusort.api.plan import as_tuple
 from gpusort.external import in_pieces
@@ -108,7 +107,7 @@ TURNED: dict[str, Callable[[Array, Any], Any]] = {
 def test_rows_that_do_not_follow_each_other_are_turned_on_the_card(
     card: CudaTarget, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr(rows_in_pieces, "LEAST_BYTES", 0)
+    monkeypatch.setattr(pieces_plan, "LEAST_BYTES", 0)
     monkeypatch.setattr(fake_cupy.pool, "limit", fake_cupy.pool.used_bytes() + (1 << 18))
     x = sample("i4", 880)
     found = TURNED[name](x, card)
@@ -126,7 +125,7 @@ def test_what_takes_several_schedules_travels_once(
     card: CudaTarget, monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...]
 ) -> None:
     """Ties of floats that differ in their bits are put back after the sort."""
-    monkeypatch.setattr(rows_in_pieces, "LEAST_BYTES_OF_SEVERAL", 0)
+    monkeypatch.setattr(pieces_plan, "LEAST_BYTES_OF_SEVERAL", 0)
     monkeypatch.setattr(fake_cupy.pool, "limit", fake_cupy.pool.used_bytes() + (1 << 18))
     x = np.random.default_rng(5).choice(np.array([0.0, -0.0, 1.0, np.nan, -np.nan], "f4"), shape)
     expected = gpusort.sort(x, stable=True, target="cpu")
@@ -138,7 +137,7 @@ def test_what_takes_several_schedules_travels_once(
 
 
 def test_columns_in_place(card: CudaTarget, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows_in_pieces, "LEAST_BYTES", 0)
+    monkeypatch.setattr(pieces_plan, "LEAST_BYTES", 0)
     monkeypatch.setattr(fake_cupy.pool, "limit", fake_cupy.pool.used_bytes() + (1 << 18))
     x = sample("f4", 880).reshape(20, 44)
     expected = gpusort.sort(x, axis=0)

@@ -14,8 +14,8 @@ import gpusort
 from gpusort import webgpu
 from gpusort.algos.bitonic import bitonic_sort
 from gpusort.algos.scan import scan_rows
-from gpusort.arrays.buffers import forget
 from gpusort.arrays.registry import recognised
+from gpusort.arrays.webgpu import forget
 from gpusort.kernel.launch import Buffer, Role, Schedule
 from gpusort.targets.registry import choose, target_on_device
 from gpusort.targets.wgsl.defaults import DEFAULT_LIMITS

@@ -24,8 +24,7 @@ from ..targets.registry import choose
 from ..types.bounded import Bounded
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.import_lock import release_import_lock
-from .plan import Plan, as_tuple, one_or_all, require_writable, specs_of
-from .planning import plan_for
+from .plan import Plan, as_tuple, one_or_all, plan_for, require_writable, specs_of
 from .prepared import Planning, PreparedCall
 
 Maker: TypeAlias = Callable[..., Operation]

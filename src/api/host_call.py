@@ -1,7 +1,11 @@
-"""Executes the steps of a call on NumPy arrays: NumPy packs and unpacks, and kernels take arrays."""
+"""Executes the steps of a call on NumPy arrays: NumPy packs and unpacks, and kernels take arrays.
+
+Some targets look for mistakes: the laws of a caller's monoid (identity, associativity) are checked on a sample there.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeAlias, cast
 
@@ -11,11 +15,18 @@ import numpy as np
 from ..arrays.host import copy_elements
 from ..arrays.kinds import Device
 from ..kernel.launch import Schedule
-from ..types.specs import HostArray
+from ..operations.base import Operation
+from ..targets.base import ChecksMonoids, Target
+from ..types.dtypes import native
+from ..types.elements import dtype_of
+from ..types.specs import HostArray, Spec
 from .steps import Launch, Lines, Move, Steps
 
 Step: TypeAlias = Callable[[list[HostArray]], object]
 Look: TypeAlias = Callable[[list[HostArray]], HostArray]
+
+
+_LOOKED_AT = 12  # elements, by which laws are checked
 
 
 class HostCall:
@@ -75,3 +86,21 @@ def _look(lines: Lines) -> Look:
 
 def _is_turned(lines: Lines) -> bool:
     return lines.axes is not None and lines.axes != tuple(range(len(lines.axes)))
+
+
+def law_check(operation: Operation, spec: Spec, target: Target) -> Callable[[HostArray], None] | None:
+    """The check before each call, on elements sampled from the whole array; None if the monoid is no caller's own, or
+    the target checks none."""
+    monoid = operation.checked_monoid
+    if monoid is None or not isinstance(target, ChecksMonoids):
+        return None
+    axes, element = operation.axes(spec), dtype_of(monoid.element)
+    length = operation.rows(spec)[1]
+
+    def check(array: HostArray) -> None:
+        rows = np.moveaxis(array, axes, range(-len(axes), 0))
+        places = np.unique(np.linspace(0, math.prod(rows.shape) - 1, _LOOKED_AT).astype(np.intp))
+        found = np.array(rows.flat[places], native(rows.dtype)).view(element)
+        target.check_monoid(monoid, found, [int(place) % length for place in places], operation.commutes)
+
+    return check

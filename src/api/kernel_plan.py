@@ -18,8 +18,7 @@ from ..operations.base import Operation, Output, Works
 from ..targets.base import HasRoom, Target
 from ..types.bounded import Bounded
 from ..types.specs import HostArray, Spec, order_of_axes, overlap, strides_in_order
-from .host_call import HostCall
-from .laws import law_check
+from .host_call import HostCall, law_check
 from .plan import Arrays, Cost, Plan, cost_of, one_or_all, require_fitting, require_same_device, results_of
 from .steps import Lines, Way, WorksRuns, runs_of, steps_of
 from .stream_call import StreamCall

@@ -1,22 +1,35 @@
-"""Plans: what a warm call runs, made once for all arrays of equal signatures, wherever in memory they are."""
+"""Plans: what a warm call runs, made once for all arrays of equal signatures, wherever in memory they are.
+
+A plan is a fast path of the target on host arrays, where it has one, or else schedules of kernels.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import nullcontext
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 
 import attrs
+import numpy as np
 
-from ..arrays.kinds import Device, Kind
+from ..arrays.host import HOST
+from ..arrays.kinds import Device, Kind, Located
 from ..operations.base import Operation, Output
+from ..targets.base import HasNative, HasRoom, IsForFew, IsFunction, Native, Target, WritesInto, WritesShort
+from ..targets.registry import target as target_of
+from ..types.bounded import Bounded
 from ..types.errors import InvalidArgumentError
-from ..types.specs import HostArray, Spec
+from ..types.specs import HostArray, Spec, strides_like
 
 if TYPE_CHECKING:
     from ..kernel.launch import Schedule
 
 Arrays: TypeAlias = Sequence[Any]
+
+_MOST_SHAPES = 256
+_size_of = attrgetter("size")
 
 
 @attrs.frozen
@@ -121,3 +134,161 @@ def results_of(arrays: Sequence[HostArray], outputs: Sequence[Output]) -> object
     """What a call gives back: a scalar in place of a 0-d array, where NumPy's function returns one."""
     found = zip(arrays, outputs, strict=True)
     return one_or_all([x[()] if output.is_scalar and output.shape == () else x for x, output in found])
+
+
+# -- making plans ----------------------------------------------------------------------------------------
+
+
+def plan_for(
+    operation: Operation, kind: Located[Any], specs: tuple[Spec, ...], target: Target, keeps_scratch: bool = False
+) -> Plan:
+    """Chooses and makes the plan of an operation for arrays of a kind and these specs on a target. One that keeps its
+    scratch is for these specs alone, and a call of it allocates nothing."""
+    if not kind.is_host:
+        return _by_kernels(kind, operation, specs, target, keeps_scratch)
+    if operation.is_the_hosts(specs[0]):
+        target = target_of("cpu")
+    native = target.native(operation, specs) if isinstance(target, HasNative) else None
+    plan = HostPlan(kind, operation, target, native)
+    return _by_kernels(kind, operation, specs, target, True) if keeps_scratch and not plan.is_fast(specs) else plan
+
+
+def _by_kernels(
+    kind: Located[Any], operation: Operation, specs: tuple[Spec, ...], target: Target, keeps_scratch: bool = False
+) -> Plan:
+    """A plan for these specs alone: of kernels, in pieces if need be, unless there is nothing to compute."""
+    if operation.answer(*specs) is not None:
+        return AnsweredPlan(kind, operation, specs)
+    if kind.is_host and isinstance(target, HasRoom):
+        from .in_pieces.plan import PiecesPlan
+
+        return PiecesPlan.of(kind, operation, specs, target, keeps_scratch)
+    from .kernel_plan import KernelPlan  # and what launches kernels, which the host's own ways do without
+
+    return KernelPlan(kind, operation, specs, target, keeps_scratch)
+
+
+class AnsweredPlan(Plan):
+    """Results that follow from the shapes alone: of arrays without elements."""
+
+    def __init__(self, kind: Located[Any], operation: Operation, specs: tuple[Spec, ...]) -> None:
+        self.kind, self.operation, self._specs = kind, operation, specs
+        self.run = self._answered
+
+    def _answered(self, *arrays: Any) -> object:
+        outs = self.new_outputs(arrays)
+        return results_of(outs, self.operation.outputs(*self._specs)) if self.kind.is_host else one_or_all(outs)
+
+    def into(self, arrays: Arrays, outs: Arrays) -> None:
+        require_fitting(self.kind, outs, self.operation.outputs(*self._specs))
+        if self.kind.is_host:  # elsewhere they were made with what the shapes tell
+            for out, found in zip(outs, self.new_outputs(arrays), strict=True):
+                out[...] = found
+
+    def new_outputs(self, arrays: Arrays) -> list[Any]:
+        with self.kind.scope(arrays[0]) or nullcontext():
+            device, found = self.kind.placed(arrays[0]), self.operation.answer(*self._specs)
+            require_same_device(device, self.operation.names, arrays)
+            return [x if x.dtype.names is not None else device.from_host(x) for x in found or ()]
+
+    def cost(self) -> Cost:
+        return Cost(0, 0, 0)
+
+
+class HostPlan(Plan):
+    """A plan for NumPy's arrays of any shape and layout, as their signatures leave these out: a fast path of the target
+    where it has one, for all arrays or for small ones; else a plan of kernels for each shape."""
+
+    def __init__(
+        self, kind: Located[HostArray], operation: Operation, target: Target, native: Native | None
+    ) -> None:  # fmt: skip
+        self.kind, self.operation, self.target, self._native = kind, operation, target, native
+        way: object = native
+        self._few = way if isinstance(way, IsForFew) else None
+        self._into = way.into if isinstance(way, WritesInto) else None
+        self.into_short = way.into_short if isinstance(way, WritesShort) else None
+        self.run = self._fastest()
+        self._plans: Bounded[Hashable, Plan | None] = Bounded(_MOST_SHAPES)  # None: the fast path takes such arrays
+        self._fitting: Bounded[Hashable, bool] = Bounded(_MOST_SHAPES)
+
+    def _fastest(self) -> Callable[..., object]:
+        way, few, call = cast(object, self._native), self._few, self._run
+        if not isinstance(way, IsFunction):
+            return call
+        run, most = way.function, 0 if few is None else few.most
+
+        def run_few(*arrays: Any) -> object:
+            return run(*arrays) if sum(map(_size_of, arrays)) <= most else call(*arrays)
+
+        def run_on_two(x: Any, y: Any) -> object:
+            return run(x, y) if x.size + y.size <= most else call(x, y)
+
+        return run if few is None else run_on_two if len(self.operation.names) == 2 else run_few
+
+    def _run(self, *arrays: Any) -> object:
+        plan = self._plan(arrays)
+        return cast(Native, self._native)(*arrays) if plan is None else plan.run(*arrays)
+
+    def is_fast(self, arrays: Sequence[HostArray] | tuple[Spec, ...]) -> bool:
+        """Whether the fast path takes all arrays, or so few elements as these have."""
+        return self._native is not None and (self._few is None or sum(map(_size_of, arrays)) <= self._few.most)
+
+    def _plan(self, arrays: Arrays) -> Plan | None:
+        """The plan for arrays of these shapes; None for the fast path, if that takes them."""
+        is_fast = self.is_fast(arrays) or (self._few is not None and self._few.suits(arrays))
+        if is_fast:
+            key: Hashable = tuple([array.shape for array in arrays])
+        else:  # with the signature all there is to know; an operation of a caller's monoid may have no hash
+            key = tuple([(array.shape, array.strides, array.flags.aligned) for array in arrays])
+        try:
+            return self._plans[key]
+        except KeyError:
+            specs = specs_of(self.kind, self.operation, arrays)
+            self.operation.outputs(*specs)  # shapes are no part of the signature: what does not fit is refused here
+            is_answered = self.operation.answer(*specs) is not None
+            plan = None if is_fast and not is_answered else _by_kernels(self.kind, self.operation, specs, self.target)
+            self._plans[key] = plan
+            return plan
+
+    def into(self, arrays: Arrays, outs: Arrays) -> None:
+        if self._native is None or self._few is not None:
+            plan = self._plan(arrays)
+            if plan is not None:
+                plan.into(arrays, outs)
+                return
+        given: list[object] = [array.shape for array in arrays]
+        is_apart = True
+        for out in outs:
+            given += [out.shape, out.dtype, out.flags.writeable, out.flags.forc or out.strides]
+            for array in arrays:
+                if array is not out and is_apart:
+                    is_apart = not _overlap_partly(array, out)
+        fitting = tuple(given)
+        if fitting not in self._fitting:
+            require_fitting(self.kind, outs, self.operation.outputs(*specs_of(self.kind, self.operation, arrays)))
+            self._fitting[fitting] = True
+        if self._into is not None and is_apart:
+            self._into(arrays, outs)
+        else:
+            for out, values in zip(outs, as_tuple(self._run(*arrays)), strict=True):
+                out[...] = values
+
+    def new_outputs(self, arrays: Arrays) -> list[Any]:
+        plan = self._plan(arrays)
+        if plan is not None:
+            return plan.new_outputs(arrays)
+        return new_host_arrays(self.operation.outputs(*specs_of(self.kind, self.operation, arrays)), arrays[0])
+
+
+def new_host_arrays(outputs: Sequence[Output], x: HostArray) -> list[Any]:
+    """Uninitialised arrays for results; outputs that are `is_like` take the axis order of `x`."""
+    like = strides_like(x.shape, x.strides, x.itemsize)
+    return [HOST.empty(output.shape, output.dtype, like if output.is_like else None)() for output in outputs]
+
+
+def _overlap_partly(array: HostArray, out: HostArray) -> bool:
+    """Whether two arrays overlap without being the same elements in the same layout."""
+    if not np.may_share_memory(array, out):
+        return False
+    lies, other = ((x.ctypes.data, x.shape, x.strides) for x in (array, out))
+    return lies != other

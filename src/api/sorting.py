@@ -1,19 +1,21 @@
-"""Sorting: sort, sort_inplace, argsort and sort_by_key."""
+"""What goes by an order: sort, sort_inplace, argsort, sort_by_key, merge, merge_by_key and top_k."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import SupportsIndex, Unpack, cast, overload
+from typing import SupportsIndex, TypedDict, Unpack, cast, overload
 
 import numpy as np
 from numpy import memmap, ndarray
 from numpy.typing import ArrayLike, NDArray
 
 from ..operations.argsort import Argsort, SortPairs
+from ..operations.merge import Merge, MergeByKey
+from ..operations.select import TopK
 from ..operations.sort import Sort
 from ..types.indices import SortOrder
 from ..types.specs import HostArray
-from .arguments import axis_or_none, check_like, checked_flag, checked_order, index_of
+from .arguments import ORDERS, axis_or_none, check_like, checked_count, checked_flag, checked_order, index_of
 from .call import Settings, call, call_in_place, call_with, find_short
 from .prepared import Planning
 from .signatures import AxisOrAll, Chosen, D, Keyed, Nested, Ordered, Other, Permuting, Shape, Sorting, V, Where
@@ -175,11 +177,92 @@ def sort_by_key(
     The keys are those of `sort`: -0.0 before 0.0, and NaNs last, by their bits. Keys of the same bits keep the order of
     their values.
     """
-    short_key: Hashable = None
-    if descending is False and key is None and target == "auto" and type(keys) is ndarray and type(values) is ndarray:
-        short_key = SortPairs, keys.dtype, keys.ndim, values.dtype, values.ndim
-        plan = find_short(short_key)
-        if plan is not None:
-            return cast("tuple[object, object]", plan.run(keys, values))
     settings = checked_order(descending, key), key
-    return cast("tuple[object, object]", call_with(SortPairs, settings, target, (keys, values), short_key=short_key))
+    return cast("tuple[object, object]", call_with(SortPairs, settings, target, (keys, values)))
+
+
+# -- merges of sorted arrays -----------------------------------------------------------------------------
+
+
+@overload
+def merge(
+    x: np.ndarray[tuple[int], D], y: np.ndarray[tuple[int], D], /, **how: Unpack[Ordered]
+) -> np.ndarray[tuple[int], D]: ...
+@overload
+def merge(x: Other, y: Other, /, **how: Unpack[Ordered]) -> Other: ...
+@overload
+def merge(x: ArrayLike, y: ArrayLike, /, **how: Unpack[Ordered]) -> HostArray: ...
+def merge(x: object, y: object, /, *, descending: bool = False, target: Where = "auto", key: Keyed = None) -> object:
+    """Merges two sorted arrays of one dimension and dtype into a new array.
+
+    Both must be in the order of `sort` with the same `descending` and `key`. This is not checked: for unsorted input
+    the order of the result is undefined, and elements may be lost or repeated. Of equal elements those of `x` come
+    first.
+
+    Zeros of both signs and NaNs may be in any order among themselves, as stable sorts and `np.sort` leave them; they
+    are merged as equal then.
+    """
+    return call_with(Merge, (checked_order(descending, key), key), target, (x, y))
+
+
+@overload
+def merge_by_key(
+    keys: np.ndarray[tuple[int], D], values: np.ndarray[tuple[int], V], other_keys: np.ndarray[tuple[int], D],
+    other_values: np.ndarray[tuple[int], V], /, **how: Unpack[Ordered],
+) -> tuple[np.ndarray[tuple[int], D], np.ndarray[tuple[int], V]]: ...  # fmt: skip
+@overload
+def merge_by_key(
+    keys: Other, values: Other, other_keys: Other, other_values: Other, /, **how: Unpack[Ordered]
+) -> tuple[Other, Other]: ...
+@overload
+def merge_by_key(
+    keys: ArrayLike, values: ArrayLike, other_keys: ArrayLike, other_values: ArrayLike, /, **how: Unpack[Ordered]
+) -> tuple[HostArray, HostArray]: ...
+def merge_by_key(
+    keys: object, values: object, other_keys: object, other_values: object, /, *, descending: bool = False,
+    target: Where = "auto", key: Keyed = None,
+) -> tuple[object, object]:  # fmt: skip
+    """Merges two sorted arrays of keys, and their values with them: two new arrays. See `merge`."""
+    settings, arrays = (checked_order(descending, key), key), (keys, values, other_keys, other_values)
+    return cast("tuple[object, object]", call_with(MergeByKey, settings, target, arrays))
+
+
+# -- the first k -----------------------------------------------------------------------------------------
+
+
+class TopKOptions(TypedDict, total=False):
+    axis: AxisOrAll
+    largest: bool
+    sorted: bool
+    target: Where
+    key: Keyed
+
+
+@overload
+def top_k(
+    x: np.ndarray[tuple[int, ...], D], /, k: SupportsIndex, **how: Unpack[TopKOptions]
+) -> tuple[np.ndarray[tuple[int, ...], D], NDArray[np.int64]]: ...
+@overload
+def top_k(x: Other, /, k: SupportsIndex, **how: Unpack[TopKOptions]) -> tuple[Other, Other]: ...
+@overload
+def top_k(x: ArrayLike, /, k: SupportsIndex, **how: Unpack[TopKOptions]) -> tuple[HostArray, NDArray[np.int64]]: ...
+def top_k(
+    x: object, /, k: SupportsIndex, *, axis: AxisOrAll = -1, largest: bool = True, sorted: bool = True,
+    target: Where = "auto", key: Keyed = None,
+) -> tuple[object, object]:  # fmt: skip
+    """The k largest elements along an axis, or the k smallest, and their int64 indices: two new arrays.
+
+    They are the first k of `argsort(x, descending=largest)`: in order, of equals the first come first, and NaN and NaT
+    come last in both directions, so they are taken only where nothing else is left. `sorted=False` says that any order
+    will do, which may save time; it is the same every time. `axis=None` takes the flattened array.
+    """
+    count = checked_count(k)
+    if axis.__class__ is not int:
+        axis = axis_or_none(axis)
+    if largest is not True:
+        largest = checked_flag("largest", largest)
+    if sorted is not True:
+        sorted = checked_flag("sorted", sorted)
+    if key is not None:
+        check_like("key", key)
+    return cast("tuple[object, object]", call(TopK, (count, axis, ORDERS[largest], sorted, key), target, x))

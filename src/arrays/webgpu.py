@@ -2,6 +2,11 @@
 
 They are worked on where they lie. Results are arrays in new buffers of the same device. Nothing is waited for or read
 back; what follows on the device's queue finds the results there.
+
+Buffers of results are recycled: a driver takes longer to make one, and to let one go, than many a kernel runs. So those
+of the last few results are kept when these go, as recycled.py keeps the host's memory. A buffer that was ever shown to
+a caller is not kept, for it may have been destroyed, or be known to code that Python does not see; nor is one that
+commands in a caller's encoder use, which may be submitted at any time.
 """
 
 from __future__ import annotations
@@ -23,19 +28,60 @@ from ..types.dtypes import native
 from ..types.errors import CapabilityError, InvalidArgumentError
 from ..types.scalars import U32
 from ..types.specs import DType, HostArray, Memory, Shape, Spec, bounds, lies_packed, packed_strides
-from .buffers import COPY_SRC, USAGE, Held, held, new_buffer
 from .kinds import Device, Located
+from .recycled import Shelf, most_bytes
 
 if TYPE_CHECKING:
     import wgpu
 
 _WORD = 4
 _BEYOND_BUFFERS = 40  # bits of an address that say where in a buffer
+_COPY_SRC, _COPY_DST, STORAGE = 4, 8, 128  # WebGPU fixes the numbers of these flags
+_USAGE = STORAGE | _COPY_SRC | _COPY_DST
+
+_kept: Shelf[wgpu.GPUDevice, wgpu.GPUBuffer] = Shelf(4)
 
 
 def padded(nbytes: int) -> int:
     """Rounds bytes up to whole 4-byte words, at least one: the sizes that WebGPU buffers have."""
     return max(_WORD, -(-nbytes // _WORD) * _WORD)
+
+
+class Held:
+    """A buffer shared by an array and its views."""
+
+    __slots__ = ("_owner", "buffer")
+
+    def __init__(self, buffer: wgpu.GPUBuffer, owner: wgpu.GPUDevice | None = None) -> None:
+        """Recycled when the last reference goes, if `owner`, its device, is given."""
+        self.buffer, self._owner = buffer, owner
+
+    def shown(self) -> wgpu.GPUBuffer:
+        """Hands the buffer to a caller, who may keep it: it is not recycled any more."""
+        self._owner = None
+        return self.buffer
+
+    def __del__(self) -> None:
+        if self._owner is not None:
+            _kept.put(self._owner, self.buffer)
+
+
+def held(buffer: wgpu.GPUBuffer | Held) -> Held:
+    """Wraps a caller's own buffer, which is never recycled."""
+    return buffer if isinstance(buffer, Held) else Held(buffer)
+
+
+def new_buffer(device: wgpu.GPUDevice, size: int) -> Held:
+    """An uninitialised buffer of `size` bytes, recycled or new."""
+    if size > most_bytes():
+        return Held(device.create_buffer(size=size, usage=_USAGE))
+    found = _kept.take(lambda owner, kept: owner is device and kept.size == size)
+    return Held(found or device.create_buffer(size=size, usage=_USAGE), device)
+
+
+def forget() -> None:
+    """Releases the recycled buffers."""
+    _kept.clear()
 
 
 @attrs.frozen(eq=False)
@@ -114,7 +160,7 @@ class Array:
         if current_encoder() is not None:
             raise CapabilityError("encode: what is recorded cannot be read")
         mine, (first, size) = self.held.buffer, self._extent()
-        return (mine, first, size) if mine.usage & COPY_SRC else (self._copied(first, size), 0, size)
+        return (mine, first, size) if mine.usage & _COPY_SRC else (self._copied(first, size), 0, size)
 
     def _copied(self, first: int, size: int) -> wgpu.GPUBuffer:
         """Copies a range of the buffer to one that can be read: callers' buffers may lack COPY_SRC."""
@@ -202,7 +248,7 @@ class WebGpuKind(Located[Array]):
 
         def scratch(sizes: Sequence[int]) -> tuple[object, list[Position]]:
             """One buffer for each piece: WebGPU forbids a buffer that is both read and written in a launch."""
-            pieces = [device.create_buffer(size=padded(size), usage=USAGE) for size in sizes]
+            pieces = [device.create_buffer(size=padded(size), usage=_USAGE) for size in sizes]
             return pieces, [Position(piece, 0, device) for piece in pieces]
 
         return Device(

@@ -11,7 +11,7 @@ import dask.array as da
 import numpy as np
 
 from ..api.arguments import checked_count, checked_flag
-from ..api.selecting import top_k as top_k_of_chunk
+from ..api.sorting import top_k as top_k_of_chunk
 from ..external.cuts import Array, Indices
 from ..types.errors import InvalidArgumentError
 from .arguments import checked, checked_target

@@ -9,8 +9,7 @@ import attrs
 import numpy as np
 
 from ..algos.words import Transform
-from ..api.merging import merge, merge_by_key
-from ..api.sorting import argsort, sort, sort_by_key
+from ..api.sorting import argsort, merge, merge_by_key, sort, sort_by_key
 from ..external.order import transform_of
 from ..types.dtypes import key_for
 from ..types.indices import SortOrder

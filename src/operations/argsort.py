@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import attrs
@@ -16,7 +16,7 @@ from ..types.keys import RankKey, SortableKey
 from ..types.scalars import UNSIGNED
 from ..types.specs import Spec
 from .base import INDEX, AlongAxis, Operation, Output, Part, Work, Works, key_of, single
-from .pieces import Pieces, fits_binding, pieces_of, require_counted
+from .pieces import Piece, fits_binding, pieces_of, require_counted
 from .taking import by_indices
 
 if TYPE_CHECKING:
@@ -68,14 +68,14 @@ class Argsort(AlongAxis):
         return Works((by_network,))
 
     def _in_pieces(
-        self, ranks: SortableKey[Any, Any], rows: int, pieces: Pieces, network: Bitonic, info: TargetInfo
+        self, ranks: SortableKey[Any, Any], rows: int, pieces: Sequence[Piece], network: Bitonic, info: TargetInfo
     ) -> Iterator[Work]:
         """A work for each row that no binding holds, on all pieces of it."""
         from ..algos.argsort_parts import argsort_parts
         from ..algos.choice import choose_pairs
 
         sorts = [choose_pairs(info, cast(Any, ranks), 1, piece.count, _PLACE) for piece in pieces]
-        once = argsort_parts(ranks, pieces.lengths, self.order, network.policy, sorts)
+        once = argsort_parts(ranks, [piece.count for piece in pieces], self.order, network.policy, sorts)
         for row in range(rows):
             parts = {
                 f"{name}_{piece.number}": piece.of(array, row)

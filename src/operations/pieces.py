@@ -6,8 +6,6 @@ into arrays between works, at places where any device binds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import attrs
 
 from ..algos.sizes import LARGEST_U32, bound_together
@@ -31,32 +29,12 @@ class Piece:
         return Part(array, self.count, row * self.row + self.first)
 
 
-@attrs.frozen
-class Pieces:
-    """All pieces of a row, of equal length but for the last."""
-
-    length: int
-    most: int
-
-    def __len__(self) -> int:
-        return (self.length + self.most - 1) // self.most
-
-    def __iter__(self) -> Iterator[Piece]:
-        for number in range(len(self)):
-            first = number * self.most
-            yield Piece(number, first, min(self.most, self.length - first), self.length)
-
-    @property
-    def lengths(self) -> tuple[int, ...]:
-        return tuple(piece.count for piece in self)
-
-
 def fits_binding(length: int, itemsize: int, info: TargetInfo) -> bool:
     """Whether a row fits one binding and 32-bit indices; `itemsize` is an element's bytes in the largest buffer."""
     return length <= LARGEST_U32 and length * itemsize <= info.limits.storage_bytes
 
 
-def pieces_of(length: int, itemsize: int, info: TargetInfo, name: str = "x") -> Pieces:
+def pieces_of(length: int, itemsize: int, info: TargetInfo, name: str = "x") -> tuple[Piece, ...]:
     """Cuts a row into as few pieces as possible, of a power of two of elements: each then starts at an aligned binding
     if the row does."""
     from ..algos.fit import power_below
@@ -66,7 +44,9 @@ def pieces_of(length: int, itemsize: int, info: TargetInfo, name: str = "x") -> 
         raise CapabilityError(
             f"{name}: one element takes {itemsize} bytes, target {info.name!r} binds {info.limits.storage_bytes}"
         )
-    return Pieces(length, power_below(most))
+    most = power_below(most)
+    starts = range(0, length, most)
+    return tuple(Piece(n, first, min(most, length - first), length) for n, first in enumerate(starts))
 
 
 def require_counted(length: int, info: TargetInfo, name: str = "x") -> None:

@@ -15,7 +15,7 @@ from ..types.keys import SortableKey
 from ..types.specs import Spec
 from .argsort import Argsort
 from .base import INDEX, AlongAxis, Output, Part, Work, Works, key_of, single
-from .pieces import Pieces, fits_binding, pieces_of, require_counted
+from .pieces import Piece, fits_binding, pieces_of, require_counted
 from .taking import taking
 
 if TYPE_CHECKING:
@@ -82,13 +82,13 @@ class TopK(AlongAxis):
         placed = dtype_of(placed_class(key.word)).itemsize  # which the sort of a whole piece would need
         pieces = pieces_of(length, max(given.dtype.itemsize, placed), info)
         left = candidates_of(self.k, given.dtype.itemsize)
-        if left > pieces.most:
+        if left > pieces[0].count:
             return None
-        cut = _Cut(pieces, left, [choose_top_k(info, key, 1, n, min(left, n)) for n in pieces.lengths])
+        cut = _Cut(pieces, left, [choose_top_k(info, key, 1, p.count, min(left, p.count)) for p in pieces])
         limits, last = info.limits, choose_top_k(info, key, rows, cut.candidates, self.k)
         fit = (
-            sort.most_rows(key, n, min(left, n), limits) > 0
-            for sort, n in zip(cut.selections, pieces.lengths, strict=True)
+            sort.most_rows(key, piece.count, min(left, piece.count), limits) > 0
+            for sort, piece in zip(cut.selections, pieces, strict=True)
         )
         is_held = fits_binding(rows * cut.candidates, max(INDEX.itemsize, given.dtype.itemsize), info)
         return cut if is_held and all(fit) and last.most_rows(key, cut.candidates, self.k, limits) >= rows else None
@@ -100,7 +100,7 @@ class TopK(AlongAxis):
         from ..algos.select_parts import chosen_indices
 
         key, pieces = key_of("x", x, self.key), cut.pieces
-        require_counted(pieces.length, info)
+        require_counted(pieces[0].row, info)
         candidates, chosen, works = rows * cut.candidates, rows * self.k, list[Work]()
         for row in range(rows):
             for piece, selection in zip(pieces, cut.selections, strict=True):
@@ -112,7 +112,7 @@ class TopK(AlongAxis):
         works.append(
             single(found, {"data": Part(3, candidates), "values": Part(1, chosen), "indices": Part(5, chosen)})
         )
-        placed = chosen_indices(rows, self.k, cut.candidates, cut.left, pieces.most)
+        placed = chosen_indices(rows, self.k, cut.candidates, cut.left, pieces[0].count)
         parts = {"candidates": Part(4, candidates), "chosen": Part(5, chosen), "indices": Part(2, chosen)}
         between = (candidates, x.dtype), (candidates, INDEX), (chosen, INDEX)
         return Works((*works, single(placed, parts)), tuple(Output((size,), dtype, (0,)) for size, dtype in between))
@@ -137,11 +137,11 @@ class TopK(AlongAxis):
 class _Cut:
     """The pieces of a row, with the candidates that each leaves."""
 
-    pieces: Pieces
+    pieces: Sequence[Piece]
     left: int
     selections: Sequence[Selection]
 
     @property
     def candidates(self) -> int:
         """Candidates of a row."""
-        return sum(min(self.left, length) for length in self.pieces.lengths)
+        return sum(min(self.left, piece.count) for piece in self.pieces)

@@ -100,13 +100,14 @@ class Sort(AlongAxis):
 
         rows, length = self.rows(x)
         pieces = pieces_of(length, x.dtype.itemsize, info)
-        most, chosen = pieces.most, choose_sort(_by_kernels(info), key, 1, pieces.most)
+        lengths, most = [piece.count for piece in pieces], pieces[0].count
+        chosen = choose_sort(_by_kernels(info), key, 1, most)
         if chosen.most_rows(most, info.limits.groups) < 1:
             raise CapabilityError(f"x: a part of {most} elements is more than {chosen} takes on target {info.name!r}")
-        once = sort_parts(key, pieces.lengths, self.order, chosen, choose_bitonic(key.word, info.limits).policy)
-        each, named = list(pieces), parts_in(once).items()
+        once = sort_parts(key, lengths, self.order, chosen, choose_bitonic(key.word, info.limits).policy)
+        named = parts_in(once).items()
         for row in range(rows):
-            parts = {name: each[number].of(0 if whose == "data" else 1, row) for name, (whose, number) in named}
+            parts = {name: pieces[number].of(0 if whose == "data" else 1, row) for name, (whose, number) in named}
             is_copied = row == 0 and all(part.array == 1 for part in parts.values())
             yield single(once, parts, (Copy(1, 0),) if is_copied else ())
 

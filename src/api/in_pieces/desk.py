@@ -74,29 +74,6 @@ def span(sizes: Iterable[int]) -> int:
     return sum(-(-size // _APART) * _APART for size in sizes)
 
 
-@attrs.frozen
-class Demand:
-    """Device memory in bytes, by use, for the largest of several tasks."""
-
-    given: int
-    left: int
-    stays: int
-    scratch: int
-
-    @classmethod
-    def of(cls, tasks: Sequence[Task], stays: Sequence[int] = ()) -> Self:
-        return cls(
-            max(span(task.given) for task in tasks),
-            max(span(task.left) for task in tasks),
-            span(stays),
-            max(task.scratch for task in tasks),
-        )
-
-    @property
-    def total(self) -> int:
-        return SLOTS * (self.given + self.left) + self.stays + self.scratch
-
-
 def specs_on_device(shape: tuple[int, ...], dtypes: Sequence[DType]) -> tuple[Spec, ...]:
     return tuple(Spec(shape, dtype, Memory.CUDA) for dtype in dtypes)
 
@@ -104,14 +81,13 @@ def specs_on_device(shape: tuple[int, ...], dtypes: Sequence[DType]) -> tuple[Sp
 class Desk:
     """Device memory laid out for pieces: double-buffered input and output slots, resident arrays, scratch."""
 
-    def __init__(self, target: Target, room: Room, demand: Demand, stays: Sequence[int] = ()) -> None:
-        self._target, self._room = target, room
+    def __init__(self, way: InPieces, room: Room) -> None:
+        self._target, self._room = way.target, room
         self._calls: dict[Task, StreamCall] = {}
-        self._given = [room.address + slot * demand.given for slot in range(SLOTS)]
-        left = room.address + SLOTS * demand.given
-        self._left = [left + slot * demand.left for slot in range(SLOTS)]
-        self._stays = _places(left + SLOTS * demand.left, stays)
-        self._scratch = left + SLOTS * demand.left + demand.stays
+        given, left, stays = way.sizes
+        starts = [*accumulate([*[given] * SLOTS, *[left] * SLOTS, stays], initial=room.address)]
+        self._given, self._left = starts[:SLOTS], starts[SLOTS : 2 * SLOTS]
+        self._stays, self._scratch = _places(starts[-2], way.stays), starts[-1]
         self._uploads: list[list[object]] = [[] for _ in range(SLOTS)]  # of each slot, what its work waits for
 
     def upload(self, slot: int, piece: Piece[Task], /) -> None:
@@ -167,21 +143,28 @@ class InPieces:
     stays: tuple[int, ...] = ()  # bytes of each resident array
     can_be_in_place: bool = False  # whether outputs may be inputs, so that an exception loses no element
 
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """Bytes of a slot for what travels there, of one for what travels back, and of what stays."""
+        given, left = (max(map(span, each)) for each in zip(*((t.given, t.left) for t in self.tasks), strict=True))
+        return given, left, span(self.stays)
+
     @cached_property
-    def demand(self) -> Demand:
-        return Demand.of(self.tasks, self.stays)
+    def nbytes(self) -> int:
+        """All the device memory that it takes."""
+        given, left, stays = self.sizes
+        return SLOTS * (given + left) + stays + max(task.scratch for task in self.tasks)
 
     def run(self, arrays: Flat, outs: Flat) -> None:
-        with self.target.room(self.demand.total) as room:
-            self.through(Desk(self.target, room, self.demand, self.stays), arrays, outs)
+        with self.target.room(self.nbytes) as room:
+            self.through(Desk(self, room), arrays, outs)
 
 
 def fitting(wanted: int, made: Callable[[int], InPieces], free: int) -> InPieces | None:
-    """`made(n)` for the greatest n up to `wanted` whose demand fits `free` bytes, to within a sixteenth, or None."""
+    """`made(n)` for the greatest n up to `wanted` that fits `free` bytes, to within a sixteenth; or None."""
     while wanted > 0:
         way = made(wanted)
-        total = way.demand.total
-        if total <= free:
+        if way.nbytes <= free:
             return way
-        wanted = min(wanted * 15 // 16, wanted * free // total)
+        wanted = min(wanted * 15 // 16, wanted * free // way.nbytes)
     return None

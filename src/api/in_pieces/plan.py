@@ -26,15 +26,14 @@ from ...types.dtypes import native
 from ...types.errors import CapabilityError, DeviceMemoryError
 from ...types.specs import HostArray, Spec
 from ..kernel_plan import KernelPlan
-from ..plan import Arrays, Cost, Plan, require_fitting, results_of
-from ..planning import new_host_arrays
-from .candidates import candidates_in_pieces
+from ..plan import Arrays, Cost, Plan, new_host_arrays, require_fitting, results_of
 from .desk import InPieces, bytes_of
-from .rows import is_better_whole, rows_in_pieces, whole_at_once
+from .parts import candidates_in_pieces, rows_in_pieces, whole_at_once, works_in_pieces
 from .sort import merge_in_pieces, sort_in_pieces
-from .works import works_in_pieces
 
 ALWAYS_FIT = 1 << 26  # bytes of arrays for which it is not asked
+LEAST_BYTES = 1 << 20  # fewer are turned on the host, in as much time as it takes to find out what fits
+LEAST_BYTES_OF_SEVERAL = 1 << 24  # fewer travel back and forth in as much time as it takes to make room
 
 
 class PiecesPlan(Plan):
@@ -61,7 +60,7 @@ class PiecesPlan(Plan):
         except CapabilityError as error:
             whole = error
         outputs = [Spec(output.shape, output.dtype) for output in operation.outputs(*specs)]
-        better_whole = isinstance(whole, KernelPlan) and is_better_whole(operation, specs, target)
+        better_whole = isinstance(whole, KernelPlan) and _is_better_whole(operation, specs, target)
         if better_whole or sum(map(bytes_of, (*specs, *outputs))) > ALWAYS_FIT:
             at_once = whole_at_once(operation, specs[0], target) if better_whole else None
             return cls(kind, operation, specs, target, whole, at_once)
@@ -100,11 +99,11 @@ class PiecesPlan(Plan):
 
     def _way(self, arrays: Arrays) -> KernelPlan | InPieces:
         free, whole, last = self.target.free_bytes(), self._whole, self._last
-        if self._at_once is not None and is_packed(arrays[0]) and self._at_once.demand.total <= free:
+        if self._at_once is not None and is_packed(arrays[0]) and self._at_once.nbytes <= free:
             return self._at_once
         if isinstance(whole, KernelPlan) and whole.device_bytes <= free:
             return whole
-        if last is not None and last[1].demand.total <= free <= last[0]:  # to choose anew takes some milliseconds
+        if last is not None and last[1].nbytes <= free <= last[0]:  # to choose anew takes some milliseconds
             return last[1]
         way = _way_in_pieces(self.operation, self.specs, self.target, free)
         if way is not None:
@@ -152,6 +151,21 @@ def _way_in_pieces(operation: Operation, specs: tuple[Spec, ...], target: HasRoo
         return sort_in_pieces(turned, length, dtypes, target, free)
     parts = works_in_pieces(turned, rows, length, dtypes, target, free)
     return parts or candidates_in_pieces(turned, length, dtypes[0], target, free)
+
+
+def _is_better_whole(operation: Operation, specs: tuple[Spec, ...], target: HasRoom) -> bool:
+    """Whether a call had better run on the device from packing to unpacking, if that holds all of it.
+
+    Rows that do not follow each other travel as they lie then, and are turned there: on the host that would be a loop
+    over strides, which takes many times as long as all the rest. And what takes several schedules, as a stable sort of
+    floats does, would come back to the host after each.
+    """
+    (spec, *others), ndim = specs, len(specs[0].shape)
+    axes = operation.axes(spec)
+    follow = axes == tuple(range(ndim - len(axes), ndim))
+    if others or bytes_of(spec) < (LEAST_BYTES_OF_SEVERAL if follow else LEAST_BYTES):
+        return False
+    return not follow or len(operation.works(specs, target.info)) > 1
 
 
 def _may_be_written(out: HostArray, arrays: Arrays, way: InPieces) -> bool:

@@ -1,7 +1,8 @@
-"""Out-of-core reductions, scans and selections: rows are streamed through the device part by part.
+"""Out-of-core calls part by part: batches of whole rows; parts of long rows that are reduced, scanned or selected from.
 
-The works are those of a device whose bindings hold no row. Parts of the array travel there; what one work leaves for
-another stays, and so do results, unless they are many.
+Rows are independent, so batches of them travel where a device holds several. A longer row's works are those of a device
+whose bindings hold no row: parts of the array travel there; what one work leaves for another stays, and so do results,
+unless they are many. Where 32-bit indices do not count a row, the host keeps the candidates that each part leaves.
 """
 
 from __future__ import annotations
@@ -10,23 +11,72 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 import attrs
+import numpy as np
 
 from ...algos.fit import power_below
 from ...external.in_pieces import Piece, each_through, piece_length
 from ...kernel.launch import Role
-from ...operations.base import Operation
+from ...operations.base import INDEX, Operation
+from ...operations.reduce import Reduce
 from ...operations.select import TopK
 from ...targets.base import HasRoom, given_buffers
+from ...types.dtypes import native
 from ...types.errors import CapabilityError
 from ...types.specs import Spec
 from ..steps import Launch, Lines, Run, Steps, runs_of
-from .desk import Desk, DType, Flat, InPieces, Task, bytes_of, span, specs_on_device
+from .desk import Desk, DType, Flat, InPieces, Task, bytes_of, fitting, span, specs_on_device
 
 _SHARE = 8  # of the memory: what results may take that stay there
 _MOST_PARTS = 1 << 12
 _PLACED = 4  # times as large is a binding as the elements of which it holds words with places
 
 Part: TypeAlias = tuple[int, slice]  # of which array, inputs first
+
+
+# -- whole rows -------------------------------------------------------------------------------------------
+
+
+def rows_in_pieces(
+    operation: Operation, rows: int, length: int, dtypes: tuple[DType, ...], target: HasRoom, free: int
+) -> InPieces | None:
+    """Batches of whole rows. None if no row fits, or is longer than kernels take."""
+
+    def made(batch: int) -> InPieces:
+        counts = {batch, rows % batch or batch}
+        tasks = {count: Task.of(operation, specs_on_device((count, length), dtypes), target) for count in counts}
+        return _in_batches(rows, length, tasks, target)
+
+    try:
+        return fitting(piece_length(rows, length * dtypes[0].itemsize), made, free)
+    except CapabilityError:
+        return None
+
+
+def whole_at_once(operation: Operation, spec: Spec, target: HasRoom) -> InPieces | None:
+    """All of a C-contiguous array, as it lies. None if it has more elements than kernels count."""
+    try:
+        task = Task.of(operation, specs_on_device(spec.shape, (native(spec.dtype),)), target)
+    except CapabilityError:
+        return None
+    return _in_batches(1, spec.size, {1: task}, target)
+
+
+def _in_batches(rows: int, length: int, tasks: dict[int, Task], target: HasRoom) -> InPieces:
+    """With tasks by the rows of a batch: of most of them, and of the last."""
+    batch = max(tasks)
+
+    def through(desk: Desk, arrays: Flat, outs: Flat) -> None:
+        each, pieces = [out.size // rows for out in outs], list[Piece[Task]]()
+        for first in range(0, rows, batch):
+            last = min(first + batch, rows)
+            left = [out[first * count : last * count] for out, count in zip(outs, each, strict=True)]
+            pieces.append(Piece([[arrays[0][first * length : last * length]]], tasks[last - first], left))
+        each_through(desk, pieces)
+
+    return InPieces(target, list(tasks.values()), through)
+
+
+# -- long rows --------------------------------------------------------------------------------------------
 
 
 class _TooMuchStays(Exception):
@@ -53,7 +103,7 @@ def works_in_pieces(
                 if bindings is less:  # the same with smaller parts, of which there are ever more
                     break
                 continue
-            if found is not None and found.demand.total <= free:
+            if found is not None and found.nbytes <= free:
                 return found
     return None
 
@@ -120,3 +170,46 @@ class _Cut:
         steps = Steps(travelling + len(self.stay), [], [Launch(run, tuple(lines))])
         task = Task(steps, tuple(nbytes for _, nbytes in given), tuple(nbytes for _, nbytes in left))
         return task, [part for part, _ in given], [part for part, _ in left]
+
+
+# -- longer rows than 32-bit indices count ----------------------------------------------------------------
+
+
+def candidates_in_pieces(
+    operation: Operation, length: int, dtype: DType, target: HasRoom, free: int
+) -> InPieces | None:  # fmt: skip
+    """Top-k, argmin and argmax of long rows, one after another: candidates of each part, then the best of those. The
+    host keeps the candidates, with their indices in the row. None for other operations."""
+    if not (isinstance(operation, TopK) or (isinstance(operation, Reduce) and operation.reducer.finds_index)):
+        return None
+
+    def search(count: int) -> Task:
+        asked = attrs.evolve(operation, k=min(operation.k, count)) if isinstance(operation, TopK) else operation
+        return Task.of(asked, specs_on_device((1, count), (dtype,)), target)
+
+    def made(part: int) -> InPieces:
+        starts = np.arange(0, length, part)
+        tasks = {count: search(count) for count in (part, length - int(starts[-1]))}
+        searches = [tasks[min(part, length - start)] for start in starts.tolist()]
+        counts = [task.left[-1] // INDEX.itemsize for task in searches]
+        ends = np.cumsum(counts)
+        best = search(int(ends[-1]))
+
+        def through(desk: Desk, arrays: Flat, outs: Flat) -> None:
+            for row in range(rows := arrays[0].size // length):
+                x = arrays[0][row * length : (row + 1) * length]
+                left = [out.reshape(rows, -1)[row] for out in outs]
+                places, values = np.empty(ends[-1], np.int64), np.empty(ends[-1], dtype)
+                found = [values, places] if len(outs) > 1 else [places]
+                pieces = [
+                    Piece([[x[start : start + part]]], task, [each[end - count : end] for each in found])
+                    for start, task, end, count in zip(starts.tolist(), searches, ends.tolist(), counts, strict=True)
+                ]
+                each_through(desk, pieces)
+                places += np.repeat(starts, counts)
+                each_through(desk, [Piece([[values if len(outs) > 1 else x[places]]], best, left)])
+                left[-1][...] = places[left[-1].view(np.int64)]
+
+        return InPieces(target, [*tasks.values(), best], through)
+
+    return fitting(piece_length(length, dtype.itemsize), made, free)
