@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from .types.errors import DiskFullError as DiskFullError
     from .types.errors import GpusortError as GpusortError
     from .types.errors import InvalidArgumentError as InvalidArgumentError
+    from .types.errors import RankFailedError as RankFailedError
     from .types.errors import TargetUnavailableError as TargetUnavailableError
     from .types.errors import UnsupportedTypeError as UnsupportedTypeError
     from .types.indices import SortOrder as SortOrder
@@ -97,6 +98,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "DiskFullError",
         "GpusortError",
         "InvalidArgumentError",
+        "RankFailedError",
         "TargetUnavailableError",
         "UnsupportedTypeError",
     ),

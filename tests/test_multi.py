@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
+import queue
+import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from types import ModuleType, SimpleNamespace
 from typing import Any, cast
 
 import attrs
@@ -14,12 +19,19 @@ from hypothesis import strategies as st
 
 import gpusort
 from gpusort import multi
-from gpusort.external.agreed_cuts import HostArray, held_cuts
-from gpusort.multi.driving import Traffic, drive_all
-from gpusort.multi.memory import DeviceArray, HostMemory
-from gpusort.multi.shard import sort_shard
+from gpusort.api.call import forget_plans
+from gpusort.arrays import cuda as cuda_arrays
+from gpusort.arrays import registry
+from gpusort.external.agreed_cuts import Gather, held_cuts
+from gpusort.multi.communicators import NcclCommunicator
+from gpusort.multi.driving import drive_all
+from gpusort.multi.memory import CudaMemory, Mark, Memory
+from gpusort.multi.shard import Shard, merged, sort_shard
 from gpusort.multi.sorting import Sizes, sizes_of
-from gpusort.multi.work import Work
+from gpusort.multi.work import PairsWork, Work
+from gpusort.targets import registry as targets
+from gpusort.targets.cuda.target import CudaTarget
+from tests import fake_cupy
 from tests.reference import Array, assert_same_bits, sample
 
 LENGTHS = [(5,), (0, 0), (1, 0, 1), (0, 17, 3), (300, 1, 0, 999, 50)]
@@ -86,10 +98,10 @@ class Threads:
     def size(self) -> int:
         return len(self.board)
 
-    def gather(self, values: HostArray) -> list[HostArray]:
+    def gather(self, values: Array) -> list[Array]:
         return self._told(values)
 
-    def exchange(self, pieces: Sequence[DeviceArray], received: Sequence[DeviceArray]) -> None:
+    def exchange(self, pieces: Sequence[Array], received: Sequence[Array]) -> None:
         everyones: list[Any] = self._told(pieces)
         for other, room in enumerate(received):
             np.copyto(np.asarray(room), np.asarray(everyones[other][self.rank]))
@@ -103,9 +115,9 @@ class Threads:
         return found
 
 
-def of_all_ranks(work: Callable[[Threads], Any], ranks: int) -> list[Any]:
+def of_all_ranks(work: Callable[[Threads], Any], ranks: int, seconds: float = 60) -> list[Any]:
     board: list[Any] = [None] * ranks
-    barrier = threading.Barrier(ranks, timeout=60)
+    barrier = threading.Barrier(ranks, timeout=seconds)
     results: list[Any] = [None] * ranks
 
     def run(rank: int) -> None:
@@ -135,6 +147,169 @@ def test_a_process_a_rank(ranks: int) -> None:
     pairs = of_all_ranks(lambda comm: multi.sort_by_key_shard(parts[comm.rank], parts[comm.rank], comm), ranks)
     for keys, values in pairs:
         assert_same_bits(keys, values)
+
+
+class ProcessGroupOfThreads:
+    """Of torch.distributed, as much as is used: a thread is a process, whose number is another one than its rank."""
+
+    def __init__(self, comm: Threads, mail: dict[tuple[int, int], queue.Queue[Array]]) -> None:
+        self.comm, self.mail = comm, mail
+        self.rank, self.size = lambda: comm.rank, lambda: comm.size
+
+    @classmethod
+    def module(cls) -> ModuleType:
+        torch = ModuleType("torch")
+        distributed = SimpleNamespace(
+            get_global_rank=cls.number, all_gather_object=cls.gathered, isend="send", irecv="receive",
+            P2POp=cls.message, batch_isend_irecv=cls.sent,
+        )  # fmt: skip
+        vars(torch).update(from_numpy=np.asarray, distributed=distributed)
+        return torch
+
+    @staticmethod
+    def number(_: object, rank: int) -> int:
+        return rank + 100
+
+    @staticmethod
+    def message(*told: object) -> tuple[object, ...]:
+        return told
+
+    @staticmethod
+    def gathered(found: list[Array], values: Array, group: ProcessGroupOfThreads) -> None:
+        found[:] = group.comm.gather(values)
+
+    @staticmethod
+    def sent(messages: Sequence[tuple[str, Array, int, ProcessGroupOfThreads]]) -> list[Any]:
+        def receive(array: Array, letters: queue.Queue[Array]) -> None:
+            array[:] = letters.get(timeout=20)
+
+        waits: list[Any] = []
+        for what, array, there, group in messages:
+            assert array.dtype == np.uint8
+            if what == "send":
+                group.mail[group.comm.rank, there - 100].put(array.copy())
+            else:
+                letters = group.mail[there - 100, group.comm.rank]
+                waits.append(SimpleNamespace(wait=partial(receive, array, letters)))
+        return waits
+
+
+def test_a_process_group_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", ProcessGroupOfThreads.module())
+    parts = parts_of("f8", (0, 300, 5))
+    mail = {(one, other): queue.Queue[Array]() for one in range(3) for other in range(3)}
+    values = [np.arange(part.size, dtype=np.uint16) for part in parts]
+
+    def work(comm: Threads) -> Any:
+        group = ProcessGroupOfThreads(comm, mail)
+        return multi.sort_by_key_shard(parts[comm.rank], values[comm.rank], group, sizes="balanced")
+
+    keys, moved = (np.concatenate(found) for found in zip(*of_all_ranks(work, 3), strict=True))
+    expected = gpusort.sort_by_key(np.concatenate(parts), np.concatenate(values))
+    assert_same_bits(keys, expected[0])
+    np.testing.assert_array_equal(moved, expected[1])
+
+
+class Nccl:
+    """What NCCL does with addresses, between threads."""
+
+    def __init__(self, comm: Threads) -> None:
+        self.comm = comm
+        self.rank_id, self.size = lambda: comm.rank, lambda: comm.size
+        self.sent: dict[int, bytes] = {}
+        self.wanted: list[tuple[int, int, int]] = []
+
+    def allGather(self, given: int, out: int, size: int, kind: int, stream: int) -> None:
+        for rank, found in enumerate(self.comm.gather(cast(Any, ctypes.string_at(given, size)))):
+            ctypes.memmove(out + rank * size, cast(Any, found), size)
+
+    def send(self, address: int, size: int, kind: int, other: int, stream: int) -> None:
+        self.sent[other] = ctypes.string_at(address, size)
+
+    def recv(self, address: int, size: int, kind: int, other: int, stream: int) -> None:
+        self.wanted.append((address, size, other))
+
+    def finish(self) -> None:
+        everyones: Any = self.comm.gather(cast(Any, self.sent))
+        for address, size, other in self.wanted:
+            assert len(everyones[other][self.comm.rank]) == size
+            ctypes.memmove(address, everyones[other][self.comm.rank], size)
+
+
+def test_what_nccl_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_cupy.put_in_place(monkeypatch)
+    fake_cupy.forget()
+    cuda: Any = sys.modules["cupy"].cuda
+    cuda.nccl = SimpleNamespace(groupStart=lambda: None, groupEnd=lambda: None)
+
+    def work(comm: Threads) -> Any:
+        nccl = Nccl(comm)
+        communicator = NcclCommunicator(nccl)
+        told = communicator.gather(np.full(comm.rank + 1, comm.rank, np.uint8))
+        # To each rank as many elements as its number, which say from where they come.
+        pieces: Any = [fake_cupy.asarray(np.full(other, 10 * comm.rank + other, np.int32)) for other in range(3)]
+        received: Any = [fake_cupy.ndarray((comm.rank,), np.dtype(np.int32)) for _ in range(3)]
+        communicator.exchange(pieces, received)
+        nccl.finish()
+        return [one.tolist() for one in told], [one.get().tolist() for one in received]
+
+    for rank, (told, received) in enumerate(of_all_ranks(work, 3)):
+        assert told == [[0], [1, 1], [2, 2, 2]]
+        assert received == [[10 * other + rank] * rank for other in range(3)]
+
+
+@pytest.fixture(name="cards")
+def stand_in_for_two_cards(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    def copy(target: int, there: int, source: int, here: int, size: int, stream: int) -> None:
+        assert fake_cupy.current_device == [there]
+        fake_cupy.log.append(f"copy {here} to {there}")
+        ctypes.memmove(target, source, size)
+
+    def forget() -> None:
+        fake_cupy.forget()
+        registry.forget_classes()
+        cuda_arrays.device_count.cache_clear()
+        forget_plans()
+
+    fake_cupy.put_in_place(monkeypatch)
+    runtime: Any = sys.modules["cupy"].cuda.runtime
+    runtime.memcpyPeerAsync, runtime.deviceCanAccessPeer = copy, max
+    runtime.deviceEnablePeerAccess = fake_cupy.log.append
+    forget()
+    monkeypatch.setattr(targets, "_opened", {"cuda": CudaTarget()})
+    yield
+    forget()
+
+
+@pytest.mark.usefixtures("cards")
+def test_arrays_on_several_devices_and_several_on_one() -> None:
+    hosts, devices = parts_of("i4", (5, 0, 4)), (0, 1, 0)
+    parts: list[Any] = [fake_cupy.on_card(host, device) for host, device in zip(hosts, devices, strict=True)]
+    whole = np.concatenate(hosts)
+
+    def joined(found: list[Any]) -> Array:
+        assert [part.data.device_id for part in found] == list(devices)
+        return np.concatenate([part.get() for part in found])
+
+    assert_same_bits(joined(multi.sort(parts, descending=True)), gpusort.sort(whole, descending=True))
+    assert "copy 0 to 0" in fake_cupy.log
+    keys, values = multi.sort_by_key(parts, parts, sizes=[2, 5, 2])
+    assert {"copy 0 to 1", "copy 0 to 0"} <= {*fake_cupy.log}
+    assert_same_bits(joined(keys), joined(values))
+
+
+@pytest.mark.usefixtures("cards")
+def test_copies_have_ended_where_memory_is_freed_by_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts: list[Any] = [fake_cupy.on_card(host, device) for device, host in enumerate(parts_of("i4", (20, 20)))]
+
+    def interrupted(self: CudaMemory, mark: Mark) -> None:
+        fake_cupy.log.clear()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(CudaMemory, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        multi.sort(parts)
+    assert sum(line.startswith("synchronize") for line in fake_cupy.log) == 2
 
 
 def errors_of(work: Callable[[Threads], Any], ranks: int) -> list[str]:
@@ -191,21 +366,119 @@ def test_a_rank_that_refuses_an_argument_leaves_nobody_waiting(wrong: dict[str, 
     assert told[1].startswith(f"{next(iter(wrong))}: ")
 
 
+def outcomes(work: Callable[[Threads], Any], ranks: int) -> list[Any]:
+    """What each rank's call returns or raises. One that waits for others for ever breaks the barrier."""
+
+    def told(comm: Threads) -> Any:
+        try:
+            return work(comm)
+        except BaseException as error:
+            return error
+
+    return of_all_ranks(told, ranks, seconds=20)
+
+
+PLACES = {"sort": (PairsWork, "sorted"), "words": (Memory, "to_host"), "room": (Memory, "empty")}
+
+
+@pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt, ValueError])
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("ranks", [2, 3, 7])
+def test_a_rank_that_fails_leaves_nobody_waiting(
+    ranks: int, place: str, error: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = parts_of("f4", [100 * rank for rank in range(ranks)])
+    owner, name = PLACES[place]
+    failing: int | None = None
+
+    def fails(original: Any) -> Any:
+        def either(*given: Any, **named: Any) -> Any:
+            if threading.get_ident() == failing:
+                raise error("boom")
+            return original(*given, **named)
+
+        return either
+
+    monkeypatch.setattr(owner, name, fails(getattr(owner, name)))
+
+    def work(comm: Threads) -> Any:
+        nonlocal failing
+        if comm.rank == ranks - 1:
+            failing = threading.get_ident()
+        return multi.sort_by_key_shard(parts[comm.rank], parts[comm.rank], comm)
+
+    *others, failed = outcomes(work, ranks)
+    assert type(failed) is error
+    for told in others:
+        assert isinstance(told, gpusort.RankFailedError)
+        assert str(told) == f"communicator: rank {ranks - 1} has failed: {error.__name__}: boom"
+
+
+def test_others_need_no_rank_that_fails_in_its_merge(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = parts_of("i4", (50, 60, 70))
+    failing: list[int] = []
+
+    def merges(self: Work, first: Any, second: Any) -> Any:
+        if threading.get_ident() in failing:
+            raise MemoryError("boom")
+        return merged_by_work(self, first, second)
+
+    merged_by_work = Work.merged
+    monkeypatch.setattr(Work, "merged", merges)
+
+    def work(comm: Threads) -> Any:
+        if comm.rank == 0:
+            failing.append(threading.get_ident())
+        return multi.sort_shard(parts[comm.rank], comm)
+
+    failed, *found = outcomes(work, 3)
+    assert type(failed) is MemoryError
+    assert_same_bits(np.concatenate(found), np.sort(np.concatenate(parts))[50:])
+
+
+@attrs.define
+class Traffic:
+    """How much ranks tell and send one another."""
+
+    gathered_bytes: int = 0  # received by one rank in all-gathers
+    moved_bytes: int = 0  # between ranks in exchanges, in all
+    messages: int = 0  # of exchanges, in all
+
+    def counted(self, shard: Shard) -> Shard:
+        step = next(shard)
+        while True:
+            if isinstance(step, Gather):
+                self.gathered_bytes += step.values.nbytes
+            reply = yield step
+            try:
+                step = shard.send(reply)
+            except StopIteration as end:
+                return end.value  # type: ignore[no-any-return]  # typeshed has it as Any
+
+
+@attrs.frozen
+class CountingMemory(Memory):
+    traffic: Traffic
+
+    def copy(self, target: Array, source: Array, after: tuple[Mark, Mark]) -> Mark:
+        self.traffic.moved_bytes += source.nbytes
+        self.traffic.messages += 1
+        return super().copy(target, source, after)
+
+
 @pytest.mark.parametrize("ranks", [2, 16])
 def test_what_ranks_ask_of_each_other(ranks: int) -> None:
     """No element travels more than once, and what is agreed on is little: docs/scale.md counts on it."""
     each = 1 << 12
     parts = np.split(np.random.default_rng(1).integers(0, 1 << 32, ranks * each, dtype=np.uint32), ranks)
-    memories, traffic = [HostMemory() for _ in parts], Traffic()
-    work = Work(np.dtype(np.uint32))
+    traffic, work = Traffic(), Work(np.dtype(np.uint32))
+    memory = CountingMemory(traffic)
     shards = [
-        sort_shard(work, memory, (part,), rank, [each] * ranks, [each] * ranks)
-        for rank, (part, memory) in enumerate(zip(parts, memories, strict=True))
+        traffic.counted(sort_shard(work, memory, (part,), rank, [each] * ranks, [each] * ranks))
+        for rank, part in enumerate(parts)
     ]
-    found = drive_all(shards, memories, traffic)
-    assert_same_bits(
-        np.concatenate([np.asarray(columns[0]) for columns in found]), np.sort(np.concatenate(parts))
-    )  # fmt: skip
+    found = [merged(work, runs)[0] for runs in drive_all(shards, [memory] * ranks)]
+    assert_same_bits(np.concatenate(found), np.sort(np.concatenate(parts)))
     expected = (ranks - 1) * each * 4  # uniform keys: a rank keeps its share
     assert abs(traffic.moved_bytes / expected - 1) < 0.05
     assert traffic.messages <= ranks * (ranks - 1)
@@ -229,7 +502,7 @@ def test_cuts_of_long_runs_take_rounds() -> None:
     held = [np.sort(rng.integers(0, values, 100_000).astype(np.uint64)) for values in (10, 1 << 40, 3000)]
     asked: list[int] = []
 
-    def words(elements: HostArray) -> HostArray:
+    def words(elements: Array) -> Array:
         asked.append(elements.size)
         return elements
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, cast
 
 import numpy as np
 import pytest
@@ -15,9 +14,9 @@ from gpusort.algos.fit import fitted_partition
 from gpusort.algos.partition import BUCKETS, partition
 from gpusort.external.order import transform_of
 from gpusort.multi import sample_sort
-from gpusort.multi.driving import Traffic, drive_all
-from gpusort.multi.memory import DeviceArray, HostMemory
+from gpusort.multi.driving import drive_all
 from gpusort.multi.sample_sort import SampleSortPolicy, sort_by_samples
+from gpusort.multi.shard import merged
 from gpusort.multi.work import Work
 from gpusort.targets.base import Target
 from gpusort.targets.registry import target as target_of
@@ -26,6 +25,7 @@ from gpusort.types.indices import SortOrder
 from gpusort.types.params import ScanPolicy
 from tests.covering import few_cases
 from tests.reference import Array, assert_same_bits, sample
+from tests.test_multi import CountingMemory, Traffic
 
 SMALL = ScanPolicy(group_size=32, items=7, subgroups=True)
 TILE = 32 * 7
@@ -63,10 +63,12 @@ def test_every_element_finds_its_bucket(target: str, dtype: str) -> None:
             assert found == whole if len(found) == len(whole) else not set(found) - set(whole)
 
 
-class DeviceLike(HostMemory):
+class DeviceLike(CountingMemory):
     """The host's memory, as if what is started there went on by itself."""
 
-    is_device: ClassVar[bool] = True
+    @property
+    def is_device(self) -> bool:
+        return True
 
     def target(self) -> Target:
         return target_of("simulator")
@@ -77,13 +79,12 @@ def sorted_over(
 ) -> list[Array]:
     how = SampleSortPolicy(least=1, samples=256, policy=SMALL)
     order = SortOrder.DESCENDING if descending else SortOrder.ASCENDING
-    work, memories = Work(parts[0].dtype, order), [DeviceLike() for _ in parts]
+    work, memory = Work(parts[0].dtype, order), DeviceLike(traffic or Traffic())
     lengths = [one.size for one in parts]
     shards = [
-        sort_by_samples(work, memory, (cast(DeviceArray, one),), rank, lengths, sizes or lengths, how)
-        for rank, (one, memory) in enumerate(zip(parts, memories, strict=True))
+        sort_by_samples(work, memory, (one,), rank, lengths, sizes or lengths, how) for rank, one in enumerate(parts)
     ]
-    found = [np.asarray(columns[0]) for columns in drive_all(shards, memories, traffic)]
+    found = [merged(work, runs)[0] for runs in drive_all(shards, [memory] * len(parts))]
     assert [one.size for one in found] == list(sizes or lengths)
     return found
 

@@ -1,23 +1,42 @@
-"""Communicators for NCCL (through cupy) and for torch.distributed."""
+"""Communication between processes: the protocol, and communicators for NCCL (through cupy) and torch.distributed."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 import attrs
 import numpy as np
 
-from ..external.agreed_cuts import HostArray
+from ..external.cuts import Array
 from ..types.errors import UnsupportedTypeError
-from .driving import Communicator
-from .memory import DeviceArray
 
 if TYPE_CHECKING:
     import cupy
 
 _BYTES = 0  # ncclInt8
+
+
+@runtime_checkable
+class Communicator(Protocol):
+    """Collective communication between processes with one rank each. All make the same calls in the same order."""
+
+    @property
+    def rank(self) -> int: ...
+
+    @property
+    def size(self) -> int: ...
+
+    def gather(self, values: Array, /) -> Sequence[Array]:
+        """All-gather: every rank's bytes (uint8) on the host, in the order of ranks. One-dimensional, of any lengths
+        but 0."""
+        ...
+
+    def exchange(self, pieces: Sequence[Array], received: Sequence[Array], /) -> None:
+        """All-to-all: sends a piece to every rank and receives one from each, contiguous, ordered with the current
+        stream. Pieces may be empty; a rank's piece to itself is."""
+        ...
 
 
 def communicator_of(given: object) -> Communicator:
@@ -35,18 +54,6 @@ def communicator_of(given: object) -> Communicator:
     )
 
 
-def padded(values: HostArray, lengths: Sequence[int]) -> HostArray:
-    """The values' bytes, zero-padded to the greatest length, as all-gathers need equal sizes."""
-    room = np.zeros(max(lengths), np.uint8)
-    room[: values.nbytes] = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
-    return room
-
-
-def unpadded(rows: HostArray, lengths: Sequence[int], dtype: np.dtype[Any]) -> list[HostArray]:
-    """Undoes `padded` for all ranks' rows."""
-    return [row[:length].view(dtype) for row, length in zip(rows, lengths, strict=True)]
-
-
 @attrs.frozen(eq=False)
 class NcclCommunicator:
     """Wraps `cupy.cuda.nccl.NcclCommunicator`, on the current device and stream."""
@@ -61,13 +68,13 @@ class NcclCommunicator:
     def size(self) -> int:
         return int(self.nccl.size())
 
-    def gather(self, values: HostArray) -> list[HostArray]:
-        lengths = self._gathered(np.array([values.nbytes], np.int64).view(np.uint8)).view(np.int64).reshape(-1).tolist()
-        if not any(lengths):
-            return [values[:0]] * self.size
-        return unpadded(self._gathered(padded(values, lengths)), lengths, values.dtype)
+    def gather(self, values: Array) -> list[Array]:
+        sizes = self._gathered(np.array([values.size], np.int64).view(np.uint8)).view(np.int64)[:, 0].tolist()
+        room = np.zeros(max(sizes), np.uint8)  # as an all-gather needs equal sizes
+        room[: values.size] = values
+        return [row[:size] for row, size in zip(self._gathered(room), sizes, strict=True)]
 
-    def exchange(self, pieces: Sequence[DeviceArray], received: Sequence[DeviceArray]) -> None:
+    def exchange(self, pieces: Sequence[Array], received: Sequence[Array]) -> None:
         import cupy
 
         stream = cupy.cuda.get_current_stream().ptr
@@ -80,14 +87,14 @@ class NcclCommunicator:
                 self.nccl.recv(cast("cupy.ndarray", room).data.ptr, room.nbytes, _BYTES, other, stream)
         nccl.groupEnd()
 
-    def _gathered(self, values: HostArray) -> HostArray:
-        """All-gathers arrays of one size in bytes."""
+    def _gathered(self, values: Array) -> Array:
+        """All-gathers bytes, as many from each rank, into rows."""
         import cupy
 
         mine = cupy.asarray(values)
-        everyones = cupy.empty((self.size, values.nbytes), np.dtype(np.uint8))
+        everyones = cupy.empty((self.size, values.size), np.dtype(np.uint8))
         stream = cupy.cuda.get_current_stream()
-        self.nccl.allGather(mine.data.ptr, everyones.data.ptr, values.nbytes, _BYTES, stream.ptr)
+        self.nccl.allGather(mine.data.ptr, everyones.data.ptr, values.size, _BYTES, stream.ptr)
         return everyones.get()
 
 
@@ -105,30 +112,28 @@ class TorchCommunicator:
     def size(self) -> int:
         return int(self.group.size())
 
-    def gather(self, values: HostArray) -> list[HostArray]:
+    def gather(self, values: Array) -> list[Array]:
         found: list[Any] = [None] * self.size
         _torch().distributed.all_gather_object(found, values, group=self.group)
-        return cast("list[HostArray]", found)
+        return found
 
-    def exchange(self, pieces: Sequence[DeviceArray], received: Sequence[DeviceArray]) -> None:
+    def exchange(self, pieces: Sequence[Array], received: Sequence[Array]) -> None:
         distributed = _torch().distributed
-        as_bytes = [[self._tensor(array) for array in arrays] for arrays in (pieces, received)]
-        waits: list[Any] = []
+        messages: list[Any] = []
         for other in range(self.size):
             there = distributed.get_global_rank(self.group, other)
-            if len(pieces[other]):
-                waits.append(distributed.P2POp(distributed.isend, as_bytes[0][other], there, self.group))
-            if len(received[other]):
-                waits.append(distributed.P2POp(distributed.irecv, as_bytes[1][other], there, self.group))
-        for request in distributed.batch_isend_irecv(waits) if waits else ():
+            for send, array in ((distributed.isend, pieces[other]), (distributed.irecv, received[other])):
+                if len(array):
+                    messages.append(distributed.P2POp(send, self._tensor(array), there, self.group))
+        for request in distributed.batch_isend_irecv(messages) if messages else ():
             request.wait()
 
     @staticmethod
-    def _tensor(array: DeviceArray) -> Any:
+    def _tensor(array: Array) -> Any:
         """A torch tensor of bytes on the same memory."""
-        torch = _torch()
-        viewed = cast("np.ndarray[tuple[int], np.dtype[Any]]", array).view(np.uint8)
-        return torch.from_numpy(viewed) if isinstance(array, np.ndarray) else torch.as_tensor(viewed, device="cuda")
+        torch, viewed = _torch(), array.view(np.uint8)
+        is_host = isinstance(cast(object, array), np.ndarray)
+        return torch.from_numpy(viewed) if is_host else torch.as_tensor(viewed, device="cuda")
 
 
 def _torch() -> Any:

@@ -1,14 +1,18 @@
-"""A rank's memory, on the host (NumPy) or a CUDA device (cupy): allocation, copies between ranks, events."""
+"""A rank's memory, the host's (NumPy) or a CUDA device's (cupy): allocation, copies between ranks, events.
+
+Both are typed as NumPy's arrays, of one dimension: cupy's have the same methods, as far as they are used here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
 
 import attrs
 import numpy as np
 
+from ..external.cuts import Array
 from ..targets.base import Target
 from ..targets.registry import choose
 from ..types.specs import Memory as Where
@@ -17,117 +21,76 @@ if TYPE_CHECKING:
     import cupy
 
 
-Mark: TypeAlias = "cupy.cuda.Event | None"  # None on the host, where work is synchronous
+Mark: TypeAlias = "cupy.cuda.Event | None"  # None on the host
 
 
-class DeviceArray(Protocol):
-    """A one-dimensional NumPy or cupy array."""
+@attrs.frozen
+class Memory:
+    """The host's memory, where work is synchronous: there is nothing to mark or to wait for."""
+
+    where: ClassVar[Where] = Where.HOST
 
     @property
-    def dtype(self) -> np.dtype[Any]: ...
-
-    @property
-    def nbytes(self) -> int: ...
-
-    def __len__(self) -> int: ...
-
-    def view(self, dtype: np.dtype[Any], /) -> DeviceArray: ...
-
-    def __getitem__(self, part: slice, /) -> Self: ...
-
-
-class Memory(Protocol):
-    """The memory of one rank."""
-
-    is_device: ClassVar[bool]  # whether work is asynchronous
-
-    def empty(self, count: int, dtype: np.dtype[Any]) -> DeviceArray: ...
-
-    def from_host(self, values: np.ndarray[tuple[int, ...], np.dtype[Any]], /) -> DeviceArray:
-        """The values copied to this memory; the array itself on the host."""
-        ...
+    def is_device(self) -> bool:
+        """Whether work is asynchronous."""
+        return self.where is not Where.HOST
 
     def target(self) -> Target:
         """The target for kernels on this memory."""
-        ...
+        return choose("auto", self.where)
 
-    def to_host(self, array: DeviceArray) -> np.ndarray[tuple[int], np.dtype[Any]]:
+    def empty(self, count: int, dtype: np.dtype[Any]) -> Array:
+        return np.empty(count, dtype)
+
+    def from_host(self, values: Array) -> Array:
+        """The values copied to this memory; the array itself on the host."""
+        return values
+
+    def to_host(self, array: Array) -> Array:
         """The array copied to the host; itself if it is there."""
-        ...
+        return array
 
     def scope(self) -> AbstractContextManager[object]:
         """Makes this rank's device and stream current."""
-        ...
-
-    def mark(self) -> Mark:
-        """Records an event after this rank's queued work."""
-        ...
-
-    def copy(self, target: DeviceArray, source: DeviceArray, after: tuple[Mark, Mark], /) -> Mark:
-        """Queues a copy from a rank of this process, after two events; returns the event of its completion."""
-        ...
-
-    def wait(self, mark: Mark, /) -> None:
-        """Makes this rank's stream wait for an event."""
-        ...
-
-
-@attrs.frozen
-class HostMemory:
-    """Host memory."""
-
-    is_device: ClassVar[bool] = False
-
-    def empty(self, count: int, dtype: np.dtype[Any]) -> DeviceArray:
-        return np.empty(count, dtype)
-
-    def from_host(self, values: np.ndarray[tuple[int, ...], np.dtype[Any]], /) -> DeviceArray:
-        return cast(DeviceArray, values)
-
-    def target(self) -> Target:
-        return choose("auto", Where.HOST)
-
-    def to_host(self, array: DeviceArray) -> np.ndarray[tuple[int], np.dtype[Any]]:
-        return cast("np.ndarray[tuple[int], np.dtype[Any]]", array)
-
-    def scope(self) -> AbstractContextManager[object]:
         return nullcontext()
 
     def mark(self) -> Mark:
+        """Records an event after this rank's queued work."""
         return None
 
-    def copy(self, target: DeviceArray, source: DeviceArray, after: tuple[Mark, Mark]) -> Mark:
-        np.copyto(self.to_host(target), self.to_host(source))
+    def copy(self, target: Array, source: Array, after: tuple[Mark, Mark]) -> Mark:
+        """Queues a copy from a rank of this process, after two events; returns the event of its completion."""
+        np.copyto(target, source)
         return None
 
     def wait(self, mark: Mark) -> None:
-        pass
+        """Makes this rank's stream wait for an event."""
+
+    def finish_copies(self) -> None:
+        """Waits until no queued copy writes to this memory: what is freed before would be used anew meanwhile."""
 
 
 @attrs.frozen
-class CudaMemory:
+class CudaMemory(Memory):
     """A CUDA device's memory. Copies from each other device have a stream of their own, to run concurrently."""
 
-    is_device: ClassVar[bool] = True
+    where: ClassVar[Where] = Where.CUDA
     device: int
     _scope: Callable[[], AbstractContextManager[object]]
     _streams: dict[int, cupy.cuda.Stream] = attrs.field(factory=dict[int, Any], eq=False)
 
-    def empty(self, count: int, dtype: np.dtype[Any]) -> DeviceArray:
+    def empty(self, count: int, dtype: np.dtype[Any]) -> Array:
         import cupy
 
-        return cupy.empty(count, dtype)
+        return cast(Array, cupy.empty(count, dtype))
 
-    def from_host(self, values: np.ndarray[tuple[int, ...], np.dtype[Any]], /) -> DeviceArray:
+    def from_host(self, values: Array) -> Array:
         import cupy
 
-        return cupy.asarray(values)
+        return cast(Array, cupy.asarray(values))
 
-    def target(self) -> Target:
-        return choose("auto", Where.CUDA)
-
-    def to_host(self, array: DeviceArray) -> np.ndarray[tuple[int], np.dtype[Any]]:
-        return cast("np.ndarray[tuple[int], np.dtype[Any]]", cast("cupy.ndarray", array).get())
+    def to_host(self, array: Array) -> Array:
+        return cast("cupy.ndarray", array).get()
 
     def scope(self) -> AbstractContextManager[object]:
         return self._scope()
@@ -136,10 +99,9 @@ class CudaMemory:
         import cupy
 
         with self.scope():
-            mark = cupy.cuda.get_current_stream().record()
-        return mark
+            return cupy.cuda.get_current_stream().record()
 
-    def copy(self, target: DeviceArray, source: DeviceArray, after: tuple[Mark, Mark]) -> Mark:
+    def copy(self, target: Array, source: Array, after: tuple[Mark, Mark]) -> Mark:
         import cupy
 
         to, of = cast("cupy.ndarray", target), cast("cupy.ndarray", source)
@@ -150,8 +112,7 @@ class CudaMemory:
                 if mark is not None:
                     stream.wait_event(mark)
             cupy.cuda.runtime.memcpyPeerAsync(to.data.ptr, self.device, of.data.ptr, there, of.nbytes, stream.ptr)
-            copied = stream.record()
-        return copied
+            return stream.record()
 
     def wait(self, mark: Mark) -> None:
         import cupy
@@ -159,6 +120,11 @@ class CudaMemory:
         with self.scope():
             if mark is not None:
                 cupy.cuda.get_current_stream().wait_event(mark)
+
+    def finish_copies(self) -> None:
+        with self.scope():
+            for stream in self._streams.values():
+                stream.synchronize()
 
     def _stream_from(self, there: int) -> cupy.cuda.Stream:
         """The stream for copies from a device, with peer access enabled where possible."""

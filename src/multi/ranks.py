@@ -12,10 +12,11 @@ import attrs
 
 from ..arrays.kinds import Kind, is_viewed
 from ..arrays.registry import recognised
+from ..external.cuts import Array
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.specs import Memory as Where
 from ..types.specs import Spec
-from .memory import CudaMemory, DeviceArray, HostMemory, Memory
+from .memory import CudaMemory, Memory
 
 
 @attrs.frozen(eq=False)
@@ -39,29 +40,29 @@ class RankArray:
         return cls(kind, array, spec)
 
     @property
-    def seen(self) -> DeviceArray:
+    def seen(self) -> Array:
         """The same memory as a NumPy or cupy array."""
         if is_viewed(self.kind):
-            return cast(DeviceArray, self.kind.view(self.array))
+            return cast(Array, self.kind.view(self.array))
         if self.spec.memory is Where.HOST:
-            return cast(DeviceArray, self.array)
+            return cast(Array, self.array)
         import cupy
 
         if isinstance(self.array, cupy.ndarray):  # asarray would copy it to the current device
-            return self.array
+            return cast(Array, self.array)
         with cupy.cuda.Device(self.array.get_device()):
-            return cupy.asarray(self.array)
+            return cast(Array, cupy.asarray(self.array))
 
     @property
     def memory(self) -> Memory:
         if self.spec.memory is Where.HOST:
-            return HostMemory()
+            return Memory()
         import cupy
 
         device = cast("cupy.ndarray", self.seen).data.device_id
         return CudaMemory(device, partial(_scope, self.kind, self.array, partial(cupy.cuda.Device, device)))
 
-    def given_back(self, values: DeviceArray) -> object:
+    def given_back(self, values: Array) -> object:
         """A result as an array of the caller's library, without a copy."""
         if is_viewed(self.kind):
             return self.kind.given_back(values, self.array)

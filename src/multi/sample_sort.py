@@ -19,14 +19,15 @@ import numpy as np
 from ..algos.fit import fitted_partition
 from ..algos.partition import BUCKETS, partition
 from ..algos.sizes import LARGEST_U32
-from ..external.agreed_cuts import Gather, HostArray
+from ..external.agreed_cuts import Gather
+from ..external.cuts import Array
 from ..kernel.launch import Schedule
 from ..machine import TargetInfo
 from ..types.dtypes import key_for
 from ..types.indices import SortOrder
 from ..types.keys import SortableKey
 from ..types.params import ScanPolicy
-from .memory import DeviceArray, Memory
+from .memory import Memory
 from .shard import Exchange, Marks, Shard, Started, Step, sort_shard
 from .work import Columns, Work
 
@@ -52,14 +53,9 @@ class SampleSortPolicy:
 
 
 def sort_by_samples(
-    work: Work,
-    memory: Memory,
-    given: Columns,
-    rank: int,
-    lengths: Sequence[int],
-    sizes: Sequence[int],
+    work: Work, memory: Memory, given: Columns, rank: int, lengths: Sequence[int], sizes: Sequence[int],
     how: SampleSortPolicy,
-) -> Shard:
+) -> Shard:  # fmt: skip
     """One rank's generator: sample sort if it suits, else `sort_shard`."""
     if not how.suits(work, memory, lengths):
         return (yield from sort_shard(work, memory, given, rank, lengths, sizes))
@@ -78,20 +74,15 @@ def sort_by_samples(
 class _Plan:
     """Splitters and bucket capacities. Computed by each rank, with the same result, as all see the same samples."""
 
-    between: HostArray  # the splitters' words, one fewer than buckets
+    between: Array  # the splitters' words, one fewer than buckets
     pieces: int  # buckets of each rank; surplus buckets come first and are empty
-    most: HostArray  # capacities: the most elements of a bucket (column) that a rank (row) may hold
+    most: Array  # capacities: the most elements of a bucket (column) that a rank (row) may hold
 
     @classmethod
     def agreed(
-        cls,
-        work: Work,
-        memory: Memory,
-        data: DeviceArray,
-        lengths: Sequence[int],
-        sizes: Sequence[int],
+        cls, work: Work, memory: Memory, data: Array, lengths: Sequence[int], sizes: Sequence[int],
         how: SampleSortPolicy,
-    ) -> Generator[Step, Sequence[HostArray], _Plan | None]:
+    ) -> Generator[Step, Sequence[Array], _Plan | None]:  # fmt: skip
         ranks, pieces = len(sizes), min(_MOST_PIECES, BUCKETS // len(sizes))
         gap = max(1, sum(lengths) // (how.samples * ranks))
         samples = [np.sort(found) for found in (yield Gather(work.words(memory.to_host(data[::gap]))))]
@@ -117,7 +108,7 @@ class _Plan:
         """The indices of a rank's buckets."""
         return slice(self.bucket(rank, 0), self.bucket(rank, self.pieces))
 
-    def rooms(self, rank: int) -> HostArray:
+    def rooms(self, rank: int) -> Array:
         """Positions of the buckets in a rank's memory, a row for each: start, end of its capacity, start of the next.
         Behind the rank's own buckets there is room to receive the other ranks' elements."""
         apart = self.most[rank].copy()
@@ -130,21 +121,21 @@ class _Plan:
         return int(self.rooms(rank)[-1, 2])
 
     def partitioned(
-        self, work: Work, memory: Memory, data: DeviceArray, rank: int, how: SampleSortPolicy
-    ) -> tuple[DeviceArray, DeviceArray]:
+        self, work: Work, memory: Memory, data: Array, rank: int, how: SampleSortPolicy
+    ) -> tuple[Array, Array]:
         """Partitions the rank's elements. Returns the buckets' memory, and their counts, which may exceed capacity."""
         rooms, target = self.rooms(rank), memory.target()
         schedule = _schedule(work.dtype, len(data), _rounded(self.room(rank)), work.order, how.policy, target.info)
         held = memory.empty(schedule.buffers[-1].count, work.dtype)
         taken = memory.from_host(np.zeros(BUCKETS, np.uint32))
-        arrays: dict[str, DeviceArray] = {
+        arrays: dict[str, Array] = {
             "data": data, "between": memory.from_host(self.between),
             "rooms": memory.from_host(rooms[:, :2].astype(np.uint32).reshape(-1)), "taken": taken, "results": held,
         }  # fmt: skip
         target.run(schedule, {buffer.name: arrays[buffer.name].view(buffer.dtype) for buffer in schedule.buffers})
         return held, taken
 
-    def has_held(self, counts: HostArray, sizes: Sequence[int]) -> bool:
+    def has_held(self, counts: Array, sizes: Sequence[int]) -> bool:
         """Whether no bucket overflowed, and the imbalance is small."""
         got = counts.sum(axis=0)
         held = [int(got[self.owned(rank)].sum()) for rank in range(len(sizes))]
@@ -175,12 +166,12 @@ def _ends(sizes: Sequence[int], pieces: int) -> Generator[float]:
 
 
 def _sorted(
-    work: Work, memory: Memory, held: DeviceArray, plan: _Plan, rank: int, counts: HostArray, sizes: Sequence[int]
+    work: Work, memory: Memory, held: Array, plan: _Plan, rank: int, counts: Array, sizes: Sequence[int]
 ) -> Shard:
     """Exchanges and sorts buckets, then exchanges elements for exact sizes."""
     ranks = range(len(sizes))
     rooms = plan.rooms(rank)[:, 0].tolist()
-    buckets: list[DeviceArray] = []
+    buckets: list[Array] = []
     marks: list[Marks] = []
     for piece in range(plan.pieces):
         mine = plan.bucket(rank, piece)
@@ -214,7 +205,7 @@ def _sorted(
         tuple(_of_span(whole, origin, _common(got[rank], wanted[other]), other == rank) for other in ranks),
         tuple(_of_span(whole, origin, _common(got[other], wanted[rank]), other == rank) for other in ranks),
     )
-    return (whole[start - origin : stop - origin],)
+    return [(whole[start - origin : stop - origin],)]
 
 
 def _common(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
@@ -222,6 +213,6 @@ def _common(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
     return low, max(low, high)
 
 
-def _of_span(array: DeviceArray, origin: int, span: tuple[int, int], is_own: bool) -> DeviceArray:
+def _of_span(array: Array, origin: int, span: tuple[int, int], is_own: bool) -> Array:
     """A span of global positions as a slice of an array that starts at `origin`; empty for a rank's own."""
     return array[:0] if is_own or span[0] == span[1] else array[span[0] - origin : span[1] - origin]

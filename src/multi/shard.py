@@ -16,8 +16,9 @@ from typing import Any, TypeAlias
 import attrs
 import numpy as np
 
-from ..external.agreed_cuts import Gather, HostArray, agreed_cuts
-from .memory import DeviceArray, Mark, Memory
+from ..external.agreed_cuts import Gather, agreed_cuts
+from ..external.cuts import Array
+from .memory import Mark, Memory
 from .work import Columns, Work
 
 
@@ -41,13 +42,15 @@ class Exchange:
     The rank's stream waits for it. With `marks` it does not: the rank waits for these events itself.
     """
 
-    pieces: tuple[DeviceArray, ...]
-    received: tuple[DeviceArray, ...]
+    pieces: tuple[Array, ...]
+    received: tuple[Array, ...]
     marks: Marks | None = None
 
 
 Step: TypeAlias = Started | Gather | Exchange
-Shard: TypeAlias = Generator[Step, Sequence[HostArray], Columns]  # sent: the result of a Gather
+Runs: TypeAlias = list[Columns]
+# Sent: the result of a Gather. Returned: sorted runs, whose merge is the rank's result, and waits for no other rank.
+Shard: TypeAlias = Generator[Step, Sequence[Array], Runs]
 
 
 def sort_shard(
@@ -57,15 +60,15 @@ def sort_shard(
     held = work.sorted(given, sum(lengths[:rank]))
     yield Started()
     if len(lengths) == 1:
-        return held
+        return [held]
 
-    def words(parts: list[slice]) -> HostArray:
+    def words(parts: list[slice]) -> Array:
         return work.words(np.concatenate([memory.to_host(held[0][part]) for part in parts]))
 
     cuts = yield from agreed_cuts(words, rank, lengths, sizes)
     counts = (cuts[rank + 1] - cuts[rank]).tolist()
     counts[rank] = 0  # the rank's own slice is merged in place, not sent
-    runs: list[tuple[DeviceArray, ...]] = []
+    columns: list[list[Array]] = []
     for column in held:
         pieces = [column[start:stop] for start, stop in pairwise(cuts[:, rank].tolist())]
         whole = memory.empty(sum(counts), column.dtype)
@@ -73,13 +76,14 @@ def sort_shard(
         stays, pieces[rank] = pieces[rank], room[rank]
         yield Exchange(tuple(pieces), tuple(room))
         room[rank] = stays
-        runs.append(tuple(room))
-    return _merged(work, list(zip(*runs, strict=True)))
+        columns.append(room)
+    return list(zip(*columns, strict=True))
 
 
-def _merged(work: Work, runs: list[Columns]) -> Columns:
-    """Merges neighbouring runs pairwise, so that equal elements keep the order of ranks."""
+def merged(work: Work, runs: Runs) -> Columns:
+    """Merges neighbouring runs pairwise, so that equal elements keep the order of ranks. Empties the list, so that runs
+    are freed as soon as they are merged."""
     while len(runs) > 1:
         pairs = [runs[at : at + 2] for at in range(0, len(runs), 2)]
-        runs = [pair[0] if len(pair) == 1 else work.merged(pair[0], pair[1]) for pair in pairs]
-    return runs[0]
+        runs[:] = [pair[0] if len(pair) == 1 else work.merged(*pair) for pair in pairs]
+    return runs.pop()

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import attrs
 import numpy as np
 
 from ..algos.words import Transform
 from ..api.sorting import argsort, merge, merge_by_key, sort, sort_by_key
+from ..external.cuts import Array
 from ..external.order import transform_of
 from ..types.dtypes import key_for
 from ..types.indices import SortOrder
 from ..types.keys import RankKey, SortableKey
-from .memory import DeviceArray
 
-Columns: TypeAlias = tuple[DeviceArray, ...]  # keys, and values if there are any
+Columns: TypeAlias = tuple[Array, ...]  # keys, and values if there are any
 
 
 @attrs.frozen
@@ -50,16 +50,14 @@ class Work:
 
     def sorted(self, given: Columns, offset: int) -> Columns:
         """The rank's sorted run. `offset` is the number of elements on lower ranks."""
-        made = sort(cast(Any, given[0]), descending=self.descending, stable=self.stable, key=self.key)
-        return (cast(DeviceArray, made),)
+        return (sort(given[0], descending=self.descending, stable=self.stable, key=self.key),)
 
-    def sort_into(self, given: DeviceArray, out: DeviceArray) -> None:
+    def sort_into(self, given: Array, out: Array) -> None:
         """Sorts keys without values into other memory."""
-        sort(cast(Any, given), descending=self.descending, out=cast(Any, out))
+        sort(given, descending=self.descending, out=out)
 
     def merged(self, first: Columns, second: Columns) -> Columns:
-        made = merge(cast(Any, first[0]), cast(Any, second[0]), descending=self.descending, key=self.merged_by)
-        return (cast(DeviceArray, made),)
+        return (merge(*first, *second, descending=self.descending, key=self.merged_by),)
 
 
 @attrs.frozen
@@ -67,12 +65,10 @@ class PairsWork(Work):
     """Sorts keys, and values by them."""
 
     def sorted(self, given: Columns, offset: int) -> Columns:
-        keys, values = (cast(Any, column) for column in given)
-        return cast(Columns, sort_by_key(keys, values, descending=self.descending, key=self.key))
+        return sort_by_key(*given, descending=self.descending, key=self.key)
 
     def merged(self, first: Columns, second: Columns) -> Columns:
-        each = (cast(Any, column) for column in (*first, *second))
-        return cast(Columns, merge_by_key(*each, descending=self.descending, key=self.merged_by))
+        return merge_by_key(*first, *second, descending=self.descending, key=self.merged_by)
 
 
 @attrs.frozen
@@ -84,6 +80,6 @@ class IndexWork(PairsWork):
         return True
 
     def sorted(self, given: Columns, offset: int) -> Columns:
-        keys = cast("np.ndarray[tuple[int], np.dtype[Any]]", given[0])  # or cupy's, which is indexed the same way
+        (keys,) = given
         indices = argsort(keys, descending=self.descending, key=self.key)
-        return cast(Columns, (keys[indices], indices + np.int64(offset)))
+        return keys[indices], indices + np.int64(offset)

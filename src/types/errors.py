@@ -32,6 +32,10 @@ class DeviceMemoryError(GpusortError, MemoryError):
     how much it takes and how much there is."""
 
 
+class RankFailedError(GpusortError, RuntimeError):
+    """Raised by a sort over several processes when another process fails in it; the message has that one's error."""
+
+
 class OutOfBoundsError(GpusortError, IndexError):
     """Raised by targets `python` and `simulator` when a kernel's index is out of bounds."""
 
