@@ -13,6 +13,7 @@ import numpy as np
 import gpusort
 from benchmarks.card import call_clock, cub_cumsum, cub_sort, event_clock, torch_cumsum, uniform
 from benchmarks.timing import Comparison, Result, Work, against
+from gpusort.algos.batch import Batch
 from gpusort.algos.choice import choose_pairs, choose_reduction, choose_sort
 from gpusort.algos.reduce import reduce_rows
 from gpusort.kernel.launch import Schedule
@@ -23,6 +24,7 @@ from gpusort.types.dtypes import key_for, number_for
 from gpusort.types.indices import Placement, SortOrder
 from gpusort.types.keys import RankKey
 from gpusort.types.monoids import Minimum, Sum
+from gpusort.types.scalars import U64
 from gpusort.types.searches import ArgMin
 
 _PEER_READS = "a copy's bytes"
@@ -159,7 +161,7 @@ def _wgsl_argsort(count: int) -> Result:
     target, key = gpusort.target("wgsl"), key_for("u4")
     chosen = choose_pairs(target.info, key, 1, count, 4)
     assert chosen is not None, "a Vulkan driver for this card has subgroups"
-    schedule = chosen.argsort(RankKey(key), 1, count, SortOrder.ASCENDING)
+    schedule = chosen.sort(Batch(RankKey(key), 1, count, SortOrder.ASCENDING, places=U64))
     host, places = np.random.default_rng(1).integers(0, 1 << 32, count, np.uint32), np.zeros(count, np.uint64)
     x = cupy.asarray(host)
     result = _through_vulkan(

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 import gpusort
-from gpusort.types.intrinsics import exp
-from gpusort.types.scalars import F32, U32
+from gpusort.kernel.language import F32, U32, exp
 
 Floats = np.ndarray[tuple[int], np.dtype[np.float32]]
 

@@ -5,11 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpusort import target
-from gpusort.kernel.kernel import kernel
-from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
-from gpusort.types.invocation import Invocation
-from gpusort.types.memory import Storage, Workgroup
-from gpusort.types.scalars import U32
+from gpusort.kernel.language import U32, Buffer, Grid, Invocation, Launch, Role, Schedule, Storage, Workgroup, kernel
 
 
 @kernel

@@ -11,14 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gpusort import CapabilityError, Target, target
-from gpusort.kernel.kernel import kernel
-from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
+from gpusort.kernel.language import U32, Buffer, Grid, Invocation, Role, Schedule, Storage, kernel
 from gpusort.types.intrinsics import operation
-from gpusort.types.invocation import Invocation
 from gpusort.types.layout import Type
-from gpusort.types.memory import Storage
 from gpusort.types.ops import Op
-from gpusort.types.scalars import U32
 
 Words = npt.NDArray[np.uint32]
 

@@ -5,12 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from gpusort import target
-from gpusort.kernel.kernel import kernel
-from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
+from gpusort.kernel.language import U32, Buffer, Grid, Invocation, Role, Schedule, Storage, Workgroup, kernel
 from gpusort.types.errors import DataRaceError
-from gpusort.types.invocation import Invocation
-from gpusort.types.memory import Storage, Workgroup
-from gpusort.types.scalars import U32
 
 
 @kernel

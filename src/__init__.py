@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from . import webgpu as webgpu
     from .algos.host_sort import HostSort as HostSort
     from .algos.host_sort import HostSortPolicy as HostSortPolicy
-    from .algos.radix_serial_sorts import SerialRadix as SerialRadix
-    from .algos.radix_serial_sorts import SerialRadixPolicy as SerialRadixPolicy
+    from .algos.radix_serial import SerialRadix as SerialRadix
+    from .algos.radix_serial import SerialRadixPolicy as SerialRadixPolicy
     from .algos.sorts import Bitonic as Bitonic
     from .algos.sorts import BitonicRows as BitonicRows
     from .algos.sorts import Radix as Radix
@@ -79,7 +79,7 @@ __path__[:] = [realpath(folder) for folder in __path__]
 # The module of each public name. Imported lazily, as most programs need few, and some are expensive to import.
 _HOMES: dict[str, tuple[str, ...]] = {
     "algos.host_sort": ("HostSort", "HostSortPolicy"),
-    "algos.radix_serial_sorts": ("SerialRadix", "SerialRadixPolicy"),
+    "algos.radix_serial": ("SerialRadix", "SerialRadixPolicy"),
     "algos.sorts": ("Bitonic", "BitonicRows", "Radix", "RadixRows", "SortAlgorithm"),
     "api.sorting": ("argsort", "merge", "merge_by_key", "sort", "sort_by_key", "sort_inplace", "top_k"),
     "api.files": ("argsort_file", "sort_file"),

@@ -6,27 +6,24 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from .algos.argsort import bitonic_argsort
-from .algos.argsort_parts import argsort_parts
+from .algos.batch import Batch
 from .algos.bitonic import bitonic_sort
-from .algos.copy import Strided, copy_strided, copy_whole, take_rows
-from .algos.finish import extremes, places
+from .algos.copy import Strided, copy_strided, copy_whole, take_rows, take_within
 from .algos.layout import Layout
 from .algos.merge import merge
 from .algos.partition import partition
-from .algos.radix_serial_sorts import SerialRadix
-from .algos.radix_sorts import radix_argsort, radix_sort
+from .algos.radix_serial import SerialRadix
+from .algos.radix_sorts import radix_sort
 from .algos.reduce import reduce_rows
 from .algos.reduce_axis import reduce_axis
-from .algos.scan import scan_rows
+from .algos.scan import scan_in_turn, scan_rows
 from .algos.scan_axis import scan_axis
-from .algos.scan_pieces import scan_in_turn
 from .algos.select import ArgsortAndTake, SelectByParts, SelectBySamples, Selection, top_k
 from .algos.select_parts import chosen_indices
 from .algos.select_rows import PartPolicy
 from .algos.select_sampled import SampledPolicy
-from .algos.sort_parts import sort_parts
+from .algos.sort_parts import argsort_parts, sort_parts
 from .algos.sorts import Bitonic, BitonicRows, Radix, RadixRows, bits_of
-from .algos.take_within import take_within
 from .algos.ties import restore_ties
 from .algos.words import Wanted, write_elements, write_words
 from .kernel.launch import Buffer, Grid, Launch, Role, Schedule
@@ -35,12 +32,12 @@ from .targets.registry import FORMS
 from .types.dtypes import ArrayKey, key_for, number_for
 from .types.elements import dtype_of
 from .types.errors import InvalidArgumentError, UnsupportedTypeError
-from .types.finishes import AsItIs
+from .types.finishes import AsItIs, finish_of
 from .types.indices import Placement, ScanKind, SortOrder
 from .types.keys import FloatKey, RankKey
 from .types.monoids import Maximum, Minimum, Sum
 from .types.params import BitonicPolicy, MergePolicy, RadixPolicy, ReducePolicy, ScanPolicy
-from .types.scalars import U32
+from .types.scalars import U32, U64
 from .types.searches import ArgMin
 
 KEYS: dict[str, str] = {
@@ -69,23 +66,19 @@ def _sorts(key: ArrayKey) -> list[Schedule]:
     """One schedule of each algorithm to sort, argsort, sort pairs and merge."""
     order, ranks, bits = SortOrder.ASCENDING, RankKey(key), bits_of(key)
     sweeping = RadixPolicy(sweeps=True)
-    rows = [
-        algorithm.schedule(key, 2, _ROW, order, placement)
-        for algorithm in (BitonicRows(), RadixRows())
-        for placement in Placement
-    ]
+    rows = [sort.schedule(key, 2, _ROW, order, Placement.ELSEWHERE) for sort in (BitonicRows(), RadixRows())]
     return [
         bitonic_sort(key, 1, _LENGTH, order, BitonicPolicy()),
         *rows,
         sort_parts(key, (_LENGTH, _ROW), order, Bitonic(), BitonicPolicy()),
         bitonic_argsort(ranks, 1, _LENGTH, order, BitonicPolicy()),
         argsort_parts(ranks, (_LENGTH, _ROW), order, BitonicPolicy(), (Radix(RadixPolicy()), None)),
-        BitonicRows().argsort(ranks, 2, _ROW, order),
-        BitonicRows().pairs(key, U32, 2, _ROW, order),
-        radix_sort(key, 1, _LENGTH, order, RadixPolicy(), bits),
-        radix_sort(key, 1, _LENGTH, order, sweeping, bits),
-        radix_sort(key, 2, _LENGTH, order, sweeping, bits),
-        radix_argsort(ranks, 1, _LENGTH, order, sweeping, bits),
+        BitonicRows().sort(Batch(ranks, 2, _ROW, order, places=U64)),
+        BitonicRows().sort(Batch(key, 2, _ROW, order, value=U32)),
+        radix_sort(Batch(key, 1, _LENGTH, order), RadixPolicy(), bits),
+        radix_sort(Batch(key, 1, _LENGTH, order), sweeping, bits),
+        radix_sort(Batch(key, 2, _LENGTH, order), sweeping, bits),
+        radix_sort(Batch(ranks, 1, _LENGTH, order, places=U64), sweeping, bits),
         SerialRadix().schedule(key, 1, _LENGTH, order, Placement.ELSEWHERE),
         merge(key, _LENGTH, _LENGTH, order, MergePolicy(128, 7)),
         merge(key, _LENGTH, _LENGTH, order, MergePolicy(128, 7), U32),
@@ -112,11 +105,8 @@ def _sums(dtype: str) -> list[Schedule]:
 
 def _extremes(key: ArrayKey) -> list[Schedule]:
     policy = ReducePolicy()
-    return [
-        extremes(Minimum(key), 1, _LENGTH, policy),
-        extremes(Maximum(key), 1, _LENGTH, policy),
-        places(ArgMin(key), 1, _LENGTH, policy),
-    ]
+    monoids = Minimum(key), Maximum(key), ArgMin(key)
+    return [reduce_rows(monoid, 1, _LENGTH, policy, finish_of(monoid)) for monoid in monoids]
 
 
 def _selections(key: ArrayKey) -> list[Schedule]:

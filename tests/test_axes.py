@@ -14,12 +14,11 @@ from gpusort.algos.choice import choose_axis_reduction
 from gpusort.algos.layout import Layout, layout_to_reduce, layout_to_scan, layouts_to_reduce
 from gpusort.algos.reduce_axis import reduce_axes, reduce_axis
 from gpusort.targets.registry import target as target_of
-from gpusort.types.bools import over_bools
 from gpusort.types.dtypes import key_for, number_for
 from gpusort.types.elements import dtype_of
 from gpusort.types.errors import InvalidArgumentError
 from gpusort.types.finishes import AsItIs, Half, finish_of
-from gpusort.types.monoids import AllTrue, AnyTrue, Maximum, Minimum, Monoid, Product, Sum
+from gpusort.types.monoids import AllTrue, AnyTrue, Maximum, Minimum, Monoid, Product, Sum, over_bools
 from gpusort.types.numbers import HalfNumber
 from gpusort.types.params import ReducePolicy, Totals
 from gpusort.types.scalars import F32, U16, U32

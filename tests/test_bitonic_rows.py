@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpusort.algos.batch import Batch
 from gpusort.algos.bitonic_rows import bitonic_rows_sort
 from gpusort.machine import Capability
 from gpusort.targets.registry import target as target_of
@@ -50,7 +51,7 @@ def test_rows(target: str, dtype: str, length: int, descending: bool, in_place: 
     for rows in (1, policy.rows + 1):
         x = sample(dtype, (rows, length), seed=length)
         words = f"u{x.itemsize}"
-        schedule = bitonic_rows_sort(key_for(dtype), rows, length, order, policy, in_place)
+        schedule = bitonic_rows_sort(Batch(key_for(dtype), rows, length, order, in_place=in_place), policy)
         found = x.copy() if in_place else np.zeros_like(x)
         arrays = {"data": (found if in_place else x).reshape(-1).view(words)}
         if not in_place:

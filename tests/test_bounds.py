@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import gpusort
+from gpusort.algos.batch import Batch
 from gpusort.algos.bitonic import bitonic_sort
 from gpusort.algos.layout import Layout
 from gpusort.algos.radix_sorts import radix_sort
@@ -114,7 +115,7 @@ LENGTHS = (1, 2, 100, 2048, 5000, 70_001)
 _UP, _U4 = SortOrder.ASCENDING, key_for("u4")
 SCHEDULES: dict[str, Callable[[int], Schedule]] = {
     "bitonic": lambda n: bitonic_sort(_U4, 1, n, _UP, BitonicPolicy()),
-    "radix": lambda n: radix_sort(_U4, 1, n, _UP, RadixPolicy(strand=8), 32),
+    "radix": lambda n: radix_sort(Batch(_U4, 1, n, _UP), RadixPolicy(strand=8), 32),
     "reduce": lambda n: reduce_rows(Sum(number_for("f4")), 1, n, ReducePolicy()),
     "reduce blocks": lambda n: reduce_rows(Sum(number_for("f4")), 1, n, ReducePolicy(totals=Totals.ONE)),
     "reduce columns": lambda n: reduce_axis(Sum(number_for("f4")), Layout(2, n, 3, 3 * n, 3, 1), ReducePolicy()),

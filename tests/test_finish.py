@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from gpusort.algos.choice import choose_reduction
-from gpusort.algos.finish import extremes, places
+from gpusort.algos.reduce import reduce_rows
 from gpusort.kernel.launch import Schedule
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for
+from gpusort.types.finishes import finish_of
 from gpusort.types.monoids import Maximum, Minimum
 from gpusort.types.searches import ArgMax, ArgMin
 from tests.covering import InTurn, few_cases
@@ -45,7 +46,12 @@ def test_extremes(
             x[np.isnan(x)] = 1
             x[length // 2 :: 7] = np.nan if nan else 0
         monoid = make(key_for(dtype))
-        found = run(target, extremes(monoid, 1, length, choose_reduction(monoid.state, length, info)), x, dtype)
+        found = run(
+            target,
+            reduce_rows(monoid, 1, length, choose_reduction(monoid.state, length, info), finish_of(monoid)),
+            x,
+            dtype,
+        )
         np.testing.assert_array_equal(found[0], numpys(x))
 
 
@@ -57,5 +63,10 @@ def test_places(target: str, dtype: str, make: Callable[[Any], Any], numpys: Cal
     for length in (1, 2, 33) if target == "python" else (1, 2, 33, 1000):
         x = np.repeat(sample(dtype, length // 3 + 1, seed=length), 3)[:length]
         monoid = make(key_for(dtype))
-        found = run(target, places(monoid, 1, length, choose_reduction(monoid.state, length, info)), x, np.int64)
+        found = run(
+            target,
+            reduce_rows(monoid, 1, length, choose_reduction(monoid.state, length, info), finish_of(monoid)),
+            x,
+            np.int64,
+        )
         assert found[0] == numpys(x)

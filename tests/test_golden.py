@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gpusort.algos.batch import Batch
 from gpusort.algos.bitonic import bitonic_sort
 from gpusort.algos.radix_sorts import radix_sort
 from gpusort.algos.reduce import reduce_rows
@@ -63,7 +64,7 @@ PROGRAMS: dict[str, tuple[Callable[[], Schedule], str]] = {
         "scan_shares",
     ),
     "radix_scatter_u32": (
-        lambda: radix_sort(key_for("u4"), 1, 99, SortOrder.ASCENDING, RadixPolicy(4, 64, 2), 8),
+        lambda: radix_sort(Batch(key_for("u4"), 1, 99, SortOrder.ASCENDING), RadixPolicy(4, 64, 2), 8),
         "radix_scatter",
     ),
 }

@@ -10,10 +10,11 @@ import pytest
 
 import gpusort
 from gpusort.algos.argsort import bitonic_argsort
+from gpusort.algos.batch import Batch
 from gpusort.algos.choice import choose_pairs, choose_reduction, choose_sort
-from gpusort.algos.finish import extremes, places
 from gpusort.algos.host_sort import HostSort
-from gpusort.algos.radix_sorts import radix_sort_pairs
+from gpusort.algos.radix_sorts import radix_sort
+from gpusort.algos.reduce import reduce_rows
 from gpusort.algos.sorts import Bitonic, BitonicRows, Radix, RadixRows, bits_of, element_bits
 from gpusort.algos.words import Wanted
 from gpusort.machine import Capability, Limits, TargetInfo
@@ -21,11 +22,11 @@ from gpusort.targets.base import Target
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for
 from gpusort.types.elements import dtype_of
+from gpusort.types.finishes import finish_of
 from gpusort.types.indices import Placement, SortOrder
-from gpusort.types.keys import RankKey, SortableKey, is_lossy
+from gpusort.types.keys import RankKey, SortableKey, is_lossy, ranked
 from gpusort.types.monoids import Maximum, Minimum
 from gpusort.types.params import BitonicPolicy, RadixPolicy
-from gpusort.types.ranked_keys import ranked
 from gpusort.types.scalars import U32
 from gpusort.types.searches import ArgMin
 from tests import key_cases
@@ -132,7 +133,7 @@ def test_a_lossy_key_takes_the_elements_along_as_values(target: str) -> None:
     x = elements_for(key, 30 if target == "python" else 200)
     moved, results = np.zeros_like(x), np.zeros_like(x)
     policy = RadixPolicy(4, 16, 2, 4, subgroups=False)
-    schedule = radix_sort_pairs(key, key.element, 1, x.size, UP, policy, bits_of(key))
+    schedule = radix_sort(Batch(key, 1, x.size, UP, value=key.element), policy, bits_of(key))
     target_of(target).run(schedule, {"data": x, "values": x.copy(), "results": results, "moved": moved})
     assert_same_bits(moved, x[sorted_one_by_one(key, x.reshape(1, -1), UP)[0]])
     assert choose_pairs(target_of(target).info, key_cases.Trailing(), 1, 1 << 20, 2) is None
@@ -150,7 +151,7 @@ def test_extremes(target: str, key: SortableKey[Any, Any]) -> None:
     )
     for monoid, expected in cases:
         found = np.zeros(1, dtype_of(key.element))
-        schedule = extremes(monoid, 1, x.size, choose_reduction(monoid.state, x.size, info))
+        schedule = reduce_rows(monoid, 1, x.size, choose_reduction(monoid.state, x.size, info), finish_of(monoid))
         target_of(target).run(schedule, {"data": x, "results": found})
         assert found[0].tobytes() == expected.tobytes()
 
@@ -160,7 +161,7 @@ def test_where_the_least_element_by_a_lossy_key_stands(target: str) -> None:
     x = elements_for(key, 33)
     monoid: Any = ArgMin(ranked(key))
     found = np.zeros(1, np.uint64)
-    schedule = places(monoid, 1, x.size, choose_reduction(monoid.state, x.size, info))
+    schedule = reduce_rows(monoid, 1, x.size, choose_reduction(monoid.state, x.size, info), finish_of(monoid))
     target_of(target).run(schedule, {"data": x, "results": found})
     assert found[0] == sorted_one_by_one(key, x.reshape(1, -1), UP, Wanted.RANKS)[0][0]
 

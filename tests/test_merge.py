@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import gpusort
 from gpusort.algos.merge import merge
-from gpusort.algos.merge_path import of_first_before
+from gpusort.algos.merge_path import MergeOrder, of_first_before
 from gpusort.algos.sizes import LARGEST_U32
 from gpusort.kernel.launch import Buffer
 from gpusort.operations.tied import has_ties_in_order
@@ -271,8 +271,6 @@ class Constant:
 def test_a_diagonal_of_any_length_is_searched_to_its_end(length: int, first_is_less: bool) -> None:
     """All of one array before all of the other; no search takes more halvings than an index has bits."""
     first, second = (cast(Any, Constant(U32(value))) for value in ((1, 2) if first_is_less else (2, 1)))
-    found = of_first_before(
-        key_for("u4"), first, second, U32(0), U32(length), U32(length), U32(length), SortOrder.ASCENDING, False,
-        Bool(False),
-    )  # fmt: skip
+    by = MergeOrder(key_for("u4"), SortOrder.ASCENDING, False, Bool(False))
+    found = of_first_before(by, first, second, U32(0), U32(length), U32(length), U32(length))
     assert found == (length if first_is_less else 0)

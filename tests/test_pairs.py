@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from gpusort.algos.radix_sorts import radix_argsort, radix_sort_pairs
+from gpusort.algos.batch import Batch
+from gpusort.algos.radix_sorts import radix_sort
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for
 from gpusort.types.indices import SortOrder
@@ -38,8 +39,8 @@ def stable_order(x: Array, order: SortOrder) -> Array:
 @pytest.mark.parametrize("dtype", ["u1", "u2", "u4", "u8", "i4", "f2", "f4", "f8", "M8[s]"])
 def test_argsort(target: str, sweeps: bool, dtype: str, length: int, order: SortOrder) -> None:
     x = sample(dtype, length, seed=length)
-    schedule = radix_argsort(
-        RankKey(key_for(dtype)), 1, length, order, policy_for(target, sweeps=sweeps), 8 * x.itemsize
+    schedule = radix_sort(
+        Batch(RankKey(key_for(dtype)), 1, length, order, places=U64), policy_for(target, sweeps=sweeps), 8 * x.itemsize
     )
     places = np.zeros(length, np.uint64)
     target_of(target).run(schedule, {"data": x.view(f"u{x.itemsize}"), "places": places})
@@ -55,8 +56,10 @@ def test_argsort(target: str, sweeps: bool, dtype: str, length: int, order: Sort
 def test_values_go_along(target: str, sweeps: bool, dtype: str, value: str, length: int) -> None:
     x = sample(dtype, length, seed=length)
     values = np.random.default_rng(length).integers(0, 256, length * np.dtype(value).itemsize, np.uint8).view(value)
-    schedule = radix_sort_pairs(
-        key_for(dtype), VALUES[value], 1, length, SortOrder.ASCENDING, policy_for(target, sweeps=sweeps), 8 * x.itemsize
+    schedule = radix_sort(
+        Batch(key_for(dtype), 1, length, SortOrder.ASCENDING, value=VALUES[value]),
+        policy_for(target, sweeps=sweeps),
+        8 * x.itemsize,
     )
     words, found, moved = f"u{x.itemsize}", np.zeros_like(x), np.zeros_like(values)
     arrays = {"data": x.view(words), "values": values, "results": found.view(words), "moved": moved}

@@ -12,6 +12,7 @@ import pytest
 
 import gpusort
 from gpusort import Capability, CapabilityError, InvalidArgumentError, Limits, UnsupportedTypeError
+from gpusort.algos.batch import Batch
 from gpusort.algos.bitonic_rows import bitonic_rows_sort
 from gpusort.algos.fit import fitted_radix
 from gpusort.algos.host_sort import HostSortPolicy
@@ -167,11 +168,11 @@ def schedule_for(name: str, lanes: int) -> Schedule:
     radix, number = RadixPolicy(4, 64, 2, lanes), number_for("u4")
     match name:
         case "radix":
-            return radix_sort(key_for("u4"), 1, 99, UP, radix, 32)
+            return radix_sort(Batch(key_for("u4"), 1, 99, UP), radix, 32)
         case "radix rows":
-            return radix_rows_sort(key_for("u4"), 3, 30, UP, radix, 32, in_place=False)
+            return radix_rows_sort(Batch(key_for("u4"), 3, 30, UP), radix, 32)
         case "bitonic rows":
-            return bitonic_rows_sort(key_for("u4"), 3, 30, UP, RowsPolicy(lanes, 2, 64), in_place=False)
+            return bitonic_rows_sort(Batch(key_for("u4"), 3, 30, UP), RowsPolicy(lanes, 2, 64))
         case "reduce":
             return reduce_rows(Sum(number), 1, 99, ReducePolicy(lanes + 3, 2, subgroups=True))
         case _:
@@ -199,7 +200,7 @@ def test_a_sweep_is_refused_where_nothing_promises_progress(target: str) -> None
     policy = RadixPolicy(4, 64, 2, 8, subgroups=False, sweeps=True)
     arrays = {"data": np.arange(99, dtype=np.uint32), "results": np.full(99, 7, np.uint32)}
     with pytest.raises(CapabilityError, match="needs forward progress between workgroups"):
-        target_of(target).run(radix_sort(key_for("u4"), 1, 99, UP, policy, 32), arrays)
+        target_of(target).run(radix_sort(Batch(key_for("u4"), 1, 99, UP), policy, 32), arrays)
     assert (arrays["results"] == 7).all()
 
 
@@ -235,11 +236,14 @@ def test_a_kernel_of_ones_own_says_what_it_needs() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: radix_sort(key_for("u4"), 1, 9, UP, RadixPolicy(), 0), "key_bits: expected 1 to the 32 bits"),
-        (lambda: radix_sort(key_for("u4"), 1, 9, UP, RadixPolicy(), 33), "key_bits: expected 1 to the 32 bits"),
-        (lambda: radix_sort(key_for("u4"), 1, 1 << 32, UP, RadixPolicy(), 32), "no more than 4294967295 elements"),
-        (lambda: radix_rows_sort(key_for("u4"), 1, 4097, UP, RadixPolicy(), 32, False), "at most the 4096 elements"),
-        (lambda: bitonic_rows_sort(key_for("u4"), 1, 65, UP, RowsPolicy(8, 8), False), "8 lanes with 8 elements each"),
+        (lambda: radix_sort(Batch(key_for("u4"), 1, 9, UP), RadixPolicy(), 0), "key_bits: expected 1 to the 32 bits"),
+        (lambda: radix_sort(Batch(key_for("u4"), 1, 9, UP), RadixPolicy(), 33), "key_bits: expected 1 to the 32 bits"),
+        (
+            lambda: radix_sort(Batch(key_for("u4"), 1, 1 << 32, UP), RadixPolicy(), 32),
+            "no more than 4294967295 elements",
+        ),
+        (lambda: radix_rows_sort(Batch(key_for("u4"), 1, 4097, UP), RadixPolicy(), 32), "at most the 4096 elements"),
+        (lambda: bitonic_rows_sort(Batch(key_for("u4"), 1, 65, UP), RowsPolicy(8, 8)), "8 lanes with 8 elements each"),
         (lambda: reduce_rows(Sum(number_for("u4")), -1, 9, ReducePolicy()), "found -1 rows of 9"),
     ],
 )
@@ -355,9 +359,9 @@ def test_any_schedule_made_by_hand_on_any_machine(seed: int) -> None:
     try:
         policy = drawn.radix()
         if drawn.flag():
-            schedule = radix_sort(key, 1, len(x), UP, policy, 32)
+            schedule = radix_sort(Batch(key, 1, len(x), UP), policy, 32)
         else:
-            schedule = radix_rows_sort(key, 1, len(x), UP, policy, 32, in_place=False)
+            schedule = radix_rows_sort(Batch(key, 1, len(x), UP), policy, 32)
         machine.run(schedule, {"data": x, "results": results})
     except REFUSED:
         assert (results == 7).all()
@@ -384,7 +388,7 @@ def test_the_lines_of_the_table_fit_the_cards_they_were_measured_on() -> None:
     for pair_line in PAIRS:
         for bits, dtype in UNSIGNED.items():
             if pair_line.bits[0] <= bits + 32 <= pair_line.bits[-1]:
-                found = pair_line.algorithm.fitted_pairs(key_for(dtype), 8192, 4, MEASURED[pair_line.target])
+                found = pair_line.algorithm.fitted(key_for(dtype), 8192, MEASURED[pair_line.target], 4)
                 assert found == pair_line.algorithm, pair_line
 
 
@@ -433,7 +437,7 @@ def test_an_algorithm_that_does_not_fit_itself_is_refused_by_the_target() -> Non
         def schedule(
             self, key: SortableKey[Any, Any], rows: int, length: int, order: SortOrder, placement: Placement, /
         ) -> Schedule:
-            return radix_sort(key, 1, length, order, RadixPolicy(4, 64, 2, 32), 32, in_place=True)
+            return radix_sort(Batch(key, 1, length, order, in_place=True), RadixPolicy(4, 64, 2, 32), 32)
 
     x = sample("u4", 200)
     found = x.copy()

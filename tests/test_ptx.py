@@ -15,24 +15,23 @@ import attrs
 import numpy as np
 import pytest
 
-from gpusort.algos.argsort_parts import argsort_parts
+from gpusort.algos.batch import Batch
 from gpusort.algos.bitonic import bitonic_sort
-from gpusort.algos.finish import extremes, places
+from gpusort.algos.copy import take_within
 from gpusort.algos.layout import Layout
 from gpusort.algos.merge import merge
 from gpusort.algos.partition import partition
-from gpusort.algos.radix_sorts import radix_argsort, radix_sort, radix_sort_pairs
+from gpusort.algos.radix_sorts import radix_sort
 from gpusort.algos.reduce import reduce_rows
 from gpusort.algos.reduce_axis import reduce_axis
-from gpusort.algos.scan import scan_rows
+from gpusort.algos.scan import scan_in_turn, scan_rows
 from gpusort.algos.scan_axis import scan_axis
-from gpusort.algos.scan_pieces import scan_in_turn
 from gpusort.algos.select import SelectByParts, SelectBySamples, top_k
 from gpusort.algos.select_parts import chosen_indices
 from gpusort.algos.select_rows import PartPolicy
 from gpusort.algos.select_sampled import SampledPolicy
+from gpusort.algos.sort_parts import argsort_parts
 from gpusort.algos.sorts import BitonicRows, Radix, RadixRows
-from gpusort.algos.take_within import take_within
 from gpusort.algos.ties import restore_ties
 from gpusort.kernel.launch import Launch, Schedule, kind_of
 from gpusort.kernel.specialise import specialise
@@ -67,9 +66,9 @@ def sorts(dtype: str) -> Iterator[Schedule]:
     key, bits = key_for(dtype), 8  # two passes of four bits: a first and a last
     yield bitonic_sort(key, 1, 5000, ASCENDING, BitonicPolicy(tile=256, group_size=64, fused_passes=2))
     for policy in (RADIX, attrs.evolve(RADIX, sweeps=True)):
-        yield radix_sort(key, 1, 5000, ASCENDING, policy, bits)
-        yield radix_argsort(RankKey(key), 1, 5000, ASCENDING, policy, bits)
-        yield radix_sort_pairs(key, U64, 1, 5000, ASCENDING, policy, bits)
+        yield radix_sort(Batch(key, 1, 5000, ASCENDING), policy, bits)
+        yield radix_sort(Batch(RankKey(key), 1, 5000, ASCENDING, places=U64), policy, bits)
+        yield radix_sort(Batch(key, 1, 5000, ASCENDING, value=U64), policy, bits)
     for values in (None, U64):
         yield merge(key, 3000, 2000, ASCENDING, MergePolicy(64, 3), values)
     yield merge(key, 3000, 2000, ASCENDING, MergePolicy(1, 9), U64)
@@ -156,8 +155,8 @@ def test_sorts_compile(dtype: str, whole: bool) -> None:
     assert names_of(found) - {"find_unordered_ties"} == {
         "bitonic_step", "bitonic_registers", "bitonic_tile", "radix_count", "radix_add_up",
         "radix_scatter", "sweep_clear", "sweep_histograms", "sweep_starts", "sweep", "widen_places",
-        "radix_rows", "find_cuts", "merge_keys", "merge_pairs", "serial_merge", "part_elements", "place_part",
-        "place_sorted_part", "bitonic_across", "take_places", "take_elements_within",
+        "radix_rows", "find_cuts", "merge_tiles", "serial_merge", "part_elements", "place_words",
+        "place_sorted_part", "bitonic_across", "take_places", "take_elements",
     }  # fmt: skip
     assert ("find_unordered_ties" in names_of(found)) == (np.dtype(dtype).kind == "f")
     check(found if whole else by_turns(dtype, found))
@@ -166,13 +165,15 @@ def test_sorts_compile(dtype: str, whole: bool) -> None:
 INSIDE = RadixRows(items=2, least_group=64, digit_bits=4)
 SWEEPS = attrs.evolve(RADIX, sweeps=True, portion=1000)
 OF_ROWS: dict[str, Callable[[], Schedule]] = {
-    "argsort": lambda: radix_argsort(RankKey(key_for("f4")), 3, 500, ASCENDING, SWEEPS, 8),
-    "counted": lambda: radix_sort(key_for("u1"), 3, 500, ASCENDING, RADIX, 4),
-    "portions": lambda: radix_sort(key_for("u1"), 1, 5000, ASCENDING, SWEEPS, 4),
-    "short argsort": lambda: INSIDE.argsort(RankKey(key_for("f4")), 3, 100, ASCENDING),
-    "places in registers": lambda: BitonicRows(items=2).argsort(RankKey(key_for("f4")), 3, 100, ASCENDING),
-    "pairs in registers": lambda: BitonicRows(items=2).pairs(key_for("u8"), U64, 3, 100, ASCENDING),
-    "short pairs": lambda: INSIDE.pairs(key_for("u8"), U64, 3, 100, ASCENDING),
+    "argsort": lambda: radix_sort(Batch(RankKey(key_for("f4")), 3, 500, ASCENDING, places=U64), SWEEPS, 8),
+    "counted": lambda: radix_sort(Batch(key_for("u1"), 3, 500, ASCENDING), RADIX, 4),
+    "portions": lambda: radix_sort(Batch(key_for("u1"), 1, 5000, ASCENDING), SWEEPS, 4),
+    "short argsort": lambda: INSIDE.sort(Batch(RankKey(key_for("f4")), 3, 100, ASCENDING, places=U64)),
+    "places in registers": lambda: BitonicRows(items=2).sort(
+        Batch(RankKey(key_for("f4")), 3, 100, ASCENDING, places=U64)
+    ),
+    "pairs in registers": lambda: BitonicRows(items=2).sort(Batch(key_for("u8"), 3, 100, ASCENDING, value=U64)),
+    "short pairs": lambda: INSIDE.sort(Batch(key_for("u8"), 3, 100, ASCENDING, value=U64)),
 }
 
 
@@ -193,10 +194,10 @@ def along_axes(dtype: str) -> Iterator[Schedule]:
     down, strands, rows = Layout(1, 5000, 3, 0, 3, 1), Layout.rows(30, 9), Layout.rows(1, 5000)
     yield reduce_axis(Minimum(key), down, policy, finish_of(Minimum(key)))
     yield reduce_axis(ArgMax(key), strands, policy, finish_of(ArgMax(key)))
-    yield extremes(Maximum(key), 1, 5000, policy)
+    yield reduce_rows(Maximum(key), 1, 5000, policy, finish_of(Maximum(key)))
     yield reduce_axis(Maximum(key), Layout.rows(30, 2), ReducePolicy(64, 2, alone=True), finish_of(Maximum(key)))
     if dtype == "i4":
-        yield places(ArgMin(key), 1, 5000, policy)
+        yield reduce_rows(ArgMin(key), 1, 5000, policy, finish_of(ArgMin(key)))
         yield reduce_axis(AllTrue(key), down, attrs.evolve(policy, groups=64), finish_of(AllTrue(key)))
     if dtype in ("f2", "i4"):
         for layout in (down, strands, rows):

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from gpusort.algos.batch import Batch
 from gpusort.algos.radix_sorts import radix_sort
 from gpusort.kernel.launch import Schedule
 from gpusort.machine import Capability
@@ -133,7 +134,7 @@ def sweeping_target(quick_target: str) -> str:
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_the_portable_form(quick_target: str, dtype: str, length: int, order: SortOrder) -> None:
     x = random_bits(dtype, length)
-    schedule = radix_sort(key_for(dtype), 1, length, order, policy_for(quick_target), 8 * x.itemsize)
+    schedule = radix_sort(Batch(key_for(dtype), 1, length, order), policy_for(quick_target), 8 * x.itemsize)
     check(schedule, quick_target, x, order)
 
 
@@ -143,7 +144,7 @@ def test_the_portable_form_without_subgroups(quick_target: str, dtype: str) -> N
     policy = policy_for(quick_target, subgroups=False)
     for length in (1, TILE - 1, TILE + 1, 1000):
         x = random_bits(dtype, length)
-        schedule = radix_sort(key_for(dtype), 1, length, SortOrder.ASCENDING, policy, 8 * x.itemsize)
+        schedule = radix_sort(Batch(key_for(dtype), 1, length, SortOrder.ASCENDING), policy, 8 * x.itemsize)
         check(schedule, quick_target, x, SortOrder.ASCENDING)
 
 
@@ -154,7 +155,7 @@ def test_the_portable_form_without_subgroups(quick_target: str, dtype: str) -> N
 def test_the_single_sweep(sweeping_target: str, dtype: str, length: int, order: SortOrder) -> None:
     x = random_bits(dtype, length)
     policy = policy_for(sweeping_target, sweeps=True)
-    check(radix_sort(key_for(dtype), 1, length, order, policy, 8 * x.itemsize), sweeping_target, x, order)
+    check(radix_sort(Batch(key_for(dtype), 1, length, order), policy, 8 * x.itemsize), sweeping_target, x, order)
 
 
 def arrangements() -> Iterator[Array]:
@@ -169,14 +170,14 @@ def test_arrangements_in_the_portable_form(quick_target: str, order: SortOrder) 
         pytest.skip("each kernel compiles for seconds there")
     policy = policy_for(quick_target)
     for x in arrangements():
-        check(radix_sort(key_for("u4"), 1, len(x), order, policy, 32), quick_target, x, order)
+        check(radix_sort(Batch(key_for("u4"), 1, len(x), order), policy, 32), quick_target, x, order)
 
 
 @pytest.mark.parametrize("order", SortOrder)
 def test_arrangements_in_a_single_sweep(sweeping_target: str, order: SortOrder) -> None:
     policy = policy_for(sweeping_target, sweeps=True)
     for x in arrangements():
-        check(radix_sort(key_for("u4"), 1, len(x), order, policy, 32), sweeping_target, x, order)
+        check(radix_sort(Batch(key_for("u4"), 1, len(x), order), policy, 32), sweeping_target, x, order)
 
 
 def check_skipping(name: str, dtype: str, in_place: bool, policy: RadixPolicy) -> None:
@@ -185,7 +186,7 @@ def check_skipping(name: str, dtype: str, in_place: bool, policy: RadixPolicy) -
     for mask in (0, 0xF, 0xF0, 0xFF00, 0xF0F0F0, 0x7FFF_FFF0, 0xFFFF_FFFF):
         x = (np.random.default_rng(mask).integers(0, 1 << 32, n, np.uint32) & np.uint32(mask)).astype(f"u{size}")
         x = x.view(dtype)
-        schedule = radix_sort(key_for(dtype), 1, n, SortOrder.ASCENDING, policy, 8 * size, in_place)
+        schedule = radix_sort(Batch(key_for(dtype), 1, n, SortOrder.ASCENDING, in_place=in_place), policy, 8 * size)
         if in_place:
             found = x.copy()
             target_of(name).run(schedule, {"data": found.view(f"u{size}")})
@@ -210,4 +211,4 @@ def test_sweeps_of_such_digits_are_skipped(sweeping_target: str, dtype: str, in_
 
 def test_a_sort_in_place_takes_an_even_number_of_passes() -> None:
     with pytest.raises(InvalidArgumentError, match="an even number of passes, not 1"):
-        radix_sort(key_for("u1"), 1, 9, SortOrder.ASCENDING, RadixPolicy(), 8, in_place=True)
+        radix_sort(Batch(key_for("u1"), 1, 9, SortOrder.ASCENDING, in_place=True), RadixPolicy(), 8)

@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from gpusort.algos.batch import Batch
 from gpusort.algos.choice import balanced, choose_pairs, choose_sort
 from gpusort.algos.radix_layout import ManyRows, OneRow, Portions
-from gpusort.algos.radix_sorts import most_radix_rows, radix_argsort, radix_sort, radix_sort_pairs, shared_words
+from gpusort.algos.radix_sorts import most_radix_rows, radix_sort, shared_words
 from gpusort.algos.sizes import LARGEST_U32, require_countable
 from gpusort.algos.sorts import Radix
 from gpusort.algos.sweep_schedule import SweepState
@@ -26,7 +27,7 @@ from gpusort.types.errors import InvalidArgumentError
 from gpusort.types.indices import Placement, SortOrder
 from gpusort.types.keys import RankKey
 from gpusort.types.params import MOST_COUNTED, RadixPolicy
-from gpusort.types.scalars import U16, U32
+from gpusort.types.scalars import U16, U32, U64
 from tests.covering import few_cases
 from tests.test_pairs import stable_order
 from tests.test_radix import GROUP, ITEMS, TILE, able, in_order, policy_for, random_bits
@@ -87,14 +88,14 @@ def test_rows_are_sorted(
     target: str, policy: RadixPolicy, dtype: str, shape: tuple[int, int], order: SortOrder
 ) -> None:
     x = rows_of(dtype, *shape)
-    found = sorted_rows(radix_sort(key_for(dtype), *shape, order, policy, 8 * x.itemsize), target, x)
+    found = sorted_rows(radix_sort(Batch(key_for(dtype), *shape, order), policy, 8 * x.itemsize), target, x)
     check(found, x, order)
 
 
 def test_rows_are_sorted_without_subgroups(target: str, policy: RadixPolicy) -> None:
     plain = attrs.evolve(policy, subgroups=False, strand=16)
     x = rows_of("u4", 3, TILE + 5)
-    check(sorted_rows(radix_sort(key_for("u4"), 3, TILE + 5, UP, plain, 32), target, x), x, UP)
+    check(sorted_rows(radix_sort(Batch(key_for("u4"), 3, TILE + 5, UP), plain, 32), target, x), x, UP)
 
 
 @few_cases(can=has_form, pairs=False)
@@ -108,7 +109,7 @@ def test_digits_that_are_the_same_in_some_rows_or_in_all(target: str, policy: Ra
         chosen = np.array(mask, np.uint32)[:, np.newaxis]
         constant = rng.integers(0, 1 << 32, (rows, 1), np.uint32)
         x = (rng.integers(0, 1 << 32, (rows, length), np.uint32) & chosen) | (constant & ~chosen)
-        schedule = radix_sort(key_for("u4"), rows, length, UP, policy, 32, in_place)
+        schedule = radix_sort(Batch(key_for("u4"), rows, length, UP, in_place=in_place), policy, 32)
         check(sorted_rows(schedule, target, x), x, UP)
 
 
@@ -120,7 +121,7 @@ def test_places_count_from_the_start_of_each_row(
 ) -> None:
     for rows, length in FEW[:1] if target == "cpu" else FEW:
         x = rows_of(dtype, rows, length)
-        schedule = radix_argsort(RankKey(key_for(dtype)), rows, length, order, policy, 8 * x.itemsize)
+        schedule = radix_sort(Batch(RankKey(key_for(dtype)), rows, length, order, places=U64), policy, 8 * x.itemsize)
         places = np.zeros(x.shape, np.uint64)
         target_of(target).run(schedule, {"data": words(x).reshape(-1), "places": places.reshape(-1)})
         for row, found in zip(x, places, strict=True):
@@ -131,7 +132,7 @@ def test_values_go_along_in_each_row(target: str, policy: RadixPolicy) -> None:
     for rows, length in FEW:
         x = rows_of("u4", rows, length)
         values = np.random.default_rng(length).integers(0, 1 << 16, x.shape, np.uint16)
-        schedule = radix_sort_pairs(key_for("u4"), U16, rows, length, UP, policy, 32)
+        schedule = radix_sort(Batch(key_for("u4"), rows, length, UP, value=U16), policy, 32)
         found, moved = np.zeros_like(x), np.zeros_like(values)
         arrays = {"data": x, "values": values, "results": found, "moved": moved}
         target_of(target).run(schedule, {name: array.reshape(-1) for name, array in arrays.items()})
@@ -160,7 +161,7 @@ LONG = [3 * TILE + 5, 3 * TILE + 6, 6 * TILE, 6 * TILE + 1, 8 * TILE + 77]
 def test_a_row_is_swept_in_portions(target: str, portioned: RadixPolicy, dtype: str, order: SortOrder) -> None:
     for length in LONG if dtype == "f2" else LONG[-2:]:
         x = random_bits(dtype, length)[np.newaxis]
-        schedule = radix_sort(key_for(dtype), 1, length, order, portioned, 8 * x.itemsize)
+        schedule = radix_sort(Batch(key_for(dtype), 1, length, order), portioned, 8 * x.itemsize)
         passes = 2 * x.itemsize
         assert len(schedule.launches) == 3 + passes * (1 if length <= portioned.portion else -(-length // (3 * TILE)))
         check(sorted_rows(schedule, target, x), x, order)
@@ -170,11 +171,11 @@ def test_places_and_values_in_portions(target: str, portioned: RadixPolicy) -> N
     length = LONG[-1]
     x = random_bits("u4", length, few=True)
     places = np.zeros(length, np.uint64)
-    schedule = radix_argsort(RankKey(key_for("u4")), 1, length, DOWN, portioned, 32)
+    schedule = radix_sort(Batch(RankKey(key_for("u4")), 1, length, DOWN, places=U64), portioned, 32)
     target_of(target).run(schedule, {"data": x, "places": places})
     np.testing.assert_array_equal(places, stable_order(x, DOWN))
     values, found, moved = np.arange(length, dtype=np.uint32), np.zeros_like(x), np.zeros(length, np.uint32)
-    schedule = radix_sort_pairs(key_for("u4"), U32, 1, length, UP, portioned, 32)
+    schedule = radix_sort(Batch(key_for("u4"), 1, length, UP, value=U32), portioned, 32)
     target_of(target).run(schedule, {"data": x, "values": values, "results": found, "moved": moved})
     np.testing.assert_array_equal(moved, np.argsort(x, kind="stable"))
     np.testing.assert_array_equal(found, np.sort(x))
@@ -184,7 +185,7 @@ def test_places_and_values_in_portions(target: str, portioned: RadixPolicy) -> N
 def test_portions_of_digits_that_are_the_same(target: str, portioned: RadixPolicy, in_place: bool) -> None:
     for mask in (0xF0, 0xFF0F00):
         x = (np.random.default_rng(mask).integers(0, 1 << 32, LONG[-1], np.uint32) & np.uint32(mask))[np.newaxis]
-        schedule = radix_sort(key_for("u4"), 1, LONG[-1], UP, portioned, 32, in_place)
+        schedule = radix_sort(Batch(key_for("u4"), 1, LONG[-1], UP, in_place=in_place), portioned, 32)
         check(sorted_rows(schedule, target, x), x, UP)
 
 
@@ -217,7 +218,7 @@ def test_a_portion_fits_a_status_word() -> None:
         assert state.portion_tiles * SWEEP.tile <= MOST_COUNTED, "the last tile's padding is counted, too"
         assert sum(state.sweeps()) == state.tiles
         assert isinstance(state.layout(), Portions)
-        schedule = radix_sort(key_for("u4"), 1, length, UP, SWEEP, 32)
+        schedule = radix_sort(Batch(key_for("u4"), 1, length, UP), SWEEP, 32)
         assert [launch.grid.groups for launch in schedule.launches[3:]] == [*state.sweeps()] * 4
     assert isinstance(SweepState(1, MOST_COUNTED, 4, SWEEP).layout(), OneRow)
 
@@ -233,7 +234,7 @@ def test_how_many_rows_one_run_takes(length: int, least: int, most: int) -> None
     rows = most_radix_rows(SWEEP, length, GROUPS)
     assert least <= rows <= most
     if rows > 0:
-        assert len(radix_sort(key_for("u8"), rows, length, UP, SWEEP, 64).launches) > 0
+        assert len(radix_sort(Batch(key_for("u8"), rows, length, UP), SWEEP, 64).launches) > 0
         assert shared_words(rows, length, 8, SWEEP) <= max(1 << 25, length)
 
 
@@ -251,7 +252,7 @@ def test_few_workgroups_of_a_launch_take_few_rows() -> None:
 @pytest.mark.parametrize(("rows", "length"), [(1, 1000), (1, 1 << 22), (70, 100_000), (1000, 4096)])
 def test_no_workgroup_clears_nothing(rows: int, length: int) -> None:
     state = SweepState(rows, length, 4, SWEEP)
-    clearing = radix_sort(key_for("u4"), rows, length, UP, SWEEP, 32).launches[0].grid
+    clearing = radix_sort(Batch(key_for("u4"), rows, length, UP), SWEEP, 32).launches[0].grid
     words = state.words - state.histograms
     assert (clearing.groups - 1) * clearing.group_size < words
     assert clearing.groups * clearing.group_size >= words or clearing.groups == 4 * SWEEP.count_groups
@@ -260,11 +261,11 @@ def test_no_workgroup_clears_nothing(rows: int, length: int) -> None:
 def test_what_is_refused() -> None:
     small = RadixPolicy(8, 256, 1, sweeps=True)
     with pytest.raises(InvalidArgumentError, match=r"no more than 4294967295 elements in all, found 2 rows"):
-        radix_sort(key_for("u1"), 2, 1 << 31, UP, small, 8)
+        radix_sort(Batch(key_for("u1"), 2, 1 << 31, UP), small, 8)
     with pytest.raises(InvalidArgumentError, match=r"in tiles of 256 elements shares more than 4294967295 words"):
-        radix_sort(key_for("u1"), 1, LARGEST_U32, UP, small, 8)
+        radix_sort(Batch(key_for("u1"), 1, LARGEST_U32, UP), small, 8)
     with pytest.raises(InvalidArgumentError, match="rows of at most 1073741823 elements, not 2 rows of 1073741"):
-        radix_sort(key_for("u1"), 2, 1 << 30, UP, SWEEP, 8)
+        radix_sort(Batch(key_for("u1"), 2, 1 << 30, UP), SWEEP, 8)
     with pytest.raises(InvalidArgumentError, match="portion: expected"):
         RadixPolicy(portion=1 << 30)
 
@@ -272,7 +273,7 @@ def test_what_is_refused() -> None:
 @pytest.mark.parametrize("passes", [1, 2])
 def test_only_several_passes_have_memory_between_them(passes: int) -> None:
     policy = RadixPolicy(8, 256, 1)
-    schedule = radix_sort_pairs(key_for("u4"), U16, 3, 1000, UP, policy, 8 * passes)
+    schedule = radix_sort(Batch(key_for("u4"), 3, 1000, UP, value=U16), policy, 8 * passes)
     counts = {buffer.name: buffer.count for buffer in schedule.buffers}
     assert [counts[name] for name in ("words", "spare")] == [1 if passes == 1 else 3000] * 2
 
@@ -281,10 +282,10 @@ def test_counts_are_shared_as_far_as_kernels_number_them() -> None:
     policy = RadixPolicy(1, 2, 1, 2, subgroups=False)
     most = ((1 << 31) - 2) * policy.tile
     assert shared_words(1, most, 8, policy) == LARGEST_U32
-    assert len(radix_sort(key_for("u1"), 1, most, UP, policy, 8).launches) == 3 * 8
+    assert len(radix_sort(Batch(key_for("u1"), 1, most, UP), policy, 8).launches) == 3 * 8
     assert most_radix_rows(policy, most, GROUPS) == 1
     with pytest.raises(InvalidArgumentError, match="shares more than 4294967295 words"):
-        radix_sort(key_for("u1"), 1, most + 1, UP, policy, 8)
+        radix_sort(Batch(key_for("u1"), 1, most + 1, UP), policy, 8)
     assert most_radix_rows(policy, most + 1, GROUPS) == 0
 
 
@@ -319,7 +320,7 @@ def test_argsort_of_short_rows_is_one_launch(dtype: str, rows: int, longest: int
     for length in (1025, longest, longest + 1):
         found = choose_pairs(CARD, key_for(dtype), rows, length, 4)
         assert found is not None
-        launches = found.argsort(RankKey(key_for(dtype)), rows, length, UP).launches
+        launches = found.sort(Batch(RankKey(key_for(dtype)), rows, length, UP, places=U64)).launches
         assert (len(launches) == 1) == (length <= longest)
 
 
@@ -346,7 +347,7 @@ def test_rows_as_the_table_sorts_them_on_a_card(real_card: CudaTarget, dtype: st
         pairs = choose_pairs(info, key, rows, length, 4)
         assert pairs is not None
         places = np.zeros(x.shape, np.uint64)
-        schedule = pairs.argsort(RankKey(key), rows, length, order)
+        schedule = pairs.sort(Batch(RankKey(key), rows, length, order, places=U64))
         real_card.run(schedule, {"data": words(x).reshape(-1), "places": places.reshape(-1)})
         np.testing.assert_array_equal(places, np.array([stable_order(row, order) for row in x]))
 
@@ -357,7 +358,7 @@ def test_portions_on_a_card(real_card: CudaTarget, tiles: int) -> None:
     length = 1 << 22
     x = random_bits("u4", length)[np.newaxis]
     policy = attrs.evolve(SWEEP, portion=tiles * SWEEP.tile + 1)
-    check(sorted_rows(radix_sort(key_for("u4"), 1, length, UP, policy, 32), "cuda", x), x, UP)
+    check(sorted_rows(radix_sort(Batch(key_for("u4"), 1, length, UP), policy, 32), "cuda", x), x, UP)
 
 
 @pytest.mark.parametrize("length", [(1 << 30) + 7, LARGEST_U32])

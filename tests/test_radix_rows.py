@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 import gpusort
+from gpusort.algos.batch import Batch
 from gpusort.algos.sorts import BitonicRows, PairsAlgorithm, RadixRows
 from gpusort.machine import Capability
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for
 from gpusort.types.indices import Placement, SortOrder
 from gpusort.types.keys import RankKey, UnsignedKey
-from gpusort.types.scalars import U16, U32
+from gpusort.types.scalars import U16, U32, U64
 from tests import key_cases
 from tests.covering import few_cases
 from tests.reference import assert_same_bits, sample, sorted_by_numpy
@@ -80,7 +81,7 @@ def test_places_in_rows_and_values_that_go_along(target: str, dtype: str, descen
     for rows, length in [(3, 29)] if target == "cpu" else cases:
         x = sample(dtype, (rows, length), seed=length)
         words, places = x.reshape(-1).view(f"u{x.itemsize}"), np.zeros(x.shape, np.uint64)
-        schedule = algorithm.argsort(RankKey(key), rows, length, order)
+        schedule = algorithm.sort(Batch(RankKey(key), rows, length, order, places=U64))
         target_of(target).run(schedule, {"data": words, "places": places.reshape(-1)})
         expected = np.array([stable_order(row, order) for row in x])
         np.testing.assert_array_equal(places, expected)
@@ -89,7 +90,7 @@ def test_places_in_rows_and_values_that_go_along(target: str, dtype: str, descen
         values = np.random.default_rng(length).integers(0, 1 << 16, x.shape, np.uint16)
         found, moved = np.zeros_like(x), np.zeros_like(values)
         arrays = {"data": words, "values": values.reshape(-1), "results": found.reshape(-1).view(words.dtype)}
-        schedule = algorithm.pairs(RankKey(key), U16, rows, length, order)
+        schedule = algorithm.sort(Batch(RankKey(key), rows, length, order, value=U16))
         target_of(target).run(schedule, {**arrays, "moved": moved.reshape(-1)})
         np.testing.assert_array_equal(found, np.take_along_axis(x, expected, -1))
         np.testing.assert_array_equal(moved, np.take_along_axis(values, expected, -1))

@@ -9,10 +9,9 @@ import pytest
 
 import gpusort
 from gpusort import InvalidArgumentError, SerialRadix, UnsupportedTypeError
-from gpusort.algos.radix_serial_sorts import (
+from gpusort.algos.batch import Batch
+from gpusort.algos.radix_serial import (
     SerialRadixPolicy,
-    serial_radix_argsort,
-    serial_radix_pairs,
     serial_radix_sort,
 )
 from gpusort.kernel.launch import Schedule
@@ -20,7 +19,7 @@ from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for
 from gpusort.types.indices import SortOrder
 from gpusort.types.keys import RankKey
-from gpusort.types.scalars import U16
+from gpusort.types.scalars import U16, U64
 from tests import key_cases
 from tests.covering import few_cases
 from tests.reference import assert_same_bits
@@ -45,7 +44,7 @@ def can(case: Mapping[str, object]) -> bool:
 def test_one_row_in_shares(target: str, dtype: str, length: int, order: SortOrder) -> None:
     for few in (False, True) if length == LENGTHS[-1] and target != "python" else (False,):
         x = random_bits(dtype, length, few)
-        made = serial_radix_sort(key_for(dtype), 1, length, order, POLICY, range(8 * x.itemsize))
+        made = serial_radix_sort(Batch(key_for(dtype), 1, length, order), POLICY, range(8 * x.itemsize))
         check(made, target, x, order)
 
 
@@ -55,7 +54,7 @@ def test_one_row_in_shares(target: str, dtype: str, length: int, order: SortOrde
 def test_rows_are_a_share_each(target: str, dtype: str, order: SortOrder) -> None:
     for rows, length in ((2, 7), (5, 33), (3, 0), (4, 1)):
         x = rows_of(dtype, rows, length)
-        made = serial_radix_sort(key_for(dtype), rows, length, order, POLICY, range(8 * x.itemsize))
+        made = serial_radix_sort(Batch(key_for(dtype), rows, length, order), POLICY, range(8 * x.itemsize))
         check_rows(sorted_rows(made, target, x), x, order)
 
 
@@ -64,7 +63,7 @@ def test_by_some_bits_alone(target: str, bits: range) -> None:
     """Digits that hold one of the bits are sorted by; what is alike in them keeps its order."""
     x = random_bits("u4", 200)
     results = np.zeros_like(x)
-    schedule = serial_radix_sort(key_for("u4"), 1, x.size, UP, POLICY, bits)
+    schedule = serial_radix_sort(Batch(key_for("u4"), 1, x.size, UP), POLICY, bits)
     target_of(target).run(schedule, {"data": x, "results": results})
     first, end = bits.start // 4 * 4, -(-bits.stop // 4) * 4
     digits = (x >> np.uint32(first)) & np.uint32((1 << (end - first)) - 1)
@@ -80,9 +79,9 @@ def test_places_and_values(target: str, dtype: str, order: SortOrder) -> None:
         bits, key = range(8 * x.itemsize), RankKey(key_for(dtype))
         values = np.random.default_rng(length).integers(0, 1 << 16, x.shape, np.uint16)
         places, moved = np.zeros(x.shape, np.uint64), np.zeros_like(values)
-        argsort = serial_radix_argsort(key, rows, length, order, POLICY, bits)
+        argsort = serial_radix_sort(Batch(key, rows, length, order, places=U64), POLICY, bits)
         _run(argsort, target, data=words(x), places=places)
-        by_words = serial_radix_pairs(key_for(dtype), U16, rows, length, order, POLICY, bits)
+        by_words = serial_radix_sort(Batch(key_for(dtype), rows, length, order, value=U16), POLICY, bits)
         found = np.zeros_like(x)
         _run(by_words, target, data=words(x), results=words(found), values=values, moved=moved)
         for row, place in zip(x, places, strict=True):

@@ -9,6 +9,7 @@ from zipfile import ZipFile
 
 import pytest
 
+from gpusort.algos.batch import Batch
 from gpusort.algos.radix_sorts import radix_sort
 from gpusort.kernel.ir import Program
 from gpusort.kernel.specialise import specialise
@@ -80,7 +81,7 @@ def test_other_kernels_older_cards_and_no_archive_are_compiled_for(
     monkeypatch.setenv("GPUSORT_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(cuda_compile, "compile_uncached", compile_uncached)
     usual = usual_kernel("sweep_clear")
-    schedule = radix_sort(key_for("u4"), 1, 999, SortOrder.ASCENDING, RadixPolicy(5, 64, 3), 32)
+    schedule = radix_sort(Batch(key_for("u4"), 1, 999, SortOrder.ASCENDING), RadixPolicy(5, 64, 3), 32)
     other = specialise(schedule.launches[0]).program
     assert cuda_compile.compile_ptx(usual, (9, 0)) != "compiled"
     assert cuda_compile.compile_ptx(usual, (7, 5)) == cuda_compile.compile_ptx(other, (9, 0)) == "compiled"

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import gpusort
+from gpusort.algos.batch import Batch
 from gpusort.algos.reduce import reduce_rows
 from gpusort.algos.scan import scan_rows
 from gpusort.algos.sorts import BitonicRows, PairsAlgorithm, Radix, RadixRows
@@ -23,6 +24,7 @@ from gpusort.types.indices import Placement, ScanKind, SortOrder
 from gpusort.types.keys import RankKey
 from gpusort.types.monoids import Sum
 from gpusort.types.params import RadixPolicy, ReducePolicy, ScanPolicy
+from gpusort.types.scalars import U64
 from tests.covering import few_cases
 from tests.reference import Array, sample
 
@@ -65,7 +67,7 @@ def test_sorts(machine: Simulator, way: str, dtype: str) -> None:
 
     pairs: PairsAlgorithm = algorithm
     places = np.zeros(x.size, np.uint64)
-    machine.run(pairs.argsort(RankKey(key), rows, length, UP), {"data": data, "places": places})
+    machine.run(pairs.sort(Batch(RankKey(key), rows, length, UP, places=U64)), {"data": data, "places": places})
     np.testing.assert_array_equal(places.reshape(x.shape), np.argsort(x, axis=1, kind="stable"))
 
 

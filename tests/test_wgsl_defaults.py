@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import gpusort
+from gpusort.algos.batch import Batch
 from gpusort.algos.choice import choose_pairs, choose_sort
 from gpusort.algos.radix_sorts import radix_sort
 from gpusort.algos.sorts import Bitonic, Radix
@@ -239,5 +240,5 @@ def test_what_cannot_fit_says_so(small: WgslTarget) -> None:
         policies.append((sweeps, "needs forward progress between workgroups"))
     for policy, message in policies:
         with pytest.raises(CapabilityError, match=message):
-            small.run(radix_sort(key_for("u4"), 1, 9999, SortOrder.ASCENDING, policy, 32), arrays)
+            small.run(radix_sort(Batch(key_for("u4"), 1, 9999, SortOrder.ASCENDING), policy, 32), arrays)
     assert not arrays["results"].any()

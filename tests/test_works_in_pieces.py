@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gpusort
-from gpusort.algos import take_within
+from gpusort.algos import copy
 from gpusort.api.in_pieces import plan as pieces_plan
 from gpusort.api.kernel_plan import KernelPlan
 from gpusort.api.plan import as_tuple
@@ -104,13 +104,13 @@ def test_the_first_of_long_rows(dtype: str, k: int, largest: bool) -> None:
 
 def test_more_than_can_be_kept_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Soon: with ever smaller parts, of which there are ever more, nothing less would be kept."""
-    gathers, original = list[int](), take_within.take_within
+    gathers, original = list[int](), copy.take_within
 
     def noted(itemsize: int, first: int, count: int, taken: int) -> Schedule:
         gathers.append(count)
         return original(itemsize, first, count, taken)
 
-    monkeypatch.setattr(take_within, "take_within", noted)
+    monkeypatch.setattr(copy, "take_within", noted)
     x = np.arange(4000.0)
     with pytest.raises(DeviceMemoryError, match=r"top_k of x, 32,000 bytes of float64 .*, where 20,000 are free"):
         gpusort.top_k(x, 3900, target=HostWithRoom(20_000))

@@ -82,7 +82,7 @@ PAGES = (
          ("Policy", "Needs"), "gpusort.types.needs"),
     Page(
         "overridable", "Overridable helpers", "Which a target may write in its own way.",
-        ("overridable",), "gpusort.types.overridable",
+        ("overridable",), "gpusort.types.intrinsics",
     ),
 )  # fmt: skip
 

@@ -17,9 +17,9 @@ from gpusort.algos.radix import radix_add_up, radix_count, radix_scatter
 from gpusort.export.arguments import checked_request
 from gpusort.export.exported import Exported, exported_of
 from gpusort.export.module import module_of
+from gpusort.kernel.language import U32
 from gpusort.types.dtypes import key_for
 from gpusort.types.indices import ThreadId
-from gpusort.types.scalars import U32
 
 from .network import MOST, network, passes_of
 

@@ -7,12 +7,11 @@ from typing import Any
 
 from gpusort import SortOrder
 from gpusort.algos.bitonic import bitonic_step
-from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
+from gpusort.kernel.language import U32, Buffer, Grid, Launch, Role, Schedule
 from gpusort.types.errors import InvalidArgumentError
 from gpusort.types.indices import Pass, Stage
 from gpusort.types.keys import SortableKey
 from gpusort.types.params import BitonicParams
-from gpusort.types.scalars import U32
 
 MOST = 128  # elements that can be told apart on a screen
 _GROUP_SIZE = 64

@@ -12,24 +12,14 @@ whose pairs are within a tile, in workgroup memory.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from typing import Any
 
 import attrs
 
-from ..kernel.kernel import kernel
-from ..kernel.launch import Buffer, Grid, Launch, Role, Schedule
-from ..types.indices import ElementIndex, Pass, Row, SortOrder, Stage, ThreadId
-from ..types.intrinsics import dynamic_range
-from ..types.invocation import Invocation
-from ..types.keys import SortableKey, Word
-from ..types.memory import Registers, Storage, Workgroup
+from ..kernel.language import *
+from ..types.indices import ElementIndex, Pass, Row, Stage, ThreadId
 from ..types.params import BitonicParams, BitonicPolicy
-from ..types.scalars import U32, Bool
 from .sizes import require_countable
-
-E = TypeVar("E")
-W = TypeVar("W", bound=Word)
-
 
 # -- index arithmetic of the network ----------------------------------------------------------------------
 

@@ -8,24 +8,15 @@ and written once.
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any
 
-from ..kernel.kernel import kernel
-from ..kernel.launch import Buffer, Grid, Role, Schedule
+from ..kernel.language import *
 from ..types.errors import InvalidArgumentError
-from ..types.indices import SortOrder
-from ..types.intrinsics import dynamic_range
-from ..types.invocation import Invocation
-from ..types.keys import SortableKey, Word
-from ..types.memory import Registers, Storage, Workgroup
 from ..types.params import RowsParams, RowsPolicy
-from ..types.scalars import U32
+from .argsort import Placed, PlacedKey, placed_key
+from .batch import Batch, Mode
 from .bitonic import compare_and_swap, from_ordered, to_ordered
 from .sizes import require_countable
-
-E = TypeVar("E")
-W = TypeVar("W", bound=Word)
-
 
 # -- kernels ----------------------------------------------------------------------------------------------
 
@@ -35,7 +26,7 @@ def bitonic_rows(
     cx: Invocation, key: SortableKey[E, W], data: Storage[E], results: Storage[E], tile: Workgroup[W],
     params: RowsParams, order: SortOrder, policy: RowsPolicy,
 ) -> None:  # fmt: skip
-    """Sorts every row of `data` into `results`."""
+    """Sorts every row of `data` into `results`, which may be the same."""
     words: Registers[W] = Registers(key.word, policy.items)
     load_rows(cx, key, data, words, params, order, policy)
     sort_rows(cx, words, policy)
@@ -43,15 +34,32 @@ def bitonic_rows(
 
 
 @kernel
-def bitonic_rows_in_place(
-    cx: Invocation, key: SortableKey[E, W], data: Storage[E], tile: Workgroup[W], params: RowsParams,
-    order: SortOrder, policy: RowsPolicy,
+def bitonic_rows_placed(
+    cx: Invocation, key: SortableKey[E, N], own: PlacedKey[N], data: Storage[E], results: Storage[E],
+    values: Storage[V], moved: Storage[V], places: Storage[U64], tile: Workgroup[Placed[N]], params: RowsParams,
+    order: SortOrder, mode: Mode[V], policy: RowsPolicy,
 ) -> None:  # fmt: skip
-    """Sorts every row in place."""
-    words: Registers[W] = Registers(key.word, policy.items)
-    load_rows(cx, key, data, words, params, order, policy)
+    """Sorts every row's words with their indices; stable."""
+    words: Registers[Placed[N]] = Registers(own.word, policy.items)
+    row, lane, count = row_of(cx, policy), cx.local_id % policy.lanes, count_of(cx, params, policy)
+    first = row * params.length
+    for i in dynamic_range(U32(0), U32(policy.items)):
+        element = i * policy.lanes + lane
+        words[i] = own.greatest
+        if element < count:
+            words[i] = Placed(to_ordered(key, data[first + element], order), element)
     sort_rows(cx, words, policy)
-    store_rows(cx, key, data, tile, words, params, order, policy)
+    stage_blocks(cx, tile, words, policy)
+    for i in dynamic_range(U32(0), U32(policy.items)):
+        element = i * policy.lanes + lane
+        if element < count:
+            found = tile[staged_at(cx, element, policy)]
+            if mode.keeps_keys:
+                results[first + element] = from_ordered(key, found.word, order)
+            if mode.counts_places:
+                places[first + element] = U64(found.place)
+            elif mode.takes_values:
+                moved[first + element] = values[first + found.place]
 
 
 def row_of(cx: Invocation, policy: RowsPolicy) -> U32:
@@ -147,24 +155,30 @@ def staged_at(cx: Invocation, element: U32, policy: RowsPolicy) -> U32:
 # -- schedule ---------------------------------------------------------------------------------------------
 
 
-def bitonic_rows_sort(
-    key: SortableKey[E, W], rows: int, length: int, order: SortOrder, policy: RowsPolicy, in_place: bool
-) -> Schedule:
-    """Sorts every row of `data`, contiguous rows of one length, into `results` or in place, in one launch."""
-    require_held(rows, length, policy)
-    data = Buffer("data", key.element, rows * length, Role.INOUT if in_place else Role.INPUT)
-    results = Buffer("results", key.element, rows * length, Role.OUTPUT)
-    grid = Grid(-(-rows // policy.rows), policy.group_size)
-    tile = Workgroup(key.word, policy.group_size * policy.padded)
-    params = RowsParams(U32(rows), U32(length))
-    if in_place:
-        return Schedule((data,), (bitonic_rows_in_place.launch(grid, key, data, tile, params, order, policy),))
-    return Schedule((data, results), (bitonic_rows.launch(grid, key, data, results, tile, params, order, policy),))
+def bitonic_rows_sort(batch: Batch, policy: RowsPolicy) -> Schedule:
+    """Sorts the keys of every row, in one launch."""
+    require_held(batch, policy)
+    grid, tile = Grid(-(-batch.rows // policy.rows), policy.group_size), policy.group_size * policy.padded
+    held, params = Workgroup(batch.key.word, tile), RowsParams(U32(batch.rows), U32(batch.length))
+    launch = bitonic_rows.launch(grid, batch.key, batch.data, batch.results, held, params, batch.order, policy)
+    return batch.schedule((launch,))
 
 
-def require_held(rows: int, length: int, policy: RowsPolicy) -> None:
+def bitonic_rows_placed_sort(batch: Batch, policy: RowsPolicy) -> Schedule:
+    """Sorts every row with its values, or for its permutation, in one launch; stable."""
+    require_held(batch, policy)
+    own, params = placed_key(batch.key.word), RowsParams(U32(batch.rows), U32(batch.length))
+    grid, tile = Grid(-(-batch.rows // policy.rows), policy.group_size), policy.group_size * policy.padded
+    held: Workgroup[Any] = Workgroup(own.word, tile)
+    launch = bitonic_rows_placed.launch(
+        grid, batch.key, own, *batch.arguments, held, params, batch.order, batch.mode(), policy
+    )
+    return batch.schedule((launch,))
+
+
+def require_held(batch: Batch, policy: RowsPolicy) -> None:
     """Raises InvalidArgumentError for rows that the lanes cannot hold, or whose elements exceed 32-bit indices."""
-    require_countable(rows, length, policy.rows)
-    if length > policy.lanes * policy.items:
+    require_countable(batch.rows, batch.length, policy.rows)
+    if batch.length > policy.lanes * policy.items:
         held = f"{policy.lanes} lanes with {policy.items} elements each"
-        raise InvalidArgumentError(f"length: expected no more than {held} hold, found {length}")
+        raise InvalidArgumentError(f"length: expected no more than {held} hold, found {batch.length}")

@@ -10,22 +10,27 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 import attrs
 
-from ..types.indices import SortOrder
-from ..types.keys import RankKey, SortableKey
-from ..types.monoids import Monoid
-from ..types.scalars import U32, U64, Bool
+from ..kernel.language import *
+from ..types.keys import RankKey
 from .bitonic import to_ordered
-
-E = TypeVar("E")
-W = TypeVar("W", U32, U64)
 
 _DIGIT_BITS = 4
 DIGITS = 1 << _DIGIT_BITS  # the number of values of a digit
 _LAST_INDEX = (1 << 32) - 1
 
+C = TypeVar("C", bound="Candidate")
+
 
 class Candidate(Protocol):
     """An element's word and its index in the row, ordered by word, then by index; with digits, for radix select."""
+
+    @classmethod
+    def of(cls, word: U32 | U64, place: U32) -> Self: ...
+
+    @classmethod
+    def last(cls) -> Self:
+        """What comes after all elements."""
+        ...
 
     @property
     def place(self) -> U32: ...
@@ -48,6 +53,14 @@ class NarrowCandidate:
     """A 32-bit word and the index, in one U64."""
 
     bits: U64
+
+    @classmethod
+    def of(cls, word: U32 | U64, place: U32) -> NarrowCandidate:
+        return NarrowCandidate((U64(word) << 32) | U64(place))
+
+    @classmethod
+    def last(cls) -> NarrowCandidate:
+        return NarrowCandidate(U64((1 << 64) - 1))
 
     @property
     def place(self) -> U32:
@@ -74,6 +87,14 @@ class WideCandidate:
     word: U64
     place: U32
 
+    @classmethod
+    def of(cls, word: U32 | U64, place: U32) -> WideCandidate:
+        return WideCandidate(U64(word), place)
+
+    @classmethod
+    def last(cls) -> WideCandidate:
+        return WideCandidate(U64((1 << 64) - 1), U32(_LAST_INDEX))
+
     def __lt__(self, other: WideCandidate, /) -> Bool:
         return (self.word < other.word) | ((self.word == other.word) & (self.place < other.place))
 
@@ -95,54 +116,31 @@ class WideCandidate:
 
 
 @attrs.frozen
-class NarrowFirst(Generic[E]):
-    """The minimum of candidates in an order, as a monoid, for words of 32 bits."""
+class First(Generic[E, N, C]):
+    """The minimum of candidates in an order, as a monoid."""
 
-    key: SortableKey[E, U32]
+    key: SortableKey[E, N]
     order: SortOrder
-    state: type[NarrowCandidate] = NarrowCandidate
+    state: type[C]
 
     @property
     def element(self) -> type[E]:
         return self.key.element
 
-    def identity(self) -> NarrowCandidate:
-        return NarrowCandidate(U64((1 << 64) - 1))
+    def identity(self) -> C:
+        return self.state.last()
 
-    def lift(self, element: E, index: U32) -> NarrowCandidate:
-        word = to_ordered(RankKey(self.key), element, self.order)
-        return NarrowCandidate((U64(word) << 32) | U64(index))
+    def lift(self, element: E, index: U32) -> C:
+        return self.state.of(to_ordered(RankKey(self.key), element, self.order), index)
 
-    def combine(self, a: NarrowCandidate, b: NarrowCandidate) -> NarrowCandidate:
+    def combine(self, a: C, b: C) -> C:
         return a if a < b else b
 
 
-@attrs.frozen
-class WideFirst(Generic[E]):
-    """The same for words of 64 bits."""
-
-    key: SortableKey[E, U64]
-    order: SortOrder
-    state: type[WideCandidate] = WideCandidate
-
-    @property
-    def element(self) -> type[E]:
-        return self.key.element
-
-    def identity(self) -> WideCandidate:
-        return WideCandidate(U64((1 << 64) - 1), U32(_LAST_INDEX))
-
-    def lift(self, element: E, index: U32) -> WideCandidate:
-        return WideCandidate(to_ordered(RankKey(self.key), element, self.order), index)
-
-    def combine(self, a: WideCandidate, b: WideCandidate) -> WideCandidate:
-        return a if a < b else b
-
-
-def first_of(key: SortableKey[E, W], order: SortOrder) -> Monoid[E, Any]:
+def first_of(key: SortableKey[E, N], order: SortOrder) -> Monoid[E, Any]:
     """The monoid for a key and an order."""
     of: Any = key
-    return WideFirst(of, order) if of.word is U64 else NarrowFirst(of, order)
+    return First(of, order, WideCandidate if of.word is U64 else NarrowCandidate)
 
 
 def digits_of(state: object) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Iterable
+from typing import Any, TypeVar, cast
 
 import attrs
 
@@ -13,12 +14,14 @@ from ..types.params import BitonicPolicy, MergePolicy, ReducePolicy, ScanPolicy,
 from ..types.scalars import U32, U64
 from .fit import bytes_held, fitted_merge, fitted_network, fitted_reduce, fitted_scan_policy, power_below
 from .layout import Layout
+from .rules import RowsRule
 from .select import ArgsortAndTake, Selection
 from .sorts import Bitonic, PairsAlgorithm, Radix, SortAlgorithm, bits_of, element_bits, fitted, require_integers
 from .table import AXIS_REDUCTIONS, AXIS_SCANS, MERGES, PAIRS, REDUCTIONS, SCANS, SELECTIONS, SHORT_SCANS, SORTS
 from .tuned import tuned_rules
 
 E = TypeVar("E")
+S = TypeVar("S", SortAlgorithm, PairsAlgorithm)
 W = TypeVar("W", bound=Word)
 N = TypeVar("N", U32, U64)
 
@@ -28,35 +31,41 @@ def choose_sort(
 ) -> SortAlgorithm:
     """The sort for rows of a length on a target, fitted to its limits: the first matching rule, of those tuned on this
     machine and then of the table; else the bitonic network."""
-    for rule in (*tuned_rules(info), *SORTS) if with_tuned else SORTS:
-        if rule.matches(info, element_bits(key), rows, length):
-            found = _fitted_or_none(rule.algorithm, key, length, info)
-            if found is not None:
-                return balanced(found, length) if isinstance(found, Radix) and rows > 1 else found
-    return Bitonic().fitted(key, length, info)
-
-
-def _fitted_or_none(
-    algorithm: SortAlgorithm, key: SortableKey[E, W], length: int, info: TargetInfo
-) -> SortAlgorithm | None:
-    """An algorithm fitted to a target's limits; None if it cannot run there, or not with such keys."""
-    try:
-        found = fitted(algorithm, key, length, info)
-    except (CapabilityError, UnsupportedTypeError):  # by the target, by the key
-        return None
-    return found if found.most_rows(length, info.limits.groups) > 0 else None
+    rules = (*tuned_rules(info), *SORTS) if with_tuned else SORTS
+    return _first_that_fits(rules, info, key, rows, length) or Bitonic().fitted(key, length, info)
 
 
 def choose_pairs(
     info: TargetInfo, key: SortableKey[E, W], rows: int, length: int, value_bytes: int
 ) -> PairsAlgorithm | None:
     """The sort of key-value pairs for rows of a length on a target; None if no rule matches."""
-    for rule in PAIRS:
-        if rule.matches(info, element_bits(key) + 8 * value_bytes, rows, length):
-            found = _fitted_pairs(rule.algorithm, key, length, value_bytes, info)
-            if found is not None:
-                return balanced(found, length) if isinstance(found, Radix) and rows > 1 else found
+    return _first_that_fits(PAIRS, info, key, rows, length, value_bytes)
+
+
+def _first_that_fits(
+    rules: Iterable[RowsRule[S]], info: TargetInfo, key: SortableKey[E, W], rows: int, length: int, value_bytes: int = 0
+) -> S | None:
+    """The algorithm of the first rule that matches and that can run there with such keys, fitted to the limits."""
+    for rule in rules:
+        if not rule.matches(info, element_bits(key) + 8 * value_bytes, rows, length):
+            continue
+        try:
+            found: Any = _fitted(rule.algorithm, key, length, info, value_bytes)
+        except (CapabilityError, UnsupportedTypeError):  # by the target, by the key
+            continue
+        if found.most_rows(length, info.limits.groups) > 0:
+            chosen: S = balanced(found, length) if isinstance(found, Radix) and rows > 1 else found
+            return chosen
     return None
+
+
+def _fitted(
+    algorithm: SortAlgorithm | PairsAlgorithm, key: SortableKey[E, W], length: int, info: TargetInfo, value_bytes: int
+) -> SortAlgorithm:
+    if not value_bytes:
+        return fitted(algorithm, key, length, info)
+    require_integers(key, "Radix")
+    return cast("PairsAlgorithm", algorithm).fitted(key, length, info, value_bytes)
 
 
 _SMALLER = 4  # the step between item counts to try: few, as each is a kernel to compile
@@ -79,18 +88,6 @@ def balanced(radix: Radix, length: int) -> Radix:
 
     items = min((policy.items, *range(policy.items - _SMALLER, _FEWEST - 1, -_SMALLER)), key=cost)
     return radix if items == policy.items else Radix(attrs.evolve(policy, items=items))
-
-
-def _fitted_pairs(
-    algorithm: PairsAlgorithm, key: SortableKey[E, W], length: int, value_bytes: int, info: TargetInfo
-) -> PairsAlgorithm | None:
-    """A sort of pairs fitted to a target's limits; None if it cannot run there, or not with such keys."""
-    try:
-        require_integers(key, "Radix")
-        found = algorithm.fitted_pairs(key, length, value_bytes, info)
-    except (CapabilityError, UnsupportedTypeError):
-        return None
-    return found if found.most_rows(length, info.limits.groups) > 0 else None
 
 
 def choose_bitonic(word: object, limits: Limits) -> Bitonic:

@@ -5,21 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any
 
 import attrs
 
-from ..kernel.kernel import kernel
-from ..kernel.launch import Buffer, Grid, Launch, Role, Schedule
+from ..kernel.language import *
 from ..types.errors import CapabilityError
-from ..types.intrinsics import dynamic_range
-from ..types.invocation import Invocation
-from ..types.memory import Storage
-from ..types.scalars import U32, U64, UNSIGNED
+from ..types.scalars import UNSIGNED
 from .sizes import LARGEST_U32
 from .transpose import transposition, wrapped
-
-E = TypeVar("E")
 
 DIMENSIONS = 4  # axes of a copy kernel, after merging contiguous ones
 _GROUP_SIZE = 256
@@ -83,10 +77,11 @@ class CopyParams:
 class TakeParams:
     """Rows of indices into rows of elements of `words` words each."""
 
-    num_words: U32
+    num_words: U32  # in the results
     words: U32
     indices_in_row: U32
     elements_in_row: U32
+    first: U32  # the index in the row of the first element in `source`, if only a piece of it is there
 
 
 @kernel
@@ -108,12 +103,14 @@ def copy_each(cx: Invocation, source: Storage[E], target: Storage[E], count: U32
 def take_elements(
     cx: Invocation, source: Storage[E], indices: Storage[U64], target: Storage[E], params: TakeParams
 ) -> None:
-    """Gathers each row's elements at its indices."""
+    """Gathers each row's elements at its indices; a result whose element is not there is unchanged."""
     for i in dynamic_range(cx.global_id, params.num_words, cx.num_groups * cx.group_size):
         number = i // params.words
         row = number // params.indices_in_row
-        element = row * params.elements_in_row + U32(indices[number])
-        target[i] = source[element * params.words + (i - number * params.words)]
+        place = U32(indices[number]) - params.first  # wraps to beyond the last for an index before the first
+        if place < params.elements_in_row:
+            element = row * params.elements_in_row + place
+            target[i] = source[element * params.words + (i - number * params.words)]
 
 
 @attrs.frozen
@@ -198,15 +195,25 @@ def _copies(
 
 def take_rows(itemsize: int, rows: int, length: int, taken: int) -> Schedule:
     """Gathers `taken` elements of each row of `source`, by its row of `indices`, into `target`."""
+    return _taking(itemsize, rows, length, taken, 0, Role.OUTPUT)
+
+
+def take_within(itemsize: int, first: int, count: int, taken: int) -> Schedule:
+    """Gathers into "target" (INOUT) by "indices" (INPUT) from a piece of a row, "source" (INPUT): `count` elements from
+    index `first`."""
+    return _taking(itemsize, 1, count, taken, first, Role.INOUT)
+
+
+def _taking(itemsize: int, rows: int, length: int, taken: int, first: int, role: Role) -> Schedule:
     word = math.gcd(itemsize, 8)
     words, element = itemsize // word, UNSIGNED[word]
+    count = rows * taken * words
     source = Buffer("source", element, rows * length * words, Role.INPUT)
     indices = Buffer("indices", U64, rows * taken, Role.INPUT)
-    target: Buffer[Any] = Buffer("target", element, rows * taken * words, Role.OUTPUT)
-    count = rows * taken * words
+    target: Buffer[Any] = Buffer("target", element, count, role)
     if count == 0:
         return Schedule((source, indices, target), ())
-    params = TakeParams(U32(count), U32(words), U32(taken), U32(length))
+    params = TakeParams(U32(count), U32(words), U32(taken), U32(length), U32(first))
     return Schedule((source, indices, target), (take_elements.launch(_grid(count), source, indices, target, params),))
 
 

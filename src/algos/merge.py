@@ -1,37 +1,38 @@
 """Merges two sorted arrays by merge path, stably: each workgroup writes a tile of the merged array.
 
-A first launch, for floats alone, finds whether tied elements are out of order (merge_ties.py); the next, by binary
-search, where each tile starts in both arrays (merge_path.py). In the last, a workgroup loads its tile, each invocation
-finds its own start in the same way and merges serially. It records the source index of each element, so that values
-can be permuted alike. On CPUs, where an invocation has a tile of its own, it is merged as in merge_serial.py.
+The first launches find, by binary search, where each tile starts in both arrays (merge_path.py). In the last, a
+workgroup loads its tile, each invocation finds its own start in the same way and merges serially. It records the source
+index of each element, so that values can be permuted alike.
+
+On CPU cores, where an invocation has a tile of its own, it merges from both ends at once (a bidirectional merge): the
+front and the back are independent dependency chains, which a superscalar core overlaps; comparisons select and do not
+branch.
 
 Of equal elements, those of the first array come first.
 """
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, Generic
 
 import attrs
 
-from ..kernel.kernel import kernel
-from ..kernel.launch import Buffer, Grid, Role, Schedule
+from ..kernel.language import *
 from ..types.errors import InvalidArgumentError
-from ..types.indices import SortOrder
-from ..types.intrinsics import dynamic_range, maximum, minimum
-from ..types.invocation import Invocation
-from ..types.keys import FloatKey, SortableKey, Word
-from ..types.memory import Storage, Workgroup
+from ..types.keys import FloatKey, RankKey
 from ..types.params import MergeParams, MergePolicy
-from ..types.scalars import U32, Bool
-from .merge_path import find_cuts, of_first_before
-from .merge_serial import Merged, serial_merge
-from .merge_ties import check_ties, checkers_of, to_merged
+from .bitonic import to_ordered
+from .merge_path import MergeOrder, check_ties, checkers_of, find_cuts, of_first_before
 from .sizes import LARGEST_U32
 
-E = TypeVar("E")
-V = TypeVar("V")
-W = TypeVar("W", bound=Word)
+
+@attrs.frozen
+class Merged(Generic[V]):
+    """Whether keys are merged alone, or with values of a class; and whether they may be tied, as floats."""
+
+    value: type[V]
+    takes_values: bool
+    has_ties: bool
 
 
 @attrs.frozen
@@ -57,8 +58,8 @@ class Tile:
 
 
 def merge_tile(
-    cx: Invocation, key: SortableKey[E, W], first: Storage[E], second: Storage[E], mine: Tile, tile: Workgroup[E],
-    places: Workgroup[U32], order: SortOrder, has_ties: bool, by_rank: Bool, policy: MergePolicy,
+    cx: Invocation, by: MergeOrder[E, W], first: Storage[E], second: Storage[E], mine: Tile, tile: Workgroup[E],
+    places: Workgroup[U32], policy: MergePolicy,
 ) -> None:  # fmt: skip
     """Loads a tile, and merges it: `places` is the index in `tile` of each merged element."""
     for step in dynamic_range(U32(0), U32(policy.items)):
@@ -70,11 +71,10 @@ def merge_tile(
     cx.barrier()
     of_second = mine.count - mine.of_first
     diagonal = minimum(cx.local_id * policy.items, mine.count)
-    one = of_first_before(key, tile, tile, mine.of_first, mine.of_first, of_second, diagonal, order, has_ties, by_rank)
+    one = of_first_before(by, tile, tile, mine.of_first, mine.of_first, of_second, diagonal)
     other = mine.of_first + (diagonal - one)
     last = mine.count - 1
-    ours = to_merged(key, tile[minimum(one, last)], order, has_ties, by_rank)
-    theirs = to_merged(key, tile[minimum(other, last)], order, has_ties, by_rank)
+    ours, theirs = by.word(tile[minimum(one, last)]), by.word(tile[minimum(other, last)])
     for step in dynamic_range(U32(0), U32(policy.items)):
         from_second = (one >= mine.of_first) | ((other < mine.count) & (theirs < ours))
         places[cx.local_id * policy.items + step] = other if from_second else one
@@ -82,7 +82,7 @@ def merge_tile(
             other = other + 1
         else:
             one = one + 1
-        following = to_merged(key, tile[minimum(other if from_second else one, last)], order, has_ties, by_rank)
+        following = by.word(tile[minimum(other if from_second else one, last)])
         if from_second:
             theirs = following
         else:
@@ -91,40 +91,98 @@ def merge_tile(
 
 
 @kernel
-def merge_keys(
+def merge_tiles(
     cx: Invocation, key: SortableKey[E, W], first: Storage[E], second: Storage[E], results: Storage[E],
-    cuts: Storage[U32], tile: Workgroup[E], places: Workgroup[U32], params: MergeParams, order: SortOrder,
-    has_ties: bool, policy: MergePolicy,
+    first_values: Storage[V], second_values: Storage[V], moved: Storage[V], cuts: Storage[U32], tile: Workgroup[E],
+    places: Workgroup[U32], params: MergeParams, order: SortOrder, policy: MergePolicy, mode: Merged[V],
 ) -> None:  # fmt: skip
-    """Merges a tile of keys."""
+    """Merges a tile by a workgroup."""
     mine = Tile.of(cx.group_id, cuts, params, policy)
-    by_rank = cuts[params.tiles + 1] != 0 if has_ties else Bool(False)
-    merge_tile(cx, key, first, second, mine, tile, places, order, has_ties, by_rank, policy)
-    for step in dynamic_range(U32(0), U32(policy.items)):
-        i = step * cx.group_size + cx.local_id
-        if i < mine.count:
-            results[mine.start + i] = tile[places[i]]
-
-
-@kernel
-def merge_pairs(
-    cx: Invocation, key: SortableKey[E, W], first: Storage[E], first_values: Storage[V], second: Storage[E],
-    second_values: Storage[V], results: Storage[E], moved: Storage[V], cuts: Storage[U32], tile: Workgroup[E],
-    places: Workgroup[U32], params: MergeParams, order: SortOrder, has_ties: bool, policy: MergePolicy,
-) -> None:  # fmt: skip
-    """Merges a tile of key-value pairs."""
-    mine = Tile.of(cx.group_id, cuts, params, policy)
-    by_rank = cuts[params.tiles + 1] != 0 if has_ties else Bool(False)
-    merge_tile(cx, key, first, second, mine, tile, places, order, has_ties, by_rank, policy)
+    by_rank = cuts[params.tiles + 1] != 0 if mode.has_ties else Bool(False)
+    merge_tile(cx, MergeOrder(key, order, mode.has_ties, by_rank), first, second, mine, tile, places, policy)
     for step in dynamic_range(U32(0), U32(policy.items)):
         i = step * cx.group_size + cx.local_id
         if i < mine.count:
             place = places[i]
             results[mine.start + i] = tile[place]
-            if place < mine.of_first:
-                moved[mine.start + i] = first_values[mine.first + place]
-            else:
-                moved[mine.start + i] = second_values[mine.second + (place - mine.of_first)]
+            if mode.takes_values:
+                if place < mine.of_first:
+                    moved[mine.start + i] = first_values[mine.first + place]
+                else:
+                    moved[mine.start + i] = second_values[mine.second + (place - mine.of_first)]
+
+
+def merge_tile_serially(
+    cx: Invocation, key: SortableKey[E, W], first: Storage[E], second: Storage[E], results: Storage[E],
+    first_values: Storage[V], second_values: Storage[V], moved: Storage[V], cuts: Storage[U32], params: MergeParams,
+    order: SortOrder, policy: MergePolicy, mode: Merged[V],
+) -> None:  # fmt: skip
+    """Merges a workgroup's tile by a key."""
+    start = cx.group_id * policy.tile
+    count = minimum(params.first + params.second - start, U32(policy.tile))
+    from_one, to_one = cuts[cx.group_id], cuts[cx.group_id + 1]
+    from_other, to_other = start - from_one, start + count - to_one
+    one, other, one_end, other_end = from_one, from_other, to_one, to_other
+    for step in dynamic_range(U32(0), (count + 1) // 2):
+        place = start + step
+        if (one < to_one) & (other < to_other):
+            ours, theirs = first[one], second[other]
+            is_theirs = to_ordered(key, theirs, order) < to_ordered(key, ours, order)
+            results[place] = theirs if is_theirs else ours
+            if mode.takes_values:
+                my_value, their_value = first_values[one], second_values[other]
+                moved[place] = their_value if is_theirs else my_value
+            one, other = one + U32(~is_theirs), other + U32(is_theirs)
+        elif other < to_other:
+            results[place] = second[other]
+            if mode.takes_values:
+                moved[place] = second_values[other]
+            other = other + 1
+        else:
+            results[place] = first[minimum(one, params.first - 1)]
+            if mode.takes_values:
+                moved[place] = first_values[minimum(one, params.first - 1)]
+            one = one + 1
+        place = start + (count - 1 - step)
+        if (one_end > from_one) & (other_end > from_other):
+            ours, theirs = first[one_end - 1], second[other_end - 1]
+            is_ours = to_ordered(key, theirs, order) < to_ordered(key, ours, order)
+            results[place] = ours if is_ours else theirs
+            if mode.takes_values:
+                my_value, their_value = first_values[one_end - 1], second_values[other_end - 1]
+                moved[place] = my_value if is_ours else their_value
+            one_end, other_end = one_end - U32(is_ours), other_end - U32(~is_ours)
+        elif other_end > from_other:
+            other_end = other_end - 1
+            results[place] = second[other_end]
+            if mode.takes_values:
+                moved[place] = second_values[other_end]
+        else:
+            one_end = one_end - 1
+            results[place] = first[minimum(one_end, params.first - 1)]
+            if mode.takes_values:
+                moved[place] = first_values[minimum(one_end, params.first - 1)]
+
+
+@kernel
+def serial_merge(
+    cx: Invocation, key: SortableKey[E, W], first: Storage[E], second: Storage[E], results: Storage[E],
+    first_values: Storage[V], second_values: Storage[V], moved: Storage[V], cuts: Storage[U32], params: MergeParams,
+    order: SortOrder, policy: MergePolicy, mode: Merged[V],
+) -> None:  # fmt: skip
+    """Merges a tile by an invocation."""
+    if cuts[params.tiles + 1] != 0 if mode.has_ties else Bool(False):
+        ranks: RankKey[E, W] = RankKey(key)
+        merge_tile_serially(
+            cx, ranks, first, second, results, first_values, second_values, moved, cuts, params, order, policy, mode
+        )  # fmt: skip
+    else:
+        merge_tile_serially(
+            cx, key, first, second, results, first_values, second_values, moved, cuts, params, order, policy, mode
+        )  # fmt: skip
+
+
+# -- schedule ---------------------------------------------------------------------------------------------
 
 
 def merge(
@@ -136,7 +194,7 @@ def merge(
         raise InvalidArgumentError(
             f"first, second: expected no more than {LARGEST_U32} elements in all, found {first} and {second}"
         )
-    one, other, results = keys = _buffers(("first", "second", "results"), key.element, first, second)
+    one, other, _ = keys = _buffers(("first", "second", "results"), key.element, first, second)
     carried = None if values is None else _buffers(("first_values", "second_values", "moved"), values, first, second)
     tiles = -(-(first + second) // policy.tile)
     size, tile, places = policy.group_size, Workgroup(key.element, policy.tile), Workgroup(U32, policy.tile)
@@ -152,17 +210,12 @@ def merge(
     ]
     if isinstance(key, FloatKey):
         launches.insert(0, check_ties(key, one, other, unordered, params, order, policy))
-    grid = Grid(tiles, size)
+    grid, mode = Grid(tiles, size), Merged(key.element if values is None else values, values is not None, has_ties)
+    arrays = *keys, *(carried or keys), cuts
     if size == 1:
-        mode = Merged(key.element if values is None else values, values is not None, has_ties)
-        by_tiles = serial_merge.launch(grid, key, *keys, *(carried or keys), cuts, params, order, policy, mode)
-    elif carried is None:
-        by_tiles = merge_keys.launch(grid, key, *keys, cuts, tile, places, params, order, has_ties, policy)
+        by_tiles = serial_merge.launch(grid, key, *arrays, params, order, policy, mode)
     else:
-        by_tiles = merge_pairs.launch(
-            grid, key, one, carried[0], other, carried[1], results, carried[2], cuts, tile, places, params, order,
-            has_ties, policy,
-        )  # fmt: skip
+        by_tiles = merge_tiles.launch(grid, key, *arrays, tile, places, params, order, policy, mode)
     return Schedule((*keys, *(carried or ()), cuts, unordered), (*launches, by_tiles))
 
 

@@ -8,25 +8,15 @@ written, so that the host can detect it.
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 import attrs
 
-from ..kernel.kernel import kernel
-from ..kernel.launch import Buffer, Grid, Role, Schedule
-from ..types.indices import SortOrder
-from ..types.intrinsics import add_nowrap, dynamic_range, maximum, minimum
-from ..types.invocation import Invocation
-from ..types.keys import SortableKey, Word
-from ..types.memory import Registers, Storage, Workgroup
+from ..kernel.language import *
 from ..types.params import ScanPolicy
-from ..types.scalars import U32
 from .bitonic import from_ordered, to_ordered
 from .scan_tile import exclusive_scan_workgroup, scan_subgroup
 from .sizes import require_countable
-
-E = TypeVar("E")
-W = TypeVar("W", bound=Word)
 
 BUCKETS = 8
 MOST_ITEMS = 15  # of an invocation: its counts have four bits each

@@ -8,43 +8,28 @@ compile time: an indirection would add latency to every load.
 
 from __future__ import annotations
 
-from typing import TypeVar
-
-from ..kernel.kernel import kernel
+from ..kernel.language import *
 from ..types.digits import DigitPlace
-from ..types.indices import SortOrder
-from ..types.intrinsics import add_nowrap, dynamic_range
-from ..types.invocation import Invocation
-from ..types.keys import SortableKey
-from ..types.memory import Registers, Storage, Workgroup
 from ..types.params import RadixParams, RadixPolicy
-from ..types.scalars import U8, U16, U32, U64
+from .batch import Mode
 from .bitonic import from_ordered, to_ordered
 from .radix_layout import Layout, TilePlace
 from .radix_tile import (
-    RadixMode,
+    Ranking,
     Strand,
     clear_counters,
     count_before,
-    count_strands,
     load_tile,
     place_numbers,
-    place_strands,
     place_values,
     store_keys,
     store_values,
-    take_place,
-    total_of_digit,
 )
-
-A = TypeVar("A", U8, U16, U32, U64)
-V = TypeVar("V", U8, U16, U32, U64)
-W = TypeVar("W", U32, U64)
 
 
 @kernel
 def radix_count(
-    cx: Invocation, key: SortableKey[A, W], data: Storage[A], counters: Workgroup[U32], counts: Storage[U32],
+    cx: Invocation, key: SortableKey[A, N], data: Storage[A], counters: Workgroup[U32], counts: Storage[U32],
     totals: Storage[U32], layout: Layout, place: DigitPlace, order: SortOrder, policy: RadixPolicy,
 ) -> None:  # fmt: skip
     """Writes the digit histogram of every tile."""
@@ -56,7 +41,7 @@ def radix_count(
     here = layout.tile_at(cx.group_id, policy.tile)
     if here.remaining() >= policy.tile:
         first = here.start + cx.local_id
-        words: Registers[W] = Registers(key.word, policy.items)
+        words: Registers[N] = Registers(key.word, policy.items)
         for i in dynamic_range(U32(0), U32(policy.items)):
             words[i] = to_ordered(key, data[add_nowrap(first, i * cx.group_size)], order)
         for i in dynamic_range(U32(0), U32(policy.items)):
@@ -100,10 +85,10 @@ def radix_add_up(
 
 @kernel
 def radix_scatter(
-    cx: Invocation, source: SortableKey[A, W], data: Storage[A], target: SortableKey[A, W], results: Storage[A],
-    values: Storage[V], moved: Storage[V], tile: Workgroup[W], beside: Workgroup[V], counters: Workgroup[U32],
+    cx: Invocation, source: SortableKey[A, N], data: Storage[A], target: SortableKey[A, N], results: Storage[A],
+    values: Storage[V], moved: Storage[V], tile: Workgroup[N], beside: Workgroup[V], counters: Workgroup[U32],
     shared: Workgroup[U32], bases: Workgroup[U32], counts: Storage[U32], totals: Storage[U32], layout: Layout,
-    place: DigitPlace, orders: tuple[SortOrder, SortOrder], mode: RadixMode[V], policy: RadixPolicy,
+    place: DigitPlace, orders: tuple[SortOrder, SortOrder], mode: Mode[V], policy: RadixPolicy,
 ) -> None:  # fmt: skip
     """Scatters every key, and its value if it has one, to its sorted index.
 
@@ -112,7 +97,7 @@ def radix_scatter(
     """
     here = layout.tile_at(cx.group_id, policy.tile)
     strand = Strand.of(cx, policy)
-    words: Registers[W] = Registers(source.word, policy.items)
+    words: Registers[N] = Registers(source.word, policy.items)
     load_tile(source, data, orders[0], here, strand, words, policy)
     total = U32(0)
     if layout.has_rows:
@@ -126,10 +111,11 @@ def radix_scatter(
         if not layout.has_rows:
             total = totals[cx.local_id] if cx.local_id < policy.radix else U32(0)
         start = count_before(cx, shared, total, policy.digit_strands, policy)
-        count_strands(cx, words, strand, counters, place, policy)
+        ranking = Ranking(words, strand, counters, place)
+        ranking.count_strands(cx, policy)
         counts_here: Registers[U32] = Registers(U32, policy.strands)
-        total_here = total_of_digit(cx, counters, counts_here, policy)
-        first = place_strands(cx, counters, counts_here, shared, total_here, policy)
+        total_here = ranking.total_of_digit(cx, counts_here, policy)
+        first = ranking.place_strands(cx, counts_here, shared, total_here, policy)
         if cx.local_id < policy.radix:
             line = cx.local_id * cx.num_groups
             before = start + counts[line + cx.group_id]
@@ -139,7 +125,7 @@ def radix_scatter(
         cx.barrier()
         places: Registers[U32] = Registers(U32, policy.items)
         for row in dynamic_range(U32(0), U32(policy.items)):
-            places[row] = take_place(cx, place.digit_of(words[row]), strand, counters, policy)
+            places[row] = ranking.take_place(cx, place.digit_of(words[row]), policy)
         cx.barrier()  # the counters are dead from here: the tile may be overlaid on them
         for row in dynamic_range(U32(0), U32(policy.items)):
             tile[places[row]] = words[row]
@@ -178,8 +164,8 @@ def total_of_row(
 
 
 def copy_tile(
-    cx: Invocation, target: SortableKey[A, W], results: Storage[A], order: SortOrder, values: Storage[V],
-    moved: Storage[V], strand: Strand, words: Registers[W], here: TilePlace, mode: RadixMode[V], policy: RadixPolicy,
+    cx: Invocation, target: SortableKey[A, N], results: Storage[A], order: SortOrder, values: Storage[V],
+    moved: Storage[V], strand: Strand, words: Registers[N], here: TilePlace, mode: Mode[V], policy: RadixPolicy,
 ) -> None:  # fmt: skip
     """Copies the words, and their values, without moving them."""
     mine = strand.first_element(policy)

@@ -6,24 +6,19 @@ so there is no ranking and no barrier. With 256 digit values, the cache lines be
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 import attrs
 
-from ..kernel.kernel import kernel
+from ..kernel.language import *
+from ..machine import TargetInfo
+from ..types.checks import as_int, instance_of, within
 from ..types.digits import DigitPlace
-from ..types.indices import SortOrder
-from ..types.intrinsics import dynamic_range
-from ..types.invocation import Invocation
-from ..types.keys import SortableKey
-from ..types.memory import Storage, Workgroup
-from ..types.scalars import U8, U16, U32, U64
+from ..types.keys import UnsignedKey
+from .batch import Batch, Mode, SortsBatches
 from .bitonic import from_ordered, to_ordered
-from .radix_tile import RadixMode
+from .sizes import LARGEST_U32, require_countable, require_digits
+from .sorts import bits_of, element_bits, require_integers
 
-A = TypeVar("A", U8, U16, U32, U64)
-V = TypeVar("V", U8, U16, U32, U64)
-W = TypeVar("W", U32, U64)
+_UP = SortOrder.ASCENDING
 
 
 @attrs.frozen
@@ -57,7 +52,7 @@ class Shares:
 
 @kernel
 def serial_count(
-    cx: Invocation, key: SortableKey[A, W], data: Storage[A], counters: Workgroup[U32], counts: Storage[U32],
+    cx: Invocation, key: SortableKey[A, N], data: Storage[A], counters: Workgroup[U32], counts: Storage[U32],
     shares: Shares, place: DigitPlace, order: SortOrder,
 ) -> None:  # fmt: skip
     """Writes the digit histogram of every share."""
@@ -83,9 +78,9 @@ def serial_add_up(cx: Invocation, counts: Storage[U32], shares: Shares, place: D
 
 @kernel
 def serial_scatter(
-    cx: Invocation, source: SortableKey[A, W], data: Storage[A], target: SortableKey[A, W], results: Storage[A],
+    cx: Invocation, source: SortableKey[A, N], data: Storage[A], target: SortableKey[A, N], results: Storage[A],
     values: Storage[V], moved: Storage[V], places: Workgroup[U32], counts: Storage[U32], shares: Shares,
-    place: DigitPlace, orders: tuple[SortOrder, SortOrder], mode: RadixMode[V],
+    place: DigitPlace, orders: tuple[SortOrder, SortOrder], mode: Mode[V],
 ) -> None:  # fmt: skip
     """Scatters every key, and its value if it has one, to its sorted index."""
     for digit in dynamic_range(U32(0), U32(place.radix)):
@@ -100,3 +95,83 @@ def serial_scatter(
             results[to] = from_ordered(target, word, orders[1])
         if mode.takes_values:
             moved[to] = mode.value(i - origin) if mode.counts_places else values[i]
+
+
+# -- schedule ---------------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class SerialRadixPolicy:
+    """Tuning of SerialRadix."""
+
+    digit_bits: int = attrs.field(default=8, converter=as_int, validator=within(1, 12))
+    # shares of a single row, at most
+    shares: int = attrs.field(default=16, converter=as_int, validator=within(1, 1 << 16))
+    # elements in a share, at least
+    least: int = attrs.field(default=1 << 13, converter=as_int, validator=within(1, 1 << 30))
+
+    @property
+    def radix(self) -> int:
+        return 1 << self.digit_bits
+
+    def share(self, rows: int, length: int) -> int:
+        """The elements in a share, never more than there are. With several rows, each is a share."""
+        return length if rows > 1 else min(length, max(self.least, -(-length // self.shares)))
+
+
+def serial_radix_sort(batch: Batch, policy: SerialRadixPolicy, bits: range) -> Schedule:
+    """Sorts every row, stably, by the given bits of its words, in three launches a pass."""
+    key, rows = batch.key, batch.rows
+    require_countable(rows, batch.length)
+    require_digits(bits.stop, key.word.type.bits)
+    keys, values = batch.alternating(U64, batch.count)
+    if not batch.count:
+        return batch.schedule((), (*keys, *values))
+    share = policy.share(rows, batch.length)
+    number = -(-batch.count // share)
+    shares = Shares(U32(batch.count), U32(share), U32(number), rows > 1)
+    counts = Buffer("counts", U32, number * policy.radix, Role.SCRATCH)
+    grid, counters = Grid(number, 1), Workgroup(U32, policy.radix)
+    plain = UnsignedKey(key.element, key.word, element_bits(key))  # one kernel for all `bits`
+    first, end = bits.start // policy.digit_bits, max(1, -(-bits.stop // policy.digit_bits))
+    launches: list[Launch] = []
+    before = 0
+    for number in range(first, end):
+        is_first, is_last = number == first, number == end - 1
+        after = 1 if (end - number) % 2 == 1 else 2
+        source, target = key if is_first else plain, key if is_last else plain
+        orders = (batch.order if is_first else _UP, batch.order if is_last else _UP)
+        place, mode = DigitPlace(U32(number), policy.digit_bits), batch.mode().in_pass(is_first, is_last)
+        launches += (
+            serial_count.launch(grid, source, keys[before], counters, counts, shares, place, orders[0]),
+            serial_add_up.launch(Grid(rows, 1), counts, shares, place),
+            serial_scatter.launch(
+                grid, source, keys[before], target, keys[after], values[before], values[after], counters, counts,
+                shares, place, orders, mode,
+            ),
+        )  # fmt: skip
+        before = after
+    return batch.schedule(launches, (*keys, *values, counts))
+
+
+@attrs.frozen
+class SerialRadix(SortsBatches):
+    """LSD radix sort for CPU cores: each invocation processes a share of the elements serially; of several rows, one
+    each.
+    """
+
+    policy: SerialRadixPolicy = attrs.field(factory=SerialRadixPolicy, validator=instance_of(SerialRadixPolicy))
+
+    def fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, value_bytes: int = 0, /) -> SerialRadix:
+        require_integers(key, "SerialRadix")
+        return self
+
+    def placements(self, key: SortableKey[E, W], /) -> tuple[Placement, ...]:
+        require_integers(key, "SerialRadix")
+        return (Placement.ELSEWHERE,)
+
+    def most_rows(self, length: int, groups: int, /) -> int:
+        return min(LARGEST_U32 // max(length, self.policy.radix), groups)
+
+    def sort(self, batch: Batch, /) -> Schedule:
+        return serial_radix_sort(batch, self.policy, range(bits_of(batch.key)))

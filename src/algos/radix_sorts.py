@@ -1,42 +1,26 @@
-"""Schedules of radix sort in both forms, with sweeps or counting launches: of keys, key-value pairs, and indices."""
+"""The schedule of radix sort in both forms: with sweeps, or with counting launches."""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias, TypeVar
+from typing import Any
 
 import attrs
 
-from ..kernel.kernel import kernel
-from ..kernel.launch import Buffer, Grid, Launch, Role, Schedule
+from ..kernel.language import *
 from ..types.digits import DigitPlace
 from ..types.errors import InvalidArgumentError
-from ..types.indices import SortOrder
-from ..types.intrinsics import dynamic_range
-from ..types.invocation import Invocation
-from ..types.keys import SortableKey, UnsignedKey
-from ..types.memory import Storage, Workgroup
+from ..types.keys import KeyWrapper, UnsignedKey
 from ..types.params import RadixParams, RadixPolicy
-from ..types.scalars import U8, U16, U32, U64
-from ..types.switched_keys import switched
+from .batch import Batch, Mode, Three
 from .radix import radix_add_up, radix_count, radix_scatter
 from .radix_layout import Layout, ManyRows, OneRow
 from .radix_sweep import sweep
-from .radix_tile import RadixMode
 from .sizes import LARGEST_U32, countable_rows, require_countable, require_digits
 from .sweep_schedule import MOST_ROUNDS, SweepState, prepare
-from .unbound import unbound
 
-A = TypeVar("A", U8, U16, U32, U64)
-V = TypeVar("V", U8, U16, U32, U64)
-W = TypeVar("W", U32, U64)
-E = TypeVar("E")
-_Three: TypeAlias = tuple[Buffer[E], Buffer[E], Buffer[E]]
-
-_UP = SortOrder.ASCENDING
 _MOST_BITS = 64  # of a word
 _MOST_SHARED = 1 << 24  # words of scratch memory for counts, with many rows
 _WIDENING = Grid(1024, 256)
-_NO_VALUES = unbound(U32)
 
 
 @kernel
@@ -57,67 +41,12 @@ def _widening(places: Buffer[U32], wide: Buffer[U64], count: int, most: Grid) ->
     return widen_places.launch(grid, places, wide, RadixParams(U32(count)))
 
 
-def radix_sort(
-    key: SortableKey[A, W], rows: int, length: int, order: SortOrder, policy: RadixPolicy, key_bits: int,
-    in_place: bool = False, shares: bool = False,
-) -> Schedule:  # fmt: skip
-    """Sorts every row of `data` into `results`, or in place. With `shares`, all counting passes share their kernels.
+def radix_sort(batch: Batch, policy: RadixPolicy, key_bits: int, shares: bool = False) -> Schedule:
+    """Sorts every row, stably. With `shares`, all counting passes, in either order, share their kernels.
 
     `key_bits` is the number of low bits of a word that can differ; in place, their digits must be even in number.
     """
-    count = rows * length
-    data = Buffer("data", key.element, count, Role.INOUT if in_place else Role.INPUT)
-    results = data if in_place else Buffer("results", key.element, count, Role.OUTPUT)
-    words = _between("words", key.element, count, policy, key_bits)
-    none: Any = _NO_VALUES
-    sort = _RadixSort(key, key_bits, rows, length, order, RadixMode(U32, in_place=in_place), policy, shares)
-    arrays: list[Buffer[A]] = [data] if in_place else [data, results]
-    return sort.schedule((data, results, words), (none, none, none), (*arrays, words))
-
-
-def radix_sort_pairs(
-    key: SortableKey[A, W], value: type[V], rows: int, length: int, order: SortOrder, policy: RadixPolicy,
-    key_bits: int, shares: bool = False,
-) -> Schedule:  # fmt: skip
-    """Sorts every row of `data` into `results`, and permutes `values` alike into `moved`; stable."""
-    count = rows * length
-    data, values = Buffer("data", key.element, count, Role.INPUT), Buffer("values", value, count, Role.INPUT)
-    results, moved = Buffer("results", key.element, count, Role.OUTPUT), Buffer("moved", value, count, Role.OUTPUT)
-    words = _between("words", key.element, count, policy, key_bits)
-    spare = _between("spare", value, count, policy, key_bits)
-    sort = _RadixSort(key, key_bits, rows, length, order, RadixMode(value, takes_values=True), policy, shares)
-    buffers = (data, values, results, moved, words, spare)
-    return sort.schedule((data, results, words), (values, moved, spare), buffers)
-
-
-def radix_argsort(
-    key: SortableKey[A, W], rows: int, length: int, order: SortOrder, policy: RadixPolicy, key_bits: int,
-    shares: bool = False, wide: bool = True,
-) -> Schedule:  # fmt: skip
-    """Writes the permutation that sorts each row of `data` into `places`, as U64 if `wide`, else U32; stable."""
-    count = rows * length
-    data, places = Buffer("data", key.element, count, Role.INPUT), Buffer("places", U64, count, Role.OUTPUT)
-    results = _between("results", key.element, count, policy, key_bits)
-    words = _between("words", key.element, count, policy, key_bits)
-    spare = _between("spare", U32, count, policy, key_bits)
-    mode = RadixMode(U32, takes_values=True, counts_places=True, keeps_keys=shares)
-    sort = _RadixSort(key, key_bits, rows, length, order, mode, policy, shares)
-    if not wide:
-        short = Buffer("places", U32, count, Role.OUTPUT)
-        return sort.schedule((data, results, words), (_NO_VALUES, short, spare), (data, short, results, words, spare))
-    moved = Buffer("moved", U32, count, Role.SCRATCH)
-    made: Schedule = sort.schedule(
-        (data, results, words), (_NO_VALUES, moved, spare), (data, places, results, words, moved, spare)
-    )
-    if not count:
-        return made
-    widening = _widening(moved, places, count, Grid(policy.count_groups, policy.group_size))
-    return Schedule(made.buffers, (*made.launches, widening))
-
-
-def _between(name: str, element: type[A], count: int, policy: RadixPolicy, key_bits: int) -> Buffer[A]:
-    """The scratch buffer that passes alternate with; minimal if there is one pass."""
-    return Buffer(name, element, count if key_bits > policy.digit_bits else min(1, count), Role.SCRATCH)
+    return _RadixSort(batch, policy, key_bits, shares).schedule()
 
 
 def shared_words(rows: int, length: int, passes: int, policy: RadixPolicy) -> int:
@@ -146,17 +75,46 @@ def most_radix_rows(policy: RadixPolicy, length: int, groups: int) -> int:
 
 
 @attrs.frozen
-class _RadixSort:
-    """The parameters of a sort of rows, common to its launches."""
+class SwitchedKey(KeyWrapper[A, N]):
+    """A key with a run-time switch, so that all passes share one kernel, in either order: it transforms if `is_on`;
+    otherwise elements are words already, as between passes."""
 
-    key: SortableKey[Any, Any]
-    key_bits: int
-    rows: int
-    length: int
-    order: SortOrder
-    mode: RadixMode[Any]
+    is_on: Bool
+    mirrors: Bool  # whether words are mirrored too, for descending order
+
+    @classmethod
+    def of(cls, key: SortableKey[Any, Any], is_on: bool, order: SortOrder) -> SwitchedKey[Any, Any]:
+        """The key for one pass; the order is part of its words."""
+        return SwitchedKey[Any, Any](key, Bool(is_on), Bool(is_on and order is SortOrder.DESCENDING))
+
+    def to_word(self, element: A) -> N:
+        word = self.key.word(element)
+        if self.is_on:
+            word = self.key.to_word(element)
+        if self.mirrors:
+            word = self.key.mirrored(word)
+        return word
+
+    def from_word(self, word: N) -> A:
+        if self.mirrors:
+            word = self.key.mirrored(word)
+        element = self.key.element(word)
+        if self.is_on:
+            element = self.key.from_word(word)
+        return element
+
+    def to_rank(self, element: A) -> N:
+        return self.to_word(element)
+
+
+@attrs.frozen
+class _RadixSort:
+    """A sort's parameters, and its launches."""
+
+    batch: Batch
     policy: RadixPolicy
-    shares: bool = False  # whether all counting passes, in either order, share their kernels
+    key_bits: int
+    shares: bool
 
     @property
     def passes(self) -> int:
@@ -165,50 +123,57 @@ class _RadixSort:
     @property
     def plain(self) -> UnsignedKey[Any, Any]:
         """The key of passes between the first and the last: elements are words already."""
-        return UnsignedKey(self.key.element, self.key.word, self.key_bits)
+        return UnsignedKey(self.batch.key.element, self.batch.key.word, self.key_bits)
 
-    def schedule(self, keys: _Three[A], values: _Three[V], buffers: tuple[Buffer[Any], ...]) -> Schedule:
-        """All launches. `keys` and `values` are (input, output, scratch) buffers."""
-        require_countable(self.rows, self.length)
-        require_digits(self.key_bits, self.key.word.type.bits)
-        policy = self.policy
-        if shared_words(self.rows, self.length, self.passes, policy) > LARGEST_U32:
+    def schedule(self) -> Schedule:
+        batch, policy = self.batch, self.policy
+        rows, length = batch.rows, batch.length
+        require_countable(rows, length)
+        require_digits(self.key_bits, batch.key.word.type.bits)
+        if shared_words(rows, length, self.passes, policy) > LARGEST_U32:
             raise InvalidArgumentError(
-                f"rows, length: a radix sort of {self.rows} rows of {self.length} in tiles of {policy.tile} elements "
-                f"shares more than {LARGEST_U32} words"
+                f"rows, length: a radix sort of {rows} rows of {length} in tiles of {policy.tile} elements shares more "
+                f"than {LARGEST_U32} words"
             )
-        if self.rows > 1 and policy.sweeps and self.length > policy.portion:
+        if rows > 1 and policy.sweeps and length > policy.portion:
             raise InvalidArgumentError(
-                f"rows, length: sweeps take several rows of at most {policy.portion} elements, not {self.rows} rows of "
-                f"{self.length}"
+                f"rows, length: sweeps take several rows of at most {policy.portion} elements, not {rows} rows of "
+                f"{length}"
             )
-        if self.mode.in_place and self.passes % 2 == 1:
+        if batch.in_place and self.passes % 2 == 1:
             raise InvalidArgumentError(f"a radix sort in place takes an even number of passes, not {self.passes}")
-        if not self.rows * self.length:
-            return Schedule(buffers, ())
-        return self._by_sweeps(keys, values, buffers) if policy.sweeps else self._by_counts(keys, values, buffers)
+        keys, values = batch.alternating(U32, batch.count if self.passes > 1 else min(1, batch.count))
+        if not batch.count:
+            return batch.schedule((), (*keys, *values))
+        mode = attrs.evolve(batch.mode(U32), keeps_keys=batch.places is None or self.shares)
+        passes = self._by_sweeps if policy.sweeps else self._by_counts
+        launches, counts = passes(keys, values, mode)
+        if batch.places is U64:
+            most = Grid(policy.count_groups, policy.group_size)
+            launches.append(_widening(values[1], batch.permutation, batch.count, most))
+        return batch.schedule(launches, (*keys, *values, *counts))
 
-    def _by_sweeps(self, keys: _Three[A], values: _Three[V], buffers: tuple[Buffer[Any], ...]) -> Schedule:
-        """One launch a pass; for a row beyond 30-bit counts, one for each of its portions."""
-        policy = self.policy
-        state = SweepState(self.rows, self.length, self.passes, policy)
-        layout, launches = state.layout(), list(prepare(self.key, keys[0], state, self.order, self.mode.in_place))
+    def _by_sweeps(self, keys: Three, values: Three, mode: Mode[Any]) -> tuple[list[Launch], list[Buffer[U32]]]:
+        """One launch a pass; for a row beyond 30-bit counts, one for each of its portions. Also the counts' buffers."""
+        batch, policy = self.batch, self.policy
+        state = SweepState(batch.rows, batch.length, self.passes, policy)
+        layout, launches = state.layout(), list(prepare(batch.key, keys[0], state, batch.order, batch.in_place))
         for number in range(self.passes):
             launches += (
                 sweep.launch(
-                    Grid(tiles, policy.group_size), self.key, self.plain, *keys, *values, *self._workgroup(),
+                    Grid(tiles, policy.group_size), batch.key, self.plain, *keys, *values, *self._workgroup(mode),
                     state.buffer(), layout, U32(state.tickets + number), state.plan(number), state.start(number),
-                    self._place(number), self.order, self.mode, policy,
+                    self._place(number), batch.order, mode, policy,
                 )
                 for tiles in state.sweeps()
             )  # fmt: skip
-        return Schedule((*buffers, state.buffer()), tuple(launches))
+        return launches, [state.buffer()]
 
-    def _by_counts(self, keys: _Three[A], values: _Three[V], buffers: tuple[Buffer[Any], ...]) -> Schedule:
-        """Three launches a pass: histogram, prefix sum, scatter."""
-        policy, params = self.policy, RadixParams(U32(self.rows * self.length))
-        of_row = -(-self.length // policy.tile)
-        tiles, layout = self.rows * of_row, self._layout(of_row)
+    def _by_counts(self, keys: Three, values: Three, mode: Mode[Any]) -> tuple[list[Launch], list[Buffer[U32]]]:
+        """Three launches a pass: histogram, prefix sum, scatter. Also the counts' buffers."""
+        policy, params = self.policy, RadixParams(U32(self.batch.count))
+        of_row = -(-self.batch.length // policy.tile)
+        tiles, layout = self.batch.rows * of_row, self._layout(of_row)
         counts = Buffer("counts", U32, tiles * policy.radix, Role.SCRATCH)
         totals = Buffer("totals", U32, policy.radix + 1, Role.SCRATCH)
         grid, launches = Grid(tiles, policy.group_size), list[Launch]()
@@ -218,10 +183,6 @@ class _RadixSort:
             side = 1 if (self.passes - number) % 2 == 1 else 2
             source, target = self._key(is_first), self._key(is_last)
             orders = (self._order(is_first), self._order(is_last))
-            mode = attrs.evolve(
-                self.mode, in_place=False, counts_places=self.mode.counts_places and is_first,
-                keeps_keys=self.mode.keeps_keys or not is_last,
-            )  # fmt: skip
             launches += (
                 radix_count.launch(
                     grid, source, before, Workgroup(U32, policy.radix), counts, totals, layout, self._place(number),
@@ -232,34 +193,37 @@ class _RadixSort:
                     Workgroup(U32, 1), U32(tiles), params, policy,
                 ),
                 radix_scatter.launch(
-                    grid, source, before, target, keys[side], beside, values[side], *self._workgroup(), counts,
-                    totals, layout, self._place(number), orders, mode, policy,
+                    grid, source, before, target, keys[side], beside, values[side], *self._workgroup(mode), counts,
+                    totals, layout, self._place(number), orders, mode.in_pass(is_first, is_last), policy,
                 ),
             )  # fmt: skip
             before, beside = keys[side], values[side]
-        return Schedule((*buffers, counts, totals), tuple(launches))
+        return launches, [counts, totals]
 
     def _key(self, is_at_end: bool) -> SortableKey[Any, Any]:
         """The key of a pass: the caller's for the first load and the last store, else that of words."""
         if self.shares:
-            return switched(self.key, is_at_end, self.order)
-        return self.key if is_at_end else self.plain
+            return SwitchedKey.of(self.batch.key, is_at_end, self.batch.order)
+        return self.batch.key if is_at_end else self.plain
 
     def _order(self, is_at_end: bool) -> SortOrder:
-        return self.order if is_at_end and not self.shares else _UP
+        return self.batch.order if is_at_end and not self.shares else SortOrder.ASCENDING
 
     def _layout(self, tiles: int) -> Layout:
         """The layout of the tiles of a counting pass, with `tiles` in each row."""
-        if self.rows == 1:
-            return OneRow(U32(self.length))
-        return ManyRows(U32(self.rows), U32(self.length), U32(tiles), U32(0))
+        batch = self.batch
+        if batch.rows == 1:
+            return OneRow(U32(batch.length))
+        return ManyRows(U32(batch.rows), U32(batch.length), U32(tiles), U32(0))
 
     def _place(self, number: int) -> DigitPlace:
         return DigitPlace(U32(number), self.policy.digit_bits)
 
-    def _workgroup(self) -> tuple[Workgroup[Any], Workgroup[Any], Workgroup[U32], Workgroup[U32], Workgroup[U32]]:
+    def _workgroup(
+        self, mode: Mode[Any]
+    ) -> tuple[Workgroup[Any], Workgroup[Any], Workgroup[U32], Workgroup[U32], Workgroup[U32]]:
         policy = self.policy
         return (
-            Workgroup(self.key.word, policy.tile), Workgroup(self.mode.value, policy.tile),
+            Workgroup(self.batch.key.word, policy.tile), Workgroup(mode.value, policy.tile),
             Workgroup(U32, policy.counters), Workgroup(U32, policy.scanned), Workgroup(U32, policy.radix),
         )  # fmt: skip

@@ -12,32 +12,27 @@ the last tile of a portion writes where the digits of the next one start.
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Generic
 
-from ..kernel.kernel import kernel
+import attrs
+
+from ..kernel.language import *
 from ..types.digits import DigitPlace
-from ..types.indices import SortOrder
-from ..types.invocation import Invocation
-from ..types.keys import SortableKey, UnsignedKey
-from ..types.memory import Registers, Storage, Workgroup
+from ..types.keys import UnsignedKey
 from ..types.params import MOST_COUNTED, RadixPolicy
-from ..types.scalars import U8, U16, U32, U64, Bool
+from .batch import Mode
 from .radix_layout import Layout, TilePlace
 from .radix_tile import (
-    RadixMode,
+    Ranking,
     Strand,
     clear_counters,
-    count_strands,
-    place_strands,
-    sort_tile,
-    total_of_digit,
+    load_tile,
+    place_numbers,
+    place_values,
+    store_keys,
+    store_values,
 )
-from .sweep_moves import SweepKeys, SweepValues
 from .sweep_state import PassPlan
-
-A = TypeVar("A", U8, U16, U32, U64)
-V = TypeVar("V", U8, U16, U32, U64)
-W = TypeVar("W", U32, U64)
 
 # A status word, one for each tile and digit value: flags in the two high bits, a count below. Less than OWN: invalid.
 # Passes alternate the highest bit (PassPlan.phase_bit), so that words left by the pass before are invalid without
@@ -49,29 +44,30 @@ UP_TO_HERE = 1 << 31  # the inclusive prefix sum
 
 @kernel
 def sweep(
-    cx: Invocation, key: SortableKey[A, W], plain: UnsignedKey[A, W], data: Storage[A], results: Storage[A],
-    words: Storage[A], values: Storage[V], moved: Storage[V], spare: Storage[V], tile: Workgroup[W],
+    cx: Invocation, key: SortableKey[A, N], plain: UnsignedKey[A, N], data: Storage[A], results: Storage[A],
+    words: Storage[A], values: Storage[V], moved: Storage[V], spare: Storage[V], tile: Workgroup[N],
     beside: Workgroup[V], counters: Workgroup[U32], shared: Workgroup[U32], bases: Workgroup[U32],
     state: Storage[U32], layout: Layout, ticket: U32, plan_at: U32, first_start: U32, place: DigitPlace,
-    order: SortOrder, mode: RadixMode[V], policy: RadixPolicy,
+    order: SortOrder, mode: Mode[V], policy: RadixPolicy,
 ) -> None:  # fmt: skip
     """Scatters every key of a tile, and its value if it has one, to its sorted index."""
     plan = take_tile(cx, counters, bases, state, ticket, plan_at, policy)
     if plan.runs():
         here = layout.tile_at(bases[1], policy.tile)
         strand = Strand.of(cx, policy)
-        mine: Registers[W] = Registers(key.word, policy.items)
+        mine: Registers[N] = Registers(key.word, policy.items)
         keys = SweepKeys(key, plain, data, results, words)
         keys.load(plan, order, here, strand, mine, mode, policy)
-        count_strands(cx, mine, strand, counters, place, policy)
+        ranking = Ranking(mine, strand, counters, place)
+        ranking.count_strands(cx, policy)
         counts: Registers[U32] = Registers(U32, policy.strands)
-        total = total_of_digit(cx, counters, counts, policy)
+        total = ranking.total_of_digit(cx, counts, policy)
         publish_own(cx, state, here, total, plan.phase_bit(), policy)
-        first = place_strands(cx, counters, counts, shared, total, policy)
+        first = ranking.place_strands(cx, counts, shared, total, policy)
         cx.barrier()
         places: Registers[U32] = Registers(U32, policy.items)
         targets: Registers[U32] = Registers(U32, policy.items)
-        sort_tile(cx, mine, strand, tile, counters, places, place, policy)
+        ranking.sort_tile(cx, tile, places, policy)
         lead_from_tile(cx, state, bases, layout, here, total, first, first_start, plan.phase_bit(), policy)
         keys.write(cx, plan, tile, order, bases, targets, here, place, mode, policy)
         if mode.takes_values:
@@ -159,3 +155,81 @@ def look_back(state: Storage[U32], status: U32, phase_bit: U32, policy: RadixPol
                     total += word & COUNT
                     before -= policy.radix
     return total
+
+
+# -- loads and stores, between the buffers that the pass's plan says ------------------------------------------
+#
+# Passes with nothing to do are skipped on the device, so the host does not know which buffers a pass reads and writes.
+
+
+@attrs.frozen
+class SweepKeys(Generic[A, N]):
+    """The keys, and the buffers that they may be in."""
+
+    key: SortableKey[A, N]
+    plain: UnsignedKey[A, N]  # for words, after the first pass
+    data: Storage[A]
+    results: Storage[A]
+    words: Storage[A]
+
+    def load(
+        self, plan: PassPlan, order: SortOrder, here: TilePlace, strand: Strand, mine: Registers[N],
+        mode: Mode[V], policy: RadixPolicy,
+    ) -> None:  # fmt: skip
+        """Loads the strand's keys as words; the first pass that runs transforms them."""
+        if plan.reads_data():
+            if mode.in_place:
+                load_tile(self.key, self.results, order, here, strand, mine, policy)
+            else:
+                load_tile(self.key, self.data, order, here, strand, mine, policy)
+        elif plan.goes_into_words():
+            load_tile(self.plain, self.results, SortOrder.ASCENDING, here, strand, mine, policy)
+        else:
+            load_tile(self.plain, self.words, SortOrder.ASCENDING, here, strand, mine, policy)
+
+    def write(
+        self, cx: Invocation, plan: PassPlan, tile: Workgroup[N], order: SortOrder, bases: Workgroup[U32],
+        targets: Registers[U32], here: TilePlace, place: DigitPlace, mode: Mode[V], policy: RadixPolicy,
+    ) -> None:  # fmt: skip
+        """Stores the sorted tile: elements in the last pass, words before. Keeps each one's index in `targets`."""
+        results, words, ascending = self.results, self.words, SortOrder.ASCENDING
+        if plan.is_last():
+            store_keys(cx, tile, self.key, results, order, mode.keeps_keys, here, bases, targets, place, policy)
+        elif plan.goes_into_words():
+            store_keys(cx, tile, self.plain, words, ascending, True, here, bases, targets, place, policy)
+        else:
+            store_keys(cx, tile, self.plain, results, ascending, True, here, bases, targets, place, policy)
+
+
+@attrs.frozen
+class SweepValues(Generic[V]):
+    """The values, the buffers that they may be in, and workgroup memory to sort a tile of them."""
+
+    values: Storage[V]
+    moved: Storage[V]
+    spare: Storage[V]
+    beside: Workgroup[V]
+
+    def put(
+        self, plan: PassPlan, here: TilePlace, strand: Strand, places: Registers[U32], mode: Mode[V],
+        policy: RadixPolicy,
+    ) -> None:  # fmt: skip
+        """Loads the strand's values, each to its key's index in the sorted tile."""
+        if plan.reads_data():
+            if mode.counts_places:
+                place_numbers(mode.value, here, strand, places, self.beside, policy)
+            else:
+                place_values(self.values, here, strand, places, self.beside, policy)
+        elif plan.goes_into_words():
+            place_values(self.moved, here, strand, places, self.beside, policy)
+        else:
+            place_values(self.spare, here, strand, places, self.beside, policy)
+
+    def write(
+        self, cx: Invocation, plan: PassPlan, targets: Registers[U32], here: TilePlace, policy: RadixPolicy
+    ) -> None:
+        """Stores the values to their keys' indices in the result."""
+        if plan.goes_into_words():
+            store_values(cx, self.beside, self.spare, targets, here, policy)
+        else:
+            store_values(cx, self.beside, self.moved, targets, here, policy)

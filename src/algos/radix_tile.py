@@ -7,38 +7,18 @@ from there, in order.
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from typing import Generic
 
 import attrs
 
-from ..types.digits import Digit, DigitPlace, Lanes, StrandLanes
-from ..types.indices import SortOrder
-from ..types.intrinsics import add_nowrap, dynamic_range
-from ..types.invocation import Invocation
-from ..types.keys import SortableKey
-from ..types.memory import Registers, Storage, Workgroup
+from ..kernel.language import *
+from ..types.digits import Digit, DigitPlace, Lanes
+from ..types.intrinsics import overridable
 from ..types.monoids import Count
-from ..types.overridable import overridable
 from ..types.params import RadixPolicy
-from ..types.scalars import U8, U16, U32, U64
 from .bitonic import from_ordered, to_ordered
 from .radix_layout import TilePlace
 from .scan_tile import exclusive_scan_workgroup
-
-A = TypeVar("A")
-V = TypeVar("V", U8, U16, U32, U64)
-W = TypeVar("W", U32, U64)
-
-
-@attrs.frozen
-class RadixMode(Generic[V]):
-    """What a radix sort reads and writes."""
-
-    value: type[V]
-    in_place: bool = False  # keys are read from `results`, not `data`
-    takes_values: bool = False  # values are permuted alike
-    counts_places: bool = False  # the first pass's values are the keys' indices, computed and not read (argsort)
-    keeps_keys: bool = True  # the last pass writes keys
 
 
 @attrs.frozen
@@ -64,8 +44,8 @@ class Strand:
 
 
 def load_tile(
-    source: SortableKey[A, W], data: Storage[A], order: SortOrder, here: TilePlace, strand: Strand,
-    words: Registers[W], policy: RadixPolicy,
+    source: SortableKey[A, N], data: Storage[A], order: SortOrder, here: TilePlace, strand: Strand,
+    words: Registers[N], policy: RadixPolicy,
 ) -> None:  # fmt: skip
     """Loads the strand's words, padded with the greatest word, which ranks last."""
     mine = strand.first_element(policy)
@@ -81,61 +61,10 @@ def load_tile(
             )
 
 
-def count_strands(
-    cx: Invocation,
-    words: Registers[W],
-    strand: Strand,
-    counters: Workgroup[U32],
-    place: DigitPlace,
-    policy: RadixPolicy,
-) -> None:
-    """Adds the digits of every strand to its histogram."""
-    for row in dynamic_range(U32(0), U32(policy.items)):
-        counters.atomic_add(strand.index * policy.radix + place.digit_of(words[row]).value, U32(1))
-    cx.barrier()
-
-
 def clear_counters(cx: Invocation, counters: Workgroup[U32], policy: RadixPolicy) -> None:
     """Zeroes all counters; the caller has a barrier before their use."""
     for i in dynamic_range(cx.local_id, U32(policy.counters), cx.group_size):
         counters[i] = U32(0)
-
-
-def total_of_digit(cx: Invocation, counters: Workgroup[U32], counts: Registers[U32], policy: RadixPolicy) -> U32:
-    """The tile's count of this invocation's digit (its local id); `counts` has those of the strands."""
-    total = U32(0)
-    if cx.local_id < policy.radix:
-        if policy.subgroups:
-            for strand in range(policy.strands):
-                counts[strand] = counters[cx.local_id + strand * policy.radix]
-                total += counts[strand]
-        else:  # not unrolled, for short source: web pages load this form
-            for row in dynamic_range(U32(0), U32(policy.strands)):
-                counts[row] = counters[cx.local_id + row * policy.radix]
-                total += counts[row]
-    return total
-
-
-def place_strands(
-    cx: Invocation, counters: Workgroup[U32], counts: Registers[U32], shared: Workgroup[U32], total: U32,
-    policy: RadixPolicy,
-) -> U32:  # fmt: skip
-    """Turns every strand's count of a digit into its first index in the sorted tile; returns the digit's first index.
-
-    The caller has a barrier before their use.
-    """
-    first = count_before(cx, shared, total, policy.digit_strands, policy)
-    if cx.local_id < policy.radix:
-        place = first
-        if policy.subgroups:
-            for strand in range(policy.strands):
-                counters[cx.local_id + strand * policy.radix] = place
-                place += counts[strand]
-        else:
-            for row in dynamic_range(U32(0), U32(policy.strands)):
-                counters[cx.local_id + row * policy.radix] = place
-                place += counts[row]
-    return first
 
 
 def count_before(cx: Invocation, shared: Workgroup[U32], mine: U32, subgroups: int, policy: RadixPolicy) -> U32:
@@ -158,40 +87,87 @@ def match_and_rank(cx: Invocation, counters: Workgroup[U32], first: U32, digit: 
 
     One atomic for each distinct digit of the subgroup, by its highest lane.
     """
-    lanes = Lanes(cx.match(digit), cx.lane)
+    lanes = Lanes(cx.match(digit), cx.lane, U64)
     taken = U32(0)
     if lanes.is_led_by_me():
         taken = counters.atomic_add(first + digit, lanes.count())
     return cx.shuffle(taken, lanes.leader()) + lanes.before_me()
 
 
-def take_place(cx: Invocation, digit: Digit, strand: Strand, counters: Workgroup[U32], policy: RadixPolicy) -> U32:
-    """The next free index of each lane's digit, in lane order; without subgroups, by lane masks in workgroup memory."""
-    if policy.subgroups:
-        return match_and_rank(cx, counters, strand.index * policy.radix, digit.value)
-    counter = strand.counter(digit, policy)
-    mask = policy.strands * policy.radix + counter
-    counters.atomic_or(mask, U32(1) << strand.lane)
-    cx.barrier()
-    lanes = StrandLanes(counters[mask], strand.lane)
-    taken = counters[counter]
-    cx.barrier()
-    if lanes.is_led_by_me():
-        counters[mask] = U32(0)
-        counters[counter] = taken + lanes.count()
-    cx.barrier()
-    return taken + lanes.before_me()
+@attrs.frozen
+class Ranking(Generic[N]):
+    """A tile's words in the registers of its strands, and the counters by which these rank them by a digit.
 
+    Counters are by strand, then by digit; without subgroups, as many masks of lanes follow.
+    """
 
-def sort_tile(
-    cx: Invocation, words: Registers[W], strand: Strand, tile: Workgroup[W], counters: Workgroup[U32],
-    places: Registers[U32], place: DigitPlace, policy: RadixPolicy,
-) -> None:  # fmt: skip
-    """Writes every word to its index in the sorted tile, and keeps that in `places`. The caller has a barrier before
-    the tile is read."""
-    for row in dynamic_range(U32(0), U32(policy.items)):
-        places[row] = take_place(cx, place.digit_of(words[row]), strand, counters, policy)
-        tile[places[row]] = words[row]
+    words: Registers[N]
+    strand: Strand
+    counters: Workgroup[U32]
+    place: DigitPlace
+
+    def count_strands(self, cx: Invocation, policy: RadixPolicy) -> None:
+        """Adds the digits of every strand to its histogram."""
+        for row in dynamic_range(U32(0), U32(policy.items)):
+            digit = self.place.digit_of(self.words[row])
+            self.counters.atomic_add(self.strand.index * policy.radix + digit.value, U32(1))
+        cx.barrier()
+
+    def total_of_digit(self, cx: Invocation, counts: Registers[U32], policy: RadixPolicy) -> U32:
+        """The tile's count of this invocation's digit (its local id); `counts` has those of the strands."""
+        total = U32(0)
+        if cx.local_id < policy.radix:
+            if policy.subgroups:
+                for strand in range(policy.strands):
+                    counts[strand] = self.counters[cx.local_id + strand * policy.radix]
+                    total += counts[strand]
+            else:  # not unrolled, for short source: web pages load this form
+                for row in dynamic_range(U32(0), U32(policy.strands)):
+                    counts[row] = self.counters[cx.local_id + row * policy.radix]
+                    total += counts[row]
+        return total
+
+    def place_strands(
+        self, cx: Invocation, counts: Registers[U32], shared: Workgroup[U32], total: U32, policy: RadixPolicy
+    ) -> U32:
+        """Turns every strand's count of a digit into its first index in the sorted tile; returns the digit's first
+        index. The caller has a barrier before their use."""
+        first = count_before(cx, shared, total, policy.digit_strands, policy)
+        if cx.local_id < policy.radix:
+            place = first
+            if policy.subgroups:
+                for strand in range(policy.strands):
+                    self.counters[cx.local_id + strand * policy.radix] = place
+                    place += counts[strand]
+            else:
+                for row in dynamic_range(U32(0), U32(policy.strands)):
+                    self.counters[cx.local_id + row * policy.radix] = place
+                    place += counts[row]
+        return first
+
+    def take_place(self, cx: Invocation, digit: Digit, policy: RadixPolicy) -> U32:
+        """The next free index of each lane's digit, in lane order; without subgroups, by masks in workgroup memory."""
+        if policy.subgroups:
+            return match_and_rank(cx, self.counters, self.strand.index * policy.radix, digit.value)
+        counter = self.strand.counter(digit, policy)
+        mask = policy.strands * policy.radix + counter
+        self.counters.atomic_or(mask, U32(1) << self.strand.lane)
+        cx.barrier()
+        lanes = Lanes(self.counters[mask], self.strand.lane, U32)
+        taken = self.counters[counter]
+        cx.barrier()
+        if lanes.is_led_by_me():
+            self.counters[mask] = U32(0)
+            self.counters[counter] = taken + lanes.count()
+        cx.barrier()
+        return taken + lanes.before_me()
+
+    def sort_tile(self, cx: Invocation, tile: Workgroup[N], places: Registers[U32], policy: RadixPolicy) -> None:
+        """Writes every word to its index in the sorted tile, and keeps that in `places`. The caller has a barrier
+        before the tile is read."""
+        for row in dynamic_range(U32(0), U32(policy.items)):
+            places[row] = self.take_place(cx, self.place.digit_of(self.words[row]), policy)
+            tile[places[row]] = self.words[row]
 
 
 def place_values(
@@ -220,7 +196,7 @@ def place_numbers(
 
 
 def store_keys(
-    cx: Invocation, tile: Workgroup[W], target: SortableKey[A, W], results: Storage[A], order: SortOrder,
+    cx: Invocation, tile: Workgroup[N], target: SortableKey[A, N], results: Storage[A], order: SortOrder,
     keeps_keys: bool, here: TilePlace, bases: Workgroup[U32], targets: Registers[U32], place: DigitPlace,
     policy: RadixPolicy,
 ) -> None:  # fmt: skip

@@ -8,23 +8,14 @@ are reproducible; the rounding error of a float sum grows with the iterations of
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
-from ..kernel.kernel import kernel
-from ..kernel.launch import Buffer, Grid, Role, Schedule
-from ..types.finishes import AsItIs, Finish
-from ..types.invocation import Invocation
-from ..types.memory import Storage, Workgroup
-from ..types.monoids import Monoid, OverStates
+from ..kernel.language import *
+from ..types.monoids import OverStates
 from ..types.params import ReduceParams, ReducePolicy
-from ..types.scalars import U32
 from .cut import shares_of
 from .share import Block, Share, block_of, reduce_share
 from .sizes import countable_span
-
-E = TypeVar("E")
-S = TypeVar("S")
-R = TypeVar("R")
 
 
 def reduce_subgroup(cx: Invocation, monoid: Monoid[E, S], total: S) -> S:

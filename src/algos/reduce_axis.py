@@ -9,29 +9,19 @@ layout and policy alone, so results are reproducible. The partitioning is in cut
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import attrs
 
-from ..kernel.kernel import kernel
-from ..kernel.launch import Buffer, Grid, Launch, Role, Schedule
+from ..kernel.language import *
 from ..types.elements import dtype_of
-from ..types.finishes import AsItIs, Finish
-from ..types.intrinsics import dynamic_range, minimum
-from ..types.invocation import Invocation
-from ..types.memory import Storage, Workgroup
-from ..types.monoids import Monoid, OverStates
+from ..types.monoids import OverStates
 from ..types.params import AxisParams, ReducePolicy
-from ..types.scalars import U32, Bool
 from .cut import Arrangement, Columns, Cut
 from .layout import Layout, require_addressable
 from .reduce import reduce_rows_between
 from .share import Block, Share, block_of, reduce_share
 from .short_axis import is_short, reduce_short_axis
-
-E = TypeVar("E")
-S = TypeVar("S")
-R = TypeVar("R")
 
 
 @attrs.frozen

@@ -8,30 +8,18 @@ reduce-then-scan in two launches, as scan.py does with rows. Elements are combin
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 import attrs
 
-from ..kernel.kernel import kernel
-from ..kernel.launch import Buffer, Grid, Role, Schedule
+from ..kernel.language import *
 from ..types.elements import dtype_of
-from ..types.finishes import AsItIs, Finish
-from ..types.indices import ScanKind
-from ..types.intrinsics import dynamic_range, minimum
-from ..types.invocation import Invocation
-from ..types.memory import Registers, Storage, Workgroup
-from ..types.monoids import Monoid
 from ..types.params import AxisParams, ScanPolicy
-from ..types.scalars import U32, Bool
 from .cut import Arrangement, Columns, Cut
 from .layout import Layout, require_addressable
 from .scan import scan_rows
 from .scan_tile import Scanned
 from .short_axis import is_short, scan_short_axis
-
-E = TypeVar("E")
-S = TypeVar("S")
-R = TypeVar("R")
 
 
 @attrs.frozen

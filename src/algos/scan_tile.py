@@ -6,22 +6,12 @@ between, the tile is transposed in workgroup memory.
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from typing import Generic
 
 import attrs
 
-from ..types.finishes import Finish
-from ..types.indices import ScanKind
-from ..types.intrinsics import dynamic_range, minimum
-from ..types.invocation import Invocation
-from ..types.memory import Registers, Storage, Workgroup
-from ..types.monoids import Monoid
+from ..kernel.language import *
 from ..types.params import ScanPolicy
-from ..types.scalars import U32
-
-E = TypeVar("E")
-S = TypeVar("S")
-R = TypeVar("R")
 
 
 @attrs.frozen

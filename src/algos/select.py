@@ -6,34 +6,27 @@ index. NaN comes last in both directions.
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import attrs
 
-from ..kernel.kernel import kernel
-from ..kernel.launch import Buffer, Grid, Role, Schedule, is_buffer
+from ..kernel.language import *
 from ..machine import Limits, TargetInfo
 from ..types.checks import instance_of
 from ..types.elements import dtype_of
 from ..types.errors import CapabilityError, InvalidArgumentError
-from ..types.indices import SortOrder
-from ..types.intrinsics import dynamic_range
-from ..types.invocation import Invocation
-from ..types.keys import RankKey, SortableKey
-from ..types.memory import Storage
+from ..types.keys import RankKey
 from ..types.params import MOST_ITEMS, BitonicPolicy
-from ..types.scalars import U32, U64
 from .argsort import bitonic_argsort, placed_class
+from .batch import Batch
 from .candidates import DIGITS, first_of
 from .fit import bytes_held, fitted_network, power_below
 from .select_long import Plan, select_sampled
 from .select_rows import PartPolicy, parts_of, select_by_parts
 from .select_sampled import SampledPolicy
 from .sizes import LARGEST_U32, countable_rows, require_countable
+from .sort_parts import replaced
 from .sorts import Bitonic, PairsAlgorithm
-
-E = TypeVar("E")
-W = TypeVar("W", U32, U64)
 
 _WORD = 4  # bytes
 
@@ -41,21 +34,21 @@ _WORD = 4  # bytes
 class Selection(Protocol):
     """The trait of a top-k algorithm. It must be hashable: it is part of the key of cached schedules."""
 
-    def fitted(self, key: SortableKey[E, W], length: int, k: int, info: TargetInfo, /) -> Selection:
+    def fitted(self, key: SortableKey[E, N], length: int, k: int, info: TargetInfo, /) -> Selection:
         """The same, fitted to a target's limits; raises CapabilityError where nothing fits."""
         ...
 
-    def most_rows(self, key: SortableKey[E, W], length: int, k: int, limits: Limits, /) -> int:
+    def most_rows(self, key: SortableKey[E, N], length: int, k: int, limits: Limits, /) -> int:
         """The rows that fit one schedule within these limits; 0 if one row does not fit."""
         ...
 
-    def schedule(self, key: SortableKey[E, W], rows: int, length: int, k: int, order: SortOrder, /) -> Schedule:
+    def schedule(self, key: SortableKey[E, N], rows: int, length: int, k: int, order: SortOrder, /) -> Schedule:
         """See `top_k`; rows * k is at least 1."""
         ...
 
 
 def top_k(
-    key: SortableKey[E, W], rows: int, length: int, k: int, order: SortOrder, selection: Selection
+    key: SortableKey[E, N], rows: int, length: int, k: int, order: SortOrder, selection: Selection
 ) -> Schedule:  # fmt: skip
     """Selects the first k elements of every row of "data" (INPUT), sorted, into "values" (OUTPUT), and their indices in
     the row into "indices" (OUTPUT, U64). Rows are contiguous in all three."""
@@ -68,7 +61,7 @@ def top_k(
 
 
 def known_buffers(
-    key: SortableKey[E, W], rows: int, length: int, k: int
+    key: SortableKey[E, N], rows: int, length: int, k: int
 ) -> tuple[Buffer[E], Buffer[E], Buffer[U64]]:  # fmt: skip
     """The buffers that a caller binds by name: data, values, indices."""
     return (
@@ -78,13 +71,13 @@ def known_buffers(
     )
 
 
-def rows_within(key: SortableKey[E, W], length: int, k: int, limits: Limits, scratch: int) -> int:
+def rows_within(key: SortableKey[E, N], length: int, k: int, limits: Limits, scratch: int) -> int:
     """The rows that fit into storage buffers; `scratch` is the bytes a row takes in the largest scratch buffer."""
     largest = max(scratch, dtype_of(key.element).itemsize * length, dtype_of(U64).itemsize * k)
     return min(limits.storage_bytes // max(1, largest), countable_rows(length))
 
 
-def state_bytes(key: SortableKey[E, W]) -> int:
+def state_bytes(key: SortableKey[E, N]) -> int:
     """The bytes of a candidate in workgroup memory."""
     return bytes_held(first_of(key, SortOrder.ASCENDING).state)
 
@@ -126,27 +119,27 @@ class ArgsortAndTake:
     group_size: int = 256
     groups: int = 1024
 
-    def fitted(self, key: SortableKey[E, W], length: int, k: int, info: TargetInfo, /) -> ArgsortAndTake:
+    def fitted(self, key: SortableKey[E, N], length: int, k: int, info: TargetInfo, /) -> ArgsortAndTake:
         limits, sort, ranks = info.limits, self.sort, RankKey(key)
         return attrs.evolve(
-            self, sort=None if sort is None else sort.fitted_pairs(ranks, length, dtype_of(U32).itemsize, info),
+            self, sort=None if sort is None else sort.fitted(ranks, length, info, dtype_of(U32).itemsize),
             network=fitted_network(self.network, placed_class(key.word), limits),
             group_size=min(self.group_size, limits.group_size), groups=min(self.groups, limits.groups),
         )  # fmt: skip
 
-    def most_rows(self, key: SortableKey[E, W], length: int, k: int, limits: Limits, /) -> int:
+    def most_rows(self, key: SortableKey[E, N], length: int, k: int, limits: Limits, /) -> int:
         most = rows_within(key, length, k, limits, length * bytes_held(placed_class(key.word)))
         return min(most, (self.sort or Bitonic(self.network)).most_rows(length, limits.groups))
 
-    def schedule(self, key: SortableKey[E, W], rows: int, length: int, k: int, order: SortOrder, /) -> Schedule:
+    def schedule(self, key: SortableKey[E, N], rows: int, length: int, k: int, order: SortOrder, /) -> Schedule:
         ranks: Any = RankKey(key)
         if self.sort is not None:
-            argsort = self.sort.argsort(ranks, rows, length, order)
+            argsort = self.sort.sort(Batch(ranks, rows, length, order, places=U64))
         else:
             argsort = bitonic_argsort(ranks, rows, length, order, self.network)
         data, values, indices = known_buffers(key, rows, length, k)
         places = Buffer("places", U64, rows * length, Role.SCRATCH)
-        inner: Schedule = _renamed(argsort, {"data": data, "places": places})
+        inner: Schedule = replaced(argsort, {"data": data, "places": places})
         grid = Grid(min(self.groups, -(-rows * k // self.group_size)), self.group_size)
         take = take_first.launch(
             grid, data, places, values, indices, TakeParams(U32(rows), U32(length), U32(k))
@@ -164,7 +157,7 @@ class SelectByParts:
     policy: PartPolicy = attrs.field(factory=PartPolicy, validator=instance_of(PartPolicy))
     groups: int = (1 << 31) - 1  # in a launch, at most
 
-    def fitted(self, key: SortableKey[E, W], length: int, k: int, info: TargetInfo, /) -> SelectByParts:
+    def fitted(self, key: SortableKey[E, N], length: int, k: int, info: TargetInfo, /) -> SelectByParts:
         limits, policy = info.limits, self.policy
         held = (limits.workgroup_bytes - _WORD * (DIGITS + 1)) // state_bytes(key)
         size = min(policy.group_size, power_below(limits.group_size), power_below(max(1, held // 2)))
@@ -177,7 +170,7 @@ class SelectByParts:
                 return found
         raise CapabilityError(f"k: {k} is more than {self} finds with the workgroups of target {info.name!r}")
 
-    def most_rows(self, key: SortableKey[E, W], length: int, k: int, limits: Limits, /) -> int:
+    def most_rows(self, key: SortableKey[E, N], length: int, k: int, limits: Limits, /) -> int:
         if k > self.most_k:
             return 0
         left = parts_of(length, self.policy) * k
@@ -188,7 +181,7 @@ class SelectByParts:
         """The largest k that it can select."""
         return min(self.policy.sets, self.policy.kept, self.policy.tile // 2)
 
-    def schedule(self, key: SortableKey[E, W], rows: int, length: int, k: int, order: SortOrder, /) -> Schedule:
+    def schedule(self, key: SortableKey[E, N], rows: int, length: int, k: int, order: SortOrder, /) -> Schedule:
         if k > self.most_k:
             raise InvalidArgumentError(f"k: expected at most {self.most_k}, as {self} selects, found {k}")
         buffers = known_buffers(key, rows, length, k)
@@ -201,7 +194,7 @@ class SelectBySamples:
 
     policy: SampledPolicy = attrs.field(factory=SampledPolicy, validator=instance_of(SampledPolicy))
 
-    def fitted(self, key: SortableKey[E, W], length: int, k: int, info: TargetInfo, /) -> SelectBySamples:
+    def fitted(self, key: SortableKey[E, N], length: int, k: int, info: TargetInfo, /) -> SelectBySamples:
         limits, policy, state = info.limits, self.policy, state_bytes(key)
         most = power_below(limits.group_size)
         held = (limits.workgroup_bytes - _WORD * max(DIGITS + 1, policy.ranked)) // state
@@ -218,7 +211,7 @@ class SelectBySamples:
             raise CapabilityError(f"k: {k} of {length} elements are too many for {self} to find by samples")
         return SelectBySamples(smaller)
 
-    def most_rows(self, key: SortableKey[E, W], length: int, k: int, limits: Limits, /) -> int:
+    def most_rows(self, key: SortableKey[E, N], length: int, k: int, limits: Limits, /) -> int:
         plan = Plan.of(length, k, self.policy)
         if plan is None:
             return 0
@@ -227,20 +220,8 @@ class SelectBySamples:
         most = min(limits.groups // groups, LARGEST_U32 // plan.capacity)
         return min(most, rows_within(key, length, k, limits, plan.capacity * state_bytes(key)))
 
-    def schedule(self, key: SortableKey[E, W], rows: int, length: int, k: int, order: SortOrder, /) -> Schedule:
+    def schedule(self, key: SortableKey[E, N], rows: int, length: int, k: int, order: SortOrder, /) -> Schedule:
         plan = Plan.of(length, k, self.policy)
         if plan is None:
             raise InvalidArgumentError(f"k: {k} of {length} elements are too many for {self} to find by samples")
         return select_sampled(key, rows, length, k, order, known_buffers(key, rows, length, k), plan, self.policy)
-
-
-def _renamed(schedule: Schedule, others: dict[str, Buffer[Any]]) -> Schedule:
-    """A schedule with some buffers replaced, by name: its results may be scratch of a larger schedule."""
-
-    def other(argument: object) -> object:
-        return others.get(argument.name, argument) if is_buffer(argument) else argument
-
-    return Schedule(
-        tuple(others.get(buffer.name, buffer) for buffer in schedule.buffers),
-        tuple(attrs.evolve(one, arguments=tuple(map(other, one.arguments))) for one in schedule.launches),
-    )

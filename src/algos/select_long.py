@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import attrs
 
-from ..kernel.launch import Buffer, Grid, Launch, Role, Schedule
-from ..types.indices import SortOrder
-from ..types.keys import SortableKey
-from ..types.memory import Workgroup
-from ..types.monoids import Monoid, OverStates
-from ..types.scalars import U32, U64
+from ..kernel.language import *
+from ..types.monoids import OverStates
+from .argsort import OwnWords
 from .bitonic import bitonic_launches
-from .candidates import DIGITS, Candidate, digits_of, first_of
+from .candidates import DIGITS, C, digits_of, first_of
 from .select_sampled import (
     SampledPolicy,
     SampleParams,
@@ -27,36 +24,16 @@ from .select_sampled import (
     select_threshold,
 )
 
-E = TypeVar("E")
-W = TypeVar("W", U32, U64)
-C = TypeVar("C", bound=Candidate)
-
 _FAILURE = 1e-10  # the probability that fewer than k elements pass a threshold
 
 
 @attrs.frozen
-class SortedFirst(Generic[C]):
-    """The key of candidates, which compare as they are."""
-
-    element: type[C]
-    word: type[C]
-    last: C
+class CandidateKey(OwnWords[C]):
+    """The key of candidates."""
 
     @property
     def greatest(self) -> C:
-        return self.last
-
-    def to_word(self, element: C) -> C:
-        return element
-
-    def from_word(self, word: C) -> C:
-        return word
-
-    def to_rank(self, element: C) -> C:
-        return element
-
-    def mirrored(self, word: C) -> C:
-        return word
+        return self.word.last()
 
 
 @attrs.frozen
@@ -108,7 +85,7 @@ def _poisson_mean_above(count: int) -> float:
 
 
 def select_sampled(
-    key: SortableKey[E, W], rows: int, length: int, k: int, order: SortOrder,
+    key: SortableKey[E, N], rows: int, length: int, k: int, order: SortOrder,
     buffers: tuple[Buffer[E], Buffer[E], Buffer[U64]], plan: Plan, policy: SampledPolicy,
 ) -> Schedule:  # fmt: skip
     """All launches: sample and filter, once or twice; the exact fallback; sort the candidates."""
@@ -164,7 +141,7 @@ def select_sampled(
             )
         )  # fmt: skip
     else:
-        own: SortableKey[Any, Any] = SortedFirst(state, state, source.identity())
+        own: SortableKey[Any, Any] = CandidateKey(state, state)
         launches.append(
             select_padded.launch(Grid(rows * share, rank), source, left, counts, params(length, share, capacity), level)
         )

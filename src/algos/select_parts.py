@@ -7,12 +7,7 @@ from __future__ import annotations
 
 import attrs
 
-from ..kernel.kernel import kernel
-from ..kernel.launch import Buffer, Grid, Role, Schedule
-from ..types.intrinsics import dynamic_range
-from ..types.invocation import Invocation
-from ..types.memory import Storage
-from ..types.scalars import U32, U64
+from ..kernel.language import *
 from .copy import copy_whole
 from .sizes import bound_together
 

@@ -14,24 +14,13 @@ from typing import Any, TypeVar
 
 import attrs
 
-from ..kernel.kernel import kernel
-from ..kernel.launch import Buffer, Grid, Launch, Role, Schedule
+from ..kernel.language import *
 from ..types.checks import as_int, require, within
-from ..types.indices import SortOrder
-from ..types.intrinsics import dynamic_range, minimum
-from ..types.invocation import Invocation
-from ..types.keys import SortableKey
-from ..types.memory import Registers, Storage, Workgroup
-from ..types.monoids import Monoid, OverStates
-from ..types.needs import Policy
+from ..types.monoids import OverStates
 from ..types.params import MOST_INVOCATIONS, MOST_ITEMS
-from ..types.scalars import U32, U64
-from .candidates import DIGITS, Candidate, digits_of, first_of
+from .candidates import DIGITS, C, digits_of, first_of
 
-E = TypeVar("E")
-A = TypeVar("A")
-W = TypeVar("W", U32, U64)
-C = TypeVar("C", bound=Candidate)
+D = TypeVar("D")
 
 
 @attrs.frozen
@@ -189,8 +178,8 @@ def select_from_parts(
 
 @kernel
 def select_from_rows(
-    cx: Invocation, source: Monoid[E, C], from_: Storage[E], data: Storage[A], least: Workgroup[C],
-    kept: Workgroup[C], counters: Workgroup[U32], total: Workgroup[U32], values: Storage[A], indices: Storage[U64],
+    cx: Invocation, source: Monoid[E, C], from_: Storage[E], data: Storage[D], least: Workgroup[C],
+    kept: Workgroup[C], counters: Workgroup[U32], total: Workgroup[U32], values: Storage[D], indices: Storage[U64],
     params: SelectParams, length: U32, digits: int, policy: PartPolicy,
 ) -> None:  # fmt: skip
     """The last launch, where a part is a whole row: writes values and indices. `length` is that of `data`'s rows."""
@@ -217,7 +206,7 @@ def parts_of(length: int, policy: PartPolicy) -> int:
 
 
 def select_by_parts(
-    key: SortableKey[E, W], rows: int, length: int, k: int, order: SortOrder,
+    key: SortableKey[E, N], rows: int, length: int, k: int, order: SortOrder,
     buffers: tuple[Buffer[E], Buffer[E], Buffer[U64]], groups: int, policy: PartPolicy,
 ) -> Schedule:  # fmt: skip
     """All launches, of at most `groups` workgroups. k is at most half a tile, so that each launch shrinks the rows."""

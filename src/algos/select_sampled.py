@@ -14,22 +14,13 @@ from typing import TypeVar
 
 import attrs
 
-from ..kernel.kernel import kernel
+from ..kernel.language import *
 from ..types.checks import as_int, power_within, require, within
-from ..types.intrinsics import count_ones, dynamic_range, leading_zeros, minimum, trailing_zeros
-from ..types.invocation import Invocation
-from ..types.memory import Registers, Storage, Workgroup
-from ..types.monoids import Monoid
-from ..types.needs import Policy
 from ..types.params import MOST_GROUPS, MOST_INVOCATIONS, BitonicPolicy
-from ..types.scalars import U32, U64
-from .candidates import Candidate
+from .candidates import C
 from .select_rows import kth_of
 
-A = TypeVar("A")
-E = TypeVar("E")
-W = TypeVar("W", U32, U64)
-C = TypeVar("C", bound=Candidate)
+D = TypeVar("D")
 
 _ALL = (1 << 32) - 1  # the rank of a threshold that all elements pass
 
@@ -236,8 +227,8 @@ def select_anew(
 
 @kernel
 def select_ranked(
-    cx: Invocation, candidates: Storage[C], counts: Storage[U32], data: Storage[A], ranks: Workgroup[U32],
-    values: Storage[A], indices: Storage[U64], params: SampleParams, level: int, policy: SampledPolicy,
+    cx: Invocation, candidates: Storage[C], counts: Storage[U32], data: Storage[D], ranks: Workgroup[U32],
+    values: Storage[D], indices: Storage[U64], params: SampleParams, level: int, policy: SampledPolicy,
 ) -> None:  # fmt: skip
     """Writes the first k candidates, sorted by rank: each counts how many precede it."""
     row = cx.group_id // params.groups_per_row
@@ -277,7 +268,7 @@ def select_padded(
 
 @kernel
 def select_sorted(
-    cx: Invocation, candidates: Storage[C], data: Storage[A], values: Storage[A], indices: Storage[U64],
+    cx: Invocation, candidates: Storage[C], data: Storage[D], values: Storage[D], indices: Storage[U64],
     params: SampleParams,
 ) -> None:  # fmt: skip
     """Writes the first k of the sorted candidates."""

@@ -8,20 +8,13 @@ to the loads. A float sum is then rounded log2(items) + 1 times a block.
 
 from __future__ import annotations
 
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, Protocol, cast
 
 import attrs
 
-from ..types.intrinsics import add_nowrap, dynamic_range, minimum
-from ..types.memory import Registers, Storage
-from ..types.monoids import Monoid
+from ..kernel.language import *
 from ..types.params import ReducePolicy, Totals
-from ..types.scalars import U32, U64, Bool
 from ..types.searches import Ranked, Search
-
-E = TypeVar("E")
-S = TypeVar("S")
-W = TypeVar("W", U32, U64)
 
 
 @attrs.frozen
@@ -41,16 +34,6 @@ class Share:
 class Block(Protocol[E, S]):
     """The trait of how a block is combined with a single accumulator."""
 
-    @property
-    def element(self) -> type[E]:
-        """The class of an element in memory."""
-        ...
-
-    @property
-    def state(self) -> type[S]:
-        """The class of the accumulator."""
-        ...
-
     def take(self, total: S, found: Registers[E], index: U32, step: U32, count: U32, policy: ReducePolicy, /) -> S:
         """Combines the total with the first `count` elements of `found`, whose indices in the row are `index`, `index +
         step`, and so on, all greater than those of the total."""
@@ -63,41 +46,25 @@ class InPairs(Generic[E, S]):
 
     monoid: Monoid[E, S]
 
-    @property
-    def element(self) -> type[E]:
-        return self.monoid.element
-
-    @property
-    def state(self) -> type[S]:
-        return self.monoid.state
-
     def take(self, total: S, found: Registers[E], index: U32, step: U32, count: U32, policy: ReducePolicy) -> S:
-        states: Registers[S] = Registers(self.state, policy.items)
+        states: Registers[S] = Registers(self.monoid.state, policy.items)
         for i in dynamic_range(U32(0), U32(policy.items)):
             states[i] = self.monoid.lift(found[i], index + i * step) if i < count else self.monoid.identity()
         return self.monoid.combine(total, combine_pairs(self.monoid, states, policy))
 
 
 @attrs.frozen
-class ByRank(Generic[E, W]):
+class ByRank(Generic[E, N]):
     """For argmin and argmax: finds a block's least word, which is cheap, and its index only if it precedes the total,
     which is rare."""
 
-    search: Search[E, W]
-
-    @property
-    def element(self) -> type[E]:
-        return self.search.element
-
-    @property
-    def state(self) -> type[Ranked[W]]:
-        return self.search.state
+    search: Search[E, N]
 
     def take(
-        self, total: Ranked[W], found: Registers[E], index: U32, step: U32, count: U32, policy: ReducePolicy
-    ) -> Ranked[W]:
+        self, total: Ranked[N], found: Registers[E], index: U32, step: U32, count: U32, policy: ReducePolicy
+    ) -> Ranked[N]:
         nothing = self.search.identity()
-        words: Registers[W] = Registers(self.search.key.word, policy.items)
+        words: Registers[N] = Registers(self.search.key.word, policy.items)
         least = nothing.rank
         for i in dynamic_range(U32(0), U32(policy.items)):
             words[i] = self.search.word(found[i]) if i < count else nothing.rank

@@ -5,27 +5,13 @@ Points with a few coordinates are such rows. An invocation does so little that i
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 import attrs
 
-from ..kernel.kernel import kernel
-from ..kernel.launch import Buffer, Grid, Schedule
-from ..types.finishes import Finish
-from ..types.indices import ScanKind
-from ..types.intrinsics import dynamic_range, minimum
-from ..types.invocation import Invocation
-from ..types.memory import Registers, Storage
-from ..types.monoids import Monoid
+from ..kernel.language import *
 from ..types.params import ColumnParams, ReducePolicy, ScanPolicy
-from ..types.scalars import U32, Bool
 from .cut import Columns
 from .layout import Layout
 from .share import Block, block_of
-
-E = TypeVar("E")
-S = TypeVar("S")
-R = TypeVar("R")
 
 
 @attrs.frozen

@@ -1,4 +1,4 @@
-"""Sorts rows that exceed the largest buffer binding: sorts parts in buffers of their own, and merges them pairwise.
+"""Sorts and argsorts rows beyond the largest buffer binding: sorts parts in buffers of their own, and merges these.
 
 A network that sorts elements also sorts sorted blocks, with merge-and-split in place of compare-and-swap (Knuth 5.3.4),
 so the parts may be sorted by any algorithm first. Two parts are merged as in a stage of the bitonic network: the
@@ -11,24 +11,17 @@ greatest word.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import attrs
 
-from ..kernel.kernel import kernel
-from ..kernel.launch import Buffer, Grid, Launch, Role, Schedule, is_buffer
-from ..types.indices import Placement, SortOrder
-from ..types.intrinsics import dynamic_range
-from ..types.invocation import Invocation
-from ..types.keys import SortableKey, Word
-from ..types.memory import Storage
-from ..types.params import BitonicPolicy, PartsParams
-from ..types.scalars import U32
-from .bitonic import merge_launches, to_ordered
-from .sorts import SortAlgorithm
-
-E = TypeVar("E")
-W = TypeVar("W", bound=Word)
+from ..kernel.language import *
+from ..kernel.launch import is_buffer
+from ..types.params import BitonicPolicy, PartsParams, RowsParams
+from .argsort import Placed, place_words, placed_grid, placed_key, take_places
+from .batch import Batch
+from .bitonic import bitonic_launches, merge_launches, to_ordered
+from .sorts import PairsAlgorithm, SortAlgorithm
 
 _MOST_GROUPS = 1 << 12  # in the mirrored pass, a grid-stride loop
 
@@ -90,7 +83,7 @@ def sort_parts(
 
 def renamed(
     schedule: Schedule, known: Mapping[str, Buffer[Any]], of: str, buffers: dict[str, Buffer[Any]]
-) -> Iterator[Launch]:  # fmt: skip
+) -> tuple[Launch, ...]:
     """A schedule's launches with the `known` buffers replaced. The others are scratch: they are named after `of`, and
     added to `buffers`, so that schedules with the same `of` share them."""
     found = dict(known)
@@ -98,11 +91,19 @@ def renamed(
         if buffer.name not in known:
             own = Buffer(f"{buffer.name}_{of}", buffer.element, buffer.count, buffer.role)
             found[buffer.name] = buffers.setdefault(own.name, own)
-    for launch in schedule.launches:
-        arguments: list[object] = [
-            found.get(argument.name, argument) if is_buffer(argument) else argument for argument in launch.arguments
-        ]
-        yield attrs.evolve(launch, arguments=tuple(arguments))
+    return replaced(schedule, found).launches
+
+
+def replaced(schedule: Schedule, others: Mapping[str, Buffer[Any]]) -> Schedule:
+    """A schedule with some buffers replaced, by name: its results may be scratch of a larger schedule."""
+
+    def other(argument: object) -> object:
+        return others.get(argument.name, argument) if is_buffer(argument) else argument
+
+    return Schedule(
+        tuple(others.get(buffer.name, buffer) for buffer in schedule.buffers),
+        tuple(attrs.evolve(one, arguments=tuple(map(other, one.arguments))) for one in schedule.launches),
+    )
 
 
 def merged_parts(
@@ -132,3 +133,50 @@ def parts_in(schedule: Schedule) -> dict[str, tuple[str, int]]:
             name, _, number = buffer.name.partition("_")
             found[buffer.name] = name, int(number)
     return found
+
+
+# -- argsort: of (word, index) pairs ------------------------------------------------------------------------
+
+
+@kernel
+def place_sorted_part(
+    cx: Invocation, key: SortableKey[E, N], data: Storage[E], places: Storage[U64], placed: Storage[Placed[N]],
+    first: U32, order: SortOrder,
+) -> None:  # fmt: skip
+    """Writes the words of a part in sorted order, by its permutation, with their indices counted from `first`."""
+    for i in dynamic_range(cx.global_id, places.length, cx.num_groups * cx.group_size):
+        place = U32(places[i])
+        placed[i] = Placed(to_ordered(key, data[place], order), first + place)
+
+
+def argsort_parts(
+    key: SortableKey[E, N], lengths: Sequence[int], order: SortOrder, policy: BitonicPolicy,
+    sorts: Sequence[PairsAlgorithm | None],
+) -> Schedule:  # fmt: skip
+    """Argsorts a row given in parts, the buffers "data_0", "data_1" and so on, into "places_0" and so on; stable.
+
+    `sorts` has an algorithm for each part, or None for the bitonic network.
+    """
+    own: SortableKey[Any, Any] = placed_key(key.word)
+    buffers: dict[str, Buffer[Any]] = {}
+    placed: list[tuple[Buffer[Any], int]] = []
+    launches: list[Launch] = []
+    ends: list[Launch] = []
+    for number, (length, sort) in enumerate(zip(lengths, sorts, strict=True)):
+        data = Buffer(f"data_{number}", key.element, length, Role.INPUT)
+        places = Buffer(f"places_{number}", U64, length, Role.OUTPUT)
+        words: Buffer[Any] = Buffer(f"placed_{number}", own.element, length, Role.SCRATCH)
+        placed.append((words, length))
+        buffers |= {buffer.name: buffer for buffer in (data, places, words)}
+        rows, first, grid = RowsParams(U32(1), U32(length)), U32(sum(lengths[:number])), placed_grid(length, policy)
+        if sort is None:
+            launches.append(place_words.launch(grid, key, data, words, rows, first, order))
+            launches += bitonic_launches(own, words, 1, length, SortOrder.ASCENDING, policy)
+        else:
+            names: dict[str, Buffer[Any]] = {"data": data, "places": places}
+            argsort = sort.sort(Batch(key, 1, length, order, places=U64))
+            launches += renamed(argsort, names, f"of_{length}", buffers)
+            launches.append(place_sorted_part.launch(grid, key, data, places, words, first, order))
+        ends.append(take_places.launch(grid, key.word, words, places, rows))
+    launches += merged_parts(own, placed, SortOrder.ASCENDING, policy)
+    return Schedule(tuple(buffers.values()), (*launches, *ends))

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, cast
 
 import attrs
 
-from ..kernel.launch import Schedule
+from ..kernel.language import *
 from ..machine import Capability, TargetInfo
 from ..types.checks import as_int, instance_of, is_bool, power_within, require, within
 from ..types.elements import dtype_of, scalar_of
 from ..types.errors import CapabilityError, UnsupportedTypeError
-from ..types.indices import Placement, SortOrder
-from ..types.keys import SortableKey, UnsignedKey, Word
 from ..types.layout import Type
 from ..types.params import MOST_INVOCATIONS, MOST_ITEMS, BitonicPolicy, RadixPolicy, RowsPolicy, power_above
-from ..types.scalars import U32, Scalar
+from ..types.scalars import Scalar
 from .argsort import placed_class
+from .batch import Batch, SortsBatches
 from .bitonic import bitonic_sort
-from .bitonic_rows import bitonic_rows_sort
-from .bitonic_rows_placed import argsort_short_rows, sort_short_rows_with_values
+from .bitonic_rows import bitonic_rows_placed_sort, bitonic_rows_sort
 from .fit import (
     bytes_held,
     digits_in_tile,
@@ -29,12 +27,9 @@ from .fit import (
     no_radix,
     power_below,
 )
-from .radix_rows import radix_rows_argsort, radix_rows_pairs, radix_rows_sort
-from .radix_sorts import most_radix_rows, radix_argsort, radix_sort, radix_sort_pairs
+from .radix_rows import radix_rows_sort
+from .radix_sorts import most_radix_rows, radix_sort
 from .sizes import countable_rows
-
-E = TypeVar("E")
-W = TypeVar("W", bound=Word)
 
 _UNSIGNED = (Type.U8, Type.U16, Type.U32, Type.U64)
 
@@ -72,25 +67,15 @@ def fitted(algorithm: SortAlgorithm, key: SortableKey[E, W], length: int, info: 
     return cast(FitsItself, algorithm).fitted(key, length, info)
 
 
-class PairsAlgorithm(Protocol):
+class PairsAlgorithm(SortAlgorithm, Protocol):
     """The trait of an algorithm that also argsorts, and sorts key-value pairs; stable."""
 
-    def fitted_pairs(
-        self, key: SortableKey[E, W], length: int, value_bytes: int, info: TargetInfo, /
-    ) -> PairsAlgorithm:
-        """The sort with values of `value_bytes`, fitted to a target; raises CapabilityError where nothing fits."""
+    def fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, value_bytes: int = 0, /) -> PairsAlgorithm:
+        """As FitsItself has it; with values (or indices) of `value_bytes` each, if there are any."""
         ...
 
-    def most_rows(self, length: int, groups: int, /) -> int:
-        """As for a SortAlgorithm."""
-        ...
-
-    def argsort(self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, /) -> Schedule:
-        """Writes the permutation that sorts each row of "data" into "places": U64, from 0 in each row."""
-        ...
-
-    def pairs(self, key: SortableKey[E, W], value: type[Any], rows: int, length: int, order: SortOrder, /) -> Schedule:
-        """Sorts each row of "data" into "results", and permutes "values" alike into "moved"."""
+    def sort(self, batch: Batch, /) -> Schedule:
+        """Sorts every row of a batch."""
         ...
 
 
@@ -122,7 +107,7 @@ class Bitonic:
 
 
 @attrs.frozen
-class BitonicRows:
+class BitonicRows(SortsBatches):
     """The bitonic network in the registers of a subgroup: for short rows, all in one launch.
 
     For targets with Capability.SUBGROUPS, whose subgroups have at least `lanes` lanes.
@@ -139,18 +124,14 @@ class BitonicRows:
         require(self.items <= self.most_items, self, "items", f"at most most_items={self.most_items}")
         require(self.group_size >= self.lanes, self, "group_size", f"at least lanes={self.lanes}")
 
-    def fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, /) -> BitonicRows:
-        return self._fitted(key, bytes_held(key.word), info)
-
-    def fitted_pairs(self, key: SortableKey[E, W], length: int, value_bytes: int, info: TargetInfo, /) -> BitonicRows:
-        return self._fitted(key, bytes_held(placed_class(cast(Any, key.word))), info)  # values stay in global memory
-
-    def _fitted(self, key: SortableKey[E, W], word_bytes: int, info: TargetInfo) -> BitonicRows:
+    def fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, value_bytes: int = 0, /) -> BitonicRows:
         if scalar_of(key.word) not in _UNSIGNED:
             raise UnsupportedTypeError(
                 f"algorithm: BitonicRows sorts keys whose words are a U32 or a U64, not {key.word.__name__}; Bitonic() "
                 "sorts any"
             )
+        # With values, words go with their indices; the values stay in global memory.
+        word_bytes = bytes_held(placed_class(cast(Any, key.word)) if value_bytes else key.word)
         limits = info.limits
         there = limits.subgroup_size if Capability.SUBGROUPS in info.capabilities else 1
         lanes = power_below(min(self.lanes, there, limits.group_size))
@@ -183,22 +164,13 @@ class BitonicRows:
             return 0
         return min(countable_rows(length), groups * self.policy_for(length).rows)
 
-    def schedule(
-        self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, placement: Placement, /
-    ) -> Schedule:
-        policy = self.policy_for(length)
-        found = as_integer_key(key)
-        return bitonic_rows_sort(found, rows, length, order, policy, placement is Placement.IN_PLACE)
-
-    def argsort(self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, /) -> Schedule:
-        return argsort_short_rows(as_integer_key(key), rows, length, order, self.policy_for(length))
-
-    def pairs(self, key: SortableKey[E, W], value: type[Any], rows: int, length: int, order: SortOrder, /) -> Schedule:
-        return sort_short_rows_with_values(as_integer_key(key), value, rows, length, order, self.policy_for(length))
+    def sort(self, batch: Batch, /) -> Schedule:
+        sorts = bitonic_rows_placed_sort if batch.mode().takes_values else bitonic_rows_sort
+        return sorts(batch, self.policy_for(batch.length))
 
 
 @attrs.frozen
-class Radix:
+class Radix(SortsBatches):
     """LSD radix sort: a few passes over the whole array, whatever its length.
 
     With `policy.sweeps`, one launch a digit with decoupled lookback (Onesweep): for targets with
@@ -207,14 +179,9 @@ class Radix:
 
     policy: RadixPolicy = attrs.field(factory=RadixPolicy, validator=instance_of(RadixPolicy))
 
-    def fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, /) -> Radix:
+    def fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, value_bytes: int = 0, /) -> Radix:
         require_integers(key, "Radix")
-        policy = fitted_radix(self.policy, cast("SortableKey[Any, Any]", key), bits_of(key), info)
-        return self if policy is self.policy else Radix(policy)
-
-    def fitted_pairs(self, key: SortableKey[E, W], length: int, value_bytes: int, info: TargetInfo, /) -> Radix:
-        words = cast("SortableKey[Any, Any]", key)
-        policy = fitted_radix(self.policy, words, bits_of(key), info, value_bytes)
+        policy = fitted_radix(self.policy, cast("SortableKey[Any, Any]", key), bits_of(key), info, value_bytes)
         return self if policy is self.policy else Radix(policy)
 
     def placements(self, key: SortableKey[E, W], /) -> tuple[Placement, ...]:
@@ -225,21 +192,12 @@ class Radix:
     def most_rows(self, length: int, groups: int, /) -> int:
         return most_radix_rows(self.policy, length, groups)
 
-    def argsort(self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, /) -> Schedule:
-        return radix_argsort(as_integer_key(key), rows, length, order, self.policy, bits_of(key))
-
-    def pairs(self, key: SortableKey[E, W], value: type[Any], rows: int, length: int, order: SortOrder, /) -> Schedule:
-        return radix_sort_pairs(as_integer_key(key), value, rows, length, order, self.policy, bits_of(key))
-
-    def schedule(
-        self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, placement: Placement, /
-    ) -> Schedule:
-        found = as_integer_key(key)
-        return radix_sort(found, rows, length, order, self.policy, bits_of(key), placement is Placement.IN_PLACE)
+    def sort(self, batch: Batch, /) -> Schedule:
+        return radix_sort(batch, self.policy, bits_of(batch.key))
 
 
 @attrs.frozen
-class RadixRows:
+class RadixRows(SortsBatches):
     """LSD radix sort of rows in workgroup memory, all in one launch, a workgroup for each row.
 
     For targets with Capability.SUBGROUPS, whose subgroups have at least `strand` lanes.
@@ -260,14 +218,9 @@ class RadixRows:
             require(self.strand == power_below(self.strand), self, "strand", "a power of two without subgroups")
         self.policy_for(1)  # validates the rest
 
-    def fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, /) -> RadixRows:
-        return self._fitted(key, length, info, bytes_held(key.word))
-
-    def fitted_pairs(self, key: SortableKey[E, W], length: int, value_bytes: int, info: TargetInfo, /) -> RadixRows:
-        return self._fitted(key, length, info, bytes_held(key.word) + _INDEX_BYTES)  # values stay in global memory
-
-    def _fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, word: int) -> RadixRows:
+    def fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, value_bytes: int = 0, /) -> RadixRows:
         require_integers(key, "RadixRows")
+        word = bytes_held(key.word) + (_INDEX_BYTES if value_bytes else 0)  # values stay in global memory
         most = min(self.most_group, power_below(info.limits.group_size))
         whole_one = max(self.least_group, info.limits.most_subgroup_size)
         if self.subgroups and whole_one <= most and has_whole_subgroups(whole_one, info):
@@ -305,26 +258,11 @@ class RadixRows:
     def most_rows(self, length: int, groups: int, /) -> int:
         return min(countable_rows(length), groups) if length <= self.capacity else 0
 
-    def schedule(
-        self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, placement: Placement, /
-    ) -> Schedule:
-        found = as_integer_key(key)
-        in_place = placement is Placement.IN_PLACE
-        return radix_rows_sort(found, rows, length, order, self.policy_for(length), bits_of(key), in_place)
-
-    def argsort(self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, /) -> Schedule:
-        return radix_rows_argsort(as_integer_key(key), rows, length, order, self.policy_for(length), bits_of(key))
-
-    def pairs(self, key: SortableKey[E, W], value: type[Any], rows: int, length: int, order: SortOrder, /) -> Schedule:
-        return radix_rows_pairs(as_integer_key(key), value, rows, length, order, self.policy_for(length), bits_of(key))
+    def sort(self, batch: Batch, /) -> Schedule:
+        return radix_rows_sort(batch, self.policy_for(batch.length), bits_of(batch.key))
 
 
 _INDEX_BYTES = 4  # of an index in the row, in workgroup memory
-
-
-def as_integer_key(key: SortableKey[E, W]) -> UnsignedKey[U32, U32]:
-    """Casts a key, whose classes are known at run time only, to some key of integers, for type checkers."""
-    return cast("UnsignedKey[U32, U32]", key)
 
 
 def require_integers(key: SortableKey[E, W], name: str) -> None:

@@ -3,21 +3,12 @@ that initialise it."""
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 import attrs
 
-from ..kernel.launch import Buffer, Grid, Launch, Role
-from ..types.indices import SortOrder
-from ..types.keys import SortableKey
-from ..types.memory import Workgroup
+from ..kernel.language import *
 from ..types.params import RadixParams, RadixPolicy
-from ..types.scalars import U8, U16, U32, U64
 from .radix_layout import Layout, ManyRows, OneRow, Portions
 from .sweep_state import sweep_clear, sweep_histograms, sweep_row_plans, sweep_row_starts, sweep_starts
-
-A = TypeVar("A", U8, U16, U32, U64)
-W = TypeVar("W", U32, U64)
 
 MOST_ROUNDS = 4  # waves of workgroups in the histogram kernel, with many rows
 _SETTING_UP = 1  # the fixed cost of a workgroup in it, in blocks read
@@ -127,7 +118,7 @@ class SweepState:
 
 
 def prepare(
-    key: SortableKey[A, W], data: Buffer[A], state: SweepState, order: SortOrder, in_place: bool
+    key: SortableKey[A, N], data: Buffer[A], state: SweepState, order: SortOrder, in_place: bool
 ) -> tuple[Launch, ...]:
     """The launches before the passes: clear the state, histograms of all digits, digit starts and plans."""
     policy: RadixPolicy = state.policy

@@ -7,25 +7,14 @@ any row needs it.
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 import attrs
 
-from ..kernel.kernel import kernel
+from ..kernel.language import *
 from ..types.digits import DigitPlace
-from ..types.indices import SortOrder
-from ..types.intrinsics import add_nowrap, count_ones, dynamic_range
-from ..types.invocation import Invocation
-from ..types.keys import SortableKey
-from ..types.memory import Registers, Storage, Workgroup
 from ..types.params import RadixParams, RadixPolicy
-from ..types.scalars import U8, U16, U32, U64, Bool
 from .bitonic import to_ordered
 from .radix_layout import Layout
 from .radix_tile import count_before
-
-A = TypeVar("A", U8, U16, U32, U64)
-W = TypeVar("W", U32, U64)
 
 # The bits of a pass's plan.
 RUNS, READS_DATA, IS_LAST, INTO_WORDS, IS_ODD = 1, 2, 4, 8, 1 << 31
@@ -75,7 +64,7 @@ def sweep_clear(cx: Invocation, state: Storage[U32], first: U32) -> None:
 
 @kernel
 def sweep_histograms(
-    cx: Invocation, key: SortableKey[A, W], data: Storage[A], counters: Workgroup[U32], state: Storage[U32],
+    cx: Invocation, key: SortableKey[A, N], data: Storage[A], counters: Workgroup[U32], state: Storage[U32],
     layout: Layout, cleared: U32, first_counter: U32, passes: int, order: SortOrder, policy: RadixPolicy,
 ) -> None:  # fmt: skip
     """Histograms of all passes' digits in one read; also zeroes the status words.
@@ -90,7 +79,7 @@ def sweep_histograms(
     cx.barrier()
     mine = cx.local_id % policy.copies
     block = cx.group_size * policy.count_items
-    words: Registers[W] = Registers(key.word, policy.count_items)
+    words: Registers[N] = Registers(key.word, policy.count_items)
     share = layout.share_of(cx.group_id, cx.num_groups, block)
     for start in dynamic_range(share.begin, share.end, share.step):
         if share.end - start >= block:
@@ -111,7 +100,7 @@ def sweep_histograms(
             state.atomic_add(first_counter + share.row * bins + counter, total)
 
 
-def count_digits(word: W, counters: Workgroup[U32], copy: U32, passes: int, policy: RadixPolicy) -> None:
+def count_digits(word: N, counters: Workgroup[U32], copy: U32, passes: int, policy: RadixPolicy) -> None:
     """Adds a word's digits to the histograms of their passes."""
     for number in range(passes):
         digit = DigitPlace(U32(number), policy.digit_bits).digit_of(word)

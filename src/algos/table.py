@@ -84,13 +84,13 @@ SORTS: tuple[SortRule, ...] = (
     *(
         SortRule("wgsl", needs, (bits,), range(shortest, 1 << 32), rows, algorithm, elements=elements, unless=unless)
         for bits, digit_bits, of_one, of_several in (
-            (8, 4, 1 << 14, 1 << 13), (16, 6, 1 << 15, 1 << 13), (32, 7, 1 << 16, 1 << 13), (64, 7, 1 << 17, 1 << 15),
+            (8, 4, 1 << 14, 1 << 13), (16, 6, 1 << 15, 1 << 13), (32, 7, 1 << 16, 1 << 13), (64, 7, 1 << 17, 1 << 15)
         )
         for rows, shortest, elements in ((_ONE, of_one, _ANY), (_SEVERAL, of_several, _FROM_18_BITS))
         for needs, unless, algorithm in (
-            (_SUBGROUPS, _SWEEPS, _counted(14, 256)), (frozenset[Capability](), _SUBGROUPS, by_masks(digit_bits)),
+            (_SUBGROUPS, _SWEEPS, _counted(14, 256)), (frozenset[Capability](), _SUBGROUPS, by_masks(digit_bits))
         )
-    ),
+    )
 )  # fmt: skip
 
 _PAIR, _WIDE_PAIR = (16, 24, 40, 48, 64), (72, 80, 96, 128)
@@ -133,9 +133,9 @@ PAIRS: tuple[PairsRule, ...] = (
         for bits, of_one, of_several in ((_PAIR, 1 << 15, 1 << 12), (_WIDE_PAIR, 1 << 17, 1 << 13))
         for rows, shortest, elements in ((_ONE, of_one, _ANY), (_SEVERAL, of_several, _FROM_18_BITS))
         for needs, unless, algorithm in (
-            (_SUBGROUPS, _SWEEPS, _counted(14, 256)), (frozenset[Capability](), _SUBGROUPS, by_masks(7)),
+            (_SUBGROUPS, _SWEEPS, _counted(14, 256)), (frozenset[Capability](), _SUBGROUPS, by_masks(7))
         )
-    ),
+    )
 )  # fmt: skip
 
 _FEW_ROWS, _MANY_ROWS = range(1, 5), range(5, 1 << 63)
@@ -201,6 +201,8 @@ _MORE_ROWS_ON_CARD = _rows_by(16)
 _MANY_ROWS_ON_CARD = _rows_by(8)
 _ROWS_ALONE_ON_CARD = attrs.evolve(_MANY_ROWS_ON_CARD, items=32, alone=True)
 _COLUMNS_ON_CARD = ReducePolicy(512, 16, 264, subgroups=True, strand=32, totals=Totals.ONE)
+_SHORT_COLUMNS_ON_CARD = ReducePolicy(128, 8, 2112, subgroups=True, strand=32, totals=Totals.ONE)
+_IN_SIMULATOR = ReducePolicy(64, 2, 16, subgroups=True, line=64, strand=8, totals=Totals.ONE)
 _ROWS_BY_SUBGROUPS = ReducePolicy(256, 8, 1056, subgroups=True, short=2049, strand=32)
 _ROWS_BY_WGSL = ReducePolicy(256, 8, 1056, short=257)
 # By an axis of up to so many elements, with many columns, these are loaded by an invocation each; of rows, up to so
@@ -210,13 +212,7 @@ _MANY_COLUMNS = range(1 << 16, 1 << 63)
 AXIS_REDUCTIONS: tuple[AxisRule[ReducePolicy], ...] = (
     *(
         AxisRule(
-            target,
-            needs,
-            in_rows,
-            lengths,
-            _MANY_COLUMNS,
-            attrs.evolve(policy, items=items, alone=True),
-            nbytes,
+            target, needs, in_rows, lengths, _MANY_COLUMNS, attrs.evolve(policy, items=items, alone=True), nbytes,
             totals_bytes=256,
         )
         for target, needs, policy in (("cuda", _SUBGROUPS, _MANY_ROWS_ON_CARD), ("wgsl", _NONE, _ROWS_BY_WGSL))
@@ -232,15 +228,7 @@ AXIS_REDUCTIONS: tuple[AxisRule[ReducePolicy], ...] = (
     AxisRule("cuda", _SUBGROUPS, True, range(513), range(4000, 1 << 63), _MORE_ROWS_ON_CARD, totals_bytes=128),
     AxisRule("cuda", _SUBGROUPS, True, _ANY, _ANY, _ROWS_ON_CARD, totals_bytes=128),
     # Short columns: a workgroup loads one block and ends, so occupancy is by many small workgroups.
-    AxisRule(
-        "cuda",
-        _SUBGROUPS,
-        False,
-        range(33),
-        _ANY,
-        ReducePolicy(128, 8, 2112, subgroups=True, strand=32, totals=Totals.ONE),
-        totals_bytes=64,
-    ),
+    AxisRule("cuda", _SUBGROUPS, False, range(33), _ANY, _SHORT_COLUMNS_ON_CARD, totals_bytes=64),
     AxisRule("cuda", _SUBGROUPS, False, _ANY, _ANY, _COLUMNS_ON_CARD, totals_bytes=128),
     AxisRule("wgsl", _SUBGROUPS, True, _ANY, _ANY, _ROWS_BY_SUBGROUPS, totals_bytes=64),
     AxisRule("wgsl", _NONE, True, _ANY, _ANY, _ROWS_BY_WGSL),
@@ -254,15 +242,8 @@ AXIS_REDUCTIONS: tuple[AxisRule[ReducePolicy], ...] = (
     AxisRule("cpu", _NONE, False, _ANY, _ANY, ReducePolicy(512, 8, 64, side_by_side=True)),
     # Small sizes where an invocation is a Python thread, or is interpreted.
     AxisRule("python", _NONE, False, _ANY, _ANY, ReducePolicy(8, 2, 4, line=16)),
-    AxisRule(
-        "simulator",
-        _NONE,
-        False,
-        _ANY,
-        _ANY,
-        ReducePolicy(64, 2, 16, subgroups=True, line=64, strand=8, totals=Totals.ONE),
-    ),
-)
+    AxisRule("simulator", _NONE, False, _ANY, _ANY, _IN_SIMULATOR),
+)  # fmt: skip
 
 SCANS: tuple[PolicyRule[ScanPolicy], ...] = (
     PolicyRule("cpu", _NONE, _ANY, ScanPolicy(1, 15, 64)),  # 16 invocations: two to three times slower

@@ -10,28 +10,19 @@ waits for another.
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from typing import Generic
 
 import attrs
 
-from ..kernel.kernel import kernel
-from ..kernel.launch import Buffer, Grid, Role, Schedule
-from ..types.indices import SortOrder
-from ..types.intrinsics import dynamic_range, minimum
-from ..types.invocation import Invocation
+from ..kernel.language import *
 from ..types.keys import FloatKey
-from ..types.memory import Registers, Storage, Workgroup
 from ..types.monoids import Count
 from ..types.params import ScanParams, ScanPolicy
-from ..types.scalars import U8, U16, U32, U64
 from .bitonic import to_ordered
 from .reduce import reduce_workgroup
 from .scan import Share, shares
 from .scan_tile import load_tile, scan_workgroup
 from .sizes import LARGEST_U32, require_countable
-
-A = TypeVar("A", U8, U16, U32, U64)
-W = TypeVar("W", U32, U64)
 
 NOWHERE = LARGEST_U32  # no index in a row
 _NAN_BITS = 16  # the shift of the count of NaNs, packed in a word above that of zeros
@@ -59,10 +50,10 @@ class TiesParams:
 
 
 @attrs.frozen
-class TieCount(Generic[A, W]):
+class TieCount(Generic[A, N]):
     """The monoid that counts zeros and NaNs, fewer than 2**16 of each, packed in a word."""
 
-    key: FloatKey[A, W]
+    key: FloatKey[A, N]
     state: type[U32] = U32
 
     @property
@@ -86,7 +77,7 @@ def at_most(count: U32, most: U32) -> U32:
 
 
 def first_not_below(
-    key: FloatKey[A, W], results: Storage[A], first: U32, low: U32, high: U32, bound: W, order: SortOrder, ways: int
+    key: FloatKey[A, N], results: Storage[A], first: U32, low: U32, high: U32, bound: N, order: SortOrder, ways: int
 ) -> U32:
     """The lower bound of a word in a sorted row, in [low, high): a `ways`-ary search, whose loads are independent."""
     for _ in dynamic_range(U32(0), U32(_MOST_ROUNDS)):
@@ -105,7 +96,7 @@ def first_not_below(
 
 
 def find_ties(
-    key: FloatKey[A, W], results: Storage[A], first: U32, length: U32, order: SortOrder, ways: int
+    key: FloatKey[A, N], results: Storage[A], first: U32, length: U32, order: SortOrder, ways: int
 ) -> Ties:  # fmt: skip
     """Finds whether a sorted row has zeros of both signs, and NaNs of different bits, and where they start."""
     zeros = U32(NOWHERE)
@@ -125,7 +116,7 @@ def find_ties(
     return Ties(zeros, nans)
 
 
-def lesser_zero(key: FloatKey[A, W], order: SortOrder) -> W:
+def lesser_zero(key: FloatKey[A, N], order: SortOrder) -> N:
     """The word of the zero that comes first in an order; that of the other zero is one more."""
     match order:
         case SortOrder.ASCENDING:
@@ -152,7 +143,7 @@ def workgroup_sum(cx: Invocation, value: U32, shared: Workgroup[U32]) -> U32:
 
 
 def restore_share(
-    cx: Invocation, key: FloatKey[A, W], data: Storage[A], results: Storage[A], row: U32, share: Share, ties: Ties,
+    cx: Invocation, key: FloatKey[A, N], data: Storage[A], results: Storage[A], row: U32, share: Share, ties: Ties,
     tile: Workgroup[U32], shared: Workgroup[U32], policy: ScanPolicy,
 ) -> None:  # fmt: skip
     """Writes the tied zeros and NaNs of a share of `data` to `results`, in their original order, from `ties` on."""
@@ -181,7 +172,7 @@ def restore_share(
 
 @kernel
 def restore_short(
-    cx: Invocation, key: FloatKey[A, W], data: Storage[A], results: Storage[A], tile: Workgroup[U32],
+    cx: Invocation, key: FloatKey[A, N], data: Storage[A], results: Storage[A], tile: Workgroup[U32],
     shared: Workgroup[U32], params: TiesParams, order: SortOrder, ways: int, policy: ScanPolicy,
 ) -> None:  # fmt: skip
     """Searches several short rows for ties, an invocation for each, and restores those that have any, one by one."""
@@ -204,7 +195,7 @@ def restore_short(
 
 @kernel
 def count_ties(
-    cx: Invocation, key: FloatKey[A, W], data: Storage[A], results: Storage[A], shared: Workgroup[U32],
+    cx: Invocation, key: FloatKey[A, N], data: Storage[A], results: Storage[A], shared: Workgroup[U32],
     starts: Storage[U32], counts: Storage[U32], params: ScanParams, order: SortOrder, ways: int, policy: ScanPolicy,
 ) -> None:  # fmt: skip
     """Searches a long row for ties, and counts those of every share if there are any."""
@@ -234,7 +225,7 @@ def count_ties(
 
 @kernel
 def restore_long(
-    cx: Invocation, key: FloatKey[A, W], data: Storage[A], results: Storage[A], tile: Workgroup[U32],
+    cx: Invocation, key: FloatKey[A, N], data: Storage[A], results: Storage[A], tile: Workgroup[U32],
     shared: Workgroup[U32], starts: Storage[U32], counts: Storage[U32], params: ScanParams, policy: ScanPolicy,
 ) -> None:  # fmt: skip
     """Writes a share's ties, if the row has any, after those of the shares before it."""
@@ -257,7 +248,7 @@ def restore_long(
         restore_share(cx, key, data, results, first, share, ties, tile, shared, policy)
 
 
-def restore_ties(key: FloatKey[A, W], rows: int, length: int, order: SortOrder, policy: ScanPolicy) -> Schedule:
+def restore_ties(key: FloatKey[A, N], rows: int, length: int, order: SortOrder, policy: ScanPolicy) -> Schedule:
     """Makes an unstable sort of every row of `data` stable; `results` (INOUT) has the rows sorted by words."""
     require_countable(rows, length)
     data = Buffer("data", key.element, rows * length, Role.INPUT)

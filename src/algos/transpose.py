@@ -6,19 +6,13 @@ axis and writes it along the target's, so that loads and stores are both coalesc
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 import attrs
 
-from ..kernel.kernel import kernel
-from ..kernel.launch import Buffer, Grid, Launch
-from ..types.invocation import Invocation
-from ..types.memory import Storage, Workgroup
+from ..kernel.language import *
 from ..types.params import power_above
-from ..types.scalars import U32
 from .sizes import LARGEST_U32
-
-E = TypeVar("E")
 
 _GROUP_SIZE = 256
 _TILE = 1024  # elements

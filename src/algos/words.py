@@ -8,26 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import attrs
 import numpy as np
 import numpy.typing as npt
 
-from ..kernel.kernel import kernel
-from ..kernel.launch import Buffer, Grid, Role
+from ..kernel.language import *
 from ..types.elements import dtype_of, scalar_of
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
-from ..types.indices import SortOrder
-from ..types.invocation import Invocation
-from ..types.keys import SortableKey, Word
 from ..types.layout import Type
-from ..types.memory import Storage
 from .bitonic import from_ordered, to_ordered
 from .on_arrays import OnArrays
 
-E = TypeVar("E")
-W = TypeVar("W", bound=Word)
 Array: TypeAlias = npt.NDArray[Any]  # elements of whatever dtype a key has
 
 Transform: TypeAlias = Callable[[Array], Array]  # of one-dimensional arrays
@@ -86,47 +79,38 @@ class KeyWords:
 
     def to_words(self, wanted: Wanted = Wanted.WORDS) -> Transform:
         """The transform from elements to words (or ranks): unsigned integers, the lesser of which come first."""
-        return self._memoised(wanted) or self._to_words(wanted)
+        return self._transform(wanted)
 
     def to_elements(self) -> Transform:
         """The transform from words back to elements."""
-        return self._memoised(None) or self._to_elements()
+        return self._transform(None)
 
-    def _memoised(self, wanted: Wanted | None) -> Transform | None:
-        """The memoised transform, if its kernel's captures are unchanged."""
-        run, transform = self._made.get(wanted, (None, None))
-        return transform if run is not None and run.holds else None
+    def _transform(self, wanted: Wanted | None) -> Transform:
+        """Memoised as long as its kernel's captures are unchanged. None for the elements of words."""
+        known = self._made.get(wanted)
+        if known is not None and known[0].holds:
+            return known[1]
+        element, word, one = self.element, self.word, Grid(1, 1)
+        elements: Buffer[Any] = Buffer("elements", self.key.element, 1, Role.OUTPUT if wanted is None else Role.INPUT)
+        words: Buffer[Any] = Buffer("words", self.key.word, 1, Role.INPUT if wanted is None else Role.OUTPUT)
+        if wanted is None:
+            run = OnArrays.of(write_elements.launch(one, self.key, words, elements, self.order))
+        else:
+            run = OnArrays.of(write_words.launch(one, self.key, elements, words, self.order, wanted))
 
-    def _to_words(self, wanted: Wanted) -> Transform:
-        source, results = self._buffers(Role.INPUT, Role.OUTPUT)
-        run = OnArrays.of(write_words.launch(Grid(1, 1), self.key, source, results, self.order, wanted))
-
-        element, word = self.element, self.word
-
-        def words(elements: Array) -> Array:
-            found = np.empty(elements.size, word)
-            run({"elements": elements.view(element), "words": found}, elements.size)
+        def to_word(given: Array) -> Array:
+            found = np.empty(given.size, word)
+            run({"elements": given.view(element), "words": found}, given.size)
             return found
 
-        self._made[wanted] = run, words
-        return words
-
-    def _to_elements(self) -> Transform:
-        results, source = self._buffers(Role.OUTPUT, Role.INPUT)
-        run = OnArrays.of(write_elements.launch(Grid(1, 1), self.key, source, results, self.order))
-
-        element = self.element
-
-        def elements(words: Array) -> Array:
-            found = np.empty(words.size, element)
-            run({"elements": found, "words": words}, words.size)
+        def to_element(given: Array) -> Array:
+            found = np.empty(given.size, element)
+            run({"elements": found, "words": given}, given.size)
             return found
 
-        self._made[None] = run, elements
-        return elements
-
-    def _buffers(self, elements: Role, words: Role) -> tuple[Buffer[Any], Buffer[Any]]:
-        return Buffer("elements", self.key.element, 1, elements), Buffer("words", self.key.word, 1, words)
+        transform = to_element if wanted is None else to_word
+        self._made[wanted] = run, transform
+        return transform
 
     def require(self, dtype: np.dtype[np.generic]) -> None:
         """Raises UnsupportedTypeError for a key of another dtype, or whose words are not integers."""

@@ -8,8 +8,9 @@ from typing import Any
 
 import attrs
 
+from ..algos.batch import Batch
 from ..algos.fit import fitted_radix
-from ..algos.radix_sorts import radix_argsort, radix_sort, radix_sort_pairs
+from ..algos.radix_sorts import radix_sort
 from ..algos.sorts import bits_of, require_integers
 from ..algos.table import by_masks
 from ..kernel.launch import Role, Schedule
@@ -18,7 +19,7 @@ from ..types.elements import dtype_of
 from ..types.indices import SortOrder
 from ..types.keys import RankKey, SortableKey, is_lossy
 from ..types.params import RadixPolicy
-from ..types.scalars import UNSIGNED
+from ..types.scalars import U32, UNSIGNED
 from .reductions import REDUCTIONS, cumsums, reductions, user_reductions, user_scans
 from .selections import selections
 from .short_sort import MOST, sort_short
@@ -98,15 +99,15 @@ def _sort_row(key: SortableKey[Any, Any], policy: RadixPolicy, length: int, orde
 
 
 def _sort(key: SortableKey[Any, Any], policy: RadixPolicy, rows: int, length: int, order: SortOrder) -> Schedule:
-    return radix_sort(key, rows, length, order, policy, bits_of(key), shares=True)
+    return radix_sort(Batch(key, rows, length, order), policy, bits_of(key), shares=True)
 
 
 def _pairs(
     key: SortableKey[Any, Any], value: type[Any], policy: RadixPolicy, rows: int, length: int, order: SortOrder
 ) -> Schedule:
-    return radix_sort_pairs(key, value, rows, length, order, policy, bits_of(key), shares=True)
+    return radix_sort(Batch(key, rows, length, order, value=value), policy, bits_of(key), shares=True)
 
 
 def _argsort(key: SortableKey[Any, Any], policy: RadixPolicy, rows: int, length: int, order: SortOrder) -> Schedule:
     ranks: Any = key if is_lossy(key) else RankKey(key)
-    return radix_argsort(ranks, rows, length, order, policy, bits_of(key), shares=True, wide=False)
+    return radix_sort(Batch(ranks, rows, length, order, places=U32), policy, bits_of(key), shares=True)

@@ -18,10 +18,10 @@ from ..types.elements import dtype_of, leaves
 from ..types.errors import CapabilityError
 from ..types.finishes import AsItIs, Finish, finish_of
 from ..types.indices import ScanKind
+from ..types.keys import ranked
 from ..types.layout import Type
 from ..types.monoids import AllTrue, AnyTrue, Maximum, Minimum, Monoid, Product, RunningSum, Sum
 from ..types.params import ReducePolicy, ScanPolicy
-from ..types.ranked_keys import ranked
 from ..types.searches import ArgMax, ArgMin
 from .variants import TYPES, Request, Variant
 

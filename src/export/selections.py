@@ -8,13 +8,13 @@ from typing import Any
 
 import attrs
 
+from ..algos.radix_sorts import SwitchedKey
 from ..algos.select import SelectByParts, top_k
 from ..algos.select_rows import PartPolicy
 from ..kernel.launch import Schedule
 from ..types.errors import InvalidArgumentError
 from ..types.indices import SortOrder
 from ..types.keys import RankKey, SortableKey
-from ..types.switched_keys import switched
 from .variants import Request, Rows, Variant
 
 _FEW, _MANY = (SelectByParts(PartPolicy(group_size=128, items=16, sets=64)),
@@ -40,5 +40,5 @@ def selections(request: Request) -> Iterator[Variant]:
 def _top_k(
     key: SortableKey[Any, Any], selection: SelectByParts, k: int, rows: int, length: int, order: SortOrder
 ) -> Schedule:
-    either_order = switched(RankKey(key), True, order)  # the order is a parameter, so that both share a kernel
+    either_order = SwitchedKey.of(RankKey(key), True, order)  # the order is a parameter, so that both share a kernel
     return top_k(either_order, rows, length, k, SortOrder.ASCENDING, selection)

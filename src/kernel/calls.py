@@ -14,10 +14,9 @@ from typing import Any, cast
 import attrs
 
 from ..types.elements import class_of, fields_of, is_struct
-from ..types.intrinsics import OPERATIONS, dynamic_range
+from ..types.intrinsics import OPERATIONS, OVERRIDABLE, dynamic_range
 from ..types.layout import Type
 from ..types.memory import Registers
-from ..types.overridable import OVERRIDABLE
 from ..types.scalars import Scalar
 from . import examples, ir
 from .expressions import ExpressionReader

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast
 import attrs
 import numpy as np
 
-from ..types.counts import checked_count
+from ..types.checks import checked_count
 from ..types.elements import dtype_of, shown
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.memory import Storage, Workgroup

@@ -13,7 +13,7 @@ from ..types.elements import dtype_of
 from ..types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
 from ..types.indices import SortOrder
 from ..types.keys import RankKey, SortableKey
-from ..types.scalars import UNSIGNED
+from ..types.scalars import U64, UNSIGNED
 from ..types.specs import Spec
 from .base import INDEX, AlongAxis, Operation, Output, Part, Work, Works, key_of, single
 from .pieces import Piece, fits_binding, pieces_of, require_counted
@@ -44,6 +44,7 @@ class Argsort(AlongAxis):
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
         from ..algos.argsort import bitonic_argsort, placed_class
+        from ..algos.batch import Batch
         from ..algos.choice import choose_bitonic, choose_pairs
 
         (x,) = given
@@ -59,7 +60,9 @@ class Argsort(AlongAxis):
             return Works(tuple(self._in_pieces(ranks, rows, pieces, network, info)))
         if sort is not None:
             most = min(sort.most_rows(length, limits.groups), limits.storage_bytes // (INDEX.itemsize * length))
-            by_sort = Work(rows, max(1, most), lambda count: sort.argsort(ranks, count, length, self.order), parts)
+            by_sort = Work(
+                rows, max(1, most), lambda count: sort.sort(Batch(ranks, count, length, self.order, places=U64)), parts
+            )
             return Works((by_sort,))
         together, policy = self._together(length, x.dtype.itemsize, network, info), network.policy
         by_network = Work(
@@ -71,8 +74,8 @@ class Argsort(AlongAxis):
         self, ranks: SortableKey[Any, Any], rows: int, pieces: Sequence[Piece], network: Bitonic, info: TargetInfo
     ) -> Iterator[Work]:
         """A work for each row that no binding holds, on all pieces of it."""
-        from ..algos.argsort_parts import argsort_parts
         from ..algos.choice import choose_pairs
+        from ..algos.sort_parts import argsort_parts
 
         sorts = [choose_pairs(info, cast(Any, ranks), 1, piece.count, _PLACE) for piece in pieces]
         once = argsort_parts(ranks, [piece.count for piece in pieces], self.order, network.policy, sorts)
@@ -129,13 +132,15 @@ class SortPairs(Operation):
         return Output(keys.shape, keys.dtype, (0,)), Output(values.shape, values.dtype, (0,))
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
+        from ..algos.batch import Batch
+
         keys, values = given
         require_plain("values", values)
         key, length, sort = key_of("keys", keys, self.key), keys.size, self._sort(given, info)
         if sort is None:
             return by_indices(Argsort(0, self.order, self.key, by_bits=True, name="keys"), given, length, info)
 
-        once = sort.pairs(key, UNSIGNED[values.dtype.itemsize], 1, length, self.order)
+        once = sort.sort(Batch(key, 1, length, self.order, value=UNSIGNED[values.dtype.itemsize]))
         names = ("data", "values", "results", "moved")
         return Works((single(once, {name: Part(number, length) for number, name in enumerate(names)}),))
 

@@ -86,7 +86,7 @@ class ByMonoid(OverMonoid):
         return self.of
 
     def monoid(self, given: Spec) -> Monoid[Any, Any]:
-        from ..types.bools import over_bools
+        from ..types.monoids import over_bools
 
         return over_bools(self.of) if given.dtype.kind == "b" else self.of
 

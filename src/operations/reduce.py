@@ -15,8 +15,7 @@ from ..machine import TargetInfo
 from ..types.dtypes import number_for
 from ..types.elements import dtype_of, encode
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
-from ..types.keys import SortableKey, is_lossy
-from ..types.ranked_keys import ranked
+from ..types.keys import SortableKey, is_lossy, ranked
 from ..types.scalars import U32
 from ..types.specs import HostArray, Spec
 from .base import Operation, Output, Part, Work, Works, checked_axes, key_of, require_readable, rows_together, single
@@ -93,8 +92,7 @@ class Reduction(OverMonoid):
         """A work for each piece of each row, whose states lie between, and one that combines them to results."""
         from ..algos.layout import Layout
         from ..algos.reduce_axis import reduce_axis
-        from ..types.monoids import OverStates
-        from ..types.starting_at import StartingAt
+        from ..types.monoids import OverStates, StartingAt
 
         rows, length = self.rows(given)
         if not self.ignores_indices:
@@ -180,8 +178,7 @@ class Reduce(Reduction):
         return by_indices(place, given, 1, info)
 
     def monoid(self, given: Spec) -> Monoid[Any, Any]:
-        from ..types.bools import over_bools
-        from ..types.monoids import AllTrue, AnyTrue, Maximum, Minimum, Product, Sum
+        from ..types.monoids import AllTrue, AnyTrue, Maximum, Minimum, Product, Sum, over_bools
         from ..types.searches import ArgMax, ArgMin
 
         if self.reducer.adds:

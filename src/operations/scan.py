@@ -62,7 +62,7 @@ class Scanning(OverMonoid, AlongAxis):
     def in_pieces(self, given: Spec, info: TargetInfo) -> Works:
         """A work for each piece of each row, which starts from the carry of the piece before."""
         from ..algos.layout import Layout
-        from ..algos.scan_pieces import scan_in_turn
+        from ..algos.scan import scan_in_turn
 
         rows, length = self.rows(given)
         if not self.ignores_indices:

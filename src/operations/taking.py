@@ -47,7 +47,7 @@ def _in_pieces(
     given: Spec, rows: int, length: int, taken: int, numbers: tuple[int, int, int], info: TargetInfo
 ) -> Iterator[Work]:  # fmt: skip
     """Gathers in pieces that fit bindings: each piece of the results from each piece of the elements."""
-    from ..algos.take_within import take_within
+    from ..algos.copy import take_within
 
     require_counted(length, info)
     itemsize, (source, indices, target) = given.dtype.itemsize, numbers

@@ -1,4 +1,4 @@
-"""attrs validators and converters for the fields of policies."""
+"""Validation of what users pass: attrs validators and converters for the fields of policies, and counts."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, SupportsIndex, cast
 import attrs
 
 from .errors import InvalidArgumentError, UnsupportedTypeError
+from .traced import Traced
 
 
 def as_int(value: SupportsIndex) -> int:
@@ -69,3 +70,20 @@ def require(holds: bool, policy: object, field: str, expected: str) -> None:
     if not holds:
         found = getattr(policy, field)
         raise InvalidArgumentError(f"{type(policy).__name__}: {field}: expected {expected}, found {found!r}")
+
+
+def checked_count(what: str, count: object, least: int) -> int:
+    """A count as a Python int, at least `least`. NumPy integers are converted.
+
+    Raises UnsupportedTypeError for other types, bool among them, and InvalidArgumentError for a lesser count.
+    """
+    if type(count) is not int and not isinstance(count, Traced):
+        if isinstance(count, bool) or not hasattr(count, "__index__"):
+            raise UnsupportedTypeError(f"{what}: expected an int, found {count!r}")
+        try:
+            count = operator.index(cast(SupportsIndex, count))
+        except TypeError as error:
+            raise UnsupportedTypeError(f"{what}: expected an int, found {count!r}") from error
+    if count < least:
+        raise InvalidArgumentError(f"{what}: expected at least {least}, found {count}")
+    return count

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import attrs
 
@@ -36,39 +36,24 @@ class DigitPlace:
 
 
 @attrs.frozen
-class Lanes:
-    """The lanes of a subgroup that hold the same digit as this one."""
+class Lanes(Generic[W]):
+    """The lanes that hold the same digit as this one: of a subgroup; or, without subgroups, of a strand of at most 32,
+    whose mask is in workgroup memory."""
 
-    mask: U64  # bit i for lane i; this lane's is set
+    mask: W  # bit i for lane i; this lane's is set
     lane: U32
+    word: type[W]  # the mask's class
 
     def before_me(self) -> U32:
         """This lane's rank among them."""
-        return count_ones(self.mask & ((U64(1) << self.lane) - 1))
+        return count_ones(self.mask & ((self.word(1) << self.lane) - 1))
 
     def count(self) -> U32:
         return count_ones(self.mask)
 
     def leader(self) -> U32:
         """The highest of them, which counts for all."""
-        return 63 - leading_zeros(self.mask)
+        return self.word.type.bits - 1 - leading_zeros(self.mask)
 
     def is_led_by_me(self) -> Bool:
         return self.leader() == self.lane
-
-
-@attrs.frozen
-class StrandLanes:
-    """The same without subgroups: a strand of at most 32 lanes, whose mask is in workgroup memory."""
-
-    mask: U32
-    lane: U32
-
-    def before_me(self) -> U32:
-        return count_ones(self.mask & ((U32(1) << self.lane) - 1))
-
-    def count(self) -> U32:
-        return count_ones(self.mask)
-
-    def is_led_by_me(self) -> Bool:
-        return 31 - leading_zeros(self.mask) == self.lane

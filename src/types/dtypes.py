@@ -13,9 +13,8 @@ import numpy.typing as npt
 
 from .elements import dtype_of
 from .errors import UnsupportedTypeError
-from .keys import FloatKey, SignedKey, TimeKey, UnsignedKey
+from .keys import FloatKey, RankedKey, SignedKey, TimeKey, UnsignedKey
 from .numbers import DoubleNumber, HalfNumber, Numeric, SignedNumber, SingleNumber, TruthNumber, UnsignedNumber
-from .ranked_keys import RankedKey
 from .scalars import F32, F64, I64, U8, U16, U32, U64, Scalar
 
 # A dtype's element and word classes are known at run time only, hence Any.

@@ -10,11 +10,10 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 
 import attrs
 
-from .bools import OverBools, OverField
 from .intrinsics import bitcast
-from .monoids import AllTrue, AnyTrue, Maximum, Minimum, Monoid, Product, Sum
+from .keys import RankedKey
+from .monoids import AllTrue, AnyTrue, Maximum, Minimum, Monoid, OverBools, OverField, Product, Sum
 from .numbers import HalfNumber
-from .ranked_keys import RankedKey
 from .scalars import F32, U8, U16, U32, U64
 from .searches import ArgMax, ArgMin, Ranked
 

@@ -18,6 +18,7 @@ F = TypeVar("F", bound=Float)
 S = TypeVar("S", bound=Scalar)
 
 OPERATIONS: dict[object, ops.Op] = {}
+OVERRIDABLE: set[object] = set()  # helpers for which a target may emit its own implementation
 _LARGEST = (1 << 32) - 1
 
 
@@ -29,6 +30,13 @@ def operation(op: ops.Op) -> Callable[[Callable[P, R]], Callable[P, R]]:
         return function
 
     return register
+
+
+def overridable(function: Callable[P, R]) -> Callable[P, R]:
+    """Marks a helper for which a target may emit its own implementation; the Python body defines what it does. It
+    takes the invocation, memories and scalars, and returns a scalar."""
+    OVERRIDABLE.add(function)
+    return function
 
 
 def _alike(a: T, b: T) -> tuple[T, T]:

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from .counts import checked_count
+from .checks import checked_count
 from .elements import decode, dtype_of, encode, mismatch
 from .errors import OutOfBoundsError, UninitializedReadError, outside
 from .scalars import U32, Scalar

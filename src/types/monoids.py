@@ -6,17 +6,20 @@ Reductions reorder elements, so `combine` must be associative and commutative (f
 
 from __future__ import annotations
 
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeVar, cast
 
 import attrs
 
+from .elements import fields_of
 from .interned import Interned
 from .intrinsics import maximum, minimum
+from .keys import RankedKey
 from .numbers import Numeric
-from .ranked_keys import RankedKey
-from .scalars import F32, F64, I64, U32, U64, Float
+from .scalars import F32, F64, I64, U8, U32, U64, Float
 
 E = TypeVar("E")
+F = TypeVar("F")
 S = TypeVar("S")
 N = TypeVar("N", U64, I64, F32, F64)
 W = TypeVar("W", U32, U64)
@@ -252,3 +255,47 @@ class OverStates(MonoidWrapper[E, S]):
 
     def lift(self, element: S, index: U32) -> S:
         return element
+
+
+@attrs.frozen
+class StartingAt(MonoidWrapper[E, S]):
+    """A monoid over part of a row, whose indices are those in the whole row: they start at `first`."""
+
+    first: U32
+
+    @property
+    def element(self) -> type[E]:
+        return self.monoid.element
+
+    def lift(self, element: E, index: U32) -> S:
+        return self.monoid.lift(element, self.first + index)
+
+
+@attrs.frozen
+class OverField(MonoidWrapper[E, S], Generic[E, F, S]):
+    """A monoid over a newtype, as one over the newtype's field."""
+
+    newtype: Callable[[F], E]
+    element: type[F]
+
+    def lift(self, element: F, index: U32) -> S:
+        return self.monoid.lift(self.newtype(element), index)
+
+
+@attrs.frozen
+class OverBools(MonoidWrapper[U8, S]):
+    """A monoid over bytes, for an array of bools, of which any nonzero byte counts as 1: it sees 0 or 1."""
+
+    element: type[U8] = U8
+
+    def lift(self, element: U8, index: U32) -> S:
+        return self.monoid.lift(U8(U32(U32(element) != 0)), index)
+
+
+def over_bools(monoid: Monoid[E, S]) -> Monoid[U8, S]:
+    """Adapts a monoid over bytes, or newtypes of them, to an array of bools."""
+    if monoid.element is U8:
+        return OverBools(cast("Monoid[U8, S]", monoid))
+    (field,) = fields_of(monoid.element).values()
+    held = cast("type[object]", field)
+    return over_bools(OverField(monoid, cast("Callable[[object], E]", monoid.element), held))

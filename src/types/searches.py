@@ -7,9 +7,8 @@ from typing import Any, Generic, TypeGuard, TypeVar
 
 import attrs
 
-from .keys import FloatKey
+from .keys import FloatKey, RankedKey
 from .monoids import OfKeys
-from .ranked_keys import RankedKey
 from .scalars import U32, U64, Bool
 
 E = TypeVar("E")

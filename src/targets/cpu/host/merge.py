@@ -42,7 +42,7 @@ class _Short:
         if self.dtype.kind != "f" or are_ties_alike(keys):
             return None
         # As equals where they tie and a part has its ties in another order. Kernels take long ones so, too: see
-        # algos/merge_ties.py.
+        # algos/merge_path.py.
         are_equal = not (has_ties_in_order(x, self.order) and has_ties_in_order(y, self.order))
         return (ordered_ranks if are_equal else ordered_words)(key_for(keys.dtype), bits_of(keys), self.order)
 

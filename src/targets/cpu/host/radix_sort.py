@@ -24,7 +24,7 @@ from .key_words import Elements, Places, bits_of
 from .numpy_speed import numpy_sorts_slowly
 
 if TYPE_CHECKING:
-    from ....algos.radix_serial_sorts import SerialRadixPolicy
+    from ....algos.radix_serial import SerialRadixPolicy
 
 _BATCH = 1 << 19  # elements of several rows that are sorted together: as many as the caches hold
 _LEAST_SHARE = 1 << 13
@@ -93,7 +93,7 @@ def _sort(source: HostArray, results: HostArray, order: SortOrder, bits: range, 
 
 @cache
 def _policy(shares: int, least: int) -> SerialRadixPolicy:
-    from ....algos.radix_serial_sorts import SerialRadixPolicy
+    from ....algos.radix_serial import SerialRadixPolicy
 
     return SerialRadixPolicy(shares=min(shares, _MOST_SHARES), least=least)
 
@@ -102,22 +102,24 @@ def _policy(shares: int, least: int) -> SerialRadixPolicy:
 def prepared_sort(
     dtype: np.dtype[np.generic], order: SortOrder, rows: int, length: int, bits: range, policy: SerialRadixPolicy
 ) -> Prepared:
-    from ....algos.radix_serial_sorts import serial_radix_sort
+    from ....algos.batch import Batch
+    from ....algos.radix_serial import serial_radix_sort
     from ...registry import target
 
-    return prepared_by(target("cpu"), serial_radix_sort(key_for(dtype), rows, length, order, policy, bits))
+    return prepared_by(target("cpu"), serial_radix_sort(Batch(key_for(dtype), rows, length, order), policy, bits))
 
 
 @lru_cache(maxsize=64)
 def prepared_argsort(dtype: np.dtype[np.generic], order: SortOrder, length: int, policy: SerialRadixPolicy) -> Prepared:
-    from ....algos.radix_serial_sorts import serial_radix_argsort
-    from ....algos.sorts import as_integer_key
+    from ....algos.batch import Batch
+    from ....algos.radix_serial import serial_radix_sort
     from ....types.keys import RankKey
+    from ....types.scalars import U64
     from ...registry import target
 
     bits = range(8 * dtype.itemsize)
-    ranks = as_integer_key(RankKey(key_for(dtype)))
-    schedule = serial_radix_argsort(ranks, 1, length, order, policy, bits)
+    ranks = RankKey(key_for(dtype))
+    schedule = serial_radix_sort(Batch(ranks, 1, length, order, places=U64), policy, bits)
     return prepared_by(target("cpu"), schedule)
 
 

@@ -1,0 +1,145 @@
+"""What a sort of rows is asked for, as one value: keys alone, keys with values, or the permutation (argsort)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Any, Generic, TypeAlias, TypeVar
+
+import attrs
+
+from ..kernel.language import *
+
+T = TypeVar("T")
+Three: TypeAlias = tuple[Buffer[Any], Buffer[Any], Buffer[Any]]
+
+
+@attrs.frozen
+class Mode(Generic[V]):
+    """What a sorting kernel reads and writes."""
+
+    value: type[V]  # the class of what goes along with the keys
+    in_place: bool = False  # keys are read from `results`, not `data`
+    takes_values: bool = False  # values, or indices, are permuted like the keys
+    counts_places: bool = False  # and these are the keys' indices in their row, computed and not read
+    keeps_keys: bool = True  # the sorted keys are written
+
+    def in_pass(self, is_first: bool, is_last: bool) -> Mode[V]:
+        """The mode of one of several passes: the first reads the caller's buffers, the last writes them."""
+        return attrs.evolve(
+            self, in_place=False, counts_places=self.counts_places and is_first,
+            keeps_keys=self.keeps_keys or not is_last,
+        )  # fmt: skip
+
+
+@attrs.frozen
+class Batch:
+    """Contiguous rows of one length to sort, by `data`'s keys, in an order."""
+
+    key: SortableKey[Any, Any]
+    rows: int
+    length: int
+    order: SortOrder
+    in_place: bool = attrs.field(default=False, kw_only=True)  # else into `results`
+    # the class of `values`, which are permuted like their keys into `moved`
+    value: type[Any] | None = attrs.field(default=None, kw_only=True)
+    # the class of indices, if the permutation is wanted, in `places`, and no keys
+    places: type[U32 | U64] | None = attrs.field(default=None, kw_only=True)
+
+    @property
+    def count(self) -> int:
+        """The elements in all rows."""
+        return self.rows * self.length
+
+    def buffer(self, name: str, element: type[T], role: Role) -> Buffer[T]:
+        """A buffer with one of something for each element."""
+        return Buffer(name, element, self.count, role)
+
+    @property
+    def data(self) -> Buffer[Any]:
+        return self.buffer("data", self.key.element, Role.INOUT if self.in_place else Role.INPUT)
+
+    @property
+    def results(self) -> Buffer[Any]:
+        """The sorted keys; a stand-in if none are wanted."""
+        if self.places is not None:
+            return unbound(self.key.element)
+        return self.data if self.in_place else self.buffer("results", self.key.element, Role.OUTPUT)
+
+    @property
+    def values(self) -> tuple[Buffer[Any], Buffer[Any]]:
+        """The values, before and after; stand-ins if there are none."""
+        if self.value is None:
+            none = unbound(self.places or U32)
+            return none, none
+        return self.buffer("values", self.value, Role.INPUT), self.buffer("moved", self.value, Role.OUTPUT)
+
+    @property
+    def permutation(self) -> Buffer[Any]:
+        """The permutation; a stand-in if it is not wanted."""
+        return unbound(U64) if self.places is None else self.buffer("places", self.places, Role.OUTPUT)
+
+    @property
+    def arguments(self) -> tuple[Buffer[Any], Buffer[Any], Buffer[Any], Buffer[Any], Buffer[Any]]:
+        """Data, results, values, moved, places: for kernels that sort a row in one launch."""
+        return self.data, self.results, *self.values, self.permutation
+
+    @property
+    def bound(self) -> tuple[Buffer[Any], ...]:
+        """The buffers that the caller binds."""
+        if self.places is not None:
+            return self.data, self.permutation
+        values, moved = self.values
+        keys, sorted_keys = (self.data,), () if self.in_place else (self.results,)
+        return (*keys, *sorted_keys) if self.value is None else (*keys, values, *sorted_keys, moved)
+
+    def mode(self, index: type[Any] = U64) -> Mode[Any]:
+        """What kernels read and write; `index` is the class of the indices that travel, if it is an argsort."""
+        if self.places is not None:
+            return Mode(index, takes_values=True, counts_places=True, keeps_keys=False)
+        return Mode(self.value or U32, self.in_place, takes_values=self.value is not None)
+
+    def alternating(self, index: type[Any], scratch: int) -> tuple[Three, Three]:
+        """The (input, output, scratch) buffers of the keys, and of what goes along, for sorts of several passes, which
+        alternate between the last two; scratch has so many elements."""
+
+        def between(name: str, element: type[Any]) -> Buffer[Any]:
+            return Buffer(name, element, scratch, Role.SCRATCH)
+
+        element = self.key.element
+        if self.places is not None:
+            moved = self.permutation if self.places is index else self.buffer("moved", index, Role.SCRATCH)
+            keys = self.data, between("results", element), between("words", element)
+            return keys, (unbound(index), moved, between("spare", index))
+        spare = unbound(U32) if self.value is None else between("spare", self.value)
+        return (self.data, self.results, between("words", element)), (*self.values, spare)
+
+    def schedule(self, launches: Sequence[Launch], scratch: Iterable[Buffer[Any]] = ()) -> Schedule:
+        """The schedule of these launches; of the other buffers, those that are scratch are added to the caller's."""
+        others = {buffer.name: buffer for buffer in scratch if buffer.role is Role.SCRATCH and buffer.name != _NONE}
+        return Schedule((*self.bound, *others.values()), tuple(launches))
+
+
+_NONE = "none"
+
+
+def unbound(element: type[T]) -> Buffer[T]:
+    """A stand-in for a kernel's parameter that a mode of it does not use: it gives the parameter its type, and is in no
+    schedule, so that no memory is bound to it."""
+    return Buffer(_NONE, element, 1, Role.SCRATCH)
+
+
+class SortsBatches(ABC):
+    """The base of the algorithms that sort keys, key-value pairs and permutations alike, stably."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def sort(self, batch: Batch, /) -> Schedule:
+        """Sorts every row."""
+
+    def schedule(
+        self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, placement: Placement, /
+    ) -> Schedule:
+        """As a SortAlgorithm: sorts every row of the buffer "data"."""
+        return self.sort(Batch(key, rows, length, order, in_place=placement is Placement.IN_PLACE))
