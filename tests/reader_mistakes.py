@@ -696,3 +696,90 @@ def size_of_an_array(cx, data: Storage[U32], p: Params):
 @kernel
 def property_that_is_kept(cx, data: Storage[U32], p: Params):
     data[0] = Cached(p.n).doubled  # <-
+
+
+@kernel
+def workgroup_memory_in_the_body(cx, data: Storage[U32], p: Params):
+    tile = Workgroup(U32, 4)  # <-
+
+
+@kernel
+def storage_in_the_body(cx, data: Storage[U32], p: Params):
+    more = Storage(U32, 4)  # <-
+
+
+@kernel
+def never_ends(cx, data: Storage[U32], p: Params):
+    while True:  # <-
+        data[0] += 1
+
+
+@kernel
+def tries_several(cx, data: Storage[U32], p: Params):
+    try:  # <-
+        data[0] = p.n
+    except* ValueError:
+        pass
+
+
+@kernel
+def declares_a_global(cx, data: Storage[U32], p: Params):
+    global HUGE  # <-
+    HUGE = 1
+
+
+@kernel
+def deletes(cx, data: Storage[U32], p: Params):
+    x = p.n
+    del x  # <-
+
+
+@kernel
+def names_a_wide_number(cx, data: Storage[U32], p: Params):
+    data[0] = U32(U8(p.n) == p.n)  # <-
+
+
+@kernel
+def equates_with_too_much(cx, data: Storage[U32], p: Params):
+    data[0] = U32(U8(p.n) == 256)  # <-
+
+
+@kernel
+def large_power(cx, data: Storage[U32], p: Params):
+    data[0] = U32(2 ** 10**9)  # <-
+
+
+@kernel
+def large_shift(cx, data: Storage[U32], p: Params):
+    data[0] = U32((1 << 10**9) & 1)  # <-
+
+
+@kernel
+def large_product(cx, data: Storage[U32], p: Params):
+    x = 3
+    for _ in range(100):
+        x = x * x  # <-
+    data[0] = U32(x % 7)
+
+
+@kernel
+def large_text(cx, data: Storage[U32], p: Params):
+    data[0] = U32(len("a" * 10**10))  # <-
+
+
+@kernel
+def large_factorial(cx, data: Storage[U32], p: Params):
+    data[0] = U32(math.factorial(10**7) % 7)  # <-
+
+
+@kernel
+def sums_a_large_range(cx, data: Storage[U32], p: Params):
+    data[0] = U32(sum(range(10**12)) % 7)  # <-
+
+
+@kernel
+def many_registers(cx, data: Storage[U32], p: Params):
+    few = Registers(U32, 2048)
+    more = Registers(Bool, 1)  # <-
+    few[0] = p.n
+    more[0] = p.n == 1

@@ -301,3 +301,18 @@ def float_round_trip(cx: Invocation, data: Storage[U32], out: Storage[U32]) -> N
     while F32(count) / 4 < half:
         count += 1
     out[cx.global_id] = count
+
+
+def three(out: Storage[U32], me: U32) -> int:
+    out[me] = out[me] + 1
+    return 3
+
+
+@gives(13, 13, 13, 13)
+@kernel
+def the_bound_of_a_range_is_evaluated_once(cx: Invocation, data: Storage[U32], out: Storage[U32]) -> None:
+    me = cx.global_id
+    out[me] = U32(10)
+    for _ in range(three(out, me)):
+        data[me] = data[me] + 1
+    out[me] = out[me] + 2 + (data[me] - data[me])

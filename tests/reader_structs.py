@@ -273,3 +273,17 @@ def atomics(cx: Invocation, data: Words, out: Words) -> None:
     out.atomic_and(me, U32(0))
     out.atomic_or(me, total + me)
     out.atomic_add(me, U32(2))
+
+
+@gives(101, 1, 11, 11)
+@kernel
+def narrow_numbers_are_equated(cx: Invocation, data: Words, out: Words) -> None:
+    me = cx.global_id
+    mine, turned = Registers(U8, 2), Registers(U16, 2)
+    mine[0], mine[1] = U8(data[me] * 255 + 1), U8(1 - data[me] % 2)
+    turned[0], turned[1] = U16(data[me] * 65537), U16(0)
+    same = U32(mine[0] == mine[1])
+    if same == 1:
+        out[me] = U32(101) if turned[0] == 0 else U32(1)
+    else:
+        out[me] = U32(mine[0] != 1) * 10 + U32(mine[1] != 2)

@@ -22,6 +22,10 @@ CALLABLE = "expected an operation of the kernel language or a helper written in 
 STRUCT = "expected an attrs class to make a value of"
 
 # By the kernel's name: all of the message behind `file:line: `.
+TOO_LARGE = (
+    "expected compile-time values of at most 4096 bits or 10000 items, found more, e.g. `1 << 32`, "
+    "or a computation before the launch"
+)
 MESSAGES = {
     "calls_itself": "expected helpers nested less than 50 deep; recursion has no meaning on a device, e.g. use a loop",
     "mixes_types": "expected two numbers of one type for `add`, found U32 and U64; convert one, e.g. `U32(x)`",
@@ -62,7 +66,7 @@ MESSAGES = {
         "expected a case for every member of SortOrder, found none for SortOrder.DESCENDING, e.g. `case "
         "SortOrder.DESCENDING:`"
     ),
-    "matches_a_number": "expected an enum to match, found a U32, e.g. `match order:`",
+    "matches_a_number": "expected an enum to match, found a U32, e.g. `if x == 1:` for a number",
     "guards_a_case": "expected a case without a guard, e.g. an `if` inside it",
     "asserts": "expected no `assert` in a kernel: a device cannot raise, e.g. a check on the host",
     "raises": "expected no exceptions in a kernel: a device cannot raise, e.g. write a U32 flag",
@@ -82,7 +86,9 @@ MESSAGES = {
     "wrong_field_type": "expected U32 for `high` of Pair, found a U64, e.g. `U32(x)`",
     "builtin_on_scalars": "expected a compile-time value for 'min', found a U32, e.g. `minimum(a, b)`",
     "imports": "expected definitions and imports outside the kernel, e.g. at the top of the module",
-    "with_block": "expected plain assignments, found `with`, e.g. a parameter",
+    "with_block": (
+        "expected no `with` in a kernel: there is nothing to enter and leave on a device, e.g. its statements alone"
+    ),
     "narrow_arithmetic": "expected two numbers of one type for `add`, found U8 and U8; convert one, e.g. `U32(x)`",
     "atomic_on_registers": "expected Storage[U32] or Workgroup[U32] for an atomic, e.g. `counts: Workgroup[U32]`",
     "registers_of_run_time_length": "expected an element class and a compile-time length, e.g. `Registers(U32, 8)`",
@@ -121,7 +127,7 @@ MESSAGES = {
         "expected compile-time values that fit, found an error (integer division or modulo by zero), e.g. `2 * count`"
     ),
     "run_time_value_over_zero": "expected a divisor other than zero, e.g. `x // 2`",
-    "narrow_literal_too_large": "expected a literal that fits U8, found 300, e.g. `U8(1)`",
+    "narrow_literal_too_large": "expected a literal that fits U8 (0 to 255), found 300, e.g. `U8(1)`",
     "bitcast_to_itself": "expected another type of U32's size to bitcast, found U32, e.g. `U32(x)`",
     "no_registers": "expected a length of at least 1, found 0, e.g. `Registers(U32, 8)`",
     "registers_of_ints": (
@@ -176,10 +182,33 @@ MESSAGES = {
     "counts_from_the_end": "expected an index counted from the front, found -1, e.g. `data.length - 1`",
     "two_indices": "expected a U32 index, found a tuple of 2, e.g. `data[row * width + column]`",
     "imaginary": "expected a number, a text or None as a literal, found 1j, e.g. `1`",
-    "size_of_an_array": "expected U32 to store, found the method `.size`, e.g. `U32(x)`",
+    "size_of_an_array": "expected the length or a method of an array, found `.size`, e.g. `data.length`",
     "property_that_is_kept": (
         "expected a field, a method or a property of Cached, found `.doubled`, which is none, e.g. `@property` above "
         "its definition"
+    ),
+    "workgroup_memory_in_the_body": (
+        "expected workgroup memory as a parameter of the kernel, which the launch gives its length, "
+        "e.g. `tile: Workgroup[U32]`"
+    ),
+    "storage_in_the_body": (
+        "expected storage as a parameter of the kernel, which the launch gives its length, e.g. `data: Storage[U32]`"
+    ),
+    "never_ends": "expected a loop that ends, by its condition or a `break`, e.g. `while i < n:`",
+    "tries_several": "expected no exceptions in a kernel: a device cannot raise, e.g. write a U32 flag",
+    "declares_a_global": "expected a result in an array instead of `global`, e.g. `out[cx.global_id] = x`",
+    "deletes": "expected no `del` in a kernel: a name ends with its function, e.g. another name for another value",
+    "names_a_wide_number": "expected two scalars of one type for `eq`, found U8 and U32; convert one, e.g. `U32(x)`",
+    "equates_with_too_much": "expected a literal that fits U8 (0 to 255), found 256, e.g. `U8(1)`",
+    "large_power": TOO_LARGE,
+    "large_shift": TOO_LARGE,
+    "large_product": TOO_LARGE,
+    "large_text": TOO_LARGE,
+    "large_factorial": TOO_LARGE,
+    "sums_a_large_range": TOO_LARGE,
+    "many_registers": (
+        "expected registers of at most 8192 bytes in a kernel, found 8196, e.g. workgroup memory, "
+        "a parameter `tile: Workgroup[U32]`"
     ),
 }
 KERNELS = {name: thing for name, thing in vars(reader_mistakes).items() if isinstance(thing, Kernel)}

@@ -1,10 +1,12 @@
-"""Reader, part 5: calls. Helpers and methods are inlined, constructors make structs and literals, and a few of Python's
+"""Reader, part 2: calls. Helpers and methods are inlined, constructors make structs and literals, and a few of Python's
 own functions are evaluated on compile-time values."""
 
 from __future__ import annotations
 
 import ast
 import inspect
+import typing
+from abc import ABC
 from collections.abc import Callable, Sequence
 from enum import Enum, EnumMeta
 from functools import cache
@@ -19,13 +21,16 @@ from ..types.layout import Type
 from ..types.memory import Registers
 from ..types.scalars import Scalar
 from . import examples, ir
+from .compile_time import evaluated
 from .expressions import ExpressionReader
+from .memories import invocation_method, memory_method, registers
+from .operators import intrinsic, scalar_of_class
 from .source import signature_of
-from .span import KernelError, Span
+from .span import KernelError, Span, expected
 from .values import (
     EnumValue,
-    InvocationMethod,
-    MemoryMethod,
+    Given,
+    InvocationValue,
     MemoryValue,
     Method,
     Static,
@@ -37,7 +42,7 @@ from .values import (
     known,
     lift,
     of_object,
-)  # fmt: skip
+)
 
 _PLAIN = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _ANY_NUMBER = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -48,66 +53,65 @@ _FOLDABLE: tuple[object, ...] = (int, bool, float, len, min, max, sum, abs, rang
 _signature_of_class = cast("Callable[[type[object]], inspect.Signature]", cache(inspect.signature))
 
 
-class CallReader(ExpressionReader):
+class CallReader(ExpressionReader, ABC):
     """Calls in one inlined function."""
 
+    memories: list[ir.Memory]  # of the kernel, all functions' registers included
+
     def call(self, node: ast.Call) -> Value:
-        callee = self.read(node.func)
+        callee, span = self.read(node.func), self.span(node)
         match callee:
-            case InvocationMethod():
-                return self.invocation_method(node, callee.name)
-            case MemoryMethod():
-                return self.memory_method(node, callee)
+            case Method(owner=InvocationValue()):
+                return invocation_method(self.builder, callee.name, self.positional(node), span)
+            case Method(owner=MemoryValue() as array):
+                return memory_method(self.builder, array, callee.name, self.positional(node), span)
             case Method():
                 return self.call_function(node, callee.plain(), [callee.owner])
             case Static(value=cls) if isinstance(cls, type) and issubclass(cls, Scalar):
-                return self.scalar_of_class(node, cls, [self.read(argument) for argument in node.args])
-            case Static(value=cls) if cls is Registers or getattr(cls, "__origin__", None) is Registers:
-                return self.registers(node)
+                return scalar_of_class(cls, [self.read(argument) for argument in node.args], span)
+            case Static(value=cls) if _origin_of(cls) is Registers:
+                return registers(self.positional(node), self.memories, span)
             case Static(value=cls) if isinstance(cls, type) and issubclass(cls, Enum):
                 self.expected(node, f"a member of {cls.__name__}, e.g. `{cls.__name__}.{next(iter(cls)).name}`")
-            case Static(value=function) if self.is_operation(function):
-                return self.operation(node, function, self.positional(node))
+            case Static(value=function) if isinstance(function, FunctionType) and function in OPERATIONS:
+                return intrinsic(self.builder, function, [given.value for given in self.positional(node)], span)
             case Static(value=function) if function is dynamic_range:
                 self.expected(node, "`dynamic_range` in a for loop, e.g. `for i in dynamic_range(U32(0), n):`")
             case Static(value=function) if isinstance(function, FunctionType):
                 return self.call_function(node, function, [])
-            case Static(value=cls) if self.is_struct_class(cls) or self.is_struct_class(
-                getattr(cls, "__origin__", None)
-            ):
+            case Static(value=cls) if inspect.isclass(_origin_of(cls)) and is_struct(cls):
                 return self.struct(node, cls)
             case Static(value=function) if function in _FOLDABLE or getattr(function, "__module__", "") == "math":
                 return self.fold_call(node, function)
-            case Static(value=function) if function is print:
-                self.expected(node, "no `print` in a kernel, e.g. a breakpoint in a run under CPython instead")
             case Static(value=function) if callable(function):
                 self.expected(node, examples.callable_for(function))
             case _:
                 self.expected(node, f"something to call, found {describe(callee)}, e.g. `partner_of(thread)`")
 
-    def is_operation(self, function: object) -> bool:
-        return isinstance(function, FunctionType) and function in OPERATIONS
-
-    def is_struct_class(self, value: object) -> bool:
-        return inspect.isclass(value) and not issubclass(value, Enum) and is_struct(value)
+    def positional(self, node: ast.Call) -> list[Given]:
+        if node.keywords:
+            self.expected(node, "positional arguments, e.g. `minimum(a, b)`")
+        return [self.given(argument) for argument in node.args]
 
     def fold_call(self, node: ast.Call, function: object) -> Value:
-        arguments = self.positional(node)
-        values: list[Any] = []
-        if function in (isinstance, type) and arguments and (cls := class_behind(arguments[0])) is not None:
+        """A function of Python's, evaluated on compile-time values."""
+        arguments = [Given(known(given.value), given.span) for given in self.positional(node)]
+        cls = class_behind(arguments[0].value) if arguments else None
+        if function in (isinstance, type) and cls is not None:
             # the class is known at compile time even where the value is not
             if function is type and len(arguments) == 1:
                 return Static(cls)
-            function, arguments = issubclass, [Static(cls), *arguments[1:]]
-        if function is len and len(arguments) == 1 and isinstance(arguments[0], TupleValue):
-            return Static(len(arguments[0].items))
-        for argument, written in zip(map(known, arguments), node.args, strict=True):
-            if not isinstance(argument, Static):
+            function, arguments[0] = issubclass, Given(Static(cls), arguments[0].span)
+        if function is len and len(arguments) == 1 and isinstance(arguments[0].value, TupleValue):
+            return Static(len(arguments[0].value.items))
+        values: list[object] = []
+        for given in arguments:
+            if not isinstance(given.value, Static):
                 name = getattr(function, "__name__", repr(function))
                 hint = examples.instead_of(function, "e.g. a property of the key or the policy")
-                self.expected(written, f"a compile-time value for {name!r}, found {describe(argument)}, {hint}")
-            values.append(argument.value)
-        return self.evaluated(node, cast("Callable[..., object]", function), *values)
+                expected(given.span, f"a compile-time value for {name!r}, found {describe(given.value)}, {hint}")
+            values.append(given.value.value)
+        return evaluated(self.span(node), cast("Callable[..., object]", function), *values)
 
     # -- helpers and structs ---------------------------------------------------------------------------
 
@@ -120,7 +124,7 @@ class CallReader(ExpressionReader):
         if examples.is_from_a_library(function) and any(p.kind in _ANY_NUMBER for p in signature.parameters.values()):
             self.expected(node, examples.callable_for(function))
         bound = self.matched(node, function, signature, leading)
-        arguments, span = list(bound.values()), self.source.span(node)
+        arguments, span = list(bound.values()), self.span(node)
         if function in OVERRIDABLE:
             return self.overridable(function, arguments, span)
         try:
@@ -166,9 +170,7 @@ class CallReader(ExpressionReader):
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
                 self.expected(node, f"a helper with named parameters, found `*{name}`, e.g. `x: U32`")
             default = parameter.default
-            found[name] = (
-                bound.arguments[name] if name in bound.arguments else of_object(default, self.source.span(node))
-            )
+            found[name] = bound.arguments[name] if name in bound.arguments else of_object(default, self.span(node))
         return found
 
     def struct(self, node: ast.Call, element: Any) -> Value:
@@ -178,13 +180,13 @@ class CallReader(ExpressionReader):
         parameters = self.parameters_of(node, cls)
         bound = self.matched(node, cls, _signature_of_class(cls), [])
         made: dict[str, Value] = {}
-        for name, expected in fields.items():
+        for name, annotation in fields.items():
             value = bound[parameters[name]]
-            if isinstance(expected, EnumMeta):
-                value = lift(value, self.source.span(node))
-            if not self.fits(value, expected):
-                wanted = getattr(expected, "__name__", str(expected))
-                example = examples.element_of(expected, value)
+            if isinstance(annotation, EnumMeta):
+                value = lift(value, self.span(node))
+            if not _fits(value, annotation):
+                wanted = getattr(annotation, "__name__", str(annotation))
+                example = examples.element_of(annotation, value)
                 self.expected(node, f"{wanted} for `{name}` of {cls.__name__}, found {describe(value)}, "
                                 f"e.g. `{example}`")  # fmt: skip
             made[name] = value
@@ -205,13 +207,19 @@ class CallReader(ExpressionReader):
                             f"e.g. a classmethod `{cls.__name__}.of(x)`")  # fmt: skip
         return parameters
 
-    def fits(self, value: Value, expected: object) -> bool:
-        if not isinstance(expected, type):
-            return True  # a type variable or alias: the type checkers' matter; operations check scalars again
-        if issubclass(expected, Scalar):
-            return isinstance(value, ir.Expression) and value.type is expected.type
-        if issubclass(expected, Enum):
-            return isinstance(value, EnumValue) and value.cls is expected
-        if isinstance(value, StructValue):
-            return issubclass(class_of(value.element), expected)
-        return isinstance(value, Static)
+
+def _origin_of(thing: object) -> object:
+    """The class of a generic alias such as `Pair[U32]`; what else there is, itself."""
+    return typing.get_origin(thing) or thing
+
+
+def _fits(value: Value, annotation: object) -> bool:
+    if not isinstance(annotation, type):
+        return True  # a type variable or alias: the type checkers' matter; operations check scalars again
+    if issubclass(annotation, Scalar):
+        return isinstance(value, ir.Expression) and value.type is annotation.type
+    if issubclass(annotation, Enum):
+        return isinstance(value, EnumValue) and value.cls is annotation
+    if isinstance(value, StructValue):
+        return issubclass(class_of(value.element), annotation)
+    return isinstance(value, Static)

@@ -1,4 +1,4 @@
-"""Reader, part 6: control flow. Compile-time branches are taken and `range` loops unrolled; others become IR.
+"""Reader, part 3: control flow. Compile-time branches are taken and `range` loops unrolled; others become IR.
 
 A run-time branch is read once on each side. What follows an early `return` or `continue` is read as part of the path
 that does not leave (`rest`), so the IR has no jumps but `Break`.
@@ -7,7 +7,7 @@ that does not leave (`rest`), so the IR has no jumps but `Break`.
 from __future__ import annotations
 
 import ast
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, auto
 from functools import reduce
@@ -22,20 +22,13 @@ from ..types.layout import Type
 from . import examples, ir
 from .builder import MOST_ROUNDS, KernelBuilder, apply
 from .calls import CallReader
-from .names import names_after
-from .source import Source, escapes, jumps_of, stored_in
-from .values import (
-    EnumValue,
-    Static,
-    TupleValue,
-    Undecided,
-    Value,
-    class_behind,
-    describe,
-    lift,
-    of_object,
-    run_time_form,
-)
+from .compile_time import evaluated
+from .memories import operand
+from .names import Bound, held, names_after
+from .passes.walk import leaves_loop
+from .source import Source, escapes, jumps_of
+from .span import expected
+from .values import EnumValue, Static, TupleValue, Value, class_behind, describe, of_object
 
 # What a block consists of: statements, and actions between them (an unrolled loop binds its variable).
 Item: TypeAlias = "ast.stmt | Callable[[], Flow]"
@@ -53,14 +46,14 @@ class Loop:
     """A loop that is being read."""
 
     at_run_time: bool
-    continued: list[dict[str, Value]]  # the names at each `continue`
+    continued: list[Bound]  # the names at each `continue`
 
 
-class ControlReader(CallReader):
+class ControlReader(CallReader, ABC):
     """Branches and loops in one inlined function."""
 
-    def __init__(self, builder: KernelBuilder, source: Source, names: dict[str, Value]) -> None:
-        super().__init__(builder, source, names)
+    def __init__(self, builder: KernelBuilder, source: Source) -> None:
+        super().__init__(builder, source)
         self.loops: list[Loop] = []  # enclosing loops, the innermost last
 
     @abstractmethod
@@ -74,20 +67,18 @@ class ControlReader(CallReader):
     def branch(self, node: ast.stmt, condition: ir.Expression, then: Sequence[Item], otherwise: Sequence[Item]) -> Flow:
         if isinstance(condition, ir.Const):
             return self.block(then if condition.value else otherwise)
-        span = self.source.span(node)
+        span = self.span(node)
         condition = self.builder.hold("condition", condition, span)
-        before = dict(self.names)
+        names, before = self.names, dict(self.names.values)
         with self.builder.nested() as first:
-            flow_then, names_then = self.block(then), self.names
-        self.names = dict(before)
+            flow_then, names_then = self.block(then), names.values
+        names.values = before
         with self.builder.nested() as second:
-            flow_otherwise, names_otherwise = self.block(otherwise), self.names
-        if flow_then is Flow.LEAVES:
-            self.names = names_otherwise
-        elif flow_otherwise is Flow.LEAVES:
-            self.names = names_then
-        else:
-            self.names = self.joined((first, names_then), (second, names_otherwise), span)
+            flow_otherwise = self.block(otherwise)
+        if flow_otherwise is Flow.LEAVES:
+            names.values = names_then
+        elif flow_then is Flow.FALLS:
+            names.join((first, names_then), (second, names.values), span)
         self.builder.emit(ir.If(condition, tuple(first), tuple(second), span))
         return Flow.LEAVES if flow_then is flow_otherwise is Flow.LEAVES else Flow.FALLS
 
@@ -96,7 +87,7 @@ class ControlReader(CallReader):
         subject = self.read(node.subject)
         cls = type(subject.value) if isinstance(subject, Static) else class_behind(subject)
         if cls is None or not issubclass(cls, Enum):
-            self.expected(node, f"an enum to match, found {describe(subject)}, e.g. `match order:`")
+            self.expected(node, f"an enum to match, found {describe(subject)}, e.g. `if x == 1:` for a number")
         cases = [(self.members(case, cls), case.body) for case in node.cases]
         covered = {member for members, _ in cases for member in members}
         missing = [member for member in cls if member not in covered]
@@ -119,7 +110,7 @@ class ControlReader(CallReader):
             return self.block([*body, *rest]) if subject.value in members else self.cases(node, subject, others, rest)
         if not others:
             return self.block([*body, *rest])
-        span = self.source.span(node)
+        span = self.span(node)
         assert isinstance(subject, EnumValue)
         tests = [apply(ops.EQ, (subject.code, ir.Const(m.value, Type.U32, span)), span) for m in members]
         condition = tests[0]
@@ -154,17 +145,23 @@ class ControlReader(CallReader):
                 self.counting_loop(node, node.iter)
                 return self.block(rest)
             if isinstance(callee, Static) and callee.value is range:
-                for argument in node.iter.args:
-                    if not isinstance(value := self.read(argument), Static):
-                        self.expected(argument, f"compile-time ints in `range`, found {describe(value)}, "
-                                            "e.g. `for i in dynamic_range(U32(0), n):`")  # fmt: skip
+                return self.unrolled(node, self.range_of(node.iter), rest)
         return self.unrolled(node, self.read(node.iter), rest)
 
+    def range_of(self, call: ast.Call) -> Value:
+        bounds: list[object] = []
+        for given in self.positional(call):
+            if not isinstance(given.value, Static):
+                expected(given.span, f"compile-time ints in `range`, found {describe(given.value)}, "
+                                     "e.g. `for i in dynamic_range(U32(0), n):`")  # fmt: skip
+            bounds.append(given.value.value)
+        return evaluated(self.span(call), range, *bounds)
+
     def unrolled(self, node: ast.For, iterable: Value, rest: Sequence[Item]) -> Flow:
-        span = self.source.span(node)
+        span = self.span(node)
         if isinstance(iterable, TupleValue):
             # evaluated before the loop: an iteration may assign the names they were read from
-            values = [self.held("item", item, span) for item in iterable.items]
+            values = [held(self.builder, "item", item, span) for item in iterable.items]
         elif isinstance(iterable, Static) and hasattr(iterable.value, "__iter__"):
             # at most one more than can be unrolled: the iterable may be infinite
             items_of = islice(cast("Iterable[object]", iterable.value), MOST_ROUNDS + 1)
@@ -178,7 +175,7 @@ class ControlReader(CallReader):
 
     def rounds(self, node: ast.For, values: Sequence[Value], rest: Sequence[Item]) -> Flow:
         """Reads an unrolled loop's iterations, one after another."""
-        span = self.source.span(node)
+        span = self.span(node)
 
         def step(value: Value) -> Callable[[], Flow]:
             def bind() -> Flow:
@@ -199,91 +196,65 @@ class ControlReader(CallReader):
                 items += [step(value), *node.body]
             return self.block([*items, *rest])
         if jumps_of(node):
-            self.lift_changed(node)
+            self.names.lift_changed(node, span)
         for value in values:
             step(value)()
             loop = Loop(at_run_time=False, continued=[])
             self.loops.append(loop)
             reaches_end = self.block(node.body) is Flow.FALLS
             self.loops.pop()
-            self.names = reduce(names_after, [*loop.continued, *([self.names] if reaches_end else [])])
+            ends = [*loop.continued, *([self.names.values] if reaches_end else [])]
+            self.names.values = reduce(names_after, ends)
         return Flow.FALLS
 
     def counting_loop(self, node: ast.For, call: ast.Call) -> None:
-        span = self.source.span(node)
+        span = self.span(node)
         if not 2 <= len(call.args) <= 3 or call.keywords:
             self.expected(call, "start, stop and perhaps step, e.g. `dynamic_range(U32(0), n)`")
         if not isinstance(node.target, ast.Name):
             self.expected(node.target, "a name to count with, e.g. `for i in dynamic_range(U32(0), n):`")
-        bounds = [self.builder.hold("bound", self.operand(argument, Type.U32), span) for argument in call.args]
+        bounds = [self.builder.hold("bound", operand(self.given(one), Type.U32), span) for one in call.args]
         step = bounds[2] if len(bounds) == 3 else ir.Const(1, Type.U32, span)
         if isinstance(step, ir.Const) and step.value == 0:
             self.expected(call, "a step of at least 1, e.g. `dynamic_range(U32(0), n, U32(2))`")
         variable = self.builder.fixed(node.target.id, Type.U32)
-        self.forget_changed(node)
+        self.names.forget_changed(node, span)
         body = self.loop_body(node, {node.target.id: ir.Read(variable, span)})
         self.builder.emit(ir.For(variable, bounds[0], bounds[1], step, body, span))
 
     def while_loop(self, node: ast.While, rest: Sequence[Item]) -> Flow:
-        span = self.source.span(node)
+        span = self.span(node)
         if node.orelse:
             self.expected(node, "a loop without `else`, e.g. set a variable before `break`")
-        self.forget_changed(node)
+        self.names.forget_changed(node, span)
         with self.builder.nested() as head:
             condition = self.condition(node.test)
         body = self.loop_body(node, {})
+        if isinstance(condition, ir.Const) and condition.value and not leaves_loop(body):
+            self.expected(node, "a loop that ends, by its condition or a `break`, e.g. `while i < n:`")
         self.builder.emit(ir.While(tuple(head), condition, body, span))
         return self.block(rest)
 
-    def forget_changed(self, node: ast.For | ast.While) -> None:
-        """Makes compile-time values that a run-time loop assigns undecided, in the loop and after it.
-
-        The loop's body is read once, and a read in it may follow any number of iterations.
-        """
-        self.lift_changed(node)
-        for name, counts in stored_in(node).items():
-            if name not in self.names:
-                continue
-            value = self.names[name]
-            if counts:
-                reason = f"expected {name!r} to count in its loop only, e.g. another name for the value behind the loop"
-            elif value is self.slots.get(name):
-                continue
-            else:
-                reason = (
-                    f"expected {name!r} to be a run-time value, for a loop changes it, "
-                    f"e.g. `{run_time_form(name, value)}` before the loop"
-                )
-            self.names[name] = Undecided(reason)
-
-    def lift_changed(self, node: ast.For | ast.While) -> None:
-        """Moves compile-time Bools and enums that a loop assigns into variables before it."""
-        for name in stored_in(node):
-            value = self.names.get(name)
-            lifted = value if value is None else lift(value, self.source.span(node))
-            if lifted is not None and lifted is not value:
-                self.names[name] = self.into_slot(name, lifted, self.source.span(node))
-
-    def loop_body(self, node: ast.For | ast.While, bound: dict[str, Value]) -> ir.Block:
+    def loop_body(self, node: ast.For | ast.While, bound: Bound) -> ir.Block:
         """Reads a run-time loop's body. Names first assigned in it are not visible after it."""
-        before = dict(self.names)
-        self.names.update(bound)
+        before = dict(self.names.values)
+        self.names.values.update(bound)
         self.loops.append(Loop(at_run_time=True, continued=[]))
         with self.builder.nested() as block:
             self.block(node.body)
         self.loops.pop()
-        self.names = before
+        self.names.values = before
         return tuple(block)
 
     def break_loop(self, node: ast.Break) -> Flow:
         if not self.loops or not self.loops[-1].at_run_time:
             self.expected(node, "`break` in a run-time loop; an unrolled one has no end to jump to, "
                             "e.g. `for i in dynamic_range(U32(0), n):`")  # fmt: skip
-        self.builder.emit(ir.Break(self.source.span(node)))
+        self.builder.emit(ir.Break(self.span(node)))
         return Flow.LEAVES
 
     def continue_loop(self) -> Flow:
-        self.loops[-1].continued.append(dict(self.names))
+        self.loops[-1].continued.append(dict(self.names.values))
         return Flow.LEAVES
 
 

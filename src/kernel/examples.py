@@ -123,6 +123,12 @@ def callable_for(found: object) -> str:
         return (
             f"an attrs class as a newtype, found the NewType {name!r}, e.g. `@attrs.frozen` above a class of one field"
         )
+    if found is print:
+        return "no `print` in a kernel, e.g. a breakpoint in a run under CPython instead"
+    if isinstance(found, type) and issubclass(found, Array):
+        what = "storage" if issubclass(found, Storage) else "workgroup memory"
+        name = "data: Storage[U32]" if issubclass(found, Storage) else "tile: Workgroup[U32]"
+        return f"{what} as a parameter of the kernel, which the launch gives its length, e.g. `{name}`"
     if isinstance(found, type) and not is_from_a_library(found) and found.__module__ != "builtins":
         kind = (
             "dataclass" if dataclasses.is_dataclass(found) else "named tuple" if issubclass(found, tuple) else "class"

@@ -1,28 +1,32 @@
-"""Reader, part 4: expressions. Names, attributes, subscripts and constants become values."""
+"""Reader, part 1: expressions. Names, attributes, subscripts, operators and choices become values."""
 
 from __future__ import annotations
 
 import ast
 import inspect
 import typing
-from abc import abstractmethod
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from types import FunctionType
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 from ..types import ops
 from ..types.elements import class_of, fields_of
 from ..types.invocation import Invocation
-from . import ir
-from .builder import apply
-from .memories import MemoryReader
-from .span import KernelError
+from ..types.layout import Type
+from ..types.ops import AtomicOp
+from . import ir, operators
+from .builder import KernelBuilder, apply, may_fail
+from .compile_time import evaluated
+from .memories import index_of, length_of, load
+from .names import Names, chosen
+from .source import Source
+from .span import KernelError, Span, expected
 from .values import (
     EnumValue,
-    InvocationMethod,
+    Given,
     InvocationValue,
-    MemoryMethod,
     MemoryValue,
     Method,
     Static,
@@ -31,8 +35,9 @@ from .values import (
     Undecided,
     Value,
     describe,
+    lift,
     of_object,
-)  # fmt: skip
+)
 
 # What is expected in place of an expression that kernels do not have.
 _CONTAINER = "a fixed-size array instead of a Python container, e.g. `Registers(U32, 8)`"
@@ -57,11 +62,30 @@ _INSTEAD: Mapping[type[ast.expr], str] = {
 }
 
 
-class ExpressionReader(MemoryReader):
+_ATOMICS = frozenset(f"atomic_{op.value}" for op in AtomicOp)
+_ABOUT_LENGTH = frozenset({"size", "shape", "count", "len", "__len__", "ndim", "nbytes"})
+
+
+class ExpressionReader(ABC):
     """Expressions in one inlined function."""
+
+    def __init__(self, builder: KernelBuilder, source: Source) -> None:
+        self.builder = builder
+        self.source = source
+        self.names = Names(builder, source)
 
     @abstractmethod
     def call(self, node: ast.Call) -> Value: ...
+
+    @abstractmethod
+    def inline(self, function: FunctionType, arguments: Sequence[Value], span: Span) -> Value: ...
+
+    def span(self, node: ast.AST) -> Span:
+        return self.source.span(node)
+
+    def expected(self, node: ast.AST, what: str) -> NoReturn:
+        """Raises KernelError at a node: "expected `what`", which should end with what was found and an example."""
+        expected(self.span(node), what)
 
     # -- expressions -----------------------------------------------------------------------------------
 
@@ -73,18 +97,16 @@ class ExpressionReader(MemoryReader):
                 return self.name(node, name)
             case ast.Attribute(value=owner, attr=name):
                 return self.attribute(node, self.read(owner), name)
-            case ast.BinOp(left=left, op=op, right=right):
-                return self.binary(node, type(op), self.read(left), self.read(right))
+            case ast.BinOp(left=left, op=op, right=right) | ast.Compare(left=left, ops=[op], comparators=[right]):
+                return self.binary(node, op, self.read(left), right)
             case ast.UnaryOp(op=ast.UAdd(), operand=operand):
                 return self.read(operand)
             case ast.UnaryOp(op=op, operand=operand):
-                return self.unary(node, type(op), self.read(operand))
-            case ast.Compare(left=left, ops=[op], comparators=[right]):
-                return self.binary(node, type(op), self.read(left), self.read(right))
+                return operators.unary(type(op), self.read(operand), self.span(node))
             case ast.BoolOp(op=op, values=values):
                 return self.connective(node, isinstance(op, ast.And), values)
-            case ast.IfExp(test=test, body=then, orelse=otherwise):
-                return self.choice(node, test, then, otherwise)
+            case ast.IfExp():
+                return self.choice(node)
             case ast.Call():
                 return self.call(node)
             case ast.Subscript(value=owner, slice=index):
@@ -97,28 +119,105 @@ class ExpressionReader(MemoryReader):
                 unknown = f"an expression of the kernel language, found {type(node).__name__}, e.g. `a + b`"
                 self.expected(node, _INSTEAD.get(type(node), unknown))
 
+    def given(self, node: ast.expr) -> Given:
+        return Given(self.read(node), self.span(node))
+
+    def binary(self, node: ast.AST, op: ast.AST, left: Value, right: ast.expr) -> Value:
+        return operators.binary(type(op), left, self.read(right), self.span(node), self.inline)
+
+    def condition(self, node: ast.expr) -> ir.Expression:
+        return operators.truth(self.read(node), self.span(node))
+
+    def connective(self, node: ast.BoolOp, is_and: bool, values: Sequence[ast.expr]) -> Value:
+        """`and`, `or`, short-circuited as in Python; a bitwise operation where the right side can be speculated."""
+        span = self.span(node)
+        known = self.read(values[0])
+        while isinstance(known, Static) and len(values) > 1:
+            if bool(known.value) is not is_and:
+                return known
+            values = values[1:]
+            known = self.read(values[0])
+        if isinstance(known, Static):
+            return known
+        result = operators.truth(known, self.span(values[0]))
+        for right in values[1:]:
+            if isinstance(result, ir.Const):
+                if result.value is not is_and:
+                    return result
+                result = self.condition(right)
+                continue
+            with self.builder.nested() as block:
+                then = self.condition(right)
+            if not block and not may_fail(then):
+                result = apply(ops.AND if is_and else ops.OR, (result, then), span)
+                continue
+            variable = self.builder.variable("holds", Type.BOOL)
+            self.builder.emit(ir.Assign(variable, result, span))
+            test = ir.Read(variable, span)
+            needed = test if is_and else apply(ops.INVERT, (test,), span)
+            self.builder.emit(ir.If(needed, (*block, ir.Assign(variable, then, span)), (), span))
+            result = test
+        return result
+
+    def choice(self, node: ast.IfExp) -> Value:
+        """`a if c else b`: a select where both can be speculated, else a branch."""
+        span, condition = self.span(node), self.condition(node.test)
+        if isinstance(condition, ir.Const):
+            return self.read(node.body if condition.value else node.orelse)
+        with self.builder.nested() as first:
+            a = lift(self.read(node.body), span)
+        with self.builder.nested() as second:
+            b = lift(self.read(node.orelse), span)
+        return chosen(self.builder, condition, (first, a), (second, b), span)
+
+    def place(self, node: ast.AST, array: Value, index: ast.expr, example: str) -> tuple[MemoryValue, ir.Expression]:
+        """The array and the index of an element."""
+        if not isinstance(array, MemoryValue):
+            self.expected(node, f"an array before `[`, found {describe(array)}, e.g. `{example}`")
+        if isinstance(index, ast.Slice):
+            self.expected(index, "one index instead of a slice, e.g. a loop over `data[i]`")
+        return array, index_of(self.given(index))
+
+    def element(self, node: ast.AST, owner: ast.expr, index: ast.expr) -> Value:
+        array = self.read(owner)
+        if not isinstance(array, TupleValue | Static):
+            return load(self.builder, *self.place(node, array, index, "data[i]"), self.span(node))
+        position = None if isinstance(index, ast.Slice) else self.read(index)
+        if not isinstance(position, Static):
+            self.expected(index, "one compile-time index, e.g. `pair[0]`")
+        items: Any = array.items if isinstance(array, TupleValue) else array.value
+        number = position.value
+        if isinstance(array, TupleValue) and isinstance(number, int) and -len(items) <= number < len(items):
+            return array.items[number]
+        return evaluated(self.span(node), lambda: items[number])
+
+    # -- names and attributes --------------------------------------------------------------------------
+
     def name(self, node: ast.AST, name: str) -> Value:
-        if name in self.names:
-            value = self.names[name]
-            if isinstance(value, Undecided):
-                raise KernelError(self.source.span(node), value.reason)
+        value = self.names.values.get(name)
+        if isinstance(value, Undecided):
+            raise KernelError(self.span(node), value.reason)
+        if value is not None:
             return value
         if name in self.source.stores:
             self.expected(node, f"{name!r} to be set on every path to here, e.g. `{name} = U32(0)` before the branch")
         try:
-            return of_object(self.source.outer(name, self.builder.captures), self.source.span(node))
+            return of_object(self.source.outer(name, self.builder.captures), self.span(node))
         except KeyError:
             self.expected(node, f"a name that is defined, found {name!r}, e.g. a parameter or an import")
 
     def attribute(self, node: ast.AST, owner: Value, name: str) -> Value:
-        span = self.source.span(node)
+        span = self.span(node)
         match owner:
             case InvocationValue():
                 return self.identity(node, name)
             case MemoryValue() if name == "length":
-                return self.length(owner, span)
+                return length_of(owner, span)
             case MemoryValue():
-                return MemoryMethod(owner, name)
+                if name not in _ATOMICS:
+                    example = "counts.atomic_add(i, U32(1))" if name not in _ABOUT_LENGTH else "data.length"
+                    self.expected(node, f"the length or a method of an array, found `.{name}`, e.g. `{example}`")
+                return Method(owner, name)
             case StructValue() if name in owner.fields:
                 return owner.fields[name]
             case StructValue():
@@ -139,12 +238,12 @@ class ExpressionReader(MemoryReader):
         is_method = isinstance(found, FunctionType) and not is_class and not own
         self.builder.captures.attribute(type(thing) if is_method else thing, name)
         if isinstance(found, FunctionType) and is_method:
-            return Method(found, owner)
+            return Method(owner, name, found)
         if isinstance(found, classmethod):
-            return Method(_function_of(found), owner if is_class else Static(type(thing)))
+            return Method(owner if is_class else Static(type(thing)), name, _function_of(found))
         if not hasattr(type(thing), name) and not hasattr(thing, name):
             self.expected(node, f"an attribute that exists, found `.{name}` of {describe(owner)}, e.g. a field")
-        return self.evaluated(node, lambda: getattr(thing, name))
+        return evaluated(self.span(node), lambda: getattr(thing, name))
 
     def member(self, node: ast.AST, owner: Value, cls: type[object], name: str) -> Value:
         """A method, property or class attribute of a struct or enum."""
@@ -152,22 +251,22 @@ class ExpressionReader(MemoryReader):
         found = inspect.getattr_static(cls, name, None)
         is_descriptor = hasattr(cast("type[object]", type(found)), "__get__")
         if isinstance(found, property) and isinstance(found.fget, FunctionType):
-            return self.inline(found.fget, [owner], self.source.span(node))
+            return self.inline(found.fget, [owner], self.span(node))
         if isinstance(found, classmethod):
-            return Method(_function_of(found), Static(cls))
+            return Method(Static(cls), name, _function_of(found))
         if isinstance(found, staticmethod):
             return Static(found.__func__)
         if isinstance(found, FunctionType):
-            return Method(found, owner)
+            return Method(owner, name, found)
         if is_descriptor:  # CPython would call its __get__, which is not read
             self.expected(node, f"a field, a method or a property of {cls.__name__}, found `.{name}`, which is none, "
                                 "e.g. `@property` above its definition")  # fmt: skip
         if found is None:
             self.expected(node, f"a field or method of {cls.__name__}, found `.{name}`, e.g. `.{_first_of(cls)}`")
-        return of_object(found, self.source.span(node))
+        return of_object(found, self.span(node))
 
     def identity(self, node: ast.AST, name: str) -> Value:
-        span = self.source.span(node)
+        span = self.span(node)
         if name == "global_id":
             group, size = ir.Identity(ir.Builtin.GROUP_ID, span), ir.Identity(ir.Builtin.GROUP_SIZE, span)
             first = apply(ops.MUL, (group, size), span)
@@ -179,23 +278,7 @@ class ExpressionReader(MemoryReader):
                 self.expected(
                     node, f"something an invocation has, found `.{name}`, e.g. `cx.local_id` or `cx.barrier()`"
                 )
-            return InvocationMethod(name)
-
-    def element(self, node: ast.AST, owner: ast.expr, index: ast.expr) -> Value:
-        array = self.read(owner)
-        if isinstance(array, TupleValue | Static):
-            position = None if isinstance(index, ast.Slice) else self.read(index)
-            if not isinstance(position, Static):
-                self.expected(index, "one compile-time index, e.g. `pair[0]`")
-            items: Any = array.items if isinstance(array, TupleValue) else array.value
-            if (
-                isinstance(array, TupleValue)
-                and isinstance(position.value, int)
-                and -len(items) <= position.value < len(items)
-            ):
-                return array.items[position.value]
-            return self.evaluated(node, lambda: items[position.value])
-        return self.load(*self.place(node, array, index, "data[i]"), self.source.span(node))
+            return Method(InvocationValue(), name)
 
 
 def _first_of(cls: type[object]) -> str:

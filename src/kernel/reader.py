@@ -3,8 +3,8 @@
 The walk follows the source as Python would run it. Every name is bound to a compile-time value or to an expression of
 the IR, so inlining, monomorphisation, constant folding, loop unrolling and the splitting of structs all happen on the
 way, and no pass has to do them later. Run-time branches and loops are walked once; names that differ between paths
-are kept in variables. The reader is one class in seven files, each derived from the one before: names, operators,
-memories, expressions, calls, control, reader.
+are kept in variables. The reader is one class in four files, each derived from the one before: expressions.py,
+calls.py, control.py, and the statements here. What it makes of values is in names.py, operators.py and memories.py.
 """
 
 from __future__ import annotations
@@ -16,50 +16,39 @@ from types import FunctionType
 from . import ir
 from .builder import KernelBuilder
 from .control import ControlReader, Flow, Item
+from .memories import load, store
+from .names import assign_slot, held, new_slot
 from .source import Source, escapes, source_of
 from .span import KernelError, Span
-from .values import (
-    Static,
-    TupleValue,
-    Value,
-    describe,
-    lift,
-    shape,
-)  # fmt: skip
+from .values import Static, TupleValue, Value, describe, lift, shape
 
 _DEEPEST = 50  # nesting of inlined calls
 
 # What is expected in place of a statement that kernels do not have.
 _RAISING = "no exceptions in a kernel: a device cannot raise, e.g. write a U32 flag"
 _DEFINITION = "definitions and imports outside the kernel, e.g. at the top of the module"
-_PLAIN = "plain assignments, found `{}`, e.g. a parameter"
+_OUTSIDE = "a result in an array instead of `{}`, e.g. `out[cx.global_id] = x`"
 _INSTEAD: Mapping[type[ast.stmt], str] = {
     ast.Assert: "no `assert` in a kernel: a device cannot raise, e.g. a check on the host",
     ast.Raise: _RAISING,
     ast.Try: _RAISING,
+    ast.TryStar: _RAISING,
     ast.FunctionDef: _DEFINITION,
     ast.ClassDef: _DEFINITION,
     ast.Import: _DEFINITION,
     ast.ImportFrom: _DEFINITION,
-    ast.Global: _PLAIN.format("global"),
-    ast.Nonlocal: _PLAIN.format("nonlocal"),
-    ast.Delete: _PLAIN.format("delete"),
-    ast.With: _PLAIN.format("with"),
+    ast.Global: _OUTSIDE.format("global"),
+    ast.Nonlocal: _OUTSIDE.format("nonlocal"),
+    ast.Delete: "no `del` in a kernel: a name ends with its function, e.g. another name for another value",
+    ast.With: "no `with` in a kernel: there is nothing to enter and leave on a device, e.g. its statements alone",
 }
 
 
 class Reader(ControlReader):
-    """Reader, part 7: the statements of one inlined function."""
+    """Reader, part 4: the statements of one inlined function."""
 
-    def __init__(
-        self,
-        builder: KernelBuilder,
-        source: Source,
-        names: dict[str, Value],
-        memories: list[ir.Memory],
-        nesting: int = 0,
-    ) -> None:
-        super().__init__(builder, source, names)
+    def __init__(self, builder: KernelBuilder, source: Source, memories: list[ir.Memory], nesting: int = 0) -> None:
+        super().__init__(builder, source)
         self.memories = memories
         self.nesting = nesting
         self.entry_depth = builder.depth
@@ -75,11 +64,11 @@ class Reader(ControlReader):
                                     "on a device, e.g. use a loop")  # fmt: skip
         self.builder.count_round(span)
         source = source_of(function)
-        reader = Reader(self.builder, source, {}, self.memories, self.nesting + 1)
+        reader = Reader(self.builder, source, self.memories, self.nesting + 1)
         tree = source.tree.args
         parameters = [argument.arg for argument in (*tree.posonlyargs, *tree.args, *tree.kwonlyargs)]
         for name, value in zip(parameters, arguments, strict=True):
-            reader.bind(name, value, span)
+            reader.names.bind(name, value, span)
         return reader.function_value()
 
     @property
@@ -129,17 +118,17 @@ class Reader(ControlReader):
             case ast.Assign(targets=targets, value=value):
                 found = self.read(value)
                 if len(targets) > 1:  # evaluated once: an assignment may change what the next would read
-                    found = self.held("value", found, self.source.span(node))
+                    found = held(self.builder, "value", found, self.span(node))
                 for target in targets:
                     self.assign(target, found)
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 self.assign(target, self.read(value))
             case ast.AugAssign(target=ast.Subscript() as target, op=op, value=value):
                 array, index = self.place(target, self.read(target.value), target.slice, "data[i] = x")
-                left = self.load(array, index, self.source.span(target))
-                self.store(target, array, index, self.binary(node, type(op), left, self.read(value)))
+                left = load(self.builder, array, index, self.span(target))
+                store(self.builder, array, index, self.binary(node, op, left, value), self.span(target))
             case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
-                self.assign(target, self.binary(node, type(op), self.name(target, name), self.read(value)))
+                self.assign(target, self.binary(node, op, self.name(target, name), value))
             case ast.AugAssign(target=target):
                 self.assign(target, Static(None))  # raises, as a plain assignment to it would
             case ast.If(test=test, body=body, orelse=otherwise):
@@ -162,10 +151,10 @@ class Reader(ControlReader):
         return Flow.FALLS
 
     def assign(self, target: ast.expr, value: Value) -> None:
-        span = self.source.span(target)
+        span = self.span(target)
         match target:
             case ast.Name(id=name):
-                self.bind(name, value, span)
+                self.names.bind(name, value, span)
             case ast.Tuple(elts=targets) | ast.List(elts=targets):
                 if any(isinstance(inner, ast.Starred) for inner in targets):
                     self.expected(target, "a name for each value instead of `*`, e.g. `a, b, c = p`")
@@ -174,13 +163,13 @@ class Reader(ControlReader):
                         target,
                         f"{len(targets)} values to unpack, found {describe(value)}, e.g. `a, b = p.a, p.b`",
                     )
-                held = self.held("part", value, span)  # `a, b = b, a` reads both before it writes either
-                assert isinstance(held, TupleValue)
-                for inner, item in zip(targets, held.items, strict=True):
+                found = held(self.builder, "part", value, span)  # `a, b = b, a` reads both before it writes either
+                assert isinstance(found, TupleValue)
+                for inner, item in zip(targets, found.items, strict=True):
                     self.assign(inner, item)
             case ast.Subscript():
                 array, index = self.place(target, self.read(target.value), target.slice, "data[i] = x")
-                self.store(target, array, index, value)
+                store(self.builder, array, index, value, span)
             case ast.Attribute():
                 self.expected(
                     target,
@@ -194,18 +183,17 @@ class Reader(ControlReader):
     def return_statement(self, node: ast.Return, value: ast.expr | None) -> Flow:
         if any(loop.at_run_time for loop in self.loops):
             self.expected(node, "`return` outside run-time loops, e.g. set a variable and `break`")
-        result: Value = Static(None) if value is None else self.read(value)
+        span, result = self.span(node), Static(None) if value is None else self.read(value)
         if self.builder.depth == self.entry_depth:
-            self.result = self.held(self.name_of_result, result, self.source.span(node))
+            self.result = held(self.builder, self.name_of_result, result, span)
             return Flow.LEAVES
-        span = self.source.span(node)
         result = lift(result, span)
         if self.result_slot is None:
-            self.result_slot = self.new_slot(self.name_of_result, result, span)
+            self.result_slot = new_slot(self.builder, self.name_of_result, result, span)
         if shape(self.result_slot) != shape(result):
             self.expected(
                 node,
                 f"{describe(self.result_slot)} from every `return`, found {describe(result)}, e.g. `return U32(1)`",
             )
-        self.assign_slot(self.result_slot, result, "result", span)
+        assign_slot(self.builder, self.result_slot, result, "result", span)
         return Flow.LEAVES

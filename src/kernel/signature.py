@@ -61,7 +61,8 @@ class _Signature:
         self.spans: dict[str, Span] = {}
         try:
             source = source_of(function)
-        except KernelError:  # an interactive function has no source; the target "python" can run it nevertheless
+        except KernelError as error:  # an interactive function has no source; the target "python" can run it anyhow
+            self.span = error.span
             return
         self.tree, self.span = source.tree, source.span(source.tree)
         arguments = source.tree.args

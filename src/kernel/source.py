@@ -88,7 +88,8 @@ def source_of(function: FunctionType) -> Source:
     if isinstance(tree, ast.If):
         tree = tree.body[0]
     if not isinstance(tree, ast.FunctionDef):
-        raise KernelError(Span(file, first), "expected a plain function, e.g. `def helper(x: U32) -> U32: …`")
+        line = first if tree is None else first + tree.lineno - 1
+        raise KernelError(Span(file, line), "expected a plain function, e.g. `def helper(x: U32) -> U32: …`")
     enclosing = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     return Source(tree, file, first, _count_stores(tree), function.__globals__, enclosing)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+from typing import NoReturn
 
 import attrs
 
@@ -37,3 +38,8 @@ class KernelError(TypeError):
     def __reduce__(self) -> tuple[type[KernelError], tuple[Span, str]]:
         """Pickled by its arguments, so that a worker process can raise it in the parent."""
         return type(self), (self.span, self.message)
+
+
+def expected(span: Span, what: str) -> NoReturn:
+    """Raises KernelError: "expected `what`", which should end with what was found and an example."""
+    raise KernelError(span, f"expected {what}")

@@ -166,9 +166,9 @@ def _read(launch: Launch) -> _Reading:
         values[name] = binder.bind(name, argument)
     builder = KernelBuilder()
     memories = sorted(binder.memories, key=lambda memory: memory.space is not ir.Space.STORAGE)
-    reader = Reader(builder, source, {}, memories)
+    reader = Reader(builder, source, memories)
     for name, value in values.items():
-        reader.bind(name, value, span)
+        reader.names.bind(name, value, span)
     reader.function_value()
     body = builder.finish()
     touched = memories_in(body)

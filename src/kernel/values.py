@@ -58,35 +58,24 @@ class MemoryValue:
 
 
 @attrs.frozen
-class Method:
-    """A bound method: a function, and the value that is its first argument."""
+class InvocationValue:
+    """`cx`."""
 
-    function: Callable[..., object]
+
+@attrs.frozen
+class Method:
+    """A method before it is called, with what it is called on: `pair.swapped`, `data.atomic_add`, `cx.barrier`.
+
+    `function` is None for those of memories and of the invocation, which the reader knows by name.
+    """
+
     owner: Value
+    name: str
+    function: Callable[..., object] | None = None
 
     def plain(self) -> FunctionType:
         """The function. (A field declared as FunctionType would be a method of this class to type checkers.)"""
         return cast("FunctionType", self.function)
-
-
-@attrs.frozen
-class MemoryMethod:
-    """`data.atomic_add` before it is called."""
-
-    memory: MemoryValue
-    name: str
-
-
-@attrs.frozen
-class InvocationMethod:
-    """`cx.barrier` before it is called."""
-
-    name: str
-
-
-@attrs.frozen
-class InvocationValue:
-    """`cx`."""
 
 
 @attrs.frozen
@@ -97,58 +86,44 @@ class Undecided:
 
 
 Value: TypeAlias = (
-    Static
-    | ir.Expression
-    | StructValue
-    | EnumValue
-    | TupleValue
-    | MemoryValue
-    | Method
-    | MemoryMethod
-    | InvocationMethod
-    | InvocationValue
-    | Undecided
+    Static | ir.Expression | StructValue | EnumValue | TupleValue | MemoryValue | InvocationValue | Method | Undecided
 )
 
 
-def describe(value: Value) -> str:
-    """A value as error messages name it."""
-    match value:
-        case Static(value=object_):
-            return (
-                f"the compile-time value {object_!r}" if not isinstance(object_, type) else f"class {object_.__name__}"
-            )
-        case StructValue():
-            return f"a {class_of(value.element).__name__}"
-        case EnumValue():
-            return f"a {value.cls.__name__}"
-        case TupleValue():
-            return f"a tuple of {len(value.items)}"
-        case MemoryValue():
-            return "an array"
-        case MemoryMethod() | InvocationMethod():
-            return f"the method `.{value.name}`"
-        case Method():
-            return f"the method `.{value.plain().__name__}`"
-        case InvocationValue():
-            return "the invocation"
-        case Undecided():
-            return value.reason
-        case _:
-            return f"a {value.type}"
+@attrs.frozen
+class Given:
+    """An argument of a call, and where it stands."""
+
+    value: Value
+    span: Span
 
 
-def class_behind(value: Value) -> type[object] | None:
-    """The class of a run-time struct, enum or scalar."""
-    match value:
-        case EnumValue():
-            return value.cls
-        case StructValue():
-            return class_of(value.element)
-        case ir.Const() | ir.Read() | ir.Argument() | ir.Identity() | ir.Length() | ir.Apply():
-            return SCALARS[value.type]
-        case _:
-            return None
+# -- Python objects as values -----------------------------------------------------------------------------
+
+
+def of_object(thing: object, span: Span) -> Value:
+    """The value of a Python object from outside the kernel: scalars, and structs of them, become constants."""
+    if isinstance(thing, Scalar):
+        return ir.Const(thing.item(), thing.type, span)
+    if isinstance(thing, tuple):
+        return TupleValue(tuple(of_object(item, span) for item in cast("tuple[object, ...]", thing)))
+    if has_scalars(thing):
+        names = fields_of(type(thing))
+        return StructValue(type(thing), {name: of_object(getattr(thing, name), span) for name in names})
+    return Static(thing)
+
+
+@cache
+def _field_names(cls: type[Any]) -> tuple[str, ...]:
+    """The fields of an attrs class; none of another. Cached: every name that is read leads to an object's class."""
+    return tuple(field.name for field in attrs.fields(cls)) if attrs.has(cls) else ()
+
+
+def has_scalars(thing: object) -> bool:
+    """Whether an object is a struct with a scalar in it, at any depth."""
+    cls: Any = type(thing)
+    found = (getattr(thing, name) for name in _field_names(cls))
+    return any(isinstance(part, Scalar) or has_scalars(part) for part in found)
 
 
 def known(value: Value) -> Value:
@@ -159,39 +134,18 @@ def known(value: Value) -> Value:
     return Static(tuple(items)) if len(items) == len(value.items) else value
 
 
-def of_object(thing: object, span: Span) -> Value:
-    """The value of a Python object from outside the kernel: scalars, and structs of them, become constants."""
-    if isinstance(thing, Scalar):
-        return ir.Const(thing.item(), thing.type, span)
-    if isinstance(thing, tuple):
-        items = cast("tuple[object, ...]", thing)
-        return TupleValue(tuple(of_object(item, span) for item in items))
-    if has_scalars(thing):
-        names = fields_of(type(thing))
-        return StructValue(type(thing), {name: of_object(getattr(thing, name), span) for name in names})
-    return Static(thing)
-
-
-# Of a class: every name that is read leads to an object of which this is asked.
-_is_struct = cast("Callable[[type[object]], bool]", cache(attrs.has))
-
-
-def has_scalars(thing: object) -> bool:
-    """Whether an object is a struct with a scalar in it, at any depth."""
-    if not _is_struct(type(thing)):
-        return False
-    names = [field.name for field in attrs.fields(cast("Any", type(thing)))]
-    parts = [getattr(thing, name) for name in names]
-    return any(isinstance(part, Scalar) or has_scalars(part) for part in parts)
-
-
 def lift(value: Value, span: Span) -> Value:
     """Turns a compile-time enum member or bool into its run-time form; other values pass through."""
-    if isinstance(value, Static) and isinstance(value.value, Enum) and isinstance(value.value.value, int):
-        return EnumValue(type(value.value), ir.Const(value.value.value, Type.U32, span))
-    if isinstance(value, Static) and isinstance(value.value, bool):
-        return ir.Const(value.value, Type.BOOL, span)
-    return value
+    match value:
+        case Static(value=Enum(value=int() as code) as member):
+            return EnumValue(type(member), ir.Const(code, Type.U32, span))
+        case Static(value=bool() as known):
+            return ir.Const(known, Type.BOOL, span)
+        case _:
+            return value
+
+
+# -- their structure --------------------------------------------------------------------------------------
 
 
 def parts(value: Value) -> Iterator[Value]:
@@ -224,31 +178,6 @@ def rebuild(value: Value, change: Callable[[Value], Value]) -> Value:
             return change(value)
 
 
-def shape(value: Value) -> object:
-    """The structure and types of a value: values of one shape can be held by the same variables."""
-    match value:
-        case StructValue():
-            return (class_of(value.element), tuple((n, shape(f)) for n, f in value.fields.items()))
-        case TupleValue():
-            return tuple(shape(item) for item in value.items)
-        case EnumValue():
-            return value.cls
-        case ir.Const() | ir.Read() | ir.Argument() | ir.Identity() | ir.Length() | ir.Apply():
-            return value.type
-        case _:
-            return value  # compile-time values, arrays and methods must be the same
-
-
-def run_time_form(name: str, value: Value) -> str:
-    """Code that makes a name a run-time value, for messages about one that is compile-time."""
-    known = value.value if isinstance(value, Static) else None
-    if isinstance(known, bool):
-        return f"{name} = Bool({known})"
-    if isinstance(known, int | float):
-        return f"{name} = F32({known})" if isinstance(known, float) else f"{name} = U32({max(0, known)})"
-    return f"{name} = U32(0)"
-
-
 def from_leaves(element: object, leaves: Iterator[ir.Expression]) -> Value:
     """An element assembled from its scalars, in the order of its fields."""
     cls = class_of(element)
@@ -258,3 +187,65 @@ def from_leaves(element: object, leaves: Iterator[ir.Expression]) -> Value:
         return StructValue(element, {n: from_leaves(f, leaves) for n, f in fields_of(element).items()})
     assert scalar_of(element) is not None
     return next(leaves)
+
+
+def shape(value: Value) -> object:
+    """The structure and types of a value: values of one shape can be held by the same variables."""
+    match value:
+        case StructValue():
+            return class_of(value.element), tuple((n, shape(f)) for n, f in value.fields.items())
+        case TupleValue():
+            return tuple(shape(item) for item in value.items)
+        case EnumValue():
+            return value.cls
+        case _:  # compile-time values, arrays and methods must be the same
+            return value.type if isinstance(value, ir.Expression) else value
+
+
+def class_behind(value: Value) -> type[object] | None:
+    """The class of a run-time struct, enum or scalar."""
+    match value:
+        case EnumValue():
+            return value.cls
+        case StructValue():
+            return class_of(value.element)
+        case _:
+            return SCALARS[value.type] if isinstance(value, ir.Expression) else None
+
+
+def describe(value: Value) -> str:
+    """A value as error messages name it."""
+    match value:
+        case Static(value=type() as cls):
+            return f"class {cls.__name__}"
+        case Static():
+            return f"the compile-time value {value.value!r}"
+        case StructValue():
+            return f"a {class_of(value.element).__name__}"
+        case EnumValue():
+            return f"a {value.cls.__name__}"
+        case TupleValue():
+            return f"a tuple of {len(value.items)}"
+        case MemoryValue():
+            return "an array"
+        case Method():
+            return f"the method `.{value.name}`"
+        case InvocationValue():
+            return "the invocation"
+        case Undecided():
+            return value.reason
+        case _:
+            return f"a {value.type}"
+
+
+def run_time_form(name: str, value: Value) -> str:
+    """Code that makes a name a run-time value, for messages about one that is compile-time."""
+    match value:
+        case Static(value=bool() as known):
+            return f"{name} = Bool({known})"
+        case Static(value=float() as known):
+            return f"{name} = F32({known})"
+        case Static(value=int() as known):
+            return f"{name} = U32({max(0, known)})"
+        case _:
+            return f"{name} = U32(0)"

@@ -13,7 +13,7 @@ import numpy as np
 
 from .checks import checked_count
 from .elements import decode, dtype_of, encode, mismatch
-from .errors import OutOfBoundsError, UninitializedReadError, outside
+from .errors import InvalidArgumentError, OutOfBoundsError, UninitializedReadError, outside
 from .scalars import U32, Scalar
 
 E = TypeVar("E")
@@ -119,11 +119,18 @@ class Workgroup(_Shared[E]):
         self.written = np.zeros(length, np.bool_)
 
 
+MOST_REGISTER_BYTES = 8192  # of all registers of an invocation: what every WebGPU device has
+
+
 class Registers(Array[E]):
     """A small private array of an invocation: `mine: Registers[U32] = Registers(U32, 8)`; uninitialised."""
 
     __slots__ = ()
 
     def __init__(self, element: type[E], length: int) -> None:
+        length = checked_count("Registers: length", length, 1)
+        if length * dtype_of(element).itemsize > MOST_REGISTER_BYTES:
+            most = MOST_REGISTER_BYTES // dtype_of(element).itemsize
+            raise InvalidArgumentError(f"Registers: expected at most {most} elements of this type, found {length}")
         super().__init__(element, np.zeros(length, dtype_of(element)))
         self.written = np.zeros(length, np.bool_)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 import attrs
 
@@ -13,17 +13,16 @@ from .. import ir
 
 # -- one statement ----------------------------------------------------------------------------------------
 
-_EXPRESSIONS = frozenset({"Expression", "Expression | None", "tuple[Expression, ...]"})  # as ir.py annotates fields
-
-
-def _fields_of(annotations: Collection[str]) -> dict[type[ir.Statement], tuple[str, ...]]:
-    """For each kind of statement, its fields with such annotations."""
-    kinds: tuple[type[ir.Statement], ...] = get_args(ir.Statement)
-    return {kind: tuple(f.name for f in attrs.fields(kind) if f.type in annotations) for kind in kinds}
-
-
-_expression_fields, _block_fields = _fields_of(_EXPRESSIONS), _fields_of({"Block"})
-_setting = frozenset(kind for kind, names in _fields_of({"Variable", "Variable | None"}).items() if names)
+# The fields of each statement that hold expressions, those that hold blocks, and whether it sets a variable.
+_EXPRESSIONS: Mapping[type[ir.Statement], tuple[str, ...]] = {
+    ir.Assign: ("value",), ir.Load: ("index",), ir.Store: ("index", "value"), ir.Atomic: ("index", "value"),
+    ir.Subgroup: ("operands",), ir.If: ("condition",), ir.For: ("start", "stop", "step"), ir.While: ("condition",),
+    ir.Barrier: (), ir.Break: (),
+}  # fmt: skip
+_BLOCKS: Mapping[type[ir.Statement], tuple[str, ...]] = dict.fromkeys(_EXPRESSIONS, ()) | {
+    ir.If: ("then", "otherwise"), ir.For: ("body",), ir.While: ("head", "body"),
+}  # fmt: skip
+_SETTING = frozenset({ir.Assign, ir.Load, ir.Atomic, ir.Subgroup, ir.For})
 
 
 def _getter(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
@@ -38,10 +37,11 @@ def _getter(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
             return attrgetter(*names)
 
 
-_expressions = {kind: _getter(names) for kind, names in _expression_fields.items()}
-_blocks = {kind: _getter(names) for kind, names in _block_fields.items()}
-_expressions[ir.Subgroup] = attrgetter("operands")
-_expressions[ir.Atomic] = lambda s: (s.index,) if s.value is None else (s.index, s.value)
+_expressions = {kind: _getter(names) for kind, names in _EXPRESSIONS.items()} | {
+    ir.Subgroup: attrgetter("operands"),
+    ir.Atomic: lambda s: (s.index,) if s.value is None else (s.index, s.value),
+}
+_blocks = {kind: _getter(names) for kind, names in _BLOCKS.items()}
 
 
 def blocks_of(statement: ir.Statement) -> tuple[ir.Block, ...]:
@@ -56,7 +56,7 @@ def expressions_of(statement: ir.Statement) -> tuple[ir.Expression, ...]:
 
 def variable_set_by(statement: ir.Statement) -> ir.Variable | None:
     """The variable that a statement itself sets."""
-    return cast(Any, statement).variable if type(statement) in _setting else None
+    return cast(Any, statement).variable if type(statement) in _SETTING else None
 
 
 # -- a block, recursively ---------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ def variables_in(expression: ir.Expression) -> Sequence[ir.Variable]:
 
 def with_blocks(statement: ir.Statement, change: Callable[[ir.Block], ir.Block]) -> ir.Statement:
     """A statement with a function applied to each of its blocks."""
-    return _changed(statement, _block_fields[type(statement)], change)
+    return _changed(statement, _BLOCKS[type(statement)], change)
 
 
 def with_expressions(statement: ir.Statement, change: Callable[[ir.Expression], ir.Expression]) -> ir.Statement:
@@ -151,7 +151,7 @@ def with_expressions(statement: ir.Statement, change: Callable[[ir.Expression], 
     def changed(part: ir.Expression | tuple[ir.Expression, ...] | None) -> object:
         return tuple(map(change, part)) if isinstance(part, tuple) else part if part is None else change(part)
 
-    made = _changed(statement, _expression_fields[type(statement)], changed)
+    made = _changed(statement, _EXPRESSIONS[type(statement)], changed)
     if isinstance(made, ir.If) and made.overridable is not None:
         operands = tuple(map(change, made.overridable.operands))
         made = attrs.evolve(made, overridable=attrs.evolve(made.overridable, operands=operands))

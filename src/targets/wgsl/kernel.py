@@ -15,6 +15,7 @@ from ...kernel.verify import verify
 from ...machine import Capability
 from ...types.errors import CapabilityError, DeviceLostError, GpusortError
 from ...types.layout import Type
+from ...types.memory import MOST_REGISTER_BYTES
 from ..needs import kernel_named, require_at_most
 from .device import MAX_LANES, Device
 from .errors import is_loss
@@ -34,6 +35,7 @@ _COMPUTE = 4  # ShaderStage.COMPUTE
 _GROUP_SIZE = "max-compute-invocations-per-workgroup", "max-compute-workgroup-size-x"
 _WORKGROUP_BYTES = ("max-compute-workgroup-storage-size",)
 _STORAGE_BUFFERS = ("max-storage-buffers-per-shader-stage",)
+_LLVMPIPE_REGISTERS = 1024  # bytes in an array, beyond which llvmpipe compiles for minutes
 _FORMATS = {Type.BOOL: "<I", Type.U32: "<I", Type.I32: "<i", Type.F32: "<f", Type.U64: "<Q", Type.I64: "<q",
             Type.F64: "<d", Type.U8: "<I", Type.U16: "<I"}  # fmt: skip
 
@@ -160,10 +162,13 @@ def _refusal(program: ir.Program, text: str, message: str) -> str:
 def _require_fits(program: ir.Program, device: Device) -> None:
     limits = device.limits
     workgroup_bytes = sum((memory.length or 0) * 4 for memory in program.memories if memory.space is ir.Space.WORKGROUP)
+    registers = [(memory.length or 0) * 4 for memory in program.memories if memory.space is ir.Space.REGISTERS]
+    most_registers = _LLVMPIPE_REGISTERS if device.cuts_loops else MOST_REGISTER_BYTES
     for what, asked, most, names in (
         ("invocations in a workgroup", program.group_size, limits.group_size, _GROUP_SIZE),
         ("bytes of workgroup memory", workgroup_bytes, limits.workgroup_bytes, _WORKGROUP_BYTES),
         ("storage buffers", len(program.storage), limits.storage_buffers, _STORAGE_BUFFERS),
+        ("bytes in an array of registers", max(registers, default=0), most_registers, ()),
     ):
         hint = device.hint(*[(name, asked) for name in names])
         require_at_most(kernel_named(program), what, asked, most, f"adapter {device.adapter!r}", hint)

@@ -1,0 +1,87 @@
+"""What Python itself computes while a kernel is read: functions of compile-time values, and literals.
+
+Both are bounded: `2 ** 10**9` would take minutes and gigabytes before its result could be refused.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, cast
+
+import numpy as np
+
+from ..types.layout import Type, bounds
+from . import ir
+from .builder import MOST_ROUNDS
+from .span import Span, expected
+from .values import Value, of_object
+
+MOST_BITS = 4096  # of an int
+_MOST_ITEMS = MOST_ROUNDS  # of a tuple or a text, and of a range that a function goes through
+_COUNTING = (math.factorial, math.comb, math.perm)  # whose results grow faster than their arguments
+_python: Any = operator  # of which typeshed leaves some unknown
+NARROW = (Type.U8, Type.U16)
+
+
+def literal(value: object, type: Type, span: Span) -> ir.Const:
+    """A Python number as a literal of a scalar type; raises KernelError where it does not fit. Of U8 and U16, which are
+    of memory only, it is a U32."""
+    if type.is_float and isinstance(value, int | float):
+        try:
+            with np.errstate(over="ignore"):  # a float too large is infinite, as it is under CPython
+                return ir.Const(float(np.asarray(float(value), type.dtype)), type, span)
+        except OverflowError:  # which an int is not
+            expected(span, f"a literal that fits {type}, found an int beyond all floats, e.g. `{type}(1e30)`")
+    if type is Type.BOOL and isinstance(value, bool):
+        return ir.Const(value, type, span)
+    if (type.is_integer or type in NARROW) and isinstance(value, int) and not isinstance(value, bool):
+        low, high = bounds(type)
+        if not low <= value <= high:
+            expected(span, f"a literal that fits {type} ({low} to {high}), found {value}, e.g. `{type}(1)`")
+        return ir.Const(value, Type.U32 if type in NARROW else type, span)
+    hint = "`int(x)` of it" if isinstance(value, np.integer) else f"`{type}(1)`"
+    expected(span, f"{type} beside {type}, found {value!r}, e.g. {hint}")
+
+
+def evaluated(span: Span, function: Callable[..., object], *arguments: object) -> Value:
+    """The result of a Python function, called at compile time on compile-time values."""
+    if _takes_long(function, arguments):
+        _refuse_size(span)
+    try:
+        result = function(*arguments)
+    except Exception as error:
+        what = str(error) or type(error).__name__
+        expected(span, f"compile-time values that fit, found an error ({what}), e.g. `2 * count`")
+    if (isinstance(result, int) and result.bit_length() > MOST_BITS) or _items_of(result) > _MOST_ITEMS:
+        _refuse_size(span)
+    return of_object(result, span)
+
+
+def _items_of(thing: object) -> int:
+    """The length of a text or a tuple."""
+    return len(cast("Sequence[object]", thing)) if isinstance(thing, str | bytes | tuple) else 0
+
+
+def _refuse_size(span: Span) -> NoReturn:
+    expected(span, f"compile-time values of at most {MOST_BITS} bits or {_MOST_ITEMS} items, found more, "
+                   "e.g. `1 << 32`, or a computation before the launch")  # fmt: skip
+
+
+def _takes_long(function: object, arguments: Sequence[object]) -> bool:
+    """Whether a call would go through too much, or give too much, by what can be told before."""
+    if any(isinstance(one, range) and len(one[: _MOST_ITEMS + 1]) > _MOST_ITEMS for one in arguments):
+        return function is not len
+    numbers = [one for one in arguments if isinstance(one, int)]
+    if function in _COUNTING:
+        return any(number > MOST_BITS // 16 for number in numbers)
+    match numbers:
+        case [a, b] if function is pow:
+            return a.bit_length() * b > MOST_BITS
+        case [_, b] if function is _python.lshift:
+            return b > MOST_BITS
+        case [times] if function is _python.mul:
+            return times * max(map(_items_of, arguments)) > _MOST_ITEMS
+        case _:
+            return False
