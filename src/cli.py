@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from . import __version__
 from .machine import TargetInfo
@@ -21,22 +21,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     _take_closed_streams()
     try:
-        match options.command:
-            case "demo":
-                return _demo()
-            case "sort":
-                return run_sort(options)
-            case "targets":
-                return _targets()
-            case "tune":
-                return _tune(options.target, options.forget)
-            case "show":
-                return _show(options.kernel, options.key, options.target)
-            case "export":
-                return _export(options)
-            case _:
-                _parser().print_help()
-                return 2
+        run: Callable[[argparse.Namespace], int] = options.run
+        return run(options)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # the reader closed the pipe; keep Python from failing to flush at exit
@@ -71,29 +57,36 @@ def _take_closed_streams() -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("gpusort", description="Sorting and reducing on every machine, from one kernel.")
     parser.add_argument("--version", action="version", version=f"gpusort {__version__}")
+
+    def without_command(_: argparse.Namespace) -> int:
+        parser.print_help()
+        return 2
+
+    parser.set_defaults(run=without_command)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    commands.add_parser("demo", help="sort on every target found and compare with NumPy")
-    add_sort_arguments(commands.add_parser("sort", help="sort a file of any size: .npy, Parquet, Arrow, or raw"))
-    commands.add_parser("targets", help="list the targets, and why one is not available")
-    tune = commands.add_parser("tune", help="measure which sorts are fastest on this machine, and use them from now on")
+
+    def command(name: str, run: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=text)
+        made.set_defaults(run=run)
+        return made
+
+    command("demo", _demo, "sort on every target found and compare with NumPy")
+    add_sort_arguments(command("sort", run_sort, "sort a file of any size: .npy, Parquet, Arrow, or raw"))
+    command("targets", _targets, "list the targets, and why one is not available")
+    tune = command("tune", _tune, "measure which sorts are fastest on this machine, and use them from now on")
     tune.add_argument("--target", help="one target (default: all that are available)")
     tune.add_argument("--forget", action="store_true", help="go back to the built-in choices")
-    show = commands.add_parser("show", help="print the code that a target generates for a kernel")
+    show = command("show", _show, "print the code that a target generates for a kernel")
     # Names are checked when they are used: the list of kernels takes time to make.
-    show.add_argument(
-        "kernel",
-        metavar="KERNEL",
-        nargs="?",
-        help="such as bitonic_step, or a unique prefix; without it, all are listed",
-    )
+    text = "such as bitonic_step, or a unique prefix; without it, all are listed"
+    show.add_argument("kernel", metavar="KERNEL", nargs="?", help=text)
     show.add_argument("--key", default="f32", help="the dtype, as u32 or f64 (default: %(default)s)")
     show.add_argument("--target", default="ir", choices=tuple(FORMS), help="(default: %(default)s)")
-    export = commands.add_parser("export", help="export operations to programs outside Python, such as a web page")
+    export = command("export", _export, "export operations to programs outside Python, such as a web page")
     export.add_argument("operation", metavar="OPERATION", nargs="+", help="such as sort, argsort, sum, cumsum, reduce")
     export.add_argument("--out", required=True, metavar="DIR", help="the folder to write to")
-    export.add_argument(
-        "--keys", default="u32,f32", help="types, or module:attribute for your own (default: %(default)s)"
-    )
+    text = "types, or module:attribute for your own (default: %(default)s)"
+    export.add_argument("--keys", default="u32,f32", help=text)
     export.add_argument("--values", default="", help="types of values that sorts carry along, as u32 (default: none)")
     export.add_argument("--rows", default="", help="lengths of independent rows, as 1024, or any")
     export.add_argument("--k", default="", help="numbers of elements that top_k selects, as 10,100")
@@ -103,9 +96,8 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument("--format", default="js", choices=forms, help="(default: %(default)s)")
     export.add_argument("--arch", default="", help="architecture for ptx and cubin, as sm_90 (default: sm_80)")
     export.add_argument("--name", default="gpusort", help="of the files (default: %(default)s)")
-    export.add_argument(
-        "--subgroups", type=int, default=0, metavar="LANES", help="use subgroups of at least LANES lanes"
-    )
+    text = "use subgroups of at least LANES lanes"
+    export.add_argument("--subgroups", type=int, default=0, metavar="LANES", help=text)
     export.add_argument("--unrolled", action="store_true", help="unroll loops over registers")
     return parser
 
@@ -139,24 +131,23 @@ def _export(options: argparse.Namespace) -> int:
     return 0
 
 
-def _demo() -> int:
+def _demo(_: argparse.Namespace) -> int:
     from .demo import run_demo
 
     return 0 if run_demo(Terminal()) else 1
 
 
-def _tune(target: str | None, forget: bool) -> int:
+def _tune(options: argparse.Namespace) -> int:
     from .tuning import forget_tuning, tune
 
-    if forget:
-        forget_tuning(target)
+    if options.forget:
+        forget_tuning(options.target)
     else:
-        terminal = Terminal()
-        tune(target, report=terminal.line)
+        tune(options.target, report=Terminal().line)
     return 0
 
 
-def _targets() -> int:
+def _targets(_: argparse.Namespace) -> int:
     terminal = Terminal()
     for state in targets():
         name = terminal.toned(state.name, Tone.TITLE)
@@ -184,11 +175,10 @@ def _particulars(info: TargetInfo) -> list[tuple[str, str]]:
     ]
 
 
-def _show(kernel: str | None, key: str, form: str) -> int:
+def _show(options: argparse.Namespace) -> int:
     from .show import KEYS, kernel_names, text_of
 
-    terminal = Terminal()
-    names = kernel_names()
+    kernel, key, terminal, names = options.kernel, options.key, Terminal(), kernel_names()
     if kernel is None:
         for name in names:
             terminal.line(name)
@@ -200,5 +190,5 @@ def _show(kernel: str | None, key: str, form: str) -> int:
         raise InvalidArgumentError(f"KERNEL: there is no kernel {kernel!r}; `gpusort show` lists them")
     if key not in KEYS:
         raise InvalidArgumentError(f"--key: expected one of {', '.join(KEYS)}, found {key!r}")
-    terminal.line(text_of(fitting[0], key, form).rstrip("\n"))
+    terminal.line(text_of(fitting[0], key, options.target).rstrip("\n"))
     return 0

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from numpy import ndarray
 
 from ..arrays.host import NUMPY, SUBCLASS
-from ..arrays.kinds import Kind, Located, is_deferred, is_located, is_viewed
+from ..arrays.kinds import Kind, Located, Viewed, is_deferred, is_located, is_viewed
 from ..arrays.registry import recognised
 from ..operations.base import Operation
 from ..targets.base import Target
@@ -24,7 +24,7 @@ from ..targets.registry import choose
 from ..types.bounded import Bounded
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.import_lock import release_import_lock
-from .plan import Plan, as_tuple, one_or_all, plan_for, require_writable, specs_of
+from .plan import Plan, are_several, plan_for, require_writable, specs_of
 from .prepared import Planning, PreparedCall
 
 Maker: TypeAlias = Callable[..., Operation]
@@ -49,8 +49,7 @@ def call(make: Maker, settings: Settings, target: Wherever, x: Any, short_key: H
             if kind is NUMPY:  # made of a list
                 return call(make, settings, target, x)
             if is_viewed(kind) and kind.is_host and type(target) is not Planning:  # such as torch's tensors
-                found = call(make, settings, target, kind.view(x))
-                return tuple([kind.result(y, x) for y in found]) if type(found) is tuple else kind.result(found, x)
+                return _given_back(kind, call(make, settings, target, kind.view(x)), x)
             if not is_located(kind):
                 return _viewed(make, settings, target, ("x",), [(kind, x)], None)
             key = make, settings, target, kind, kind.signature(x)
@@ -144,15 +143,17 @@ def _plan_of(
 def _alike(names: tuple[str, ...], given: tuple[Any, ...]) -> list[tuple[Kind, Any]]:
     """The kinds of arrays and of `out`, and the arrays, NumPy's made of lists. Raises UnsupportedTypeError unless all
     are of one kind."""
-    found = [recognised(name, x) for name, x in zip(names, given, strict=False)]
-    kind, like = found[0]
-    for name, x, (own, array) in zip(names, given, found, strict=False):
+    found: list[tuple[Kind, Any]] = []
+    for name, x in zip(names, given, strict=False):
+        own, array = recognised(name, x)
+        kind = found[0][0] if found else own
         is_alike = own is kind or (own in (NUMPY, SUBCLASS) and kind in (NUMPY, SUBCLASS))
-        if not is_alike or (name == "out" and array is not x):
+        if not is_alike or (array is not x and name == "out"):
             raise UnsupportedTypeError(
-                f"{name}: expected an array of the same kind as {names[0]}, {type(like).__name__}, found "
+                f"{name}: expected an array of the same kind as {names[0]}, {type(found[0][1]).__name__}, found "
                 f"{type(x).__name__}"
             )
+        found.append((own, array))
     return found
 
 
@@ -168,15 +169,20 @@ def _viewed(
         return kind.deferred(make(*settings), target, tuple([x for _, x in found]))
     with kind.scope(like) or _NO_SCOPE:
         views = [own.view(x, name) if is_viewed(own) else x for name, (own, x) in zip(names, found, strict=False)]
-        own, seen = found[-1][0], None if out is None else views.pop()
-        if out is not None and own.is_read_only(out):  # which the view may not show
+        if out is None:
+            result = call_with(make, settings, target, tuple(views))
+            if isinstance(result, PreparedCall):
+                return result.viewed_as(kind, like, out)
+            return _given_back(kind, result, like) if is_viewed(kind) else result
+        own, seen = found[-1][0], views.pop()
+        if not own.tells_by_view and own.is_read_only(out):
             require_writable(own, "out", out, own.spec("out", out))
-        result = call_with(make, settings, target, tuple(views), seen)
-        if isinstance(result, PreparedCall):
-            return result.viewed_as(kind, like, out)
-        if out is not None:
-            return out
-        return one_or_all([kind.result(x, like) for x in as_tuple(result)]) if is_viewed(kind) else result
+        result = call_with(make, settings, target, tuple(views), views[0] if out is like else seen)
+        return result.viewed_as(kind, like, out) if isinstance(result, PreparedCall) else out
+
+
+def _given_back(kind: Viewed[Any, Any], found: object, like: Any) -> object:
+    return tuple([kind.result(x, like) for x in found]) if are_several(found) else kind.result(found, like)
 
 
 def forget_plans() -> None:

@@ -119,10 +119,10 @@ def require_same_device(device: Device[Any], names: Sequence[str], arrays: Array
 
 
 def as_tuple(found: object) -> tuple[Any, ...]:
-    return found if _are_several(found) else (found,)
+    return found if are_several(found) else (found,)
 
 
-def _are_several(found: object) -> TypeGuard[tuple[Any, ...]]:
+def are_several(found: object) -> TypeGuard[tuple[Any, ...]]:
     return isinstance(found, tuple)
 
 
@@ -251,6 +251,8 @@ class HostPlan(Plan):
             return plan
 
     def into(self, arrays: Arrays, outs: Arrays) -> None:
+        if self.into_short is not None and self.into_short(arrays[0], outs[0]):
+            return
         if self._native is None or self._few is not None:
             plan = self._plan(arrays)
             if plan is not None:

@@ -54,6 +54,8 @@ class DLPackKind(Viewed[Any, Any]):
 class JaxKind(DLPackKind):
     """JAX arrays: immutable, so results are new arrays."""
 
+    tells_by_view = False
+
     def view(self, array: Any, name: str = "x") -> Any:
         dtype = array.dtype  # or what JAX alone has, of another class or kind
         if getattr(dtype, "kind", "") not in tuple("biufc"):

@@ -46,6 +46,7 @@ class ArrayKind(ABC, Generic[A]):
     is_host: bool = False
     is_located: bool = False  # asked in every call, as these are found faster than an abstract class is
     is_deferred: bool = False
+    tells_by_view: bool = True  # whether what the array is seen as is read-only where the array is
 
     @abstractmethod
     def spec(self, name: str, array: A) -> Spec:

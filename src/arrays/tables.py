@@ -23,7 +23,7 @@ from .kinds import Viewed
 class ColumnKind(Viewed[Any, HostArray]):
     """Common to the columns of all libraries."""
 
-    is_host, base = True, NUMPY
+    is_host, base, tells_by_view = True, NUMPY, False
     copies = True  # pandas' and polars' own: what they are made of is not to be written any more
 
     def _dtype(self, column: Any) -> Hashable:
