@@ -65,7 +65,8 @@ def by_numpy(folder: Path, memory: str, workers: int = 1) -> None:
     source, target = folder / KEYS, folder / f"{OUT}.npy"
     layout = layout_of(source, None)
     work = SortElements(layout.dtype, SortOrder.ASCENDING, False, NumpyEngine(workers))
-    FileSort(source, layout, target, work, Scratch(target, None, keep=False), None).run(bytes_of(memory), resume=False)
+    scratch = Scratch(target, None, keep=False, source=source)
+    FileSort(source, layout, target, work, scratch, None).run(bytes_of(memory))
 
 
 def by_two_of_numpy(folder: Path, memory: str) -> None:

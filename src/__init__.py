@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from .types.errors import DeviceLostError as DeviceLostError
     from .types.errors import DeviceMemoryError as DeviceMemoryError
     from .types.errors import DiskFullError as DiskFullError
+    from .types.errors import FileChangedError as FileChangedError
     from .types.errors import GpusortError as GpusortError
     from .types.errors import InvalidArgumentError as InvalidArgumentError
     from .types.errors import RankFailedError as RankFailedError
@@ -96,6 +97,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "DeviceLostError",
         "DeviceMemoryError",
         "DiskFullError",
+        "FileChangedError",
         "GpusortError",
         "InvalidArgumentError",
         "RankFailedError",

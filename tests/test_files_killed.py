@@ -380,9 +380,84 @@ def test_a_source_that_becomes_shorter(tmp_path: Path) -> None:
     def cut(progress: gpusort.Progress) -> None:
         os.truncate(source, 1000)
 
-    with pytest.raises(EOFError, match="has become shorter"):
+    with pytest.raises(gpusort.FileChangedError, match="has become shorter"):
         gpusort.sort_file(source, tmp_path / "target.npy", memory=MEMORY, progress=cut)
     assert names(tmp_path) == ["source.npy"]
+
+
+def written_to(source: Path) -> None:
+    with source.open("r+b") as file:
+        file.seek(-1, os.SEEK_END)
+        file.write(b"\0")
+
+
+def replaced(source: Path) -> None:
+    shutil.copy(source, source.with_name("other"))
+    os.replace(source.with_name("other"), source)
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "written to": written_to,
+    "truncated": lambda source: os.truncate(source, 1000),
+    "replaced": replaced,
+    "removed": Path.unlink,
+}
+
+
+@pytest.mark.parametrize("resume", [False, True])
+@pytest.mark.parametrize("suffix", [".npy", ".parquet", ".arrow"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_source_that_changes_is_never_half_of_a_result(
+    change: str, suffix: str, resume: bool, tmp_path: Path, x: Array
+) -> None:
+    source, target, seen = tmp_path / f"source{suffix}", tmp_path / f"target{suffix}", list[float]()
+    if suffix != ".npy":
+        save_table(source, x)
+
+    def once(progress: gpusort.Progress) -> None:
+        if not seen:
+            CHANGES[change](source)
+        seen.append(progress.done)
+
+    by = None if suffix == ".npy" else "x"
+    with pytest.raises(gpusort.FileChangedError, match=r"written to, replaced or removed|has become shorter"):
+        gpusort.sort_file(source, target, by=by, memory=MEMORY, progress=once, resume=resume)
+    assert not target.exists()
+    assert names(tmp_path) == [name for name in names(tmp_path) if name.startswith("source")]
+
+
+def save_table(path: Path, x: Array) -> None:
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    table = pa.table({"x": x, "y": x})
+    if path.suffix == ".parquet":
+        parquet.write_table(table, path, row_group_size=1000)
+    else:
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table, 1000)
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".parquet", ".indices"])
+@pytest.mark.parametrize("which", [".part", ".sorting"])
+def test_what_somebody_removes_is_named(which: str, suffix: str, tmp_path: Path, x: Array) -> None:
+    """Not of what a sort reads, but of what it writes."""
+    is_table = suffix != ".npy"
+    source = tmp_path / ("source.parquet" if is_table else "source.npy")
+    target = tmp_path / f"target{suffix}"
+    if is_table:
+        save_table(source, x)
+
+    def remove(progress: gpusort.Progress) -> None:
+        if progress.step == "buckets":
+            found = target.with_name(target.name + which)
+            shutil.rmtree(found, ignore_errors=True)
+            found.unlink(missing_ok=True)
+
+    call = gpusort.argsort_file if suffix == ".indices" else gpusort.sort_file
+    with pytest.raises(gpusort.FileChangedError, match=f"{which} was removed while"):
+        call(source, target, by="x" if is_table else None, memory=MEMORY, progress=remove)
+    assert not target.exists()
 
 
 # -- memory -----------------------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ PAGES = (
           "RadixPolicy", "SerialRadixPolicy", "HostSortPolicy", "ReducePolicy", "ScanPolicy", "tune", "forget_tuning")),
     Page("exceptions", "Exceptions", "Each has a standard base besides. When they are raised: [errors](../errors.md).",
          ("GpusortError", "UnsupportedTypeError", "InvalidArgumentError", "TargetUnavailableError", "CapabilityError",
-          "DeviceLostError", "DeviceMemoryError", "DiskFullError", "RankFailedError")),
+          "DeviceLostError", "DeviceMemoryError", "DiskFullError", "FileChangedError", "RankFailedError")),
     Page("reports", "Reports on kernels", "What the simulator and the other targets say of a kernel or a monoid.",
          ("OutOfBoundsError", "UninitializedReadError", "DataRaceError", "BarrierDivergenceError", "MonoidError",
           "IterationLimitError"), "gpusort.types.errors"),

@@ -97,8 +97,7 @@ class _Job:
     source: Path
     target: Path
     memory: int
-    scratch: Path | None
-    resume: bool
+    scratch: Scratch
     progress: Report
 
     @classmethod
@@ -120,11 +119,11 @@ class _Job:
         where = None if scratch is None else _path("scratch", scratch)
         if where is not None and not where.is_dir():
             raise InvalidArgumentError(f"scratch: expected a folder that is there, found {where}")
-        return cls(given, wanted, bytes_of(memory), where, checked_flag("resume", resume), progress)
+        kept = Scratch(wanted, where, keep=checked_flag("resume", resume), source=given)
+        return cls(given, wanted, bytes_of(memory), kept, progress)
 
     def run(self, layout: Layout, work: Work) -> None:
-        scratch = Scratch(self.target, self.scratch, keep=self.resume)
-        FileSort(self.source, layout, self.target, work, scratch, self.progress).run(self.memory, resume=self.resume)
+        FileSort(self.source, layout, self.target, work, self.scratch, self.progress).run(self.memory)
 
     def run_table(self, by: By, order: SortOrder, engine: OwnEngine, dtype: object, *, argsort: bool) -> None:
         if dtype is not None:
@@ -134,9 +133,9 @@ class _Job:
                 kinds = "a table, as .parquet or .arrow," if is_table else ".npy or a raw file"
                 raise InvalidArgumentError(f"{name}: expected {kinds} found {path}")
         columns = (by,) if isinstance(by, str) else tuple(by or ())
-        scratch, table = Scratch(self.target, self.scratch, keep=self.resume), open_table(self.source)
-        sort = TableSort(self.source, table, self.target, columns, order, engine, scratch, self.progress, argsort)
-        sort.run(self.memory, resume=self.resume)
+        table = open_table(self.source)
+        sort = TableSort(self.source, table, self.target, columns, order, engine, self.scratch, self.progress, argsort)
+        sort.run(self.memory)
 
 
 def _path(name: str, path: object) -> Path:

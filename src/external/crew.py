@@ -3,16 +3,19 @@
 Not by `concurrent.futures`: an exception that a signal handler raises in the main thread (Ctrl-C) leaks the locks of
 its futures, executors and threads, so that others hang, or go on when their caller has long returned. Here the rules
 of `targets/cpu/job.py` hold: the caller holds nothing that a thread waits for, what they share changes by one call into
-C, and to wait is to look at lists that only grow.
+C, and to wait is to look at lists that only grow. And where signals come so fast that one strikes whatever the caller
+does to end its threads, they end as soon as the caller's frame is gone.
 """
 
 from __future__ import annotations
 
 import _thread
 import threading
+import weakref
 from collections.abc import Callable
+from functools import partial
 from queue import SimpleQueue
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import attrs
 
@@ -34,7 +37,7 @@ class _Outcome(Generic[T]):
 
 
 class Call(Generic[T]):
-    """A call that a thread is to make."""
+    """A call that is made once, by the first thread that comes to it."""
 
     def __init__(self, function: Callable[[], T]) -> None:
         self._functions = [function]  # empty once it is called: calls may be held that hold large arguments
@@ -45,14 +48,27 @@ class Call(Generic[T]):
     def is_done(self) -> bool:
         return bool(self._outcome)
 
+    @property
+    def is_begun(self) -> bool:
+        return not self._functions
+
     def make(self) -> None:
+        """Makes it, unless somebody has begun to, or it is cancelled."""
         try:
-            self._end(_Outcome((self._functions.pop()(),)))
+            function = self._functions.pop()
+        except IndexError:
+            return
+        try:
+            self._end(_Outcome((function(),)))
         except BaseException as failure:
             self._end(_Outcome((), failure))
 
     def cancel(self) -> None:
-        self._functions.clear()
+        """Cancels it, unless somebody has begun to make it."""
+        try:
+            self._functions.pop()
+        except IndexError:
+            return
         self._end(_Outcome((), Cancelled()))
 
     def _end(self, outcome: _Outcome[T]) -> None:
@@ -73,11 +89,28 @@ class Call(Generic[T]):
         return outcome.values[0]
 
 
-class _Work(Protocol):
-    """A call, whatever its result is."""
+class _Shared:
+    """What threads share with their crew, and hold when it is gone."""
 
-    def make(self) -> None: ...
-    def cancel(self) -> None: ...
+    def __init__(self, crew: Crew) -> None:
+        self.calls: SimpleQueue[object] = SimpleQueue()  # anything but a call is the end
+        self.came: list[None] = []  # a mark for each thread
+        self.left: list[None] = []
+        self.news: SimpleQueue[None] = SimpleQueue()
+        self.is_closed = False
+        self._crew = weakref.ref(crew, self.calls.put)  # the end comes of itself, by C, when the crew is freed
+
+    def serve(self) -> None:
+        """A thread's part."""
+        self.came.append(None)  # before it looks whether all is over: else `close` might not wait for it
+        while isinstance(call := self.calls.get(), Call):
+            if self.is_closed or self._crew() is None:
+                call.cancel()
+            else:
+                call.make()
+        self.calls.put(None)  # for the next thread
+        self.left.append(None)
+        self.news.put(None)
 
 
 class Crew:
@@ -85,41 +118,21 @@ class Crew:
 
     def __init__(self, threads: int) -> None:
         self._most = threads
-        self._calls: SimpleQueue[_Work | None] = SimpleQueue()
-        self._is_over = False
-        self._wanted: list[None] = []  # marks for threads: told to start, come, and left
-        self._came: list[None] = []
-        self._left: list[None] = []
-        self._news: SimpleQueue[None] = SimpleQueue()
+        self._started: list[None] = []
+        self._shared = _Shared(self)
 
     def submit(self, function: Callable[[], T]) -> Call[T]:
         """Has a thread make a call; makes it at once where the system gives no thread."""
         call = Call(function)
-        if len(self._wanted) < self._most and not self._is_over:
-            self._wanted.append(None)
-            release_import_lock()  # else a thread that imports would wait for the caller, and the caller for the thread
-            try:
-                _thread.start_new_thread(self._serve, ())
-            except (RuntimeError, MemoryError):
-                self._wanted.pop()
-        if self._wanted:
-            self._calls.put(call)
+        if len(self._started) < self._most and not self._shared.is_closed:
+            self._started.append(None)
+            if not _start(self._shared.serve):
+                self._started.pop()
+        if self._started:
+            self._shared.calls.put(call)
         else:
             call.make()
         return call
-
-    def _serve(self) -> None:
-        self._came.append(None)  # before it looks whether all is over: else `close` might not wait for it
-        while not self._is_over and (call := self._calls.get()) is not None:
-            self._make_or_cancel(call)
-        self._left.append(None)
-        self._news.put(None)
-
-    def _make_or_cancel(self, call: _Work) -> None:
-        if self._is_over:
-            call.cancel()
-        else:
-            call.make()
 
     def close(self) -> None:
         """Cancels calls that are not begun, and waits for the others, even if interrupted meanwhile."""
@@ -134,65 +147,70 @@ class Crew:
             raise struck
 
     def _close(self) -> None:
-        self._is_over = True
+        shared = self._shared
+        shared.is_closed = True
         release_import_lock()
-        for _ in self._wanted:
-            self._calls.put(None)
-        while len(self._left) < len(self._came):
-            self._news.get()
-        while not self._calls.empty():
-            call = self._calls.get_nowait()
-            if call is not None:
-                call.cancel()
+        shared.calls.put(None)
+        while len(shared.left) < len(shared.came):
+            shared.news.get()
+
+
+def _start(function: Callable[[], object]) -> bool:
+    """Starts a thread. False where the system gives none."""
+    release_import_lock()  # else a thread that imports would wait for the caller, and the caller for the thread
+    try:
+        _thread.start_new_thread(function, ())
+    except (RuntimeError, MemoryError):
+        return False
+    return True
 
 
 def uninterrupted(function: Callable[[], T]) -> T:
     """Makes a call, wholly or, if something strikes before it is begun, not at all. What strikes the caller meanwhile
     is raised when the call has ended: signal handlers run in the main thread alone, and another makes it."""
-    crew = Crew(int(threading.current_thread() is threading.main_thread()))
+    call = Call(function)
     try:
         try:
-            return crew.submit(function).result()
+            _begin(call)
+            call.wait()
         finally:
-            crew.close()
+            _see_through(call, call.cancel)
     finally:
-        crew.close()  # what strikes as a function begins skips all of it
+        _see_through(call, call.cancel)  # what strikes as a function begins skips all of it
+    return call.result()
 
 
 def always_uninterrupted(function: Callable[[], object]) -> None:
-    """Makes a call that may be made twice: wholly, whatever strikes the caller before or meanwhile, and then raises
-    that."""
-    done: list[None] = []
-
-    def make() -> None:
-        if not done:
-            function()
-            done.append(None)
-
+    """Makes a call: wholly, whatever strikes the caller before or meanwhile, and then raises that."""
+    call = Call(function)
+    begin = partial(_begin, call)
     try:
         try:
-            _persistently(make)
+            _see_through(call, begin)
         finally:
-            _persistently(make)  # what strikes as a function begins skips all of it
+            _see_through(call, begin)  # what strikes as a function begins skips all of it
     finally:
-        _persistently(make)
+        _see_through(call, begin)
+    call.result()
 
 
-def _persistently(function: Callable[[], None]) -> None:
-    """Waits for a call in another thread, also one that is not begun when something strikes."""
-    crew = Crew(int(threading.current_thread() is threading.main_thread()))
-    calls: list[Call[None]] = []
+def _begin(call: Call[T]) -> None:
+    """Has a thread make a call that nobody has begun, one that no signal handler runs in."""
+    if call.is_begun:
+        return
+    if threading.current_thread() is not threading.main_thread() or not _start(call.make):
+        call.make()
+
+
+def _see_through(call: Call[T], step: Callable[[], None]) -> None:
+    """Takes a step, and waits until a call has ended; whatever strikes meanwhile, which is raised then."""
     struck: BaseException | None = None
-    try:
-        while not (calls and calls[0].is_done):
-            try:
-                calls = calls or [crew.submit(function)]
-                calls[0].wait()
-            except BaseException as failure:
-                struck = failure
-        calls[0].result()
-    finally:
-        crew.close()
+    while not call.is_done:
+        try:
+            step()
+            call.wait()
+        except BaseException as failure:
+            struck = failure
     if struck is not None:
         raise struck
 

@@ -14,6 +14,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ..types.errors import FileChangedError
 from .crew import uninterrupted
 from .cuts import Array
 
@@ -43,7 +44,7 @@ class DirectFile:
     def __init__(self, path: Path, *, write: bool = False) -> None:
         flags = os.O_RDWR | os.O_CREAT if write else os.O_RDONLY
         flags |= getattr(os, "O_CLOEXEC", 0)
-        self._fd = _CLOSED
+        self._path, self._fd = path, _CLOSED
         self._written = 0, np.empty(0, np.uint8)  # the end of what was written last, and the bytes of its last page
         try:
             uninterrupted(lambda: self._open(path, flags))
@@ -76,13 +77,13 @@ class DirectFile:
 
     def read(self, buffer: Bytes, at: int, start: int, stop: int) -> int:
         """Reads bytes start..stop of the file into the buffer at or after `at`. Returns their position, which depends
-        on their alignment in the file. Raises EOFError."""
+        on their alignment in the file. Raises FileChangedError."""
         page, first, done = whole_pages(at), start // PAGE * PAGE, 0
         while first + done < stop:
             step = min(whole_pages(stop - first - done), _SLICE)
             got = self._retried(os.preadv, buffer[page + done : page + done + step], first + done)
             if not got:
-                raise EOFError("a file that is being sorted has become shorter")
+                raise FileChangedError(f"{self._path} has become shorter while it was being sorted")
             done += got
         return page + start - first
 
@@ -125,9 +126,8 @@ class DirectFile:
                     raise
 
     def cut_off(self, nbytes: int) -> None:
-        """Truncates the file to `nbytes`, and fsyncs it."""
+        """Truncates the file to `nbytes`."""
         os.ftruncate(self._fd, nbytes)
-        os.fsync(self._fd)
 
     def _retried(self, call: Any, part: Bytes, offset: int) -> int:
         """One read or write; falls back to buffered I/O for good if direct I/O is refused (EINVAL)."""

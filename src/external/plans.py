@@ -30,36 +30,47 @@ class Plan:
 
     @classmethod
     def within(cls, memory: int, count: int, work: Work) -> Plan:
-        """One run if everything fits into memory; else as few as fit, but enough for the pipeline to overlap. Raises
-        InvalidArgumentError if not even the samples fit.
+        """The plan of a sort. Raises InvalidArgumentError if not even the samples fit."""
+        found = _plan(memory, count, work)
+        if found is not None:
+            return found
+        enough = memory
+        while _plan(enough, count, work) is None:
+            enough *= 2
+        raise InvalidArgumentError(
+            f"memory: expected more for {count:,} elements, such as {-(-enough >> 20)}M, found {memory:,} bytes"
+        )
 
-        Each bucket reads a slice of each run, and that at least a page: runs that are more than the square root of the
-        file's pages have most of what is read thrown away. Then a budget of some kilobytes is exceeded instead.
-        """
-        memory = data_budget(memory)
-        read, spilled, written = work.source.itemsize, work.spilled.itemsize, work.result.itemsize
-        if count * (read + written + work.extra) <= memory:
-            return cls(max(1, count), 1)
-        step = lcm(*(PAGE // gcd(PAGE, size) for size in (spilled, written)))  # both are written in whole pages
-        # Each worker, and one more, has a slot of input and of output; each worker its temporary memory.
-        workers = work.engine.workers
-        slots = slots_for(workers)
-        each = slots * (max(read, spilled) + max(spilled, written)) + workers * work.extra
-        runs = max(2, min(MIN_RUNS, count * read // LARGE_RUN))
-        enough = max(FEW_RUNS, isqrt(count * spilled // PAGE))
-        while True:
-            run = -(-count // runs // step) * step
-            gap = max(PAGE // spilled, 1, usual_gap(count, runs))
-            samples = 32 * (count // gap + min(3 * runs * gap, count))
-            others = samples + slots * runs * REST
-            taken = run * each + (others if others > _LITTLE else 0)
-            if taken <= memory or (runs >= enough and taken <= LITTLE_IN_ALL):
-                return cls(run, gap)
-            if run == step:
-                if samples > max(memory, _LITTLE):
-                    raise InvalidArgumentError(f"memory: expected more for {count:,} elements, found {memory:,} bytes")
-                return cls(run, gap)
-            runs += 1 + runs // 32
+
+def _plan(memory: int, count: int, work: Work) -> Plan | None:
+    """One run if everything fits into memory; else as few as fit, but enough for the pipeline to overlap. None if not
+    even the samples fit.
+
+    Each bucket reads a slice of each run, and that at least a page: runs that are more than the square root of the
+    file's pages have most of what is read thrown away. Then a budget of some kilobytes is exceeded instead.
+    """
+    memory = data_budget(memory)
+    read, spilled, written = work.source.itemsize, work.spilled.itemsize, work.result.itemsize
+    if count * (read + written + work.extra) <= memory:
+        return Plan(max(1, count), 1)
+    step = lcm(*(PAGE // gcd(PAGE, size) for size in (spilled, written)))  # both are written in whole pages
+    # Each worker, and one more, has a slot of input and of output; each worker its temporary memory.
+    workers = work.engine.workers
+    slots = slots_for(workers)
+    each = slots * (max(read, spilled) + max(spilled, written)) + workers * work.extra
+    runs = max(2, min(MIN_RUNS, count * read // LARGE_RUN))
+    enough = max(FEW_RUNS, isqrt(count * spilled // PAGE))
+    while True:
+        run = -(-count // runs // step) * step
+        gap = max(PAGE // spilled, 1, usual_gap(count, runs))
+        samples = 32 * (count // gap + min(3 * runs * gap, count))
+        others = samples + slots * runs * REST
+        taken = run * each + (others if others > _LITTLE else 0)
+        if taken <= memory or (runs >= enough and taken <= LITTLE_IN_ALL):
+            return Plan(run, gap)
+        if run == step:
+            return Plan(run, gap) if samples <= max(memory, _LITTLE) else None
+        runs += 1 + runs // 32
 
 
 def beside(runs: int, gap: int, itemsize: int) -> int:

@@ -19,7 +19,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Self, TypeAlias, cast
 
-from ..types.errors import InvalidArgumentError
+from ..types.errors import FileChangedError, GpusortError, InvalidArgumentError
 from .crew import always_uninterrupted, uninterrupted
 
 Facts: TypeAlias = Mapping[str, object]  # a JSON object
@@ -37,17 +37,21 @@ class Scratch:
     the other.
     """
 
-    def __init__(self, target: Path, where: Path | None, *, keep: bool) -> None:
+    def __init__(self, target: Path, where: Path | None, *, keep: bool, source: Path | None = None) -> None:
+        """To be made before anything is read of the source, which must stay as it is until the result is published."""
         name = f"{target.name}{SCRATCH}"
         if where is not None:  # targets in different folders may have the same name
             name = f"{target.name}.{hashlib.sha256(str(target).encode()).hexdigest()[:12]}{SCRATCH}"
         self.folder = (where or target.parent) / name
         self.done: set[str] = set()
         self.durable: list[str] = []  # an earlier call's journal lines that can be relied on, in order
-        self._keep = keep
+        self.keep = keep
+        self.identity: Facts = {} if source is None else identity_of(source)
+        self._source = source
         self._is_ours = False  # ours to remove: a sort that was killed may have left what is to be resumed
         self._target = target
         self._journal: FileIO | None = None  # while the lock is held
+        self._has_part = False  # while the whole result is there, and has not got its name
         self._last_sync = time.monotonic()
 
     @property
@@ -58,8 +62,33 @@ class Scratch:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, failure: BaseException | None, _: object) -> None:
+        may_follow = isinstance(failure, OSError | ValueError) and not isinstance(failure, GpusortError)
+        if (may_follow or isinstance(failure, FileChangedError)) and (changed := self._changed()):
+            self._leave(has_failed=True)
+            raise FileChangedError(changed) from failure
         self._leave(has_failed=kind is not None)
+
+    def _changed(self) -> str:
+        """What somebody else did meanwhile, after which the result would be of neither version; empty if nothing."""
+        if self._journal is None:
+            return ""
+        if self._source is not None and identity_of(self._source) != self.identity:
+            self.keep = False  # what is done is of no use
+            return f"source: {self._source} was written to, replaced or removed while it was being sorted: sort it anew"
+        if not self._is_at(self.folder / _JOURNAL, self._journal):
+            return f"target: {self.folder} was removed while {self._target} was being sorted: sort it anew"
+        if self._has_part and not self.part.exists():
+            return f"target: {self.part} was removed while it was being written: sort it anew"
+        return ""
+
+    @staticmethod
+    def _is_at(path: Path, file: FileIO) -> bool:
+        """Whether a path leads to an open file."""
+        try:
+            return os.path.samestat(path.stat(), os.fstat(file.fileno()))
+        except FileNotFoundError:
+            return False
 
     def lock(self) -> None:
         """Makes the folder, and locks it. Raises InvalidArgumentError if another sort has, or something is there."""
@@ -105,15 +134,13 @@ class Scratch:
             raise
         try:
             fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            is_there = path.exists() and path.stat().st_ino == os.fstat(journal.fileno()).st_ino
-        except FileNotFoundError:
-            is_there = False
         except OSError as error:
             journal.close()
             raise InvalidArgumentError(f"target: {self._target} is being sorted by another process") from error
+        is_there = self._is_at(path, journal)
         if is_there:
             self._journal = journal
-            self._is_ours = not (self._keep and self._lines())
+            self._is_ours = not (self.keep and self._lines())
         else:
             journal.close()
         return is_there
@@ -125,7 +152,7 @@ class Scratch:
             if self._journal is None:
                 return
             try:
-                if not has_failed or (self._is_ours and not (self._keep and self.done)):
+                if not has_failed or (self._is_ours and not (self.keep and self.done)):
                     if has_failed:
                         with suppress(OSError):  # the exception under way matters more
                             self.part.unlink(missing_ok=True)
@@ -220,19 +247,29 @@ class Scratch:
         os.write(self._log, f"{line}\n".encode())
 
     def publish(self) -> None:
-        """Renames the result, which must be complete and durable, to the target, atomically."""
+        """Makes the result durable, which must be complete, and renames it to the target, atomically."""
         uninterrupted(self._publish)
 
     def _publish(self) -> None:
+        self._has_part = True
+        if changed := self._changed():
+            raise FileChangedError(changed)
+        fsync_path(self.part)
         self._write(self._whole(self.part))
         if self._target.exists():
             self.part.chmod(self._target.stat().st_mode & 0o7777)
         os.replace(self.part, self._target)
-        folder = os.open(self._target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        self._has_part, self._source = False, None  # which the result may have replaced
+        fsync_path(self._target.parent)
+
+
+def fsync_path(path: Path) -> None:
+    """Makes a file or a folder durable."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _boot() -> str:
@@ -261,6 +298,9 @@ class NoJournal:
 
 
 def identity_of(source: Path) -> Facts:
-    """What identifies a file and its version: path, inode, size, modification time."""
-    found = source.stat()
+    """What identifies a file and its version: path, inode, size, modification time. Empty if there is none."""
+    try:
+        found = source.stat()
+    except FileNotFoundError:
+        return {}
     return {"path": str(source), "inode": found.st_ino, "bytes": found.st_size, "modified": found.st_mtime_ns}

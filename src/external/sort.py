@@ -18,14 +18,14 @@ from .formats import Layout, header_for
 from .passes import Endpoints, Passes
 from .plans import Plan
 from .progress import Report
-from .scratch import Scratch, identity_of
+from .scratch import Scratch
 from .work import Work
 
 
-def resumed_plan(scratch: Scratch, source: Path, target: Path, work: str, plan: Plan, *, resume: bool) -> Plan:
+def resumed_plan(scratch: Scratch, target: Path, work: str, plan: Plan) -> Plan:
     """The plan of the call that is resumed; this one, if there is none."""
-    identity = {**identity_of(source), "target": str(target), "work": work}
-    return Plan(**cast("dict[str, int]", scratch.claim(identity, attrs.asdict(plan), resume=resume)))
+    identity = {**scratch.identity, "target": str(target), "work": work}
+    return Plan(**cast("dict[str, int]", scratch.claim(identity, attrs.asdict(plan), resume=scratch.keep)))
 
 
 @attrs.frozen(eq=False)
@@ -39,15 +39,15 @@ class FileSort:
     scratch: Scratch
     report: Report | None
 
-    def run(self, memory: int, *, resume: bool) -> None:
+    def run(self, memory: int) -> None:
         """Sorts. The result is renamed to the target when it is complete."""
         whole = self.layout.count * self.work.result.itemsize
         with raising_disk_full(whole, self.scratch.folder.parent, self.target.parent), self.scratch as scratch, scratch:
             scratch.lock()
-            if resume and scratch.is_published():
+            if scratch.keep and scratch.is_published():
                 return
             plan = Plan.within(memory, self.layout.count, self.work)
-            self._run(resumed_plan(scratch, self.source, self.target, self.work.describe(), plan, resume=resume))
+            self._run(resumed_plan(scratch, self.target, self.work.describe(), plan))
             scratch.publish()
 
     def _run(self, plan: Plan) -> None:

@@ -11,7 +11,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..types.errors import InvalidArgumentError
+from ..types.errors import FileChangedError, InvalidArgumentError
 from .formats import Format
 
 if TYPE_CHECKING:
@@ -90,23 +90,26 @@ class ParquetTable(TableFile):
 
 class ArrowTable(TableFile):
     """An Arrow IPC file. Long record batches are read in slices through a memory mapping, whose pages are then dropped;
-    short ones by plain reads, which do not crash (SIGBUS) if the file is truncated meanwhile."""
+    short ones by plain reads. A mapping of a file that is truncated kills the process (SIGBUS): so slices are copied,
+    each right after a look at the file's size."""
 
     def __init__(self, path: Path) -> None:
         import pyarrow as pa
 
+        self._path = path
         try:
             with path.open("rb") as file:
                 self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            self._mapped = pa.ipc.open_file(pa.BufferReader(pa.py_buffer(self._map)))
+            mapped = pa.ipc.open_file(pa.BufferReader(pa.py_buffer(self._map)))
         except ValueError as error:  # ArrowInvalid is a ValueError; so is mapping an empty file
             raise InvalidArgumentError(f"source: {path} is no Arrow file: {error}") from error
+        self._mapped = list(map(mapped.get_batch, range(mapped.num_record_batches)))
         self._read = pa.ipc.open_file(pa.OSFile(str(path)))
-        self.schema = self._mapped.schema
-        *self._starts, self.rows = accumulate((batch.num_rows for batch in self._mapped_batches()), initial=0)
+        self.schema = mapped.schema
+        *self._starts, self.rows = accumulate((batch.num_rows for batch in self._mapped), initial=0)
 
     def may_be_null(self, column: str) -> bool:
-        return any(batch.column(column).null_count for batch in self._mapped_batches())
+        return any(batch.column(column).null_count for batch in self._mapped)
 
     @property
     def is_in_short_groups(self) -> bool:
@@ -115,28 +118,30 @@ class ArrowTable(TableFile):
     def rows_near(self, row: int, count: int) -> pa.RecordBatch:
         """Of the batch that holds it."""
         at = bisect_right(self._starts, row) - 1
-        return self._mapped.get_batch(at).slice(row - self._starts[at], count)
+        return self._copied(self._mapped[at].slice(row - self._starts[at], count))
 
     def batches(self, columns: Sequence[str] | None, rows: int = _BATCH) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
-        for i in range(self._read.num_record_batches):
-            batch = self._mapped.get_batch(i)
-            is_long = batch.nbytes > _LONG
-            if not is_long:
-                batch = self._read.get_batch(i)
+        for number, mapped in enumerate(self._mapped):
+            is_long = mapped.nbytes > _LONG
+            batch = mapped if is_long else self._read.get_batch(number)
+            if columns is not None:
+                batch = pa.RecordBatch.from_arrays([batch.column(name) for name in columns], list(columns))
             for start in range(0, batch.num_rows, rows):
                 part = batch.slice(start, rows)
-                if columns is None:
-                    yield part
-                else:
-                    arrays = [part.column(column) for column in columns]
-                    yield from pa.Table.from_arrays(arrays, names=columns).to_batches()
+                yield self._copied(part) if is_long else part
                 if is_long:
                     self._map.madvise(mmap.MADV_DONTNEED)
 
-    def _mapped_batches(self) -> Iterator[pa.RecordBatch]:
-        return map(self._mapped.get_batch, range(self._mapped.num_record_batches))
+    def _copied(self, part: pa.RecordBatch) -> pa.RecordBatch:
+        """A slice of the mapping in memory of its own. Raises FileChangedError if the file has become shorter."""
+        import pyarrow as pa
+
+        if self._path.stat().st_size < len(self._map):
+            raise FileChangedError(f"source: {self._path} has become shorter while it was being sorted")
+        copied = [pa.concat_arrays([column, column.slice(0, 0)]) for column in part.columns]
+        return pa.RecordBatch.from_arrays(copied, schema=part.schema)
 
 
 def open_table(path: Path) -> TableFile:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-import attrs
 import numpy as np
 
 from .arrow_values import values_of
@@ -62,32 +60,15 @@ class ArrowSink:
             self._file.close()
 
 
-@attrs.define
 class IndicesSink:
     """Writes an argsort's row indices to an .npy or raw file."""
 
-    path: Path
-    target: Path
-    rows: int
-
-    def __attrs_post_init__(self) -> None:
-        self.path.write_bytes(header_for(self.target, np.dtype(np.int64), self.rows))
+    def __init__(self, path: Path, target: Path, rows: int) -> None:
+        self._file = path.open("wb")
+        self._file.write(header_for(target, np.dtype(np.int64), rows))
 
     def prepare(self, table: pa.Table) -> Callable[[], object]:
-        return partial(self._write, table)
-
-    def _write(self, table: pa.Table) -> None:
-        with self.path.open("ab") as file:
-            values_of(table[ROW_INDEX].combine_chunks()).tofile(file)
+        return partial(values_of(table[ROW_INDEX].combine_chunks()).tofile, self._file)
 
     def close(self) -> None:
-        pass
-
-
-def sync_file(path: Path) -> None:
-    """fsyncs a file."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        self._file.close()

@@ -29,10 +29,10 @@ from .passes import Endpoints, Passes
 from .pipeline import run_pipeline
 from .plans import FEW_RUNS, LITTLE_IN_ALL, MIN_RUNS, Plan, data_budget
 from .progress import Meter, Report
-from .scratch import Scratch
+from .scratch import Scratch, fsync_path
 from .sort import resumed_plan
 from .table_files import ArrowRun, RowReader, TableFile
-from .table_sinks import ROW_INDEX, ArrowSink, IndicesSink, Sink, closing, sync_file
+from .table_sinks import ROW_INDEX, ArrowSink, IndicesSink, Sink, closing
 from .taking import naming_pyarrow, take_rows
 
 if TYPE_CHECKING:
@@ -61,25 +61,23 @@ class TableSort:
     report: Report | None
     argsort: bool
 
-    def run(self, memory: int, *, resume: bool) -> None:
+    def run(self, memory: int) -> None:
         """Sorts. The result is renamed to the target when it is complete."""
         extra = self.keys.extra  # raises for columns that cannot be ordered, before anything is written
         whole = 8 * self.table.rows if self.argsort else self.source.stat().st_size
         room = raising_disk_full(whole, self.scratch.folder.parent, self.target.parent)
         with naming_pyarrow(self.source), room, self.scratch as scratch, scratch:
             scratch.lock()
-            if resume and scratch.is_published():
+            if scratch.keep and scratch.is_published():
                 return
             work = f"{'argsort' if self.argsort else 'sort'} by {self.by} {self.order.value}"
-            plan = self._plan(memory, extra)
-            plan = resumed_plan(scratch, self.source, self.target, work, plan, resume=resume)
+            plan = resumed_plan(scratch, self.target, work, self._plan(memory, extra))
             spill = self.table.rows * self.bytes_of_a_row if self.table.rows > plan.run else 0
             require_disk_space({scratch.folder / "runs": spill, scratch.part: whole})
             if self.numbers is None:
                 _Passes(self, plan).run()
             else:
                 self._sort_numbers(self.numbers, plan, spill)
-            sync_file(scratch.part)
             scratch.publish()
 
     def _plan(self, memory: int, extra: int) -> Plan:
@@ -276,7 +274,7 @@ class _Passes:
         file = self._file_of(piece)
         with closing(ArrowSink(file, table.schema, self._batch)) as sink:
             sink.prepare(table.unify_dictionaries())()
-        self._scratch.mark(f"run {piece}", lambda: sync_file(file), now=True)
+        self._scratch.mark(f"run {piece}", lambda: fsync_path(file), now=True)
 
     def _find_cut(self, bucket: int) -> list[int]:
         """The position in each run at which a bucket starts."""

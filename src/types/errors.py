@@ -65,6 +65,11 @@ class DiskFullError(GpusortError, OSError):
     """Raised when a disk has no room for a file's runs and its sorted copy; found out before either is written."""
 
 
+class FileChangedError(GpusortError, OSError):
+    """Raised when a file that is being sorted, or that a sort keeps its work in, is written to, replaced or removed by
+    somebody else meanwhile; the message says which."""
+
+
 def outside(index: int, array: str) -> str:
     """Which index is out of bounds; a U32 close to 2**32 is what a difference below zero has become."""
     below = f", which is {index - (1 << 32)} modulo 2**32," if index >> 31 == 1 else ""
