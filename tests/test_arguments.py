@@ -44,7 +44,12 @@ class Empty:
 
 # functions, a parameter, values of the wrong kind for it, and what is said of each
 CASES: list[Case] = [
-    (ONE_AXIS, "axis", [[0], "0", 0.5, (0, 1), {}, np.array([0]), Empty()], "axis: expected an int or None, found "),
+    (
+        ONE_AXIS,
+        "axis",
+        [[0], "0", 0.5, (0, 1), {}, np.array([0]), int, Empty()],
+        "axis: expected an int or None, found ",
+    ),
     (
         MANY_AXES,
         "axis",
@@ -56,7 +61,7 @@ CASES: list[Case] = [
     (SORTS, "stable", ["yes", None, 2, 1.0, ()], "stable: expected True or False, found "),
     ((*REDUCTIONS, "reduce"), "keepdims", ["no", None, 2, "", []], "keepdims: expected True or False, found "),
     (("scan",), "exclusive", ["no", None, 2], "exclusive: expected True or False, found "),
-    (ALL, "target", [3, None, Empty(), Target], "target: expected 'auto', 'cpu'"),
+    (ALL, "target", [3, None, Empty(), Target, X], "target: expected 'auto', 'cpu'"),
     (
         ("sort", "sort_inplace"),
         "algorithm",

@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import gpusort
@@ -217,11 +218,32 @@ def test_a_key_of_ones_own(tmp_path: Path) -> None:
         ({"rows": ("all",)}, "rows: expected lengths of at least 1 and below 2..32, or 'any', found 'all'"),
         ({"name": "../x"}, "name: expected a file's name"),
         ({"format": "glsl"}, "format: expected js or wgsl"),
+        ({"format": np.zeros(2)}, "format: expected js or wgsl"),
+        ({"operations": "schedule", "schedules": "here"}, "schedules: expected 'module:attribute', found 'here'"),
+        ({"keys": "u33"}, "keys: expected some of u8, .* found 'u33'"),
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, what: dict[str, Any], message: str) -> None:
     request: dict[str, Any] = {"operations": "sort", "out": tmp_path, **what}
     with pytest.raises(InvalidArgumentError, match=message):
+        gpusort.export(**request)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ({"keys": 3}, "keys: expected str, or a sequence of these, found 3"),
+        ({"operations": ("sort", 1)}, r"operations: expected str, or a sequence of these, found \('sort', 1\)"),
+        ({"monoids": (3,)}, r"monoids: expected str, or a sequence of these, found \(3,\)"),
+        ({"rows": 1.5}, "rows: expected int or str, or a sequence of these, found 1.5"),
+        ({"k": "10"}, "k: expected int, or a sequence of these, found '10'"),
+        ({"lanes": "32"}, "lanes: expected an int, found '32'"),
+    ],
+)
+def test_what_is_of_another_type_is_named(tmp_path: Path, what: dict[str, Any], message: str) -> None:
+    request: dict[str, Any] = {"operations": "sort", "out": tmp_path, **what}
+    with pytest.raises(UnsupportedTypeError, match=message):
         gpusort.export(**request)
     assert not list(tmp_path.iterdir())
 

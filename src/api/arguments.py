@@ -52,7 +52,7 @@ def checked_count(k: object) -> int:
 
 def index_of(axis: object, expected: str = "an int") -> int:
     """The axis as a plain int: plans are cached by it, and True == 1."""
-    if not hasattr(axis, "__index__") or isinstance(axis, np.ndarray):
+    if not hasattr(type(axis), "__index__") or isinstance(axis, np.ndarray):
         raise UnsupportedTypeError(f"axis: expected {expected}, found {axis!r}")
     return operator.index(cast(SupportsIndex, axis))
 

@@ -31,6 +31,8 @@ Maker: TypeAlias = Callable[..., Operation]
 Settings: TypeAlias = tuple[object, ...]  # what cannot be hashed has its plan made anew
 Wherever: TypeAlias = str | Target | Planning
 
+AUTO = "auto"  # the default target; fast paths compare by identity, which no argument of another type can break
+
 _NO_SCOPE = nullcontext()
 _MOST_PLANS = 1 << 10
 _plans: Bounded[Hashable, Plan] = Bounded(_MOST_PLANS)

@@ -16,7 +16,7 @@ from ..operations.sort import Sort
 from ..types.indices import SortOrder
 from ..types.specs import HostArray
 from .arguments import ORDERS, axis_or_none, check_like, checked_count, checked_flag, checked_order, index_of
-from .call import Settings, call, call_in_place, call_with, find_short
+from .call import AUTO, Settings, call, call_in_place, call_with, find_short
 from .prepared import Planning
 from .signatures import AxisOrAll, Chosen, D, Keyed, Nested, Ordered, Other, Permuting, Shape, Sorting, V, Where
 
@@ -63,7 +63,7 @@ def sort(
         axis = axis_or_none(axis)
     short_key: Hashable = None
     if (
-        stable is False and descending is False and key is None and algorithm is None and target == "auto"
+        stable is False and descending is False and key is None and algorithm is None and target is AUTO
         and type(x) is ndarray and (out is None or type(out) is ndarray)
     ):  # fmt: skip
         short_key = x.dtype, x.ndim, axis  # in most calls nothing else is given: these find what to run at once
@@ -93,7 +93,7 @@ def sort_inplace(
         axis = index_of(axis)
     short_key: Hashable = None
     if (
-        stable is False and descending is False and key is None and algorithm is None and target == "auto"
+        stable is False and descending is False and key is None and algorithm is None and target is AUTO
         and type(x) is ndarray
     ):  # fmt: skip
         short_key = x.dtype, x.ndim, axis

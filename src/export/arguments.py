@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..algos.sizes import LARGEST_U32
 from ..kernel.launch import Schedule
 from ..types.dtypes import key_for
-from ..types.errors import InvalidArgumentError
+from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.keys import SortableKey
 from ..types.monoids import Monoid
 from .operations import OPERATIONS
 from .variants import TYPES, Request, Rows, any_device
+
+E = TypeVar("E")
 
 _OF_KEYS = ("element", "word", "to_word", "from_word")
 _MOST_LANES = 64  # the largest subgroup of any device
@@ -24,10 +26,13 @@ _MOST_LANES = 64  # the largest subgroup of any device
 def checked_request(
     operations: Sequence[str], keys: Sequence[str] | Mapping[str, SortableKey[Any, Any]], values: Sequence[str],
     monoids: Sequence[str] | Mapping[str, Monoid[Any, Any]],
-    schedules: Sequence[str] | Mapping[str, Callable[[int], Schedule]], lanes: int, rows: Sequence[int | str] = (),
-    k: Sequence[int] = (),
+    schedules: Sequence[str] | Mapping[str, Callable[[int], Schedule]], lanes: object, rows: Sequence[int | str] = (),
+    k: int | Sequence[int] = (),
 ) -> Request:  # fmt: skip
     """Checks and resolves the arguments. Raises InvalidArgumentError."""
+    if not isinstance(lanes, int):
+        raise UnsupportedTypeError(f"lanes: expected an int, found {lanes!r}")
+    values, rows, k = listed("values", values, str), listed("rows", rows, int, str), listed("k", k, int)
     for operation in operations:
         if operation not in OPERATIONS:
             raise InvalidArgumentError(f"operations: expected some of {', '.join(OPERATIONS)}, found {operation!r}")
@@ -48,7 +53,18 @@ def checked_request(
         raise InvalidArgumentError("k: expected some for 'top_k', e.g. 10")
     sizes = tuple(dict.fromkeys(_size(value) for value in values))
     lengths = tuple(map(_row, rows))
-    return Request(_keys(keys), sizes, any_device(lanes), own["monoids"], lengths, tuple(k), own["schedules"])
+    return Request(_keys(keys), sizes, any_device(lanes), own["monoids"], lengths, k, own["schedules"])
+
+
+def listed(argument: str, given: object, *kinds: type[E]) -> tuple[E, ...]:
+    """What may be one value of these kinds, or several, as a tuple. Raises UnsupportedTypeError for anything else."""
+    if isinstance(given, kinds):
+        return (given,)
+    found = tuple(given) if isinstance(given, Iterable) else None
+    if found is None or not all(isinstance(one, kinds) for one in found):
+        expected = " or ".join(kind.__name__ for kind in kinds)
+        raise UnsupportedTypeError(f"{argument}: expected {expected}, or a sequence of these, found {given!r}")
+    return found
 
 
 def _require(argument: str, expected: str, things: Mapping[str, object], members: Sequence[str]) -> None:
@@ -73,6 +89,7 @@ def _keys(keys: Sequence[str] | Mapping[str, SortableKey[Any, Any]]) -> dict[str
     if isinstance(keys, Mapping):
         _require("keys", "a SortableKey", keys, _OF_KEYS)
         return dict(keys)
+    keys = listed("keys", keys, str)
     for name in keys:
         if name not in TYPES and ":" not in name:
             raise InvalidArgumentError(
@@ -93,7 +110,7 @@ def _named(argument: str, things: Sequence[str] | Mapping[str, Any]) -> dict[str
     if isinstance(things, Mapping):
         return dict(things)
     found: dict[str, Any] = {}
-    for name in things:
+    for name in listed(argument, things, str):
         module, colon, attribute = name.partition(":")
         if not colon:
             raise InvalidArgumentError(f"{argument}: expected 'module:attribute', found {name!r}")

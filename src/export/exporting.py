@@ -55,12 +55,14 @@ def export(
     machine code, such as "sm_90"; by default the oldest supported one. The number of elements is a run-time parameter:
     no kernel is compiled for one length.
     """
-    from .arguments import checked_request
+    from .arguments import checked_request, listed
     from .writing import write_export
 
-    if format not in (*Format, *(known.value for known in Format)):
-        raise InvalidArgumentError(f"format: expected {' or '.join(known.value for known in Format)}, found {format!r}")
-    wanted = (operations,) if isinstance(operations, str) else operations
-    ks = (k,) if isinstance(k, int) else k
-    request = checked_request(wanted, keys, values, monoids, schedules, lanes, rows, ks)
-    return write_export(wanted, request, Path(out), Format(format), name, unrolled=unrolled, arch=arch)
+    try:
+        chosen = Format(format)
+    except ValueError as error:
+        known = " or ".join(member.value for member in Format)
+        raise InvalidArgumentError(f"format: expected {known}, found {format!r}") from error
+    wanted = listed("operations", operations, str)
+    request = checked_request(wanted, keys, values, monoids, schedules, lanes, rows, k)
+    return write_export(wanted, request, Path(out), chosen, name, unrolled=unrolled, arch=arch)
