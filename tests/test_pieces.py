@@ -57,8 +57,7 @@ def around_edges(dtype: str, pieces: int) -> tuple[int, ...]:
 def test_pieces_are_full_but_for_the_last() -> None:
     info = Small(BYTES).info
     pieces = pieces_of(2 * 341 + 3, 3, info)  # of elements of three bytes: 256, a power of two
-    assert [*pieces] == [Piece(0, 0, 256, 685), Piece(1, 256, 256, 685), Piece(2, 512, 173, 685)]
-    assert (len(pieces), pieces.lengths) == (3, (256, 256, 173))
+    assert pieces == (Piece(0, 0, 256, 685), Piece(1, 256, 256, 685), Piece(2, 512, 173, 685))
     with pytest.raises(CapabilityError, match="x: one element takes 2048 bytes, target 'simulator' binds 1024"):
         pieces_of(2, 2048, info)
 
