@@ -146,6 +146,15 @@ def test_rows_without_elements() -> None:
         assert gpusort.dask.unique(x).compute().shape == (0,)
 
 
+def test_chunks_without_elements_are_flattened() -> None:
+    """By dask they are not."""
+    x = sample("f4", (3, 17), seed=4)
+    given = da.from_array(x, chunks=((2, 1, 0), (0, 6, 8, 0, 3)))
+    assert_same_bits(gpusort.dask.sort(given, axis=None).compute(), gpusort.sort(x, axis=None))
+    assert_same_bits(gpusort.dask.argsort(given, axis=None).compute(), gpusort.argsort(x, axis=None))
+    assert_all_computed(gpusort.dask.top_k(given, 5, axis=None), gpusort.top_k(x, 5, axis=None))
+
+
 def test_lengths_that_are_not_known() -> None:
     whole = np.random.default_rng(1).integers(0, 50, 500)
     given = chunked(whole, 90)
@@ -155,8 +164,9 @@ def test_lengths_that_are_not_known() -> None:
     assert_all_computed(gpusort.dask.sort_by_key(some, some), (np.sort(x), np.sort(x)))
     assert_same_bits(gpusort.dask.unique(some).compute(), np.unique(x))
     rows = da.stack([some, some])
-    with pytest.raises(gpusort.InvalidArgumentError, match="expected chunks of known sizes"):
-        gpusort.dask.sort(rows)
+    for axis in (1, None):
+        with pytest.raises(gpusort.InvalidArgumentError, match="expected chunks of known sizes"):
+            gpusort.dask.sort(rows, axis=axis)
 
 
 # -- graphs -------------------------------------------------------------------------------------------------

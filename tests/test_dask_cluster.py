@@ -135,14 +135,18 @@ def test_dataframes_in_one_process() -> None:
         assert found.compute().equals(one.compute().sort_values("volume", kind="stable"))
 
 
-@pytest.mark.parametrize("dtype", ["Int64", "UInt8", "Float32", "boolean", "int64[pyarrow]", "timestamp[us][pyarrow]"])
+@pytest.mark.parametrize(
+    "dtype", ["Int64", "UInt8", "Float32", "boolean", "int64[pyarrow]", "timestamp[us][pyarrow]", "date32[pyarrow]"]
+)
 @pytest.mark.parametrize("ascending", [False, True])
 def test_nulls_of_a_column_come_last(dtype: str, ascending: bool) -> None:
     pytest.importorskip("pyarrow")
     pandas: Any = pd  # of which the stub has less
     numbers = np.random.default_rng(5).integers(0, 2 if dtype == "boolean" else 40, 300)
     key = pandas.Series(numbers).astype("boolean" if dtype == "boolean" else "Int64").mask(np.arange(300) % 7 == 3)
-    key = key.astype("int64[pyarrow]").astype(dtype) if "[" in dtype else key.astype(dtype)
+    if "[" in dtype:
+        key = key.astype("int32[pyarrow]" if "date" in dtype else "int64[pyarrow]")
+    key = key.astype(dtype)
     whole = pd.DataFrame({"key": key, "id": np.arange(300)})
     with dask.config.set(scheduler="synchronous"):
         for by in ("key", ["key", "id"]):
@@ -194,6 +198,12 @@ def test_refusals_of_dataframes() -> None:
         gpusort.dask.sort_values(given, "size")
     with pytest.raises(ValueError, match="by: expected one or more of"):
         gpusort.dask.sort_values(given, [])
+    pandas: Any = pd
+    twice = pandas.DataFrame([[1, 2, 3]], columns=["id", "id", "price"])
+    with pytest.raises(ValueError, match="by: expected one or more of price, found 'id'"):
+        gpusort.dask.sort_values(dd.from_pandas(twice, npartitions=1), "id")
+    with pytest.raises(ValueError, match="exchange: expected one of auto"):
+        gpusort.dask.sort_values(dd.from_pandas(rows(3), npartitions=1), "id", exchange="mail")
     with pytest.raises(TypeError, match="by: cannot order the column 'name' of dtype str"):
         gpusort.dask.sort_values(given, "name")
     with pytest.raises(ValueError, match="ascending: expected one for each of 2 columns, found 1"):

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import SupportsIndex
 
 import dask.array as da
+import numpy as np
 
 from ..api.arguments import axis_or_none
 from ..arrays.registry import recognised
 from ..operations.base import checked_axis
 from ..types.dtypes import key_for
-from ..types.errors import UnsupportedTypeError
+from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from .exchange import Exchange, meta_of
 
 
@@ -41,5 +42,16 @@ def checked(x: da.Array, name: str, axis: SupportsIndex | None, exchange: str) -
 
 
 def _flattened(x: da.Array) -> da.Array:
-    """In one dimension. Of what has no elements dask finds no shape to flatten by."""
-    return da.zeros_like(meta_of(x), shape=(0,), chunks=(0,)) if x.size == 0 else x.ravel()
+    """In one dimension. dask cannot flatten what has no elements, nor, of several dimensions, chunks that have none."""
+    if x.size == 0:
+        return da.zeros_like(meta_of(x), shape=(0,), chunks=(0,))
+    if x.ndim > 1:
+        require_sizes(x)
+        x = x.rechunk(tuple(tuple(size for size in sizes if size) for sizes in x.chunks))
+    return x.ravel()
+
+
+def require_sizes(x: da.Array) -> None:
+    """Raises InvalidArgumentError if chunks have unknown sizes."""
+    if np.isnan(x.size):
+        raise InvalidArgumentError("x: expected chunks of known sizes; x.compute_chunk_sizes() computes them")

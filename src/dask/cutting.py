@@ -7,10 +7,11 @@ be known.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import pairwise
 from math import isqrt
-from typing import Any, Protocol, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import attrs
 import numpy as np
@@ -22,29 +23,29 @@ Counts: TypeAlias = npt.NDArray[np.integer[Any]]  # in the narrowest dtype: ther
 Run: TypeAlias = tuple[Any, ...]  # a sorted chunk: arrays, or a dataframe
 
 
-class Work(Protocol):
+class Work(ABC):
     """How chunks become sorted runs, and pieces of runs become chunks of the result."""
 
-    @property
-    def keeps_equals(self) -> bool:
-        """Whether equal elements stay in one chunk of the result, whose lengths are unknown then; no run has two."""
-        ...
+    # Whether equal elements stay in one chunk of the result, whose lengths are unknown then; no run has two.
+    keeps_equals: ClassVar[bool] = False
 
-    def to_run(self, chunk: Any, /) -> Run: ...
+    @abstractmethod
+    def to_run(self, chunk: Any) -> Run: ...
 
-    def length(self, run: Run, /) -> int: ...
-
-    def words(self, run: Run, indices: slice | Indices, /) -> Array:
+    @abstractmethod
+    def words(self, run: Run, indices: slice | Indices) -> Array:
         """Host words that compare in the order of the elements at these indices."""
-        ...
 
-    def piece(self, run: Run, start: int, stop: int, offset: int, /) -> Run:
-        """Elements start..stop of a run, maybe a view. `offset` is the number of elements in earlier chunks."""
-        ...
-
-    def to_chunk(self, pieces: Sequence[Run], /) -> Any:
+    @abstractmethod
+    def to_chunk(self, pieces: Sequence[Run]) -> Any:
         """A chunk of the result, from the pieces of all runs in order."""
-        ...
+
+    def length(self, run: Run) -> int:
+        return len(run[0])
+
+    def piece(self, run: Run, start: int, stop: int, offset: int) -> Run:
+        """Elements start..stop of a run, maybe a view. `offset` is the number of elements in earlier chunks."""
+        return tuple([column[start:stop] for column in run])
 
 
 @attrs.frozen(eq=False)
@@ -74,7 +75,7 @@ class Brackets:
     keeps_equals: bool
 
     @classmethod
-    def of(cls, drawn: Sequence[RunSamples], *, keeps_equals: bool = False) -> Brackets:
+    def of(cls, drawn: Sequence[RunSamples], *, keeps_equals: bool) -> Brackets:
         gap = max(one.gap for one in drawn)
         lengths = [one.length for one in drawn]
         samples = Samples.of([one.words[:: gap // one.gap] for one in drawn], lengths, gap)
@@ -86,26 +87,28 @@ class Brackets:
 
     def inside(self, work: Work, run: Run, number: int) -> Array:
         """The words in all brackets of a run, concatenated."""
-        low, high = self.low[:, number].astype(np.int64), self.high[:, number].astype(np.int64)
-        sizes = high - low
+        low, sizes = self.low[:, number].astype(np.int64), self._sizes()[:, number]
         ends = np.cumsum(sizes)
         indices: Indices = np.arange(int(ends[-1])) + np.repeat(low - (ends - sizes), sizes)
         return work.words(run, indices)
 
     def cuts(self, inside: Sequence[Array], first: int, end: int) -> Counts:
         """The cuts first..end, from the words in all brackets of each run."""
-        low, high = self.low.astype(np.int64), self.high.astype(np.int64)
+        ends = np.cumsum(self._sizes(), axis=0)
         ranks = np.cumsum(self.lengths)
-        starts = np.concatenate([np.zeros((1, low.shape[1]), np.int64), np.cumsum(high - low, axis=0)])
-        found = np.empty((end - first, low.shape[1]), self.low.dtype)
+        found = np.empty((end - first, self.lengths.size), self.low.dtype)
         for row, cut in enumerate(range(first, end)):
-            start, stop = starts[cut], starts[cut + 1]
-            pieces = [inside[run][start[run] : stop[run]] for run in np.flatnonzero(start < stop).tolist()]
-            found[row] = cut_between(int(ranks[cut]), low[cut], pieces, high[cut])
+            low, high = self.low[cut].astype(np.int64), self.high[cut].astype(np.int64)
+            some = np.flatnonzero(low < high)
+            spans: list[list[int]] = np.stack([some, (ends[cut] - high + low)[some], ends[cut, some]], axis=1).tolist()
+            words = [inside[run][start:stop] for run, start, stop in spans]
+            found[row] = cut_between(int(ranks[cut]), low, words, high)
             if self.keeps_equals:
-                words = [inside[run][start[run] : stop[run]] for run in range(start.size)]
-                found[row] -= _equals_left(words, found[row] - low[cut])
+                found[row, some] -= _equals_left(words, found[row, some] - low[some])
         return found
+
+    def _sizes(self) -> Indices:
+        return self.high.astype(np.int64) - self.low
 
 
 def _equals_left(words: Sequence[Array], cut: Indices) -> Counts:
@@ -130,11 +133,11 @@ class Cuts:
 
     def of_bucket(self, work: Work, runs: Sequence[Run], bucket: int) -> list[Run]:
         """The pieces of a bucket from all runs, without empty ones except the first."""
-        low, high, offsets = self.at[bucket].tolist(), self.at[bucket + 1].tolist(), self._offsets()
+        pieces = zip(runs, *self.at[bucket : bucket + 2].tolist(), self._offsets(), strict=True)
         return [
-            work.piece(run, low[number], high[number], offsets[number])
-            for number, run in enumerate(runs)
-            if low[number] < high[number] or not number
+            work.piece(run, start, stop, offset)
+            for number, (run, start, stop, offset) in enumerate(pieces)
+            if start < stop or not number
         ]
 
     def of_run(self, work: Work, run: Run, number: int) -> list[Run | None]:

@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 import dask.array as da
 import numpy as np
 from dask.array.utils import meta_from_array
-from dask.base import get_scheduler, optimize
+from dask.base import get_scheduler
 
 from ..external.cuts import Array
 from ..types.errors import InvalidArgumentError
@@ -32,8 +32,7 @@ from .cutting import Brackets, Counts, Cuts, Run, RunSamples, Work
 _FEW = 32  # up to so many chunks, a cluster exchanges faster by tasks than by p2p
 _ONE_STEP = 64  # up to so many chunks, each piece is a task; beyond, the exchange takes two steps
 _FILES = 128  # of p2p: each run writes to all of them, at about 0.1 ms each
-_ONE_TASK = 256  # up to so many chunks, one task computes all cuts
-_CUTS = 32  # for each task, with more chunks
+_CUTS = 64  # computed by each task
 
 BOXED = np.empty(0, object)
 Boxed: TypeAlias = da.Array  # chunks are arbitrary objects, not arrays
@@ -124,12 +123,6 @@ def unzipped(boxes: Boxed, first: Any, second: Any, chunks: Chunks) -> tuple[da.
     return keys, values
 
 
-def fused(x: da.Array) -> da.Array:
-    """The same array with tasks that follow each other made one, as dask does before it computes an array."""
-    (found,) = optimize(x)
-    return found
-
-
 def meta_of(x: da.Array, dtype: np.dtype[Any] | None = None) -> Any:
     """dask's meta of an array (an empty chunk), with another dtype if given."""
     return meta_from_array(x, dtype=dtype)
@@ -140,12 +133,9 @@ def _cuts(runs: Boxed, work: Work) -> Boxed:
     count = runs.numblocks[0]
     bracket = partial(Brackets.of, keeps_equals=work.keeps_equals)
     brackets = gathered(bracket, boxed(runs, partial(RunSamples.of, work, runs=count)))
-    inside = boxed(runs, partial(_inside, work), brackets)
-    if count <= _ONE_TASK:
-        return gathered(partial(_all_cuts, count - 1), inside, brackets)
-    everything = gathered(list, inside)
+    inside = gathered(list, boxed(runs, partial(_inside, work), brackets))
     tasks = da.zeros(-(-(count - 1) // _CUTS), chunks=1)
-    return gathered(Cuts.of, boxed(tasks, partial(_some_cuts, count - 1), everything, brackets), brackets)
+    return gathered(Cuts.of, boxed(tasks, partial(_some_cuts, count - 1), inside, brackets), brackets)
 
 
 def _to_columns(pieces: da.Array, exchange: Exchange) -> da.Array:
@@ -169,10 +159,6 @@ def _by_tasks(pieces: da.Array, chunks: tuple[int, int]) -> da.Array:
 
 def _inside(work: Work, run: Run, brackets: Brackets, *, block_id: tuple[int, ...]) -> Array:
     return brackets.inside(work, run, block_id[0])
-
-
-def _all_cuts(count: int, inside: Sequence[Array], brackets: Brackets) -> Cuts:
-    return Cuts.of([brackets.cuts(inside, 0, count)], brackets)
 
 
 def _some_cuts(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from operator import itemgetter
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 import numpy as np
+from dask.base import optimize
 
 from ..api.arguments import ORDERS, checked_flag
 from ..api.engine import OwnEngine
@@ -18,8 +20,8 @@ from ..types.dtypes import SUPPORTED, is_ordered
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.indices import SortOrder
 from .arguments import checked_target, require
-from .cutting import Run
-from .exchange import BOXED, Exchange, exchanged, fused
+from .cutting import Run, Work
+from .exchange import BOXED, Exchange, exchanged
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -44,11 +46,11 @@ def sort_values(
     keys = _keys(meta, by, ascending)
     work = SortRows(keys, checked_target(target))
     runs = frame.map_partitions(work.to_run, meta=BOXED, enforce_metadata=False)
+    way = Exchange.of(exchange, runs, frame.npartitions)
     if frame.npartitions == 1:
         found = runs.map_blocks(itemgetter(0), meta=BOXED)
     else:
-        found = exchanged(runs, work, Exchange.of(exchange, runs, frame.npartitions), BOXED, runs.chunks)
-        found = fused(found)  # dask fuses tasks of arrays, and none of dataframes
+        (found,) = optimize(exchanged(runs, work, way, BOXED, runs.chunks))  # fuses tasks, as is not done for frames
     made: object = found.map_blocks(_identity, token="gpusort-sorted", meta=meta)
     return cast("dd.DataFrame", made)  # map_blocks returns one for such a meta
 
@@ -69,15 +71,17 @@ class RowKey:
         return [*nulls, KeyColumn(self.dtype, ORDERS[self.descending])]
 
     def values(self, column: pd.Series) -> list[Array]:
-        """The arrays that `columns` order. Times with a zone are those of UTC."""
+        """The arrays that `columns` order. Times with a zone are those of UTC; dates of Arrow are times."""
         if not self.may_be_null:
             return [column.to_numpy(self.dtype)]
+        if self.dtype.kind == "M":  # Arrow's, of which pandas makes objects where they are dates
+            column = column.astype(f"timestamp[{np.datetime_data(self.dtype)[0]}][pyarrow]")
         zero = np.zeros((), self.dtype)[()]
         return [column.isna().to_numpy(), column.to_numpy(self.dtype, na_value=zero)]
 
 
 @attrs.frozen
-class SortRows:
+class SortRows(Work):
     """Sorts dataframes by columns."""
 
     keys: tuple[RowKey, ...]
@@ -86,21 +90,13 @@ class SortRows:
     def of_chunk(self, chunk: pd.DataFrame) -> pd.DataFrame:
         return chunk.iloc[_order_of(self.keys).argsort(self._columns(chunk), OwnEngine(self.target))]
 
-    @property
-    def keeps_equals(self) -> bool:
-        return False
-
     def to_run(self, chunk: pd.DataFrame) -> Run:
         return (self.of_chunk(chunk),)
-
-    def length(self, run: Run) -> int:
-        return len(run[0])
 
     def words(self, run: Run, indices: slice | Indices) -> Array:
         return _order_of(self.keys).words([column[indices] for column in self._columns(run[0])])
 
     def piece(self, run: Run, start: int, stop: int, offset: int) -> Run:
-        del offset
         return (run[0].iloc[start:stop],)
 
     def to_chunk(self, pieces: Sequence[Run]) -> pd.DataFrame:
@@ -121,7 +117,8 @@ def _order_of(keys: tuple[RowKey, ...]) -> KeyOrder:
 def _keys(
     meta: pd.DataFrame, by: Hashable | Sequence[Hashable], ascending: bool | Sequence[bool]
 ) -> tuple[RowKey, ...]:
-    known: dict[object, None] = dict.fromkeys(meta.columns)  # labels, which need not be text
+    columns = Counter[object](meta.columns)  # labels, which need not be text, and may be those of two columns
+    known = {name: None for name, count in columns.items() if count == 1}
     names = [by] if isinstance(by, str) or _is_among(by, known) else _listed(by)
     if not names or not all(_is_among(name, known) for name in names):
         raise InvalidArgumentError(f"by: expected one or more of {', '.join(map(str, known))}, found {by!r}")

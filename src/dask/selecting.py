@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any, SupportsIndex, cast
+from typing import Any, ClassVar, SupportsIndex, cast
 
 import attrs
 import dask.array as da
@@ -92,9 +92,7 @@ class Selection:
 class KeepFirsts(SortKeys):
     """Sorts keys and drops duplicates, in chunks and again in the result's chunks."""
 
-    @property
-    def keeps_equals(self) -> bool:
-        return True
+    keeps_equals: ClassVar[bool] = True
 
     def words(self, run: Run, indices: slice | Indices) -> Array:
         """Of bools two: any byte but zero is true."""

@@ -15,7 +15,7 @@ from ..api.sorting import argsort as argsort_chunk
 from ..api.sorting import sort as sort_chunk
 from ..arrays.registry import recognised
 from ..types.errors import InvalidArgumentError
-from .arguments import checked, checked_target, require
+from .arguments import checked, checked_target, require, require_sizes
 from .cutting import Run, Work
 from .exchange import BOXED, Exchange, boxed, meta_of, sorted_chunks, unzipped
 from .work import FindIndices, SortKeys, SortPairs
@@ -98,8 +98,7 @@ def _sorted(x: da.Array, axis: int, work: Work, chunk: Any, exchange: Exchange, 
         return x.map_blocks(chunk, token="gpusort-rows", meta=meta)
     if x.ndim == 1:
         return sorted_chunks(x, work, exchange, meta)
-    if np.isnan(x.size):
-        raise InvalidArgumentError("x: expected chunks of known sizes; x.compute_chunk_sizes() computes them")
+    require_sizes(x)
     if x.shape[axis] * x.dtype.itemsize <= parse_bytes(dask.config.get("array.chunk-size")):
         rows = x.rechunk({number: -1 if number == axis else "auto" for number in range(x.ndim)})
         return rows.map_blocks(chunk, token="gpusort-rows", meta=meta).rechunk(x.chunks)

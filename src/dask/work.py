@@ -18,13 +18,7 @@ from ..api.arguments import ORDERS
 from ..api.sorting import argsort, sort, sort_by_key, sort_inplace
 from ..external.cuts import Array, Indices
 from ..external.order import words_of
-from .cutting import Run
-
-
-def on_host(x: Any) -> Array:
-    """A NumPy or CuPy array as NumPy's."""
-    found: Array = x.get() if hasattr(x, "get") else np.asarray(x)
-    return found
+from .cutting import Run, Work
 
 
 def joined(parts: Sequence[Any], axis: int = 0) -> Any:
@@ -33,64 +27,38 @@ def joined(parts: Sequence[Any], axis: int = 0) -> Any:
 
 
 @lru_cache(maxsize=64)
-def _transform(dtype: np.dtype[Any], descending: bool, ranks: bool) -> Transform:
-    return words_of(dtype, ORDERS[descending], ranks=ranks)
+def _transform(dtype: np.dtype[Any], descending: bool, by_ranks: bool) -> Transform:
+    return words_of(dtype, ORDERS[descending], ranks=by_ranks)
 
 
 @attrs.frozen
-class _Arrays:
-    """Runs that are tuples of arrays, keys first."""
+class SortKeys(Work):
+    """Sorts keys. Runs are tuples of arrays, keys first."""
 
     descending: bool
     target: str
+    by_ranks: bool  # whether equal elements share a word, and so keep their order
 
-    @property
-    def ranks(self) -> bool:
-        """Whether equal elements share a word."""
-        return True
-
-    @property
-    def keeps_equals(self) -> bool:
-        return False
-
-    def length(self, run: Run) -> int:
-        return int(run[0].size)
+    def to_run(self, chunk: Any) -> Run:
+        return (sort(chunk, descending=self.descending, stable=self.by_ranks, target=self.target),)
 
     def words(self, run: Run, indices: slice | Indices) -> Array:
         keys = run[0]
-        if not isinstance(indices, slice):
-            indices = np.asarray(indices, like=keys)  # on the keys' device
-        keys = on_host(keys[indices])
-        return _transform(keys.dtype, self.descending, self.ranks)(keys)
-
-    def piece(self, run: Run, start: int, stop: int, offset: int) -> Run:
-        del offset
-        return tuple([array[start:stop] for array in run])
-
-
-@attrs.frozen
-class SortKeys(_Arrays):
-    """Sorts keys."""
-
-    stable: bool
-
-    @property
-    def ranks(self) -> bool:
-        return self.stable
-
-    def to_run(self, chunk: Any) -> Run:
-        return (sort(chunk, descending=self.descending, stable=self.stable, target=self.target),)
+        keys = keys[indices if isinstance(indices, slice) else np.asarray(indices, like=keys)]  # on the keys' device
+        host: Array = keys.get() if hasattr(keys, "get") else np.asarray(keys)
+        return _transform(host.dtype, self.descending, self.by_ranks)(host)
 
     def to_chunk(self, pieces: Sequence[Run]) -> Any:
         keys = joined([keys for (keys,) in pieces])
-        sort_inplace(keys, descending=self.descending, stable=self.stable, target=self.target)
+        sort_inplace(keys, descending=self.descending, stable=self.by_ranks, target=self.target)
         return keys
 
 
 @attrs.frozen
-class FindIndices(_Arrays):
+class FindIndices(SortKeys):
     """Finds the argsort: runs hold keys with indices into their chunk, to which pieces add the chunk's offset."""
 
+    by_ranks: bool = True
     with_keys: bool = False  # whether the result has the sorted keys too
 
     def to_run(self, chunk: Any) -> Run:
@@ -98,8 +66,7 @@ class FindIndices(_Arrays):
         return chunk[order], order.astype(np.uint32 if order.size < 1 << 32 else np.int64)
 
     def piece(self, run: Run, start: int, stop: int, offset: int) -> Run:
-        keys, indices = run
-        return keys[start:stop], indices[start:stop], offset
+        return *super().piece(run, start, stop, offset), offset
 
     def to_chunk(self, pieces: Sequence[Run]) -> Any:
         keys = joined([keys for keys, _, _ in pieces])
@@ -109,17 +76,15 @@ class FindIndices(_Arrays):
 
 
 @attrs.frozen
-class SortPairs(_Arrays):
+class SortPairs(SortKeys):
     """Sorts keys and values as `sort_by_key` does: keys by all their bits."""
 
-    @property
-    def ranks(self) -> bool:
-        return False
+    by_ranks: bool = False
 
     def to_run(self, chunk: Run) -> Run:
         keys, values = chunk
         return sort_by_key(keys, values, descending=self.descending, target=self.target)
 
     def to_chunk(self, pieces: Sequence[Run]) -> Run:
-        keys, values = (joined([piece[field] for piece in pieces]) for field in (0, 1))
-        return sort_by_key(keys, values, descending=self.descending, target=self.target)
+        keys, values = zip(*pieces, strict=True)
+        return self.to_run((joined(keys), joined(values)))
