@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from numpy import ndarray
 
 from ..arrays.host import NUMPY, SUBCLASS
-from ..arrays.kinds import Kind, Located, Viewed, is_deferred, is_located, is_viewed
+from ..arrays.kinds import Kind, Located, Viewed, is_deferred, is_viewed
 from ..arrays.registry import recognised
 from ..operations.base import Operation
 from ..targets.base import Target
@@ -47,14 +47,17 @@ def call(make: Maker, settings: Settings, target: Wherever, x: Any, short_key: H
         if type(x) is ndarray:  # without calls of NumPy's kind, which cost time
             key: Hashable = make, settings, target, x.dtype, x.ndim
         else:
+            kind: Any
             kind, x = recognised("x", x)
             if kind is NUMPY:  # made of a list
                 return call(make, settings, target, x)
-            if is_viewed(kind) and kind.is_host and type(target) is not Planning:  # such as torch's tensors
-                return _given_back(kind, call(make, settings, target, kind.view(x)), x)
-            if not is_located(kind):
+            if kind.is_located:
+                key = make, settings, target, kind, kind.signature(x)
+            elif kind.is_host and type(target) is not Planning:  # viewed as NumPy's, as tensors are
+                found = call(make, settings, target, kind.view(x))
+                return _given_back(kind, found, x) if type(found) is tuple else kind.result(found, x)
+            else:
                 return _viewed(make, settings, target, ("x",), [(kind, x)], None)
-            key = make, settings, target, kind, kind.signature(x)
         try:
             plan = _find(key)
         except TypeError:  # what cannot be hashed has its plan made anew

@@ -127,10 +127,6 @@ class Deferred(ArrayKind[A]):
 Kind: TypeAlias = ArrayKind[Any]
 
 
-def is_located(kind: Kind) -> TypeGuard[Located[Any]]:
-    return kind.is_located
-
-
 def is_viewed(kind: Kind) -> TypeGuard[Viewed[Any, Any]]:
     return not (kind.is_located or kind.is_deferred)
 
