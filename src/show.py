@@ -18,8 +18,7 @@ from .algos.reduce import reduce_rows
 from .algos.reduce_axis import reduce_axis
 from .algos.scan import scan_in_turn, scan_rows
 from .algos.scan_axis import scan_axis
-from .algos.select import ArgsortAndTake, SelectByParts, SelectBySamples, Selection, top_k
-from .algos.select_parts import chosen_indices
+from .algos.select import ArgsortAndTake, SelectByParts, SelectBySamples, Selection, chosen_indices, top_k
 from .algos.select_rows import PartPolicy
 from .algos.select_sampled import SampledPolicy
 from .algos.sort_parts import argsort_parts, sort_parts

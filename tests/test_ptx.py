@@ -26,8 +26,7 @@ from gpusort.algos.reduce import reduce_rows
 from gpusort.algos.reduce_axis import reduce_axis
 from gpusort.algos.scan import scan_in_turn, scan_rows
 from gpusort.algos.scan_axis import scan_axis
-from gpusort.algos.select import SelectByParts, SelectBySamples, top_k
-from gpusort.algos.select_parts import chosen_indices
+from gpusort.algos.select import SelectByParts, SelectBySamples, chosen_indices, top_k
 from gpusort.algos.select_rows import PartPolicy
 from gpusort.algos.select_sampled import SampledPolicy
 from gpusort.algos.sort_parts import argsort_parts

@@ -89,9 +89,11 @@ class Batch:
         """The buffers that the caller binds."""
         if self.places is not None:
             return self.data, self.permutation
-        values, moved = self.values
-        keys, sorted_keys = (self.data,), () if self.in_place else (self.results,)
-        return (*keys, *sorted_keys) if self.value is None else (*keys, values, *sorted_keys, moved)
+        given, made = [self.data], [] if self.in_place else [self.results]
+        if self.value is not None:
+            values, moved = self.values
+            given, made = [*given, values], [*made, moved]
+        return (*given, *made)
 
     def mode(self, index: type[Any] = U64) -> Mode[Any]:
         """What kernels read and write; `index` is the class of the indices that travel, if it is an argsort."""
@@ -137,6 +139,10 @@ class SortsBatches(ABC):
     @abstractmethod
     def sort(self, batch: Batch, /) -> Schedule:
         """Sorts every row."""
+
+    def placements(self, key: SortableKey[E, W], /) -> tuple[Placement, ...]:
+        """As a SortAlgorithm: what it can do with such keys, the fastest first."""
+        return (Placement.ELSEWHERE, Placement.IN_PLACE)
 
     def schedule(
         self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, placement: Placement, /

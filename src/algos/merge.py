@@ -13,7 +13,7 @@ Of equal elements, those of the first array come first.
 
 from __future__ import annotations
 
-from typing import Any, Generic
+from typing import Any, Generic, TypeVar
 
 import attrs
 
@@ -25,12 +25,14 @@ from .bitonic import to_ordered
 from .merge_path import MergeOrder, check_ties, checkers_of, find_cuts, of_first_before
 from .sizes import LARGEST_U32
 
+T = TypeVar("T")  # a value of any class, which only moves
+
 
 @attrs.frozen
-class Merged(Generic[V]):
+class Merged(Generic[T]):
     """Whether keys are merged alone, or with values of a class; and whether they may be tied, as floats."""
 
-    value: type[V]
+    value: type[T]
     takes_values: bool
     has_ties: bool
 
@@ -93,8 +95,8 @@ def merge_tile(
 @kernel
 def merge_tiles(
     cx: Invocation, key: SortableKey[E, W], first: Storage[E], second: Storage[E], results: Storage[E],
-    first_values: Storage[V], second_values: Storage[V], moved: Storage[V], cuts: Storage[U32], tile: Workgroup[E],
-    places: Workgroup[U32], params: MergeParams, order: SortOrder, policy: MergePolicy, mode: Merged[V],
+    first_values: Storage[T], second_values: Storage[T], moved: Storage[T], cuts: Storage[U32], tile: Workgroup[E],
+    places: Workgroup[U32], params: MergeParams, order: SortOrder, policy: MergePolicy, mode: Merged[T],
 ) -> None:  # fmt: skip
     """Merges a tile by a workgroup."""
     mine = Tile.of(cx.group_id, cuts, params, policy)
@@ -114,8 +116,8 @@ def merge_tiles(
 
 def merge_tile_serially(
     cx: Invocation, key: SortableKey[E, W], first: Storage[E], second: Storage[E], results: Storage[E],
-    first_values: Storage[V], second_values: Storage[V], moved: Storage[V], cuts: Storage[U32], params: MergeParams,
-    order: SortOrder, policy: MergePolicy, mode: Merged[V],
+    first_values: Storage[T], second_values: Storage[T], moved: Storage[T], cuts: Storage[U32], params: MergeParams,
+    order: SortOrder, policy: MergePolicy, mode: Merged[T],
 ) -> None:  # fmt: skip
     """Merges a workgroup's tile by a key."""
     start = cx.group_id * policy.tile
@@ -167,8 +169,8 @@ def merge_tile_serially(
 @kernel
 def serial_merge(
     cx: Invocation, key: SortableKey[E, W], first: Storage[E], second: Storage[E], results: Storage[E],
-    first_values: Storage[V], second_values: Storage[V], moved: Storage[V], cuts: Storage[U32], params: MergeParams,
-    order: SortOrder, policy: MergePolicy, mode: Merged[V],
+    first_values: Storage[T], second_values: Storage[T], moved: Storage[T], cuts: Storage[U32], params: MergeParams,
+    order: SortOrder, policy: MergePolicy, mode: Merged[T],
 ) -> None:  # fmt: skip
     """Merges a tile by an invocation."""
     if cuts[params.tiles + 1] != 0 if mode.has_ties else Bool(False):

@@ -82,13 +82,6 @@ class CountBuckets:
 
 
 @attrs.frozen
-class PartParams:
-    """The number of elements."""
-
-    length: U32
-
-
-@attrs.frozen
 class Edges(Generic[W]):
     """The splitters, sorted."""
 
@@ -137,7 +130,7 @@ def counts_before(
 def part_elements(
     cx: Invocation, key: SortableKey[E, W], data: Storage[E], between: Storage[W], rooms: Storage[U32],
     taken: Storage[U32], results: Storage[E], tile: Workgroup[W], shared: Workgroup[BucketCounts],
-    segments: Workgroup[U32], params: PartParams, order: SortOrder, policy: ScanPolicy,
+    segments: Workgroup[U32], length: U32, order: SortOrder, policy: ScanPolicy,
 ) -> None:  # fmt: skip
     """Partitions a tile. Bucket b is `results` from rooms[2 * b] to rooms[2 * b + 1]; taken[b] counts its elements."""
     words_between: Registers[W] = Registers(key.word, BUCKETS - 1)
@@ -145,7 +138,7 @@ def part_elements(
         words_between[edge] = between[edge]
     edges = Edges(words_between)
     first = cx.group_id * policy.tile
-    remaining = params.length - first
+    remaining = length - first
     mine = first + cx.local_id
     words: Registers[W] = Registers(key.word, policy.items)
     buckets: Registers[U32] = Registers(U32, policy.items)
@@ -209,6 +202,6 @@ def partition(
     launch = part_elements.launch(
         Grid(-(-length // policy.tile), policy.group_size), key, data, between, rooms, taken, results,
         Workgroup(key.word, policy.tile), Workgroup(BucketCounts, policy.group_size + 1), Workgroup(U32, 3 * BUCKETS),
-        PartParams(U32(length)), order, policy,
+        U32(length), order, policy,
     )  # fmt: skip
     return Schedule((data, between, rooms, taken, results), (launch,))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 import attrs
 
@@ -43,14 +43,8 @@ class RowsRule(Generic[S]):
         )
 
 
-@attrs.frozen
-class SortRule(RowsRule[SortAlgorithm]):
-    """A rule for sorts of keys."""
-
-
-@attrs.frozen
-class PairsRule(RowsRule[PairsAlgorithm]):
-    """A rule for sorts of key-value pairs; `bits` are those of key and value together."""
+SortRule: TypeAlias = RowsRule[SortAlgorithm]
+PairsRule: TypeAlias = RowsRule[PairsAlgorithm]  # whose `bits` are those of key and value together
 
 
 @attrs.frozen

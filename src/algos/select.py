@@ -16,19 +16,21 @@ from ..types.checks import instance_of
 from ..types.elements import dtype_of
 from ..types.errors import CapabilityError, InvalidArgumentError
 from ..types.keys import RankKey
-from ..types.params import MOST_ITEMS, BitonicPolicy
+from ..types.params import MOST_ITEMS, BitonicPolicy, RowsParams
 from .argsort import bitonic_argsort, placed_class
 from .batch import Batch
 from .candidates import DIGITS, first_of
+from .copy import copy_whole
 from .fit import bytes_held, fitted_network, power_below
 from .select_long import Plan, select_sampled
 from .select_rows import PartPolicy, parts_of, select_by_parts
 from .select_sampled import SampledPolicy
-from .sizes import LARGEST_U32, countable_rows, require_countable
+from .sizes import LARGEST_U32, bound_together, countable_rows, require_countable
 from .sort_parts import replaced
 from .sorts import Bitonic, PairsAlgorithm
 
 _WORD = 4  # bytes
+_PLACING = 256  # invocations
 
 
 class Selection(Protocol):
@@ -85,24 +87,15 @@ def state_bytes(key: SortableKey[E, N]) -> int:
 # -- full argsort -----------------------------------------------------------------------------------------
 
 
-@attrs.frozen
-class TakeParams:
-    """The sizes of a batch: k elements are taken of every row."""
-
-    num_rows: U32
-    length: U32
-    k: U32
-
-
 @kernel
 def take_first(
     cx: Invocation, data: Storage[E], places: Storage[U64], values: Storage[E], indices: Storage[U64],
-    params: TakeParams,
+    params: RowsParams, k: U32,
 ) -> None:  # fmt: skip
     """Takes the first k indices of each row's sorted order, and gathers their elements."""
-    for i in dynamic_range(cx.global_id, params.num_rows * params.k, cx.num_groups * cx.group_size):
-        row = i // params.k
-        place = places[row * params.length + (i - row * params.k)]
+    for i in dynamic_range(cx.global_id, params.num_rows * k, cx.num_groups * cx.group_size):
+        row = i // k
+        place = places[row * params.length + (i - row * k)]
         indices[i] = place
         values[i] = data[row * params.length + U32(place)]
 
@@ -141,9 +134,7 @@ class ArgsortAndTake:
         places = Buffer("places", U64, rows * length, Role.SCRATCH)
         inner: Schedule = replaced(argsort, {"data": data, "places": places})
         grid = Grid(min(self.groups, -(-rows * k // self.group_size)), self.group_size)
-        take = take_first.launch(
-            grid, data, places, values, indices, TakeParams(U32(rows), U32(length), U32(k))
-        )  # fmt: skip
+        take = take_first.launch(grid, data, places, values, indices, RowsParams(U32(rows), U32(length)), U32(k))
         return Schedule((*inner.buffers, values, indices), (*inner.launches, take))
 
 
@@ -225,3 +216,53 @@ class SelectBySamples:
         if plan is None:
             raise InvalidArgumentError(f"k: {k} of {length} elements are too many for {self} to find by samples")
         return select_sampled(key, rows, length, k, order, known_buffers(key, rows, length, k), plan, self.policy)
+
+
+# -- rows beyond the largest buffer binding: of each part the first k, then of these candidates -----------------
+#
+# Parts leave k candidates rounded up, so that each part's start at an offset where any device can bind.
+
+
+def candidates_of(k: int, itemsize: int) -> int:
+    """The candidates that a part leaves, if it has as many: k, rounded up to the alignment of bindings."""
+    each = bound_together(itemsize)
+    return -(-k // each) * each
+
+
+@attrs.frozen
+class ChosenParams:
+    """The sizes of rows of candidates, of which k are chosen."""
+
+    num_chosen: U32
+    k: U32
+    candidates: U32  # in a row
+    left: U32  # candidates in a part
+    part: U32  # elements in a part
+
+
+@kernel
+def place_chosen(
+    cx: Invocation, candidates: Storage[U64], chosen: Storage[U64], indices: Storage[U64], params: ChosenParams
+) -> None:
+    """Maps the chosen candidates' numbers to their elements' indices in the row."""
+    for i in dynamic_range(cx.global_id, params.num_chosen, cx.num_groups * cx.group_size):
+        number = U32(chosen[i])
+        place = U32(candidates[i // params.k * params.candidates + number])
+        indices[i] = U64(place + number // params.left * params.part)
+
+
+def chosen_indices(rows: int, k: int, candidates: int, left: int, part: int) -> Schedule:
+    """Maps numbers of candidates, "chosen" (INPUT), to indices in the row, "indices" (OUTPUT); "candidates" (INPUT) has
+    the candidates' indices in their parts."""
+    places = Buffer("candidates", U64, rows * candidates, Role.INPUT)
+    chosen = Buffer("chosen", U64, rows * k, Role.INPUT)
+    indices = Buffer("indices", U64, rows * k, Role.OUTPUT)
+    params = ChosenParams(U32(rows * k), U32(k), U32(candidates), U32(left), U32(part))
+    grid = Grid(-(-rows * k // _PLACING), _PLACING)
+    return Schedule((places, chosen, indices), (place_chosen.launch(grid, places, chosen, indices, params),))
+
+
+def copy_indices(count: int) -> Schedule:
+    """Copies `count` indices from "places" (INPUT) to "indices" (OUTPUT)."""
+    places, indices = Buffer("places", U64, count, Role.INPUT), Buffer("indices", U64, count, Role.OUTPUT)
+    return Schedule((places, indices), (copy_whole(places, indices),))

@@ -156,9 +156,6 @@ class BitonicRows(SortsBatches):
         """The policy for rows of a length."""
         return RowsPolicy.holding(length, self.lanes, self.items, self.group_size)
 
-    def placements(self, key: SortableKey[E, W], /) -> tuple[Placement, ...]:
-        return (Placement.ELSEWHERE, Placement.IN_PLACE)
-
     def most_rows(self, length: int, groups: int, /) -> int:
         if length > self.capacity:
             return 0
@@ -187,7 +184,7 @@ class Radix(SortsBatches):
     def placements(self, key: SortableKey[E, W], /) -> tuple[Placement, ...]:
         require_integers(key, "Radix")
         even = -(-bits_of(key) // self.policy.digit_bits) % 2 == 0
-        return tuple(Placement)[::-1] if even else (Placement.ELSEWHERE,)
+        return super().placements(key) if even else (Placement.ELSEWHERE,)
 
     def most_rows(self, length: int, groups: int, /) -> int:
         return most_radix_rows(self.policy, length, groups)
@@ -253,7 +250,7 @@ class RadixRows(SortsBatches):
 
     def placements(self, key: SortableKey[E, W], /) -> tuple[Placement, ...]:
         require_integers(key, "RadixRows")
-        return (Placement.ELSEWHERE, Placement.IN_PLACE)
+        return super().placements(key)
 
     def most_rows(self, length: int, groups: int, /) -> int:
         return min(countable_rows(length), groups) if length <= self.capacity else 0

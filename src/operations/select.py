@@ -76,7 +76,7 @@ class TopK(AlongAxis):
         """The candidates by pieces; None if k is too large for that."""
         from ..algos.argsort import placed_class
         from ..algos.choice import choose_top_k
-        from ..algos.select_parts import candidates_of
+        from ..algos.select import candidates_of
 
         key, (rows, length) = key_of("x", given, self.key), self.rows(given)
         placed = dtype_of(placed_class(key.word)).itemsize  # which the sort of a whole piece would need
@@ -96,8 +96,7 @@ class TopK(AlongAxis):
     def _in_pieces(self, x: Spec, rows: int, cut: _Cut, info: TargetInfo) -> Works:
         """Selects from each piece, then from the candidates."""
         from ..algos.choice import choose_top_k
-        from ..algos.select import top_k
-        from ..algos.select_parts import chosen_indices
+        from ..algos.select import chosen_indices, top_k
 
         key, pieces = key_of("x", x, self.key), cut.pieces
         require_counted(pieces[0].row, info)
@@ -119,7 +118,7 @@ class TopK(AlongAxis):
 
     def _by_permutation(self, x: Spec, info: TargetInfo) -> Works:
         """Argsorts the rows and copies the first k: for a k that is a large part of the row."""
-        from ..algos.select_parts import copy_indices
+        from ..algos.select import copy_indices
 
         argsort, (rows, length) = Argsort(self.axis, self.order, self.key), self.rows(x)
         works = [*argsort.works((x,), info).within((0, 3), 4)]

@@ -1,11 +1,19 @@
-"""A bounded cache, for values that can be recomputed."""
+"""A bounded cache, for values that can be recomputed; and interning: one object for equal arguments, so that
+constructing a monoid in each call costs one dict look-up."""
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from abc import ABCMeta as ProtocolMeta
+else:
+    ProtocolMeta = type(Protocol)  # so that interned classes may derive from Protocols
 
 K = TypeVar("K")
 V = TypeVar("V")
+
+_MOST = 1 << 8
 
 
 class Bounded(dict[K, V]):
@@ -19,3 +27,24 @@ class Bounded(dict[K, V]):
         if len(self) >= self._most:
             self.clear()
         super().__setitem__(key, value)
+
+
+class Interned(ProtocolMeta):
+    """A metaclass that caches instances by their single field. Unpickled instances are not interned."""
+
+    if not TYPE_CHECKING:  # type checkers use the signature of a class's __init__
+
+        def __init__(cls, *args: Any, **named: Any) -> None:
+            super().__init__(*args, **named)
+            cls._instances = Bounded(_MOST)
+
+        def __call__(cls, *args: Any, **named: Any) -> Any:
+            if named or len(args) != 1:
+                return super().__call__(*args, **named)
+            try:
+                made = cls._instances.get(args)
+            except TypeError:  # an unhashable field of the user's
+                return super().__call__(*args)
+            if made is None:
+                made = cls._instances[args] = super().__call__(*args)
+            return made

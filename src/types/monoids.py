@@ -11,8 +11,8 @@ from typing import Generic, Protocol, TypeVar, cast
 
 import attrs
 
+from .bounded import Interned
 from .elements import fields_of
-from .interned import Interned
 from .intrinsics import maximum, minimum
 from .keys import RankedKey
 from .numbers import Numeric
