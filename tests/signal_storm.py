@@ -18,7 +18,6 @@ import numpy as np
 
 import gpusort
 from gpusort.targets.cpu.background import background
-from gpusort.targets.cpu.host import commit
 from gpusort.targets.cpu.host.sort import sort_rows
 from gpusort.targets.cpu.pool import shared_pool
 from gpusort.types.indices import SortOrder
@@ -89,6 +88,6 @@ def _sort(x: Array, name: str, order: SortOrder) -> None:
 if __name__ == "__main__":
     faulthandler.dump_traceback_later(_SECONDS, exit=True)
     os.environ["GPUSORT_THREADS"] = random.choice("234")
-    commit.WORTH_SHARING, background.in_caller = 0, True
+    background.in_caller = True
     for what, value in storm(int(sys.argv[1]), float(sys.argv[2])).items():
         print(f"{what}: {value}")

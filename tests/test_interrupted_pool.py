@@ -35,9 +35,6 @@ class Pieces:
         time.sleep(self.seconds)
         self.ended.append(piece)
 
-    def write(self, start: int, stop: int) -> None:
-        self.work(start)
-
 
 @pytest.fixture(scope="module")
 def pool() -> Pool:
@@ -74,18 +71,6 @@ def test_struck_anywhere_a_job_ends_before_its_call_does(pool: Pool) -> None:
     assert works(pool)
 
 
-def test_struck_anywhere_what_is_to_be_finished_is_or_is_not_begun(pool: Pool) -> None:
-    done: set[bool] = set()
-    for place in places(events(lambda: pool.finish(Pieces().write, 1000), POOL), 200):
-        pieces = Pieces(seconds=0.0005)
-        strike(partial(pool.finish, pieces.write, 1000), place, POOL)
-        assert len(pieces.ended) in (0, 4 * THREADS), f"some of it was done, struck at {place}"
-        assert pieces.begun == pieces.begun[: len(pieces.ended)], f"a thread is at work, struck at {place}"
-        done.add(bool(pieces.ended))
-    assert done == {True, False}
-    assert works(pool)
-
-
 def test_struck_anywhere_a_question_is_answered_the_next_time(pool: Pool) -> None:
     for place in places(events(lambda: pool.all(bool, 20), POOL), 100):
         strike(lambda: pool.all(bool, 20), place, POOL)
@@ -106,15 +91,6 @@ def test_a_piece_may_hand_in_a_job_of_its_own(pool: Pool) -> None:
     done: list[tuple[int, int]] = []
     pool.run(lambda outer: pool.run(lambda inner: done.append((outer, inner)), 5), 8)
     assert sorted(done) == [(outer, inner) for outer in range(8) for inner in range(5)]
-
-
-def test_a_failure_in_what_is_to_be_finished_is_raised(pool: Pool) -> None:
-    def fail(start: int, stop: int) -> None:
-        raise ArithmeticError(start)
-
-    with pytest.raises(ArithmeticError):
-        pool.finish(fail, 100)
-    assert works(pool)
 
 
 def test_without_threads_the_caller_runs_what_could_be_called_off(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,11 +114,9 @@ def test_without_threads_the_caller_works_alone(monkeypatch: pytest.MonkeyPatch)
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr("_thread.start_new_thread", refuse)
-    pool, pieces, calls = Pool(THREADS), Pieces(), list[tuple[int, int]]()
-    pool.run(pieces.work, 10)
+    pieces = Pieces()
+    Pool(THREADS).run(pieces.work, 10)
     assert pieces.ended == list(range(10))
-    pool.finish(lambda start, stop: calls.append((start, stop)), 1000)
-    assert calls == [(0, 1000)]
 
 
 # -- signals, in processes of their own -------------------------------------------------------------------

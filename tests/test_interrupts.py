@@ -14,7 +14,6 @@ import gpusort
 from gpusort import Bitonic
 from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.arrays.host import NUMPY
-from gpusort.targets.cpu.host import commit
 from gpusort.targets.cpu.host.sort import sort_rows
 from gpusort.targets.cpu.host.sort_path import SortPath
 from gpusort.targets.cpu.pool import shared_pool
@@ -90,13 +89,10 @@ CASES: dict[str, Array] = {
 }
 
 
-@pytest.fixture(params=["2 threads", "4 threads", "one call"])
-def ending(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Who ends a sort in place: threads, after an odd or an even number of passes, or one call."""
-    ending = str(request.param)
-    monkeypatch.setenv("GPUSORT_THREADS", ending[0] if ending[0] in "24" else "3")
-    monkeypatch.setattr(commit, "WORTH_SHARING", 1 << 40 if ending == "one call" else 0)
-    return ending
+@pytest.fixture(params=["2", "4"])
+def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An odd and an even number of passes."""
+    monkeypatch.setenv("GPUSORT_THREADS", str(request.param))
 
 
 def check_strikes(make: Callable[[], Array], sort: Callable[[Array], object], most: int, below: str = "") -> None:
@@ -120,7 +116,7 @@ def check_strikes(make: Callable[[], Array], sort: Callable[[Array], object], mo
 @few_cases(pairs=False)
 @pytest.mark.parametrize("order", list(SortOrder), ids=lambda order: order.name.lower())
 @pytest.mark.parametrize("name", list(CASES))
-@pytest.mark.usefixtures("ending")
+@pytest.mark.usefixtures("threads")
 def test_no_element_is_lost_and_nobody_goes_on(name: str, order: SortOrder) -> None:
     given = CASES[name]
     columns = SortPath.of(TARGET.policy, NUMPY.spec("x", given), 0, order, stable=False)
@@ -139,13 +135,12 @@ def test_no_element_is_lost_and_nobody_goes_on(name: str, order: SortOrder) -> N
 
 
 def test_no_thread_is_needed_to_sort_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The system gives no more threads: the caller works alone, and what ends the sort is one call."""
+    """The system gives no more threads: the caller works alone."""
 
     def refuse(*_: object) -> int:
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setenv("GPUSORT_THREADS", "5")  # a pool that no test has used
-    monkeypatch.setattr(commit, "WORTH_SHARING", 0)
     monkeypatch.setattr("_thread.start_new_thread", refuse)
     for name in ("u4", "f8 with specials", "few u4"):
         given = CASES[name].reshape(1, -1)

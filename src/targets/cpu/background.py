@@ -17,11 +17,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Hashable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import chain
 from typing import TypeAlias
 
 from ...forks import compiling
 from ...types.import_lock import release_import_lock
 from ..uninterrupted import import_uninterrupted
+from .crew import load_crew
 from .pool import thread_count
 
 # What loads a job's code, one kernel after another: between two of them a fork, or the process's end, comes through.
@@ -134,7 +136,7 @@ class Background:
 
     def _worked(self, steps: Steps) -> bool:
         try:
-            loading = steps()
+            loading = chain(load_crew(), steps())
             while not self.is_stopping:
                 with compiling():
                     if next(loading, self) is self:

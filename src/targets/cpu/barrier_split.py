@@ -11,7 +11,6 @@ so it stays outside of those loops, run once for the whole group. Three kinds of
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 import attrs
@@ -20,7 +19,6 @@ from ...kernel import ir
 from ...kernel.passes.uniform import Uniformity
 from ...kernel.passes.walk import blocks_of, expressions_of, statements_in, variables_in, variables_set_in
 from .exposed import exposed_reads
-from .interchange import Interchange, Rounds, interchanges
 
 
 @attrs.frozen(eq=False)
@@ -48,13 +46,6 @@ class Combine:
 
 
 @attrs.frozen
-class Count:
-    """Between two regions: the least and the most rounds that a lane has."""
-
-    rounds: Rounds
-
-
-@attrs.frozen
 class Group:
     """A statement that is run once for the whole group, and the pieces of the blocks inside it."""
 
@@ -62,7 +53,7 @@ class Group:
     blocks: tuple[Pieces, ...] = ()
 
 
-Piece: TypeAlias = Region | Combine | Count | Group
+Piece: TypeAlias = Region | Combine | Group
 Pieces: TypeAlias = tuple[Piece, ...]
 
 
@@ -72,28 +63,23 @@ class BarrierSplit:
 
     pieces: Pieces
     regions: tuple[Region, ...]
-    variables: tuple[ir.Variable, ...]  # the program's, and those of its turned loops
     group: frozenset[ir.Variable]
     context: frozenset[ir.Variable]
 
 
 def split_at_barriers(program: ir.Program, uniformity: Uniformity) -> BarrierSplit:
     """Cuts until nothing moves: a variable found to be the group's may take more out of the lanes."""
-    turned = interchanges(program, uniformity)
-    variables = (*program.variables, *(v for turn in turned.values() for v in turn.variables))
-    rounds = [turn.rounds for turn in turned.values() if turn.rounds is not None]
-    varying = uniformity.varying | {v for found in rounds for v in (found.origin, found.trips)}
     group: frozenset[ir.Variable] = frozenset()
     while True:
-        cutter = _Cutter(group, turned)
+        cutter = _Cutter(group)
         pieces = cutter.block(program.body, in_group_loop=False)
         exposed = frozenset(v for region in cutter.regions for v in exposed_reads(region_statements(region)))
         movable = frozenset(
-            v for v in exposed - group if v not in varying and v not in cutter.assigned_under_lane_control
+            v for v in exposed - group if v not in uniformity.varying and v not in cutter.assigned_under_lane_control
         )
         wanted = group | cutter.steering | movable
         if wanted == group:
-            return BarrierSplit(pieces, tuple(cutter.regions), variables, group, exposed - group)
+            return BarrierSplit(pieces, tuple(cutter.regions), group, exposed - group)
         group = wanted
 
 
@@ -115,9 +101,8 @@ def region_statements(region: Region) -> ir.Block:
 class _Cutter:
     """One attempt, with the group variables known so far."""
 
-    def __init__(self, group: frozenset[ir.Variable], turned: Mapping[int, Interchange]) -> None:
+    def __init__(self, group: frozenset[ir.Variable]) -> None:
         self.group = group
-        self.turned = turned
         self.regions: list[Region] = []
         self.steering: set[ir.Variable] = set()  # variables that control flow outside of the lanes reads
         self.assigned_under_lane_control: set[ir.Variable] = set()
@@ -137,7 +122,7 @@ class _Cutter:
                 pending.clear()
                 fetch = None
 
-        for statement in self._with_prologues(block):
+        for statement in block:
             if not self._is_lifted(statement, in_group_loop):
                 if blocks_of(statement):  # what lanes may each assign or not is not worth lifting for a reader's sake
                     self.assigned_under_lane_control.update(variables_set_in((statement,)))
@@ -162,12 +147,6 @@ class _Cutter:
                     close()
                     self.steering.update((statement.variable, *variables_in(statement.index)))
                     pieces.append(Group(statement))
-                case ir.For() if id(statement) in self.turned:
-                    close()
-                    turned = self.turned[id(statement)]
-                    if turned.rounds is not None:
-                        pieces.append(Count(turned.rounds))
-                    pieces.extend(self._control(loop, in_group_loop) for loop in turned.loops)
                 case ir.If() | ir.For() | ir.While() | ir.Break():
                     close()
                     pieces.append(self._control(statement, in_group_loop))
@@ -175,14 +154,6 @@ class _Cutter:
                     raise AssertionError(f"{statement.span}: memory is touched by lanes only")
         close()
         return tuple(pieces)
-
-    def _with_prologues(self, block: ir.Block) -> Iterator[ir.Statement]:
-        """The block, and before each turned loop what its lanes compute first."""
-        for statement in block:
-            turned = self.turned.get(id(statement))
-            if turned is not None and turned.rounds is not None:
-                yield from turned.rounds.prologue
-            yield statement
 
     def _control(self, statement: ir.If | ir.For | ir.While | ir.Break, in_group_loop: bool) -> Piece:
         for expression in expressions_of(statement):
@@ -201,7 +172,7 @@ class _Cutter:
                 return statement.variable in self.group
             case ir.Break():
                 return in_group_loop
-            case ir.For() if id(statement) in self.turned or statement.variable in self.group:
+            case ir.For() if statement.variable in self.group:
                 return True
             case ir.If() | ir.For() | ir.While():
                 inside = in_group_loop and isinstance(statement, ir.If)

@@ -83,7 +83,7 @@ class Crew:
         serve()(self.memory)  # this frame holds the code and the memory for as long as the process is there
 
 
-def loading() -> Iterator[object]:
+def load_crew() -> Iterator[object]:
     """Compiles all that the crew needs to share loops out."""
     if _CAN_WAIT:
         yield from (loop() for loop in (serve, lead, take_slices))

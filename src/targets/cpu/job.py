@@ -15,9 +15,13 @@ the variable that would keep what it got. Hence the rules here:
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import count as counter
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
+
+_LOOK = 0.2  # seconds between two looks, where a wait cannot be interrupted
 
 
 class Job:
@@ -47,8 +51,22 @@ class Job:
             self._failures.append(failure)
             self._is_over = True
         finally:
-            self._left.append(None)
-            self._news.put(None)
+            self.leave()
+
+    def leave(self) -> None:
+        """A worker thread is done."""
+        self._left.append(None)
+        self._news.put(None)
+
+    def wait(self) -> None:
+        """Waits for a worker thread to do all of it."""
+        while not self._left:
+            with suppress(Empty):
+                self._news.get(timeout=_LOOK)
+
+    def cancel(self) -> None:
+        """Nobody begins another piece."""
+        self._is_over = True
 
     def end(self) -> None:
         """Cancels the job and waits for workers that are at a piece, even if interrupted meanwhile."""
@@ -66,29 +84,49 @@ class Job:
         struck: BaseException | None = None
         while True:
             try:
-                self._is_over = True
+                self.cancel()
                 while len(self._left) < len(self._came):
                     self._news.get()
                 return struck
             except BaseException as failure:
                 struck = failure
 
-    def raise_failure(self) -> None:
+    def see_through(self, take_part: Callable[[], None]) -> None:
+        """Takes part in the job, and leaves it only when nobody is at it any more.
+
+        What strikes as `end` is called, before its own `try`, would skip it: so it is called once more, and twice more
+        for what strikes again meanwhile, as where signals come faster than their handler returns.
+        """
+        try:
+            try:
+                try:
+                    try:
+                        take_part()
+                    finally:
+                        self.end()
+                finally:
+                    self.end()
+            finally:
+                self.end()
+        finally:
+            self.end()
         if self._failures:
             raise self._failures.pop()
 
 
-class WholeJob(Job):
-    """A job that workers do wholly or not at all; the caller only waits."""
+class Helper:
+    """A worker thread, asleep until it gets a job. Signal handlers never run in it."""
 
-    def take_pieces(self) -> None:
-        """A worker that starts before cancellation finishes all pieces."""
-        if self._is_over:
-            return
-        while (piece := next(self._numbers)) < self._count:
-            self._work(piece)
+    def __init__(self) -> None:
+        self._jobs: SimpleQueue[Job] = SimpleQueue()
+        self.is_busy = False
 
-    def wait(self) -> None:
-        """Waits until at least one worker has come and all have left."""
-        while not self._left or len(self._left) < len(self._came):
-            self._news.get()
+    def call(self, job: Job) -> None:
+        self.is_busy = True  # by the caller: another who calls before the thread is awake takes others
+        self._jobs.put(job)
+
+    def serve(self, name: str) -> None:
+        threading.current_thread().name = name
+        while True:
+            self._jobs.get().help()
+            self.is_busy = not self._jobs.empty()

@@ -10,7 +10,6 @@ from ..render import Lines
 from .barrier_split import (
     BarrierSplit,
     Combine,
-    Count,
     Exchange,
     Group,
     Pieces,
@@ -77,14 +76,14 @@ class LaneWriter(Writer):
 
     def group(self) -> None:
         """The work of one workgroup."""
-        for variable in self.split.variables:
+        for variable in self.program.variables:
             if variable in self.split.group:
                 self.zero(variable)
         self.pieces(self.split.pieces)
 
     def _context(self) -> list[ir.Variable]:
         """In the order of the program, so that the text is the same every time."""
-        return [v for v in self.split.variables if v in self.split.context]
+        return [v for v in self.program.variables if v in self.split.context]
 
     def _slot(self, kind: str, type: Type, exchange: Exchange) -> str:
         return self._slots[kind, type, exchange.slot]
@@ -100,8 +99,6 @@ class LaneWriter(Writer):
                     self._region(piece)
                 case Combine():
                     self._combine(piece.exchange)
-                case Count():
-                    self._count(piece)
                 case Group():
                     self._group(piece)
 
@@ -127,14 +124,6 @@ class LaneWriter(Writer):
                     self.pieces(body)
             case statement, _:
                 self.statement(statement)
-
-    def _count(self, piece: Count) -> None:
-        least, most = self.variable(piece.rounds.least), self.variable(piece.rounds.most)
-        trips = self._lane_arrays[piece.rounds.trips]
-        self.lines.add(f"{least} = {most} = {trips}[0]")
-        with self.lines.nested(f"for lane in range({self.size}):"):
-            self.lines.add(f"{least} = u4(min({least}, {trips}[lane]))")
-            self.lines.add(f"{most} = u4(max({most}, {trips}[lane]))")
 
     def _region(self, region: Region) -> None:
         flow = flow_of(region_statements(region))

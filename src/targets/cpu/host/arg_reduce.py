@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, cast
 
 import attrs
@@ -12,7 +11,6 @@ import numpy.typing as npt
 from ....operations.reduce import Reducer
 from ...base import HostArray
 from ..alias import place_of
-from ..crew import threads_of_crew
 from ..pool import Pool, shared_pool
 from .reduce_loops import can_fold, places_for
 from .reduce_plans import Route, leg_of, run_tasks
@@ -26,14 +24,7 @@ _ROW = 32  # elements that NumPy looks at as fast
 _FEW, _FEW_BYTES = 16, 32  # neighbours, or bytes of them: of fewer NumPy makes rows
 _MOST = (1 << 31) - 1  # elements in a row whose places are found as 32 bits
 _FLAT_BYTES = 3 << 23  # below, one core reads a flat array about as fast as it takes to wake another
-_CREW_BYTES = 1 << 24  # the same of threads that wait in compiled code
-_WIDTH = 1 << 10  # elements
 _SLAB = 1 << 18
-
-
-@cache
-def _columns(fold: Reducer, dtype: np.dtype[np.generic]) -> PlaceFolding:
-    return PlaceFolding(fold, dtype, 0, 2, False)
 
 
 @attrs.frozen
@@ -102,27 +93,11 @@ class PlaceFolding:
         found = best.argmin(0) if self.fold is Reducer.ARGMIN else best.argmax(0)
         return cast(Places, np.take_along_axis(where, found[np.newaxis], 0)[0].astype(np.intp, copy=False))
 
-    # -- of all: columns by the crew, or slabs by NumPy -------------------------------------------------------
-
-    def _of_columns(self, flat: HostArray) -> Places | None:
-        """Of a row, seen as short ones below each other: a candidate of each column, and one of what is left over."""
-        columns, count = _columns(self.fold, self.dtype), flat.size // _WIDTH * _WIDTH
-        rows = flat[:count].reshape(-1, _WIDTH)
-        route = columns._routes.of(rows)
-        if route is None or not can_fold(self.fold, self.dtype, flat.nbytes):
-            return None
-        found = columns._along(rows, route) * _WIDTH + np.arange(_WIDTH)
-        places: Places = np.sort(np.append(found, np.arange(count, flat.size)))
-        best = flat[places]
-        return places[[best.argmin() if self.fold is Reducer.ARGMIN else best.argmax()]].reshape(())
+    # -- of all: slabs by NumPy ---------------------------------------------------------------------------
 
     def _of_all(self, x: HostArray) -> Places | None:
         """In C order; None where one thread of NumPy's is as good."""
         flat = x.reshape(-1) if x.flags.c_contiguous else x
-        if flat.ndim == 1 and flat.nbytes >= _CREW_BYTES and threads_of_crew(flat.nbytes):
-            found = self._of_columns(flat)
-            if found is not None:
-                return found
         is_half = self.dtype == np.float16
         is_packed = flat.ndim == 1 and flat.strides[0] == flat.itemsize
         if not is_half and (flat.nbytes < _FLAT_BYTES if is_packed else flat.size < _SHARED):

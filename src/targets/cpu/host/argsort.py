@@ -12,13 +12,12 @@ from ..crew import share
 from ..loops import PIECE
 from ..pool import Pool, shared_pool
 from .argsort_loops import rank_halves
-from .crew_rows import argsort_rows_by_crew, argsorting_threads
 from .key_words import Elements, Places, constants, numbers_of
 from .loading import can_argsort
 from .numpy_sort import argsort_plainly
 from .packed_argsort import argsort_packed
 from .radix_sort import argsort_by_radix, suits_radix
-from .row_blocks import argsort_many_rows
+from .row_networks import argsort_short_rows
 from .sample import is_monotonic
 
 _NARROW = 1 << 19  # elements of 32 bits: of more a radix sort scatters too far
@@ -31,7 +30,7 @@ _MOST_RUNS = 8  # each doubling of their number costs a merge of all, a third of
 def argsort_rows(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy) -> None:
     """Where each row's elements come from, in order. Equal elements keep theirs."""
     rows, length = source.shape
-    if not source.size or argsort_many_rows(source, places, 1, order, policy):
+    if not source.size or argsort_short_rows(source, places, order, policy):
         return
     if source.size < policy.serial_below:
         _argsort_chunk(source, places, order, policy)
@@ -41,9 +40,6 @@ def argsort_rows(source: HostArray, places: Places, order: SortOrder, policy: Ho
         few = pool.of_at_most(policy.threads_for(8 * length))  # words of 64 bits are sorted
         for row in range(rows):
             argsort_one(source[row], places[row], order, policy, few)
-        return
-    threads = argsorting_threads(source, policy)
-    if threads and argsort_rows_by_crew(source, places, order, threads):
         return
     chunk = max(1, policy.chunk // length)
     chunks = [slice(start, start + chunk) for start in range(0, rows, chunk)]

@@ -9,24 +9,24 @@ import numpy as np
 from ..loops import Loop, compiled, name_of
 
 # Neighbours count in different tables: equal ones would wait for each other.
-TABLES = 8
+_TABLES = 8
 _BYTES = f"""
-    tables = stack({{count}}, {256 * TABLES})
-    for j in range({256 * TABLES}):
+    tables = stack({{count}}, {256 * _TABLES})
+    for j in range({256 * _TABLES}):
         tables[j] = 0
-    whole = stop - ((stop - start) & {TABLES - 1})
-    for at in range(start, whole, {TABLES}):
+    whole = stop - ((stop - start) & {_TABLES - 1})
+    for at in range(start, whole, {_TABLES}):
         {{steps}}
     for index in range(whole, stop):
         word = i8(words[index])
         tables[word] = tables[word] + 1
     for value in range(256):
-        found = {" + ".join(f"tables[{256 * k} + value]" for k in range(TABLES))}
+        found = {" + ".join(f"tables[{256 * k} + value]" for k in range(_TABLES))}
         counts[row + value] = counts[row + value] + found
 """
 _STEPS = "\n        ".join(
-    [f"word_{k} = i8(words[at + {k}]) + {256 * k}" for k in range(TABLES)]
-    + [f"tables[word_{k}] = tables[word_{k}] + 1" for k in range(TABLES)]
+    [f"word_{k} = i8(words[at + {k}]) + {256 * k}" for k in range(_TABLES)]
+    + [f"tables[word_{k}] = tables[word_{k}] + 1" for k in range(_TABLES)]
 )
 # Of two bytes one table fills the nearest cache.
 _PAIRS = """
@@ -56,14 +56,14 @@ _FILL = """
         index = end
         at += 1
 """
-_FOUND = """
+_RANK = """
     for index in range(len(words)):
         word = words[index]
         found = i8(table[(u8(word) * multiplier) >> shift])
         if values[found] != word:
             missed[0] = 1
             break
-        {use}
+        ranked[index] = ranks[found]
 """
 
 
@@ -84,19 +84,8 @@ def fill(size: int) -> Loop:
 
 
 @cache
-def count_found(size: int) -> Loop:
-    """(words, values, table, multiplier, shift, missed, counts): adds how often each value occurs, found by a perfect
-    hash, in so many tables. Sets `missed` at the first word that is none of them."""
-    use = f"found += (index & {TABLES - 1}) * 256\n        counts[found] = counts[found] + 1"
-    return _found(size, "count_found", "counts: i8[]", use)
-
-
-@cache
 def rank_found(size: int) -> Loop:
-    """(words, values, table, multiplier, shift, missed, ranks, ranked): the same, and writes the rank of each word."""
-    return _found(size, "rank_found", "ranks: u1[], ranked: u1[]", "ranked[index] = ranks[found]")
-
-
-def _found(size: int, name: str, more: str, use: str) -> Loop:
+    """(words, values, table, multiplier, shift, missed, ranks, ranked): writes each word's rank, found by a perfect
+    hash. Sets `missed` at the first word that is none of the values."""
     hashed = f"words: u{size}[], values: u{size}[], table: u1[], multiplier: u8, shift: u8, missed: i8[]"
-    return compiled(name, f"{hashed}, {more}", _FOUND.format(use=use))
+    return compiled("rank_found", f"{hashed}, ranks: u1[], ranked: u1[]", _RANK)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ....algos.host_sort import HostSortPolicy
 from ..alias import address_of, place_of
-from ..crew import Crew, crew, loading, threads_of_crew
+from ..crew import Crew, crew, threads_of_crew
 from ..crew_loops import (
     ARGUMENTS,
     BOUNDS,
@@ -73,7 +73,6 @@ def sort_parts() -> Loop:
 def loading_sorts(dtype: np.dtype[np.generic]) -> Iterator[object]:
     """Compiles and finds all that is needed to sort elements of a dtype."""
     yield part_in_turn(dtype)
-    yield from loading()
     if sort_address(dtype):
         yield sort_parts()
 

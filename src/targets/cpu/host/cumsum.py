@@ -21,7 +21,6 @@ from ...base import HostArray
 from ...counts import count_nonzero
 from ..alias import place_of
 from ..background import background
-from ..crew import loading as loading_crew
 from ..crew import threads_of_crew
 from .cumsum_loops import BLOCK, columns, pieces
 from .reduce_plans import run_tasks
@@ -51,42 +50,28 @@ def host_cumsum(dtype: np.dtype[np.generic], ndim: int, axis: int | None) -> Hos
         return None
     if ndim < 2:  # one row
         axis = 0 if ndim else None
-    is_half = dtype.kind == "f" and dtype.itemsize == 2
-    if is_half or dtype.kind == "m" or not dtype.isnative:
-        return _short(axis, *((np.dtype(np.float32), np.dtype(np.float16)) if is_half else (None, None)))
-    return _plain(axis, LongScan(dtype, None if axis is None else axis % ndim), dtype.kind == "f")
+    is_float, is_half, long = dtype.kind == "f", dtype.kind == "f" and dtype.itemsize == 2, None
+    if not is_half and dtype.kind != "m" and dtype.isnative:
+        long = LongScan(dtype, None if axis is None else axis % ndim)
+    made, along = np.dtype(np.float32) if is_half else None, axis or 0
+
+    def add_up(x: HostArray) -> HostArray:
+        if axis is None:  # packed, for NumPy adds what lies apart slowly
+            x = x.ravel()
+        found = long(x) if long is not None and x.size >= _LONG else None
+        if found is not None:
+            return found
+        if not is_float:
+            return _accumulate(x, along)
+        context = silence()
+        sums = context.run(_accumulate, x, along, made)
+        return sums if made is None else context.run(sums.astype, dtype.newbyteorder("="))
+
+    return add_up
 
 
 # What the method comes to, in half its time.
 _accumulate = cast("Callable[..., HostArray]", np.add.accumulate)
-
-
-def _short(axis: int | None, made: np.dtype[np.generic] | None, result: np.dtype[np.generic] | None) -> HostScan:
-    """By NumPy alone: sums are made in one dtype, and given in another, where there are such."""
-
-    def add_up(x: HostArray) -> HostArray:
-        context = silence()
-        sums = context.run(_accumulate, x if axis is not None else x.ravel(), axis or 0, made)
-        return sums if result is None else context.run(sums.astype, result)
-
-    return add_up
-
-
-def _plain(axis: int | None, long: LongScan, is_float: bool) -> HostScan:
-    along = axis or 0
-
-    def add_up(x: HostArray) -> HostArray:
-        if x.size >= _LONG:
-            if axis is None:  # not twice, where NumPy is to add; and packed, for it adds what lies apart slowly
-                x = x.ravel()
-            found = long(x)
-            if found is not None:
-                return found
-        elif axis is None:
-            x = x.ravel()
-        return silence().run(_accumulate, x, along) if is_float else _accumulate(x, along)
-
-    return add_up
 
 
 def from_zero(scan: HostScan, axis: int | None) -> HostScan:
@@ -231,7 +216,6 @@ def _is_loaded(dtype: np.dtype[np.generic], nbytes: int) -> bool:
 
 def _loading(dtype: np.dtype[np.generic]) -> Iterator[object]:
     result, seen = result_of(Reducer.SUM, dtype), LongScan(dtype, 0).seen_as
-    yield from loading_crew()
     yield pieces(seen, result, True)
     yield columns(seen, result)
     yield pieces(seen, result, False)

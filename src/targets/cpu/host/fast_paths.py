@@ -29,11 +29,10 @@ from .merge import ShortMerge, ShortMergeByKey
 from .packing import copy_shared, packed, turned_back, with_last
 from .reduce import host_reduction
 from .reducers import HostCall
-from .row_blocks import argsort_many_rows
+from .row_networks import argsort_short_rows
 from .short_sort import are_ties_alike, turned_as, turning
 from .sort_path import PLAIN, SHORT, SortPath
-from .top_k import top_k_of_one
-from .top_k_rows import top_k_rows
+from .top_k import top_k_of_row, top_k_rows
 
 if TYPE_CHECKING:
     from .keyed import KeyedWay
@@ -73,8 +72,8 @@ def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolic
             return ReducePath(scan) if operation.kind is ScanKind.INCLUSIVE else ShortPath(shifted(scan, axis))
         case Merge(order, None):
             return (ShortMergeByKey if operation.with_values else ShortMerge)(order, given[0].dtype)
-        case TopK(k, axis, order, in_order, None):
-            return TopKPath(policy, k, axis, order, in_order)
+        case TopK(k, axis, order, _, None):
+            return TopKPath(policy, k, axis, order)
         case _:
             return None
 
@@ -143,11 +142,10 @@ class ArgsortPath:
         if axis in (-1, x.ndim - 1) and is_packed(x):
             return self._indices(x).reshape(x.shape)
         indices = cast(Indices, np.empty(x.shape, _INDEX))
-        if x.ndim > 1 and not self.by_bits and argsort_many_rows(x, indices, axis, self.order, self.policy):
-            return indices
         axes = with_last(x, axis)
-        rows = x.transpose(axes)
-        copy_shared(self._indices(packed(rows)).reshape(rows.shape), indices.transpose(axes))
+        rows, found = x.transpose(axes), indices.transpose(axes)
+        if self.by_bits or not argsort_short_rows(rows, found, self.order, self.policy):
+            copy_shared(self._indices(packed(rows)).reshape(rows.shape), found)
         return indices
 
     def _is_short(self, x: HostArray) -> bool:
@@ -200,24 +198,23 @@ class PairsPath:
 
 @attrs.frozen(eq=False)
 class TopKPath:
-    """Along one axis, or of the flattened array."""
+    """Along one axis, or of the flattened array; in order, whether that is asked for or not."""
 
     policy: HostSortPolicy
     k: int
     axis: int | None
     order: SortOrder
-    in_order: bool
 
     def __call__(self, *arrays: HostArray) -> tuple[HostArray, HostArray]:
         x, axis = arrays[0], self.axis
         if axis is None:
             x, axis = x.reshape(-1), -1
         if x.ndim == 1 and is_packed(x):
-            return top_k_of_one(x, self.k, self.order, self.in_order, self.policy)
+            return top_k_of_row(x, self.k, self.order, self.policy)
         is_last = axis in (-1, x.ndim - 1)
         axes = None if is_last and is_packed(x) else with_last(x, axis)
         rows = x if axes is None else packed(x.transpose(axes))
-        found = top_k_rows(rows.reshape(-1, rows.shape[-1]), self.k, self.order, self.in_order, self.policy)
+        found = top_k_rows(rows.reshape(-1, rows.shape[-1]), self.k, self.order, self.policy)
         values, indices = (array.reshape(*rows.shape[:-1], self.k) for array in found)
         values = values.astype(x.dtype, copy=False)
         if axes is None:

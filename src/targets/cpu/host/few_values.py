@@ -1,7 +1,6 @@
 """Sorts long rows with few distinct elements by counting how often each occurs.
 
-Up to 256 distinct elements are told apart by a perfect hash. An argsort maps each element to a byte by it, and counts
-bytes.
+Up to 256 distinct elements are told apart by a perfect hash, which maps each to a byte: its rank. Bytes are counted.
 """
 
 from __future__ import annotations
@@ -16,10 +15,9 @@ from ....types.dtypes import key_for
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ..loops import PIECE, flag
-from ..pool import Pool, slices
-from .commit import fill_runs
-from .counting import Counts
-from .counting_loops import TABLES, count_found, rank_found
+from ..pool import Pool
+from .counting import counts_of, fill_runs
+from .counting_loops import rank_found
 from .key_words import Elements, Places, bits_of, ordered_ranks, ordered_words
 from .numpy_sort import sort_row
 from .radix_sort import argsort_by_radix
@@ -79,27 +77,17 @@ def sort_few(
     if finder is not None and finder.values.size == 1:
         sort_row(source, results, order, stable)  # NumPy sees at once that there is nothing to do
         return True
-    counts = None if finder is None else _counted(bits_of(source), finder, pool)
-    if finder is None or counts is None:
+    if finder is None:
         return False
     sequence = np.argsort(ordered_words(key_for(source.dtype), finder.values, order))
-    fill_runs(bits_of(results), finder.values[sequence], np.cumsum(counts[sequence]), results is source, pool)
+    which = _ranked(source, finder, np.argsort(sequence).astype(np.uint8), pool)
+    if which is None:
+        return False
+    ends = np.cumsum(counts_of(which, pool)[: sequence.size])
+    fill_runs(bits_of(results), finder.values[sequence], ends, results is source, pool)
     if stable:
         restore_ties(source[np.newaxis], results[np.newaxis], order, stable)
     return True
-
-
-def _counted(words: Elements, finder: PerfectHash, pool: Pool) -> Counts | None:
-    """How often each value occurs, by all threads; None if there are others."""
-    pieces = slices(words.size, min(4 * pool.threads, -(-words.size // PIECE)))
-    counts, count = np.zeros((len(pieces), TABLES * _MOST), np.int64), count_found(words.itemsize)
-
-    def count_piece(number: int) -> bool:
-        missed = flag()
-        count(words[pieces[number]], *finder.arguments, missed, counts[number])
-        return not missed[0]
-
-    return counts.reshape(-1, _MOST).sum(0)[: finder.values.size] if pool.all(count_piece, len(pieces)) else None
 
 
 def argsort_few(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> bool:
@@ -109,15 +97,20 @@ def argsort_few(source: HostArray, places: Places, order: SortOrder, policy: Hos
         return False
     ranks = ordered_ranks(key_for(source.dtype), finder.values, order)
     own: U8s = np.unique(ranks, return_inverse=True)[1].astype(np.uint8)  # what compares equal ranks equal
-    bits, which = bits_of(source), np.empty(source.size, np.uint8)
-    pieces, rank = slices(source.size, 4 * pool.threads), rank_found(source.itemsize)
-
-    def told(number: int) -> bool:
-        piece, missed = pieces[number], flag()
-        rank(bits[piece], *finder.arguments, missed, own, which[piece])
-        return not missed[0]
-
-    if not pool.all(told, len(pieces)):
+    which = _ranked(source, finder, own, pool)
+    if which is None:
         return False
     argsort_by_radix(which, places, SortOrder.ASCENDING, pool.threads)
     return True
+
+
+def _ranked(source: HostArray, finder: PerfectHash, ranks: U8s, pool: Pool) -> U8s | None:
+    """The rank of each element, by all threads; None if there are others than those of the hash."""
+    bits, which, rank = bits_of(source), np.empty(source.size, np.uint8), rank_found(source.itemsize)
+
+    def told(own: slice) -> bool:
+        missed = flag()
+        rank(bits[own], *finder.arguments, missed, ranks, which[own])
+        return not missed[0]
+
+    return which if pool.all_over(source.size, told, min(4 * pool.threads, -(-source.size // PIECE))) else None

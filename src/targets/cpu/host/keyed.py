@@ -7,6 +7,7 @@ where they come from, and they are taken from there.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import attrs
@@ -24,7 +25,6 @@ from ....types.specs import Spec
 from ...base import HostArray, Native
 from ..pool import Pool, shared_pool
 from .argsort import argsort_rows
-from .commit import put_in_place
 from .fast_paths import PairsPath
 from .key_words import Places
 from .packing import packed, turned_back, with_last
@@ -56,10 +56,7 @@ def sort_by_words(source: Array, results: Array, by: KeyWords, policy: HostSortP
         words = _in_pieces(to_words, source, by.word, policy)
         sort_rows(words, words, SortOrder.ASCENDING, policy)
         ordered = _in_pieces(to_elements, words, by.element, policy).view(source.dtype)
-    if np.may_share_memory(source, results):
-        put_in_place(ordered.reshape(-1), results.reshape(-1), _pool_for(source, policy))
-    else:
-        results[...] = ordered
+    results[...] = ordered
 
 
 def argsort_by_words(
@@ -131,6 +128,13 @@ class KeyedWay:
     axis: int | None
     work: Callable[[HostArray, KeyedWay], HostArray]
 
+    @classmethod
+    def of(
+        cls, policy: HostSortPolicy, key: Any, order: SortOrder, axis: int | None,
+        work: Callable[[HostArray, KeyedWay], HostArray],
+    ) -> KeyedWay:  # fmt: skip
+        return cls(policy, KeyWords(key, order), axis, work)
+
     def __call__(self, *arrays: HostArray) -> HostArray:
         (x,) = arrays
         axes = [0] if self.axis is None or x.ndim == 0 else with_last(x, self.axis)
@@ -144,30 +148,26 @@ def keyed_path(operation: Operation, given: Sequence[Spec], policy: HostSortPoli
     """How the CPU does an operation by a key without a kernel; None where it does not."""
     match operation:
         case Sort(axis, order, stable, key, (None | HostSort()) as chosen):
-            return keyed_sort(policy if chosen is None else chosen.policy, key, axis, order, stable)
+            policy = policy if chosen is None else chosen.policy
+            return KeyedWay.of(policy, key, order, axis, partial(_sorted, stable=stable))
         case Argsort(axis, order, key, by_bits):
-            return keyed_argsort(policy, key, axis, order, by_bits)
+            return KeyedWay.of(policy, key, order, axis, _argsorted_by_bits if by_bits else _argsorted)
         case SortPairs(order, key):
-            return PairsPath(keyed_argsort(policy, key, 0, order, by_bits=True))
+            return PairsPath(KeyedWay.of(policy, key, order, 0, _argsorted_by_bits))
         case _:
             return None
 
 
-def keyed_sort(policy: HostSortPolicy, key: Any, axis: int | None, order: SortOrder, stable: bool) -> KeyedWay:
-    def work(rows: HostArray, way: KeyedWay) -> HostArray:
-        results = np.empty_like(rows)
-        sort_by_words(rows, results, way.by, way.policy, stable)
-        return results
-
-    return KeyedWay(policy, KeyWords(key, order), axis, work)
+def _sorted(rows: HostArray, way: KeyedWay, stable: bool) -> HostArray:
+    results = np.empty_like(rows)
+    sort_by_words(rows, results, way.by, way.policy, stable)
+    return results
 
 
-def keyed_argsort(policy: HostSortPolicy, key: Any, axis: int | None, order: SortOrder, by_bits: bool) -> KeyedWay:
-    wanted = Wanted.WORDS if by_bits else Wanted.RANKS
+def _argsorted(rows: HostArray, way: KeyedWay, wanted: Wanted = Wanted.RANKS) -> HostArray:
+    places = np.empty(rows.shape, _INDEX)
+    argsort_by_words(rows, places, way.by, way.policy, wanted)
+    return places
 
-    def work(rows: HostArray, way: KeyedWay) -> HostArray:
-        places = np.empty(rows.shape, _INDEX)
-        argsort_by_words(rows, places, way.by, way.policy, wanted)
-        return places
 
-    return KeyedWay(policy, KeyWords(key, order), axis, work)
+_argsorted_by_bits = partial(_argsorted, wanted=Wanted.WORDS)

@@ -10,9 +10,8 @@ import numpy as np
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ..background import background
-from ..crew import loading
 from .argsort_loops import pack, rank, rank_and_pack, rank_halves, unpack
-from .counting_loops import count_found, count_words, fill, rank_found
+from .counting_loops import count_words, fill, rank_found
 from .crew_sort import loading_sorts
 from .key_words import Places, numbers_of
 from .numpy_speed import numpy_sorts_slowly
@@ -34,7 +33,6 @@ def can_argsort(dtype: np.dtype[np.generic], nbytes: int) -> bool:
 def _sorting(dtype: np.dtype[np.generic]) -> Iterator[object]:
     """Compiles all loops that long rows of a dtype may need, whatever they hold: the commonest first."""
     size = dtype.itemsize
-    yield from loading()
     if size <= 2:
         yield count_words(size, _COUNTS)
         yield fill(size)
@@ -44,7 +42,8 @@ def _sorting(dtype: np.dtype[np.generic]) -> Iterator[object]:
         yield reverse(numbers)
         yield fill(size)
     if size >= 2:
-        yield count_found(size)
+        yield count_words(1, _COUNTS)
+        yield rank_found(size)
 
 
 def _argsorting(dtype: np.dtype[np.generic]) -> Iterator[object]:

@@ -16,7 +16,6 @@ from ....types.indices import SortOrder
 from ...base import HostArray
 from ..crew import share
 from ..pool import Pool
-from .commit import put_in_place
 from .crew_sort import PartedRow, sort_by_crew, threads_to_sort
 from .few_values import sort_few
 from .key_words import Elements, numbers_of
@@ -66,7 +65,7 @@ def sort_long(
     if source.dtype.kind == "f":
         restore_ties(source[np.newaxis], ordered[np.newaxis], order, stable)
     if ordered is not results:
-        put_in_place(ordered, results, pool)
+        results[...] = ordered
 
 
 def _sort_shared(numbers: Elements, ordered: Elements, sample: Sample, policy: HostSortPolicy, pool: Pool) -> bool:
@@ -84,7 +83,7 @@ def _turn(ordered: Elements, order: SortOrder, kind: str, pool: Pool) -> None:
     elif kind in "Mm":  # NaT is the least integer
         count = int(ordered.searchsorted(np.iinfo(np.int64).min, side="right"))
         if count:
-            put_in_place(np.concatenate([ordered[count:], ordered[:count]]), ordered, pool)
+            ordered[...] = np.concatenate([ordered[count:], ordered[:count]])
 
 
 def _sort_parts(

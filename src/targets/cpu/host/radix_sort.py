@@ -18,7 +18,6 @@ from ....types.dtypes import key_for
 from ....types.indices import SortOrder
 from ...base import HostArray, Prepared, prepared_by
 from ..background import background
-from ..crew import loading as loading_crew
 from ..pool import Pool
 from .key_words import Elements, Places, bits_of
 from .numpy_speed import numpy_sorts_slowly
@@ -57,7 +56,6 @@ def loading(dtype: np.dtype[np.generic], order: SortOrder) -> Iterator[object]:
             source = np.zeros((rows, 2), dtype)
             _sort(source, np.empty_like(source), order, range(bits - 8 * number, bits), 1)
             yield None
-    yield from loading_crew()
 
 
 def sort_by_radix(source: HostArray, results: HostArray, order: SortOrder, pool: Pool) -> None:

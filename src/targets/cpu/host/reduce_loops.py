@@ -16,7 +16,6 @@ import numpy as np
 
 from ....operations.reduce import Reducer
 from ..background import background
-from ..crew import loading as loading_crew
 from ..loops import compiled, name_of, numbers_of_plan
 from .reducers import PLACES, result_of
 
@@ -204,7 +203,6 @@ def can_fold(fold: Reducer, dtype: np.dtype[np.generic], nbytes: int) -> bool:
 
 
 def _loading(fold: Reducer, dtype: np.dtype[np.generic]) -> Iterator[object]:
-    yield from loading_crew()
     if fold in PLACES:
         yield places_for(fold, dtype)
     else:

@@ -2,102 +2,146 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
 import numpy as np
 
 from ....algos.host_sort import HostSortPolicy
+from ....arrays.host import copy_elements, is_packed
+from ....types.dtypes import native
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ..crew import threads_of_crew
 from ..pool import Pool, shared_pool
-from .commit import put_in_place
 from .counting import sort_by_counting
-from .crew_rows import sort_rows_by_crew, sorting_threads
 from .few_values import sort_few
 from .key_words import numbers_of
 from .loading import can_sort
 from .numpy_sort import sort_chunk, sort_row
 from .numpy_speed import numpy_sorts_slowly
+from .packing import copy_shared
 from .partition_sort import part_from, sort_long
 from .radix_sort import can_sort_by_radix, sort_by_radix, suits_radix
+from .row_networks import sort_short_rows
 from .sample import different_of, seems_constant, seems_in_order
 from .ties import restore_ties
+
+_Block: TypeAlias = tuple[int | slice, ...]
+_Sort: TypeAlias = Callable[[HostArray, HostArray, SortOrder, HostSortPolicy, bool], None]
 
 _SHORT, _FEW, _HARDLY_ANY = 1 << 15, 10, 3  # a row, and how many of its elements that are looked at may differ there
 _DIFFERENT = 192  # of the elements at a glance: more, and a row is not of so few as are counted
 _WORTH_A_THREAD, _WORTH_ONE_THAT_WAITS = 1 << 16, 1 << 14  # elements that are sorted by radix
+_TOGETHER = 64  # rows at least of a block that is copied: so many neighbours are read while the caches hold them
 
 
 def sort_rows(
     source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, stable: bool = False
 ) -> None:
-    """Sorts each row of a packed two-dimensional array into `results`, which is `source` itself or lies apart.
+    """Sorts each row, along the last axis, into `results`, which is `source` itself or lies apart. Both of any layout.
 
-    In place, an exception leaves the elements of each row in it, in some order: see commit.py. `stable` keeps floats
-    that tie, zeros of both signs and NaNs of differing bits, in the order they came in; all else that ties is alike.
+    In place, an exception leaves the elements of each row in it, in some order: long rows are sorted in scratch memory,
+    and one call into C copies the result back, which no signal handler interrupts. `stable` keeps floats that tie,
+    zeros of both signs and NaNs of differing bits, in the order they came in; all else that ties is alike.
     """
-    stable = stable and source.dtype.kind == "f"
-    rows, length = source.shape
-    if length < 2 or not rows:
+    length, stable = source.shape[-1], stable and source.dtype.kind == "f"
+    if length < 2 or not source.size:
         if results is not source:
             results[...] = source
         return
-    is_long = source.size >= policy.serial_below
-    if results is not source and (is_long or source.dtype.kind == "f") and np.may_share_memory(source, results):
+    if results is not source and np.may_share_memory(source, results):
         source = source.copy()  # the same memory by another name, or some of it
-    if suits_radix(source.size, length, source.dtype, policy) and not (rows == 1 and _is_easy(source[0], policy)):
+    if not stable and sort_short_rows(source, results, order, policy):
+        return
+    rows, pool = source.size // length, shared_pool()
+    is_shared = source.size >= policy.serial_below and rows < 2 * pool.threads
+    is_long = is_shared and length >= _part_from(source.dtype, policy, pool.threads)
+    if is_long or suits_radix(source.size, length, source.dtype, policy):
+        _sort_packed(_sort_long_rows, source, results, order, policy, stable)
+    elif rows < _TOGETHER * pool.threads:
+        _sort_packed(_sort_in_blocks, source, results, order, policy, stable)
+    else:
+        _sort_in_blocks(source, results, order, policy, stable)
+
+
+def _sort_packed(
+    sort: _Sort, source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, stable: bool
+) -> None:
+    """Brings rows together first if they lie otherwise."""
+    shape, in_place = (-1, source.shape[-1]), results is source
+    found = results if is_packed(results) else np.empty(source.shape, native(source.dtype))
+    if not is_packed(source):
+        copy_shared(source, found)
+        source = found
+    rows = source.reshape(shape)
+    sort(rows, rows if found is source else found.reshape(shape), order, policy, stable)
+    if found is not results and in_place:
+        results[...] = found
+    elif found is not results:
+        copy_shared(found, results)
+
+
+def _sort_long_rows(
+    source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, stable: bool
+) -> None:
+    (rows, length), pool = source.shape, shared_pool()
+    by_radix = suits_radix(source.size, length, source.dtype, policy)
+    if by_radix and not (rows == 1 and _is_easy(source[0], policy)):
         if rows == 1 and _is_counted(source, results, order, policy, stable):
             return
         if can_sort_by_radix(source.dtype, order, source.nbytes):
             _sort_by_radix(source, results, order, policy, stable)
         else:
-            _sort_in_chunks(source, results, order, policy, stable)
+            _sort_in_blocks(source, results, order, policy, stable)
         return
-    if not is_long:
-        sort_chunk(source, results, order, stable)
-        return
-    pool = shared_pool()
-    if rows == 1 and _suits_numpy(source[0], policy, pool.threads):
-        sort_chunk(source, results, order, stable)
-        return
-    is_shared = length >= _part_from(source.dtype, policy, pool.threads)
-    if is_shared and rows < 2 * pool.threads and can_sort(source.dtype, source.nbytes):
-        few = pool.of_at_most(policy.threads_for(source.nbytes // rows))
-        for number in range(rows):
-            row = source[number]
-            result = row if results is source else results[number]
-            if rows > 1 and _suits_numpy(row, policy, pool.threads):
-                sort_row(row, result, order, stable)
-                continue
+    few = pool.of_at_most(policy.threads_for(source.nbytes // rows))
+    for number in range(rows):
+        row = source[number]
+        result = row if results is source else results[number]
+        is_alone = source.size < policy.serial_below or _suits_numpy(row, policy, pool.threads)
+        if is_alone or not can_sort(source.dtype, source.nbytes):
+            sort_row(row, result, order, stable)
+        else:
             sort_one(row, result, order, policy, few, stable)
-        return
-    _sort_in_chunks(source, results, order, policy, stable)
 
 
-def _sort_in_chunks(
+def _sort_in_blocks(
     source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, stable: bool
 ) -> None:
-    """By NumPy's sort alone, some rows at a time, or all of them by threads that wait in compiled code."""
-    rows, length = source.shape
-    threads = sorting_threads(source, policy)
-    if threads:
-        ordered = np.empty_like(source) if results is source else results
-        if sort_rows_by_crew(source, ordered, order, threads):
-            if stable:
-                restore_ties(source, ordered, order, stable)
-            if ordered is not results:
-                put_in_place(ordered, results, shared_pool())
-            return
-    chunk = max(1, policy.chunk // length)
-    if chunk >= rows:
-        sort_chunk(source, results, order, stable)
-        return
-    chunks = [slice(start, start + chunk) for start in range(0, rows, chunk)]
+    """By NumPy's sort alone, some rows at a time: where they lie if they are packed, else in memory of their own."""
+    length, in_place, pool = source.shape[-1], results is source, shared_pool()
+    least = 1 if is_packed(source) and is_packed(results) else _TOGETHER
+    blocks = list(_blocks(source.shape, max(policy.chunk, least * length)))
 
-    def work(number: int) -> None:
-        some = source[chunks[number]]
-        sort_chunk(some, some if results is source else results[chunks[number]], order, stable)
+    def sort(block: _Block) -> None:
+        some, goal = source[block], results[block]
+        found = goal if is_packed(goal) else np.empty(goal.shape, native(goal.dtype))
+        if not is_packed(some):
+            copy_elements(some, found)
+            some = found
+        rows = some.reshape(-1, length)
+        sort_chunk(rows, rows if in_place or some is found else found.reshape(-1, length), order, stable)
+        if found is not goal:
+            goal[...] = found
 
-    shared_pool().run(work, len(chunks))
+    if source.size < policy.serial_below or len(blocks) == 1:
+        sort(())
+    else:
+        pool.run(lambda number: sort(blocks[number]), len(blocks))
+
+
+def _blocks(shape: tuple[int, ...], most: int) -> Iterator[_Block]:
+    """What cuts an array into blocks of whole rows, of about so many elements, that lie near each other."""
+    axis, inner = len(shape) - 2, shape[-1]
+    while axis > 0 and inner * shape[axis] <= most:
+        inner *= shape[axis]
+        axis -= 1
+    step = max(1, most // inner)
+    for before in np.ndindex(shape[: max(0, axis)]):
+        for first in range(0, math.prod(shape[:-1][axis : axis + 1]), step):
+            yield *before, slice(first, first + step)
 
 
 def _is_easy(row: HostArray, policy: HostSortPolicy) -> bool:
@@ -130,7 +174,7 @@ def _sort_by_radix(
     if stable:
         restore_ties(source, ordered, order, stable)
     if ordered is not results:
-        put_in_place(ordered.reshape(-1), results.reshape(-1), pool)
+        results[...] = ordered
 
 
 def _part_from(dtype: np.dtype[np.generic], policy: HostSortPolicy, threads: int) -> int:
@@ -157,7 +201,7 @@ def sort_one(
     if stable and results is source:  # ties are looked up in the source at the end: it stays as it is until then
         ordered = np.empty_like(source)
         sort_one(source, ordered, order, policy, pool, stable)
-        put_in_place(ordered, results, pool)
+        results[...] = ordered
         return
     if source.itemsize == 1:
         sort_by_counting(source, results, order, pool)

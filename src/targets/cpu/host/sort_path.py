@@ -8,17 +8,12 @@ import attrs
 import numpy as np
 
 from ....algos.host_sort import HostSortPolicy
-from ....arrays.host import is_packed
 from ....arrays.recycled import new_array
-from ....types.dtypes import native
 from ....types.indices import SortOrder
 from ....types.specs import Spec
 from ...base import HostArray
-from ..pool import shared_pool
-from .commit import put_in_place
 from .numpy_sort import SHORT_STABLE
-from .packing import copy_shared, with_last
-from .row_blocks import sort_many_rows
+from .packing import with_last
 from .short_sort import ShortSort, Sorted, sort_stably, turning
 from .sort import sort_rows
 
@@ -95,37 +90,11 @@ class SortPath:
         return flat
 
     def _sort_along(self, axis: int, x: HostArray, results: HostArray) -> None:
-        in_place = results is x
-        if x.shape[axis] < 2:
-            if not in_place:
-                results[...] = x
-            return
-        if not x.size:
-            return
-        may_tie = self.stable and x.dtype.kind == "f"
-        if not may_tie and sort_many_rows(x, results, axis, self.order, self.policy):
-            return
         if x.ndim > 1:
-            axes = with_last(x, axis)
-            x, results = x.transpose(axes), results.transpose(axes)
-        shape = x.size // x.shape[-1], x.shape[-1]
-        if is_packed(results):
-            found = results.reshape(shape)
-            if is_packed(x):
-                rows = found if in_place else x.reshape(shape)
-            else:
-                copy_shared(x, results)
-                rows = found
-            sort_rows(rows, found, self.order, self.policy, self.stable)
-            return
-        ordered: HostArray = np.empty(x.shape, native(x.dtype))
-        copy_shared(x, ordered)
-        rows = ordered.reshape(shape)
-        sort_rows(rows, rows, self.order, self.policy, self.stable)
-        if in_place:
-            put_in_place(ordered, results, shared_pool())
-        else:
-            copy_shared(ordered, results)
+            axes, in_place = with_last(x, axis), results is x
+            x = x.transpose(axes)
+            results = x if in_place else results.transpose(axes)
+        sort_rows(x, results, self.order, self.policy, self.stable)
 
 
 def _are_one(x: HostArray, results: HostArray) -> bool:

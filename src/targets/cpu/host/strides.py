@@ -11,7 +11,7 @@ import numpy as np
 
 from ....types.bounded import Bounded
 from ...base import HostArray
-from ..alias import address_of, as_row
+from ..alias import address_of
 
 R = TypeVar("R")
 _MOST_ROUTES = 64
@@ -65,12 +65,8 @@ class Span:
             before -= min(0, reach)
         return cls(size, before, count)
 
-    def row(self, x: HostArray, seen_as: np.dtype[np.generic]) -> HostArray:
-        """As one contiguous row. May be read-only."""
-        return as_row(x, -self.before * self.size, self.count, seen_as)
-
     def place(self, x: HostArray) -> tuple[int, int]:
-        """Address and length of that row, for code that takes addresses."""
+        """Address and length of that memory, for code that takes addresses."""
         return address_of(x) - self.before * self.size, self.count
 
 

@@ -1,15 +1,11 @@
-"""Top-k of host arrays by NumPy and all threads: a threshold first, then whatever does not lie behind it.
+"""Top-k of host arrays by NumPy and all threads: a threshold for each row, then whatever does not lie behind it.
 
-Of a long row, a sample gives the threshold, and one reading finds the few that come up to it. Of many rows, the least
-of a few columns gives one each. Whatever the threshold, what it lets pass is put in order by value and place, so equal
-elements keep their order and the answer is the first k of a stable argsort. One that lets too few pass is given up for
-a partition of everything.
+The least elements of some columns of a row, more than k of them, give a threshold: the k-th of those is at least the
+k-th of all. What it lets pass is put in order by value and index, so equal elements keep their order and the answer is
+the first k of a stable argsort. A long row is cut into rows that the caches hold, whose first k compete.
 """
 
 from __future__ import annotations
-
-import math
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,147 +14,209 @@ from ....algos.host_sort import HostSortPolicy
 from ....types.dtypes import key_for
 from ....types.indices import SortOrder
 from ...base import HostArray
-from ...counts import count_nonzero
+from ..pool import shared_pool, slices
 from .argsort import argsort_rows
 from .key_words import Elements, Places, bits_of, numbers_of, ordered_ranks, words_of
-from .top_k_filter import places_up_to
+from .numpy_sort import places_in_rows
+from .row_networks import LONGEST_TO_ARGSORT
 
-_SAMPLED_FROM, _BYTES_SAMPLED_FROM = 1 << 13, 1 << 15  # elements of a row: a shorter one NumPy parts as fast
-_MOST_SAMPLES, _STRETCH, _MANY_SAMPLES, _WIDE_STRETCH = 1 << 16, 1 << 6, 1 << 14, 1 << 8  # how many, and how far apart
-_FEW = 128  # elements of a row that are sorted outright
+_SHORT = 1 << 11  # elements in all rows: sorted before anything else has begun
+_FEW = 1 << 7  # the same of one row
+_ORDERED, _BYTES_ORDERED = 1 << 4, 1 << 10  # elements of a row, of some, that are sorted sooner than chosen from
+_MANY_ROWS = 1 << 12  # elements of a row at most that is looked at beside others
+_PIECE = 1 << 18  # elements of a long row that are looked at together
+_LARGE_SHARE = 1 << 5  # one of so many elements, or more of them: all are sorted
+_SPARSE = 1 << 15  # elements of a mask: of more, NumPy's search takes longer than a look at eight at a time
+_SHARED = 1 << 20  # bytes: below, one thread is done as soon as others have come
 _COLUMN, _SHORTEST_COLUMN = 64, 8  # elements
-_COLUMN_BYTES = 1 << 21  # of a row: of a longer one all threads read their part
-_LARGE_SHARE = 16  # one of so many elements, or more of them: all are sorted
-_SORTED_BY_NUMPY = 256  # candidates
 
 
-def top_k_of_one(
-    row: HostArray, k: int, order: SortOrder, in_order: bool, policy: HostSortPolicy
+def top_k_rows(
+    source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy
 ) -> tuple[HostArray, npt.NDArray[np.int64]]:  # fmt: skip
+    """The first k elements of each row of a packed array in an order, NaN and NaT last, and where in the row they
+    stand. Of equals the first come first."""
+    places = _places(source, k, order, policy)
+    return _taken(source, places), places
+
+
+def top_k_of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) -> tuple[HostArray, Places]:
     """The same of one row."""
-    places = places_of_one(row, k, order, in_order, policy)
-    return row[places], places
+    places = _of_row(row, k, order, policy) if k else np.empty(0, np.intp)
+    return row.take(places), places
 
 
-def ascending_words(elements: Elements, order: SortOrder, out: Elements | None = None) -> Elements:
-    """What ascends as elements should in an order, compares equal where they do, and has NaN last: one pass, if any."""
-    ascends = order is SortOrder.ASCENDING
+def _taken(packed: Elements, places: Places) -> Elements:
+    """Elements of each row. NumPy's function for that takes as long as a short row."""
+    length: int = packed.shape[1]
+    starts: Places = np.arange(0, packed.size, length)
+    return packed.reshape(-1).take(places + starts[:, np.newaxis])
+
+
+def _numbers(elements: Elements, order: SortOrder) -> tuple[Elements, bool]:
+    """Numbers that compare as elements do, NaN in no way; and whether the first are the least of them."""
     match elements.dtype.kind:
         case "f" if elements.dtype.itemsize == 2:  # which are compared as integers in a tenth of the time
-            return ordered_ranks(key_for(elements.dtype), bits_of(elements), order)
-        case "f":
-            return elements if ascends else np.negative(elements, out=out)
+            return ordered_ranks(key_for(elements.dtype), bits_of(elements), order), True
         case "M" | "m":
             key = key_for(elements.dtype)
             words = words_of(key, bits_of(elements))
             # NaT's word is the one above `last`: the difference wraps round to it.
-            return words if ascends else np.subtract(np.uint64(key.last), words, out=out)
+            return words if order is SortOrder.ASCENDING else np.subtract(np.uint64(key.last), words), True
         case _:
-            numbers = numbers_of(elements)
-            return numbers if ascends else np.invert(numbers, out=out)
+            return numbers_of(elements), order is SortOrder.ASCENDING
 
 
-# -- one row ------------------------------------------------------------------------------------------------
+def _ascending(numbers: Elements, ascends: bool) -> Elements:
+    """What ascends as numbers should, and has NaN last."""
+    return numbers if ascends else np.negative(numbers) if numbers.dtype.kind == "f" else np.invert(numbers)
 
 
-def places_of_one(row: HostArray, k: int, order: SortOrder, in_order: bool, policy: HostSortPolicy) -> Places:
-    if row.size < sampled_from(row) or (row.nbytes < _COLUMN_BYTES and _height(row.size, k)):
-        return _first_of(ascending_words(row, order), k, in_order)
-    if in_order and k > row.size // _LARGE_SHARE:
-        return _argsort(row, order, policy)[:k]
-    found = _candidates(row, k, order)
-    if found is None:
-        return _first_of(ascending_words(row, order), k, in_order)
-    near = row[found]
-    places = found[_first_of(ascending_words(near, order), k, in_order and k < _SORTED_BY_NUMPY)]
-    return places[_argsort(row[places], order, policy)] if in_order and k >= _SORTED_BY_NUMPY else places
-
-
-def sampled_from(source: HostArray) -> int:
-    return _BYTES_SAMPLED_FROM if source.itemsize == 1 else _SAMPLED_FROM
-
-
-def _argsort(row: HostArray, order: SortOrder, policy: HostSortPolicy) -> Places:
-    places = np.empty(row.size, np.intp)
-    argsort_rows(row[np.newaxis], places[np.newaxis], order, policy)
+def _places(source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) -> Places:
+    rows, length = source.shape
+    if not k or not rows:
+        return np.empty((rows, k), np.intp)
+    if rows > 1 and source.size <= _SHORT:
+        return places_in_rows(_ascending(*_numbers(source, order)))[:, :k].copy()
+    if length <= _MANY_ROWS and rows > 1:
+        return _of_short_rows(source, k, order, policy)
+    places: Places = np.empty((rows, k), np.intp)
+    for number in range(rows):
+        places[number] = _of_row(source[number], k, order, policy)
     return places
 
 
-def _first_of(words: Elements, k: int, in_order: bool) -> Places:
-    """The places of the first k of ascending words: in order, or as they lie."""
-    if words.size <= _FEW or k == words.size:
-        return words.argsort(kind="stable")[:k]
-    near = _near_first(words, k)
-    if near is not None:
-        return near[words[near].argsort(kind="stable")[:k]]
-    parted = words.copy()
-    parted.partition(k - 1)
-    threshold = parted[k - 1]
-    places: Places = (words <= threshold).nonzero()[0]
-    if places.size != k:
-        places = _cut(words, threshold, k, places)
-    return places[words[places].argsort(kind="stable")] if in_order else places
-
-
-def _height(length: int, k: int) -> int:
-    """How many elements a column has, if there are some times as many columns as are looked for; or else 0."""
-    height = min(_COLUMN, length // (4 * k))
-    return height if height >= _SHORTEST_COLUMN else 0
-
-
-def _near_first(words: Elements, k: int) -> Places | None:
-    """Where the first k of ascending words stand, and a few more. The least of each of some columns are told by one
-    reading, and the k-th of those is at least the k-th of all. None where that does not part them."""
-    height = _height(words.size, k)
-    if not height:
-        return None
-    width = words.size // height
-    least = words[: height * width].reshape(height, width).min(0)
-    least.partition(k - 1)
-    threshold = least[k - 1]
-    places: Places = (words <= threshold).nonzero()[0]  # none, where it is NaN
-    if k <= places.size <= max(4 * k + 64, words.size >> 6):
-        return places
-    if places.size < k:
-        return None
-    is_less: npt.NDArray[np.bool_] = words[places] < threshold  # where many are equal to it, the first of them will do
-    wanted = k - count_nonzero(is_less)
-    if wanted < 0:
-        return None
-    is_less[(~is_less).nonzero()[0][:wanted]] = True
-    chosen: Places = places[is_less]
-    return chosen
-
-
-def _cut(words: Elements, threshold: Any, k: int, places: Places) -> Places:
-    """Of elements that are equal to the k-th, those that come first."""
-    if threshold != threshold:
-        numbers = words == words
-        places, equal = numbers.nonzero()[0], (~numbers).nonzero()[0]
+def _of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) -> Places:
+    are_many = 2 * k >= row.size or _LARGE_SHARE * k > row.size > _SHORT
+    near = None if are_many or row.size <= _FEW else _near_first(row, k, order)
+    some = row if near is None else row[near]
+    places: Places
+    if some.size > _SHORT:
+        places = _argsorted(some[np.newaxis], k, order, policy)[0]
     else:
-        is_equal = words[places] == threshold
-        places, equal = places[~is_equal], places[is_equal]
-    return np.sort(np.concatenate([places, equal[: k - places.size]]))
+        places = _ascending(*_numbers(some, order)).argsort(kind="stable")[:k]
+    return places if near is None else near[places]
 
 
-def _candidates(row: Elements, k: int, order: SortOrder) -> Places | None:
-    """Where the elements stand, as they lie, that come up to a threshold which k of them hardly ever do not."""
-    count = min(_MOST_SAMPLES, max(min(_MANY_SAMPLES, row.size // _STRETCH), row.size // _WIDE_STRETCH))
-    sample = ascending_words(_sampled(row, count), order)
-    count = sample.size
-    expected = k * count / row.size
-    rank = math.ceil(expected + 6.4 * math.sqrt(expected) + 12)
-    if 2 * rank > count:
+def _near_first(row: HostArray, k: int, order: SortOrder) -> Places | None:
+    """Where the first k of a row stand, and some more; those that are equal as they lie. None where too few are
+    numbers."""
+    pieces = row.size // max(_PIECE, _LARGE_SHARE * k)
+    if pieces < 2:
+        return _first_of(*_numbers(row, order), k)
+    parts, found = slices(row.size, pieces), dict[int, Places | None]()
+
+    def look(number: int) -> None:
+        near = _first_of(*_numbers(row[parts[number]], order), k)
+        found[number] = None if near is None else near + parts[number].start
+
+    shared_pool().run(look, pieces)
+    all_found = [near for _, near in sorted(found.items()) if near is not None]
+    if len(all_found) < pieces:
         return None
-    threshold = np.partition(sample, rank)[rank]
-    if threshold != threshold:
-        return None
-    most = 4 * rank * (row.size // count + 1)  # four times as many as there should be, unless many are equal
-    if row.dtype.kind in "Mm" or row.dtype == np.float16 or order is SortOrder.ASCENDING:
-        return places_up_to(ascending_words(row, order), threshold, False, k, most)
-    return places_up_to(numbers_of(row), -threshold if row.dtype.kind == "f" else ~threshold, True, k, most)
+    near = np.concatenate(all_found)
+    again = _first_of(*_numbers(row[near], order), k)
+    return near if again is None else near[again]
 
 
-def _sampled(row: Elements, count: int) -> Elements:
-    """About so many of its elements: the step is odd, for few periods of data are."""
-    return row[:: row.size // count | 1]
+def _argsorted(source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) -> Places:
+    everywhere: Places = np.empty(source.shape, np.intp)
+    argsort_rows(source, everywhere, order, policy)
+    return everywhere[:, :k].copy()
+
+
+def _first_of(numbers: Elements, ascends: bool, k: int) -> Places | None:
+    """The same of a part of a row."""
+    best, height = numbers, min(_COLUMN, numbers.size // (4 * k))
+    if height >= _SHORTEST_COLUMN and numbers.size > _SHORT:
+        width = numbers.size // height
+        best = _best_of(numbers[: height * width].reshape(height, width), ascends)
+    if ascends:
+        threshold = np.partition(best, k - 1)[k - 1]
+        near = _hits_of(numbers <= threshold, k)
+    else:
+        threshold = np.partition(best, best.size - k)[best.size - k]
+        near = _hits_of(numbers >= threshold, k)
+    if near.size > 8 * k + _FEW:  # many are equal to it: the first of them will do
+        is_equal = numbers[near] == threshold
+        equal, near = near[is_equal], near[~is_equal]
+        near = np.concatenate([near, equal[: max(0, k - near.size)]])
+    return near if near.size >= k else None
+
+
+def _best_of(columns: Elements, ascends: bool) -> Elements:
+    """The least or the greatest number of each column."""
+    best: Elements = columns.min(0) if ascends else columns.max(0)
+    if best.dtype.kind == "f" and (greatest := best.max()) != greatest:
+        best = (np.fmin if ascends else np.fmax).reduce(columns, 0)  # which takes several times as long
+    return best
+
+
+# -- many short rows ----------------------------------------------------------------------------------------
+
+
+def _of_short_rows(source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) -> Places:
+    """Some of them at a time."""
+    rows, length = source.shape
+    ordered = LONGEST_TO_ARGSORT if source.size >= policy.serial_below else _ORDERED
+    if 2 * k >= length or length <= (_BYTES_ORDERED if source.itemsize == 1 else ordered):
+        return _argsorted(source, k, order, policy)
+    chunk = max(1, policy.chunk // length)
+    places: Places = np.empty((rows, k), np.intp)
+
+    def work(number: int) -> None:
+        own = slice(number * chunk, (number + 1) * chunk)
+        words = _ascending(*_numbers(source[own], order))
+        places[own] = _within(words, _thresholds(words, k), k)
+
+    chunks = -(-rows // chunk)
+    if source.nbytes < _SHARED:
+        for number in range(chunks):
+            work(number)
+    else:
+        shared_pool().run(work, chunks)
+    return places
+
+
+def _thresholds(words: Elements, k: int) -> Elements:
+    """Of each row, one that at least k of its numbers do not exceed; NaN where there are too few numbers."""
+    width, least = words.shape[1], np.fmin if words.dtype.kind == "f" else np.minimum
+    while width >= max(8 * k, 128):
+        width //= 2
+        words = least(words[:, :width], words[:, width : 2 * width])
+    return np.partition(words, k - 1, axis=1)[:, k - 1 : k]
+
+
+def _within(words: Elements, thresholds: Elements, k: int) -> Places:
+    """Where the first k of each row stand, which are within its threshold."""
+    rows, length = words.shape
+    mask = words <= thresholds
+    if words.dtype.kind == "f":
+        mask[(thresholds != thresholds)[:, 0]] = True
+    hits = _hits_of(mask.reshape(-1), rows * k)
+    if 2 * hits.size > words.size:  # mostly equal, of which NumPy makes long runs
+        return places_in_rows(words)[:, :k]
+    near, columns = words.reshape(-1).take(hits), hits % length
+    if hits.size == rows * k:  # then k in each row, for none has fewer
+        return _taken(columns.reshape(rows, k), near.reshape(rows, k).argsort(axis=1, kind="stable"))
+    row = hits // length
+    counts = np.bincount(row, minlength=rows)
+    slot = np.arange(hits.size) - (np.cumsum(counts) - counts)[row]
+    shape = rows, int(counts.max())
+    behind_all = np.nan if words.dtype.kind == "f" else np.iinfo(words.dtype).max
+    padded, where = np.full(shape, behind_all, words.dtype), np.zeros(shape, np.intp)
+    padded[row, slot], where[row, slot] = near, columns
+    return _taken(where, padded.argsort(axis=1, kind="stable")[:, :k])
+
+
+def _hits_of(mask: npt.NDArray[np.bool_], at_least: int) -> Places:
+    """Where a flat mask is true: eight elements at a time, if that is hardly anywhere."""
+    if mask.size <= _SPARSE or at_least > mask.size >> 6:
+        return mask.nonzero()[0]
+    whole = mask.size & ~7
+    eights = (mask[:whole].view(np.uint64) != 0).nonzero()[0]
+    if eights.size > mask.size >> 6:
+        return mask.nonzero()[0]
+    inside = mask[:whole].reshape(-1, 8)[eights].reshape(-1).nonzero()[0]
+    found = eights[inside >> 3] * 8 + (inside & 7)
+    return found if whole == mask.size else np.concatenate([found, mask[whole:].nonzero()[0] + whole])

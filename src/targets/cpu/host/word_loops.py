@@ -1,4 +1,4 @@
-"""Elements as words that compare as integers and back, in compiled loops; and rows too long for a network.
+"""Elements as words that compare as integers and back, in compiled loops.
 
 The words of plain elements are the elements with some bits turned over, less a number; those of floats are as
 `FloatKey` has them. The constants of both come as an array of words. What is done to all words of a block is done where
@@ -8,15 +8,6 @@ they lie side by side, in vectors.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
-from typing import TYPE_CHECKING
-
-from ..loops import compiled, inside, text_of
-
-if TYPE_CHECKING:
-    from ..compiler.loading import Kernel
-
-_BESIDE = 256  # rows that are written side by side: one line of memory of each stays in the nearer caches
 
 
 def lines_of_bits(is_float: bool) -> Iterator[str]:
@@ -54,19 +45,3 @@ def turned_back(word: str, element: str, is_float: bool) -> Iterator[str]:
     yield f"found = {word}({element} + less)"
     yield f"found = {word}(found ^ {word}({word}(found >> shift) & magnitude))"
     yield f"{element} = select({word}(found & magnitude) <= infinity, {word}(found ^ turned), found)"
-
-
-@cache
-def packing(size: int, packs: bool) -> Kernel:
-    """Brings rows of floats into a block, or back: there they lie one after the other, with room between them."""
-    word, near, far = f"i{size}", "rows[to + j * pitch]", "memory[base + j * beside]"
-    to, source = (near, far) if packs else (far, near)
-    turn = (turned if packs else turned_back)(word, "rows[j]", is_float=True)
-    turns = inside("for row in range(count):", inside("for j in range(row * pitch, row * pitch + length):", turn))
-    move = inside(f"for j in range(min({_BESIDE}, count - first)):", [f"{to} = {source}"])
-    places = ("base = start + first * beside + place * step", "to = first * pitch + place", *move)
-    moves = inside(f"for first in range(0, count, {_BESIDE}):", inside("for place in range(length):", places))
-    numbers = ", ".join(f"{name}: i8" for name in ("start", "beside", "step", "count", "length", "pitch"))
-    takes = f"{numbers}, memory: {word}[], rows: {word}[], bits: {word}[]"
-    lines = (*lines_of_bits(is_float=True), *((*moves, *turns) if packs else (*turns, *moves)))
-    return compiled("pack" if packs else "unpack", takes, text_of(lines)).kernel
