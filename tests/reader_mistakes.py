@@ -779,7 +779,7 @@ def sums_a_large_range(cx, data: Storage[U32], p: Params):
 
 @kernel
 def many_registers(cx, data: Storage[U32], p: Params):
-    few = Registers(U32, 2048)
-    more = Registers(Bool, 1)  # <-
-    few[0] = p.n
-    more[0] = p.n == 1
+    enough = Registers(Bool, 2048)
+    more = Registers(U32, 2049)  # <-
+    enough[0] = p.n == 1
+    more[0] = p.n

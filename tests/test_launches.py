@@ -360,7 +360,7 @@ def test_a_kernel_that_is_none() -> None:
             "expected the registers 'words' in the body of kernel 'takes_registers', for a launch",
         ),
         (generator, "def", "expected kernel 'generator' to run to its end, e.g. without `yield` and `async`"),
-        (coroutine, "@kernel", "expected kernel 'coroutine' to run to its end, e.g. without `yield` and `async`"),
+        (coroutine, "async def", "expected kernel 'coroutine' to run to its end, e.g. without `yield` and `async`"),
     ):
         for arguments in ((), (DATA,), (DATA, U32(3))):
             found = refusal(lambda subject=subject, arguments=arguments: subject.launch(GRID, *arguments))

@@ -13,8 +13,9 @@ from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.kernel.passes.walk import statements_in
 from gpusort.kernel.specialise import specialise
 from gpusort.targets import registry
+from gpusort.types.errors import CapabilityError, InvalidArgumentError
 from gpusort.types.invocation import Invocation
-from gpusort.types.memory import Storage
+from gpusort.types.memory import Registers, Storage, Workgroup
 from gpusort.types.scalars import U32
 from tests.reader_kernels import WORKS, SmallKernel
 
@@ -69,3 +70,22 @@ def test_defaults_are_those_that_a_helper_has_when_it_is_read(monkeypatch: pytes
         monkeypatch.setattr(stepped, "__defaults__", (default,))
         registry.target("simulator").run(Schedule((data,), (step.launch(Grid(1, 4), data),)), {"data": found})
         assert found.tolist() == [sums] * 4
+
+
+@kernel
+def shares(cx: Invocation, data: Storage[U32], shared: Workgroup[U32]) -> None:
+    shared[cx.local_id] = data[cx.local_id]
+    cx.barrier()
+    data[cx.local_id] = shared[cx.group_size - 1 - cx.local_id]
+
+
+def test_workgroup_memory_has_a_limit_on_every_target(target: str) -> None:
+    data = Buffer("data", U32, 4, Role.INOUT)
+    schedule = Schedule((data,), (shares.launch(Grid(1, 4), data, Workgroup(U32, 1 << 20)),))
+    with pytest.raises(CapabilityError, match=r"asks for 4194304 bytes of workgroup memory, .* has \d+"):
+        registry.target(target).run(schedule, {"data": np.zeros(4, np.uint32)})
+
+
+def test_registers_have_a_limit_under_cpython() -> None:
+    with pytest.raises(InvalidArgumentError, match="at most 2048 of this class in an array, found 2049"):
+        Registers(U32, 2049)

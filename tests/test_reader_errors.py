@@ -207,7 +207,7 @@ MESSAGES = {
     "large_factorial": TOO_LARGE,
     "sums_a_large_range": TOO_LARGE,
     "many_registers": (
-        "expected registers of at most 8192 bytes in a kernel, found 8196, e.g. workgroup memory, "
+        "expected at most 2048 registers of this class in an array, found 2049, e.g. workgroup memory, "
         "a parameter `tile: Workgroup[U32]`"
     ),
 }

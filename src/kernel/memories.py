@@ -164,15 +164,14 @@ def registers(given: Sequence[Given], memories: list[ir.Memory], span: Span) -> 
         dtype_of(element.value)
     except TypeError as error:
         raise KernelError(span, f"{error}, e.g. `Registers(U32, 8)`") from None
-    stride = units_in(element.value)
-    made = ir.Memory(
-        f"registers_{len(memories)}", ir.Space.REGISTERS, unit_of(element.value), stride * length.value, stride
-    )
-    memories.append(made)
-    nbytes = sum((m.length or 0) * max(4, m.type.size) for m in memories if m.space is ir.Space.REGISTERS)
-    if nbytes > MOST_REGISTER_BYTES:
-        expected(span, f"registers of at most {MOST_REGISTER_BYTES} bytes in a kernel, found {nbytes}, "
+    stride, unit = units_in(element.value), unit_of(element.value)
+    units = stride * length.value
+    if units * max(4, unit.size) > MOST_REGISTER_BYTES:
+        most = MOST_REGISTER_BYTES // (stride * max(4, unit.size))
+        expected(span, f"at most {most} registers of this class in an array, found {length.value}, "
                        "e.g. workgroup memory, a parameter `tile: Workgroup[U32]`")  # fmt: skip
+    made = ir.Memory(f"registers_{len(memories)}", ir.Space.REGISTERS, unit, units, stride)
+    memories.append(made)
     return MemoryValue(element.value, made)
 
 

@@ -13,13 +13,15 @@ from contextlib import suppress
 from enum import Enum
 from functools import cache
 from types import FunctionType, SimpleNamespace
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 import attrs
 
 from ..types import invocation, memory, scalars
 from .source import source_of
-from .span import KernelError, Span
+from .span import KernelError, Span, expected
+
+_PAUSING = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 class Unknown(Enum):
@@ -70,7 +72,7 @@ class _Signature:
         self.spans = {node.arg: source.span(node) for node in listed if node is not None}
         for node in _returns(source.tree):
             if node.value is not None and not _is_none(node.value):
-                self.fail(source.span(node), "expected a kernel to return nothing, e.g. `out[cx.global_id] = x`")
+                expected(source.span(node), "a kernel to return nothing, e.g. `out[cx.global_id] = x`")
 
     def parameters(self) -> tuple[Parameter, ...]:
         code, raw = self.function.__code__, self.function.__annotations__
@@ -79,18 +81,18 @@ class _Signature:
         first = names[0] if names else None
         if first is None or not self._is_invocation(first, raw):
             found = "none" if first is None else repr(first)
-            self.fail(
+            expected(
                 self.spans.get(first or "", self.span),
-                f"expected `cx: Invocation` as the first parameter of kernel {self.name!r}, found {found}, e.g. "
+                f"`cx: Invocation` as the first parameter of kernel {self.name!r}, found {found}, e.g. "
                 f"`def {self.name}(cx: Invocation, data: Storage[U32]) -> None:`",
             )
         if self._meaning("return", raw.get("return")) not in (None, type(None), Unknown.UNKNOWN):
-            self.fail(self.span, f"expected kernel {self.name!r} to return nothing, e.g. `-> None`")
+            expected(self.span, f"kernel {self.name!r} to return nothing, e.g. `-> None`")
         for name in names[1:]:
             if name not in raw:
-                self.fail(
+                expected(
                     self.spans.get(name, self.span),
-                    f"expected an annotation for {name!r} of kernel {self.name!r}, e.g. `{name}: Storage[U32]`",
+                    f"an annotation for {name!r} of kernel {self.name!r}, e.g. `{name}: Storage[U32]`",
                 )
         parameters = [
             Parameter(name, self._meaning(name, raw[name]), self.spans.get(name, self.span)) for name in names[1:]
@@ -98,9 +100,9 @@ class _Signature:
         for parameter in parameters:
             annotation: object = parameter.annotation
             if (cast(object, typing.get_origin(annotation)) or annotation) is memory.Registers:
-                self.fail(
+                expected(
                     parameter.span,
-                    f"expected the registers {parameter.name!r} in the body of kernel {self.name!r}, for a launch has "
+                    f"the registers {parameter.name!r} in the body of kernel {self.name!r}, for a launch has "
                     f"none to hand over, e.g. `{parameter.name} = Registers(U32, 8)`",
                 )
         return tuple(parameters)
@@ -108,19 +110,17 @@ class _Signature:
     def _require_plain(self) -> None:
         """Raises KernelError for a generator, a coroutine, and variadic, keyword-only or defaulted parameters."""
         function = self.function
-        if inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function) or (
-            inspect.isasyncgenfunction(function)
-        ):  # fmt: skip
-            self.fail(self.span, f"expected kernel {self.name!r} to run to its end, e.g. without `yield` and `async`")
+        if function.__code__.co_flags & _PAUSING:
+            expected(self.span, f"kernel {self.name!r} to run to its end, e.g. without `yield` and `async`")
         parameters = inspect.signature(function).parameters.values()
         others = [p.name for p in parameters if p.kind is not p.POSITIONAL_OR_KEYWORD]
         default = [p.name for p in parameters if p.default is not p.empty]
         if others or default:
             name = (others or default)[0]
             what = "" if others else " without a default"
-            self.fail(
+            expected(
                 self.spans.get(name, self.span),
-                f"expected plain parameters of kernel {self.name!r}{what}, found {name!r}, e.g. `{name}: Storage[U32]`",
+                f"plain parameters of kernel {self.name!r}{what}, found {name!r}, e.g. `{name}: Storage[U32]`",
             )
 
     def _is_invocation(self, name: str, raw: Mapping[str, object]) -> bool:
@@ -144,9 +144,6 @@ class _Signature:
             return typing.get_type_hints(holder, {**_KNOWN_NAMES, **function.__globals__}, around)[name]
         except (NameError, AttributeError, TypeError, SyntaxError):
             return Unknown.UNKNOWN
-
-    def fail(self, span: Span, message: str) -> NoReturn:
-        raise KernelError(span, message)
 
 
 def _returns(tree: ast.AST) -> Iterator[ast.Return]:

@@ -119,7 +119,7 @@ class Workgroup(_Shared[E]):
         self.written = np.zeros(length, np.bool_)
 
 
-MOST_REGISTER_BYTES = 8192  # of all registers of an invocation: what every WebGPU device has
+MOST_REGISTER_BYTES = 8192  # of an array, as in WebGPU, where a scalar takes four at least
 
 
 class Registers(Array[E]):
@@ -129,8 +129,8 @@ class Registers(Array[E]):
 
     def __init__(self, element: type[E], length: int) -> None:
         length = checked_count("Registers: length", length, 1)
-        if length * dtype_of(element).itemsize > MOST_REGISTER_BYTES:
-            most = MOST_REGISTER_BYTES // dtype_of(element).itemsize
-            raise InvalidArgumentError(f"Registers: expected at most {most} elements of this type, found {length}")
+        most = MOST_REGISTER_BYTES // max(4, dtype_of(element).itemsize)
+        if length > most:
+            raise InvalidArgumentError(f"Registers: expected at most {most} of this class in an array, found {length}")
         super().__init__(element, np.zeros(length, dtype_of(element)))
         self.written = np.zeros(length, np.bool_)

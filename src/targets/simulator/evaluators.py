@@ -49,56 +49,26 @@ def evaluator(expression: ir.Expression) -> Evaluate:
         case ir.Length(memory):
             return lambda run, lanes: np.asarray(run.regions[memory.name].length, np.uint32)
         case ir.Apply(op, operands, type, span):
-            return _applied(op, [evaluator(operand) for operand in operands], _conversion(op, type), span)
+            return _applied(op, [evaluator(operand) for operand in operands], type, span)
 
 
-def _conversion(op: ops.Op, type: Type) -> Type | None:
-    return type if op in (ops.CAST, ops.BITCAST) else None
-
-
-def _applied(op: ops.Op, operands: list[Evaluate], to: Type | None, span: Span) -> Evaluate:
+def _applied(op: ops.Op, operands: list[Evaluate], type: Type, span: Span) -> Evaluate:
     """`ops.apply` as a closure, which takes its slow path for 0-d arrays only if all operands are. The caller has to
     silence NumPy's floating-point warnings."""
     evaluate = cast("Callable[..., Values]", op.evaluate)
-    match operands:
-        case [operand]:
+    to = type if op in (ops.CAST, ops.BITCAST) else None
+    divides, adds = op in (ops.FLOORDIV, ops.MOD), op is ops.ADD_NOWRAP
 
-            def unary(run: Lockstep, lanes: Lanes) -> Values:
-                a = operand(run, lanes)
-                if not a.ndim:
-                    return ops.apply(op, a, to=to)
-                return evaluate(a) if to is None else evaluate(a, to)
+    def applied(run: Lockstep, lanes: Lanes) -> Values:
+        values = [operand(run, lanes) for operand in operands]
+        if divides and not are_all(values[1]):
+            run.checks.nonzero_divisor(values[1], span=span, lanes=lanes)
+        if any(value.ndim for value in values):
+            result = evaluate(*values) if to is None else evaluate(*values, to)
+        else:
+            result = ops.apply(op, *values, to=to)
+        if adds:
+            run.checks.no_overflow(values[0], result, span=span, lanes=lanes)
+        return result
 
-            return unary
-        case [left, right] if op is ops.ADD_NOWRAP:
-
-            def added(run: Lockstep, lanes: Lanes) -> Values:
-                a, b = left(run, lanes), right(run, lanes)
-                total = ops.apply(op, a, b)
-                run.checks.no_overflow(a, total, span=span, lanes=lanes)
-                return total
-
-            return added
-        case [left, right] if op in (ops.FLOORDIV, ops.MOD):
-
-            def divided(run: Lockstep, lanes: Lanes) -> Values:
-                a, b = left(run, lanes), right(run, lanes)
-                if not are_all(b):
-                    run.checks.nonzero_divisor(b, span=span, lanes=lanes)
-                return evaluate(a, b) if a.ndim or b.ndim else ops.apply(op, a, b)
-
-            return divided
-        case [left, right]:
-
-            def binary(run: Lockstep, lanes: Lanes) -> Values:
-                a, b = left(run, lanes), right(run, lanes)
-                return evaluate(a, b) if a.ndim or b.ndim else ops.apply(op, a, b)
-
-            return binary
-        case _:
-
-            def any_number(run: Lockstep, lanes: Lanes) -> Values:
-                values = [operand(run, lanes) for operand in operands]
-                return evaluate(*values) if any(a.ndim for a in values) else ops.apply(op, *values)
-
-            return any_number
+    return applied
