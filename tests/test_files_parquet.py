@@ -1,4 +1,4 @@
-"""Parquet files as they are written: row groups encoded apart, plain numbers without pyarrow, and one footer."""
+"""Parquet files as they are written: as their sources are."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 
 import gpusort
-from gpusort.external import plain_pages
 from gpusort.external.crew import Crew
 from gpusort.external.memory import LEAST
-from gpusort.external.thrift import read_struct, write_struct
 from tests.reference import sample
 
 pytest.importorskip("pyarrow")
@@ -43,11 +41,6 @@ def numbers_of(count: int, seed: int) -> dict[str, Any]:
     return found
 
 
-def footer_of(path: Path) -> bytes:
-    data = path.read_bytes()
-    return data[-8 - int.from_bytes(data[-8:-4], "little") : -8]
-
-
 def same_table(path: Path, expected: Any) -> Any:
     """Reads a table; bits of floats are compared too."""
     found = pq.read_table(path)
@@ -66,26 +59,10 @@ def same_table(path: Path, expected: Any) -> Any:
     return found
 
 
-def test_a_footer_is_read_and_written(tmp_path: Path) -> None:
-    columns = {**numbers_of(50, 1), "deep": pa.array([[{"a": i, "b": [str(i)]}] for i in range(50)])}
-    columns |= {f"column {i}": np.arange(50) for i in range(40)}
-    table = pa.table(columns).replace_schema_metadata({"who": "nobody", "long": "x" * 300})
-    pq.write_table(table, tmp_path / "x.parquet", 20, write_page_index=True)
-    footer = footer_of(tmp_path / "x.parquet")
-    assert write_struct(read_struct(footer)) == footer
-    with pytest.raises(
-        gpusort.InvalidArgumentError, match=r"thrift: expected a kind of field that Parquet has, found 14"
-    ):
-        read_struct(bytes([0x1E, 0]))
-    with pytest.raises(gpusort.InvalidArgumentError, match="thrift: expected int, found Items"):
-        read_struct(footer).number(2)
-
-
 @pytest.mark.parametrize("codec", ["none", "snappy", "gzip", "zstd", "lz4", "brotli"])
 @pytest.mark.parametrize("is_nullable", [True, False])
-def test_plain_numbers(codec: str, is_nullable: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In several pages and row groups, with the statistics that pyarrow would write."""
-    monkeypatch.setattr(plain_pages, "_PAGE", 1 << 10)
+def test_plain_numbers(codec: str, is_nullable: bool, tmp_path: Path) -> None:
+    """In several row groups, with the statistics that pyarrow would write."""
     count = 5_000
     columns = numbers_of(count, 7)
     key = np.random.default_rng(1).permutation(count)

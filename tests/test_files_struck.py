@@ -18,6 +18,7 @@ import pytest
 
 import gpusort
 from gpusort.external import maps, sort
+from gpusort.external.crew import always_uninterrupted, uninterrupted
 from gpusort.external.direct import Bytes, DirectFile
 from gpusort.external.pipeline import run_pipeline
 from tests.new_process import run_new
@@ -26,6 +27,7 @@ from tests.striking import elements_of, events, places, soon, strike, threads
 
 BELOW = "external"
 SCRATCH = "external/scratch.py"
+CREW = "external/crew.py"
 COUNT = 20_000
 MEMORY = 1 << 16
 
@@ -62,6 +64,23 @@ def test_no_stage_goes_on_when_its_pipeline_was_struck(workers: int) -> None:
         time.sleep(0.001)
         assert (len(stages.begun), len(stages.ended)) == (begun, ended), f"a thread went on, struck at {place}"
     assert struck
+    assert soon(lambda: threads() <= before), "threads are left"
+
+
+def test_a_call_is_made_once_wherever_its_caller_is_struck() -> None:
+    """By a thread that may start, and be waited for, before or after the strike."""
+    before = threads()
+    for through in uninterrupted, always_uninterrupted:
+        made: list[None] = []
+        call = partial(through, partial(made.append, None))
+        for place in places(events(call, CREW), 300):
+            made.clear()
+            came = strike(call, place, CREW)
+            found = len(made)
+            assert found <= 1
+            assert found or came
+            time.sleep(0.0005)
+            assert len(made) == found, f"made when its caller had returned, struck at {place}"
     assert soon(lambda: threads() <= before), "threads are left"
 
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
 
-from ..algos.host_partition import Partition
+from ..types.indices import SortOrder
 from .arrow_values import values_of
-from .cuts import Array
+from .cuts import Array, Indices
 from .direct import Bytes
 from .parting import Parting, Unbalanced
 from .runs import parted_lines
 from .table_files import RowReader, TableFile
 from .table_sinks import Sink
-from .work import PartElements, SortElements
+from .work import SortElements
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,21 +60,18 @@ class ColumnOutput:
     def lead(self, offset: int) -> int:
         return 0
 
-    def prepared(self, buffer: Bytes, nbytes: int) -> Callable[[], object]:
+    def write(self, buffer: Bytes, nbytes: int, offset: int) -> None:
         import pyarrow as pa
 
         kind = self.schema.types[0]
         numbers = pa.Array.from_buffers(kind, 8 * nbytes // kind.bit_width, [None, pa.py_buffer(buffer[:nbytes])])
-        return self.sink.prepare(pa.Table.from_arrays([numbers], schema=self.schema))
-
-    def write(self, buffer: Bytes, nbytes: int, offset: int) -> None:
-        self.prepared(buffer, nbytes)()
+        self.sink.write(pa.Table.from_arrays([numbers], schema=self.schema))
 
     def sync(self) -> None:
         pass
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, slots=False)
 class SortColumn(SortElements):
     """Sorts the elements of a column; those that tie keep their order."""
 
@@ -83,8 +79,7 @@ class SortColumn(SortElements):
     def parting(self) -> Parting | None:
         if self.source.kind != "f":
             return super().parting
-        parting = SortElements(self.source, self.order, stable=False, engine=self.engine).parting
-        return _PartFloats(parting) if isinstance(parting, PartElements) else None
+        return _FloatParting(attrs.evolve(self, stable=False), self.order)
 
     def reliable(self, done: set[str]) -> set[str]:
         """The steps of an earlier call that can be relied on: not partitions of floats, whose ties it has looked at."""
@@ -92,37 +87,28 @@ class SortColumn(SortElements):
         return {step for step in done if step.startswith("run") and not step.startswith(tuple(parted))}
 
 
-@attrs.frozen(eq=False)
-class _PartFloats:
+class _FloatParting(Parting):
     """Partitions floats, and sorts buckets, neither of which keeps the order of zeros and NaNs: those are noted, and
     written anew as they came. Raises Unbalanced where there are too many."""
 
-    parting: PartElements
-    zeros: dict[int, Array] = attrs.Factory(dict[int, Array])  # the words of a piece's, by where it begins
-    nans: dict[int, Array] = attrs.Factory(dict[int, Array])
+    def __init__(self, work: SortElements, order: SortOrder) -> None:
+        super().__init__(work, order)
+        self._zeros: dict[int, Array] = {}  # the words of a piece's, by where it begins
+        self._nans: dict[int, Array] = {}
 
-    @property
-    def partition(self) -> Partition | None:
-        return self.parting.partition
-
-    def note(self, piece: Array, start: int) -> None:
+    def to_parts(self, piece: Array, start: int, out: Array, pivots: Array) -> Indices:
         words = piece.view(f"u{piece.itemsize}")
-        self.zeros[start] = words[piece == 0]
+        self._zeros[start] = words[piece == 0]
         if np.isnan(piece.max()):
-            self.nans[start] = words[np.isnan(piece)]
-        if sum(noted.size for noted in (*self.zeros.copy().values(), *self.nans.copy().values())) > _MOST_NOTED:
+            self._nans[start] = words[np.isnan(piece)]
+        if sum(noted.size for noted in (*self._zeros.copy().values(), *self._nans.copy().values())) > _MOST_NOTED:
             raise Unbalanced
-
-    def numbers(self, piece: Array, start: int) -> Array:
-        return self.parting.numbers(piece, start)
-
-    def foresee_buckets(self, length: int) -> None:
-        self.parting.foresee_buckets(length)
+        return super().to_parts(piece, start, out, pivots)
 
     def to_bucket(self, piece: Array, out: Array) -> None:
         """All zeros are in one bucket, and all NaNs in one."""
-        self.parting.to_bucket(piece, out)
+        super().to_bucket(piece, out)
         words = out.view(f"u{out.itemsize}")
-        for noted, are_such in ((self.zeros, out == 0), (self.nans, np.isnan(out))):
+        for noted, are_such in ((self._zeros, out == 0), (self._nans, np.isnan(out))):
             if noted and are_such.any():
                 words[are_such] = np.concatenate([noted[start] for start in sorted(noted)])

@@ -4,6 +4,7 @@ which a bucket is the same part of every piece.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 import attrs
@@ -11,7 +12,7 @@ import numpy as np
 
 from ..algos.host_partition import Partition
 from ..types.indices import SortOrder
-from .cuts import Array
+from .cuts import Array, Indices
 
 
 @runtime_checkable
@@ -27,43 +28,59 @@ class Partitions(Protocol):
         ...
 
 
-def partition_of(engine: object, dtype: np.dtype[Any]) -> Partition | None:
-    return engine.partition_for(dtype) if isinstance(engine, Partitions) else None
-
-
-def foresee_sorts(engine: object, dtype: np.dtype[Any], order: SortOrder, length: int) -> None:
-    if isinstance(engine, Partitions):
-        engine.foresee_sorts(dtype, order, length)
-
-
 class Unbalanced(Exception):
     """Pieces cannot be partitioned: they are to be sorted."""
 
 
-class Parting(Protocol):
-    """How a piece is partitioned, and how a bucket, a part or several of all pieces, is sorted."""
+class Partitioned(Protocol):
+    """Work whose runs may be partitioned: see `Work`."""
 
     @property
+    def engine(self) -> object: ...
+
+    @property
+    def spilled(self) -> np.dtype[Any]: ...
+
+    def elements(self, piece: Array, start: int, /) -> Array:
+        """A piece of the input, from element `start` on, as runs have it. The piece may be overwritten."""
+        ...
+
+    def to_bucket(self, piece: Array, out: Array, /) -> None: ...
+
+
+class Parting:
+    """How a piece is partitioned, and how a bucket, a part or several of all pieces, is sorted."""
+
+    def __init__(self, work: Partitioned, order: SortOrder) -> None:
+        self._work, self._change = work, Ascending(work.spilled, order)
+
+    @cached_property
     def partition(self) -> Partition | None:
         """None if the engine has none, and can only finish what another has begun."""
-        ...
+        engine = self._work.engine
+        return engine.partition_for(self._change.numbers) if isinstance(engine, Partitions) else None
 
-    def note(self, piece: Array, start: int, /) -> None:
-        """Is told of each piece of the input, from element `start` on, before it is partitioned. Raises Unbalanced."""
-        ...
-
-    def numbers(self, piece: Array, start: int, /) -> Array:
+    def numbers(self, piece: Array, start: int) -> Array:
         """What is partitioned: a piece of the input, from element `start` on, as numbers that NumPy compares in the
         order of the result. The piece may be overwritten."""
-        ...
+        return self._change.apply(self._work.elements(piece, start))
 
-    def foresee_buckets(self, length: int, /) -> None:
+    def to_parts(self, piece: Array, start: int, out: Array, pivots: Array) -> Indices:
+        """Partitions it. Where parts begin, and the last one's end. Raises Unbalanced."""
+        assert self.partition is not None  # else all runs are written
+        numbers = self.numbers(piece, start)
+        return self.partition(numbers, out.view(numbers.dtype), pivots)
+
+    def foresee_buckets(self, length: int) -> None:
         """Has be loaded what `to_bucket` needs for about so many elements, while runs are made."""
-        ...
+        engine = self._work.engine
+        if isinstance(engine, Partitions):
+            engine.foresee_sorts(self._change.dtype, self._change.order, length)
 
-    def to_bucket(self, piece: Array, out: Array, /) -> None:
+    def to_bucket(self, piece: Array, out: Array) -> None:
         """Sorts concatenated parts to a bucket of the result. They may be overwritten."""
-        ...
+        self._change.undo(piece)
+        self._work.to_bucket(piece, out)
 
 
 @attrs.frozen(eq=False)

@@ -4,14 +4,12 @@ slices of all runs."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from itertools import accumulate
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol
 
 import attrs
 import numpy as np
 
-from .buckets import RunFile
 from .cuts import Array
 from .direct import Bytes, DirectFile, buffer_for
 from .parting import Unbalanced
@@ -19,11 +17,9 @@ from .pipeline import run_pipeline, slots_for
 from .pivots import Sampled, pivots_of
 from .plans import Plan, beside
 from .progress import Meter, Report
-from .runs import SORTED, PartedRuns, Runs, SortedRuns, parted_lines
+from .runs import SORTED, PartedRuns, RunFile, Runs, SortedRuns, parted_lines
+from .scratch import NoJournal, Scratch
 from .work import Work
-
-Write: TypeAlias = Callable[[], object]
-Made = TypeVar("Made")
 
 _WORTH_PARTING = 1 << 28  # bytes: to load compiled loops, and to look for pivots, takes as long as is saved with less
 
@@ -52,27 +48,6 @@ class Output(Protocol):
         ...
 
 
-class Journal(Protocol):
-    """The log of completed steps (see scratch.py)."""
-
-    done: set[str]
-
-    def mark(self, step: str, sync: Callable[[], object]) -> None:
-        """Logs a completed step; `sync` must make all data written so far durable."""
-        ...
-
-    def sync(self, sync: Callable[[], object]) -> None:
-        """Makes data and log durable."""
-        ...
-
-
-class Prepared(Protocol):
-    """Does of the writing of `nbytes`, from the beginning of a buffer on, what several threads may do at once, as to
-    encode them. What it returns writes them, in their turn."""
-
-    def __call__(self, buffer: Bytes, nbytes: int, /) -> Write: ...
-
-
 @attrs.frozen(eq=False)
 class Endpoints:
     """The input, the file of runs, and the output of a sort."""
@@ -83,14 +58,13 @@ class Endpoints:
     made: Output
     header: int  # offset of the first element in the output, in bytes
     sampled: Sampled | None = None  # reads the input anywhere, by offsets from the first element; None if it cannot
-    prepared: Prepared | None = None  # in place of writing at once
 
 
 class Passes:
     """Runs the two passes as pipelines; a single pass if everything fits into memory."""
 
     def __init__(
-        self, work: Work, count: int, plan: Plan, ends: Endpoints, scratch: Journal, report: Report | None
+        self, work: Work, count: int, plan: Plan, ends: Endpoints, scratch: Scratch | NoJournal, report: Report | None
     ) -> None:
         self._work, self._count, self._plan, self._scratch, self._ends = work, count, plan, scratch, ends
         length = plan.run
@@ -114,12 +88,13 @@ class Passes:
             self._pass(everyone, self._lengths, self._load_piece, self._make_result, self._keep_result, "buckets")
             return
         try:
-            self._runs = self._parted() or self._runs
-            self._make_runs()
+            self._make_runs(self._parted())
         except Unbalanced:
-            self._runs = SortedRuns(self._work, self._file, self._lengths, self._plan.gap)
             self._meter.begin_anew()
-            self._make_runs()
+            if SORTED not in self._scratch.done and parted_lines(self._scratch.done):
+                self._scratch.mark(SORTED, self._ends.runs.sync)
+                self._scratch.sync(self._ends.runs.sync)  # before what is void is written over
+            self._make_runs(SortedRuns(self._work, self._file, self._lengths, self._plan.gap))
         self._scratch.sync(self._ends.runs.sync)
         self._buckets = self._runs.cut()
         self._starts = list(accumulate(self._buckets, initial=0))
@@ -129,24 +104,25 @@ class Passes:
         self._skip(left, self._buckets)
         self._pass(left, self._buckets, self._load_bucket, self._make_bucket, self._keep_bucket, "buckets")
 
-    def _parted(self) -> Runs | None:
-        """Runs to be partitioned, if that is possible, and worth it; and if an earlier call has not sorted them."""
+    def _parted(self) -> Runs:
+        """Runs to be partitioned. Raises Unbalanced if that is not possible, or not worth it, or if an earlier call has
+        sorted them."""
         parting, done, sampled = self._work.parting, self._scratch.done, self._ends.sampled
-        if parting is None or SORTED in done or any(self._runs.step(run) in done for run in range(len(self._lengths))):
-            return None
+        if parting is None or SORTED in done or any(f"run {run}" in done for run in range(len(self._lengths))):
+            raise Unbalanced
         whole = PartedRuns(parting, self._file, self._lengths, None)
         if not whole.left(done):
             return whole  # maybe in place, with nothing left of the input
         if parting.partition is None or sampled is None or self._count * self._work.spilled.itemsize < _WORTH_PARTING:
-            return None
+            raise Unbalanced
         pivots = pivots_of(sampled, parting, self._work.source, self._count, self._plan.run)
-        return None if pivots is None else PartedRuns(parting, self._file, self._lengths, pivots)
+        if pivots is None:
+            raise Unbalanced
+        return PartedRuns(parting, self._file, self._lengths, pivots)
 
-    def _make_runs(self) -> None:
-        if isinstance(self._runs, SortedRuns) and SORTED not in self._scratch.done and parted_lines(self._scratch.done):
-            self._scratch.mark(SORTED, self._ends.runs.sync)
-            self._scratch.sync(self._ends.runs.sync)  # before what is void is written over
-        left = self._runs.left(self._scratch.done)
+    def _make_runs(self, runs: Runs) -> None:
+        self._runs = runs
+        left = runs.left(self._scratch.done)
         self._skip(left, self._lengths)
         self._pass(left, self._lengths, self._load_piece, self._make_run, self._keep_run, "runs")
 
@@ -155,8 +131,8 @@ class Passes:
         pieces: Sequence[int],
         lengths: Sequence[int],
         load: Callable[[int, int], Array],
-        work: Callable[[int, Array, int], Made],
-        keep: Callable[[int, Made, int], None],
+        work: Callable[[int, Array, int], int],
+        keep: Callable[[int, int, int], None],
         step: str,
     ) -> None:
         def tell(piece: int) -> None:
@@ -174,18 +150,13 @@ class Passes:
         at = self._ends.given.read(self._loaded[slot], 0, start, start + self._lengths[piece] * size)
         return _elements(self._loaded[slot], at, self._work.source, self._lengths[piece])
 
-    def _make_result(self, piece: int, loaded: Array, slot: int) -> Write:
-        self._work.to_result(loaded, _elements(self._sorted[slot], 0, self._work.result, loaded.size))
-        return self._written(slot, loaded.size * self._work.result.itemsize, self._ends.header)
+    def _make_result(self, piece: int, loaded: Array, slot: int) -> int:
+        out = _elements(self._sorted[slot], 0, self._work.result, loaded.size)
+        self._work.to_result(loaded, out)
+        return out.nbytes
 
-    def _written(self, slot: int, nbytes: int, offset: int) -> Write:
-        buffer = self._sorted[slot]
-        if self._ends.prepared is not None:
-            return self._ends.prepared(buffer, nbytes)
-        return partial(self._ends.made.write, buffer, nbytes, offset)
-
-    def _keep_result(self, piece: int, write: Write, slot: int) -> None:
-        write()
+    def _keep_result(self, piece: int, nbytes: int, slot: int) -> None:
+        self._ends.made.write(self._sorted[slot], nbytes, self._ends.header)
         self._scratch.mark("bucket 0", self._ends.made.sync)
 
     def _make_run(self, piece: int, loaded: Array, slot: int) -> int:
@@ -211,14 +182,14 @@ class Passes:
     def _offset(self, bucket: int) -> int:
         return self._ends.header + self._starts[bucket] * self._work.result.itemsize
 
-    def _make_bucket(self, bucket: int, loaded: Array, slot: int) -> Write:
+    def _make_bucket(self, bucket: int, loaded: Array, slot: int) -> int:
         lead = self._ends.made.lead(self._offset(bucket))
         out = _elements(self._sorted[slot], lead, self._work.result, loaded.size)
         self._runs.to_bucket(loaded, out)
-        return self._written(slot, out.nbytes, self._offset(bucket))
+        return out.nbytes
 
-    def _keep_bucket(self, bucket: int, write: Write, slot: int) -> None:
-        write()
+    def _keep_bucket(self, bucket: int, nbytes: int, slot: int) -> None:
+        self._ends.made.write(self._sorted[slot], nbytes, self._offset(bucket))
         self._scratch.mark(self._runs.bucket_step(bucket), self._ends.made.sync)
 
 

@@ -1,54 +1,65 @@
 """How the first pass of an external sort leaves its runs, and the second reads buckets from them: sorted runs, cut
 exactly, or runs that are partitioned by common pivots.
+
+Of each run the slice that belongs to a bucket is read by one read. Where a slice of a sorted run ends is known only
+between two positions, before the elements there are read. So each read goes on to the farther one, the cut is found
+among what was read, and the slices are moved together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
-from typing import Protocol
+from typing import TypeAlias
 
+import attrs
 import numpy as np
 
-from .buckets import BucketReader, Room, RunFile
-from .cuts import Array, Indices, Samples
+from .cuts import Array, Indices, Samples, cut_between
+from .direct import Bytes, DirectFile
 from .parting import Parting, Unbalanced
-from .plans import LARGE_RUN
+from .plans import LARGE_RUN, REST
 from .work import Work
 
 SORTED = "runs sorted"  # a journal's line: partitioned runs of which it tells are void
+Room: TypeAlias = Callable[[int], Bytes]  # a buffer of a size
 
 
-class Runs(Protocol):
-    """The runs of a sort, and its buckets."""
+@attrs.frozen(eq=False)
+class RunFile:
+    """The file of runs, all but the last of one length."""
 
-    def left(self, done: set[str], /) -> list[int]:
-        """The runs that no earlier call has written, by its journal."""
-        ...
+    file: DirectFile
+    dtype: np.dtype[np.generic]
+    length: int
 
-    def make(self, run: int, piece: Array, start: int, out: Array, /) -> None:
-        """Makes a run of a piece of the input, from element `start` on. The piece may be overwritten."""
-        ...
+    def start(self, run: int) -> int:
+        """Where a run begins in the file."""
+        return run * self.length * self.dtype.itemsize
 
-    def step(self, run: int, /) -> str:
-        """The journal's line of a run that was made. Called in the order of runs. Raises Unbalanced."""
-        ...
+    def elements(self, run: int, start: int, stop: int) -> Array:
+        return self.file.read_elements(self.dtype, self.start(run) + start * self.dtype.itemsize, stop - start)
 
-    def cut(self) -> list[int]:
-        """The lengths of buckets, when all runs are written."""
-        ...
+    def slices(self, begin: Indices, end: Indices, room: Room) -> tuple[Bytes, list[int]]:
+        """Elements begin..end of each run, in a buffer; and where in it they begin."""
+        item = self.dtype.itemsize
+        buffer = room(int((end - begin).sum()) * item + REST * begin.size)
+        places: list[int] = []
+        at = 0
+        for run, (first, last) in enumerate(zip(begin.tolist(), end.tolist(), strict=True)):
+            start = self.start(run)
+            place = self.file.read(buffer, at, start + first * item, start + last * item) if first < last else at
+            places.append(place)
+            at = place + (last - first) * item
+        return buffer, places
 
-    def bucket_step(self, bucket: int, /) -> str:
-        """The journal's line of a bucket that is written."""
-        ...
-
-    def read(self, bucket: int, room: Room, /) -> Array:
-        """What the runs hold of a bucket, concatenated."""
-        ...
-
-    def to_bucket(self, piece: Array, out: Array, /) -> None:
-        """Sorts that. It may be overwritten."""
-        ...
+    def joined(self, buffer: Bytes, places: Sequence[int], counts: Indices) -> Array:
+        """So many elements from each place on, moved together."""
+        item, end = self.dtype.itemsize, 0
+        for place, count in zip(places, counts.tolist(), strict=True):
+            buffer[end : end + count * item] = buffer[place : place + count * item]
+            end += count * item
+        return buffer[:end].view(self.dtype)
 
 
 class SortedRuns:
@@ -57,49 +68,79 @@ class SortedRuns:
     def __init__(self, work: Work, file: RunFile, lengths: Sequence[int], gap: int) -> None:
         self._work, self._file, self._lengths, self._gap = work, file, lengths, gap
         self._taken: dict[int, Array] = {}  # samples of runs
+        self._samples = Samples.of([], [], 1)
         self._starts = list(accumulate(lengths, initial=0))
-        self._buckets = self._reader(Samples.of([], [], 1))
+        self._rank, self._cut = 0, np.zeros(len(lengths), np.int64)  # where the last bucket ended
 
     def left(self, done: set[str]) -> list[int]:
+        """The runs that no earlier call has written, by its journal."""
         return [run for run in range(len(self._lengths)) if self.step(run) not in done]
 
     def make(self, run: int, piece: Array, start: int, out: Array) -> None:
+        """Makes a run of a piece of the input, from element `start` on. The piece may be overwritten."""
         self._work.to_run(piece, start, out)
         self._taken[run] = self._work.words(out[:: self._gap].copy())  # the buffer is used again
 
     def step(self, run: int) -> str:
+        """The journal's line of a run that was made. Called in the order of runs."""
         return f"run {run}"
 
     def cut(self) -> list[int]:
+        """The lengths of buckets, when all runs are written."""
         runs = range(len(self._lengths))
         taken = [self._taken[run] if run in self._taken else self._sample_again(run) for run in runs]
-        self._buckets = self._reader(Samples.of(taken, self._lengths, self._gap))
+        self._samples = Samples.of(taken, self._lengths, self._gap)
         self._taken.clear()
         return list(self._lengths)
 
     def bucket_step(self, bucket: int) -> str:
+        """The journal's line of a bucket that is written."""
         return f"bucket {bucket}"
 
     def read(self, bucket: int, room: Room) -> Array:
-        return self._buckets.read(self._starts[bucket], self._starts[bucket + 1], room)
+        """What the runs hold of a bucket, concatenated, in a buffer that `room` makes of a size. One that begins where
+        the last one ended takes the fewest reads."""
+        start, stop = self._starts[bucket], self._starts[bucket + 1]
+        begin = self._cut if start == self._rank else self._samples.cut(start, self._words_between)
+        low, high = (np.maximum(bound, begin) for bound in self._samples.brackets(stop))
+        buffer, places = self._file.slices(begin, high, room)
+        origins = np.array(places) - begin * self._file.dtype.itemsize
+        self._rank, self._cut = stop, self._cut_within(stop, buffer, origins, low, high)
+        return self._file.joined(buffer, places, self._cut - begin)
 
     def to_bucket(self, piece: Array, out: Array) -> None:
+        """Sorts what was read. It may be overwritten."""
         self._work.to_bucket(piece, out)
+
+    def _cut_within(self, rank: int, buffer: Bytes, origins: Indices, low: Indices, high: Indices) -> Indices:
+        """The cut between two positions in each run. `origins` is where in the buffer each run's first element would
+        lie."""
+        item = self._file.dtype.itemsize
+        some = np.flatnonzero(low < high)
+        if not some.size:
+            return low
+        starts, stops = (origins[some] + bound[some] * item for bound in (low, high))
+        parts = [buffer[start:stop] for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
+        words = self._work.words(np.concatenate(parts).view(self._file.dtype))
+        ends = accumulate((high - low)[some].tolist(), initial=0)
+        return cut_between(rank, low, [words[first:last] for first, last in pairwise(ends)], high)
+
+    def _words_between(self, run: int, start: int, stop: int) -> Array:
+        """The words of a run's elements start..stop."""
+        return self._work.words(self._file.elements(run, start, stop))
 
     def _sample_again(self, run: int) -> Array:
         """Samples of a run that an earlier call wrote."""
         length, gap = self._lengths[run], self._gap
         step = -(-LARGE_RUN // (gap * self._file.dtype.itemsize)) * gap
         return np.concatenate(
-            [self._buckets.words_between(run, at, min(at + step, length))[::gap] for at in range(0, length, step)]
+            [self._words_between(run, at, min(at + step, length))[::gap] for at in range(0, length, step)]
         )
-
-    def _reader(self, samples: Samples) -> BucketReader:
-        return BucketReader(self._file, samples, self._work.words)
 
 
 class PartedRuns:
-    """A bucket is as many parts as fit: where they begin in each run is counted, and told to the journal."""
+    """A bucket is as many parts as fit: where they begin in each run is counted, and told to the journal. Methods are
+    those of sorted runs, but that `make` and `step` raise Unbalanced."""
 
     def __init__(self, parting: Parting, file: RunFile, lengths: Sequence[int], pivots: Array | None) -> None:
         """`pivots` may be None if all runs are written."""
@@ -116,12 +157,8 @@ class PartedRuns:
         return [run for run in range(len(self._lengths)) if run not in self._ends]
 
     def make(self, run: int, piece: Array, start: int, out: Array) -> None:
-        self._parting.note(piece, start)
-        numbers = self._parting.numbers(piece, start)
-        partition = self._parting.partition
-        assert partition is not None  # else all runs are written
-        assert self._pivots is not None
-        self._made[run] = partition(numbers, out.view(numbers.dtype), self._pivots)
+        assert self._pivots is not None  # else all runs are written
+        self._made[run] = self._parting.to_parts(piece, start, out, self._pivots)
         self._parting.foresee_buckets(self._file.length)  # not sooner: nothing is done before the partition is loaded
 
     def step(self, run: int) -> str:
@@ -172,3 +209,6 @@ def parted_lines(done: set[str]) -> dict[int, Indices]:
             case _:
                 pass
     return found
+
+
+Runs: TypeAlias = SortedRuns | PartedRuns

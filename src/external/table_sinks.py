@@ -1,10 +1,9 @@
-"""Writers of tables, piece by piece: Arrow files, and argsort results as .npy or raw. For Parquet: parquet_sink.py."""
+"""Writers of tables, piece by piece: Parquet and Arrow files, and argsort results as .npy or raw."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -12,20 +11,23 @@ import numpy as np
 
 from .arrow_values import values_of
 from .formats import header_for
+from .table_files import ParquetTable, TableFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyarrow import parquet
 
 ROW_INDEX = "row index"
+_WIDTHS = {"INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8}  # bytes of Parquet's physical types
+_CODECS = {"UNCOMPRESSED": "none", "LZ4_RAW": "lz4"}  # metadata name to the name that pyarrow's writer takes
+_USUAL_ROWS = 1 << 20
+_LEAST_ROWS = 1000  # in a row group: with fewer the footer takes longer than the rows
 
 
 class Sink(Protocol):
     """A writer of a table, piece by piece."""
 
-    def prepare(self, table: pa.Table, /) -> Callable[[], object]:
-        """Does of the writing what several threads may do at once. What it returns writes the piece, in its turn."""
-        ...
-
+    def write(self, table: pa.Table, /) -> None: ...
     def close(self) -> None: ...
 
 
@@ -50,8 +52,37 @@ class ArrowSink:
         self._file, self._rows = pa.OSFile(str(path), "wb"), rows
         self._writer = pa.ipc.new_file(self._file, schema)
 
-    def prepare(self, table: pa.Table) -> Callable[[], object]:
-        return partial(self._writer.write_table, table, self._rows)
+    def write(self, table: pa.Table) -> None:
+        self._writer.write_table(table, self._rows)
+
+    def close(self) -> None:
+        try:
+            self._writer.close()
+        finally:
+            self._file.close()
+
+
+class ParquetSink:
+    """Writes Parquet; with the compression, dictionaries and row group size of the source if that is Parquet too, else
+    pyarrow's own."""
+
+    def __init__(self, path: Path, like: TableFile) -> None:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        codecs: dict[str, str] | str = "snappy"
+        words: list[str] | bool = True
+        self._rows = _USUAL_ROWS
+        if isinstance(like, ParquetTable) and like.rows:
+            chunks = list(like.chunks())
+            codecs = {c.path_in_schema: _CODECS.get(c.compression, c.compression.lower()) for c in chunks}
+            words = sorted({c.path_in_schema for c in chunks if _is_worth_a_dictionary(c)})
+            self._rows = max(_LEAST_ROWS, like.metadata.row_group(0).num_rows)
+        self._file = pa.OSFile(str(path), "wb")
+        self._writer = parquet.ParquetWriter(self._file, like.schema, compression=codecs, use_dictionary=words)
+
+    def write(self, table: pa.Table) -> None:
+        self._writer.write_table(table, self._rows)
 
     def close(self) -> None:
         try:
@@ -67,8 +98,17 @@ class IndicesSink:
         self._file = path.open("wb")
         self._file.write(header_for(target, np.dtype(np.int64), rows))
 
-    def prepare(self, table: pa.Table) -> Callable[[], object]:
-        return partial(values_of(table[ROW_INDEX].combine_chunks()).tofile, self._file)
+    def write(self, table: pa.Table) -> None:
+        values_of(table[ROW_INDEX].combine_chunks()).tofile(self._file)
 
     def close(self) -> None:
         self._file.close()
+
+
+def _is_worth_a_dictionary(chunk: parquet.ColumnChunkMetaData) -> bool:
+    """Whether dictionary encoding saves space in this column. (By default the writer uses it for every column.)"""
+    if not any("DICTIONARY" in encoding for encoding in chunk.encodings):
+        return False
+    width, statistics = _WIDTHS.get(chunk.physical_type), chunk.statistics
+    nulls = 0 if statistics is None else statistics.null_count or 0
+    return width is None or chunk.total_uncompressed_size < (chunk.num_values - nulls) * width

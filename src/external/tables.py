@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from math import isqrt
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
 import numpy as np
@@ -24,7 +24,6 @@ from .direct import DirectFile, whole_pages
 from .disk_space import raising_disk_full, require_disk_space
 from .formats import Format
 from .order import Engine, KeyColumn, KeyOrder
-from .parquet_sink import ParquetSink
 from .passes import Endpoints, Passes
 from .pipeline import run_pipeline
 from .plans import FEW_RUNS, LITTLE_IN_ALL, MIN_RUNS, Plan, data_budget
@@ -32,15 +31,13 @@ from .progress import Meter, Report
 from .scratch import Scratch, fsync_path
 from .sort import resumed_plan
 from .table_files import ArrowRun, RowReader, TableFile
-from .table_sinks import ROW_INDEX, ArrowSink, IndicesSink, Sink, closing
+from .table_sinks import ROW_INDEX, ArrowSink, IndicesSink, ParquetSink, Sink, closing
 from .taking import naming_pyarrow, take_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     Batches: TypeAlias = list[pa.RecordBatch]
-
-Made = TypeVar("Made")
 
 _BATCH = 1 << 13  # the least rows in a record batch of a run: smaller reads cost more than they save
 _PYARROW = 3 << 25  # bytes of pyarrow's own overhead
@@ -153,7 +150,7 @@ class TableSort:
             runs.reserve(whole_pages(spill))
             given, made = ColumnInput(self.table, work.source), ColumnOutput(sink, self.table.schema)
             sampled = given.sampled if self.table.is_in_short_groups else None
-            ends = Endpoints(given, 0, runs, made, 0, sampled, made.prepared)
+            ends = Endpoints(given, 0, runs, made, 0, sampled)
             Passes(work, self.table.rows, plan, ends, self.scratch, self.report).run()
 
     def sorted(self, batches: Batches) -> pa.Table:
@@ -215,11 +212,7 @@ class _Passes:
             load = self._load_slices
         try:
             with closing(self._sort.sink()) as sink:
-
-                def make(piece: int, loaded: Batches, slot: int) -> Callable[[], object]:
-                    return sink.prepare(self._sort.sorted(loaded))
-
-                self._pass(pieces, load, make, lambda _, write, slot: write(), "buckets")
+                self._pass(pieces, load, self._make_bucket, lambda _, table, slot: sink.write(table), "buckets")
         finally:
             for run in self._runs:
                 run.close()
@@ -228,8 +221,8 @@ class _Passes:
         self,
         pieces: Sequence[int],
         load: Callable[[int, int], Batches],
-        make: Callable[[int, Batches, int], Made],
-        keep: Callable[[int, Made, int], object],
+        make: Callable[[int, Batches, int], pa.Table],
+        keep: Callable[[int, pa.Table, int], object],
         step: str,
     ) -> None:
         def tell(piece: int) -> None:
@@ -264,6 +257,9 @@ class _Passes:
                 batches += run.read(low, high)
         return batches
 
+    def _make_bucket(self, piece: int, loaded: Batches, slot: int) -> pa.Table:
+        return self._sort.sorted(loaded)
+
     def _make_run(self, piece: int, loaded: Batches, slot: int) -> pa.Table:
         table = self._sort.sorted(loaded)
         keys = table.select(list(self._sort.by))
@@ -273,7 +269,7 @@ class _Passes:
     def _keep_run(self, piece: int, table: pa.Table, slot: int) -> None:
         file = self._file_of(piece)
         with closing(ArrowSink(file, table.schema, self._batch)) as sink:
-            sink.prepare(table.unify_dictionaries())()
+            sink.write(table.unify_dictionaries())
         self._scratch.mark(f"run {piece}", lambda: fsync_path(file), now=True)
 
     def _find_cut(self, bucket: int) -> list[int]:

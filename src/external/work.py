@@ -2,77 +2,73 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import attrs
 import numpy as np
 
-from ..algos.host_partition import Partition
 from ..algos.words import Transform
 from ..types.dtypes import native
 from ..types.indices import SortOrder
 from .cuts import Array
 from .order import Engine, KeyColumn, KeyOrder, words_of
-from .parting import Ascending, Parting, foresee_sorts, partition_of
+from .parting import Parting
 
 _INDEX = np.dtype("<i8")
 
 
-class Work(Protocol):
+class Work(ABC):
     """How pieces become sorted runs, and slices of runs become sorted buckets."""
 
-    @property
-    def source(self) -> np.dtype[Any]:
-        """The dtype of input elements."""
-        ...
+    source: np.dtype[Any]  # of input elements
+    order: SortOrder
+    engine: Engine
 
     @property
     def spilled(self) -> np.dtype[Any]:
         """The dtype of elements in runs."""
-        ...
+        return self.source
 
     @property
     def result(self) -> np.dtype[Any]:
         """The dtype of the result's elements."""
-        ...
+        return self.source
 
     @property
-    def engine(self) -> Engine: ...
-
-    @property
+    @abstractmethod
     def extra(self) -> int:
         """Temporary bytes for an element while a piece is sorted, besides input and output."""
-        ...
 
     @property
     def parting(self) -> Parting | None:
         """How pieces are partitioned instead of sorted; None if they are not."""
-        ...
+        return None
 
+    @abstractmethod
     def describe(self) -> str:
         """Identifies the work, for the journal."""
-        ...
 
+    @abstractmethod
     def to_run(self, piece: Array, start: int, out: Array) -> None:
         """Sorts a piece of the input, from element `start` on, to a run. The piece may be overwritten."""
-        ...
 
+    @abstractmethod
     def to_bucket(self, piece: Array, out: Array) -> None:
         """Sorts concatenated slices of runs to a bucket of the result. They may be overwritten."""
-        ...
 
+    @abstractmethod
     def to_result(self, piece: Array, out: Array) -> None:
         """Sorts the whole input at once."""
-        ...
 
+    @abstractmethod
     def words(self, spilled: Array) -> Array:
         """Integers or bytes that compare in the order of the runs' elements."""
-        ...
 
 
-@attrs.frozen(eq=False)
-class SortElements:
+@attrs.frozen(eq=False, slots=False)
+class SortElements(Work):
     """Sorts elements that are keys themselves."""
 
     source: np.dtype[Any]
@@ -89,10 +85,6 @@ class SortElements:
         return native(self.source)
 
     @property
-    def result(self) -> np.dtype[Any]:
-        return self.source
-
-    @property
     def extra(self) -> int:
         return self.source.itemsize
 
@@ -100,15 +92,18 @@ class SortElements:
     def parting(self) -> Parting | None:
         if self.stable and self.source.kind == "f":
             return None  # a partition leaves floats that tie in any order
-        change = Ascending(self.spilled, self.order)
-        return PartElements(self, change, partition_of(self.engine, change.numbers))
+        return Parting(self, self.order)
 
     def describe(self) -> str:
         return f"sort {self.source.str} {self.order.value} {self.stable}"
 
-    def to_run(self, piece: Array, start: int, out: Array) -> None:
+    def elements(self, piece: Array, start: int) -> Array:
+        """A piece of the input as runs have it: of the machine's byte order, in place."""
         del start
-        self.engine.sort(self.in_native_order(piece), out, self.order, stable=self.stable)
+        return self._swapped(piece).view(self.spilled)
+
+    def to_run(self, piece: Array, start: int, out: Array) -> None:
+        self.engine.sort(self.elements(piece, start), out, self.order, stable=self.stable)
 
     def to_bucket(self, piece: Array, out: Array) -> None:
         machines = out.view(self.spilled)
@@ -122,40 +117,13 @@ class SortElements:
     def words(self, spilled: Array) -> Array:
         return self.to_words(spilled)
 
-    def in_native_order(self, piece: Array) -> Array:
-        """Of the machine's byte order, in place."""
-        return self._swapped(piece).view(self.spilled)
-
     def _swapped(self, elements: Array) -> Array:
         """Converts in place between the file's and the machine's byte order."""
         return elements if self.source.isnative else elements.byteswap(inplace=True)
 
 
-@attrs.frozen(eq=False)
-class PartElements:
-    """Partitions elements that are keys themselves."""
-
-    work: SortElements
-    change: Ascending
-    partition: Partition | None
-
-    def note(self, piece: Array, start: int) -> None:
-        pass
-
-    def numbers(self, piece: Array, start: int) -> Array:
-        del start
-        return self.change.apply(self.work.in_native_order(piece))
-
-    def foresee_buckets(self, length: int) -> None:
-        foresee_sorts(self.work.engine, self.change.dtype, self.change.order, length)
-
-    def to_bucket(self, piece: Array, out: Array) -> None:
-        self.change.undo(piece)
-        self.work.to_bucket(piece, out)
-
-
-@attrs.frozen(eq=False)
-class SortRecords:
+@attrs.frozen(eq=False, slots=False)
+class SortRecords(Work):
     """Sorts records by some of their fields, stably."""
 
     source: np.dtype[Any]
@@ -168,26 +136,13 @@ class SortRecords:
         return KeyOrder.of([KeyColumn(self.source[field], self.order) for field in self.fields])
 
     @property
-    def spilled(self) -> np.dtype[Any]:
-        return self.source
-
-    @property
-    def result(self) -> np.dtype[Any]:
-        return self.source
-
-    @property
     def extra(self) -> int:
         return self.keys.extra
-
-    @property
-    def parting(self) -> Parting | None:
-        return None
 
     def describe(self) -> str:
         return f"sort {np.lib.format.dtype_to_descr(self.source)} by {self.fields} {self.order.value}"
 
     def to_run(self, piece: Array, start: int, out: Array) -> None:
-        del start
         self.to_bucket(piece, out)
 
     def to_bucket(self, piece: Array, out: Array) -> None:
@@ -201,15 +156,14 @@ class SortRecords:
         return self.keys.words([spilled[field] for field in self.fields])
 
 
-@attrs.frozen(eq=False)
-class FindIndices:
+@attrs.frozen(eq=False, slots=False)
+class FindIndices(Work):
     """Finds the stable argsort of elements or records. Runs hold keys with their indices in the input."""
 
     source: np.dtype[Any]
     fields: tuple[str, ...]  # none: the elements are the keys
     order: SortOrder
     engine: Engine
-    result: np.dtype[Any] = _INDEX
 
     @cached_property
     def keys(self) -> KeyOrder:
@@ -221,18 +175,18 @@ class FindIndices:
         return np.dtype([("index", _INDEX), *((f"key{i}", key.dtype) for i, key in enumerate(self.keys.columns))])
 
     @property
-    def extra(self) -> int:
-        return self.keys.extra
+    def result(self) -> np.dtype[Any]:
+        return _INDEX
 
     @property
-    def parting(self) -> Parting | None:
-        return None
+    def extra(self) -> int:
+        return self.keys.extra
 
     def describe(self) -> str:
         return f"argsort {np.lib.format.dtype_to_descr(self.source)} by {self.fields} {self.order.value}"
 
     def to_run(self, piece: Array, start: int, out: Array) -> None:
-        keys = self._of_source(piece)
+        keys = self.keys_of(piece)
         indices = self.keys.argsort(keys, self.engine)
         np.add(indices, start, out=out["index"])
         for i, key in enumerate(keys):
@@ -242,12 +196,13 @@ class FindIndices:
         np.take(piece["index"], self.keys.argsort(self._of_run(piece), self.engine), out=out, mode="clip")
 
     def to_result(self, piece: Array, out: Array) -> None:
-        out[:] = self.keys.argsort(self._of_source(piece), self.engine)
+        out[:] = self.keys.argsort(self.keys_of(piece), self.engine)
 
     def words(self, spilled: Array) -> Array:
         return self.keys.words(self._of_run(spilled))
 
-    def _of_source(self, piece: Array) -> list[Array]:
+    def keys_of(self, piece: Array) -> list[Array]:
+        """The keys of a piece of the input."""
         return [piece[field] for field in self.fields] or [piece]
 
     def _of_run(self, spilled: Array) -> list[Array]:
