@@ -91,12 +91,57 @@ def reversed_to(cx: Invocation, data: Storage[U32], found: Storage[U32], count: 
         found[cx.global_id] = data[count - 1 - cx.global_id]
 
 
-def needed(step: Step) -> int:
-    """How many accesses are to be tested."""
+def at_literals(cx: Invocation, data: Storage[U32], found: Storage[U32], count: U32) -> None:
+    found[31] = data[63]
+
+
+def in_uneven_groups(cx: Invocation, data: Storage[U32], found: Storage[U32], count: U32) -> None:
+    found[cx.local_id] = data[cx.group_size - 1 - cx.local_id]
+
+
+def from_a_start(cx: Invocation, data: Storage[U32], found: Storage[U32], count: U32) -> None:
+    total = U32(0)
+    for i in dynamic_range(count, U32(64), cx.local_id + 1):
+        total = total + data[i - 32]
+    found[cx.local_id] = total
+
+
+def needed(step: Step, lanes: int | None = None) -> int:
+    """How many accesses are to be tested, with subgroups as the CPU has them or of so many lanes."""
     program = step.program
     given: dict[object, int] = {m: b.count for m, b in zip(program.storage, step.buffers, strict=True)}
     given |= {p: int(value) for p, value in zip(program.parameters, step.values, strict=True)}
-    return len(analyse(program, LaunchNumbers(step.groups, subgroup_size(program.group_size), given)).unproven)
+    numbers = LaunchNumbers(step.groups, lanes or subgroup_size(program.group_size), given)
+    return len(analyse(program, numbers).unproven)
+
+
+def bounds_needed(
+    function: Callable[..., None], lengths: tuple[int, int], group_size: int, count: int, lanes: int | None = None
+) -> int:
+    """How many accesses are to be tested, of one group."""
+    data: Buffer[U32] = Buffer("data", U32, lengths[0], Role.INPUT)
+    found: Buffer[U32] = Buffer("found", U32, lengths[1], Role.OUTPUT)
+    return needed(specialise(kernel(function).launch(Grid(1, group_size), data, found, U32(count))), lanes)
+
+
+def test_a_literal_index_at_the_very_end_is_tested() -> None:
+    assert bounds_needed(at_literals, (64, 32), 32, 0) == 0
+    assert bounds_needed(at_literals, (63, 32), 32, 0) == 1
+    assert bounds_needed(at_literals, (63, 31), 32, 0) == 2
+
+
+def test_groups_that_no_subgroup_divides() -> None:
+    """The last subgroup has fewer lanes than the others."""
+    for size in (1, 5, 48, 80):
+        assert bounds_needed(in_uneven_groups, (size, size), size, 0, lanes=32) == 0
+        assert bounds_needed(in_uneven_groups, (size - 1, size), size, 0, lanes=32) == 1
+        assert bounds_needed(in_uneven_groups, (size, size - 1), size, 0, lanes=32) == 1
+
+
+def test_a_loop_is_within_its_start_and_its_stop() -> None:
+    assert bounds_needed(from_a_start, (32, 32), 32, 32) == 0
+    assert bounds_needed(from_a_start, (31, 32), 32, 32) == 1  # beyond the end
+    assert bounds_needed(from_a_start, (32, 32), 32, 31) == 1  # before the start
 
 
 @pytest.mark.parametrize("function", [searched, strided, masked, kept, reversed_to])

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import gpusort
 from gpusort.algos.fit import fitted_partition
 from gpusort.algos.partition import BUCKETS, partition
+from gpusort.algos.sizes import LARGEST_U32
 from gpusort.external.order import transform_of
 from gpusort.multi import sample_sort
 from gpusort.multi.driving import drive_all
@@ -61,6 +62,14 @@ def test_every_element_finds_its_bucket(target: str, dtype: str) -> None:
             found = np.sort(results[start:stop].view(unsigned)).tolist()
             whole = np.sort(x[expected == bucket].view(unsigned)).tolist()
             assert found == whole if len(found) == len(whole) else not set(found) - set(whole)
+
+
+def test_as_many_elements_are_parted_as_indices_count() -> None:
+    key = key_for("u4")
+    assert partition(key, LARGEST_U32, LARGEST_U32, SortOrder.ASCENDING, SMALL).launches
+    for length, room in ((LARGEST_U32 + 1, 1), (1, LARGEST_U32 + 1)):
+        with pytest.raises(gpusort.InvalidArgumentError, match="expected no more than 4294967295 elements in all"):
+            partition(key, length, room, SortOrder.ASCENDING, SMALL)
 
 
 class DeviceLike(CountingMemory):
