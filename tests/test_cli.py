@@ -253,7 +253,10 @@ def test_sizes(nbytes: int, text: str) -> None:
         (("sort", __file__), r"gpusort: --dtype: .* is a raw file, whose dtype must be given, e.g. 'f4'"),
         (("sort", __file__, "--memory", "3x"), r"gpusort: --memory: expected a number of bytes, .*, found '3x'"),
         (("sort", __file__, "--target", "tpu"), r"gpusort: --target: expected 'auto', 'cpu', .*, found 'tpu'"),
-        (("sort", __file__, "--output", "/no/where"), r"gpusort: --output: expected a file in a folder .*/no/where"),
+        (
+            ("sort", __file__, "--output", "/no/where"),
+            r"gpusort: --output: expected a file in an existing .*/no/where",
+        ),
         (("tune", "--target", "tpu"), r"gpusort: --target: expected 'auto', 'cpu', .*, found 'tpu'"),
         (("export", "sort", "--out", "x", "--keys", "u31"), r"gpusort: --keys: expected some of u8, .*, found 'u31'"),
         (("export", "sort", "--out", "x", "--subgroups", "3"), r"gpusort: --subgroups: expected 0, or .*, found 3"),

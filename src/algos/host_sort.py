@@ -102,8 +102,8 @@ class HostSortPolicy:
         return min(self.most_threads, max(_FEW_THREADS, nbytes // self.thread_bytes))
 
     def crew_for(self, nbytes: int, threads: int, cores: int) -> int:
-        """How many of so many threads that wait in compiled code a row is worth; 0 where it is none of theirs: where
-        threads share cores, one that is late would be waited for."""
+        """The number of threads that wait in compiled code for a row of `nbytes`; 0 if the row should not use them:
+        where threads share cores, all would wait for the slowest."""
         if not self.crew_bytes_from <= nbytes < self.crew_bytes_below or not _FEW_THREADS <= threads <= cores:
             return 0
         return min(self.most_threads, threads, max(_FEW_THREADS, nbytes // self.crew_thread_bytes))

@@ -108,17 +108,17 @@ class _Job:
             raise UnsupportedTypeError(f"progress: expected a function of a Progress, or None, found {progress!r}")
         given, wanted = _path("source", source), _path("target", target)
         if not given.is_file():
-            if given.exists():
-                raise InvalidArgumentError(f"source: {given} is not a regular file")
+            if Path(source).exists():  # as given: /dev/stdin may lead to a pipe that has no path
+                raise InvalidArgumentError(f"source: {Path(source)} is not a regular file")
             raise FileNotFoundError(f"source: there is no file {given}")
         if wanted.is_dir() or not wanted.parent.is_dir():
-            raise InvalidArgumentError(f"target: expected a file in a folder that is there, found {wanted}")
+            raise InvalidArgumentError(f"target: expected a file in an existing folder, found {wanted}")
         named = Path(target)  # as given: /dev/stdout may lead to a pipe that has no path
         if named.exists() and not named.is_file():  # a device or a pipe, which the result would be renamed over
-            raise InvalidArgumentError(f"target: expected a file, found {wanted}, which is none and would be replaced")
+            raise InvalidArgumentError(f"target: {target} is not a regular file, and would be replaced")
         where = None if scratch is None else _path("scratch", scratch)
         if where is not None and not where.is_dir():
-            raise InvalidArgumentError(f"scratch: expected a folder that is there, found {where}")
+            raise InvalidArgumentError(f"scratch: expected an existing folder, found {where}")
         kept = Scratch(wanted, where, keep=checked_flag("resume", resume), source=given)
         return cls(given, wanted, bytes_of(memory), kept, progress)
 

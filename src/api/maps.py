@@ -76,7 +76,7 @@ class MappedCall:
         said = word("GPUSORT_SCRATCH")
         where = Path(said).resolve() if said else None
         if where is not None and not where.is_dir():
-            raise InvalidArgumentError(f"GPUSORT_SCRATCH: expected a folder that is there, found {where}")
+            raise InvalidArgumentError(f"GPUSORT_SCRATCH: expected an existing folder, found {where}")
         engine = OwnEngine.for_files(self.target, memory)
         return MapSort(SortElements(x.dtype, self.order, self.stable, engine), memory, where)
 

@@ -131,7 +131,7 @@ def one_or_all(outs: Sequence[Any]) -> object:
 
 
 def results_of(arrays: Sequence[HostArray], outputs: Sequence[Output]) -> object:
-    """What a call gives back: a scalar in place of a 0-d array, where NumPy's function returns one."""
+    """The return value: a scalar in place of a 0-d array, where NumPy's function returns one."""
     found = zip(arrays, outputs, strict=True)
     return one_or_all([x[()] if output.is_scalar and output.shape == () else x for x, output in found])
 

@@ -57,8 +57,8 @@ class ColumnKind(Viewed[Any, HostArray]):
             )
         if self._missing(array):
             raise InvalidArgumentError(
-                f"{name}: found a {type(array).__name__} of {self._dtype(array)} in which elements are missing; drop "
-                "them or fill them first"
+                f"{name}: found missing elements in {type(array).__name__} of {self._dtype(array)}; drop or fill them "
+                "first"
             )
         return self._values(array)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -60,11 +60,11 @@ def listed(argument: str, given: object, *kinds: type[E]) -> tuple[E, ...]:
     """What may be one value of these kinds, or several, as a tuple. Raises UnsupportedTypeError for anything else."""
     if isinstance(given, kinds):
         return (given,)
-    found = tuple(given) if isinstance(given, Iterable) else None
+    found = tuple(cast("Iterable[object]", given)) if isinstance(given, Iterable) else None
     if found is None or not all(isinstance(one, kinds) for one in found):
         expected = " or ".join(kind.__name__ for kind in kinds)
         raise UnsupportedTypeError(f"{argument}: expected {expected}, or a sequence of these, found {given!r}")
-    return found
+    return cast("tuple[E, ...]", found)
 
 
 def _require(argument: str, expected: str, things: Mapping[str, object], members: Sequence[str]) -> None:

@@ -166,8 +166,9 @@ def _start(function: Callable[[], object]) -> bool:
 
 
 def uninterrupted(function: Callable[[], T]) -> T:
-    """Makes a call, wholly or, if something strikes before it is begun, not at all. What strikes the caller meanwhile
-    is raised when the call has ended: signal handlers run in the main thread alone, and another makes it."""
+    """Runs a function in another thread, completely, or not at all if an exception arrives before it begins. An
+    exception that a signal handler raises meanwhile, which happens in the main thread only, is raised when the function
+    has ended."""
     call = Call(function)
     try:
         try:
@@ -181,7 +182,7 @@ def uninterrupted(function: Callable[[], T]) -> T:
 
 
 def always_uninterrupted(function: Callable[[], object]) -> None:
-    """Makes a call: wholly, whatever strikes the caller before or meanwhile, and then raises that."""
+    """Runs a function completely, whatever a signal handler raises before or meanwhile, and then raises that."""
     call = Call(function)
     begin = partial(_begin, call)
     try:
@@ -195,7 +196,7 @@ def always_uninterrupted(function: Callable[[], object]) -> None:
 
 
 def _begin(call: Call[T]) -> None:
-    """Has a thread make a call that nobody has begun, one that no signal handler runs in."""
+    """Starts a call that has not begun, in a thread in which no signal handler runs."""
     if call.is_begun:
         return
     if threading.current_thread() is not threading.main_thread() or not _start(call.make):
@@ -203,7 +204,7 @@ def _begin(call: Call[T]) -> None:
 
 
 def _see_through(call: Call[T], step: Callable[[], None]) -> None:
-    """Takes a step, and waits until a call has ended; whatever strikes meanwhile, which is raised then."""
+    """Runs a step, and waits until a call has ended. What a signal handler raises meanwhile is raised then."""
     struck: BaseException | None = None
     while not call.is_done:
         try:
@@ -217,8 +218,8 @@ def _see_through(call: Call[T], step: Callable[[], None]) -> None:
 
 @attrs.frozen(eq=False)
 class OnFailure:
-    """A context manager whose function is called when its block fails, whatever strikes meanwhile. To be entered
-    several times, as in `with undo, undo`: what strikes as an exit begins is left to the next."""
+    """A context manager whose function is called when its block fails, whatever a signal handler raises meanwhile.
+    Enter it several times, as in `with undo, undo`: if an exception arrives as an exit begins, the next exit runs."""
 
     function: Callable[[], object]
 

@@ -17,19 +17,19 @@ from .cuts import Array, Indices
 
 @runtime_checkable
 class Partitions(Protocol):
-    """An engine that can partition, and sooner than it sorts."""
+    """An engine that can partition, faster than it sorts."""
 
     def partition_for(self, dtype: np.dtype[Any], /) -> Partition | None:
-        """A partition of elements of a dtype in the order of NumPy's `<`; None where there is none."""
+        """The partition of elements of a dtype in the order of NumPy's `<`; None if there is none."""
         ...
 
     def foresee_sorts(self, dtype: np.dtype[Any], order: SortOrder, length: int, /) -> None:
-        """Loads meanwhile what sorts of pieces of about a length will need."""
+        """Loads in the background what sorts of pieces of about this length will need."""
         ...
 
 
 class Unbalanced(Exception):
-    """Pieces cannot be partitioned: they are to be sorted."""
+    """Pieces cannot be partitioned evenly, and have to be sorted."""
 
 
 class Partitioned(Protocol):
@@ -92,7 +92,7 @@ class Ascending:
 
     @property
     def numbers(self) -> np.dtype[Any]:
-        """The dtype of what is compared."""
+        """The dtype of the numbers that are compared."""
         return np.dtype(np.int64) if self.dtype.kind in "Mm" else self.dtype
 
     def apply(self, keys: Array) -> Array:

@@ -36,11 +36,11 @@ class Output(Protocol):
     """The output. Pieces are written in ascending order; some may be skipped, having been written before."""
 
     def lead(self, offset: int, /) -> int:
-        """Where in a buffer the bytes for an offset are to lie."""
+        """The position in a buffer of the bytes for an offset."""
         ...
 
     def write(self, buffer: Bytes, nbytes: int, offset: int, /) -> None:
-        """Writes `nbytes` that lie in a buffer, which may be longer, from there on."""
+        """Writes `nbytes` of a buffer, which may be longer, from that position on."""
         ...
 
     def sync(self) -> None:

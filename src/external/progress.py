@@ -48,7 +48,7 @@ class Meter:
         self._before += nbytes
 
     def begin_anew(self) -> None:
-        """Counts nothing as done: it was in vain."""
+        """Resets the count: the work is done again."""
         self._done = self._before = 0
 
     def add(self, nbytes: int, step: str) -> None:

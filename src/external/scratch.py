@@ -33,8 +33,8 @@ _SECONDS = 1.0  # between two fsyncs: the work that a power loss may undo
 class Scratch:
     """The scratch folder of one sort, locked by it. An exception removes it, unless `keep` and steps were completed.
 
-    To be entered twice before it is locked, as in `with scratch, scratch`: what strikes as an exit begins is left to
-    the other.
+    Enter it twice before it is locked, as in `with scratch, scratch`: if an exception arrives as one exit begins, the
+    other runs.
     """
 
     def __init__(self, target: Path, where: Path | None, *, keep: bool, source: Path | None = None) -> None:

@@ -73,7 +73,7 @@ class Work:
 
 @attrs.frozen
 class Works:
-    """Works in the order in which they run, and the arrays by which one hands on to another."""
+    """Works in the order in which they run, and the intermediate arrays between them."""
 
     each: tuple[Work, ...]
     between: tuple[Output, ...] = ()  # packed, numbered after the outputs
@@ -85,8 +85,8 @@ class Works:
         return len(self.each)
 
     def within(self, numbers: Sequence[int], first: int) -> tuple[Work, ...]:
-        """The same as a part of another operation's works, where inputs and outputs have these numbers, and what is
-        between follows from `first` on."""
+        """The same works as part of another operation's, in which inputs and outputs have these numbers, and
+        intermediate arrays are numbered from `first` on."""
         numbers = (*numbers, *range(first, first + len(self.between)))
         return tuple(
             attrs.evolve(
@@ -119,7 +119,7 @@ class Operation(ABC):
         return False
 
     def permuted(self, order: tuple[int, ...]) -> Operation | None:
-        """The operation for the one input transposed by `order`; None unless it is along one axis."""
+        """The operation on its input transposed by `order`; None if it is not along a single axis."""
         axis: int | tuple[int, ...] | None = getattr(self, "axis", None)
         if axis is None or isinstance(axis, tuple):
             return None
@@ -145,7 +145,7 @@ class Operation(ABC):
         """The schedules to run."""
 
     def works_in_place(self, given: tuple[Spec, ...], info: TargetInfo) -> Works | None:
-        """Those for an output that is the input's memory; None if there are none."""
+        """The works if the output is the input's memory; None if it cannot be."""
         return None
 
     def answer(self, *given: Spec) -> tuple[HostArray, ...] | None:

@@ -43,7 +43,8 @@ class PiecesPlan(Plan):
         self, kind: Located[HostArray], operation: Operation, specs: tuple[Spec, ...], target: HasRoom,
         whole: KernelPlan | CapabilityError, at_once: InPieces | None,
     ) -> None:  # fmt: skip
-        """The whole call is a plan, or the error that says why there is none; and may be one piece, as it lies."""
+        """`whole` is the plan of the whole call, or the error that says why there is none. `at_once` runs it as a
+        single piece, without packing."""
         self.kind, self.operation, self.specs, self.target = kind, operation, specs, target
         self._whole, self._at_once = whole, at_once
         self.run = self._run
@@ -154,11 +155,11 @@ def _way_in_pieces(operation: Operation, specs: tuple[Spec, ...], target: HasRoo
 
 
 def _is_better_whole(operation: Operation, specs: tuple[Spec, ...], target: HasRoom) -> bool:
-    """Whether a call had better run on the device from packing to unpacking, if that holds all of it.
+    """Whether a call should pack and unpack on the device, if everything fits into its memory.
 
-    Rows that do not follow each other travel as they lie then, and are turned there: on the host that would be a loop
-    over strides, which takes many times as long as all the rest. And what takes several schedules, as a stable sort of
-    floats does, would come back to the host after each.
+    Rows that are not contiguous are then uploaded with their strides and packed there; the host's loop over strides
+    would take many times as long as the rest. Calls of several schedules, such as a stable sort of floats, would
+    otherwise return to the host after each.
     """
     (spec, *others), ndim = specs, len(specs[0].shape)
     axes = operation.axes(spec)

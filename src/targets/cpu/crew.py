@@ -106,13 +106,13 @@ if hasattr(os, "register_at_fork"):
 
 
 def threads_of_crew(nbytes: int, policy: HostSortPolicy = _LOOPS) -> int:
-    """How many threads of the crew so many bytes are worth, of a loop or by a policy; 0 where there are none for it."""
+    """The number of the crew's threads for a loop over so many bytes; 0 if it should not use them."""
     return min(MOST_THREADS, policy.crew_for(nbytes, thread_count(), core_count())) if _CAN_WAIT else 0
 
 
 def share(loop: Loop, length: int, pool: Pool, *arguments: HostArray | int) -> None:
-    """Calls loop(start, stop, *arguments) with slices that together are 0 to `length`, by the crew where it is worth
-    it, else by the pool. The arrays are as long in bytes as the first of them."""
+    """Calls loop(start, stop, *arguments) with slices that together are 0 to `length`, by the crew if that pays, else
+    by the pool. The size of the first array decides."""
     nbytes = next(array.nbytes for array in arguments if isinstance(array, np.ndarray))
     share_kernel(loop.kernel, length, numbers_for(arguments), pool, threads_of_crew(nbytes), least=PIECE)
 
@@ -120,7 +120,7 @@ def share(loop: Loop, length: int, pool: Pool, *arguments: HostArray | int) -> N
 def share_kernel(
     kernel: Kernel, length: int, numbers: Sequence[int], pool: Pool, threads: int, *, least: int = 1
 ) -> None:
-    """The same of a kernel, by so many threads of the crew; by the pool where there are none."""
+    """The same for a kernel, by this many threads of the crew; by the pool if it is 0 or the crew is busy."""
     if not (threads and run_by_crew(kernel, length, numbers, threads)):
         pool.over(length, lambda own: kernel(own.start, own.stop, *numbers), least=least)
 

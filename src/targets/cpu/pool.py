@@ -68,8 +68,8 @@ class Pool:
     def run(self, work: Callable[[int], None], count: int) -> None:
         """Calls work(0) … work(count - 1), in any order, on this thread and its helpers; waits for all.
 
-        An exception, of a piece or of whatever strikes this thread, ends the job: nobody starts another piece, and
-        those that are under way are waited for.
+        An exception, in a piece or raised by a signal handler in this thread, ends the job: no other piece is started,
+        and those under way are waited for.
         """
         job = Job(work, count)
 

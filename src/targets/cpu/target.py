@@ -50,7 +50,7 @@ class CpuTarget:
         return RowPartition(dtype) if can_partition(dtype) else None
 
     def foresee_sorts(self, dtype: np.dtype[np.generic], order: SortOrder, length: int, /) -> None:
-        """Has the kernels that NumPy's sort is no match for be loaded in a thread."""
+        """Loads, in a background thread, the kernels for sorts that NumPy's own sort is too slow for."""
         from .host.radix_sort import foresee_radix, suits_radix
 
         if suits_radix(length, length, dtype, self.policy):
@@ -84,15 +84,15 @@ class CpuTarget:
         self._kernels.run(Work.of_steps(steps), arrays)
 
     def prepare(self, schedule: Schedule, /, *, keeps_scratch: bool = False) -> CpuPrepared:
-        """For packed arrays that nobody has to look at any more."""
+        """A run for packed arrays, which are not checked again."""
         return self._kernels.prepare(schedule)
 
     def native(self, operation: Operation, given: Sequence[Spec], /) -> Native | None:
-        """The host library's fast path, which runs no kernel; None where it has none."""
+        """The fast path for host arrays, which runs no kernel; None if there is none."""
         return fast_path(operation, given, self.policy)
 
     def tune(self, largest: int, tell: Callable[[str], object], /) -> Sequence[SortRule]:
-        """Measures from which sizes on the host library's own ways pay, and goes by that."""
+        """Measures the thresholds of HostSort's strategies, and uses them from now on."""
         from ...algos.table import HOST_RULE
         from .host.tuning import tuned_policy
 
@@ -101,7 +101,7 @@ class CpuTarget:
         return (attrs.evolve(HOST_RULE, algorithm=HostSort(self.policy)),)
 
     def read_tuning(self) -> None:
-        """Goes by what is kept."""
+        """Uses the stored policy."""
         self.policy = self._kept_policy()
 
     def source(self, step: Step) -> str:

@@ -44,7 +44,7 @@ _SHORT_HALVES = 1 << 9  # of float16, whose places NumPy finds more slowly
 
 
 def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolicy) -> Native | None:
-    """How the CPU does an operation without a kernel; None where it does not."""
+    """The CPU's implementation of an operation without a kernel; None if there is none."""
     if isinstance(operation, Sort | Argsort | SortPairs | Reduce | Merge | TopK) and operation.key is not None:
         from .keyed import keyed_path  # which reads kernels
 

@@ -145,7 +145,7 @@ class KeyedWay:
 
 
 def keyed_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolicy) -> Native | None:
-    """How the CPU does an operation by a key without a kernel; None where it does not."""
+    """The CPU's implementation of an operation by a key without a kernel; None if there is none."""
     match operation:
         case Sort(axis, order, stable, key, (None | HostSort()) as chosen):
             policy = policy if chosen is None else chosen.policy

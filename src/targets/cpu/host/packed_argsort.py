@@ -170,8 +170,8 @@ class _Rows:
         return np.concatenate([found[first] for first in sorted(found)]) if found else _NONE
 
     def settled(self, places: Places, ties: Places, least: int, left_out: int) -> bool:
-        """Sorts those anew whose ranks tie with a neighbour's: by the number of their tie, the bits that were lost, and
-        the place. False, and nothing done, if these find no room in a word."""
+        """Sorts those elements again whose ranks tie with a neighbour's: by the number of their tie, the bits that were
+        lost, and the index. Returns False, having done nothing, if these do not fit into a word."""
         size, length = places.size, places.shape[1]
         tied = np.zeros(size, np.bool_)
         tied[ties] = True

@@ -28,10 +28,10 @@ Axes: TypeAlias = int | tuple[int, ...] | None
 def host_reduction(
     function: str | Callable[..., object], dtype: np.dtype[np.generic], ndim: int, axis: Axes, keepdims: bool
 ) -> HostCall | None:
-    """What reduces host arrays of a dtype and so many dimensions as NumPy's function of that name does.
+    """The reduction of host arrays of a dtype and number of dimensions that NumPy's function of that name does.
 
-    Of any shape and layout; scalars where NumPy gives scalars. Silent about overflow, and about NaN. An array of
-    nothing that has no answer is an InvalidArgumentError. None where there is no such function of these elements, or no
+    It takes any shape and layout, returns scalars where NumPy does, and does not warn of overflow or NaN. An empty
+    array without an answer raises InvalidArgumentError. None if there is no such reduction of these elements, or no
     such axis.
     """
     fold = Reducer(function if isinstance(function, str) else function.__name__)

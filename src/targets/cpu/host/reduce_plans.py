@@ -79,7 +79,7 @@ class Route:
     side: Side | None
 
     def states(self, x: HostArray, loop: ReduceLoop, ufunc: np.ufunc) -> HostArray:
-        """What the loop makes of every row, and the function in the end, which reduces what it leaves."""
+        """Reduces every row by the loop, and then what it leaves by the ufunc."""
         memory = self.walk.span.place(x)
         found = self.leg.run(loop, ufunc, memory)
         if self.side is None:

@@ -31,8 +31,8 @@ _WORDS: dict[int, tuple[np.dtype[np.signedinteger[Any]], int]] = {  # and the le
 
 
 def has_minus_zero(source: Elements) -> bool:
-    """Whether -0.0 is among floats that lie packed. As an integer it is the least of all; sorted it may be another
-    zero."""
+    """Whether -0.0 is among packed floats. As an integer it is the least of all; after a sort it may have become
+    another zero."""
     word, least = _WORDS[source.itemsize]
     words = source.view(word if source.dtype.isnative else word.newbyteorder())
     return bool(words.item(words.argmin()) == least)
@@ -68,25 +68,26 @@ def are_ties_alike(source: Elements) -> bool:
 
 
 def turning(order: SortOrder, kind: str) -> np.ufunc | None:
-    """What is done before and after, to all elements of a kind, where they are to descend."""
+    """The ufunc to apply before and after a sort in descending order, by the kind of the dtype; None if ascending."""
     return None if order is SortOrder.ASCENDING else np.negative if kind == "f" else np.invert
 
 
 def turned_as(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
-    """As what: of bools all bits are turned, for they are of any bytes, and of times too. NaT, the least integer, is
-    the greatest one then, and last in this order as well."""
+    """The dtype to apply it to. Bools (which may be any byte) and times have all bits inverted; NaT, the least integer,
+    becomes the greatest, and so is last in this order as well."""
     seen = {"b": np.uint8, "M": np.int64, "m": np.int64}.get(dtype.kind)
     return dtype if seen is None else np.dtype(seen).newbyteorder(dtype.byteorder)
 
 
 def counted_from(dtype: np.dtype[np.generic]) -> int:
-    """The length of rows of bytes from which counting them takes less time than NumPy's other sort, which finds equal
-    ones, as bools are, at once."""
+    """The length from which rows of bytes are counted faster than NumPy sorts them. (NumPy's sort is fast on many equal
+    elements, such as bools.)"""
     return _COUNTED_BOOLS if dtype.kind == "b" else _COUNTED
 
 
 def sort_stably(floats: Elements, axis: int, turn: np.ufunc | None) -> None:
-    """In place, by NumPy's stable sort; negated where they are to descend, zeros and NaNs still tie."""
+    """Sorts in place by NumPy's stable sort; in descending order with negated elements, of which zeros and NaNs still
+    tie."""
     if turn is not None:
         turn(floats, floats)
     floats.sort(axis, "stable")
@@ -95,7 +96,7 @@ def sort_stably(floats: Elements, axis: int, turn: np.ufunc | None) -> None:
 
 
 class ShortSort:
-    """What is done to short arrays of a dtype, along an axis or flattened: all that is known of them is bound."""
+    """Sorts short arrays of a dtype, along an axis or flattened. All that can be decided beforehand is."""
 
     def __init__(
         self, dtype: np.dtype[np.generic], axis: int | None, has_rows: bool, order: SortOrder, short: int, long_row: int

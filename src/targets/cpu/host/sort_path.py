@@ -1,4 +1,4 @@
-"""The fast path of sorts along one axis: packs strided arrays, and gives short ones to NumPy alone."""
+"""The fast path of sorts along one axis: packs strided arrays, and leaves short ones to NumPy alone."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Floats that compare equal and differ in their bits, in sorted rows: -0.0 and 0.0, and NaNs.
 
 NumPy's sort may return any zero for a zero and any NaN for a NaN. Each row has as many of a kind as its source, so they
-are written anew where their likes are. Mostly there is little to write: no -0.0, and all NaNs alike.
+are overwritten with those of the source. Usually there is little to write: no -0.0, and NaNs of one kind.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def restore_ties(source: Elements, results: Elements, order: SortOrder, stable: 
 
 
 def _zeros_among(results: Elements, order: SortOrder) -> slice | None:
-    """Where the zeros of a sorted row lie; of several rows they lie anywhere. None if there are none."""
+    """The span of the zeros of a sorted row, or, if there are several rows, of all elements. None if there are no
+    zeros."""
     if len(results) > 1:
         return slice(0, None) if (results == 0).any() else None
     row, ascends = results[0], order is SortOrder.ASCENDING
