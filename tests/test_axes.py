@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, cast
 
 import attrs
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gpusort.algos.choice import choose_axis_reduction
-from gpusort.algos.layout import Layout, layout_to_reduce, layout_to_scan, layouts_to_reduce
+from gpusort.algos.layout import Layout, layout_to_scan, layouts_to_reduce
 from gpusort.algos.reduce_axis import reduce_axes, reduce_axis
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for, number_for
@@ -25,6 +25,14 @@ from gpusort.types.scalars import F32, U16, U32
 from gpusort.types.searches import ArgMax, ArgMin
 from tests.covering import InTurn
 from tests.reference import DTYPES, Array, sample, whole_numbers
+
+
+def layout_to_reduce(
+    shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int, axes: Collection[int]
+) -> Layout | None:
+    """The one layout for monoids that need the index; None if there is none."""
+    found = layouts_to_reduce(shape, strides, itemsize, axes, in_order=True)
+    return None if found is None else found[0]
 
 
 def buffer_of(x: Array, count: int) -> Array:
@@ -93,7 +101,7 @@ def test_any_axes_of_any_layout_in_several_steps(policy: ReducePolicy) -> None:
         for x in views(np.random.default_rng(1).integers(0, 1 << 32, shape, np.uint32)):
             for count in range(1, x.ndim + 1):
                 for axes in itertools.combinations(range(x.ndim), count):
-                    layouts = layouts_to_reduce(x.shape, x.strides, 4, axes)
+                    layouts = layouts_to_reduce(x.shape, x.strides, 4, axes, in_order=False)
                     if layouts is None or (len(layouts) == 1 and len(axes) == 1):
                         continue
                     steps = max(steps, len(layouts))
@@ -107,7 +115,7 @@ def test_any_axes_of_any_layout_in_several_steps(policy: ReducePolicy) -> None:
 
 def test_axes_that_do_not_merge_on_every_target(target: str) -> None:
     x = np.random.default_rng(6).integers(0, 1 << 32, (4, 3, 5) if target == "python" else (9, 4, 70), np.uint32)
-    layouts = layouts_to_reduce(x.shape, x.strides, 4, (0, 2))
+    layouts = layouts_to_reduce(x.shape, x.strides, 4, (0, 2), in_order=False)
     assert layouts is not None
     assert len(layouts) == 2
     info = target_of(target).info
@@ -272,9 +280,12 @@ def test_layouts_say_how_an_array_lies() -> None:
         (Layout(1, 5, 3, 0, 1, 8), 8), (Layout(2, 5, 3, 40, 1, 8), None), (Layout(1, 1, 3, 0, 1, 8), None),
     ):  # fmt: skip
         assert layout.row_stride == stride, layout
-    assert layouts_to_reduce(x.T.shape, x.T.strides, 4, (0, 1, 2, 3)) == (Layout(1, 120, 1, 0, 1, 1),)
-    assert layouts_to_reduce(x.shape, x.strides, 4, (0, 2, 3)) == (Layout(6, 20, 1, 20, 1, 1), Layout(1, 2, 3, 0, 3, 1))
-    assert layouts_to_reduce(x[::-1].shape, x[::-1].strides, 4, (1,)) is None
+    assert layouts_to_reduce(x.T.shape, x.T.strides, 4, (0, 1, 2, 3), in_order=False) == (Layout(1, 120, 1, 0, 1, 1),)
+    assert layouts_to_reduce(x.shape, x.strides, 4, (0, 2, 3), in_order=False) == (
+        Layout(6, 20, 1, 20, 1, 1),
+        Layout(1, 2, 3, 0, 3, 1),
+    )
+    assert layouts_to_reduce(x[::-1].shape, x[::-1].strides, 4, (1,), in_order=False) is None
     assert of(np.zeros((0, 3), np.float32), 0) == Layout(3, 0, 1, 0, 0, 0)
     assert layout_to_scan(x.shape, x.strides, 4, 1) == Layout(2, 3, 20, 60, 20, 1)
     assert layout_to_scan(x.T.shape, x.T.strides, 4, 1) is None

@@ -6,7 +6,7 @@ results do not depend on the order in which atomics happen.
 
 from __future__ import annotations
 
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar, cast
 
 import attrs
 
@@ -139,8 +139,8 @@ class First(Generic[E, N, C]):
 
 def first_of(key: SortableKey[E, N], order: SortOrder) -> Monoid[E, Any]:
     """The monoid for a key and an order."""
-    of: Any = key
-    return First(of, order, WideCandidate if of.word is U64 else NarrowCandidate)
+    state: Any = WideCandidate if cast(object, key.word) is U64 else NarrowCandidate
+    return First[E, N, Any](key, order, state)
 
 
 def digits_of(state: object) -> int:

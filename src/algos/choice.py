@@ -54,8 +54,8 @@ def _first_that_fits(
         except (CapabilityError, UnsupportedTypeError):  # by the target, by the key
             continue
         if found.most_rows(length, info.limits.groups) > 0:
-            chosen: S = balanced(found, length) if isinstance(found, Radix) and rows > 1 else found
-            return chosen
+            chosen: Any = balanced(found, length) if isinstance(found, Radix) and rows > 1 else found
+            return cast(S, chosen)
     return None
 
 

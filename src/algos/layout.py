@@ -91,38 +91,26 @@ def require_addressable(layout: Layout, results: int) -> None:
         )
 
 
-def layout_to_reduce(
-    shape: Sequence[int], strides: Sequence[int], itemsize: int, axes: Collection[int]
-) -> Layout | None:
-    """The layout of an array for a reduction along `axes`; None if it must be packed first.
-
-    `strides` are in bytes, as NumPy's. An index along `length` is that in the flattened reduced axes, in C order;
-    results are in C order of the other axes.
-    """
-    if 0 in shape:
-        return _of_nothing(shape, axes)
-    counted = _axes_of(shape, strides, itemsize)
-    if counted is None:
-        return None
-    along = _merged([axis for number, axis in enumerate(counted) if number in axes])
-    kept = [axis for number, axis in enumerate(counted) if number not in axes]
-    return _nested(kept, along[0] if along else Axis(1, 1)) if len(along) < 2 else None
-
-
 def layouts_to_reduce(
-    shape: Sequence[int], strides: Sequence[int], itemsize: int, axes: Collection[int]
+    shape: Sequence[int], strides: Sequence[int], itemsize: int, axes: Collection[int], *, in_order: bool
 ) -> tuple[Layout, ...] | None:
-    """The same for monoids that ignore the index, so that elements may be reordered: successive reductions, the first
-    of the array, each further one of the packed states of the one before. This covers more arrays: reduced axes in any
-    order, and several that do not merge into one. None if the array must be packed first.
+    """The layouts of an array for a reduction along `axes`; None if it must be packed first.
+
+    `strides` are in bytes, as NumPy's. Results are in C order of the other axes. With `in_order`, there is one layout,
+    whose index along `length` is that in the flattened reduced axes, in C order. Without, for monoids that ignore the
+    index, elements may be reordered: the first layout is of the array, each further one of the packed states of the
+    reduction before. This covers more arrays: reduced axes in any order, and several that do not merge into one.
     """
     if 0 in shape:
         return (_of_nothing(shape, axes),)
     counted = _axes_of(shape, strides, itemsize)
     if counted is None:
         return None
-    along = _merged(sorted((axis for number, axis in enumerate(counted) if number in axes), key=_distance))
+    reduced = [axis for number, axis in enumerate(counted) if number in axes]
+    along = _merged(reduced if in_order else sorted(reduced, key=_distance))
     kept = [axis for number, axis in enumerate(counted) if number not in axes]
+    if in_order and len(along) > 1:
+        return None
     found: list[Layout] = []
     while len(along) > 1:  # reduce the axis of the least stride; the states are packed in the order of strides
         closest = along.pop()

@@ -7,7 +7,7 @@ compared, never the end of a tile.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from typing import Protocol
 
 import attrs
 
@@ -53,40 +53,50 @@ class Share:
     step: U32  # from one block to the next
 
 
-class Layout(ABC):
-    """The base of layouts of tiles. Their run-time numbers are passed with every launch."""
-
-    __slots__ = ()
+class Layout(Protocol):
+    """The trait of a layout of tiles. Its run-time numbers are passed with every launch."""
 
     @property
     def has_rows(self) -> bool:
         """Whether each row has histograms of its own."""
-        return False
+        ...
 
     @property
     def carries(self) -> bool:
         """Whether a row (portion) continues the one before: its digits start where that one's ended."""
-        return False
+        ...
 
     @property
     def apart(self) -> U32:
         """The stride of the rows' digit starts in the state buffer."""
-        return U32(0)
+        ...
 
-    @abstractmethod
     def tile_at(self, number: U32, tile: int) -> TilePlace:
         """The position of a tile by its number; `tile` is the elements of a full one."""
+        ...
 
-    @abstractmethod
     def share_of(self, group: U32, groups: U32, block: U32) -> Share:
         """What workgroup `group` of `groups` reads, in blocks of `block` elements."""
+        ...
 
 
 @attrs.frozen
-class OneRow(Layout):
+class OneRow:
     """All tiles are of one row."""
 
     num_elements: U32
+
+    @property
+    def has_rows(self) -> bool:
+        return False
+
+    @property
+    def carries(self) -> bool:
+        return False
+
+    @property
+    def apart(self) -> U32:
+        return U32(0)
 
     def tile_at(self, number: U32, tile: int) -> TilePlace:
         none = U32(0)
@@ -97,7 +107,7 @@ class OneRow(Layout):
 
 
 @attrs.frozen
-class ManyRows(Layout):
+class ManyRows:
     """Contiguous rows of one length."""
 
     num_rows: U32
@@ -108,6 +118,10 @@ class ManyRows(Layout):
     @property
     def has_rows(self) -> bool:
         return True
+
+    @property
+    def carries(self) -> bool:
+        return False
 
     def tile_at(self, number: U32, tile: int) -> TilePlace:
         row = number // self.tiles
@@ -123,12 +137,16 @@ class ManyRows(Layout):
 
 
 @attrs.frozen
-class Portions(Layout):
+class Portions:
     """One row, in portions small enough for the 30-bit counts of status words; each launch sweeps one."""
 
     num_elements: U32
     tiles: U32  # of one portion
     apart: U32
+
+    @property
+    def has_rows(self) -> bool:
+        return False
 
     @property
     def carries(self) -> bool:

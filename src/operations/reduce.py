@@ -114,14 +114,15 @@ class Reduction(OverMonoid):
 
     def as_it_lies(self, given: Spec, info: TargetInfo) -> Schedule | None:
         """In one step over an axis or in several."""
-        from ..algos.layout import layout_to_reduce, layouts_to_reduce
+        from ..algos.layout import layouts_to_reduce
         from ..algos.reduce_axis import reduce_axes
 
         if not given.is_plain:
             return None
         place = given.shape, given.all_strides, given.dtype.itemsize, self.axes(given)
-        one = layout_to_reduce(*place)
-        layouts = (one,) if one is not None else layouts_to_reduce(*place) if self.ignores_indices else None
+        layouts = layouts_to_reduce(*place, in_order=True)
+        if layouts is None and self.ignores_indices:
+            layouts = layouts_to_reduce(*place, in_order=False)
         if layouts is None or any(max(layout.span, layout.results) > LARGEST_U32 for layout in layouts):
             return None
         if layouts[0].span * given.dtype.itemsize > info.limits.storage_bytes:
