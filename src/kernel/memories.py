@@ -40,6 +40,13 @@ _SUBGROUP = {
 # -- elements ---------------------------------------------------------------------------------------------
 
 
+def array_of(name: str, space: ir.Space, element: object, length: int | None) -> MemoryValue:
+    """An array of elements, with a memory for it."""
+    stride = units_in(element)
+    units = None if length is None else length * stride
+    return MemoryValue(element, ir.Memory(name, space, unit_of(element), units, stride))
+
+
 def index_of(given: Given) -> ir.Expression:
     """A value as an index."""
     value, span = given.value, given.span
@@ -164,15 +171,13 @@ def registers(given: Sequence[Given], memories: list[ir.Memory], span: Span) -> 
         dtype_of(element.value)
     except TypeError as error:
         raise KernelError(span, f"{error}, e.g. `Registers(U32, 8)`") from None
-    stride, unit = units_in(element.value), unit_of(element.value)
-    units = stride * length.value
-    if units * max(4, unit.size) > MOST_REGISTER_BYTES:
-        most = MOST_REGISTER_BYTES // (stride * max(4, unit.size))
+    made = array_of(f"registers_{len(memories)}", ir.Space.REGISTERS, element.value, length.value)
+    most = MOST_REGISTER_BYTES // (made.memory.stride * max(4, made.memory.type.size))
+    if length.value > most:
         expected(span, f"at most {most} registers of this class in an array, found {length.value}, "
                        "e.g. workgroup memory, a parameter `tile: Workgroup[U32]`")  # fmt: skip
-    made = ir.Memory(f"registers_{len(memories)}", ir.Space.REGISTERS, unit, units, stride)
-    memories.append(made)
-    return MemoryValue(element.value, made)
+    memories.append(made.memory)
+    return made
 
 
 # -- methods of arrays and of the invocation --------------------------------------------------------------

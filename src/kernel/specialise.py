@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 import attrs
 
 from ..forks import OwnLock
-from ..types.elements import fields_of, unit_of, units_in
+from ..types.elements import fields_of
 from ..types.errors import InvalidArgumentError
 from ..types.layout import Type
 from ..types.memory import Workgroup
@@ -22,6 +22,7 @@ from . import ir
 from .builder import KernelBuilder
 from .captures import Captures
 from .launch import Buffer, Launch, Step, is_buffer, kind_of
+from .memories import array_of
 from .passes.walk import memories_in
 from .reader import Reader
 from .source import source_of
@@ -150,10 +151,9 @@ class _Binder:
         return ir.Argument(made, self.span)
 
     def memory(self, name: str, space: ir.Space, element: object, length: int | None) -> MemoryValue:
-        stride = units_in(element)
-        made = ir.Memory(name, space, unit_of(element), None if length is None else length * stride, stride)
-        self.memories.append(made)
-        return MemoryValue(element, made)
+        made = array_of(name, space, element, length)
+        self.memories.append(made.memory)
+        return made
 
 
 def _read(launch: Launch) -> _Reading:

@@ -37,10 +37,12 @@ def _getter(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
             return attrgetter(*names)
 
 
-_expressions = {kind: _getter(names) for kind, names in _EXPRESSIONS.items()} | {
-    ir.Subgroup: attrgetter("operands"),
-    ir.Atomic: lambda s: (s.index,) if s.value is None else (s.index, s.value),
-}
+def _of_atomic(statement: ir.Atomic) -> tuple[ir.Expression, ...]:
+    return (statement.index,) if statement.value is None else (statement.index, statement.value)
+
+
+_expressions = {kind: _getter(names) for kind, names in _EXPRESSIONS.items()}
+_expressions[ir.Subgroup], _expressions[ir.Atomic] = attrgetter("operands"), _of_atomic
 _blocks = {kind: _getter(names) for kind, names in _BLOCKS.items()}
 
 
