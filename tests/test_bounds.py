@@ -23,7 +23,7 @@ from gpusort.algos.scan_axis import scan_axis
 from gpusort.kernel import ir
 from gpusort.kernel.kernel import Kernel, kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule, Step
-from gpusort.kernel.passes.bounds import LaunchNumbers, analyse
+from gpusort.kernel.passes.bounds import Findings, LaunchNumbers, analyse
 from gpusort.kernel.passes.safe import Safety
 from gpusort.kernel.span import KernelError
 from gpusort.kernel.specialise import specialise
@@ -106,13 +106,35 @@ def from_a_start(cx: Invocation, data: Storage[U32], found: Storage[U32], count:
     found[cx.local_id] = total
 
 
-def needed(step: Step, lanes: int | None = None) -> int:
-    """How many accesses are to be tested, with subgroups as the CPU has them or of so many lanes."""
+def in_one_branch(cx: Invocation, data: Storage[U32], found: Storage[U32], count: U32) -> None:
+    if count <= 64:
+        found[cx.local_id] = data[cx.local_id]
+    else:
+        found[cx.local_id + 32] = data[cx.local_id + 64]
+
+
+def until_told(cx: Invocation, data: Storage[U32], found: Storage[U32], count: U32) -> None:
+    while data[cx.local_id] == count:
+        found[cx.local_id] = data[1]
+
+
+def by_steps_of_data(cx: Invocation, data: Storage[U32], found: Storage[U32], count: U32) -> None:
+    for i in dynamic_range(count, U32(64), data[0]):
+        found[cx.local_id] = i
+
+
+def findings(step: Step, lanes: int | None = None) -> Findings:
+    """What is found out of a launch, with subgroups as the CPU has them or of so many lanes."""
     program = step.program
     given: dict[object, int] = {m: b.count for m, b in zip(program.storage, step.buffers, strict=True)}
     given |= {p: int(value) for p, value in zip(program.parameters, step.values, strict=True)}
     numbers = LaunchNumbers(step.groups, lanes or subgroup_size(program.group_size), given)
-    return len(analyse(program, numbers).unproven)
+    return analyse(program, numbers)
+
+
+def needed(step: Step, lanes: int | None = None) -> int:
+    """How many accesses are to be tested."""
+    return len(findings(step, lanes).unproven)
 
 
 def bounds_needed(
@@ -122,6 +144,22 @@ def bounds_needed(
     data: Buffer[U32] = Buffer("data", U32, lengths[0], Role.INPUT)
     found: Buffer[U32] = Buffer("found", U32, lengths[1], Role.OUTPUT)
     return needed(specialise(kernel(function).launch(Grid(1, group_size), data, found, U32(count))), lanes)
+
+
+def test_a_branch_that_no_launch_takes_is_not_tested() -> None:
+    assert bounds_needed(in_one_branch, (64, 32), 32, 63) == 0
+    assert bounds_needed(in_one_branch, (64, 32), 32, 64) == 0
+    assert bounds_needed(in_one_branch, (64, 32), 32, 65) == 2
+
+
+@pytest.mark.parametrize(("function", "most"), [(strided, 2), (until_told, None), (by_steps_of_data, None)])
+def test_how_often_loops_run(function: Callable[..., None], most: int | None) -> None:
+    """One that may never end runs more often than can be counted, and asks whether it is interrupted."""
+    data: Buffer[U32] = Buffer("data", U32, 64, Role.INPUT)
+    found: Buffer[U32] = Buffer("found", U32, 32, Role.OUTPUT)
+    step = specialise(kernel(function).launch(Grid(1, 32), data, found, U32(64)))
+    (rounds,) = findings(step).rounds.values()
+    assert rounds <= most if most is not None else rounds > 1 << 64
 
 
 def test_a_literal_index_at_the_very_end_is_tested() -> None:

@@ -40,6 +40,7 @@ def test_tiles_are_such_that_the_last_of_a_row_is_not_empty(length: int, tile: i
     whole = Radix(RadixPolicy(8, 384, 28, 32))
     assert balanced(whole, length).policy.tile == tile
     assert balanced(Radix(attrs.evolve(whole.policy, items=8)), length).policy.items == 8
+    assert balanced(Radix(attrs.evolve(whole.policy, items=15)), 7 * 384).policy.items == 11  # 7 are too few
 
 
 def test_two_rows_are_several() -> None:
