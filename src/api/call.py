@@ -55,7 +55,7 @@ def call(make: Maker, settings: Settings, target: Wherever, x: Any, short_key: H
                 key = make, settings, target, kind, kind.signature(x)
             elif kind.is_host and type(target) is not Planning:  # viewed as NumPy's, as tensors are
                 found = call(make, settings, target, kind.view(x))
-                return _given_back(kind, found, x) if type(found) is tuple else kind.result(found, x)
+                return _given_back(kind, found, x) if found.__class__ is tuple else kind.result(found, x)
             else:
                 return _viewed(make, settings, target, ("x",), [(kind, x)], None)
         try:
