@@ -12,6 +12,7 @@ from ..crew import share
 from ..loops import PIECE
 from ..pool import Pool, shared_pool
 from .argsort_loops import rank_halves
+from .crew_rows import argsort_rows_by_crew, argsorting_threads
 from .key_words import Elements, Places, constants, numbers_of
 from .loading import can_argsort
 from .numpy_sort import argsort_plainly
@@ -40,6 +41,9 @@ def argsort_rows(source: HostArray, places: Places, order: SortOrder, policy: Ho
         few = pool.of_at_most(policy.threads_for(8 * length))  # words of 64 bits are sorted
         for row in range(rows):
             argsort_one(source[row], places[row], order, policy, few)
+        return
+    threads = argsorting_threads(source, policy)
+    if threads and argsort_rows_by_crew(source, places, order, threads):
         return
     chunk = max(1, policy.chunk // length)
     chunks = [slice(start, start + chunk) for start in range(0, rows, chunk)]

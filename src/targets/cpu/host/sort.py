@@ -16,6 +16,7 @@ from ...base import HostArray
 from ..crew import threads_of_crew
 from ..pool import Pool, shared_pool
 from .counting import sort_by_counting
+from .crew_rows import sort_rows_by_crew, sorting_threads
 from .few_values import sort_few
 from .key_words import numbers_of
 from .loading import can_sort
@@ -60,7 +61,7 @@ def sort_rows(
     is_long = is_shared and length >= _part_from(source.dtype, policy, pool.threads)
     if is_long or suits_radix(source.size, length, source.dtype, policy):
         _sort_packed(_sort_long_rows, source, results, order, policy, stable)
-    elif rows < _TOGETHER * pool.threads:
+    elif rows < _TOGETHER * pool.threads or sorting_threads(source, policy):
         _sort_packed(_sort_in_blocks, source, results, order, policy, stable)
     else:
         _sort_in_blocks(source, results, order, policy, stable)
@@ -110,8 +111,11 @@ def _sort_long_rows(
 def _sort_in_blocks(
     source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, stable: bool
 ) -> None:
-    """By NumPy's sort alone, some rows at a time: where they lie if they are packed, else in memory of their own."""
+    """By NumPy's sort alone: all rows by threads that wait in compiled code, or some at a time, where they lie if they
+    are packed, else in memory of their own."""
     length, in_place, pool = source.shape[-1], results is source, shared_pool()
+    if is_packed(source) and is_packed(results) and _sort_by_crew(source, results, order, policy, stable):
+        return
     least = 1 if is_packed(source) and is_packed(results) else _TOGETHER
     blocks = list(_blocks(source.shape, max(policy.chunk, least * length)))
 
@@ -130,6 +134,22 @@ def _sort_in_blocks(
         sort(())
     else:
         pool.run(lambda number: sort(blocks[number]), len(blocks))
+
+
+def _sort_by_crew(
+    source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, stable: bool
+) -> bool:
+    threads, shape = sorting_threads(source, policy), (-1, source.shape[-1])
+    if not threads:
+        return False
+    rows, ordered = source.reshape(shape), (np.empty_like(source) if results is source else results).reshape(shape)
+    if not sort_rows_by_crew(rows, ordered, order, threads):
+        return False
+    if stable:
+        restore_ties(rows, ordered, order, stable)
+    if results is source:
+        results[...] = ordered.reshape(results.shape)
+    return True
 
 
 def _blocks(shape: tuple[int, ...], most: int) -> Iterator[_Block]:
