@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
+import attrs
 import numpy as np
 import pytest
 
@@ -20,6 +21,7 @@ from gpusort.kernel.specialise import specialise
 from gpusort.machine import Capability
 from gpusort.targets import binding
 from gpusort.targets.cuda import plan as cuda_plan
+from gpusort.targets.cuda.arrays import checked_arrays
 from gpusort.targets.cuda.target import CudaTarget
 from gpusort.types.errors import (
     CapabilityError,
@@ -32,7 +34,7 @@ from gpusort.types.memory import Workgroup
 from gpusort.types.monoids import Sum
 from gpusort.types.numbers import UnsignedNumber
 from gpusort.types.params import BitonicPolicy, ReducePolicy
-from gpusort.types.scalars import U32, U64
+from gpusort.types.scalars import U8, U32, U64
 from tests import fake_cupy
 from tests.cuda_cases import (
     SMALL,
@@ -49,6 +51,13 @@ from tests.cuda_cases import (
     schedule_of,
     wait_for_flag,
 )
+
+
+@attrs.frozen
+class Pair:
+    low: U8
+    high: U64
+
 
 # -- the host's side, on stand-ins ------------------------------------------------------------------------
 
@@ -196,6 +205,16 @@ def test_arrays_that_do_not_fit_are_refused(card: CudaTarget, array: object, mes
     with pytest.raises(InvalidArgumentError, match=message):
         card.run(sorting(40), {"data": array})
     assert fake_cupy.log == []
+
+
+def test_bytes_are_taken_for_structs_of_which_cupy_has_no_dtype(card: CudaTarget) -> None:
+    pairs = Buffer("pairs", Pair, 4, Role.INPUT)
+    work = binding.Work((cast("Buffer[Any]", pairs),), ())
+    data = fake_cupy.on_card(np.zeros(pairs.nbytes, np.uint8))
+    assert checked_arrays(work, {"pairs": data})["pairs"].pointer == data.data.ptr
+    short = fake_cupy.on_card(np.zeros(pairs.nbytes - 1, np.uint8))
+    with pytest.raises(InvalidArgumentError, match=r"^arrays\['pairs'\]: .* found 63 x uint8$"):
+        checked_arrays(work, {"pairs": short})
 
 
 def test_a_read_only_array_is_refused_as_output(card: CudaTarget) -> None:

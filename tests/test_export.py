@@ -14,13 +14,12 @@ import pytest
 
 import gpusort
 from examples.ipv4_key import Ipv4Key
-from gpusort.export.delta import delta_encoded, encoded_size
 from gpusort.export.exported import exported_of
-from gpusort.export.kernels import Kernels
-from gpusort.export.plans import Plan, plans_of
-from gpusort.export.row_plans import plans_of_rows
-from gpusort.export.short_sort import MOST
-from gpusort.export.variants import Request, any_device
+from gpusort.export.kernels import Kernels, wgsl_kernel
+from gpusort.export.module import delta_encoded, encoded_size
+from gpusort.export.operations import LONGEST_BITONIC
+from gpusort.export.plans import Plan, plans_of, plans_of_rows
+from gpusort.export.request import Request, any_device
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.types.dtypes import key_for
@@ -90,9 +89,9 @@ def _filling(value: Callable[[int], int], length: int) -> Schedule:
 
 
 def test_a_length_that_was_made_into_another_int_is_noticed() -> None:
-    assert len(plans_of(lambda length: _filling(lambda n: n, length), Kernels(any_device(0).limits))) == 1
+    assert len(plans_of(lambda length: _filling(lambda n: n, length), Kernels(any_device(0).limits, wgsl_kernel))) == 1
     with pytest.raises(InvalidArgumentError, match="did not ask how many there are"):
-        plans_of(lambda length: _filling(lambda n: int(str(n)), length), Kernels(any_device(0).limits))
+        plans_of(lambda length: _filling(lambda n: int(str(n)), length), Kernels(any_device(0).limits, wgsl_kernel))
 
 
 def test_a_form_for_every_length_is_refused() -> None:
@@ -100,14 +99,14 @@ def test_a_form_for_every_length_is_refused() -> None:
         return sum(length > other for other in range(1000))
 
     with pytest.raises(UnsupportedTypeError, match="more than 64 forms up to length 64"):
-        plans_of(lambda length: _filling(steps, length), Kernels(any_device(0).limits), 0, 1000)
+        plans_of(lambda length: _filling(steps, length), Kernels(any_device(0).limits, wgsl_kernel), 0, 1000)
 
 
 def _plans_of_rows(value: Callable[[int, int], int]) -> tuple[Plan, ...]:
     def make(rows: int, length: int) -> Schedule:
         return _filling(lambda n: value(rows, n), length)
 
-    return plans_of_rows(make, Kernels(any_device(0).limits))
+    return plans_of_rows(make, Kernels(any_device(0).limits, wgsl_kernel))
 
 
 def test_rows_are_a_term_of_their_own() -> None:
@@ -129,7 +128,7 @@ def test_a_sort_is_a_few_plans_whatever_the_length() -> None:
     exported = exported_of(("sort", "argsort"), request)
     for schedule in exported.schedules:
         lasts = [plan.last for plan in schedule.plans]
-        few = [plan for plan in schedule.plans if 0 < plan.last <= MOST]
+        few = [plan for plan in schedule.plans if 0 < plan.last <= LONGEST_BITONIC]
         assert lasts == [0, *(1 << bits for bits in range(9, 17) if few), (1 << 32) - 1]
         assert bool(few) == (schedule.variant.name in ("sort u32", "sort f32"))
         for plan, following in pairwise(few):

@@ -16,11 +16,11 @@ import pytest
 
 import gpusort
 from gpusort.export import naga
-from gpusort.export.arguments import checked_request
 from gpusort.export.c_header import header_of
 from gpusort.export.exported import exported_of
 from gpusort.export.kernels import wgsl_kernel
 from gpusort.export.plans import Plan
+from gpusort.export.request import checked_request
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.kernel.passes.safe import guarded_outside_ours
@@ -245,7 +245,7 @@ def test_mistakes_are_named(tmp_path: Path, asked: dict[str, Any], error: type[G
 
 def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda_compile, "has_assembler", lambda: False)
-    monkeypatch.setattr("gpusort.export.cuda.has_assembler", lambda: False)
+    monkeypatch.setattr("gpusort.export.kernels.has_assembler", lambda: False)
     with pytest.raises(TargetUnavailableError, match=r"nvjitlink: pip install \"gpusort\[cuda\]\""):
         gpusort.export("sort", tmp_path, format="cubin")
     node()

@@ -11,7 +11,7 @@ import pytest
 
 import gpusort
 from gpusort.cli import main
-from gpusort.export.short_sort import MOST
+from gpusort.export.operations import LONGEST_BITONIC
 from tests.exported import WEB, Cases, compiled, node, run_program
 from tests.reference import sample
 
@@ -46,8 +46,12 @@ def test_typed_arrays(module: Path, tmp_path: Path) -> None:
     Not all of every type: to compile their kernels is what takes time.
     """
     cases = Cases(module, tmp_path)
-    asked = [("sort", "f32", length, down) for length in (*_LENGTHS, MOST, MOST + 1) for down in (False, True)]
-    asked += [("sort", "u32", length, True) for length in (*_LENGTHS, MOST)]
+    asked = [
+        ("sort", "f32", length, down)
+        for length in (*_LENGTHS, LONGEST_BITONIC, LONGEST_BITONIC + 1)
+        for down in (False, True)
+    ]
+    asked += [("sort", "u32", length, True) for length in (*_LENGTHS, LONGEST_BITONIC)]
     longer = (*_LENGTHS, 4 * _TILE + 5)
     asked += [(what, "f32", length, down) for what, down in (("argsort", True), ("pairs", False)) for length in longer]
     for what, name, length, down in asked:

@@ -26,7 +26,7 @@ _BELOW: dict[str, frozenset[str]] = {
     "api": frozenset({"types", "kernel", "machine", "algos", "external", "operations", "arrays", "targets", "forks"}),
     "multi": frozenset({"types", "kernel", "machine", "algos", "external", "arrays", "api", "targets"}),
     "dask": frozenset({"types", "kernel", "machine", "algos", "external", "operations", "arrays", "api", "targets"}),
-    "export": frozenset({"types", "kernel", "machine", "algos", "targets"}),
+    "export": frozenset({"types", "kernel", "machine", "algos", "operations", "targets"}),
 }
 
 

@@ -69,7 +69,7 @@ def test_opengl_is_taken_only_where_it_is_asked_for(
 
 
 def test_software_is_known_by_its_kind_or_name() -> None:
-    assert [device.is_software(one) for one in (CARD, CARD_GL, PIPE, PIPE_GL, SWIFT)] == [0, 0, 1, 1, 1]
+    assert [device.is_software(one.info) for one in (CARD, CARD_GL, PIPE, PIPE_GL, SWIFT)] == [0, 0, 1, 1, 1]
 
 
 def _targets(**environment: str) -> str:

@@ -14,9 +14,9 @@ from tempfile import TemporaryDirectory
 
 import attrs
 
-from gpusort.export.arguments import checked_request
 from gpusort.export.exported import exported_of
 from gpusort.export.naga import translated
+from gpusort.export.request import checked_request
 from gpusort.kernel import ir
 from gpusort.kernel.launch import Launch
 from gpusort.kernel.specialise import specialise

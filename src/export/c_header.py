@@ -9,11 +9,10 @@ from collections.abc import Iterator, Sequence
 from ..kernel.launch import Role
 from ..types.traced import Formula, Operator, Term, Unknown
 from .exported import Exported, ExportedSchedule
-from .kernels import ExportedKernel
+from .kernels import LONG, ExportedKernel
 from .plans import Plan
 
 _TYPES = {"u8": "uint32_t", "u16": "uint32_t", "u32": "uint32_t", "i32": "int32_t", "f32": "float"}
-_LONG = ("u64", "i64", "f64")  # passed as two words, low first, as words are only aligned to 4 bytes
 _KEYWORDS = frozenset(
     {"auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float"}
     | {"for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed", "sizeof"}
@@ -101,17 +100,13 @@ def _most(counts: Iterator[int]) -> int:
 
 
 def _places(kernel: ExportedKernel, header_words: int) -> list[int]:
-    """The index of each parameter's first word."""
-    places, place = list[int](), 0
-    for _, type in kernel.parameters[header_words:]:
-        places.append(place)
-        place += 2 if type in _LONG else 1
-    return places
+    """The index of each parameter's first word, behind the header."""
+    return [place - header_words for place in kernel.places[header_words:]]
 
 
 def _struct(kernel: ExportedKernel, name: str) -> str:
     fields = [
-        f"    uint32_t {_field(field)}[2]; /* {type} */" if type in _LONG else f"    {_TYPES[type]} {_field(field)};"
+        f"    uint32_t {_field(field)}[2]; /* {type} */" if type in LONG else f"    {_TYPES[type]} {_field(field)};"
         for field, type in kernel.parameters
     ]
     return "\n".join([f"struct {identifier(name)}_parameters {{", *(fields or ["    uint32_t none;"]), "};", ""])

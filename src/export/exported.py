@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
 
 import attrs
 
 from ..kernel import ir
 from ..kernel.launch import Schedule
-from ..types.traced import Formula, Term, Unknown
-from .kernels import ExportedKernel, Kernels
-from .operations import OPERATIONS
-from .plans import Plan, plans_of
-from .row_plans import plans_of_rows
-from .variants import Request, Variant
+from .kernels import ExportedKernel, Kernels, wgsl_kernel
+from .operations import OPERATIONS, Variant
+from .plans import Plan, plans_of, plans_of_rows
+from .request import Request
 
 
 @attrs.frozen
@@ -44,11 +41,10 @@ class Exported:
 
 
 def exported_of(
-    operations: Sequence[str], request: Request, *, unrolled: bool = False,
-    make: Callable[[ir.Program], ExportedKernel] | None = None,
-) -> Exported:  # fmt: skip
-    """The kernels and plans of some operations. `make` compiles a program; by default to WGSL."""
-    kernels = Kernels(request.info.limits, unrolled=unrolled, make=make)
+    operations: Sequence[str], request: Request, make: Callable[[ir.Program], ExportedKernel] = wgsl_kernel
+) -> Exported:
+    """The kernels and plans of some operations. `make` compiles a program."""
+    kernels = Kernels(request.info.limits, make)
     schedules = tuple(
         ExportedSchedule(
             variant,
@@ -63,17 +59,3 @@ def exported_of(
 
 def _plans_of(variant: Variant, make: Callable[..., Schedule], kernels: Kernels) -> tuple[Plan, ...]:
     return (plans_of_rows if variant.of_rows else plans_of)(make, kernels, variant.shortest)
-
-
-Json: TypeAlias = "int | str | list[Json] | dict[str, Json]"
-
-
-def plain(term: Term) -> Json:
-    """A term as JSON."""
-    match term:
-        case Unknown():
-            return term.value
-        case Formula(operator, left, right):
-            return [operator.value, plain(left), plain(right)]
-        case _:
-            return int(term)

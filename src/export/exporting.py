@@ -1,31 +1,27 @@
-"""The public function `gpusort.export`, and the formats it writes."""
+"""The public function `gpusort.export`."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from enum import Enum
+from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..kernel import ir
+from ..kernel.launch import Schedule
+from ..kernel.passes.safe import guarded_outside_ours
 from ..types.errors import InvalidArgumentError
-
-if TYPE_CHECKING:
-    from ..kernel.launch import Schedule
-    from ..types.keys import SortableKey
-    from ..types.monoids import Monoid
-
-
-class Format(Enum):
-    """The format of an export. All but JS have a file for each kernel, and schedules as JSON and as a C header."""
-
-    JS = "js"  # an ES module, with TypeScript declarations
-    WGSL = "wgsl"
-    SPIRV = "spirv"  # for Vulkan
-    MSL = "msl"  # Metal Shading Language
-    HLSL = "hlsl"  # for Direct3D
-    PTX = "ptx"  # for the CUDA driver
-    CUBIN = "cubin"  # CUDA machine code, for one architecture
+from ..types.keys import SortableKey
+from ..types.monoids import Monoid
+from .exported import exported_of
+from .kernels import ExportedKernel, capability_of, machine_code, ptx_kernel, require_assembler, wgsl_kernel
+from .module import module_of, types_of
+from .naga import translated
+from .native import native_files
+from .operations import OPERATIONS
+from .request import Format, Request, checked_request, listed
 
 
 def export(
@@ -55,14 +51,57 @@ def export(
     machine code, such as "sm_90"; by default the oldest supported one. The number of elements is a run-time parameter:
     no kernel is compiled for one length.
     """
-    from .arguments import checked_request, listed
-    from .writing import write_export
-
     try:
         chosen = Format(format)
     except ValueError as error:
         known = " or ".join(member.value for member in Format)
         raise InvalidArgumentError(f"format: expected {known}, found {format!r}") from error
     wanted = listed("operations", operations, str)
+    for operation in wanted:
+        if operation not in OPERATIONS:
+            raise InvalidArgumentError(f"operations: expected some of {', '.join(OPERATIONS)}, found {operation!r}")
     request = checked_request(wanted, keys, values, monoids, schedules, lanes, rows, k)
-    return write_export(wanted, request, Path(out), chosen, name, unrolled=unrolled, arch=arch)
+    if not re.fullmatch(r"[A-Za-z][\w.-]*", name):
+        raise InvalidArgumentError(f"name: expected a file's name without its ending, found {name!r}")
+    if arch and chosen not in (Format.PTX, Format.CUBIN):
+        raise InvalidArgumentError(
+            f"arch: expected none for {chosen.value!r}, which is for any machine; found {arch!r}"
+        )
+    contents = _contents(tuple(dict.fromkeys(wanted)), request, chosen, name, unrolled, arch)
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    for file, content in contents.items():
+        (folder / file).write_bytes(content)
+    return tuple(folder / file for file in contents)
+
+
+def _contents(
+    operations: Sequence[str], request: Request, format: Format, name: str, unrolled: bool, arch: str
+) -> dict[str, bytes]:
+    """All files by name, before any is written."""
+    if format in (Format.PTX, Format.CUBIN):
+        capability = capability_of(arch)
+        if format is Format.CUBIN:
+            require_assembler()
+        exported = exported_of(operations, request, partial(ptx_kernel, capability=capability))
+    elif format in (Format.SPIRV, Format.MSL, Format.HLSL):
+        exported = exported_of(operations, request, partial(_bounds_checked, unrolled=unrolled))
+    else:
+        exported = exported_of(operations, request, partial(wgsl_kernel, unrolled=unrolled))
+    texts = [kernel.text for kernel in exported.kernels.all]
+    codes = [text.encode() for text in texts]
+    match format:
+        case Format.JS:
+            return {f"{name}.js": module_of(exported).encode(), f"{name}.d.ts": types_of(exported).encode()}
+        case Format.SPIRV | Format.MSL | Format.HLSL:
+            codes = translated(texts, format.value)
+        case Format.CUBIN:
+            codes = [machine_code(text, capability_of(arch)) for text in texts]
+        case Format.WGSL | Format.PTX:
+            pass
+    return native_files(exported, name, format, codes)
+
+
+def _bounds_checked(program: ir.Program, unrolled: bool) -> ExportedKernel:
+    """A kernel with bounds checks of its own, for APIs that have none (WebGPU checks indices)."""
+    return wgsl_kernel(guarded_outside_ours(program), unrolled=unrolled)

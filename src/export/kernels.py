@@ -1,23 +1,39 @@
-"""Exported kernels: generated code without duplicates, with the metadata that a host needs to launch them."""
+"""Exported kernels, as WGSL or as PTX: code without duplicates, with the metadata that a host needs to launch them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import partial
+from itertools import accumulate
 from typing import Literal
 
 import attrs
 
 from ..kernel import ir
+from ..kernel.passes.safe import guarded_outside_ours
 from ..machine import Limits
+from ..targets.cuda.compile import (
+    INSTALL,
+    ComputeCapability,
+    assemble,
+    compile_ptx,
+    entry_name,
+    has_assembler,
+    text_of,
+)
+from ..targets.cuda.shipped import SHIPPED_FOR, portable
+from ..targets.kernel_text import stored_type
+from ..targets.needs import kernel_named, require_at_most
 from ..targets.wgsl.kernel import lower_to_wgsl
 from ..targets.wgsl.legalize import Origin
 from ..targets.wgsl.uses import uses_of
-from ..types.errors import CapabilityError
+from ..types.errors import CapabilityError, InvalidArgumentError, TargetUnavailableError
+from ..types.layout import Type
 from ..types.needs import Needs
+from .request import MOST_LANES
 
-_MOST_LANES = 64  # the largest subgroup of any device
+_WORD = 4
+LONG = ("u64", "i64", "f64")  # types of parameters of two words, as words are only aligned to 4 bytes
 
 
 @attrs.frozen
@@ -41,6 +57,11 @@ class ExportedKernel:
         return max((needs.lanes for needs in self.needs), default=0)
 
     @property
+    def places(self) -> list[int]:
+        """The index of each parameter's first word: numbers of 64 bits have two, low first."""
+        return [0, *accumulate(2 if type in LONG else 1 for _, type in self.parameters)][:-1]
+
+    @property
     def bindings(self) -> tuple[Literal["storage", "read-only-storage"], ...]:
         """The bindings' types in WebGPU's terms."""
         return tuple("storage" if writes else "read-only-storage" for writes in self.writes)
@@ -49,12 +70,9 @@ class ExportedKernel:
 class Kernels:
     """The kernels of one export, without duplicates."""
 
-    def __init__(
-        self, limits: Limits, *, unrolled: bool = False, make: Callable[[ir.Program], ExportedKernel] | None = None
-    ) -> None:
-        """`make` compiles a program; by default to WGSL."""
-        self.limits = limits
-        self._make = make or partial(wgsl_kernel, unrolled=unrolled)
+    def __init__(self, limits: Limits, make: Callable[[ir.Program], ExportedKernel]) -> None:
+        """`make` compiles a program."""
+        self.limits, self._make = limits, make
         self.all: list[ExportedKernel] = []
         self._numbers: dict[str, int] = {}  # by text
         self._read: dict[ir.Program, tuple[int, ExportedKernel]] = {}
@@ -76,16 +94,13 @@ class Kernels:
             ("bytes of workgroup memory", kernel.workgroup_bytes, self.limits.workgroup_bytes),
             ("storage buffers", len(kernel.writes), self.limits.storage_buffers),
         ):
-            if asked > most:
-                raise CapabilityError(
-                    f"{program.span}: kernel {program.name!r} asks for {asked} {what}; every device has {most}, and an "
-                    "export is for every device"
-                )
+            hint = ", and an export is for every device"
+            require_at_most(kernel_named(program), what, asked, most, "every device", hint)
 
 
 def wgsl_kernel(program: ir.Program, *, unrolled: bool = False) -> ExportedKernel:
     """Compiles a program to WGSL for any device."""
-    legalized, shader = lower_to_wgsl(program, enable_line=True, in_registers=unrolled, lanes=_MOST_LANES)
+    legalized, shader = lower_to_wgsl(program, enable_line=True, in_registers=unrolled, lanes=MOST_LANES)
     legal = legalized.program
     uses = uses_of(legal)
     held = sum((memory.length or 0) * 4 for memory in legal.memories if memory.space is ir.Space.WORKGROUP)
@@ -121,3 +136,46 @@ def _minified(text: str) -> str:
 
 
 _BEFORE_A_VALUE = re.compile(r"([(\[]|, |[^=<>!]= )$")
+
+
+# -- CUDA -------------------------------------------------------------------------------------------------
+
+
+def capability_of(name: str) -> ComputeCapability:
+    """Parses an architecture such as "sm_90"; the oldest supported one if empty. Raises InvalidArgumentError."""
+    found = re.fullmatch(r"sm_(\d+)(\d)", name or f"sm_{SHIPPED_FOR[0]}{SHIPPED_FOR[1]}")
+    if found is None or (int(found[1]), int(found[2])) < SHIPPED_FOR:
+        raise InvalidArgumentError(f"arch: expected a card of sm_80 or later, e.g. 'sm_90', found {name!r}")
+    return int(found[1]), int(found[2])
+
+
+def ptx_kernel(program: ir.Program, capability: ComputeCapability) -> ExportedKernel:
+    """Compiles a program to PTX. The kernel takes addresses of its storage, then its parameters, without a header."""
+    tested = guarded_outside_ours(program)
+    text, uses, ptx = text_of(tested), uses_of(tested), compile_ptx(tested, capability)
+    if capability == SHIPPED_FOR:
+        ptx = portable(ptx)
+    fields = [(f"{memory.name}_length", Type.U32, Origin(length_of=memory)) for memory in text.lengths]
+    fields += [(p.name, stored_type(p.type), Origin(p)) for p in tested.parameters]
+    words = [
+        Origin(origin.parameter, word, origin.length_of)
+        for _, type, origin in fields
+        for word in range(-(-type.size // _WORD))
+    ]
+    return ExportedKernel(
+        entry_name(tested), ptx, tested.group_size, text.workgroup_bytes,
+        tuple(uses[memory].needs_write for memory in tested.storage),
+        tuple((name, f"{type.dtype.kind}{8 * type.size}") for name, type, _ in fields), tested.needs,
+        any(needs.lanes for needs in tested.needs), tuple(words),
+    )  # fmt: skip
+
+
+def require_assembler() -> None:
+    """Raises TargetUnavailableError if nvJitLink is not installed."""
+    if not has_assembler():
+        raise TargetUnavailableError(f"format: machine code is made by NVIDIA's assembler, nvjitlink: {INSTALL}")
+
+
+def machine_code(ptx: str, capability: ComputeCapability) -> bytes:
+    """Assembles PTX to a cubin."""
+    return assemble(ptx, capability)[0]

@@ -7,17 +7,16 @@ import re
 from collections.abc import Sequence
 
 from .c_header import header_of
-from .exported import Exported, Json, plain
-from .exporting import Format
+from .exported import Exported
 from .kernels import ExportedKernel
-from .plans import Plan
+from .plans import Json, Plan, plain
+from .request import Format
 
 _SUFFIXES = {
     Format.WGSL: "wgsl", Format.SPIRV: "spv", Format.MSL: "metal", Format.HLSL: "hlsl", Format.PTX: "ptx",
     Format.CUBIN: "cubin",
 }  # fmt: skip
 _WORD, _METAL_STEP = 4, 16
-_SIZES = {"u64": 8, "i64": 8, "f64": 8}  # bytes of parameters; others have a word of 4
 _TERMS = (
     "terms are numbers, 'n', 'r' for how many rows there are, or [operator, term, term] with '/' rounded down and '^' "
     "rounded up; "
@@ -56,10 +55,10 @@ def native_files(exported: Exported, name: str, format: Format, codes: Sequence[
 
 
 def _described(kernel: ExportedKernel, is_cuda: bool) -> dict[str, object]:
-    parameters, place = list[Json](), 0
-    for field, type in kernel.parameters:
-        parameters.append({"name": field, "type": type, "offset": place})
-        place += _SIZES.get(type, _WORD)
+    parameters: list[Json] = [
+        {"name": field, "type": type, "offset": _WORD * place}
+        for (field, type), place in zip(kernel.parameters, kernel.places, strict=True)
+    ]
     bindings: list[str] = [*([] if is_cuda else ["uniform"]), *kernel.bindings]
     return {
         "entry": kernel.name,

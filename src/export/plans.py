@@ -4,13 +4,17 @@
 lengths in which they have the same outcome. That gives a plan for a range; the next trace starts behind it, until all
 lengths are covered. It works for any function, also a user's own. As tracing misses lengths converted to plain ints,
 each plan is verified against schedules for actual lengths.
+
+Rows of any number: the schedule is traced over their length for two rows and for three. Numbers that differ between the
+two are taken to be linear in the number of rows, and become terms of it; these are verified for five rows.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import attrs
 
@@ -20,10 +24,11 @@ from ..kernel.specialise import specialise
 from ..targets.wgsl.kernel import word_of
 from ..targets.wgsl.legalize import Origin
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
-from ..types.traced import Term, Traced, term_of, value_at
+from ..types.traced import Formula, Operator, Term, Traced, Unknown, term_of, value_at
 from .kernels import Kernels
 
 LONGEST = (1 << 32) - 1
+_ROWS_TO_VERIFY = 5
 _MOST_PLANS = 64  # of one operation: beyond, there would likely be a plan for each length
 
 
@@ -136,3 +141,68 @@ def _evaluated(plan: Plan, length: int, rows: int) -> tuple[object, ...]:
             yield launch.kernel, launch.buffers, value_at(launch.groups, length, rows), words
 
     return tuple(all_of())
+
+
+# -- any number of rows -----------------------------------------------------------------------------------
+
+
+def plans_of_rows(make: Callable[[int, int], Schedule], kernels: Kernels, shortest: int = 0) -> tuple[Plan, ...]:
+    """The plans for all lengths of rows; `make` is a function of the number of rows and their length. Raises
+    UnsupportedTypeError if a schedule is not linear in the number of rows."""
+    two, three = (plans_of(partial(make, rows), kernels, shortest) for rows in (2, 3))
+    if [plan.first for plan in two] != [plan.first for plan in three]:
+        raise UnsupportedTypeError(
+            "export: a schedule whose form changes with the number of rows is not for any number"
+        )
+    found = tuple(map(_plan_of_any, two, three))
+    # Five rows cannot be as long as two: the last plans may be of lengths that only fewer rows have.
+    for plan, most in zip(found, plans_of(partial(make, _ROWS_TO_VERIFY), kernels, shortest), strict=False):
+        verify_plan(attrs.evolve(plan, last=most.last), partial(make, _ROWS_TO_VERIFY), kernels, _ROWS_TO_VERIFY)
+    return found
+
+
+def _plan_of_any(two: Plan, three: Plan) -> Plan:
+    if len(two.launches) != len(three.launches):
+        raise UnsupportedTypeError("export: as many launches as there are rows are not for any number of them")
+    buffers = [
+        attrs.evolve(b, bytes=term_of_any(b.bytes, c.bytes)) for b, c in zip(two.buffers, three.buffers, strict=False)
+    ]
+    launches = [
+        attrs.evolve(b, groups=term_of_any(b.groups, c.groups), words=tuple(map(term_of_any, b.words, c.words)))
+        for b, c in zip(two.launches, three.launches, strict=True)
+    ]
+    return attrs.evolve(two, buffers=tuple(buffers), launches=tuple(launches))
+
+
+def term_of_any(two: Term, three: Term) -> Term:
+    """A term linear in the number of rows, from its values for two and for three."""
+    match two, three:
+        case _ if two == three:
+            return two
+        case (int(), int()):
+            step = three - two
+            grown: Term = Unknown.ROWS if step == 1 else Formula(Operator.TIMES, Unknown.ROWS, step)
+            rest = two - 2 * step
+            return grown if rest == 0 else Formula(Operator.PLUS, grown, rest)
+        case (Formula(operator, left, right), Formula(other, left_of_three, right_of_three)) if operator is other:
+            return Formula(operator, term_of_any(left, left_of_three), term_of_any(right, right_of_three))
+        case _:
+            raise UnsupportedTypeError(
+                "export: numbers that do not grow by as much with each row are not for any number"
+            )
+
+
+# -- as JSON ----------------------------------------------------------------------------------------------
+
+Json: TypeAlias = "int | str | list[Json] | dict[str, Json]"
+
+
+def plain(term: Term) -> Json:
+    """A term as JSON."""
+    match term:
+        case Unknown():
+            return term.value
+        case Formula(operator, left, right):
+            return [operator.value, plain(left), plain(right)]
+        case _:
+            return int(term)

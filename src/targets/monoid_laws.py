@@ -25,6 +25,8 @@ from ..types.scalars import U32
 
 _TRIPLES = 40
 _TOLERANCE = {Type.F32: 2.0**-12, Type.F64: 2.0**-26}
+# Whether a float may have overflowed, or underflowed.
+_LOST: tuple[Callable[[float], bool], ...] = (lambda number: not math.isfinite(number), lambda number: number == 0)
 Number: TypeAlias = int | float | bool
 Leaves: TypeAlias = tuple[Number, ...]
 
@@ -47,10 +49,8 @@ class _Laws:
 
     def check(self, elements: Sequence[Any] | np.ndarray[Any, Any], indices: Sequence[int], commutes: bool) -> None:
         monoid, combine = self.monoid, self.monoid.combine
-        lifted = [
-            monoid.lift(decode(monoid.element, item), U32(index))
-            for item, index in zip(elements, indices, strict=True)
-        ]  # fmt: skip
+        given = zip(elements, indices, strict=True)
+        lifted = [monoid.lift(decode(monoid.element, item), U32(index)) for item, index in given]
         states = [*lifted, *(combine(a, b) for a, b in zip(lifted[::2], lifted[1::2], strict=False))]
         nothing = monoid.identity()
         for state in states:
@@ -82,15 +82,11 @@ class _Laws:
         results = self.numbers(found), self.numbers(other)
         given = [self.numbers(operand) for operand in operands]
         made = [*results, *(self.numbers(part) for part in between)]
-        if between and any(
-            self._has(made, lost) and not self._has(given, lost)
-            for lost in (_may_have_overflowed, _may_have_underflowed)
-        ):
-            return True
+        for lost in _LOST:
+            if between and any(map(lost, self._floats(made))) and not any(map(lost, self._floats(given))):
+                return True
         scale = max((abs(number) for number in self._floats([*given, *made]) if math.isfinite(number)), default=0.0)
-        return all(
-            self._alike(type, a, b, scale) for type, a, b in zip(self.types, *results, strict=True)
-        )  # fmt: skip
+        return all(self._alike(type, a, b, scale) for type, a, b in zip(self.types, *results, strict=True))
 
     @staticmethod
     def _alike(type: Type, a: Number, b: Number, scale: float) -> bool:
@@ -108,21 +104,8 @@ class _Laws:
         for state in states:
             yield from (number for type, number in zip(self.types, state, strict=True) if type.is_float)
 
-    def _has(self, states: Sequence[Leaves], what: Callable[[float], bool]) -> bool:
-        return any(map(what, self._floats(states)))
-
     def fail(self, message: str) -> None:
         raise MonoidError(f"{_location(self.monoid)}{type(self.monoid).__name__}: {message}")
-
-
-def _may_have_overflowed(number: float) -> bool:
-    """Whether a float may have overflowed."""
-    return not math.isfinite(number)
-
-
-def _may_have_underflowed(number: float) -> bool:
-    """Whether a float may have underflowed."""
-    return number == 0
 
 
 def _triples(states: Sequence[Any]) -> Iterator[tuple[Any, Any, Any]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
     from ..kernel.launch import Step
 
+Reduced: TypeAlias = tuple[Callable[..., Target], tuple[object, ...]]  # the result of __reduce__
+
 
 @attrs.frozen
 class Unavailable:
@@ -32,52 +35,37 @@ class Unavailable:
     reason: str
 
 
-def _cpu() -> Target:
-    if find_spec("llvmlite") is None:
-        raise TargetUnavailableError("target 'cpu' needs llvmlite, which is not installed, or not to be had in a page")
-    from .cpu.target import CpuTarget
-
-    return CpuTarget()
-
-
-def _wgsl() -> Target:
-    from .wgsl.target import WgslTarget
-
-    return WgslTarget()
-
-
-def _cuda() -> Target:
-    from .cuda.target import CudaTarget
-
-    return CudaTarget()
-
-
-def _simulator() -> Target:
-    from .simulator.target import Simulator
-
-    return Simulator()
-
-
-def _python() -> Target:
-    from .python.target import PlainPython
-
-    return PlainPython()
-
-
 @attrs.frozen
 class _Entry:
-    """How to open a target, and the memories of arrays that it takes."""
+    """A target's class, in a module of this package, and the memories of arrays that it takes."""
 
-    open: Callable[[], Target]
+    module: str
+    name: str
     takes: frozenset[Memory] = frozenset({Memory.HOST})
+    needs: str = ""  # a package
+
+    def open(self) -> Target:
+        if self.needs and find_spec(self.needs) is None:
+            name = self.module.partition(".")[0]
+            raise TargetUnavailableError(
+                f"target {name!r} needs {self.needs}, which is not installed, or not to be had in a page"
+            )
+        opened: Target = _loaded(self.module, self.name)()
+        return opened
+
+
+def _loaded(module: str, name: str) -> Callable[..., Any]:
+    """What a module of this package has by a name: imported no earlier than it is needed."""
+    found: Callable[..., Any] = getattr(import_module(f".{module}", __package__), name)
+    return found
 
 
 _ENTRIES: dict[str, _Entry] = {
-    "cpu": _Entry(_cpu),
-    "wgsl": _Entry(_wgsl, frozenset({Memory.HOST, Memory.WEBGPU})),
-    "cuda": _Entry(_cuda, frozenset({Memory.HOST, Memory.CUDA})),
-    "simulator": _Entry(_simulator),
-    "python": _Entry(_python),
+    "cpu": _Entry("cpu.target", "CpuTarget", needs="llvmlite"),
+    "wgsl": _Entry("wgsl.target", "WgslTarget", frozenset({Memory.HOST, Memory.WEBGPU})),
+    "cuda": _Entry("cuda.target", "CudaTarget", frozenset({Memory.HOST, Memory.CUDA})),
+    "simulator": _Entry("simulator.target", "Simulator"),
+    "python": _Entry("python.target", "PlainPython"),
 }
 NAMES: tuple[str, ...] = tuple(_ENTRIES)
 # Under Pyodide there is no compiler for the target "cpu".
@@ -102,9 +90,15 @@ def target(name: str) -> Target:
     return found
 
 
-def is_opened(found: Target) -> bool:
-    """Whether this object is the registered target of its name."""
-    return any(found is one for one in _opened.values())
+def reduce_to_name(name: str) -> Reduced:
+    """Pickles a target by its name: it is opened again where it is unpickled; in this process it is the same object."""
+    return target, (name,)
+
+
+def reduce_to_settings(one: Target, *settings: object) -> Reduced:
+    """By its name if it is the registered target of that, else as a new one with these settings."""
+    is_registered = any(one is found for found in _opened.values())
+    return reduce_to_name(one.info.name) if is_registered else (type(one), settings)
 
 
 def targets() -> list[TargetInfo | Unavailable]:
@@ -128,14 +122,14 @@ def target_on_device(device: Any) -> Target:
 
 async def opened_device() -> wgpu.GPUDevice:
     """Opens a wgpu device as the target "wgsl" would; in a page, the browser's."""
-    from .wgsl.awaited import opened
+    from .wgsl.device import opened
 
     return await opened()
 
 
 async def read_from_device(device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer, first: int, size: int) -> memoryview:
     """Reads `size` bytes from byte `first` of a buffer on a wgpu device, after all submitted work."""
-    from .wgsl.awaited import read
+    from .wgsl.device import read
 
     return await read(device, buffer, first, size)
 
@@ -170,42 +164,12 @@ def _names() -> str:
 # -- code generation, which needs no device ---------------------------------------------------------------
 
 
-def _cpu_text(step: Step) -> str:
-    from .cpu.text import module_text
-
-    return module_text(step.program)
-
-
-def _wgsl_text(step: Step) -> str:
-    from .wgsl.kernel import lower_to_wgsl
-
-    return lower_to_wgsl(step.program)[1].text
-
-
-def _cuda_text(step: Step) -> str:
-    from .cuda.compile import text_of
-
-    return text_of(step.program).source
-
-
-def _ptx_text(step: Step) -> str:
-    from .cuda.compile import compile_ptx
-
-    return compile_ptx(step.program)
-
-
-def _ir_text(step: Step) -> str:
-    from ..kernel.listing import listing
-
-    return listing(step.program)
-
-
 FORMS: dict[str, Callable[[Step], str]] = {
-    "ir": _ir_text,
-    "cpu": _cpu_text,
-    "wgsl": _wgsl_text,
-    "cuda": _cuda_text,
-    "ptx": _ptx_text,
+    "ir": lambda step: _loaded(".kernel.listing", "listing")(step.program),
+    "cpu": lambda step: _loaded("cpu.text", "module_text")(step.program),
+    "wgsl": lambda step: _loaded("wgsl.kernel", "lower_to_wgsl")(step.program)[1].text,
+    "cuda": lambda step: _loaded("cuda.compile", "text_of")(step.program).source,
+    "ptx": lambda step: _loaded("cuda.compile", "compile_ptx")(step.program),
 }
 
 TargetState: TypeAlias = TargetInfo | Unavailable

@@ -14,7 +14,7 @@ import numpy as np
 from ...algos.host_sort import HostSort, HostSortPolicy
 from ...algos.tuned import tuned_host_sort
 from ...machine import TargetInfo
-from ..pickling import Reduced, reduce_to_settings
+from ..registry import Reduced, reduce_to_settings
 from .background import background
 from .host.fast_paths import fast_path
 from .limits import CAPABILITIES, LIMITS

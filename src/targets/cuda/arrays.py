@@ -11,6 +11,7 @@ import numpy as np
 
 from ...kernel.launch import Buffer, Role
 from ...types.errors import InvalidArgumentError
+from ...types.specs import packed_strides
 from ..base import HostArray
 from ..binding import ArrayProperties, Work, check_arrays, expected, host_properties, named_arrays
 from .transfers import Transfers, bytes_of, is_copied_directly
@@ -64,45 +65,28 @@ def _given(buffer: Buffer[object], array: object) -> tuple[BoundArray, ArrayProp
     """An array, and its properties for check_arrays."""
     import cupy
 
+    device: int | None
     if isinstance(array, cupy.ndarray):
-        pointer, shape, packed = array.data.ptr, array.shape, bool(array.flags.c_contiguous)
-        dtype, shape = _of_bytes(buffer, array.dtype, shape)
-        return BoundArray(buffer, None, pointer, array.device.id, None), ArrayProperties(
-            dtype, shape, packed, True, pointer
-        )
-    if _is_on_device(array):
+        pointer, dtype, shape, stream = array.data.ptr, array.dtype, array.shape, None
+        device, packed, read_only = array.device.id, bool(array.flags.c_contiguous), False
+    elif _is_on_device(array):
         interface = array.__cuda_array_interface__
-        shape, dtype = interface["shape"], np.dtype(interface["typestr"])
-        pointer, read_only = interface["data"]
-        strides = interface.get("strides")
-        packed = strides is None or strides == _packed(shape, dtype.itemsize)
+        shape, dtype, stream = interface["shape"], np.dtype(interface["typestr"]), interface.get("stream")
+        (pointer, read_only), strides = interface["data"], interface.get("strides")
+        packed = strides is None or strides == packed_strides(shape, dtype.itemsize)
         device = cupy.cuda.runtime.pointerGetAttributes(pointer).device if math.prod(shape) else None
-        dtype, shape = _of_bytes(buffer, dtype, shape)
-        return (
-            BoundArray(buffer, None, pointer, device, interface.get("stream")),
-            ArrayProperties(dtype, shape, packed, not read_only, pointer),
-        )
-    seen = host_properties(buffer, array, "of NumPy, cupy or with __cuda_array_interface__")
-    return BoundArray(buffer, cast(HostArray, array), 0, None, None), seen
+    else:
+        seen = host_properties(buffer, array, "of NumPy, cupy or with __cuda_array_interface__")
+        return BoundArray(buffer, cast(HostArray, array), 0, None, None), seen
+    if buffer.dtype.names is not None and dtype == np.uint8 and shape == (buffer.nbytes,):
+        dtype, shape = buffer.dtype, (buffer.count,)  # bytes, for structs, of which cupy has no dtype
+    seen = ArrayProperties(dtype, shape, packed, not read_only, pointer)
+    return BoundArray(buffer, None, pointer, device, stream), seen
 
 
 def _is_on_device(array: object) -> TypeGuard[OnDevice]:
     """Whether an array has the CUDA array interface."""
     return not isinstance(array, np.ndarray) and isinstance(array, OnDevice)
-
-
-def _of_bytes(
-    buffer: Buffer[object], dtype: np.dtype[np.generic], shape: tuple[int, ...]
-) -> tuple[np.dtype[np.generic], tuple[int, ...]]:
-    """Takes bytes for an array of structs, for which cupy has no dtype."""
-    if buffer.dtype.names is not None and dtype == np.uint8 and shape == (buffer.nbytes,):
-        return buffer.dtype, (buffer.count,)
-    return dtype, shape
-
-
-def _packed(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """The strides of a contiguous array."""
-    return tuple(itemsize * math.prod(shape[i + 1 :]) for i in range(len(shape)))
 
 
 def common_device(arrays: Sequence[BoundArray]) -> int:
@@ -126,15 +110,16 @@ class Binding:
     def __init__(
         self, buffers: Sequence[Buffer[object]], arrays: Mapping[str, BoundArray], stream: Stream, transfers: Transfers
     ) -> None:
+        import cupy
+
         self.stream = stream
         self._transfers = transfers
         self._held: list[MemoryPointer] = []
         self._on_host: list[tuple[BoundArray, int]] = []
-        self._foreign = [
-            _external_stream(s)
-            for s in {_without_alias(a.stream) for a in arrays.values()} - {None, _without_alias(stream.ptr)}
-        ]
-        self._wait_for_owners()
+        owners = {_without_alias(array.stream) for array in arrays.values() if array.stream is not None}
+        self._foreign = [cupy.cuda.ExternalStream(owner) for owner in owners - {_without_alias(stream.ptr)}]
+        for owner in self._foreign:
+            stream.wait_event(owner.record())
         self._later = [
             bytes_of(array.host)
             for array in arrays.values()
@@ -159,10 +144,6 @@ class Binding:
             if array.buffer.role in roles and array.host is not None:
                 self._transfers.download(pointer, array.host, self.stream)
 
-    def _wait_for_owners(self) -> None:
-        for stream in self._foreign:
-            self.stream.wait_event(stream.record())
-
     def _address(self, buffer: Buffer[object], array: BoundArray | None) -> int:
         import cupy
 
@@ -178,12 +159,5 @@ class Binding:
         return memory.ptr
 
 
-def _without_alias(stream: int | None) -> int | None:
-    return _DEFAULT_STREAM if stream == 0 else stream
-
-
-def _external_stream(pointer: int | None) -> Stream:
-    import cupy
-
-    assert pointer is not None
-    return cupy.cuda.ExternalStream(pointer)
+def _without_alias(stream: int) -> int:
+    return stream or _DEFAULT_STREAM

@@ -21,7 +21,7 @@ from ...types.layout import Type
 from ..base import OnStream, arrays_by_name, given_buffers
 from ..binding import Work, host_arrays, is_lasting, work_of
 from ..needs import require_within
-from ..pickling import Reduced, reduce_to_name
+from ..registry import Reduced, reduce_to_name
 from .arrays import Binding, checked_arrays, common_device
 from .card import NAME, capability_of, describe, require_card
 from .compile import (

@@ -27,7 +27,7 @@ from ..binding import work_of
 from ..host_buffers import Bytes, bytes_behind, starts_written
 from ..interpreters import Interpreter
 from ..needs import require_at_most, require_needs
-from ..pickling import Reduced, reduce_to_settings
+from ..registry import Reduced, reduce_to_settings
 from .synchronise import resolve, subgroup_result
 from .threads import InvocationThread, run_group, stop
 from .waits import may_wait

@@ -23,7 +23,7 @@ from ..binding import Work, work_of
 from ..host_buffers import Bytes, bytes_behind, starts_written
 from ..interpreters import Interpreter
 from ..needs import require_within
-from ..pickling import Reduced, reduce_to_settings
+from ..registry import Reduced, reduce_to_settings
 from .checks import Shape, Sites
 from .lockstep import Lockstep
 from .memory import Flags, Region

@@ -14,8 +14,18 @@ import numpy as np
 from ...types.errors import TargetUnavailableError
 from .browser_errors import Errors, GPUError, GPUOutOfMemoryError, GPUValidationError
 from .defaults import DEFAULT_LIMITS
-from .javascript import HOW_TO_WAIT, Owner, camel, can_wait, described, owned, require_waiting, waited
-from .shared_opening import Answer, SharedOpening
+from .javascript import (
+    HOW_TO_WAIT,
+    Answer,
+    Owner,
+    SharedOpening,
+    camel,
+    can_wait,
+    described,
+    owned,
+    require_waiting,
+    waited,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     import js

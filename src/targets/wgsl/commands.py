@@ -6,12 +6,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 import attrs
+import numpy as np
 
-from .clock import Clock
 from .kernel import Kernel
 
 if TYPE_CHECKING:
     import wgpu
+
+
+_RESOLVED = 0x200 | 4  # QUERY_RESOLVE, COPY_SRC
+_READ_BACK, _READ = 1 | 8, 1  # MAP_READ and COPY_DST; MapMode.READ
+_BYTES = 16  # two timestamps of 64 bits
 
 
 class BufferRange(NamedTuple):
@@ -43,6 +48,38 @@ class Dispatch:
 
 Group: TypeAlias = object  # a bind group of the Commands that made it
 Recorded: TypeAlias = object  # a command buffer, which can be submitted once
+
+
+class Clock:
+    """Times a compute pass by the device's own clock: by timestamps at its beginning and end, in nanoseconds."""
+
+    def __init__(self, device: wgpu.GPUDevice) -> None:
+        self._device = device
+        self._queries = device.create_query_set(type="timestamp", count=2)
+        self._ticks = device.create_buffer(size=_BYTES, usage=_RESOLVED)
+        self._fetched = device.create_buffer(size=_BYTES, usage=_READ_BACK)
+
+    def begin(self, encoder: wgpu.GPUCommandEncoder) -> wgpu.GPUComputePassEncoder:
+        """Begins a timed compute pass."""
+        return encoder.begin_compute_pass(
+            timestamp_writes={
+                "query_set": self._queries, "beginning_of_pass_write_index": 0, "end_of_pass_write_index": 1
+            }
+        )  # fmt: skip
+
+    def end(self, encoder: wgpu.GPUCommandEncoder) -> None:
+        """After the pass: resolves the queries and copies them to a mappable buffer."""
+        encoder.resolve_query_set(self._queries, 0, 2, self._ticks, 0)
+        encoder.copy_buffer_to_buffer(self._ticks, 0, self._fetched, 0, _BYTES)
+
+    def seconds(self) -> float:
+        """The pass's duration. Maps the buffer, so it waits for the submission."""
+        self._fetched.map_sync(_READ, 0, _BYTES)
+        try:
+            ticks = np.frombuffer(self._fetched.read_mapped(0, _BYTES), np.uint64)
+        finally:
+            self._fetched.unmap()
+        return float(ticks[1] - ticks[0]) / 1e9
 
 
 class Commands:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import attrs
 
@@ -14,15 +14,18 @@ from ...machine import Capability, Limits
 from ...types.environment import word
 from ...types.errors import TargetUnavailableError
 from .c_names import read_types_by_their_own_names
-from .clock import FEATURE
 from .defaults import DEFAULT_LIMITS
-from .runtime import IN_BROWSER, NO_ADAPTER
+from .errors import translated_errors
+from .runtime import IN_BROWSER, NO_ADAPTER, one_opening
 
 if TYPE_CHECKING:
     import wgpu
 
+    from . import browser
+
 ADAPTER_VARIABLE = "GPUSORT_WGSL_ADAPTER"
 LIMITS_VARIABLE = "GPUSORT_WGSL_LIMITS"
+TIMESTAMPS = "timestamp-query"  # the feature that timing kernels needs
 MAX_LANES = 64  # the bits of a lane mask
 
 _NVIDIA, _AMD, _INTEL, _QUALCOMM = 0x10DE, 0x1002, 0x8086, 0x5143
@@ -35,7 +38,7 @@ _BY_BACKEND = ("Metal", "D3D12", "Vulkan")
 _OPENGL = "OpenGL"  # offers few storage buffers: taken only if asked for
 # Software rasterisers that do not report themselves as a CPU.
 _SOFTWARE = ("llvmpipe", "softpipe", "swiftshader", "basic render")
-_SUBGROUP_FEATURES = ("subgroups", "subgroup")  # the standard's name, and wgpu-native's
+_SUBGROUP_TIMESTAMPSS = ("subgroups", "subgroup")  # the standard's name, and wgpu-native's
 _WORD = 4
 _NO_LAYER = "NODEVICE_SELECT"
 
@@ -111,18 +114,46 @@ def preferred_adapter(found: Sequence[wgpu.GPUAdapter]) -> wgpu.GPUAdapter:
 
 def open_device() -> Device:
     """Requests a device with all of the adapter's limits, or WebGPU's default ones if GPUSORT_WGSL_LIMITS says so."""
+    return _described_device(_requested())
+
+
+def _requested() -> wgpu.GPUDevice:
     mark_opened("wgsl")
     adapter = choose_adapter()
     features, limits = device_request(adapter)
-    return _described_device(adapter.request_device_sync(required_features=features, required_limits=limits))
+    return adapter.request_device_sync(required_features=features, required_limits=limits)
+
+
+async def opened() -> wgpu.GPUDevice:
+    """The same for pages, where nothing may block: there concurrent callers share a device."""
+    if not IN_BROWSER:
+        return _requested()
+    from .browser import gpu
+
+    mark_opened("wgsl")
+    with one_opening():
+        found = await gpu.enumerate_adapters_async()
+        adapter = cast("browser.GPUAdapter", preferred_adapter(cast("list[wgpu.GPUAdapter]", found)))
+        features, limits = device_request(cast("wgpu.GPUAdapter", adapter))
+        asked = cast("dict[str, int]", limits)
+        device = await adapter.request_device_async(required_features=features, required_limits=asked)
+    return cast("wgpu.GPUDevice", device)
+
+
+async def read(device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer, first: int, size: int) -> memoryview:
+    """Reads `size` bytes of a buffer from byte `first` on, after all submitted work. In a page it does not block."""
+    if not IN_BROWSER:
+        return device.queue.read_buffer(buffer, first, size)
+    with translated_errors("target 'wgsl'"):
+        return await cast("browser.GPUQueue", device.queue).read_buffer_async(buffer, first, size)
 
 
 def device_request(adapter: wgpu.GPUAdapter) -> tuple[list[str], dict[str, int | None]]:
     """The features and limits to request a device with."""
     if _asks_for_defaults():
         return [], dict(DEFAULT_LIMITS)
-    subgroups = [name for name in _SUBGROUP_FEATURES if name in adapter.features][:1]
-    return [*subgroups, *({FEATURE} & adapter.features)], {name: adapter.limits[name] for name in DEFAULT_LIMITS}
+    subgroups = [name for name in _SUBGROUP_TIMESTAMPSS if name in adapter.features][:1]
+    return [*subgroups, *({TIMESTAMPS} & adapter.features)], {name: adapter.limits[name] for name in DEFAULT_LIMITS}
 
 
 def _asks_for_defaults() -> bool:
@@ -143,7 +174,7 @@ def _described_device(handle: wgpu.GPUDevice) -> Device:
     limits, info = handle.limits, handle.adapter_info
     groups_in_row = limits["max-compute-workgroups-per-dimension"]
     storage_bytes = min(limits["max-buffer-size"], limits["max-storage-buffer-binding-size"])
-    cuts_loops, in_software = "llvmpipe" in info.device, _is_in_software(info)
+    cuts_loops, in_software = "llvmpipe" in info.device, is_software(info)
     progress = info.get("vendor_id") in (_NVIDIA, _AMD) and info.get("adapter_type") in _BY_POWER[:2]
     return Device(
         handle=handle,
@@ -151,7 +182,7 @@ def _described_device(handle: wgpu.GPUDevice) -> Device:
         driver=", ".join(filter(None, [_backend(info), "in software" * in_software, info.description])),
         is_software=in_software,
         groups_in_row=groups_in_row,
-        has_subgroups=any(name in handle.features for name in _SUBGROUP_FEATURES),
+        has_subgroups=any(name in handle.features for name in _SUBGROUP_TIMESTAMPSS),
         most_lanes=32 if info.get("vendor_id") == _NVIDIA else MAX_LANES,
         cuts_loops=cuts_loops,
         alignment=max(_WORD, limits["min-storage-buffer-offset-alignment"]),
@@ -167,12 +198,8 @@ def _described_device(handle: wgpu.GPUDevice) -> Device:
     )
 
 
-def is_software(adapter: wgpu.GPUAdapter) -> bool:
+def is_software(info: wgpu.GPUAdapterInfo) -> bool:
     """Whether an adapter is a software rasteriser on the CPU."""
-    return _is_in_software(adapter.info)
-
-
-def _is_in_software(info: wgpu.GPUAdapterInfo) -> bool:
     name = info.device.lower()
     return info.get("adapter_type") == "CPU" or any(known in name for known in _SOFTWARE)
 

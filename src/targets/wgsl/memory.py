@@ -51,8 +51,9 @@ class Pool:
         return Lease(self)
 
     def put_back(self, held: Sequence[_Pooled]) -> None:
-        self._idle += reversed(held)  # the pool is LIFO: a similar run gets the same buffers in the same order
-        self._trim()
+        if held:
+            self._idle += reversed(held)  # the pool is LIFO: a similar run gets the same buffers in the same order
+            self._trim()
 
     def take(self, size: int, usage: int) -> _Pooled:
         wanted = size_class(size, self._most)

@@ -12,13 +12,12 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
-from .clock import Clock
-from .commands import Binding, BufferRange, Commands, Dispatch, Group, Recorded
+from .c_names import BACKEND
+from .commands import Binding, BufferRange, Clock, Commands, Dispatch, Group, Recorded
 
 if TYPE_CHECKING:
     import wgpu
 
-_BACKEND = "wgpu.backends.wgpu_native._api"
 _RAW = "_internal"  # the attribute of wgpu-py's objects that holds wgpu-native's handle
 _WHAT = "gpusort"  # the name of our error scopes
 
@@ -85,7 +84,7 @@ def commands_for(handle: wgpu.GPUDevice, launches: Sequence[Dispatch], bindings:
 
 @lru_cache(maxsize=4)
 def _native(backend: str) -> _Native | None:
-    module = sys.modules.get(backend) if backend == _BACKEND else None
+    module = sys.modules.get(backend) if backend == BACKEND else None
     lib, ffi, errors = (getattr(module, name, None) for name in ("lib", "ffi", "error_handler"))
     if lib is None or ffi is None or not (hasattr(errors, "capture") and hasattr(errors, "release")):
         return None

@@ -6,9 +6,11 @@ uses parameters and scratch of the prepared schedule's own, so the caller may su
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeGuard
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
+from weakref import ref
 
 import attrs
 import numpy as np
@@ -17,28 +19,48 @@ from ...forks import never_released_in_children
 from ...kernel.launch import Buffer, Role, Schedule, Step
 from ..base import OnStream, arrays_by_name
 from ..binding import work_of
+from ..in_turn import InTurn
 from ..recording import current_encoder
-from .batch import Batch
-from .buffer_ranges import are_same, buffer_ranges
 from .commands import BufferRange, Group, Recorded
 from .memory import Bytes, Lease, padded
+from .ranges import Copies, OnWebGpu, buffer_ranges
 from .session import OVERRUN, PreparedLaunches, Session
-from .staged import staged
 
 if TYPE_CHECKING:
     import wgpu
 
     from .target import WgslTarget
 
+_MOST_BOUND = 6  # calls in a row write to one recycled buffer after another, of which there are five at most
 
-@attrs.define
+
 class _Bound:
-    """Bind groups for a call's arrays, cached for the next call on the same ones."""
+    """Bind groups for a call's arrays and scratch, cached for the next call on the same ones.
 
-    groups: Sequence[Group]
-    ranges: tuple[BufferRange, ...]  # the caller's arrays
-    memory: Mapping[str, BufferRange]  # all buffers
-    next: Recorded | None = None  # a command buffer recorded ahead for the next run
+    Bind groups keep memory alive, also what nobody else holds any more: so they are let go of with the first array.
+    """
+
+    def __init__(
+        self, groups: Sequence[Group], given: Sequence[BufferRange], scratch: Mapping[str, BufferRange]
+    ) -> None:
+        self.groups = groups
+        self.next: Recorded | None = None  # a command buffer recorded ahead for the next run
+        self._scratch = scratch
+        mine = ref(self)
+
+        def dropped(_: object) -> None:
+            bound = mine()
+            if bound is not None:
+                bound.groups, bound.next = (), None
+
+        self._given = [(ref(region.buffer, dropped), region.offset) for region in given]
+
+    def is_of(self, memories: Sequence[OnWebGpu], scratch: Mapping[str, BufferRange]) -> bool:
+        """Whether these are the buffers and offsets that were checked and bound."""
+        for memory, (buffer, offset) in zip(memories, self._given, strict=True):
+            if memory.buffer is not buffer() or memory.offset != offset:
+                return False
+        return scratch is self._scratch or scratch == self._scratch
 
 
 class WgslPrepared:
@@ -50,9 +72,9 @@ class WgslPrepared:
         self, target: WgslTarget, schedule: Schedule, given: tuple[Buffer[Any], ...], keeps_scratch: bool
     ) -> None:
         never_released_in_children(self)
-        self._target = target
+        self.target = target
         self._schedule, self._work = schedule, work_of(schedule)
-        self._given = given
+        self._given, self._names = given, [buffer.name for buffer in given]
         self.what = kernels_named(self._work.steps)
         self._keeps_scratch = keeps_scratch
         # Compiled for a session; again if the device was reopened, or Python state that kernels captured has changed.
@@ -60,14 +82,14 @@ class WgslPrepared:
         self._ready: PreparedLaunches | None = None
         self._parameters: BufferRange | None = None
         self._scratch: Mapping[str, BufferRange] | None = None  # if it has its own, else from the pool in each run
-        self._bound: _Bound | None = None
+        self._bounds: list[_Bound] = []  # the last ones
 
     def run(self, memories: Sequence[object], /) -> None:
         """Host arrays hold the results when this returns; device arrays when the submitted work is done."""
         if _are_on_host(memories):
             named = arrays_by_name(self._given, memories)
             arrays: dict[str, Bytes] = {name: _bytes_of(array) for name, array in named.items()}
-            self._target.in_session(self.what, lambda session: session.run(self._prepared_in(session), arrays))
+            self.target.in_session(self.what, lambda session: session.run(self._prepared_in(session), arrays))
         else:
             self.run_at(memories, None, 0)
 
@@ -80,16 +102,23 @@ class WgslPrepared:
         if encoder is not None:
             self.encode(encoder, given)
         else:
-            self._target.in_session(self.what, lambda session: self.run_on_device(session, given))
+            self.target.in_session(self.what, lambda session: self.run_on_device(session, given))
 
     def followed_by(self, others: Sequence[OnStream], /) -> OnStream | None:
         runs = [self, *(other for other in others if isinstance(other, WgslPrepared))]
-        return Batch(runs) if len(runs) == 1 + len(others) else None
+        return _Batch(runs) if len(runs) == 1 + len(others) else None
 
     def encode(self, encoder: wgpu.GPUCommandEncoder, memories: Sequence[object], /) -> None:
         """Records a compute pass with all launches into the caller's encoder. Submits nothing; only the first call
-        allocates."""
-        self._target.in_session(self.what, lambda session: self._record(session, encoder, memories))
+        allocates. Overruns cannot be detected here."""
+
+        def record(session: Session) -> None:
+            ready = self._prepared_in(session)
+            bound = self._bound_to(session, ready, memories, None, submits=False)[0]
+            if ready.steps and bound is not None:
+                ready.commands.encode(encoder, bound.groups)
+
+        self.target.in_session(self.what, record)
 
     @property
     def num_given(self) -> int:
@@ -114,112 +143,98 @@ class WgslPrepared:
 
     def forget(self) -> None:
         """Lets go of the session, and of all that was made in it."""
-        self._session = self._ready = self._parameters = self._scratch = self._bound = None
+        self._session = self._ready = self._parameters = self._scratch = None
+        self._bounds = []
+
+    def checks_overrun(self, session: Session) -> bool:
+        """Whether loops may be cut short on this device (overrun.py), so that each run is checked, and waited for."""
+        return self._prepared_in(session).checks_overrun and not self._keeps_scratch
 
     def run_on_device(self, session: Session, memories: Sequence[object]) -> None:
         ready = self._prepared_in(session)
-        if not ready.steps:
+        if not ready.steps or (self._keeps_scratch and self._submitted(session, ready, memories, None)):
             return
-        commands = ready.commands
-        if self._keeps_scratch:
-            bound, is_known = self._bound_alive(session, ready, memories)
-            recorded, bound.next = bound.next, None
-            commands.submit(commands.recorded(bound.groups) if recorded is None else recorded)
-            if is_known:  # a repeated call: record the next command buffer while the device works
-                bound.next = commands.recorded(bound.groups)
-            return
-        ranges = buffer_ranges(session, self._given, memories)
         with session.pool.lease() as lease:
-            if not ready.checks_overrun and staged(self._given, ranges, session.device.alignment) is None:
-                commands.submit(commands.recorded(self._groups(session, ready, ranges, lease)))
+            if not ready.checks_overrun and self._submitted(session, ready, memories, lease):
                 return
             encoder = session.device.handle.create_command_encoder()
-            memory = self._encode_with(session, encoder, ready, ranges, lease)
+            memory = self._encode_copied(session, encoder, ready, memories, lease)
             if ready.checks_overrun:
                 session.require_no_overrun(encoder, memory[OVERRUN])
             else:
                 session.device.handle.queue.submit([encoder.finish()])
+
+    def _submitted(
+        self, session: Session, ready: PreparedLaunches, memories: Sequence[object], lease: Lease | None
+    ) -> bool:
+        """Runs on arrays that can be bound in place; False, and nothing done, if they have to be copied."""
+        commands = ready.commands
+        bound, is_known = self._bound_to(session, ready, memories, lease, submits=True)
+        if bound is None:
+            return False
+        recorded, bound.next = bound.next, None
+        commands.submit(commands.recorded(bound.groups) if recorded is None else recorded)
+        if is_known:  # a repeated call: record the next command buffer while the device works
+            bound.next = commands.recorded(bound.groups)
+        return True
 
     def encode_into(
         self, session: Session, encoder: wgpu.GPUCommandEncoder, memories: Sequence[object], lease: Lease
     ) -> None:
         """Records all launches into an encoder shared with other schedules; scratch is the lease's, until it ends."""
         ready = self._prepared_in(session)
-        if ready.steps and self._keeps_scratch:
-            ready.commands.encode(encoder, self._bound_alive(session, ready, memories)[0].groups)
-        elif ready.steps:
-            self._encode_with(session, encoder, ready, buffer_ranges(session, self._given, memories), lease)
+        if ready.steps:
+            mine = None if self._keeps_scratch else lease
+            bound, _ = self._bound_to(session, ready, memories, mine, submits=True)
+            if bound is None:
+                self._encode_copied(session, encoder, ready, memories, lease)
+            else:
+                ready.commands.encode(encoder, bound.groups)
 
-    def checks_overrun(self, session: Session) -> bool:
-        """Whether loops may be cut short on this device (overrun.py), so that each run is checked, and waited for."""
-        return self._prepared_in(session).checks_overrun
-
-    def _encode_with(
-        self,
-        session: Session,
-        encoder: wgpu.GPUCommandEncoder,
-        ready: PreparedLaunches,
-        ranges: dict[str, BufferRange],
+    def _encode_copied(
+        self, session: Session, encoder: wgpu.GPUCommandEncoder, ready: PreparedLaunches, memories: Sequence[object],
         lease: Lease,
-    ) -> dict[str, BufferRange]:
+    ) -> Mapping[str, BufferRange]:  # fmt: skip
         """Records the launches, with copies before and after of arrays that cannot be bound in place. Returns all
         buffers."""
-        copies = staged(self._given, ranges, session.device.alignment)
-        memory = ranges if copies is None else copies.copied_in(encoder, lease.storage)
-        if ready.checks_overrun:
-            memory[OVERRUN] = session.overrun(lease)
-        ready.commands.encode(encoder, self._groups(session, ready, memory, lease))
+        memory = buffer_ranges(session, self._given, memories)
+        copies = Copies.needed(self._given, memory, session.device.alignment)
+        if copies is not None:
+            memory = copies.copied_in(encoder, lease.storage)
+        memory |= session.scratch(lease, ready)
+        ready.commands.encode(encoder, ready.groups(self._own_parameters(session, ready), memory))
         if copies is not None:
             copies.copied_back(encoder, memory)
         return memory
 
-    def in_session(self, work: Callable[[Session], None]) -> None:
-        self._target.in_session(self.what, work)
+    def _bound_to(
+        self, session: Session, ready: PreparedLaunches, memories: Sequence[object], lease: Lease | None, *,
+        submits: bool,
+    ) -> tuple[_Bound | None, bool]:  # fmt: skip
+        """Bind groups for these arrays, and whether they were cached. None if some have to be copied.
 
-    def _groups(
-        self, session: Session, ready: PreparedLaunches, memory: dict[str, BufferRange], lease: Lease
-    ) -> Sequence[Group]:
-        """All bind groups, with scratch from the pool, which is added to `memory`. Not kept: they would keep
-        the caller's buffers alive."""
-        for name, size in ready.sizes.items():
-            if name not in memory:
-                memory[name] = BufferRange(lease.storage(size))
-        return ready.groups(self._own_parameters(session, ready), memory)
-
-    def _record(self, session: Session, encoder: wgpu.GPUCommandEncoder, memories: Sequence[object]) -> None:
-        """Records with scratch of its own. Overruns cannot be detected here: the caller submits."""
-        ready = self._prepared_in(session)
-        if ready.steps:
-            ready.commands.encode(encoder, self._bound_to(session, ready, memories)[0].groups)
-        else:
-            buffer_ranges(session, self._given, memories)
-
-    def _bound_to(self, session: Session, ready: PreparedLaunches, memories: Sequence[object]) -> tuple[_Bound, bool]:
-        """Bind groups for these arrays and kept scratch, and whether they are those of the last call (a cache hit)."""
-        bound = self._bound
-        if bound is not None and are_same(memories, bound.ranges):
-            return bound, True
-        ranges = buffer_ranges(session, self._given, memories)
-        copies = staged(self._given, ranges, session.device.alignment)
-        if copies is not None:
-            copies.refuse()
-        memory = {**self._own_scratch(session, ready), **ranges}
-        groups = ready.groups(self._own_parameters(session, ready), memory)
-        bound = self._bound = _Bound(groups, tuple(ranges.values()), memory)
-        return bound, False
-
-    def _bound_alive(
-        self, session: Session, ready: PreparedLaunches, memories: Sequence[object]
-    ) -> tuple[_Bound, bool]:
-        """The same for what is submitted here. Raises GPUError if a buffer was destroyed since it was bound.
-
-        wgpu-native aborts the process if a submission uses a destroyed buffer. Making a bind group of it is a plain
-        error, so on a cache hit a few are made just to check.
+        Scratch is of the lease. Without one it is the schedule's own: then arrays that have to be copied raise
+        InvalidArgumentError. If the caller of this `submits`, arrays that were destroyed raise GPUError.
         """
-        bound, is_known = self._bound_to(session, ready, memories)
-        if is_known:
-            ready.groups(self._own_parameters(session, ready), bound.memory, self._covering)
-        return bound, is_known
+        arrays = cast("Sequence[OnWebGpu]", memories)
+        scratch = self._own_scratch(session, ready) if lease is None else session.scratch(lease, ready)
+        parameters = self._own_parameters(session, ready)
+        for bound in self._bounds:
+            if bound.is_of(arrays, scratch):
+                if submits:
+                    # wgpu-native aborts the process if a submission uses a destroyed buffer. Making a bind group of it
+                    # is a plain error, so a few are made just to check.
+                    given = zip(self._names, [BufferRange(x.buffer, x.offset) for x in arrays], strict=True)
+                    ready.groups(parameters, {**scratch, **dict(given)}, self._covering)
+                return bound, True
+        ranges = buffer_ranges(session, self._given, memories)
+        copies = Copies.needed(self._given, ranges, session.device.alignment)
+        if copies is not None:
+            return (None, False) if lease is not None else copies.refuse()
+        groups = ready.groups(parameters, {**scratch, **ranges})
+        bound = _Bound(groups, [*ranges.values()], scratch)
+        self._bounds = [bound, *self._bounds[: _MOST_BOUND - 1]]
+        return bound, False
 
     @cached_property
     def _covering(self) -> Sequence[int]:
@@ -243,16 +258,36 @@ class WgslPrepared:
     def _own_scratch(self, session: Session, ready: PreparedLaunches) -> Mapping[str, BufferRange]:
         if self._scratch is None:
             with session.pool.lease() as lease:
-                scratch = {
-                    name: BufferRange(lease.storage(ready.sizes[name]))
-                    for name, buffer in ready.buffers.items()
-                    if buffer.role is Role.SCRATCH
-                }
-                if ready.checks_overrun:
-                    scratch[OVERRUN] = session.overrun(lease)
-                self._scratch = scratch
+                self._scratch = session.scratch(lease, ready)
                 lease.keep()
         return self._scratch
+
+
+@attrs.frozen(eq=False)
+class _Batch(InTurn):
+    """Schedules recorded into one command buffer; one by one if a caller records or loops are checked for overrun."""
+
+    runs: Sequence[WgslPrepared]
+
+    def run_at(self, given: Sequence[object], scratch: object, stream: int, /) -> None:
+        if current_encoder() is not None:
+            super().run_at(given, scratch, stream)
+            return
+        ends = [0, *accumulate([run.num_given for run in self.runs])]
+        parts = [(run, given[first:end]) for run, first, end in zip(self.runs, ends, ends[1:], strict=False)]
+
+        def submit(session: Session) -> None:
+            if any(run.checks_overrun(session) for run in self.runs):
+                for run, memories in parts:
+                    run.run_on_device(session, memories)
+                return
+            with session.pool.lease() as lease:
+                encoder = session.device.handle.create_command_encoder()
+                for run, memories in parts:
+                    run.encode_into(session, encoder, memories, lease)
+                session.device.handle.queue.submit([encoder.finish()])
+
+        self.runs[0].target.in_session(self.runs[0].what, submit)
 
 
 def kernels_named(steps: Sequence[Step]) -> str:

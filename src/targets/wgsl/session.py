@@ -17,8 +17,7 @@ from ...types.errors import CapabilityError, DeviceLostError, GpusortError, Inva
 from ...types.layout import Type
 from ...types.scalars import U32
 from ..needs import kernel_named, require_at_most, require_needs
-from .clock import Clock
-from .commands import Binding, BufferRange, Commands, Dispatch, Group
+from .commands import Binding, BufferRange, Clock, Commands, Dispatch, Group
 from .device import Device
 from .errors import translated_errors
 from .kernel import PARAMETER_STEP, Kernel, compile_kernel
@@ -47,6 +46,7 @@ class PreparedLaunches:
         for buffer in self.buffers.values():
             session.require_bindable(buffer)
         self.sizes = {name: padded(buffer.nbytes) for name, buffer in self.buffers.items()}
+        self.scratch = [name for name, buffer in self.buffers.items() if buffer.role is Role.SCRATCH]
         self.steps = [step for step in steps if step.groups]
         self.kernels = [session.kernel(step.program) for step in self.steps]
         self.bindings: list[Binding] = []
@@ -153,6 +153,13 @@ class Session:
         region = BufferRange(lease.storage(NO_OVERRUN.nbytes))
         upload(self.device.handle, region.buffer, NO_OVERRUN)
         return region
+
+    def scratch(self, lease: Lease, ready: PreparedLaunches) -> dict[str, BufferRange]:
+        """Buffers for SCRATCH, and the overrun flag if it is checked."""
+        found = {name: BufferRange(lease.storage(ready.sizes[name])) for name in ready.scratch}
+        if ready.checks_overrun:
+            found[OVERRUN] = self.overrun(lease)
+        return found
 
     def dispatch_shape(self, groups: int) -> tuple[int, int]:
         """A 2D dispatch (columns, rows) for a number of workgroups beyond the limit of one dimension, with as few

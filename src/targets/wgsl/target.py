@@ -15,10 +15,10 @@ from ...machine import TargetInfo
 from ...types.errors import CapabilityError, DeviceLostError, GpusortError, TargetUnavailableError, UnsupportedTypeError
 from ..base import given_buffers
 from ..binding import Work, host_arrays, work_of
-from ..pickling import Reduced, reduce_to_name
+from ..registry import Reduced, reduce_to_name
 from ..uninterrupted import import_uninterrupted, run_uninterrupted
-from .clock import FEATURE, Clock
-from .device import device_of_caller, open_device
+from .commands import Clock
+from .device import TIMESTAMPS, device_of_caller, open_device
 from .errors import translated_errors
 from .kernel import lower_to_wgsl
 from .memory import Bytes
@@ -85,7 +85,7 @@ class WgslTarget:
         seconds: list[float] = []
 
         def timed(session: Session) -> None:
-            if FEATURE not in session.device.handle.features:
+            if TIMESTAMPS not in session.device.handle.features:
                 raise CapabilityError(
                     f"target 'wgsl': adapter {session.device.adapter!r} has no timestamp queries to time kernels by"
                 )

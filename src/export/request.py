@@ -1,26 +1,72 @@
-"""Argument checks of `export`: resolves names of types, keys, monoids and schedules to objects."""
+"""What an export is asked for: the arguments of `export`, checked, with names of types, keys, monoids and schedules
+resolved to objects."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
 from importlib import import_module
 from typing import Any, TypeVar, cast
 
+import attrs
 import numpy as np
 
 from ..algos.sizes import LARGEST_U32
 from ..kernel.launch import Schedule
+from ..machine import Capability, TargetInfo
+from ..targets.wgsl.defaults import DEFAULTS
 from ..types.dtypes import key_for
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.keys import SortableKey
 from ..types.monoids import Monoid
-from .operations import OPERATIONS
-from .variants import TYPES, Request, Rows, any_device
 
 E = TypeVar("E")
 
+# Names of element types, and NumPy's codes for them.
+TYPES = {
+    name: f"{name[0]}{int(name[1:]) // 8}"
+    for name in ("u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f16", "f32", "f64")
+}
 _OF_KEYS = ("element", "word", "to_word", "from_word")
-_MOST_LANES = 64  # the largest subgroup of any device
+_OF_MONOIDS = ("element", "state", "identity", "lift", "combine")
+MOST_LANES = 64  # the largest subgroup of any device
+
+
+class Format(Enum):
+    """The format of an export. All but JS have a file for each kernel, and schedules as JSON and as a C header."""
+
+    JS = "js"  # an ES module, with TypeScript declarations
+    WGSL = "wgsl"
+    SPIRV = "spirv"  # for Vulkan
+    MSL = "msl"  # Metal Shading Language
+    HLSL = "hlsl"  # for Direct3D
+    PTX = "ptx"  # for the CUDA driver
+    CUBIN = "cubin"  # CUDA machine code, for one architecture
+
+
+class Rows(Enum):
+    """Rows of any length, known only when the export runs."""
+
+    ANY = "any"
+
+
+@attrs.frozen
+class Request:
+    """The checked arguments of an export."""
+
+    keys: Mapping[str, SortableKey[Any, Any]]  # by the name of their type
+    values: tuple[int, ...]  # sizes of values in bytes
+    info: TargetInfo
+    monoids: Mapping[str, Monoid[Any, Any]] = attrs.field(factory=dict[str, Monoid[Any, Any]])  # the user's, by name
+    rows: tuple[int | Rows, ...] = ()  # lengths of independent rows
+    k: tuple[int, ...] = ()  # of top_k
+    schedules: Mapping[str, Callable[[int], Schedule]] = attrs.field(factory=dict[str, Callable[[int], Schedule]])
+
+
+def any_device(lanes: int) -> TargetInfo:
+    """A device with WebGPU's default limits; with subgroups of at least `lanes` lanes if not 0."""
+    limits = attrs.evolve(DEFAULTS, subgroup_size=lanes, most_subgroup_size=max(lanes, 32)) if lanes else DEFAULTS
+    return TargetInfo("webgpu", "any device", "", limits, frozenset({Capability.SUBGROUPS} if lanes else ()))
 
 
 def checked_request(
@@ -33,9 +79,6 @@ def checked_request(
     if not isinstance(lanes, int):
         raise UnsupportedTypeError(f"lanes: expected an int, found {lanes!r}")
     values, rows, k = listed("values", values, str), listed("rows", rows, int, str), listed("k", k, int)
-    for operation in operations:
-        if operation not in OPERATIONS:
-            raise InvalidArgumentError(f"operations: expected some of {', '.join(OPERATIONS)}, found {operation!r}")
     own: dict[str, dict[str, Any]] = {
         "monoids": _named("monoids", monoids),
         "schedules": _named("schedules", schedules),
@@ -43,12 +86,12 @@ def checked_request(
     for operation, what in (("reduce", "monoids"), ("scan", "monoids"), ("schedule", "schedules")):
         if operation in operations and not own[what]:
             raise InvalidArgumentError(f"{what}: expected some for {operation!r}, e.g. 'module:attribute'")
-    _require("monoids", "a monoid", own["monoids"], ("element", "state", "identity", "lift", "combine"))
+    _require("monoids", "a monoid", own["monoids"], _OF_MONOIDS)
     for name, schedule in own["schedules"].items():
         if not callable(schedule):
             raise InvalidArgumentError(f"schedules: expected a function of a length for {name!r}, found {schedule!r}")
-    if lanes < 0 or lanes > _MOST_LANES or lanes & (lanes - 1):
-        raise InvalidArgumentError(f"lanes: expected 0, or a power of two up to {_MOST_LANES}, found {lanes}")
+    if lanes < 0 or lanes > MOST_LANES or lanes & (lanes - 1):
+        raise InvalidArgumentError(f"lanes: expected 0, or a power of two up to {MOST_LANES}, found {lanes}")
     if "top_k" in operations and not k:
         raise InvalidArgumentError("k: expected some for 'top_k', e.g. 10")
     sizes = tuple(dict.fromkeys(_size(value) for value in values))
@@ -60,11 +103,11 @@ def listed(argument: str, given: object, *kinds: type[E]) -> tuple[E, ...]:
     """What may be one value of these kinds, or several, as a tuple. Raises UnsupportedTypeError for anything else."""
     if isinstance(given, kinds):
         return (given,)
-    found = tuple(cast("Iterable[object]", given)) if isinstance(given, Iterable) else None
+    found = tuple(cast("Iterable[E]", given)) if isinstance(given, Iterable) else None
     if found is None or not all(isinstance(one, kinds) for one in found):
         expected = " or ".join(kind.__name__ for kind in kinds)
         raise UnsupportedTypeError(f"{argument}: expected {expected}, or a sequence of these, found {given!r}")
-    return cast("tuple[E, ...]", found)
+    return found
 
 
 def _require(argument: str, expected: str, things: Mapping[str, object], members: Sequence[str]) -> None:
@@ -87,21 +130,18 @@ def _row(row: int | str) -> int | Rows:
 
 def _keys(keys: Sequence[str] | Mapping[str, SortableKey[Any, Any]]) -> dict[str, SortableKey[Any, Any]]:
     if isinstance(keys, Mapping):
-        _require("keys", "a SortableKey", keys, _OF_KEYS)
-        return dict(keys)
-    keys = listed("keys", keys, str)
-    for name in keys:
-        if name not in TYPES and ":" not in name:
-            raise InvalidArgumentError(
-                f"keys: expected some of {', '.join(TYPES)}, or 'module:attribute' for one's own, found {name!r}"
-            )
-    built_in: dict[str, Any] = {name: key_for(TYPES[name]) for name in keys if name in TYPES}
-    own = {name: _named("keys", (name,)) for name in keys if name not in TYPES}
-    for made in own.values():
-        _require("keys", "a SortableKey", made, _OF_KEYS)
-    found: dict[str, SortableKey[Any, Any]] = {}
-    for name in keys:
-        found |= own.get(name) or {name: built_in[name]}
+        found = dict(keys)
+    else:
+        keys = listed("keys", keys, str)
+        for name in keys:
+            if name not in TYPES and ":" not in name:
+                raise InvalidArgumentError(
+                    f"keys: expected some of {', '.join(TYPES)}, or 'module:attribute' for one's own, found {name!r}"
+                )
+        found = dict[str, Any]()
+        for name in keys:
+            found |= {name: key_for(TYPES[name])} if name in TYPES else _named("keys", (name,))
+    _require("keys", "a SortableKey", found, _OF_KEYS)
     return found
 
 

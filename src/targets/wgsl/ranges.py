@@ -1,0 +1,129 @@
+"""Arrays in WebGPU buffers as what is bound: checked, as a buffer and an offset; and copied before and after a run, on
+the device, where WebGPU does not allow to bind them in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
+
+from ...kernel.launch import Buffer, Role
+from ...types.errors import CapabilityError, InvalidArgumentError
+from .commands import BufferRange
+from .memory import padded
+from .session import Session
+
+if TYPE_CHECKING:
+    import wgpu
+
+_COPY_SRC, _COPY_DST, _STORAGE = 4, 8, 128  # WebGPU fixes the numbers of these flags
+_WRITTEN = (Role.OUTPUT, Role.INOUT)
+
+
+class OnWebGpu(Protocol):
+    """A packed array in a WebGPU buffer."""
+
+    @property
+    def buffer(self) -> wgpu.GPUBuffer: ...
+    @property
+    def offset(self) -> int: ...  # of the first element, in bytes
+    @property
+    def device(self) -> wgpu.GPUDevice: ...
+
+
+def buffer_ranges(session: Session, given: Sequence[Buffer[Any]], memories: Sequence[object]) -> dict[str, BufferRange]:
+    """Checked arrays by the name of their buffer. Raises InvalidArgumentError."""
+    return {
+        buffer.name: _checked(session, buffer, cast(OnWebGpu, memory))
+        for buffer, memory in zip(given, memories, strict=True)
+    }
+
+
+def _checked(session: Session, buffer: Buffer[Any], array: OnWebGpu) -> BufferRange:
+    device, wanted = session.device, padded(buffer.nbytes)
+    found = BufferRange(array.buffer, array.offset)
+    if array.device is not device.handle:
+        raise InvalidArgumentError(
+            f"arrays[{buffer.name!r}]: expected one on {device.adapter!r} as this target has opened it, "
+            "found one of another device"
+        )
+    if found.offset + wanted > found.buffer.size:
+        raise InvalidArgumentError(
+            f"arrays[{buffer.name!r}]: expected {wanted} bytes from {found.offset} on, found a buffer of "
+            f"{found.buffer.size}"
+        )
+    if not found.buffer.usage & _STORAGE:
+        raise InvalidArgumentError(f"arrays[{buffer.name!r}]: expected a buffer with usage STORAGE")
+    return found
+
+
+class Copies:
+    """Copies of the arrays that cannot be bound in place: those at an unaligned offset, or that share a buffer with
+    another array of which one is written."""
+
+    def __init__(self, given: Sequence[Buffer[Any]], ranges: Mapping[str, BufferRange], names: Sequence[str]) -> None:
+        self._copied = [(buffer, ranges[buffer.name]) for buffer in given if buffer.name in names]
+        self._ranges = ranges
+
+    @classmethod
+    def needed(
+        cls, given: Sequence[Buffer[Any]], ranges: Mapping[str, BufferRange], alignment: int
+    ) -> Copies | None:  # fmt: skip
+        """None, the common case, if all can be bound in place."""
+        sharers: dict[int, int] = {}
+        is_aligned = True
+        for region in ranges.values():
+            sharers[id(region.buffer)] = sharers.get(id(region.buffer), 0) + 1
+            is_aligned &= not region.offset % alignment
+        if is_aligned and len(sharers) == len(ranges):
+            return None
+        written = {id(ranges[buffer.name].buffer) for buffer in given if buffer.role in _WRITTEN}
+        names = [
+            name
+            for name, region in ranges.items()
+            if region.offset % alignment or (id(region.buffer) in written and sharers[id(region.buffer)] > 1)
+        ]
+        return cls(given, ranges, names) if names else None
+
+    def refuse(self) -> NoReturn:
+        """Raises InvalidArgumentError: in a recording by the caller nothing can be copied."""
+        raise InvalidArgumentError(
+            f"arrays[{self._copied[0][0].name!r}]: to be recorded, expected a buffer of its own, or one that none is "
+            "written in, and an offset that the device binds at"
+        )
+
+    def copied_in(
+        self, encoder: wgpu.GPUCommandEncoder, storage: Callable[[int], wgpu.GPUBuffer]
+    ) -> dict[str, BufferRange]:
+        """Records the copies to new buffers; returns the buffers to bind."""
+        memory = dict(self._ranges)
+        for buffer, region in self._copied:
+            _require_copies(buffer, region)
+            memory[buffer.name] = BufferRange(storage(padded(buffer.nbytes)))
+            if buffer.nbytes and _is_read(buffer):
+                size, to = padded(buffer.nbytes), memory[buffer.name].buffer
+                encoder.copy_buffer_to_buffer(region.buffer, region.offset, to, 0, size)
+        return memory
+
+    def copied_back(self, encoder: wgpu.GPUCommandEncoder, memory: Mapping[str, BufferRange]) -> None:
+        for buffer, region in self._copied:
+            if buffer.role in _WRITTEN and buffer.nbytes:
+                size, source = padded(buffer.nbytes), memory[buffer.name].buffer
+                encoder.copy_buffer_to_buffer(source, 0, region.buffer, region.offset, size)
+
+
+def _require_copies(buffer: Buffer[Any], region: BufferRange) -> None:
+    wanted = (_COPY_SRC if _is_read(buffer) else 0) | (_COPY_DST if buffer.role in _WRITTEN else 0)
+    if region.offset % 4:
+        raise CapabilityError(
+            f"arrays[{buffer.name!r}]: WebGPU copies from offsets that are a multiple of 4 bytes, found {region.offset}"
+        )
+    if region.buffer.usage & wanted != wanted:
+        raise InvalidArgumentError(
+            f"arrays[{buffer.name!r}]: at this offset, or in a buffer that another array shares, it is copied before "
+            "and after; create the buffer with usage COPY_SRC and COPY_DST"
+        )
+
+
+def _is_read(buffer: Buffer[Any]) -> bool:
+    """Whether the buffer's old bytes matter. Copies are of whole words: so do a neighbour's bytes in the last one."""
+    return buffer.role is not Role.OUTPUT or buffer.nbytes % 4 != 0
