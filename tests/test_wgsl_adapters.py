@@ -82,11 +82,11 @@ def _targets(**environment: str) -> str:
     return lines[lines.index("\nwgsl: ") : lines.index("\ncuda: ")]
 
 
-def test_without_vulkan_the_target_is_not_here_and_says_why() -> None:
+def test_without_vulkan_the_target_is_not_available_and_says_why() -> None:
     nowhere = {"VK_DRIVER_FILES": "/nonexistent", "VK_ICD_FILENAMES": "/nonexistent", device.ADAPTER_VARIABLE: ""}
     said = _targets(**nowhere)
     if sys.platform == "linux":
-        assert said.startswith("\nwgsl: not here: target 'wgsl' finds ")
+        assert said.startswith("\nwgsl: not available: target 'wgsl' finds ")
         assert "needs a Vulkan" in said
     if "llvmpipe" in said:  # the system's OpenGL is software, and is named as that where it is asked for
         assert "driver            OpenGL, in software, " in _targets(**{**nowhere, device.ADAPTER_VARIABLE: "opengl"})

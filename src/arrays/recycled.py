@@ -15,61 +15,19 @@ from __future__ import annotations
 import math
 import sys
 import weakref
-from collections import deque
-from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..types.environment import whole_number
+from .shelf import Shelf  # in a module of its own, which outlives this one at the end of the process
 
 D = TypeVar("D", bound=np.dtype[np.generic])
-O = TypeVar("O")  # noqa: E741  (who the memory is from)
-T = TypeVar("T")
 
 _LEAST = 1 << 24  # bytes: shorter arrays come from the C library, which keeps their memory itself
 _MOST = 1 << 28
 _ALIGNMENT = 64  # bytes: XLA takes over no other memory without a copy
 _BYTE = np.dtype(np.uint8)
-
-
-class Shelf(Generic[O, T]):
-    """The blocks put here last. A block is taken out for reuse only if nobody but the shelf references it."""
-
-    def __init__(self, most: int) -> None:
-        self._kept: deque[tuple[O, T]] = deque(maxlen=most)  # appending and popping need no lock
-
-    def put(self, owner: O, thing: T) -> None:
-        self._kept.append((owner, thing))
-
-    def clear(self) -> None:
-        self._kept.clear()
-
-    def take(self, suits: Callable[[O, T], bool | None]) -> T | None:
-        """Takes a free block for which `suits` is true; drops those for which it is None."""
-        for _ in range(len(self._kept)):
-            try:
-                entry = self._kept.popleft()
-            except IndexError:  # another thread was faster
-                break
-            owner, thing = entry
-            answer = suits(owner, thing) if sys.getrefcount(thing) == _ALONE else False
-            if answer:
-                return thing
-            if answer is not None:
-                self._kept.append(entry)
-        return None
-
-
-def _count_alone() -> int:
-    """The reference count of a block just taken off the shelf that nobody else references, measured once."""
-    shelf = deque([(None, object())])
-    entry = shelf.popleft()
-    _, thing = entry
-    return sys.getrefcount(thing)
-
-
-_ALONE = _count_alone()
 
 
 class _Block(np.ndarray[tuple[int], np.dtype[np.uint8]]):

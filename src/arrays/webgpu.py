@@ -29,7 +29,8 @@ from ..types.errors import CapabilityError, InvalidArgumentError
 from ..types.scalars import U32
 from ..types.specs import DType, HostArray, Memory, Shape, Spec, bounds, lies_packed, packed_strides
 from .kinds import Device, Located
-from .recycled import Shelf, most_bytes
+from .recycled import most_bytes
+from .shelf import Shelf
 
 if TYPE_CHECKING:
     import wgpu

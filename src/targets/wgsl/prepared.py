@@ -53,7 +53,11 @@ class _Bound:
             if bound is not None:
                 bound.groups, bound.next = (), None
 
-        self._given = [(ref(region.buffer, dropped), region.offset) for region in given]
+        self.is_cached = True
+        try:
+            self._given = [(ref(region.buffer, dropped), region.offset) for region in given]
+        except TypeError:  # a page's own buffer, as Pyodide shows it, takes no weak reference
+            self.is_cached, self._given = False, []
 
     def is_of(self, memories: Sequence[OnWebGpu], scratch: Mapping[str, BufferRange]) -> bool:
         """Whether these are the buffers and offsets that were checked and bound."""
@@ -233,7 +237,8 @@ class WgslPrepared:
             return (None, False) if lease is not None else copies.refuse()
         groups = ready.groups(parameters, {**scratch, **ranges})
         bound = _Bound(groups, [*ranges.values()], scratch)
-        self._bounds = [bound, *self._bounds[: _MOST_BOUND - 1]]
+        if bound.is_cached:
+            self._bounds = [bound, *self._bounds[: _MOST_BOUND - 1]]
         return bound, False
 
     @cached_property

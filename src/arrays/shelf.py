@@ -1,0 +1,50 @@
+"""A cache of memory blocks that are reused once their reference count says that nobody else holds them."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+O = TypeVar("O")  # noqa: E741  (who the memory is from)
+T = TypeVar("T")
+
+
+class Shelf(Generic[O, T]):
+    """The blocks put here last. A block is taken out for reuse only if nobody but the shelf references it."""
+
+    def __init__(self, most: int) -> None:
+        self._kept: deque[tuple[O, T]] = deque(maxlen=most)  # appending and popping need no lock
+
+    def put(self, owner: O, thing: T) -> None:
+        self._kept.append((owner, thing))
+
+    def clear(self) -> None:
+        self._kept.clear()
+
+    def take(self, suits: Callable[[O, T], bool | None]) -> T | None:
+        """Takes a free block for which `suits` is true; drops those for which it is None."""
+        for _ in range(len(self._kept)):
+            try:
+                entry = self._kept.popleft()
+            except IndexError:  # another thread was faster
+                break
+            owner, thing = entry
+            answer = suits(owner, thing) if sys.getrefcount(thing) == _ALONE else False
+            if answer:
+                return thing
+            if answer is not None:
+                self._kept.append(entry)
+        return None
+
+
+def _count_alone() -> int:
+    """The reference count of a block just taken off the shelf that nobody else references, measured once."""
+    shelf = deque([(None, object())])
+    entry = shelf.popleft()
+    _, thing = entry
+    return sys.getrefcount(thing)
+
+
+_ALONE = _count_alone()
