@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from gpusort.algos.host_sort import HostSortPolicy
+from gpusort.targets.cpu.host import top_k
+from gpusort.targets.cpu.host.select_loops import MOST_SELECTED
 from gpusort.targets.cpu.host.top_k import top_k_rows
 from gpusort.types.indices import SortOrder
 from tests.reference import DTYPES, Array, assert_same_bits, sample
@@ -35,6 +37,27 @@ def test_short_rows(dtype: str) -> None:
     for shape in (*shapes, (120, 90), (1, 8193), (2, 33_000)):
         length = shape[1]
         check(sample(dtype, shape, seed=3), *sorted({0, 1, min(5, length), min(40, length), length}))
+
+
+@pytest.mark.parametrize("length", [33, 63, 64, 65, 128, 129, 1000])
+@pytest.mark.parametrize("dtype", ["?", "u1", "i2", "f2", "u4", "f4", "i8", "f8", "M8[ns]"])
+def test_few_of_many_rows(dtype: str, length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that ascend, descend, and rise at last, of few values, all alike, and of little else than NaN or NaT: by the
+    compiled loop, and without it."""
+    x = sample(dtype, (90, length), seed=length)
+    x[10:20].sort(axis=1)
+    x[20:30] = np.sort(x[20:30], axis=1)[:, ::-1]
+    x[30:40] = x[30, 0]
+    x[40:50] = np.random.default_rng(length).integers(0, 3, (10, length)).astype(dtype)
+    x[40:45].sort(axis=1)
+    x[50:60, :-1] = np.sort(x[50:60, :-1], axis=1)[:, ::-1]
+    if x.dtype.kind in "fM":
+        x[60:80] = x.dtype.type("NaT" if x.dtype.kind == "M" else np.nan)
+        x[70:75, 3], x[75:80, -1] = x[0, 0], x[0, 0]
+    ks = 1, 2, MOST_SELECTED, MOST_SELECTED + 1
+    check(x, *ks)
+    monkeypatch.setattr(top_k, "_selected", lambda *_: False)
+    check(x, *ks)
 
 
 @pytest.mark.parametrize("dtype", ["?", "u1", "i8", "f2", "f4", "f8", "M8[ns]"])

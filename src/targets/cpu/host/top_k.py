@@ -2,10 +2,14 @@
 
 The least elements of some columns of a row, more than k of them, give a threshold: the k-th of those is at least the
 k-th of all. What it lets pass is put in order by value and index, so equal elements keep their order and the answer is
-the first k of a stable argsort. A long row is cut into rows that the caches hold, whose first k compete.
+the first k of a stable argsort. A long row is cut into rows that the caches hold, whose first k compete. Of many rows
+a few elements each are found by a compiled loop.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -14,16 +18,22 @@ from ....algos.host_sort import HostSortPolicy
 from ....types.dtypes import key_for
 from ....types.indices import SortOrder
 from ...base import HostArray
+from ..alias import place_of
+from ..background import background
+from ..crew import share_kernel, threads_of_crew
 from ..pool import shared_pool, slices
 from .argsort import argsort_rows
-from .key_words import Elements, Places, bits_of, numbers_of, ordered_ranks, words_of
+from .key_words import Elements, Places, bits_of, constants, numbers_of, ordered_ranks, words_of
 from .numpy_sort import places_in_rows
 from .row_networks import LONGEST_TO_ARGSORT
+from .select_loops import MOST_SELECTED, select_in_rows
 
 _SHORT = 1 << 11  # elements in all rows: sorted before anything else has begun
 _FEW = 1 << 7  # the same of one row
 _ORDERED, _BYTES_ORDERED = 1 << 4, 1 << 10  # elements of a row, of some, that are sorted sooner than chosen from
 _MANY_ROWS = 1 << 12  # elements of a row at most that is looked at beside others
+_ALONE = 1 << 16  # elements of a row that all threads look at, where there are fewer rows than threads
+_TASK = 1 << 14  # elements at least that a thread takes at a time
 _PIECE = 1 << 18  # elements of a long row that are looked at together
 _LARGE_SHARE = 1 << 5  # one of so many elements, or more of them: all are sorted
 _SPARSE = 1 << 15  # elements of a mask: of more, NumPy's search takes longer than a look at eight at a time
@@ -78,9 +88,11 @@ def _places(source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy)
         return np.empty((rows, k), np.intp)
     if rows > 1 and source.size <= _SHORT:
         return places_in_rows(_ascending(*_numbers(source, order)))[:, :k].copy()
+    places: Places = np.empty((rows, k), np.intp)
+    if _selected(source, places, order):
+        return places
     if length <= _MANY_ROWS and rows > 1:
         return _of_short_rows(source, k, order, policy)
-    places: Places = np.empty((rows, k), np.intp)
     for number in range(rows):
         places[number] = _of_row(source[number], k, order, policy)
     return places
@@ -152,7 +164,28 @@ def _best_of(columns: Elements, ascends: bool) -> Elements:
     return best
 
 
-# -- many short rows ----------------------------------------------------------------------------------------
+# -- many rows ----------------------------------------------------------------------------------------------
+
+
+def _selected(source: HostArray, places: Places, order: SortOrder) -> bool:
+    """Selects in each row by a compiled loop. False, and nothing done, if other ways suit."""
+    (rows, k), length, pool = places.shape, source.shape[1], shared_pool()
+    if k > MOST_SELECTED or length <= max(2 * k, LONGEST_TO_ARGSORT):
+        return False
+    if rows < 2 or (length > _ALONE and rows < pool.threads):
+        return False
+    kind = source.itemsize, source.dtype.kind == "f"
+    if not background.has(("select", *kind), partial(_loading, *kind), source.nbytes):
+        return False
+    words = source.view(f"i{source.itemsize}")
+    numbers = *place_of(words), *place_of(places), *place_of(constants(source.dtype, order)), length, k
+    kernel, threads, least = select_in_rows(*kind).kernel, threads_of_crew(source.nbytes), -(-_TASK // length)
+    share_kernel(kernel, rows, numbers, pool, threads, least=least)
+    return True
+
+
+def _loading(size: int, is_float: bool) -> Iterator[object]:
+    yield select_in_rows(size, is_float)
 
 
 def _of_short_rows(source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) -> Places:
