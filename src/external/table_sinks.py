@@ -43,14 +43,13 @@ def closing(sink: Sink) -> Generator[Sink, None, None]:
     sink.close()
 
 
-class ArrowSink:
-    """Writes an Arrow IPC file, in record batches of at most `rows` rows."""
+class _PyarrowSink:
+    """Writes tables by a writer of pyarrow's, in batches or row groups of at most `rows` rows."""
 
-    def __init__(self, path: Path, schema: pa.Schema, rows: int | None = None) -> None:
-        import pyarrow as pa
-
-        self._file, self._rows = pa.OSFile(str(path), "wb"), rows
-        self._writer = pa.ipc.new_file(self._file, schema)
+    def __init__(
+        self, file: pa.NativeFile, writer: pa.ipc.RecordBatchFileWriter | parquet.ParquetWriter, rows: int | None
+    ) -> None:
+        self._file, self._writer, self._rows = file, writer, rows
 
     def write(self, table: pa.Table) -> None:
         self._writer.write_table(table, self._rows)
@@ -62,7 +61,17 @@ class ArrowSink:
             self._file.close()
 
 
-class ParquetSink:
+class ArrowSink(_PyarrowSink):
+    """Writes an Arrow IPC file, in record batches of at most `rows` rows."""
+
+    def __init__(self, path: Path, schema: pa.Schema, rows: int | None = None) -> None:
+        import pyarrow as pa
+
+        file = pa.OSFile(str(path), "wb")
+        super().__init__(file, pa.ipc.new_file(file, schema), rows)
+
+
+class ParquetSink(_PyarrowSink):
     """Writes Parquet; with the compression, dictionaries and row group size of the source if that is Parquet too, else
     pyarrow's own."""
 
@@ -72,23 +81,15 @@ class ParquetSink:
 
         codecs: dict[str, str] | str = "snappy"
         words: list[str] | bool = True
-        self._rows = _USUAL_ROWS
+        rows = _USUAL_ROWS
         if isinstance(like, ParquetTable) and like.rows:
             chunks = list(like.chunks())
             codecs = {c.path_in_schema: _CODECS.get(c.compression, c.compression.lower()) for c in chunks}
             words = sorted({c.path_in_schema for c in chunks if _is_worth_a_dictionary(c)})
-            self._rows = max(_LEAST_ROWS, like.metadata.row_group(0).num_rows)
-        self._file = pa.OSFile(str(path), "wb")
-        self._writer = parquet.ParquetWriter(self._file, like.schema, compression=codecs, use_dictionary=words)
-
-    def write(self, table: pa.Table) -> None:
-        self._writer.write_table(table, self._rows)
-
-    def close(self) -> None:
-        try:
-            self._writer.close()
-        finally:
-            self._file.close()
+            rows = max(_LEAST_ROWS, like.metadata.row_group(0).num_rows)
+        file = pa.OSFile(str(path), "wb")
+        writer = parquet.ParquetWriter(file, like.schema, compression=codecs, use_dictionary=words)
+        super().__init__(file, writer, rows)
 
 
 class IndicesSink:
