@@ -56,7 +56,11 @@ def test_few_of_many_rows(dtype: str, length: int, monkeypatch: pytest.MonkeyPat
         x[70:75, 3], x[75:80, -1] = x[0, 0], x[0, 0]
     ks = 1, 2, MOST_SELECTED, MOST_SELECTED + 1
     check(x, *ks)
-    monkeypatch.setattr(top_k, "_selected", lambda *_: False)
+
+    def unsuited(*given: object) -> bool:
+        return False
+
+    monkeypatch.setattr(top_k, "_selected", unsuited)
     check(x, *ks)
 
 
