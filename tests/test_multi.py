@@ -160,11 +160,21 @@ class ProcessGroupOfThreads:
     def module(cls) -> ModuleType:
         torch = ModuleType("torch")
         distributed = SimpleNamespace(
-            get_global_rank=cls.number, all_gather_object=cls.gathered, isend="send", irecv="receive",
-            P2POp=cls.message, batch_isend_irecv=cls.sent,
+            get_global_rank=cls.number, all_gather=cls.gathered, isend="send", irecv="receive",
+            P2POp=cls.message, batch_isend_irecv=cls.sent, get_backend_config=lambda group: "cpu:gloo,cuda:gloo",
         )  # fmt: skip
-        vars(torch).update(from_numpy=np.asarray, distributed=distributed)
+        vars(torch).update(from_numpy=np.asarray, as_tensor=cls.tensor, distributed=distributed)
+        vars(torch).update(empty_like=np.empty_like, stack=cls.stacked)
         return torch
+
+    @staticmethod
+    def tensor(values: Array, device: str) -> Array:
+        assert device == "cpu"
+        return values
+
+    @staticmethod
+    def stacked(arrays: list[Array]) -> SimpleNamespace:
+        return SimpleNamespace(cpu=lambda: SimpleNamespace(numpy=lambda: np.stack(arrays)))
 
     @staticmethod
     def number(_: object, rank: int) -> int:
@@ -176,7 +186,8 @@ class ProcessGroupOfThreads:
 
     @staticmethod
     def gathered(found: list[Array], values: Array, group: ProcessGroupOfThreads) -> None:
-        found[:] = group.comm.gather(values)
+        for array, told in zip(found, group.comm.gather(values), strict=True):
+            array[:] = told  # of one length, else it raises
 
     @staticmethod
     def sent(messages: Sequence[tuple[str, Array, int, ProcessGroupOfThreads]]) -> list[Any]:
@@ -246,6 +257,7 @@ def test_what_nccl_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
         nccl = Nccl(comm)
         communicator = NcclCommunicator(nccl)
         told = communicator.gather(np.full(comm.rank + 1, comm.rank, np.uint8))
+        told += communicator.gather(np.full(200 * comm.rank, 9, np.uint8))  # more than the first collective takes
         # To each rank as many elements as its number, which say from where they come.
         pieces: Any = [fake_cupy.asarray(np.full(other, 10 * comm.rank + other, np.int32)) for other in range(3)]
         received: Any = [fake_cupy.ndarray((comm.rank,), np.dtype(np.int32)) for _ in range(3)]
@@ -254,7 +266,7 @@ def test_what_nccl_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
         return [one.tolist() for one in told], [one.get().tolist() for one in received]
 
     for rank, (told, received) in enumerate(of_all_ranks(work, 3)):
-        assert told == [[0], [1, 1], [2, 2, 2]]
+        assert told == [[0], [1, 1], [2, 2, 2], [], [9] * 200, [9] * 400]
         assert received == [[10 * other + rank] * rank for other in range(3)]
 
 

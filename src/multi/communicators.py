@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 import attrs
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import cupy
 
 _BYTES = 0  # ncclInt8
+_FIRST = 256  # bytes that each rank tells at first: how many it has, and as many of them as fit
+_LENGTH = 8
 
 
 @runtime_checkable
@@ -69,10 +71,7 @@ class NcclCommunicator:
         return int(self.nccl.size())
 
     def gather(self, values: Array) -> list[Array]:
-        sizes = self._gathered(np.array([values.size], np.int64).view(np.uint8)).view(np.int64)[:, 0].tolist()
-        room = np.zeros(max(sizes), np.uint8)  # as an all-gather needs equal sizes
-        room[: values.size] = values
-        return [row[:size] for row, size in zip(self._gathered(room), sizes, strict=True)]
+        return _gather_bytes(self._gathered, values)
 
     def exchange(self, pieces: Sequence[Array], received: Sequence[Array]) -> None:
         import cupy
@@ -113,9 +112,7 @@ class TorchCommunicator:
         return int(self.group.size())
 
     def gather(self, values: Array) -> list[Array]:
-        found: list[Any] = [None] * self.size
-        _torch().distributed.all_gather_object(found, values, group=self.group)
-        return found
+        return _gather_bytes(self._gathered, values)
 
     def exchange(self, pieces: Sequence[Array], received: Sequence[Array]) -> None:
         distributed = _torch().distributed
@@ -128,12 +125,37 @@ class TorchCommunicator:
         for request in distributed.batch_isend_irecv(messages) if messages else ():
             request.wait()
 
+    def _gathered(self, values: Array) -> Array:
+        """All-gathers bytes, as many from each rank, into rows."""
+        torch = _torch()
+        by_host = "gloo" in torch.distributed.get_backend_config(self.group)
+        mine = torch.as_tensor(values, device="cpu" if by_host else "cuda")
+        everyones = [torch.empty_like(mine) for _ in range(self.size)]
+        torch.distributed.all_gather(everyones, mine, group=self.group)
+        found: Array = torch.stack(everyones).cpu().numpy()
+        return found
+
     @staticmethod
     def _tensor(array: Array) -> Any:
         """A torch tensor of bytes on the same memory."""
         torch, viewed = _torch(), array.view(np.uint8)
         is_host = isinstance(cast(object, array), np.ndarray)
         return torch.from_numpy(viewed) if is_host else torch.as_tensor(viewed, device="cuda")
+
+
+def _gather_bytes(gather: Callable[[Array], Array], values: Array) -> list[Array]:
+    """All ranks' bytes, of any lengths, by collectives that need as many from each: by one if they are few."""
+    room = np.zeros(_FIRST, np.uint8)
+    room[:_LENGTH] = np.array([values.size], np.int64).view(np.uint8)
+    room[_LENGTH : _LENGTH + values.size] = values[: _FIRST - _LENGTH]
+    told = gather(room)
+    sizes = told[:, :_LENGTH].copy().view(np.int64)[:, 0].tolist()
+    rows = told[:, _LENGTH:]
+    if max(sizes) > rows.shape[1]:
+        room = np.zeros(max(sizes), np.uint8)
+        room[: values.size] = values
+        rows = gather(room)
+    return [row[:size] for row, size in zip(rows, sizes, strict=True)]
 
 
 def _torch() -> Any:
