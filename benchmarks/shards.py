@@ -117,6 +117,8 @@ def of_one_rank(rank: int, ranks: int, library: str, port: int, log2: int, folde
             seconds.append(time.perf_counter() - start)
             del made
         (folder / f"{name}-{rank}.txt").write_text(str(statistics.median(seconds[1:])))
+    if library == "torch":
+        import_module("torch").distributed.destroy_process_group()
 
 
 def bits(x: Keys) -> Keys:
@@ -136,7 +138,8 @@ def require_right(case: Case, found: list[dict[str, Keys]]) -> None:
     whole = {name: np.concatenate([rank[name] for rank in found]) for name in found[0]}
     order = np.argsort(x, kind="stable")
     assert (whole["argsort"] == order).all(), (case.name, "argsort")
-    by_bits = np.argsort(transform_of(x.dtype, SortOrder.ASCENDING, ranks=False)(x), kind="stable")  # as the keys of pairs are
+    words = transform_of(x.dtype, SortOrder.ASCENDING, ranks=False)(x)  # the order of pairs' keys
+    by_bits = np.argsort(words, kind="stable")
     assert (whole["values"] == by_bits).all(), (case.name, "values")
     assert (bits(whole["keys"]) == bits(x[by_bits])).all(), (case.name, "keys")
     np.testing.assert_array_equal(whole["sort"], x[order], case.name)

@@ -161,11 +161,15 @@ class ProcessGroupOfThreads:
         torch = ModuleType("torch")
         distributed = SimpleNamespace(
             get_global_rank=cls.number, all_gather=cls.gathered, isend="send", irecv="receive",
-            P2POp=cls.message, batch_isend_irecv=cls.sent, get_backend_config=lambda group: "cpu:gloo,cuda:gloo",
+            P2POp=cls.message, batch_isend_irecv=cls.sent, get_backend_config=cls.backends,
         )  # fmt: skip
         vars(torch).update(from_numpy=np.asarray, as_tensor=cls.tensor, distributed=distributed)
         vars(torch).update(empty_like=np.empty_like, stack=cls.stacked)
         return torch
+
+    @staticmethod
+    def backends(_: object) -> str:
+        return "cpu:gloo,cuda:gloo"
 
     @staticmethod
     def tensor(values: Array, device: str) -> Array:
