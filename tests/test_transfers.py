@@ -12,6 +12,7 @@ import pytest
 
 import gpusort
 from gpusort.targets.cuda import pinned_copies
+from gpusort.targets.cuda.pages import is_mapped, touch, touch_by_threads
 from gpusort.targets.cuda.target import CudaTarget
 from gpusort.targets.cuda.transfers import LEAST_BYTES, PIECE_BYTES, Transfers
 from tests import fake_cupy
@@ -61,11 +62,14 @@ def test_a_copy_past_the_caches_writes_what_it_should_and_nothing_else(to: int, 
 
 def test_memory_that_will_be_written_is_touched(copies: list[str]) -> None:
     source = np.random.default_rng(1).integers(0, 256, LONG, np.uint8)
-    there, later = np.zeros_like(source), np.full(1 << 20, 7, np.uint8)
-    Transfers().upload(there.ctypes.data, source, STREAM, [later[1:], later[:0]])
+    there, known = np.zeros_like(source), np.full(1 << 20, 7, np.uint8)
+    with mmap.mmap(-1, 1 << 20) as block:
+        later = np.frombuffer(block, np.uint8)
+        Transfers().upload(there.ctypes.data, source, STREAM, [later[1:], later[:0], known])
+        assert is_mapped(later)
+        del later
     np.testing.assert_array_equal(there, source)
-    assert later[0] == 7
-    assert (np.flatnonzero(later == 0).size) >= later.size // mmap.PAGESIZE
+    assert (known == 7).all()  # its pages were there
 
 
 def test_a_transfer_may_be_of_any_shape(copies: list[str]) -> None:
@@ -119,3 +123,20 @@ def test_on_a_card_arrays_of_the_host_are_sorted(real_card: CudaTarget, size: in
     np.testing.assert_array_equal(gpusort.sort(x, target=real_card), np.sort(x))
     wide = np.random.default_rng(size).integers(0, 1 << 40, size // 8, np.int64)
     np.testing.assert_array_equal(gpusort.sort(wide[::-1], target=real_card), np.sort(wide))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not tell which pages are there")
+def test_pages_are_there_once_they_are_touched() -> None:
+    with mmap.mmap(-1, 100 * mmap.PAGESIZE) as block:
+        memory = np.frombuffer(block, np.uint8)
+        inside = memory[100:-100]  # neither begins nor ends with a page
+        assert not is_mapped(memory)
+        assert not is_mapped(inside)
+        touch(memory)
+        assert is_mapped(memory)
+        assert is_mapped(inside)
+        assert not is_mapped(memory[:0])
+        del memory, inside
+    memory = np.empty(1 << 24, np.uint8)
+    touch_by_threads(memory)
+    assert is_mapped(memory)

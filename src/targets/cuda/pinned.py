@@ -18,7 +18,7 @@ import attrs
 import numpy as np
 
 from ...types.environment import whole_number
-from .transfers import Bytes, touch
+from .pages import Bytes, touch_by_threads
 
 _LEAST = 1 << 26  # bytes: for fewer, pinning is not worth it
 _IDLE_SECONDS = 30.0
@@ -46,7 +46,7 @@ class _Pinned:
         whole = np.empty(nbytes + _ALIGNMENT, np.uint8)
         first = -whole.ctypes.data % _ALIGNMENT
         memory: Bytes = whole[first : first + nbytes]
-        touch([memory])  # the driver, in one thread, would touch its pages at a tenth of this rate
+        touch_by_threads(memory)  # the driver, in one thread, would touch its pages at a tenth of this rate
         self.memory = memory
         self._device, self._process = cupy.cuda.runtime.getDevice(), os.getpid()
         cupy.cuda.runtime.hostRegister(memory.ctypes.data, nbytes, _PORTABLE)

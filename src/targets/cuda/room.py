@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..base import HostArray
 from .errors import device_errors
+from .pages import Bytes
 from .pinned import PinnedMemory
-from .transfers import Bytes, Transfers, bytes_of, is_pinned
+from .transfers import Transfers, bytes_of, is_pinned
 
 if TYPE_CHECKING:
     import cupy

@@ -2,13 +2,12 @@
 
 DMA needs pinned (page-locked) memory. For pageable memory the driver stages copies itself, in one thread that waits for
 the card. Here each thread fills one staging buffer while the card reads its other one; the loops are compiled and run
-without the GIL (pinned_copies.py). Page faults are hidden too: while the input is uploaded, other threads touch the
-pages of a newly allocated result.
+without the GIL (pinned_copies.py). Page faults are hidden too (pages.py): while the input is uploaded, other threads
+touch the pages of a newly allocated result.
 """
 
 from __future__ import annotations
 
-import mmap
 from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import accumulate
@@ -19,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..cpu.pool import shared_pool, slices
+from .pages import Bytes, is_mapped, touch, touch_by_threads
 
 if TYPE_CHECKING:
     from cupy.cuda import Stream
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from .pinned_copies import Numbers
 
     CopyLoop: TypeAlias = Callable[[Numbers, Numbers, int, int, int, int, Numbers, int], int]
-
-Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 PIECE_BYTES = 2 << 20
 LEAST_BYTES = 16 << 20  # below, the driver's own copy is as fast
@@ -92,7 +90,8 @@ class Transfers:
         """Queues the copy of an array to an address on the current card.
 
         The array may be changed as soon as this returns, unless it is pinned or small (then after the stream).
-        `later` is host memory to be written afterwards: its pages are touched meanwhile, which overwrites them.
+        `later` is host memory to be written afterwards: pages of it that are not there yet are touched meanwhile, which
+        overwrites them.
         """
         self.upload_parts(pointer, [source], stream, later)
 
@@ -107,7 +106,8 @@ class Transfers:
         if starts[-1] - pointer < LEAST_BYTES or is_pinned(parts[0]):
             for start, part in zip(starts, parts, strict=False):
                 runtime.memcpyAsync(start, part.ctypes.data, part.nbytes, runtime.memcpyHostToDevice, stream.ptr)
-            touch(later)
+            for part in _absent(later):
+                touch_by_threads(part)
             return
         from .pinned_copies import send
 
@@ -127,13 +127,15 @@ class Transfers:
         self._in_lanes(fetch, _pieces(pointer, target), stream, ())
 
     def _in_lanes(self, way: CopyLoop, pieces: Numbers, stream: Stream, later: Sequence[Bytes]) -> None:
-        """Deals the pieces out to threads, each with a lane. With pages to touch, half of the threads do that."""
+        """Deals the pieces out to threads, each with a lane. With pages to touch, at least half of all threads do
+        that."""
         import cupy
 
         pool, device = shared_pool(), cupy.cuda.runtime.getDevice()
-        threads = min(pool.threads, MOST_LANES)
-        lanes = max(1, min(threads // 2 if later else threads, len(pieces)))
-        pages = [part[piece] for part in later for piece in slices(part.size, max(1, threads - lanes))]
+        absent = _absent(later)
+        threads = max(1, pool.threads // 2) if absent else pool.threads
+        lanes = min(threads, MOST_LANES, len(pieces))
+        pages = [part[piece] for part in absent for piece in slices(part.size, max(1, pool.threads - lanes))]
         rings = self._rings.setdefault(device, deque(maxlen=_KEPT))
         try:
             ring = rings.pop()
@@ -148,7 +150,7 @@ class Transfers:
                     cupy.cuda.runtime.setDevice(device)
                     ring[number].move(way, pieces, number, lanes, stream)
             else:
-                pages[number - lanes][:: mmap.PAGESIZE] = 0
+                touch(pages[number - lanes])
 
         try:
             pool.run(work, lanes + len(pages))
@@ -159,15 +161,9 @@ class Transfers:
         rings.append(ring)
 
 
-def touch(arrays: Sequence[Bytes]) -> None:
-    """Overwrites a byte of each page, by several threads."""
-    pool = shared_pool()
-    pages = [array[part] for array in arrays for part in slices(array.size, pool.threads)]
-
-    def work(number: int) -> None:
-        pages[number][:: mmap.PAGESIZE] = 0
-
-    pool.run(work, len(pages))
+def _absent(arrays: Sequence[Bytes]) -> list[Bytes]:
+    """Those whose pages are to be touched."""
+    return [array for array in arrays if not is_mapped(array)]
 
 
 def is_copied_directly(array: npt.NDArray[np.generic]) -> bool:
