@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import math
 import sys
+import threading
 import weakref
 from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
@@ -379,6 +380,8 @@ def _launch_kernel(
     stream: int, pointers: int, extra: int,
 ) -> None:  # fmt: skip
     assert (y, z, group_y, group_z, extra) == (1, 1, 1, 1, 0)
+    if threading.current_thread() is not threading.main_thread() and not hasattr(_context, "is_set"):
+        raise CUDADriverError(201)
     launch = functions[function].bound(groups, group_size, pointers, shared_bytes)
     if recording:
         recording[-1].append(launch)
@@ -516,8 +519,12 @@ def _synchronize() -> None:
     log.append("synchronize the device")
 
 
+_context = threading.local()  # of the driver's: a new thread has none before a call of the runtime
+
+
 def _set_device(device: int) -> None:
     assert device == current_device[0]
+    _context.is_set = True
 
 
 def _set_attribute(function: int, attribute: int, value: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
@@ -338,3 +339,17 @@ def test_arrays_of_two_cards_do_not_meet(library: str) -> None:
     keys, values = on_card(library, sample("u4", 9)), on_card(library, sample("u4", 9), device=1)
     with pytest.raises(gpusort.InvalidArgumentError, match=r"^values: expected an array on CUDA device 0, as keys is"):
         cast(Any, gpusort.sort_by_key)(keys, values)
+
+
+@pytest.mark.parametrize("library", ["cupy", "torch"])
+def test_a_new_thread_has_the_driver_s_context_made_current(library: str) -> None:
+    host = sample("f4", 500)
+    x = on_card(library, host)
+    found = [call["sort"](x)]
+    for _ in range(3):  # one thread after another, none of which has used the runtime
+        thread = threading.Thread(target=lambda: found.append(call["sort"](x)))
+        thread.start()
+        thread.join()
+    assert len(found) == 4
+    for one in found:
+        np.testing.assert_array_equal(host_of(one), np.sort(host))

@@ -9,8 +9,9 @@ from ...forks import opened_before_fork
 from ...types.errors import DeviceLostError, DeviceMemoryError
 
 NOT_INITIALISED = 3  # CUDA_ERROR_NOT_INITIALIZED: what every call returns in a forked child of a process that used CUDA
+_NO_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT
 # Sticky errors: the CUDA context is unusable until the process ends.
-_LOST = frozenset({46, 201, 214, 219, 220, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 999})
+_LOST = frozenset({46, _NO_CONTEXT, 214, 219, 220, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 999})
 
 
 @contextmanager
@@ -31,3 +32,18 @@ def device_errors() -> Generator[None]:
         if error.status in _LOST:
             raise DeviceLostError(f"target 'cuda': the card stopped working in this process ({error})") from error
         raise
+
+
+def enters_context(error: BaseException) -> bool:
+    """Makes the current device's context this thread's if the driver says that it has none, and says so.
+
+    A new thread has none before its first call of the runtime, and a launch is one of the driver: the first that fails
+    so has started nothing and may be tried again.
+    """
+    import cupy
+
+    if not isinstance(error, cupy.cuda.driver.CUDADriverError) or error.status != _NO_CONTEXT:
+        return False
+    runtime = cupy.cuda.runtime
+    runtime.setDevice(runtime.getDevice())
+    return True

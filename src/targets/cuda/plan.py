@@ -21,7 +21,7 @@ from ...forks import never_released_in_children, require_own_process
 from ...kernel.launch import Buffer, Role
 from ...types.bounded import Bounded
 from ..base import OnStream
-from .errors import device_errors
+from .errors import device_errors, enters_context
 
 if TYPE_CHECKING:
     import numpy as np
@@ -179,9 +179,11 @@ class Plan:
         require_own_process("cuda")
         try:
             self._launch(addresses, stream)
-        except Exception:
+        except Exception as error:
             with device_errors():  # entered only on failure: as a context manager it would cost more than the launch
-                raise
+                if not enters_context(error):
+                    raise
+                self._launch(addresses, stream)
 
     def _launch(self, addresses: Addresses, stream: int) -> None:
         # A graph must not be launched from two threads at once. So it is taken out of the cache meanwhile, and another
