@@ -16,7 +16,7 @@ from ...types.layout import bounds
 from .. import ir
 from ..span import Span
 from .evaluate import Evaluator, Value
-from .facts import Condition, Facts, Sum, assume, chosen, negated, number
+from .facts import Condition, Facts, Sum, assume, both, either, negated, number
 from .slicing import relevant_variables
 from .walk import leaves_loop, statements_in, variable_set_by, variables_set_in
 
@@ -98,7 +98,7 @@ class _Walk:
     # -- branches --------------------------------------------------------------------------------------
 
     def _if(self, statement: ir.If) -> bool:
-        condition = self._values.condition(statement.condition)
+        condition, values = self._values.condition(statement.condition), self._values
         if isinstance(condition, bool):
             # the other side is dead code: it needs no checks
             for inner in statements_in(statement.otherwise if condition else statement.then):
@@ -109,33 +109,26 @@ class _Walk:
             return self.block(statement.then if condition else statement.otherwise)
         then = self._branch(statement.then, condition)
         otherwise = self._branch(statement.otherwise, negated(condition))
-        if not (then.falls and otherwise.falls):
-            path = then if then.falls else otherwise
-            if path.falls:
-                self._values.variables = path.variables
-                assume(self._facts, condition, holds=then.falls)
-            return path.falls
-        self._values.variables = self._joined(condition, then, otherwise)
-        return True
+        if then.falls and otherwise.falls:
+            values.variables = self._joined(condition, then, otherwise)
+        elif then.falls or otherwise.falls:
+            values.variables = (then if then.falls else otherwise).variables
+            assume(self._facts, condition, holds=then.falls)
+        return then.falls or otherwise.falls
 
     def _branch(self, block: ir.Block, condition: Condition) -> _Path:
         values = self._values
         before, mark = dict(values.variables), values.mark()
         assume(self._facts, condition)
-        falls = self.block(block)
-        variables = values.variables
-        changed = [v for v, value in variables.items() if v not in before or before[v] is not value]
-        exact = {v: self._fitted(v, variables[v]) for v in changed}
-        ranges = {v: self._range(v, value) for v, value in exact.items() if isinstance(value, Sum)}
+        falls, after = self.block(block), values.variables
+        changed = {v: value for v, value in after.items() if isinstance(value, Sum) and before.get(v) is not value}
+        ranges = {v: self._range(v, value) for v, value in changed.items()}
         values.variables = before
         values.roll_back(mark)
-        return _Path(falls, variables, ranges)
-
-    def _fitted(self, variable: ir.Variable, value: Value) -> Value:
-        return self._values.fitted(value, variable.type) if isinstance(value, Sum) else value
+        return _Path(falls, after, ranges)
 
     def _range(self, variable: ir.Variable, value: Sum) -> tuple[int, int]:
-        return self._values.range(value, variable.type)
+        return self._values.range(self._values.fitted(value, variable.type), variable.type)
 
     def _joined(self, condition: Condition, then: _Path, otherwise: _Path) -> dict[ir.Variable, Value]:
         joined: dict[ir.Variable, Value] = {}
@@ -147,12 +140,12 @@ class _Walk:
                 joined[variable] = a
             elif isinstance(a, Sum) and isinstance(b, Sum):
                 (low, high), (other_low, other_high) = (
-                    path.ranges.get(variable) or self._range(variable, self._values.fitted(value, variable.type))
+                    path.ranges.get(variable) or self._range(variable, value)
                     for path, value in ((then, a), (otherwise, b))
                 )
                 joined[variable] = self._facts.unknown(min(low, other_low), max(high, other_high))
             elif not isinstance(a, Sum) and not isinstance(b, Sum):
-                joined[variable] = chosen(condition, a, b)
+                joined[variable] = either(both(condition, a), both(negated(condition), b))
         return joined
 
     # -- loops -----------------------------------------------------------------------------------------
@@ -161,29 +154,24 @@ class _Walk:
         facts, values = self._facts, self._values
         start, stop, step = (values.exact(bound) for bound in (loop.start, loop.stop, loop.step))
         most = max(0, facts.highest(stop) - max(0, facts.lowest(start)))
-        self.rounds[id(loop)] = -(-most // facts.lowest(step)) if facts.lowest(step) >= 1 else UNBOUNDED
+        rounds = -(-most // facts.lowest(step)) if facts.lowest(step) >= 1 else UNBOUNDED
+        self.rounds[id(loop)] = rounds
         changed = variables_set_in(loop.body)
-        counts = loop.variable not in changed
-
-        def begin() -> None:
-            values.variables.pop(loop.variable, None)
-            if not counts:
-                return
-            if step.is_constant:
-                value = start.plus(facts.unknown(0, _LARGEST), max(1, step.constant))
-            else:
-                value = facts.unknown(0, _LARGEST)
-                facts.assume(value.plus(start, -1))
-            facts.assume(stop.plus(value, -1).plus(number(-1)))
-            values.variables[loop.variable] = value
 
         def body() -> bool:
-            begin()
+            values.variables.pop(loop.variable, None)
+            if loop.variable not in changed:
+                if step.is_constant:
+                    value = start.plus(facts.unknown(0, _LARGEST), max(1, step.constant))
+                else:
+                    value = facts.unknown(0, _LARGEST)
+                    facts.assume(value.plus(start, -1))
+                facts.assume(stop.plus(value, -1).plus(number(-1)))
+                values.variables[loop.variable] = value
             return self.block(loop.body)
 
-        if self.rounds[id(loop)] <= 1:
-            changed = frozenset[ir.Variable]()  # one iteration at most, which sees the values from before the loop
-        self._rounds(changed, not leaves_loop(loop.body), body)
+        # one iteration at most sees the values from before the loop
+        self._rounds(changed if rounds > 1 else frozenset(), not leaves_loop(loop.body), body)
         for variable in variables_set_in((loop,)):
             values.variables.pop(variable, None)
 
@@ -205,7 +193,12 @@ class _Walk:
         range before the loop, widened until the body preserves it.
         """
         values, facts = self._values, self._facts
-        ranges = self._ranges_before(changed)
+        known = values.variables.items() if self._loops < _DEEPEST else ()
+        ranges = {
+            v: self._range(v, value)
+            for v, value in known
+            if v in changed and v in self._relevant and isinstance(value, Sum)
+        }
         lasting = {v: value for v, value in values.variables.items() if v not in changed}
         falls, most = False, UNBOUNDED
         self._loops += 1
@@ -224,14 +217,6 @@ class _Walk:
         after = {v: facts.unknown(low, high) for v, (low, high) in ranges.items()} if ends_whole else {}
         values.variables = {**lasting, **after}
         return most if falls else 1
-
-    def _ranges_before(self, changed: frozenset[ir.Variable]) -> dict[ir.Variable, tuple[int, int]]:
-        """The ranges, before a loop, of the numbers that it changes."""
-        if self._loops >= _DEEPEST:
-            return {}
-        known = [v for v in self._values.variables if v in changed and v in self._relevant]
-        numbers = [v for v in known if isinstance(self._values.variables[v], Sum)]
-        return {v: self._range(v, self._number_in(v)) for v in numbers}
 
     def _number_in(self, variable: ir.Variable) -> Sum:
         return self._values.exact(ir.Read(variable, _NOWHERE))

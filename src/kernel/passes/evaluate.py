@@ -7,7 +7,7 @@ unknown with the type's range.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from ...types import ops
@@ -16,6 +16,7 @@ from .. import ir
 from .facts import UNKNOWN, Condition, Facts, Sum, assume, at_least_zero, both, either, negated, number, zero
 
 Value: TypeAlias = "Sum | Condition"
+_COMPARISONS = frozenset({ops.EQ, ops.NE, ops.LT, ops.LE, ops.GT, ops.GE})
 
 
 class Evaluator:
@@ -40,101 +41,95 @@ class Evaluator:
         while len(self._known) > known:
             self._known.popitem()
 
-    def _keep(self, key: object, found: Sum) -> Sum:
-        return self._known.setdefault(key, found)
-
     # -- expressions -----------------------------------------------------------------------------------
 
     def exact(self, expression: ir.Expression) -> Sum:
         """The exact value, not modulo the type's width."""
-        value = self.of(expression)
-        return self.fitted(value, expression.type) if isinstance(value, Sum) else self.any(expression.type)
+        return self.fitted(self.modular(expression), expression.type)
 
     def fitted(self, value: Sum, type: Type) -> Sum:
         """The exact value of a sum that is known modulo the type's width."""
         low, high = bounds(type)
         if value.is_constant:
             return number((value.constant - low) % (high - low + 1) + low)
-        if self.facts.within(value, low, high):
-            return value
-        return self._once(("fitted", value, type), low, high)
+        return value if self.facts.within(value, low, high) else self._result(("fitted", value, type), (low, high))
 
-    def any(self, type: Type) -> Sum:
-        low, high = bounds(type) if not type.is_float else (0, 0)
-        return self.facts.unknown(low, high)
-
-    def of(self, expression: ir.Expression) -> Value:
-        match expression:
-            case ir.Const():
-                if expression.type is Type.BOOL:
-                    return bool(expression.value)
-                return UNKNOWN if expression.type.is_float else number(int(expression.value))
-            case ir.Read():
-                return self._read(expression.variable)
-            case ir.Argument():
-                return self._given(expression.parameter, expression.type)
-            case ir.Length():
-                return self._given(expression.memory, Type.U32)
-            case ir.Identity():
-                return self._identities[expression.builtin]
-            case ir.Apply() if expression.type.is_float:
-                return UNKNOWN
-            case ir.Apply() if expression.type is Type.BOOL:
-                return self._condition(expression)
-            case ir.Apply():
-                return self._number(expression)
-
-    def _read(self, variable: ir.Variable) -> Value:
-        if variable not in self.variables:
-            whole = not variable.type.is_float and variable.type is not Type.BOOL
-            self.variables[variable] = self.any(variable.type) if whole else UNKNOWN
-        return self.variables[variable]
-
-    def _given(self, thing: object, type: Type) -> Value:
-        value = self._launch.get(thing)
-        if value is None:
-            return UNKNOWN if type.is_float or type is Type.BOOL else self._once(("given", thing), *bounds(type))
-        return bool(value) if type is Type.BOOL else number(value)
-
-    def _once(self, key: object, low: int, high: int) -> Sum:
-        """An unknown that is the same for equal keys."""
-        return self._known[key] if key in self._known else self._keep(key, self.facts.unknown(low, high))
-
-    # -- conditions ------------------------------------------------------------------------------------
-
-    def _condition(self, node: ir.Apply) -> Condition:
-        first = node.operands[0]
-        if node.op is ops.INVERT:
-            return negated(self.condition(first))
-        if first.type is Type.BOOL and node.op in (ops.AND, ops.OR):
-            join = both if node.op is ops.AND else either
-            return join(self.condition(first), self.condition(node.operands[1]))
-        if first.type.is_float or first.type is Type.BOOL or node.op not in _COMPARISONS:
-            return UNKNOWN
-        a, b = (self.exact(operand) for operand in node.operands)
-        if node.op in (ops.EQ, ops.NE):
-            equal = zero(a.plus(b, -1))
-            return equal if node.op is ops.EQ else negated(equal)
-        if node.op in (ops.GT, ops.LE):
-            a, b = b, a  # a > b is b < a; a <= b is not b < a
-        below = at_least_zero(b.plus(a, -1).plus(number(-1)))
-        return below if node.op in (ops.LT, ops.GT) else negated(below)
+    def modular(self, expression: ir.Expression) -> Sum:
+        value = self.of(expression)
+        return value if isinstance(value, Sum) else self.any(expression.type)
 
     def condition(self, expression: ir.Expression) -> Condition:
         value = self.of(expression)
         return UNKNOWN if isinstance(value, Sum) else value
+
+    def any(self, type: Type) -> Sum:
+        return self.facts.unknown(*((0, 0) if type.is_float else bounds(type)))
+
+    def range(self, value: Sum, type: Type) -> tuple[int, int]:
+        """The least and greatest value of a number that fits its type."""
+        least, most = bounds(type)
+        low, high = max(least, self.facts.lowest(value)), min(most, self.facts.highest(value))
+        return (low, high) if low <= high else (least, most)  # contradictory facts: dead code
+
+    def of(self, expression: ir.Expression) -> Value:
+        match expression:
+            case ir.Identity():
+                return self._identities[expression.builtin]
+            case ir.Read():
+                variable = expression.variable
+                if variable not in self.variables:
+                    self.variables[variable] = self.any(variable.type) if _is_number(variable.type) else UNKNOWN
+                return self.variables[variable]
+            case ir.Const():
+                return self._value(expression.value, expression.type)
+            case ir.Argument():
+                return self._given(expression.parameter, expression.type)
+            case ir.Length():
+                return self._given(expression.memory, Type.U32)
+            case ir.Apply() if _is_number(expression.type):
+                return self._number(expression)
+            case ir.Apply():
+                return self._condition(expression)
+
+    def _given(self, thing: object, type: Type) -> Value:
+        if thing in self._launch:
+            return self._value(self._launch[thing], type)
+        return self._result(thing, bounds(type)) if _is_number(type) else UNKNOWN
+
+    def _value(self, value: float, type: Type) -> Value:
+        if type is Type.BOOL:
+            return bool(value)
+        return UNKNOWN if type.is_float else number(int(value))
+
+    def _condition(self, node: ir.Apply) -> Condition:
+        op, first = node.op, node.operands[0]
+        if node.type is Type.BOOL and op is ops.INVERT:
+            return negated(self.condition(first))
+        if first.type is Type.BOOL and op in (ops.AND, ops.OR):
+            join = both if op is ops.AND else either
+            return join(self.condition(first), self.condition(node.operands[1]))
+        if not _is_number(first.type) or op not in _COMPARISONS:
+            return UNKNOWN
+        a, b = map(self.exact, node.operands)
+        if op in (ops.EQ, ops.NE):
+            equal = zero(a.plus(b, -1))
+            return equal if op is ops.EQ else negated(equal)
+        if op in (ops.GT, ops.LE):
+            a, b = b, a  # a > b is b < a; a <= b is not b < a
+        below = at_least_zero(b.plus(a, -1).plus(number(-1)))
+        return below if op in (ops.LT, ops.GT) else negated(below)
 
     # -- numbers ---------------------------------------------------------------------------------------
 
     def _number(self, node: ir.Apply) -> Sum:
         op, operands, type = node.op, node.operands, node.type
         if op in (ops.ADD, ops.ADD_NOWRAP, ops.SUB):
-            a, b = (self._modular(operand) for operand in operands)
+            a, b = map(self.modular, operands)
             return a.plus(b, -1 if op is ops.SUB else 1)
         if op is ops.NEG:
-            return self._modular(operands[0]).scaled(-1)
+            return self.modular(operands[0]).scaled(-1)
         if op is ops.INVERT:
-            return number(-1).plus(self._modular(operands[0]), -1)
+            return number(-1).plus(self.modular(operands[0]), -1)
         if op is ops.SELECT:
             return self._select(node)
         if op in (ops.CAST, ops.BITCAST):
@@ -142,30 +137,45 @@ class Evaluator:
         if op in (ops.COUNT_ONES, ops.LEADING_ZEROS, ops.TRAILING_ZEROS):
             return self.facts.unknown(0, operands[0].type.bits)
         if op is ops.MUL:
-            return self._product(self._modular(operands[0]), self._modular(operands[1]), type)
+            return self._product(self.modular(operands[0]), self.modular(operands[1]), type)
         if op is ops.SHL:
-            return self._shifted_left(node)
-        a, b = (self.exact(operand) for operand in operands)
-        if op is ops.SHR:
-            return self._shifted_right(a, b, type)
-        if op is ops.MIN or op is ops.MAX:
+            return self._product(self.modular(operands[0]), self._power(operands[1], type), type)
+        a, b = map(self.exact, operands)
+        if op in (ops.MIN, ops.MAX):
             return self._extreme(op, a, b, type)
         if not type.is_unsigned:
             return self.any(type)
-        key = (op, a, b)
-        if key in self._known:
-            return self._known[key]
+        if op is ops.SHR:
+            return self._quotient(a, self._power(operands[1], type), type)
         if op is ops.FLOORDIV:
-            found = self._quotient(a, b, type)
-        elif op is ops.MOD:
-            found = self._remainder(a, b, type)
-        else:
-            found = self._bits(op, a, b, type)
-        return self._keep(key, found)
+            return self._quotient(a, b, type)
+        return self._remainder(a, b, type) if op is ops.MOD else self._bits(op, a, b, type)
 
-    def _modular(self, expression: ir.Expression) -> Sum:
-        value = self.of(expression)
-        return value if isinstance(value, Sum) else self.any(expression.type)
+    def _result(
+        self,
+        key: object,
+        within: tuple[int, int],
+        at_most: Sequence[Sum] = (),
+        at_least: Sequence[Sum] = (),
+        times: int = 1,
+    ) -> Sum:
+        """An unknown, one for equal keys, with a range; `times` the unknown is between these sums."""
+        if key not in self._known:
+            found = self._known[key] = self.facts.unknown(*within)
+            for sum in at_most:
+                self.facts.assume(sum.plus(found, -times))
+            for sum in at_least:
+                self.facts.assume(found.scaled(times).plus(sum, -1))
+        return self._known[key]
+
+    def _power(self, amount: ir.Expression, type: Type) -> Sum:
+        """Two to the power of a shift's amount, which counts modulo the width."""
+        exponent, last = self.exact(amount), type.bits - 1
+        if exponent.is_constant:
+            return number(1 << (exponent.constant & last))
+        within = self.facts.within(exponent, 0, last)
+        least, most = self.range(exponent, Type.U32) if within else (0, last)
+        return self._result(("power", exponent, last), (1 << max(0, least), 1 << min(last, most)))
 
     def _product(self, a: Sum, b: Sum, type: Type) -> Sum:
         if a.is_constant or b.is_constant:
@@ -174,29 +184,7 @@ class Evaluator:
         corners = [x * y for x in self.range(a, type) for y in self.range(b, type)]
         low, high = bounds(type)
         fits = low <= min(corners) and max(corners) <= high
-        return self._once((ops.MUL, a, b), *((min(corners), max(corners)) if fits else (low, high)))
-
-    def _shifted_left(self, node: ir.Apply) -> Sum:
-        a, amount = self._modular(node.operands[0]), self.exact(node.operands[1])
-        bits, (_, most) = node.type.bits, bounds(node.type)
-        if amount.is_constant:
-            return a.scaled(1 << amount.constant % bits)
-        a = self.fitted(a, node.type)
-        (low, high), (least, largest) = self.range(a, node.type), self.range(amount, Type.U32)
-        if low < 0 or not self.facts.within(amount, 0, bits - 1):
-            return self.any(node.type)
-        least, largest = max(0, least), min(bits - 1, largest)
-        top = high << largest
-        return self._once((ops.SHL, a, amount), *((low << least, top) if top <= most else bounds(node.type)))
-
-    def _shifted_right(self, a: Sum, amount: Sum, type: Type) -> Sum:
-        if amount.is_constant and type.is_unsigned:
-            return self._quotient(a, number(1 << amount.constant % type.bits), type)
-        if not type.is_unsigned:
-            return self.any(type)
-        found = self.facts.unknown(0, self.range(a, type)[1])
-        self.facts.assume(a.plus(found, -1))
-        return found
+        return self._result((ops.MUL, a, b), (min(corners), max(corners)) if fits else (low, high))
 
     def _quotient(self, a: Sum, b: Sum, type: Type) -> Sum:
         (low, high), (least, most) = self.range(a, type), self.range(b, type)
@@ -204,93 +192,61 @@ class Evaluator:
             return self.any(type)  # targets differ in what a division by zero gives
         if b == number(1):
             return a
-        key = ("quotient", a, b)
-        if key in self._known:
-            return self._known[key]
-        found = self._keep(key, self.facts.unknown(low // most, high // least))
-        if not b.is_constant:
-            self.facts.assume(a.plus(found, -1))
-            return found
-        behind = a.plus(found, -least)
-        self.facts.assume(behind)
-        self.facts.assume(number(least - 1).plus(behind, -1))
-        return found
+        above = (a.plus(number(1 - least)),) if b.is_constant else ()
+        return self._result((ops.FLOORDIV, a, b), (low // most, high // least), (a,), above, times=least)
 
     def _remainder(self, a: Sum, b: Sum, type: Type) -> Sum:
         least, most = self.range(b, type)
         if least < 1:
             return self.any(type)
-        if b.is_constant:
-            if self.facts.within(a, 0, b.constant - 1):
-                return a
-            quotient = self._quotient(a, b, type)
-            found = self.facts.unknown(0, b.constant - 1)
-            difference = a.plus(quotient, -b.constant).plus(found, -1)
-            self.facts.assume(difference)
-            self.facts.assume(difference.scaled(-1))
-            return found
-        found = self.facts.unknown(0, most - 1)
-        self.facts.assume(b.plus(found, -1).plus(number(-1)))
-        self.facts.assume(a.plus(found, -1))
-        return found
+        if not b.is_constant:
+            return self._result((ops.MOD, a, b), (0, most - 1), (a, b.plus(number(-1))))
+        if self.facts.within(a, 0, most - 1):
+            return a
+        rest = (a.plus(self._quotient(a, b, type), -most),)
+        return self._result((ops.MOD, a, b), (0, most - 1), rest, rest)
 
     def _extreme(self, op: ops.Op, a: Sum, b: Sum, type: Type) -> Sum:
-        (low, high), (other_low, other_high) = self.range(a, type), self.range(b, type)
-        is_min = op is ops.MIN
-        if self.facts.at_most(a.plus(b, -1), 0):
+        is_min, difference = op is ops.MIN, a.plus(b, -1)
+        if self.facts.at_most(difference, 0):
             return a if is_min else b
-        if self.facts.at_least(a.plus(b, -1), 0):
+        if self.facts.at_least(difference, 0):
             return b if is_min else a
         pick = min if is_min else max
-        found = self.facts.unknown(pick(low, other_low), pick(high, other_high))
-        for operand in (a, b):
-            self.facts.assume(operand.plus(found, -1) if is_min else found.plus(operand, -1))
-        return found
+        low, high = map(pick, self.range(a, type), self.range(b, type))
+        return self._result((op, a, b), (low, high), *(((a, b), ()) if is_min else ((), (a, b))))
 
     def _bits(self, op: ops.Op, a: Sum, b: Sum, type: Type) -> Sum:
-        high, other_high = (self.range(operand, type)[1] for operand in (a, b))
+        for mask, other in ((a, b), (b, a)):
+            if op is ops.AND and mask.is_constant and mask.constant & mask.constant + 1 == 0:
+                return self._remainder(other, number(mask.constant + 1), type)
+        high, other_high = self.range(a, type)[1], self.range(b, type)[1]
         if op is ops.AND:
-            for mask, other in ((a, b), (b, a)):
-                if mask.is_constant and mask.constant & mask.constant + 1 == 0:
-                    return self._remainder(other, number(mask.constant + 1), type)
-            found = self.facts.unknown(0, min(high, other_high))
-            for operand in (a, b):
-                self.facts.assume(operand.plus(found, -1))
-            return found
-        found = self.facts.unknown(0, (1 << max(high, other_high).bit_length()) - 1)
-        self.facts.assume(a.plus(b).plus(found, -1))
-        if op is ops.OR:
-            for operand in (a, b):
-                self.facts.assume(found.plus(operand, -1))
-        return found
+            return self._result((op, a, b), (0, min(high, other_high)), (a, b))
+        most = (1 << max(high, other_high).bit_length()) - 1
+        return self._result((op, a, b), (0, most), (a.plus(b),), (a, b) if op is ops.OR else ())
 
     def _select(self, node: ir.Apply) -> Sum:
-        condition, facts = self.condition(node.operands[0]), self.facts
+        test, *sides = node.operands
+        condition = self.condition(test)
+        if isinstance(condition, bool):
+            return self.modular(sides[0 if condition else 1])
         found: list[tuple[Sum, int, int]] = []
-        for operand, holds in zip(node.operands[1:], (True, False), strict=True):
-            if isinstance(condition, bool):
-                if condition is holds:
-                    return self._modular(operand)
-                continue
+        for side, holds in zip(sides, (True, False), strict=True):
             mark = self.mark()
-            assume(facts, condition, holds)
-            value = self.exact(operand)
+            assume(self.facts, condition, holds)
+            value = self.exact(side)
             found.append((value, *self.range(value, node.type)))
             self.roll_back(mark)
         (a, low, high), (b, other_low, other_high) = found
-        return a if a == b else facts.unknown(min(low, other_low), max(high, other_high))
+        return a if a == b else self.facts.unknown(min(low, other_low), max(high, other_high))
 
     def _converted(self, operand: ir.Expression, to: Type) -> Sum:
-        if operand.type.is_float or operand.type is Type.BOOL:
+        if not _is_number(operand.type):
             return self.any(to) if operand.type.is_float else self.facts.unknown(0, 1)
         # truncation, or a cast of the same width, keeps the sum modulo the new width
-        return self._modular(operand) if to.bits <= operand.type.bits else self.exact(operand)
-
-    def range(self, value: Sum, type: Type) -> tuple[int, int]:
-        """The least and greatest value of a number that fits its type."""
-        least, most = bounds(type)
-        low, high = max(least, self.facts.lowest(value)), min(most, self.facts.highest(value))
-        return (low, high) if low <= high else (least, most)  # contradictory facts: dead code
+        return self.modular(operand) if to.bits <= operand.type.bits else self.exact(operand)
 
 
-_COMPARISONS = frozenset({ops.EQ, ops.NE, ops.LT, ops.LE, ops.GT, ops.GE})
+def _is_number(type: Type) -> bool:
+    return not (type.is_float or type is Type.BOOL)

@@ -177,9 +177,6 @@ class Known:
     true: tuple[Sum | NotZero, ...] = ()
     false: tuple[Sum | NotZero, ...] = ()
 
-    def where(self, holds: bool) -> tuple[Sum | NotZero, ...]:
-        return self.true if holds else self.false
-
 
 Condition: TypeAlias = Known | bool
 UNKNOWN = Known()
@@ -209,29 +206,13 @@ def either(first: Condition, second: Condition) -> Condition:
     return negated(both(negated(first), negated(second)))
 
 
-def chosen(by: Condition, then: Condition, otherwise: Condition) -> Condition:
-    """One of two conditions, by a third: what joins at the end of a branch."""
-
-    def where(holds: bool) -> tuple[Sum | NotZero, ...]:
-        if otherwise is not holds and isinstance(otherwise, bool):
-            return (*_facts(by, True), *_facts(then, holds))
-        if then is not holds and isinstance(then, bool):
-            return (*_facts(by, False), *_facts(otherwise, holds))
-        return ()
-
-    return Known(where(True), where(False))
-
-
 def assume(facts: Facts, condition: Condition, holds: bool = True) -> None:
     """Adds the facts that follow from a condition, or from its negation."""
-    for fact in _facts(condition, holds):
-        if isinstance(fact, Sum):
-            facts.assume(fact)
-        elif facts.lowest(fact.sum) >= 0:  # zero is excluded where it is an end of the sum's range
-            facts.assume(fact.sum.plus(number(-1)))
-        elif facts.highest(fact.sum) <= 0:
-            facts.assume(fact.sum.scaled(-1).plus(number(-1)))
-
-
-def _facts(condition: Condition, holds: bool) -> tuple[Sum | NotZero, ...]:
-    return () if isinstance(condition, bool) else condition.where(holds)
+    if not isinstance(condition, bool):
+        for fact in condition.true if holds else condition.false:
+            if isinstance(fact, Sum):
+                facts.assume(fact)
+            elif facts.lowest(fact.sum) >= 0:  # zero is excluded where it is an end of the sum's range
+                facts.assume(fact.sum.plus(number(-1)))
+            elif facts.highest(fact.sum) <= 0:
+                facts.assume(fact.sum.scaled(-1).plus(number(-1)))
