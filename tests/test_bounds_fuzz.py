@@ -24,6 +24,7 @@ from gpusort.targets.simulator.target import Simulator
 from gpusort.types import ops
 from gpusort.types.layout import Type
 from gpusort.types.scalars import U32
+from tests.stepped import work_of_steps
 
 HERE = Span(__file__, 1)
 _BINARY = (ops.ADD, ops.SUB, ops.MUL, ops.XOR, ops.AND, ops.OR, ops.MIN, ops.MAX, ops.SHR, ops.SHL, ops.SUB, ops.ADD)
@@ -183,7 +184,7 @@ def _step(seed: object) -> tuple[Step, np.ndarray[tuple[int], np.dtype[np.uint32
 
 def _run(target: Simulator | CpuTarget, step: Step, data: np.ndarray[tuple[int], np.dtype[np.uint32]]) -> list[int]:
     out = np.zeros(step.buffers[1].count, np.uint32)
-    target.run_steps([step], {"data": data.copy(), "out": out})
+    target.run_work(work_of_steps(step), {"data": data.copy(), "out": out})
     return out.tolist()
 
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from ..kernel import ir
 from ..kernel.captures import Captures
-from ..kernel.launch import Buffer, Role, Schedule, Step, require_alike
+from ..kernel.launch import Buffer, Role, Schedule, Step
 from ..kernel.passes.walk import writers_in
 from ..kernel.specialise import captures_of, specialise
 from ..types.errors import GpusortError, InvalidArgumentError
@@ -27,22 +27,12 @@ from ..types.errors import GpusortError, InvalidArgumentError
 HostArray: TypeAlias = np.ndarray[tuple[int], np.dtype[np.generic]]
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class Work:
     """A checked schedule: its buffers, and launches whose kernels have been read."""
 
     buffers: tuple[Buffer[Any], ...]
     steps: tuple[Step, ...]
-
-    @classmethod
-    def of_steps(cls, steps: Sequence[Step]) -> Work:
-        """From launches whose kernels have been read already; the buffers are those that they use."""
-        named: dict[str, Buffer[Any]] = {}
-        for step in steps:
-            for buffer in step.buffers:
-                require_alike(buffer, named.setdefault(buffer.name, buffer))
-            _require_inputs_unwritten(step)
-        return cls(tuple(named.values()), tuple(steps))
 
 
 _known: dict[tuple[int, bool], tuple[weakref.ref[Schedule], Work, tuple[Captures, ...]]] = {}

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ...types.indices import SortOrder
     from ...types.specs import Spec
     from ..base import Native
+    from ..binding import Work
     from .kernels import CpuKernels
     from .prepared import CpuPrepared
 
@@ -75,13 +76,10 @@ class CpuTarget:
         """Runs all launches on NumPy arrays, in place."""
         from ..binding import work_of
 
-        self._kernels.run(work_of(schedule), arrays)
+        self.run_work(work_of(schedule), arrays)
 
-    def run_steps(self, steps: Sequence[Step], arrays: Mapping[str, object]) -> None:
-        """Runs launches whose kernels are read."""
-        from ..binding import Work
-
-        self._kernels.run(Work.of_steps(steps), arrays)
+    def run_work(self, work: Work, arrays: Mapping[str, object]) -> None:
+        self._kernels.run(work, arrays)
 
     def prepare(self, schedule: Schedule, /, *, keeps_scratch: bool = False) -> CpuPrepared:
         """A run for packed arrays, which are not checked again."""

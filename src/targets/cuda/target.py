@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from threading import RLock
 from typing import TYPE_CHECKING, cast
@@ -24,10 +24,7 @@ from ..needs import require_within
 from ..registry import Reduced, reduce_to_name
 from .arrays import Binding, checked_arrays, common_device
 from .card import NAME, capability_of, describe, require_card
-from .compile import (
-    compile_machine_code,
-    text_of,
-)
+from .compile import compile_machine_code, text_of
 from .errors import device_errors
 from .pinned import PinnedMemory
 from .plan import Plan, PreparedLaunch
@@ -52,7 +49,7 @@ class CudaTarget:
         self._transfers, self._pinned = Transfers(), PinnedMemory()
         self._safety = Safety(lambda group_size: WARP, trusts_own=True)
         self._functions: weakref.WeakKeyDictionary[ir.Program, dict[int, Function]] = weakref.WeakKeyDictionary()
-        self._plans: dict[tuple[int, int], tuple[weakref.ref[Schedule], Plan, Work]] = {}
+        self._plans: weakref.WeakKeyDictionary[Work, dict[int, Plan]] = weakref.WeakKeyDictionary()
         self._infos: dict[int, TargetInfo] = {}
 
     def __reduce__(self) -> Reduced:
@@ -68,21 +65,16 @@ class CudaTarget:
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
         """Launches on cupy's current stream; synchronises only if an array is on the host."""
-        self._run(work_of(schedule), arrays, lambda device: self._plan(schedule, device))
+        self.run_work(work_of(schedule), arrays)
 
-    def run_steps(self, steps: Sequence[Step], arrays: Mapping[str, object]) -> None:
-        """The same for launches whose kernels have been read already."""
-        work = Work.of_steps(steps)
-        self._run(work, arrays, lambda device: self._prepared(work, device))
-
-    def _run(self, work: Work, arrays: Mapping[str, object], plan_for: Callable[[int], Plan]) -> None:
+    def run_work(self, work: Work, arrays: Mapping[str, object]) -> None:
         require_own_process(NAME)
         import cupy
 
         found = checked_arrays(work, arrays)
         device = common_device(tuple(found.values()))
         with cupy.cuda.Device(device), device_errors():
-            plan, stream = plan_for(device), cupy.cuda.get_current_stream()
+            plan, stream = self._plan(work, device), cupy.cuda.get_current_stream()
             are_on_host = any(array.host is not None for array in found.values())
             try:
                 binding = Binding(plan.buffers, found, stream, self._transfers)
@@ -112,7 +104,7 @@ class CudaTarget:
         """The schedule's plan for a device, which must be the current one."""
         require_own_process(NAME)
         with device_errors():
-            return self._plan(schedule, device)
+            return self._plan(work_of(schedule), device)
 
     def device_seconds(self, schedule: Schedule, arrays: Mapping[str, object]) -> float:
         """Runs a schedule on device copies of host arrays; returns the launches' time between two CUDA events."""
@@ -121,9 +113,9 @@ class CudaTarget:
 
         begin, end = cupy.cuda.Event(), cupy.cuda.Event()
         with device_errors():
-            plan = self._plan(schedule, cupy.cuda.runtime.getDevice()).with_scratch()
-            given = [buffer for buffer in schedule.buffers if buffer.role is not Role.SCRATCH]
-            host = host_arrays(work_of(schedule), arrays)
+            work = work_of(schedule)
+            plan = self._plan(work, cupy.cuda.runtime.getDevice()).with_scratch()
+            given, host = given_buffers(schedule), host_arrays(work, arrays)
             on_card = [cupy.asarray(host[buffer.name]) for buffer in given]
             start = [array.copy() for array in on_card]
             # The first run launches kernels, the second captures a graph, the third is warm. Each from the given data.
@@ -145,19 +137,14 @@ class CudaTarget:
 
     # -- preparation --------------------------------------------------------------------------------------
 
-    def _plan(self, schedule: Schedule, device: int) -> Plan:
-        """The schedule's plan, cached by identity as long as the schedule lives."""
-        key = (id(schedule), device)
-        known, work = self._plans.get(key), work_of(schedule)
-        if known is not None and known[0]() is schedule and known[2] is work:
-            return known[1]
-        plan = self._prepared(work, device)
-        gone = weakref.ref(schedule, lambda _: self._plans.pop(key, None))
-        self._plans[key] = (gone, plan, work)
-        return plan
+    def _plan(self, work: Work, device: int) -> Plan:
+        """Checks and compiles all kernels, before anything is launched. Cached as long as the work lives."""
+        plans = self._plans.setdefault(work, {})
+        if device not in plans:
+            plans[device] = self._prepared(work, device)
+        return plans[device]
 
     def _prepared(self, work: Work, device: int) -> Plan:
-        """Checks and compiles all kernels, before anything is launched."""
         steps = [self._safety.safe(step) for step in work.steps]
         buffers = tuple(sorted(work.buffers, key=lambda buffer: buffer.role is Role.SCRATCH))
         indices = {buffer.name: index for index, buffer in enumerate(buffers)}

@@ -7,7 +7,7 @@ report gives the same results on every target.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 
 import attrs
@@ -57,13 +57,9 @@ class Simulator(Interpreter):
         return listing(step.program)
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
-        self._run(work_of(schedule), arrays)
+        self.run_work(work_of(schedule), arrays)
 
-    def run_steps(self, steps: Sequence[Step], arrays: Mapping[str, object]) -> None:
-        """Runs programs as given, e.g. to test that a compiler pass preserves their meaning."""
-        self._run(Work.of_steps(steps), arrays)
-
-    def _run(self, work: Work, arrays: Mapping[str, object]) -> None:
+    def run_work(self, work: Work, arrays: Mapping[str, object]) -> None:
         """Checks all steps before anything is written."""
         # Kernels that need forward progress between workgroups are let through, though it is not guaranteed: the
         # workgroups of a chunk do advance together, and a spin loop without progress hits the iteration limit.

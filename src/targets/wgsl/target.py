@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -67,14 +67,13 @@ class WgslTarget:
         return lower_to_wgsl(step.program)[1].text
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
-        work = work_of(schedule)
-        self._run(work.steps, _memory(work, arrays))
+        self.run_work(work_of(schedule), arrays)
 
-    def run_steps(self, steps: Sequence[Step], arrays: Mapping[str, object]) -> None:
-        """Runs launches whose kernels have been read already."""
-        require_own_process(NAME)
-        work = Work.of_steps(steps)
-        self._run(work.steps, _memory(work, arrays))
+    def run_work(self, work: Work, arrays: Mapping[str, object]) -> None:
+        bound = _memory(work, arrays)
+        self.in_session(
+            kernels_named(work.steps), lambda session: session.run(PreparedLaunches(session, work.steps), bound)
+        )
 
     def device_seconds(self, schedule: Schedule, arrays: Mapping[str, object]) -> float:
         """Runs a schedule; returns the device time of its launches, without transfers. Raises CapabilityError on an
@@ -100,9 +99,6 @@ class WgslTarget:
         """Prepares a schedule for host arrays, for device buffers, and for recording."""
         require_own_process(NAME)
         return WgslPrepared(self, schedule, given_buffers(schedule), keeps_scratch)
-
-    def _run(self, steps: Sequence[Step], bound: Mapping[str, Bytes]) -> None:
-        self.in_session(kernels_named(steps), lambda session: session.run(PreparedLaunches(session, steps), bound))
 
     def in_session(self, what: str, work: Callable[[Session], object]) -> None:
         """Calls `work` with exclusive use of the session. Reopens the device after a loss or an interrupt."""
