@@ -79,8 +79,6 @@ class _Matcher:
     def __init__(self, bound: dict[TypeVar, object]) -> None:
         self.bound = bound
 
-    # -- values ----------------------------------------------------------------------------------------
-
     def value(self, annotation: object, value: object, path: str) -> None:
         """Matches an argument, or a part of one; raises _Mismatch."""
         if cast(object, type(value)) is annotation and isinstance(value, _SIMPLE):
@@ -164,8 +162,6 @@ class _Matcher:
             self.bound.update(attempt.bound)
             return
         self.fail(annotation, value, path)
-
-    # -- classes ---------------------------------------------------------------------------------------
 
     def type(self, pattern: object, found: object, path: str) -> None:
         """Matches a class: an argument itself, or one that an argument's member names; raises _Mismatch."""

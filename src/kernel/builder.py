@@ -24,9 +24,6 @@ _ABSORBING = {ops.AND: 0, ops.MUL: 0, ops.OR: -1}
 _DIVISIONS = (ops.FLOORDIV, ops.MOD)
 
 
-# -- expressions ------------------------------------------------------------------------------------------
-
-
 def apply(op: Op, operands: tuple[ir.Expression, ...], span: Span) -> ir.Expression:
     """An operation, type-checked and folded. Raises KernelError for operands that its type rule refuses."""
     types = [operand.type for operand in operands]
@@ -105,9 +102,6 @@ def may_fail(value: object) -> bool:
         and (node.op is ops.ADD_NOWRAP or (node.op in _DIVISIONS and not isinstance(node.operands[1], ir.Const)))
         for node in nodes_in(value)
     )
-
-
-# -- statements -------------------------------------------------------------------------------------------
 
 
 class Builder:

@@ -113,8 +113,6 @@ class CallReader(ExpressionReader, ABC):
             values.append(given.value.value)
         return evaluated(self.span(node), cast("Callable[..., object]", function), *values)
 
-    # -- helpers and structs ---------------------------------------------------------------------------
-
     def call_function(self, node: ast.Call, function: FunctionType, leading: Sequence[Value]) -> Value:
         """Inlines a helper or method, its arguments bound to parameters as Python binds them."""
         if hasattr(function, "__wrapped__"):

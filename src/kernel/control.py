@@ -62,8 +62,6 @@ class ControlReader(CallReader, ABC):
     @abstractmethod
     def assign(self, target: ast.expr, value: Value) -> None: ...
 
-    # -- branches --------------------------------------------------------------------------------------
-
     def branch(self, node: ast.stmt, condition: ir.Expression, then: Sequence[Item], otherwise: Sequence[Item]) -> Flow:
         if isinstance(condition, ir.Const):
             return self.block(then if condition.value else otherwise)
@@ -133,8 +131,6 @@ class ControlReader(CallReader, ABC):
                 )
             found.append(member.value)
         return found
-
-    # -- loops -----------------------------------------------------------------------------------------
 
     def for_loop(self, node: ast.For, rest: Sequence[Item]) -> Flow:
         if node.orelse:

@@ -152,9 +152,6 @@ def instead_of(function: object, otherwise: str) -> str:
         return otherwise
 
 
-# -- arguments of launches ------------------------------------------------------------------------------------
-
-
 def shown_value(value: object) -> str:
     """An argument's repr, or its class where that is too long for a line."""
     match value:

@@ -87,8 +87,6 @@ class ExpressionReader(ABC):
         """Raises KernelError at a node: "expected `what`", which should end with what was found and an example."""
         expected(self.span(node), what)
 
-    # -- expressions -----------------------------------------------------------------------------------
-
     def read(self, node: ast.expr) -> Value:
         match node:
             case ast.Constant(value=int() | float() | str() | None as value):
@@ -190,8 +188,6 @@ class ExpressionReader(ABC):
         if isinstance(array, TupleValue) and isinstance(number, int) and -len(items) <= number < len(items):
             return array.items[number]
         return evaluated(self.span(node), lambda: items[number])
-
-    # -- names and attributes --------------------------------------------------------------------------
 
     def name(self, node: ast.AST, name: str) -> Value:
         value = self.names.values.get(name)

@@ -37,9 +37,6 @@ _SUBGROUP = {
 }  # fmt: skip
 
 
-# -- elements ---------------------------------------------------------------------------------------------
-
-
 def array_of(name: str, space: ir.Space, element: object, length: int | None) -> MemoryValue:
     """An array of elements, with a memory for it."""
     stride = units_in(element)
@@ -157,9 +154,6 @@ def _joined(units: Sequence[ir.Expression], to: Type, span: Span) -> ir.Expressi
     return convert(ops.CAST if to in NARROW else ops.BITCAST, whole, to, span)
 
 
-# -- registers --------------------------------------------------------------------------------------------
-
-
 def registers(given: Sequence[Given], memories: list[ir.Memory], span: Span) -> MemoryValue:
     """`Registers(U32, 8)`: a memory more."""
     element, length = (one.value for one in given) if len(given) == 2 else (None, None)
@@ -178,9 +172,6 @@ def registers(given: Sequence[Given], memories: list[ir.Memory], span: Span) -> 
                        "e.g. workgroup memory, a parameter `tile: Workgroup[U32]`")  # fmt: skip
     memories.append(made.memory)
     return made
-
-
-# -- methods of arrays and of the invocation --------------------------------------------------------------
 
 
 def operand(given: Given, type: Type) -> ir.Expression:

@@ -34,9 +34,6 @@ Bound: TypeAlias = dict[str, Value]
 Path: TypeAlias = tuple[list[ir.Statement], Bound]  # a side of a branch: its block, and the names at its end
 
 
-# -- values in variables ----------------------------------------------------------------------------------
-
-
 def held(builder: KernelBuilder, name: str, value: Value, span: Span) -> Value:
     """The value with each scalar in it evaluated once, into a single-assignment variable."""
 
@@ -98,9 +95,6 @@ def chosen(
         return part
 
     return rebuild(a, pick)
-
-
-# -- names ------------------------------------------------------------------------------------------------
 
 
 class Names:

@@ -61,9 +61,6 @@ def truth(value: Value, span: Span) -> ir.Expression:
     return value
 
 
-# -- operators --------------------------------------------------------------------------------------------
-
-
 def binary(python: type[ast.AST], left: Value, right: Value, span: Span, inline: Inline) -> Value:
     """A binary operator or a comparison. `inline` reads the method that a struct has for it."""
     if isinstance(whole := known(left), Static) and isinstance(other := known(right), Static):
@@ -133,9 +130,6 @@ def unary(python: type[ast.AST], operand: Value, span: Span) -> Value:
     if python is ast.Not and operand.type is not Type.BOOL:
         expected(span, f"a condition after `not`, found {describe(operand)}, e.g. `x == 0`")
     return apply(op, (operand,), span)
-
-
-# -- intrinsics and conversions ---------------------------------------------------------------------------
 
 
 def intrinsic(builder: KernelBuilder, function: FunctionType, arguments: Sequence[Value], span: Span) -> Value:

@@ -55,8 +55,6 @@ class Reader(ControlReader):
         self.result: Value = Static(None)
         self.result_slot: Value | None = None
 
-    # -- functions -------------------------------------------------------------------------------------
-
     def inline(self, function: FunctionType, arguments: Sequence[Value], span: Span) -> Value:
         """Emits a function's body here, with arguments bound to its parameters; its return value."""
         if self.nesting >= _DEEPEST:
@@ -94,8 +92,6 @@ class Reader(ControlReader):
                 f"{self.source.tree.name!r} to return on every path, e.g. `return U32(0)` at its end",
             )
         return self.result_slot
-
-    # -- blocks ----------------------------------------------------------------------------------------
 
     def block(self, items: Sequence[Item]) -> Flow:
         for position, item in enumerate(items):
@@ -177,8 +173,6 @@ class Reader(ControlReader):
                 )
             case _:
                 self.expected(target, "a name or an element to assign to, e.g. `data[i] = x`")
-
-    # -- return ----------------------------------------------------------------------------------------
 
     def return_statement(self, node: ast.Return, value: ast.expr | None) -> Flow:
         if any(loop.at_run_time for loop in self.loops):

@@ -98,9 +98,6 @@ class Given:
     span: Span
 
 
-# -- Python objects as values -----------------------------------------------------------------------------
-
-
 def of_object(thing: object, span: Span) -> Value:
     """The value of a Python object from outside the kernel: scalars, and structs of them, become constants."""
     if isinstance(thing, Scalar):
@@ -143,9 +140,6 @@ def lift(value: Value, span: Span) -> Value:
             return ir.Const(known, Type.BOOL, span)
         case _:
             return value
-
-
-# -- their structure --------------------------------------------------------------------------------------
 
 
 def parts(value: Value) -> Iterator[Value]:

@@ -56,8 +56,6 @@ class _Verifier:
     def refuse(self, span: Span, rule: str, found: str) -> NoReturn:
         raise VerifyError(f"{span}: in {self.program.name}: {rule}; found {found}\n    {span.text}")
 
-    # -- expressions -----------------------------------------------------------------------------------
-
     # Of expressions there are so many that what is to be said is put in words where a rule is broken alone.
 
     def expression(self, node: ir.Expression, expected: Type | None = None) -> None:
@@ -93,8 +91,6 @@ class _Verifier:
         result = node.op.rule(types)
         if result is not node.type:
             self.refuse(node.span, f"{node.op} of {', '.join(map(str, types))} is {result}", str(node.type))
-
-    # -- statements ------------------------------------------------------------------------------------
 
     def block(self, block: ir.Block, in_loop: bool) -> None:
         for statement in block:

@@ -97,9 +97,6 @@ def _writers(program: ir.Program) -> Mapping[ir.Memory, ir.Store | ir.Atomic]:
     return writers_in(program.body)
 
 
-# -- arrays -----------------------------------------------------------------------------------------------
-
-
 @attrs.frozen
 class ArrayProperties:
     """An array's properties that the checks need."""

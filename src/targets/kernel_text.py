@@ -213,8 +213,6 @@ class KernelWriter(StatementWriter):
         """An element, to read or to write."""
         return f"{self.memory(memory)}[{self.text(index)}]"
 
-    # -- names --------------------------------------------------------------------------------------------
-
     def variable(self, variable: ir.Variable) -> str:
         return self.names.of(variable, variable.name)
 
@@ -233,8 +231,6 @@ class KernelWriter(StatementWriter):
     def counter(self, loop: ir.For) -> str:
         """The counter of a loop: the body may assign to the loop variable."""
         return self.names.of(loop, f"{loop.variable.name}_at")
-
-    # -- statements ---------------------------------------------------------------------------------------
 
     def block(self, block: ir.Block) -> None:
         before = self.lines.count

@@ -161,9 +161,7 @@ def _names() -> str:
     return ", ".join(map(repr, _ENTRIES))
 
 
-# -- code generation, which needs no device ---------------------------------------------------------------
-
-
+# Code generation, which needs no device.
 FORMS: dict[str, Callable[[Step], str]] = {
     "ir": lambda step: _loaded(".kernel.listing", "listing")(step.program),
     "cpu": lambda step: _loaded("cpu.text", "module_text")(step.program),

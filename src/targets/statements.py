@@ -25,8 +25,6 @@ class StatementWriter(ABC):
         self.names = Names(reserved)
         self._target, self._operations = target, operations
 
-    # -- what differs -------------------------------------------------------------------------------------
-
     @abstractmethod
     def constant(self, constant: ir.Const) -> str: ...
 
@@ -71,8 +69,6 @@ class StatementWriter(ABC):
 
     @abstractmethod
     def conditional(self, loop: ir.While) -> None: ...
-
-    # -- the walk -----------------------------------------------------------------------------------------
 
     def text(self, node: ir.Expression) -> str:
         match node:

@@ -95,8 +95,6 @@ class _Walk:
             return int(access.index.value) < length
         return self._facts.at_most(self._values.exact(access.index), length - 1)
 
-    # -- branches --------------------------------------------------------------------------------------
-
     def _if(self, statement: ir.If) -> bool:
         condition, values = self._values.condition(statement.condition), self._values
         if isinstance(condition, bool):
@@ -147,8 +145,6 @@ class _Walk:
             elif not isinstance(a, Sum) and not isinstance(b, Sum):
                 joined[variable] = either(both(condition, a), both(negated(condition), b))
         return joined
-
-    # -- loops -----------------------------------------------------------------------------------------
 
     def _for(self, loop: ir.For) -> None:
         facts, values = self._facts, self._values

@@ -29,8 +29,6 @@ class Evaluator:
         self._identities = identities
         self._known: dict[object, Sum] = {}  # memoised results, so equal operations give one unknown; newest last
 
-    # -- scopes of facts -------------------------------------------------------------------------------
-
     def mark(self) -> tuple[int, int]:
         return self.facts.mark(), len(self._known)
 
@@ -40,8 +38,6 @@ class Evaluator:
         self.facts.roll_back(facts)
         while len(self._known) > known:
             self._known.popitem()
-
-    # -- expressions -----------------------------------------------------------------------------------
 
     def exact(self, expression: ir.Expression) -> Sum:
         """The exact value, not modulo the type's width."""
@@ -118,8 +114,6 @@ class Evaluator:
             a, b = b, a  # a > b is b < a; a <= b is not b < a
         below = at_least_zero(b.plus(a, -1).plus(number(-1)))
         return below if op in (ops.LT, ops.GT) else negated(below)
-
-    # -- numbers ---------------------------------------------------------------------------------------
 
     def _number(self, node: ir.Apply) -> Sum:
         op, operands, type = node.op, node.operands, node.type

@@ -139,9 +139,6 @@ def _made(program: ir.Program, known: _Known, checks: _Checks) -> ir.Program:
     return known.variants[checks]
 
 
-# -- insertion of checks --------------------------------------------------------------------------------------
-
-
 def guarded(program: ir.Program, unproven: Collection[int], polling: Mapping[int, int]) -> ir.Program:
     """The program with a bounds check around each access in `unproven`, and with poll_cost set on loops in `polling`.
 

@@ -11,8 +11,6 @@ import attrs
 from ...types.ops import AtomicOp
 from .. import ir
 
-# -- one statement ----------------------------------------------------------------------------------------
-
 # The fields of each statement that hold expressions, those that hold blocks, and whether it sets a variable.
 _EXPRESSIONS: Mapping[type[ir.Statement], tuple[str, ...]] = {
     ir.Assign: ("value",), ir.Load: ("index",), ir.Store: ("index", "value"), ir.Atomic: ("index", "value"),
@@ -59,9 +57,6 @@ def expressions_of(statement: ir.Statement) -> tuple[ir.Expression, ...]:
 def variable_set_by(statement: ir.Statement) -> ir.Variable | None:
     """The variable that a statement itself sets."""
     return cast(Any, statement).variable if type(statement) in _SETTING else None
-
-
-# -- a block, recursively ---------------------------------------------------------------------------------
 
 
 def statements_in(block: ir.Block) -> Iterator[ir.Statement]:
@@ -122,9 +117,6 @@ def leaves_loop(block: ir.Block) -> bool:
     )
 
 
-# -- expressions ------------------------------------------------------------------------------------------
-
-
 def nodes_in(expression: ir.Expression) -> Sequence[ir.Expression]:
     """An expression and all its subexpressions, each before its operands."""
     found = [expression]
@@ -137,9 +129,6 @@ def nodes_in(expression: ir.Expression) -> Sequence[ir.Expression]:
 def variables_in(expression: ir.Expression) -> Sequence[ir.Variable]:
     """The variables an expression reads."""
     return [node.variable for node in nodes_in(expression) if isinstance(node, ir.Read)]
-
-
-# -- rewriting --------------------------------------------------------------------------------------------
 
 
 def with_blocks(statement: ir.Statement, change: Callable[[ir.Block], ir.Block]) -> ir.Statement:

@@ -135,8 +135,6 @@ class CudaTarget:
         """The source of a kernel's module."""
         return text_of(self._safety.safe(step).program).source
 
-    # -- preparation --------------------------------------------------------------------------------------
-
     def _plan(self, work: Work, device: int) -> Plan:
         """Checks and compiles all kernels, before anything is launched. Cached as long as the work lives."""
         plans = self._plans.setdefault(work, {})
@@ -185,8 +183,6 @@ class CudaTarget:
                     cupy.cuda.driver.funcSetAttribute(function.ptr, _MAX_DYNAMIC_BYTES, compiled.text.dynamic_bytes)
                 loaded[device] = function
             return loaded[device]
-
-    # -- device information -------------------------------------------------------------------------------
 
     def _info(self, device: int) -> TargetInfo:
         info = self._infos.get(device)

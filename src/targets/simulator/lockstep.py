@@ -216,8 +216,6 @@ class Lockstep:
             )
         self._assign(statement.variable, lanes, table[row, source])
 
-    # -- expressions -----------------------------------------------------------------------------------------
-
     def _evaluate(self, expression: ir.Expression, lanes: Lanes) -> Values:
         """The value for each lane; a 0-d array if it is uniform."""
         evaluate = self._evaluators.get(id(expression))
