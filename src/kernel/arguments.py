@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from enum import Enum
 from functools import cache
 from types import FunctionType
@@ -123,11 +123,8 @@ class _Matcher:
 
     def _memory(self, annotation: object, cls: type, parts: tuple[object, ...], value: object, path: str) -> None:
         kinds = tuple(kind for kind in (Buffer, Workgroup) if issubclass(kind, cls) or issubclass(cls, kind))
-        self._require(isinstance(value, kinds), annotation, value, path)
-        if parts:
-            memory = cast("Array[object]", value)
-            if not self._fits(parts[0], memory.kind):
-                self.fail(annotation, value, path)
+        fits = isinstance(value, kinds) and (not parts or self._fits(parts[0], cast("Array[object]", value).kind))
+        self._require(fits, annotation, value, path)
 
     def _struct(self, cls: type, parts: tuple[object, ...], value: object, path: str) -> None:
         """Matches the fields with the struct's own annotations."""
@@ -166,7 +163,7 @@ class _Matcher:
     def type(self, pattern: object, found: object, path: str) -> None:
         """Matches a class: an argument itself, or one that an argument's member names; raises _Mismatch."""
         if not self._fits(pattern, found):
-            raise _Mismatch(path, self._named(pattern), shown(found), shown(self._substituted(pattern)))
+            raise _Mismatch(path, self._named(pattern), shown(found), shown(_filled(pattern, self.bound)))
 
     def _fits(self, pattern: object, found: object) -> bool:
         if _accepts_anything(pattern) or found is Any:
@@ -185,13 +182,9 @@ class _Matcher:
             return False
         return all(map(self._fits, parts, typing.get_args(found)))
 
-    def _substituted(self, annotation: object) -> object:
-        """An annotation with the type variables that are bound so far replaced."""
-        return _filled(annotation, self.bound)
-
     def _named(self, annotation: object) -> str:
-        """An annotation as a message names it: its substituted form, then as it is written."""
-        meaning = self._substituted(annotation)
+        """An annotation as a message names it: with what its type variables are bound to, then as it is written."""
+        meaning = _filled(annotation, self.bound)
         return shown(annotation) if meaning == annotation else f"{shown(meaning)} ({shown(annotation)})"
 
     def _require(self, holds: bool, annotation: object, value: object, path: str) -> None:
@@ -199,10 +192,10 @@ class _Matcher:
             self.fail(annotation, value, path)
 
     def fail(self, annotation: object, value: object, path: str) -> NoReturn:
-        meaning = self._substituted(annotation)
         from .examples import example_of, shown_value  # of the compiler, which no launch loads
 
-        raise _Mismatch(path, self._named(annotation), shown_value(value), example_of(meaning, value))
+        example = example_of(_filled(annotation, self.bound), value)
+        raise _Mismatch(path, self._named(annotation), shown_value(value), example)
 
 
 def _is_union(origin: object) -> bool:
@@ -253,28 +246,25 @@ def _members(protocol: type) -> tuple[str, ...]:
 
 
 @cache
-def _classes_named(protocol: object) -> tuple[tuple[str, object], ...]:
+def _classes_named(annotation: object) -> tuple[tuple[str, object], ...]:
     """The members of a Protocol that hold classes, each with its type argument: element is E in SortableKey[E, W]."""
-    return tuple(_class_members(protocol))
-
-
-def _class_members(annotation: object) -> Iterator[tuple[str, object]]:
     cls: Any = typing.get_origin(annotation) or annotation
     filled = dict(zip(getattr(cls, "__parameters__", ()), typing.get_args(annotation), strict=False))
+    found: list[tuple[str, object]] = []
     for name in _members(cls):
         member = cast("dict[str, object]", vars(cls)).get(name)
+        getter = member.fget if isinstance(member, property) else None
         try:
-            hint = (
-                typing.get_type_hints(member.fget).get("return")
-                if isinstance(member, property) and member.fget is not None
-                else typing.get_type_hints(cls).get(name)
-            )
+            hints = typing.get_type_hints(cls if getter is None else getter)
         except (NameError, TypeError):
             continue
+        hint = hints.get(name if getter is None else "return")
         if typing.get_origin(hint) is type:
             word = _filled(typing.get_args(hint)[0], filled)
             if not isinstance(word, TypeVar) or filled:
-                yield name, word
+                found.append((name, word))
     for base in getattr(cls, "__orig_bases__", ()):
-        if getattr(typing.get_origin(base), "_is_protocol", False) and typing.get_origin(base) is not Protocol:
-            yield from _class_members(_filled(base, filled))
+        origin = typing.get_origin(base)
+        if getattr(origin, "_is_protocol", False) and origin is not Protocol:
+            found += _classes_named(_filled(base, filled))
+    return tuple(found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 from enum import Enum
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast
 
 import attrs
@@ -121,7 +122,10 @@ class Launch:
         return tuple(argument.needs for argument in self.arguments if isinstance(argument, Policy))
 
 
-_fields: dict[type, tuple[str, ...]] = {}  # by class of argument; empty for one that is no attrs class
+@cache
+def field_names(cls: type[Any]) -> tuple[str, ...]:
+    """The fields of an attrs class; none of another. Cached: it is asked of every argument and every name read."""
+    return tuple(field.name for field in attrs.fields(cls)) if attrs.has(cls) else ()
 
 
 def kind_of(argument: object) -> object:
@@ -133,10 +137,7 @@ def kind_of(argument: object) -> object:
         return cls, argument.kind, len(argument.items)
     if isinstance(argument, Scalar):
         return cls
-    names = _fields.get(cls)
-    if names is None:
-        names = _fields[cls] = tuple(field.name for field in attrs.fields(cls)) if attrs.has(cls) else ()
-    if names:
+    if names := field_names(cls):
         return cls, *[kind_of(getattr(argument, name)) for name in names]
     if cls is tuple:
         return cls, *map(kind_of, cast("tuple[object, ...]", argument))

@@ -39,12 +39,6 @@ class Parameter:
     span: Span
 
 
-@cache
-def parameters_of(function: FunctionType) -> tuple[Parameter, ...]:
-    """The parameters that a launch's arguments are for. Raises KernelError where a function cannot be a kernel."""
-    return _Signature(function).parameters()
-
-
 # Names that annotations may use though the module imports them for type checkers only.
 _KNOWN_NAMES: Mapping[str, object] = {
     name: thing
@@ -54,58 +48,57 @@ _KNOWN_NAMES: Mapping[str, object] = {
 }
 
 
+@cache
+def parameters_of(function: FunctionType) -> tuple[Parameter, ...]:
+    """The parameters that a launch's arguments are for. Raises KernelError where a function cannot be a kernel."""
+    return _Signature(function).parameters()
+
+
 class _Signature:
     def __init__(self, function: FunctionType) -> None:
         self.function = function
         self.name = function.__name__
         self.span = Span(function.__code__.co_filename, function.__code__.co_firstlineno)
-        self.tree: ast.FunctionDef | None = None
         self.spans: dict[str, Span] = {}
         try:
             source = source_of(function)
         except KernelError as error:  # an interactive function has no source; the target "python" can run it anyhow
             self.span = error.span
             return
-        self.tree, self.span = source.tree, source.span(source.tree)
-        arguments = source.tree.args
-        listed = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
-        self.spans = {node.arg: source.span(node) for node in listed if node is not None}
+        self.span = source.span(source.tree)
+        self.spans = {node.arg: source.span(node) for node in ast.walk(source.tree.args) if isinstance(node, ast.arg)}
         for node in _returns(source.tree):
-            if node.value is not None and not _is_none(node.value):
+            if node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None):
                 expected(source.span(node), "a kernel to return nothing, e.g. `out[cx.global_id] = x`")
 
+    def at(self, name: str) -> Span:
+        return self.spans.get(name, self.span)
+
     def parameters(self) -> tuple[Parameter, ...]:
-        code, raw = self.function.__code__, self.function.__annotations__
-        names = code.co_varnames[: code.co_argcount]
+        raw = self.function.__annotations__
+        first, *names = self.function.__code__.co_varnames[: self.function.__code__.co_argcount] or ("",)
         self._require_plain()
-        first = names[0] if names else None
-        if first is None or not self._is_invocation(first, raw):
-            found = "none" if first is None else repr(first)
+        if not first or not self._is_invocation(first, raw):
             expected(
-                self.spans.get(first or "", self.span),
-                f"`cx: Invocation` as the first parameter of kernel {self.name!r}, found {found}, e.g. "
+                self.at(first), f"`cx: Invocation` as the first parameter of kernel {self.name!r}, "
+                f"found {repr(first) if first else 'none'}, e.g. "
                 f"`def {self.name}(cx: Invocation, data: Storage[U32]) -> None:`",
-            )
+            )  # fmt: skip
         if self._meaning("return", raw.get("return")) not in (None, type(None), Unknown.UNKNOWN):
             expected(self.span, f"kernel {self.name!r} to return nothing, e.g. `-> None`")
-        for name in names[1:]:
-            if name not in raw:
-                expected(
-                    self.spans.get(name, self.span),
-                    f"an annotation for {name!r} of kernel {self.name!r}, e.g. `{name}: Storage[U32]`",
-                )
-        parameters = [
-            Parameter(name, self._meaning(name, raw[name]), self.spans.get(name, self.span)) for name in names[1:]
-        ]
-        for parameter in parameters:
-            annotation: object = parameter.annotation
-            if (cast(object, typing.get_origin(annotation)) or annotation) is memory.Registers:
-                expected(
-                    parameter.span,
-                    f"the registers {parameter.name!r} in the body of kernel {self.name!r}, for a launch has "
-                    f"none to hand over, e.g. `{parameter.name} = Registers(U32, 8)`",
-                )
-        return tuple(parameters)
+        return tuple(self._parameter(name, raw) for name in names)
+
+    def _parameter(self, name: str, raw: Mapping[str, object]) -> Parameter:
+        if name not in raw:
+            example = f"`{name}: Storage[U32]`"
+            expected(self.at(name), f"an annotation for {name!r} of kernel {self.name!r}, e.g. {example}")
+        annotation = self._meaning(name, raw[name])
+        if (cast(object, typing.get_origin(annotation)) or annotation) is memory.Registers:
+            expected(
+                self.at(name), f"the registers {name!r} in the body of kernel {self.name!r}, for a launch has none to "
+                f"hand over, e.g. `{name} = Registers(U32, 8)`",
+            )  # fmt: skip
+        return Parameter(name, annotation, self.at(name))
 
     def _require_plain(self) -> None:
         """Raises KernelError for a generator, a coroutine, and variadic, keyword-only or defaulted parameters."""
@@ -113,15 +106,11 @@ class _Signature:
         if function.__code__.co_flags & _PAUSING:
             expected(self.span, f"kernel {self.name!r} to run to its end, e.g. without `yield` and `async`")
         parameters = inspect.signature(function).parameters.values()
-        others = [p.name for p in parameters if p.kind is not p.POSITIONAL_OR_KEYWORD]
-        default = [p.name for p in parameters if p.default is not p.empty]
-        if others or default:
-            name = (others or default)[0]
-            what = "" if others else " without a default"
-            expected(
-                self.spans.get(name, self.span),
-                f"plain parameters of kernel {self.name!r}{what}, found {name!r}, e.g. `{name}: Storage[U32]`",
-            )
+        odd = [(p.name, "") for p in parameters if p.kind is not p.POSITIONAL_OR_KEYWORD]
+        odd += [(p.name, " without a default") for p in parameters if p.default is not p.empty]
+        for name, what in odd:
+            kernel = f"kernel {self.name!r}{what}"
+            expected(self.at(name), f"plain parameters of {kernel}, found {name!r}, e.g. `{name}: Storage[U32]`")
 
     def _is_invocation(self, name: str, raw: Mapping[str, object]) -> bool:
         if name not in raw:
@@ -153,7 +142,3 @@ def _returns(tree: ast.AST) -> Iterator[ast.Return]:
             yield node
         elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
             yield from _returns(node)
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None

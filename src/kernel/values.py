@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from enum import Enum
-from functools import cache
 from types import FunctionType
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias, cast
 
 import attrs
 
@@ -18,6 +17,7 @@ from ..types.elements import class_of, fields_of, scalar_of
 from ..types.layout import Type
 from ..types.scalars import SCALARS, Scalar
 from . import ir
+from .launch import field_names
 from .span import Span
 
 
@@ -110,16 +110,9 @@ def of_object(thing: object, span: Span) -> Value:
     return Static(thing)
 
 
-@cache
-def _field_names(cls: type[Any]) -> tuple[str, ...]:
-    """The fields of an attrs class; none of another. Cached: every name that is read leads to an object's class."""
-    return tuple(field.name for field in attrs.fields(cls)) if attrs.has(cls) else ()
-
-
 def has_scalars(thing: object) -> bool:
     """Whether an object is a struct with a scalar in it, at any depth."""
-    cls: Any = type(thing)
-    found = (getattr(thing, name) for name in _field_names(cls))
+    found = (getattr(thing, name) for name in field_names(type(thing)))
     return any(isinstance(part, Scalar) or has_scalars(part) for part in found)
 
 
