@@ -28,7 +28,6 @@ from .operators import intrinsic, scalar_of_class
 from .source import signature_of
 from .span import KernelError, Span, expected
 from .values import (
-    EnumValue,
     Given,
     InvocationValue,
     MemoryValue,
@@ -214,10 +213,6 @@ def _origin_of(thing: object) -> object:
 def _fits(value: Value, annotation: object) -> bool:
     if not isinstance(annotation, type):
         return True  # a type variable or alias: the type checkers' matter; operations check scalars again
-    if issubclass(annotation, Scalar):
-        return isinstance(value, ir.Expression) and value.type is annotation.type
-    if issubclass(annotation, Enum):
-        return isinstance(value, EnumValue) and value.cls is annotation
-    if isinstance(value, StructValue):
-        return issubclass(class_of(value.element), annotation)
-    return isinstance(value, Static)
+    if (behind := class_behind(value)) is not None:
+        return issubclass(behind, annotation)
+    return isinstance(value, Static) and not issubclass(annotation, Scalar | Enum)

@@ -111,9 +111,7 @@ class ControlReader(CallReader, ABC):
         span = self.span(node)
         assert isinstance(subject, EnumValue)
         tests = [apply(ops.EQ, (subject.code, ir.Const(m.value, Type.U32, span)), span) for m in members]
-        condition = tests[0]
-        for test in tests[1:]:
-            condition = apply(ops.OR, (condition, test), span)
+        condition = reduce(lambda found, test: apply(ops.OR, (found, test), span), tests)
         return self.branch(node, condition, [*body, *rest], [lambda: self.cases(node, subject, others, rest)])
 
     def members(self, case: ast.match_case, cls: type[Enum]) -> list[Enum]:

@@ -19,7 +19,7 @@ from ..types.ops import AtomicOp
 from . import ir, operators
 from .builder import KernelBuilder, apply, may_fail
 from .compile_time import evaluated
-from .memories import index_of, length_of, load
+from .memories import index_in, length_of, load
 from .names import Names, chosen
 from .source import Source
 from .span import KernelError, Span, expected
@@ -174,7 +174,7 @@ class ExpressionReader(ABC):
             self.expected(node, f"an array before `[`, found {describe(array)}, e.g. `{example}`")
         if isinstance(index, ast.Slice):
             self.expected(index, "one index instead of a slice, e.g. a loop over `data[i]`")
-        return array, index_of(self.given(index))
+        return array, index_in(array, self.given(index))
 
     def element(self, node: ast.AST, owner: ast.expr, index: ast.expr) -> Value:
         array = self.read(owner)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import update_wrapper
 from types import FunctionType
-from typing import Concatenate, Generic, ParamSpec
+from typing import Concatenate, Generic, ParamSpec, cast
 
 from ..types.errors import UnsupportedTypeError
 from ..types.invocation import Invocation
@@ -40,7 +40,9 @@ class Kernel(Generic[P]):
             raise TypeError(f"{self.name}: arguments of a launch are positional")
         if len(args) != len(parameters):
             raise TypeError(f"{self.name}: expected {len(parameters)} arguments behind the grid, found {len(args)}")
-        _require_grid(self.name, grid)
+        if not isinstance(cast(object, grid), Grid):
+            example = "`Grid(groups=4, group_size=64)`"
+            raise UnsupportedTypeError(f"{self.name}: expected a grid first, e.g. {example}, found {grid!r}")
         check_arguments(self.function, parameters, args)
         return Launch(self, grid, args)
 
@@ -61,13 +63,6 @@ def _plain_function(function: object) -> FunctionType:
     if not isinstance(function, FunctionType) or hasattr(function, "__wrapped__"):
         raise UnsupportedTypeError(f"kernel: expected a plain function right below @kernel, found {function!r}")
     return function
-
-
-def _require_grid(name: str, grid: object) -> None:
-    if not isinstance(grid, Grid):
-        raise UnsupportedTypeError(
-            f"{name}: expected a grid first, e.g. `Grid(groups=4, group_size=64)`, found {grid!r}"
-        )
 
 
 def kernel(function: Callable[Concatenate[Invocation, P], None]) -> Kernel[P]:

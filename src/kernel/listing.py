@@ -56,30 +56,22 @@ class _Listing:
                     yield from self._block(head, depth + 1)
                     yield f"{line}holds {self._text(condition)}, do:"
                     yield from self._block(body, depth + 1)
-                case _:
-                    yield line + self._simple(statement)
-
-    def _simple(
-        self, statement: ir.Assign | ir.Load | ir.Store | ir.Atomic | ir.Subgroup | ir.Barrier | ir.Break
-    ) -> str:
-        match statement:
-            case ir.Assign(variable, value):
-                return f"{self._names[variable]} = {self._text(value)}"
-            case ir.Load(variable, memory, index):
-                uniform = " uniform" if statement.uniform else ""
-                return f"{self._names[variable]} = {memory.name}[{self._text(index)}]{uniform}"
-            case ir.Store(memory, index, value):
-                return f"{memory.name}[{self._text(index)}] = {self._text(value)}"
-            case ir.Atomic(variable, op, memory, index, value):
-                operands = self._text(index) if value is None else f"{self._text(index)}, {self._text(value)}"
-                result = "" if variable is None else f"{self._names[variable]} = "
-                return f"{result}{memory.name}.atomic_{op.value}({operands})"
-            case ir.Subgroup(variable, op, operands):
-                return f"{self._names[variable]} = subgroup_{op.value}({', '.join(map(self._text, operands))})"
-            case ir.Barrier():
-                return "barrier"
-            case ir.Break():
-                return "break"
+                case ir.Assign(variable, value):
+                    yield f"{line}{self._names[variable]} = {self._text(value)}"
+                case ir.Load(variable, memory, index):
+                    uniform = " uniform" if statement.uniform else ""
+                    yield f"{line}{self._names[variable]} = {memory.name}[{self._text(index)}]{uniform}"
+                case ir.Store(memory, index, value):
+                    yield f"{line}{memory.name}[{self._text(index)}] = {self._text(value)}"
+                case ir.Atomic(variable, op, memory, index, value):
+                    operands = self._text(index) if value is None else f"{self._text(index)}, {self._text(value)}"
+                    result = "" if variable is None else f"{self._names[variable]} = "
+                    yield f"{line}{result}{memory.name}.atomic_{op.value}({operands})"
+                case ir.Subgroup(variable, op, operands):
+                    texts = ", ".join(map(self._text, operands))
+                    yield f"{line}{self._names[variable]} = subgroup_{op.value}({texts})"
+                case ir.Barrier() | ir.Break():
+                    yield line + type(statement).__name__.lower()
 
     def _text(self, expression: ir.Expression) -> str:
         match expression:

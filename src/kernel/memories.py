@@ -16,13 +16,12 @@ from .builder import KernelBuilder, apply, convert
 from .compile_time import NARROW, literal
 from .span import KernelError, Span, expected
 from .values import (
-    EnumValue,
     Given,
     MemoryValue,
     Static,
-    StructValue,
     TupleValue,
     Value,
+    class_behind,
     describe,
     from_leaves,
     lift,
@@ -44,16 +43,20 @@ def array_of(name: str, space: ir.Space, element: object, length: int | None) ->
     return MemoryValue(element, ir.Memory(name, space, unit_of(element), units, stride))
 
 
-def index_of(given: Given) -> ir.Expression:
-    """A value as an index."""
+def index_in(array: MemoryValue, given: Given) -> ir.Expression:
+    """A value as an index. Raises KernelError for a constant one beyond an array of known length."""
     value, span = given.value, given.span
     if isinstance(value, Static) and isinstance(value.value, int):
         if value.value < 0:
             expected(span, f"an index counted from the front, found {value.value}, e.g. `data.length - 1`")
-        return literal(value.value, Type.U32, span)
+        value = literal(value.value, Type.U32, span)
     if not isinstance(value, ir.Expression) or value.type is not Type.U32:
         hint = "data[row * width + column]" if isinstance(value, TupleValue) else "data[thread.value]"
         expected(span, f"a U32 index, found {describe(value)}, e.g. `{hint}`")
+    if isinstance(value, ir.Const) and array.memory.length is not None:
+        length = array.memory.length // array.memory.stride
+        if value.value >= length:
+            expected(span, f"an index below {length}, the array's length, found {value.value}, e.g. `{length - 1}`")
     return value
 
 
@@ -67,7 +70,6 @@ def length_of(array: MemoryValue, span: Span) -> ir.Expression:
 def load(builder: KernelBuilder, array: MemoryValue, index: ir.Expression, span: Span) -> Value:
     """Emits the loads of the element at an index; its scalars are in fresh variables."""
     unit, stride = unit_of(array.element), units_in(array.element)
-    _require_inside(array, index, span)
     index = builder.hold("index", index, span) if stride > 1 else index
 
     def read(position: int) -> ir.Expression:
@@ -86,33 +88,18 @@ def load(builder: KernelBuilder, array: MemoryValue, index: ir.Expression, span:
 def store(builder: KernelBuilder, array: MemoryValue, index: ir.Expression, value: Value, span: Span) -> None:
     """Emits the stores of an element. Raises KernelError unless it has the class and types of the array's."""
     element, value, cls = array.element, lift(value, span), class_of(array.element)
-    match value:
-        case StructValue():
-            fits = class_of(value.element) is cls
-        case EnumValue():
-            fits = value.cls is cls
-        case _:
-            fits = issubclass(cls, Scalar)
+    fits = class_behind(value) is cls or (issubclass(cls, Scalar) and isinstance(value, ir.Expression))
     types = [part.type if isinstance(part, ir.Expression) else None for part in parts(value)]
     if not fits or types != [leaf.type for leaf in leaves(element)]:
         example = examples.element_of(element, value)
         expected(span, f"{cls.__name__} to store, found {describe(value)}, e.g. `{example}`")
     unit, stride = unit_of(element), units_in(element)
-    _require_inside(array, index, span)
     index = builder.hold("index", index, span) if stride > 1 else index
     for leaf, part in zip(leaves(element), parts(value), strict=True):
         assert isinstance(part, ir.Expression)
         for i, piece in enumerate(_split(builder, leaf, part, unit, span)):
             at = _unit_index(index, stride, leaf.offset // unit.size + i, span)
             builder.emit(ir.Store(array.memory, at, piece, span))
-
-
-def _require_inside(array: MemoryValue, index: ir.Expression, span: Span) -> None:
-    """Raises KernelError for a constant index beyond an array of known length."""
-    if isinstance(index, ir.Const) and array.memory.length is not None:
-        length = array.memory.length // units_in(array.element)
-        if index.value >= length:
-            expected(span, f"an index below {length}, the array's length, found {index.value}, e.g. `{length - 1}`")
 
 
 def _unit_index(index: ir.Expression, stride: int, position: int, span: Span) -> ir.Expression:
@@ -192,8 +179,7 @@ def memory_method(builder: KernelBuilder, array: MemoryValue, method: str, given
     if len(given) != (1 if op is AtomicOp.LOAD else 2):
         wanted, example = ("an index", "i") if op is AtomicOp.LOAD else ("an index and a value", "i, x")
         expected(span, f"{wanted}, e.g. `counts.{method}({example})`")
-    index = index_of(given[0])
-    _require_inside(array, index, span)
+    index = index_in(array, given[0])
     value = operand(given[1], Type.U32) if len(given) == 2 else None
     variable = None if op is AtomicOp.STORE else builder.fixed("old", Type.U32)
     builder.emit(ir.Atomic(variable, op, array.memory, index, value, span))
@@ -229,8 +215,7 @@ def _load_uniform(builder: KernelBuilder, given: Sequence[Given], span: Span) ->
         or scalar_of(array.element) is not Type.U32
     ):
         expected(span, "workgroup memory of U32 and an index, e.g. `cx.load_uniform(shared, 0)`")
-    index = operand(given[1], Type.U32)
-    _require_inside(array, index, span)
+    index = index_in(array, given[1])
     variable = builder.fixed(array.memory.name + "_for_all", Type.U32)
     builder.emit(ir.Barrier(span))
     builder.emit(ir.Load(variable, array.memory, index, span, uniform=True))
