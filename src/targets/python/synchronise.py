@@ -44,9 +44,9 @@ def subgroup_result(what: str, given: Sequence[Operands], lane: int, size: int) 
         case "match":
             return U64(sum(1 << i for i, (value,) in enumerate(given) if value == mine[0]))
         case "subgroup_add":
-            return _sum(given)
+            return sum((cast(U32, value) for (value,) in given), U32(0))
         case "exclusive_add":
-            return _sum(given[:lane])
+            return sum((cast(U32, value) for (value,) in given[:lane]), U32(0))
         case _:
             source = _source_lane(what, lane, int(cast(U32, mine[1])), size, len(given))
             if source >= len(given):
@@ -61,13 +61,6 @@ def _source_lane(what: str, lane: int, operand: int, size: int, count: int) -> i
         return lane ^ operand
     wanted = lane - operand if what == "shuffle_up" else lane + operand
     return wanted if 0 <= wanted < count else lane
-
-
-def _sum(given: Sequence[Operands]) -> U32:
-    total = U32(0)
-    for (value,) in given:
-        total = total + cast(U32, value)
-    return total
 
 
 def _require_together(first: InvocationThread, threads: Sequence[InvocationThread], group: int) -> None:

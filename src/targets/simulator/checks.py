@@ -45,18 +45,15 @@ class Sites:
     """Small numbers for statements, to be stored in shadow memory."""
 
     def __init__(self) -> None:
-        self._spans: list[Span] = []
+        self.spans: list[Span] = []  # by number
         self._numbers: dict[int, int] = {}
 
     def number(self, statement: ir.Access) -> int:
         known = self._numbers.get(id(statement))
         if known is None:
-            known = self._numbers[id(statement)] = len(self._spans)
-            self._spans.append(statement.span)
+            known = self._numbers[id(statement)] = len(self.spans)
+            self.spans.append(statement.span)
         return known
-
-    def span(self, number: int) -> Span:
-        return self._spans[number]
 
 
 @attrs.frozen
@@ -92,14 +89,14 @@ class Checks:
                 f"{where} of {region.length // stride} elements, in {self.name(lanes[beyond])}",
             )  # fmt: skip
 
-    def no_overflow(self, a: Values, total: Values, *, span: Span, lanes: Lanes) -> None:
+    def no_overflow(self, a: Values, total: Values, span: Span, lanes: Lanes) -> None:
         """Raises OverflowError if an add_nowrap wrapped: then the sum is less than an operand."""
         beyond = np.less(total, a)
         if is_any(beyond):
             whom = lanes[np.broadcast_to(beyond, lanes.shape)]
             self.fail(OverflowError, span, f"an add_nowrap does not fit 32 bits in {self.name(whom)}")
 
-    def nonzero_divisor(self, divisor: Values, *, span: Span, lanes: Lanes) -> None:
+    def nonzero_divisor(self, divisor: Values, span: Span, lanes: Lanes) -> None:
         """Raises ZeroDivisionError."""
         zero = np.broadcast_to(divisor == 0, lanes.shape)
         if is_any(zero):
@@ -112,9 +109,13 @@ class Checks:
         if found is None:
             return
         element = _element(statement.memory, region, elements[found.position])
-        by = self._invoker(int(lanes[found.position]))
-        other = self._sites.span(found.other_site)
-        raise DataRaceError(report.race(statement.span, _describe(statement.memory), element, kind, by, found, other))
+        by, other = self._invoker(int(lanes[found.position])), self._sites.spans[found.other_site]
+        between = "one workgroup, with no barrier between" if by.group == found.other.group else "two workgroups"
+        message = (
+            f"data race on element {element} of {_describe(statement.memory)}: {kind.value} here by invocation {by}, "
+            f"{found.other_access.value} by invocation {found.other} at {other} ({between})"
+        )
+        raise DataRaceError(report.located(statement.span, message, other))
 
     def initialised(self, statement: ir.Access, region: Region, elements: Indices, lanes: Lanes) -> None:
         """Raises UninitializedReadError."""
@@ -157,12 +158,12 @@ class Checks:
         self._branches.pop()
 
     def fail(self, error: type[Exception], span: Span, message: str) -> NoReturn:
-        """Raises an error with its source line."""
         raise error(report.located(span, message))
 
     def name(self, lanes: Lanes) -> str:
-        """The invocations, as reports name them."""
-        return report.invocations([self._invoker(int(lane)) for lane in lanes])
+        """The first of these invocations, and how many more there are."""
+        more = f" and {len(lanes) - 1} more" if len(lanes) > 1 else ""
+        return f"invocation {self._invoker(int(lanes[0]))}{more}"
 
     def _where_left(self, lane: int) -> tuple[str, Span] | None:
         """The innermost branch or loop that an absent lane entered too."""

@@ -62,13 +62,13 @@ def _applied(op: ops.Op, operands: list[Evaluate], type: Type, span: Span) -> Ev
     def applied(run: Lockstep, lanes: Lanes) -> Values:
         values = [operand(run, lanes) for operand in operands]
         if divides and not are_all(values[1]):
-            run.checks.nonzero_divisor(values[1], span=span, lanes=lanes)
+            run.checks.nonzero_divisor(values[1], span, lanes)
         if any(value.ndim for value in values):
             result = evaluate(*values) if to is None else evaluate(*values, to)
         else:
             result = ops.apply(op, *values, to=to)
         if adds:
-            run.checks.no_overflow(values[0], result, span=span, lanes=lanes)
+            run.checks.no_overflow(values[0], result, span, lanes)
         return result
 
     return applied

@@ -1,11 +1,10 @@
-"""Formats the simulator's error messages: source line, memory and element, invocations."""
+"""Words of error messages that simulator and target "python" have in common."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from ...kernel.span import Span
-from .races import Access, Invoker, Race
 
 
 def located(span: Span, message: str, *also: Span) -> str:
@@ -16,12 +15,6 @@ def located(span: Span, message: str, *also: Span) -> str:
         if text:
             lines.append(f"    {text}" if len(locations) == 1 else f"    {location}: {text}")
     return "\n".join(lines)
-
-
-def invocations(found: Sequence[Invoker]) -> str:
-    """The first invocation concerned, and how many more there are."""
-    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-    return f"invocation {found[0]}{more}"
 
 
 _MOST_RANGES = 8  # that a message has room for
@@ -39,24 +32,8 @@ def ranges(numbers: Sequence[int]) -> str:
     return ", ".join(shown) + (", …" if len(runs) > _MOST_RANGES else "")
 
 
-def race(span: Span, memory: str, element: int, access: Access, by: Invoker, found: Race, other: Span) -> str:
-    """The message for a data race."""
-    between = "one workgroup, with no barrier between" if by.group == found.other.group else "two workgroups"
-    return located(
-        span,
-        f"data race on element {element} of {memory}: {access.value} here by invocation {by}, "
-        f"{found.other_access.value} by invocation {found.other} at {other} ({between})",
-        other,
-    )
-
-
 def divergence(
-    span: Span,
-    what: str,
-    arrive: Sequence[int],
-    lack: Sequence[int],
-    group: int,
-    left: tuple[str, Span] | None,
+    span: Span, what: str, arrive: Sequence[int], lack: Sequence[int], group: int, left: tuple[str, Span] | None
 ) -> str:
     """The message for a barrier or subgroup operation in divergent control flow."""
     message = (

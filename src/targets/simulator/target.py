@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import TypeAlias
 
-import attrs
 import numpy as np
 
 from ...kernel import ir
-from ...kernel.launch import Buffer, Schedule, Step
+from ...kernel.launch import Schedule, Step
 from ...kernel.listing import listing
 from ...kernel.passes.overlay import packed_bytes
 from ...kernel.passes.walk import writers_in
@@ -32,13 +32,8 @@ from .races import RaceDetector
 _CHUNK = 1 << 16  # invocations that run in lockstep: enough to amortise NumPy's calls, few enough for the CPU's cache
 
 
-@attrs.frozen
-class _Bound:
-    """A buffer's memory, and for each byte whether it is initialised (None: all are)."""
-
-    buffer: Buffer[object]
-    data: Bytes
-    written: Flags | None
+# By name of the buffer: its memory, and for each byte whether it is initialised (None: all are).
+_Bound: TypeAlias = Mapping[str, tuple[Bytes, Flags | None]]
 
 
 class Simulator(Interpreter):
@@ -68,11 +63,14 @@ class Simulator(Interpreter):
             nbytes = packed_bytes(step.program)
             require_within(step, self._info.limits, capabilities, "target 'simulator'", nbytes)
         memory = bytes_behind(work, arrays)
-        bound = {buffer.name: _bound(buffer, memory[buffer.name]) for buffer in work.buffers}
+        bound = {
+            buffer.name: (memory[buffer.name], None if starts_written(buffer) else np.zeros(buffer.nbytes, np.uint8))
+            for buffer in work.buffers
+        }
         for step in work.steps:
             self._run_step(step, bound)
 
-    def _run_step(self, step: Step, bound: Mapping[str, _Bound]) -> None:
+    def _run_step(self, step: Step, bound: _Bound) -> None:
         program = step.program
         storage = _storage_regions(step, bound)
         values = {
@@ -88,29 +86,20 @@ class Simulator(Interpreter):
             Lockstep(shape, regions, values, sites, self._iteration_limit).run(program)
 
 
-def _bound(buffer: Buffer[object], data: Bytes) -> _Bound:
-    return _Bound(buffer, data, None if starts_written(buffer) else np.zeros(buffer.nbytes, np.uint8))
-
-
-def _storage_regions(step: Step, bound: Mapping[str, _Bound]) -> dict[str, Region]:
+def _storage_regions(step: Step, bound: _Bound) -> dict[str, Region]:
     """The kernel's storage. Memories bound to one buffer share its flags and its race detector."""
-    program = step.program
-    writers = _written(program)
-    pairs = tuple(zip(program.storage, step.buffers, strict=True))
-    detectors: dict[str, RaceDetector] = {}
-    units: dict[str, int] = {}
-    for memory, buffer in pairs:
-        units[buffer.name] = min(units.get(buffer.name, 8), memory.type.size)
-    for memory, buffer in pairs:
-        if memory in writers:  # a buffer that is only read needs no detector
-            detectors.setdefault(buffer.name, RaceDetector(buffer.nbytes // units[buffer.name]))
+    writers = _written(step.program)
+    pairs = tuple(zip(step.program.storage, step.buffers, strict=True))
+    units = {name: min(m.type.size for m, b in pairs if b.name == name) for name in {b.name for _, b in pairs}}
+    detectors = {  # a buffer that is only read needs none
+        buffer.name: RaceDetector(buffer.nbytes // units[buffer.name]) for memory, buffer in pairs if memory in writers
+    }
     regions: dict[str, Region] = {}
     for memory, buffer in pairs:
-        behind = bound[buffer.name]
-        items = behind.data.view(memory.type.dtype)
-        flags = None if behind.written is None or behind.written.all() else behind.written
-        written = None if flags is None else flags.view(f"u{memory.type.size}")
-        scale = memory.type.size // units[buffer.name]
+        (data, flags), size = bound[buffer.name], memory.type.size
+        items = data.view(memory.type.dtype)
+        written = None if flags is None or flags.all() else flags.view(f"u{size}")
+        scale = size // units[buffer.name]
         regions[memory.name] = Region(memory.name, items, len(items), written, detectors.get(buffer.name), scale)
     return regions
 
