@@ -79,15 +79,12 @@ class Safety:
         known = self._known.get(step.program) or self._new(step.program)
         if not (known.candidates or self._polls):
             return step
-        values = step.values
-        if known.final is not None:
-            return step if known.final is step.program else Step(known.final, step.buffers, values, step.groups)
-        numbers = [values[number] for number in known.relevant]
-        launch = (step.groups, *[buffer.count for buffer in step.buffers], *numbers)
-        program = known.launches.get(launch)
+        program = known.final
         if program is None:
-            program = self._analysed(step, known, launch)
-        return step if program is step.program else Step(program, step.buffers, values, step.groups)
+            numbers = [step.values[number] for number in known.relevant]
+            launch = (step.groups, *[buffer.count for buffer in step.buffers], *numbers)
+            program = known.launches.get(launch) or self._analysed(step, known, launch)
+        return step if program is step.program else Step(program, step.buffers, step.values, step.groups)
 
     def _new(self, program: ir.Program) -> _Known:
         users = _user_accesses(program)
@@ -109,26 +106,24 @@ class Safety:
                 known.launches.clear()
             found = known.launches[launch] = _variant(program, known, findings.unproven & known.candidates, polling)
             if known.is_own and len(known.launches) >= _PROOFS:
-                known.final = _union(program, known, frozenset(), frozenset())
+                known.final = _made(program, known, _all(known))
         return found
 
 
 def _variant(program: ir.Program, known: _Known, unproven: frozenset[int], polling: Mapping[int, int]) -> ir.Program:
     """A variant with all checks that a launch needs, and as few more as the limit on variants allows."""
     known.polling |= polling
-    needed = unproven, frozenset(polling)
-    if needed in known.variants or len(known.variants) < _MOST_VARIANTS:
-        return _made(program, known, needed)
-    enough = [checks for checks in known.variants if checks[0] >= needed[0] and checks[1] >= needed[1]]
-    if enough:
-        return known.variants[min(enough, key=lambda checks: (len(checks[1]), len(checks[0])))]
-    return _union(program, known, *needed)
+    checks = unproven, frozenset(polling)
+    if checks not in known.variants and len(known.variants) >= _MOST_VARIANTS:
+        enough = [other for other in known.variants if other[0] >= checks[0] and other[1] >= checks[1]]
+        checks = min([*enough, _all(known, checks)], key=lambda other: (len(other[1]), len(other[0])))
+    return _made(program, known, checks)
 
 
-def _union(program: ir.Program, known: _Known, unproven: frozenset[int], polling: frozenset[int]) -> ir.Program:
-    """The variant with the checks of all variants so far, and these."""
-    all_unproven = unproven.union(*(checks[0] for checks in known.variants))
-    return _made(program, known, (all_unproven, polling.union(*(checks[1] for checks in known.variants))))
+def _all(known: _Known, checks: _Checks = (frozenset(), frozenset())) -> _Checks:
+    """The checks of all variants so far, and these."""
+    unproven, polling = zip(checks, *known.variants, strict=True)
+    return frozenset[int]().union(*unproven), frozenset[int]().union(*polling)
 
 
 def _made(program: ir.Program, known: _Known, checks: _Checks) -> ir.Program:

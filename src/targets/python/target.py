@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from traceback import extract_tb
-from typing import cast
+from typing import TypeAlias, cast
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from .synchronise import resolve, subgroup_result
 from .threads import InvocationThread, run_group, stop
 from .waits import may_wait
 
+_Synchronise: TypeAlias = Callable[[str, tuple[object, ...]], object]
 _TYPES = Path(inspect.getfile(Storage)).parent  # the package of scalars and arrays
 
 
@@ -92,16 +93,11 @@ class PlainPython(Interpreter):
             arguments = [_argument(argument, storage) for argument in launch.arguments]
             if threads:
                 for thread in threads:
-                    cx = Invocation(self._ids(launch, group, thread.local), thread.wait)
-                    thread.begin(self._invocation(launch, cx, arguments))
+                    thread.begin(self._invocation(launch, group, thread.local, arguments, thread.wait))
                 run_group(threads, partial(resolve, group=group, subgroup_size=self._subgroup_size))
             else:
                 for local in range(size):
-                    cx = Invocation(self._ids(launch, group, local), self._synchronise_alone)
-                    self._invocation(launch, cx, arguments)()
-
-    def _ids(self, launch: Launch, group: int, local: int) -> InvocationIds:
-        return InvocationIds(group, local, launch.grid.groups, launch.grid.group_size, self._subgroup_size)
+                    self._invocation(launch, group, local, arguments, self._synchronise_alone)()
 
     def _synchronise_alone(self, what: str, operands: tuple[object, ...]) -> object:
         """Synchronises a workgroup of one invocation: without waiting."""
@@ -109,15 +105,19 @@ class PlainPython(Interpreter):
             return None
         return subgroup_result(what, [operands], 0, self._subgroup_size)
 
-    @staticmethod
-    def _invocation(launch: Launch, cx: Invocation, arguments: list[object]) -> Callable[[], None]:
+    def _invocation(
+        self, launch: Launch, group: int, local: int, arguments: list[object], synchronise: _Synchronise
+    ) -> Callable[[], None]:
+        ids = InvocationIds(group, local, launch.grid.groups, launch.grid.group_size, self._subgroup_size)
+        cx = Invocation(ids, synchronise)
+
         def invoke() -> None:
             try:
                 launch.kernel.function(cx, *arguments)
             except Exception as error:
                 if (line := refused_line(error)) is not None:
                     raise KernelError(line, str(error)) from error
-                error.add_note(f"in invocation {cx.ids} of kernel {launch.kernel.function.__name__!r}")
+                error.add_note(f"in invocation {ids} of kernel {launch.kernel.function.__name__!r}")
                 raise
 
         return invoke
