@@ -20,7 +20,7 @@ from .algos.rules import SortRule
 from .algos.sorts import Bitonic, Radix, SortAlgorithm
 from .api.call import forget_plans
 from .machine import Capability, TargetInfo
-from .targets.base import DeviceTimer, Target, TunesItself
+from .targets.base import DeviceTimer, HostTarget, Target
 from .targets.registry import choose
 from .targets.registry import target as target_of
 from .targets.registry import targets as all_targets
@@ -61,7 +61,7 @@ def tune(
         if target is None and info.is_software:
             tell(f"{info.name}: left out, for {info.adapter} is software; name the target to measure it")
             continue
-        if isinstance(found, TunesItself):
+        if isinstance(found, HostTarget):
             lines = list(found.tune(largest, tell))
         elif isinstance(found, DeviceTimer):
             lines = _tuned_sorts(found, info, largest, tell)
@@ -77,7 +77,7 @@ def forget_tuning(target: str | Target | None = None) -> None:
     """Removes stored rules: back to the built-in tables."""
     for found in _targets(target):
         tuned.forget(found.info.name, found.info.adapter)
-        if isinstance(found, TunesItself):
+        if isinstance(found, HostTarget):
             found.read_tuning()
     forget_plans()
 

@@ -11,7 +11,7 @@ from ..algos.host_partition import Partition
 from ..external.cuts import Array, Indices
 from ..operations.argsort import Argsort
 from ..operations.sort import Sort
-from ..targets.base import SortsOnTheHost, Target
+from ..targets.base import HostTarget, Target
 from ..targets.registry import choose
 from ..types.environment import core_count
 from ..types.indices import SortOrder
@@ -38,7 +38,7 @@ class OwnEngine:
         one among threads costs a pass over it, and all the pieces are parts already. With little memory nothing is
         compiled."""
         found = choose(target, Memory.HOST, parameter="target_device")
-        if not isinstance(found, SortsOnTheHost):
+        if not isinstance(found, HostTarget):
             return cls(target)
         policy = attrs.evolve(found.policy, part_bytes_from=_NEVER, most_threads=1)
         if memory < _LITTLE:
@@ -52,12 +52,12 @@ class OwnEngine:
 
     def partition_for(self, dtype: np.dtype[np.generic]) -> Partition | None:
         """Of a piece by one thread, which takes a third of the time of its sort."""
-        if self.partitions and isinstance(self.target, SortsOnTheHost):
+        if self.partitions and isinstance(self.target, HostTarget):
             return self.target.partition_for(dtype)
         return None
 
     def foresee_sorts(self, dtype: np.dtype[np.generic], order: SortOrder, length: int) -> None:
-        if self.partitions and isinstance(self.target, SortsOnTheHost):
+        if self.partitions and isinstance(self.target, HostTarget):
             self.target.foresee_sorts(dtype, order, length)
 
     def sort(self, x: Array, out: Array, order: SortOrder, *, stable: bool) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from ..arrays.host import HOST
 from ..arrays.kinds import Device, Kind, Located
 from ..operations.base import Operation, Output
-from ..targets.base import HasNative, HasRoom, IsForFew, IsFunction, Native, Target, WritesInto, WritesShort
+from ..targets.base import HasRoom, HostTarget, IsForFew, IsFunction, Native, Target, WritesInto, WritesShort
 from ..targets.registry import target as target_of
 from ..types.bounded import Bounded
 from ..types.errors import InvalidArgumentError
@@ -148,7 +148,7 @@ def plan_for(
         return _by_kernels(kind, operation, specs, target, keeps_scratch)
     if operation.is_the_hosts(specs[0]):
         target = target_of("cpu")
-    native = target.native(operation, specs) if isinstance(target, HasNative) else None
+    native = target.native(operation, specs) if isinstance(target, HostTarget) else None
     plan = HostPlan(kind, operation, target, native)
     return _by_kernels(kind, operation, specs, target, True) if keeps_scratch and not plan.is_fast(specs) else plan
 

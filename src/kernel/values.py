@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from enum import Enum
 from types import FunctionType
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import attrs
 
@@ -112,7 +112,8 @@ def of_object(thing: object, span: Span) -> Value:
 
 def has_scalars(thing: object) -> bool:
     """Whether an object is a struct with a scalar in it, at any depth."""
-    found = (getattr(thing, name) for name in field_names(type(thing)))
+    cls: Any = type(thing)
+    found = (getattr(thing, name) for name in field_names(cls))
     return any(isinstance(part, Scalar) or has_scalars(part) for part in found)
 
 

@@ -199,15 +199,6 @@ class IsForFew(Protocol):
 
 
 @runtime_checkable
-class HasNative(Protocol):
-    """A target with fast paths for host arrays."""
-
-    def native(self, operation: Operation, given: Sequence[specs.Spec], /) -> Native | None:
-        """The fast path for arrays of these dtypes and numbers of dimensions; None if kernels should run."""
-        ...
-
-
-@runtime_checkable
 class DeviceTimer(Protocol):
     """A target that can time kernels on its device."""
 
@@ -217,27 +208,17 @@ class DeviceTimer(Protocol):
 
 
 @runtime_checkable
-class TunesItself(Protocol):
-    """A target that measures thresholds of its own for autotuning."""
-
-    def tune(self, largest: int, tell: Callable[[str], object], /) -> Sequence[SortRule]:
-        """Measures on arrays of up to `largest` elements, applies the result, and returns the rules to store. `tell`
-        gets a line of progress."""
-        ...
-
-    def read_tuning(self) -> None:
-        """Applies the stored rules again."""
-        ...
-
-
-@runtime_checkable
-class SortsOnTheHost(Protocol):
-    """A target whose host sort has a tunable policy."""
+class HostTarget(Protocol):
+    """A target with fast paths for host arrays, and a host sort whose policy it can tune."""
 
     policy: HostSortPolicy
 
     def with_policy(self, policy: HostSortPolicy, /) -> Target:
         """The same target with another policy."""
+        ...
+
+    def native(self, operation: Operation, given: Sequence[specs.Spec], /) -> Native | None:
+        """The fast path for arrays of these dtypes and numbers of dimensions; None if kernels should run."""
         ...
 
     def partition_for(self, dtype: np.dtype[np.generic], /) -> Partition | None:
@@ -246,6 +227,15 @@ class SortsOnTheHost(Protocol):
 
     def foresee_sorts(self, dtype: np.dtype[np.generic], order: SortOrder, length: int, /) -> None:
         """Loads meanwhile what sorts of rows of about a length will need."""
+        ...
+
+    def tune(self, largest: int, tell: Callable[[str], object], /) -> Sequence[SortRule]:
+        """Measures on arrays of up to `largest` elements, applies the result, and returns the rules to store. `tell`
+        gets a line of progress."""
+        ...
+
+    def read_tuning(self) -> None:
+        """Applies the stored rules again."""
         ...
 
 
