@@ -77,32 +77,14 @@ def loop_over(found: Value) -> str:
 
 
 _INSTEAD: dict[object, str] = {
-    int: "I32(x)",
-    float: "F32(x)",
-    bool: "x != 0",
-    abs: "x if x >= 0 else -x",
-    min: "minimum(a, b)",
-    max: "maximum(a, b)",
-    len: "data.length",
-    sum: "a + b",
-    any: "a or b",
-    all: "a and b",
-    enumerate: "for i in range(len(table)):",
-    zip: "for i in range(len(table)):",
-    reversed: "for i in range(7, -1, -1):",
-    pow: "x * x",
-    divmod: "a // b",
-    range: "dynamic_range(U32(0), n)",
-    math.sqrt: "sqrt(x)",
-    math.exp: "exp(x)",
-    math.log: "log(x)",
-    np.minimum: "minimum(a, b)",
-    np.maximum: "maximum(a, b)",
-    attrs.evolve: "Pair(p.low, x)",
-    dataclasses.replace: "Pair(p.low, x)",
-    attrs.astuple: "p.low",
-    attrs.asdict: "p.low",
-}
+    int: "I32(x)", float: "F32(x)", bool: "x != 0", abs: "x if x >= 0 else -x", min: "minimum(a, b)",
+    max: "maximum(a, b)", len: "data.length", sum: "a + b", any: "a or b", all: "a and b",
+    enumerate: "for i in range(len(table)):", zip: "for i in range(len(table)):",
+    reversed: "for i in range(7, -1, -1):", pow: "x * x", divmod: "a // b", range: "dynamic_range(U32(0), n)",
+    math.sqrt: "sqrt(x)", math.exp: "exp(x)", math.log: "log(x)", np.minimum: "minimum(a, b)",
+    np.maximum: "maximum(a, b)", attrs.evolve: "Pair(p.low, x)", dataclasses.replace: "Pair(p.low, x)",
+    attrs.astuple: "p.low", attrs.asdict: "p.low",
+}  # fmt: skip
 _LIBRARIES = frozenset({"attr", "attrs", "numpy"})  # besides Python's own
 
 

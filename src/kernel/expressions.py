@@ -40,22 +40,15 @@ from .values import (
 )
 
 # What is expected in place of an expression that kernels do not have.
-_CONTAINER = "a fixed-size array instead of a Python container, e.g. `Registers(U32, 8)`"
-_WAIT = "no waiting but for the workgroup, e.g. `cx.barrier()`"
+_CONTAINERS = (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp, ast.List, ast.Dict, ast.Set)
 _YIELD = "a helper that gives one value, e.g. `return x` instead of `yield`"
 _INSTEAD: Mapping[type[ast.expr], str] = {
     ast.Compare: "one comparison at a time, e.g. `low <= x and x < high`",
     ast.Lambda: "a named function instead of `lambda`, e.g. `def helper(x: U32) -> U32: …`",
-    ast.ListComp: _CONTAINER,
-    ast.GeneratorExp: _CONTAINER,
-    ast.SetComp: _CONTAINER,
-    ast.DictComp: _CONTAINER,
-    ast.List: _CONTAINER,
-    ast.Dict: _CONTAINER,
-    ast.Set: _CONTAINER,
+    **dict.fromkeys(_CONTAINERS, "a fixed-size array instead of a Python container, e.g. `Registers(U32, 8)`"),
     ast.JoinedStr: "no text in a kernel: f-strings have no meaning on a device, e.g. store a U32 code",
     ast.NamedExpr: "an assignment of its own instead of `:=`, e.g. `x = data[i]`",
-    ast.Await: _WAIT,
+    ast.Await: "no waiting but for the workgroup, e.g. `cx.barrier()`",
     ast.Yield: _YIELD,
     ast.YieldFrom: _YIELD,
     ast.Starred: "each value by itself instead of `*`, e.g. `f(pair.low, pair.high)`",

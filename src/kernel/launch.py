@@ -40,11 +40,10 @@ class Buffer(Storage[E]):
 
     def __init__(self, name: str, element: type[E], count: int, role: Role) -> None:
         # the base's __init__ is not called: a Buffer has no array, and indexing it is an error
-        self.name = _checked_name(name)
-        self.element = element
+        _require_name(name)
         self.count = checked_count(f"Buffer {name!r}: count", count, 0)
-        self.role = role
         _require_element_and_role(name, element, role)
+        self.name, self.element, self.role = name, element, role
 
     @property
     def dtype(self) -> np.dtype[np.generic]:
@@ -75,12 +74,11 @@ class Buffer(Storage[E]):
         return f"Buffer({self.name!r}, {shown(self.element)}, {self.count}, {self.role})"
 
 
-def _checked_name(name: object) -> str:
+def _require_name(name: object) -> None:
     if not isinstance(name, str):
         raise UnsupportedTypeError(f"Buffer: expected a str as its name, found {name!r}")
     if not name.isidentifier() or keyword.iskeyword(name):
         raise InvalidArgumentError(f"Buffer: expected a name such as 'data', found {name!r}")
-    return name
 
 
 def _require_element_and_role(name: str, element: object, role: object) -> None:

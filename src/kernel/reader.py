@@ -26,17 +26,14 @@ _DEEPEST = 50  # nesting of inlined calls
 
 # What is expected in place of a statement that kernels do not have.
 _RAISING = "no exceptions in a kernel: a device cannot raise, e.g. write a U32 flag"
-_DEFINITION = "definitions and imports outside the kernel, e.g. at the top of the module"
+_DEFINITIONS = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
 _OUTSIDE = "a result in an array instead of `{}`, e.g. `out[cx.global_id] = x`"
 _INSTEAD: Mapping[type[ast.stmt], str] = {
     ast.Assert: "no `assert` in a kernel: a device cannot raise, e.g. a check on the host",
     ast.Raise: _RAISING,
     ast.Try: _RAISING,
     ast.TryStar: _RAISING,
-    ast.FunctionDef: _DEFINITION,
-    ast.ClassDef: _DEFINITION,
-    ast.Import: _DEFINITION,
-    ast.ImportFrom: _DEFINITION,
+    **dict.fromkeys(_DEFINITIONS, "definitions and imports outside the kernel, e.g. at the top of the module"),
     ast.Global: _OUTSIDE.format("global"),
     ast.Nonlocal: _OUTSIDE.format("nonlocal"),
     ast.Delete: "no `del` in a kernel: a name ends with its function, e.g. another name for another value",

@@ -119,7 +119,9 @@ def named_arrays(buffers: Sequence[Buffer[Any]], arrays: Mapping[str, object]) -
     """Pairs buffers with the arrays of their names. Raises InvalidArgumentError for missing arrays (except SCRATCH) and
     unknown names."""
     found: list[tuple[Buffer[Any], object]] = []
-    _require_mapping(arrays)
+    if not isinstance(cast(object, arrays), Mapping):
+        what = type(arrays).__name__
+        raise InvalidArgumentError(f"arrays: expected a dict of arrays by buffer name, found {what}")
     for buffer in buffers:
         if buffer.name in arrays:
             found.append((buffer, arrays[buffer.name]))
@@ -131,11 +133,6 @@ def named_arrays(buffers: Sequence[Buffer[Any]], arrays: Mapping[str, object]) -
         names = ", ".join(repr(buffer.name) for buffer in buffers) or "none"
         raise InvalidArgumentError(f"arrays[{extra!r}]: the schedule has no such buffer; it has {names}")
     return found
-
-
-def _require_mapping(arrays: object) -> None:
-    if not isinstance(arrays, Mapping):
-        raise InvalidArgumentError(f"arrays: expected a dict of arrays by buffer name, found {type(arrays).__name__}")
 
 
 def expected(buffer: Buffer[Any]) -> str:

@@ -9,7 +9,7 @@ from ..machine import Capability, Limits, TargetInfo
 from ..types.errors import InvalidArgumentError
 from ..types.monoids import Monoid
 from .base import Elements
-from .monoid_laws import check_laws
+from .monoid_laws import Laws
 
 MOST_INVOCATIONS = 1024  # of a workgroup
 
@@ -31,14 +31,10 @@ class Interpreter:
         )
         capabilities = frozenset({Capability.FLOAT64, Capability.SUBGROUPS})
         self._subgroup_size = subgroup_size
-        self._info = TargetInfo(name, f"{adapter}, subgroups of {subgroup_size}", driver, limits, capabilities)
-
-    @property
-    def info(self) -> TargetInfo:
-        return self._info
+        self.info = TargetInfo(name, f"{adapter}, subgroups of {subgroup_size}", driver, limits, capabilities)
 
     def check_monoid(
         self, monoid: Monoid[Any, Any], elements: Elements, indices: Sequence[int], commutes: bool, /
     ) -> None:
         """See `ChecksMonoids` (base.py)."""
-        check_laws(monoid, elements, indices, commutes)
+        Laws(monoid).check(elements, indices, commutes)

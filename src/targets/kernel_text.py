@@ -150,10 +150,6 @@ def _shift(operator: str) -> Callable[[ir.Apply, Sequence[str]], str]:
     return row
 
 
-def _cast(node: ir.Apply, operands: Sequence[str]) -> str:
-    return f"{TYPE_NAMES[node.type]}({operands[0]})"
-
-
 def _bitcast(node: ir.Apply, operands: Sequence[str]) -> str:
     """A cast between integers of one width; else a call of `bits_…`."""
     name = TYPE_NAMES[node.type]
@@ -188,7 +184,7 @@ OPERATIONS: Mapping[str, Row] = {
     "sqrt": _wrapped("math.sqrt({0})"),
     "exp": _wrapped("math.exp({0})"),
     "log": _wrapped("math.log({0})"),
-    "cast": _cast,
+    "cast": _wrapped("{0}"),
     "bitcast": _bitcast,
 }
 

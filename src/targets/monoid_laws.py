@@ -31,23 +31,16 @@ Number: TypeAlias = int | float | bool
 Leaves: TypeAlias = tuple[Number, ...]
 
 
-def check_laws(
-    monoid: Monoid[Any, Any],
-    elements: np.ndarray[tuple[int], np.dtype[np.generic]],
-    indices: Sequence[int],
-    commutes: bool,
-) -> None:
-    """Raises MonoidError if `combine` is not associative on these elements, if `identity` is not neutral, or, if
-    `commutes`, if it is not commutative. `indices` are the elements' indices in their rows."""
-    _Laws(monoid).check(elements, indices, commutes)
+class Laws:
+    """Those of one monoid."""
 
-
-class _Laws:
     def __init__(self, monoid: Monoid[Any, Any]) -> None:
         self.monoid = monoid
         self.types = [leaf.type for leaf in leaves(monoid.state)]
 
     def check(self, elements: Sequence[Any] | np.ndarray[Any, Any], indices: Sequence[int], commutes: bool) -> None:
+        """Raises MonoidError if `combine` is not associative on these elements, if `identity` is not neutral, or, if
+        `commutes`, if it is not commutative. `indices` are the elements' indices in their rows."""
         monoid, combine = self.monoid, self.monoid.combine
         given = zip(elements, indices, strict=True)
         lifted = [monoid.lift(decode(monoid.element, item), U32(index)) for item, index in given]

@@ -103,14 +103,13 @@ def reduce_to_settings(one: Target, *settings: object) -> Reduced:
 
 def targets() -> list[TargetInfo | Unavailable]:
     """All targets: what runs their kernels, with which limits; or why one is not available."""
-    return [_state(name) for name in _ENTRIES]
-
-
-def _state(name: str) -> TargetInfo | Unavailable:
-    try:
-        return target(name).info
-    except TargetUnavailableError as error:
-        return Unavailable(name, str(error))
+    found: list[TargetInfo | Unavailable] = []
+    for name in _ENTRIES:
+        try:
+            found.append(target(name).info)
+        except TargetUnavailableError as error:
+            found.append(Unavailable(name, str(error)))
+    return found
 
 
 def target_on_device(device: Any) -> Target:

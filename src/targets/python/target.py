@@ -61,12 +61,12 @@ class PlainPython(Interpreter):
 
     def _require_within_limits(self, launch: Launch) -> None:
         size, kernel = launch.grid.group_size, f"kernel {launch.kernel.function.__name__!r}"
-        require_needs(kernel, launch.needs, self._info.limits, self._info.capabilities, "target 'python'")
+        require_needs(kernel, launch.needs, self.info.limits, self.info.capabilities, "target 'python'")
         shared = [argument.items.nbytes for argument in launch.arguments if isinstance(argument, Workgroup)]
         for what, asked, most in (
-            ("invocations in a workgroup", size, self._info.limits.group_size),
-            ("bytes of workgroup memory", sum(shared), self._info.limits.workgroup_bytes),
-            ("workgroups", launch.grid.groups, self._info.limits.groups),
+            ("invocations in a workgroup", size, self.info.limits.group_size),
+            ("bytes of workgroup memory", sum(shared), self.info.limits.workgroup_bytes),
+            ("workgroups", launch.grid.groups, self.info.limits.groups),
         ):
             require_at_most(kernel, what, asked, most, "target 'python'")
 

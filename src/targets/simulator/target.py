@@ -58,10 +58,10 @@ class Simulator(Interpreter):
         """Checks all steps before anything is written."""
         # Kernels that need forward progress between workgroups are let through, though it is not guaranteed: the
         # workgroups of a chunk do advance together, and a spin loop without progress hits the iteration limit.
-        capabilities = self._info.capabilities | {Capability.FORWARD_PROGRESS}
+        capabilities = self.info.capabilities | {Capability.FORWARD_PROGRESS}
         for step in work.steps:
             nbytes = packed_bytes(step.program)
-            require_within(step, self._info.limits, capabilities, "target 'simulator'", nbytes)
+            require_within(step, self.info.limits, capabilities, "target 'simulator'", nbytes)
         memory = bytes_behind(work, arrays)
         bound = {
             buffer.name: (memory[buffer.name], None if starts_written(buffer) else np.zeros(buffer.nbytes, np.uint8))
