@@ -260,8 +260,8 @@ class Played(Simulator):
 
     def __init__(self, lanes: int, limits: Mapping[str, int], capabilities: frozenset[Capability]) -> None:
         super().__init__(lanes)
-        own = attrs.evolve(self._info.limits, **limits)
-        self._info = attrs.evolve(self._info, limits=own, capabilities=capabilities)
+        own = attrs.evolve(self.info.limits, **limits)
+        self.info = attrs.evolve(self.info, limits=own, capabilities=capabilities)
 
 
 WILD = (0, -1, 1, 3, 7, 31, 33, 100, 257, 1000, 1 << 20, 1 << 40, True, None, "8", 2.5, np.int64(16))

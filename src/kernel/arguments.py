@@ -127,7 +127,6 @@ class _Matcher:
         self._require(fits, annotation, value, path)
 
     def _struct(self, cls: type, parts: tuple[object, ...], value: object, path: str) -> None:
-        """Matches the fields with the struct's own annotations."""
         try:
             fields = fields_of(cls)
         except (NameError, TypeError):
@@ -203,7 +202,6 @@ def _is_union(origin: object) -> bool:
 
 
 def _accepts_anything(annotation: object) -> bool:
-    """Whether an annotation, such as Any, matches every argument."""
     return annotation is Unknown.UNKNOWN or annotation is Any or annotation is object
 
 
@@ -224,7 +222,6 @@ def _is_allowed(variable: TypeVar, found: object) -> bool:
 
 
 def _filled(annotation: object, meanings: Mapping[Any, object]) -> object:
-    """Substitutes type variables in an annotation."""
     if isinstance(annotation, TypeVar):
         return meanings.get(annotation, annotation)
     variables: tuple[Any, ...] = getattr(annotation, "__parameters__", ())

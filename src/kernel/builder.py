@@ -82,17 +82,14 @@ def _simplified(op: Op, operands: tuple[ir.Expression, ...], type: Type, span: S
 
 def _by_constant(op: Op, value: ir.Expression, known: ir.Const, on_the_right: bool) -> ir.Expression | None:
     """`value op known`, or `known op value`, where the constant is an identity or absorbing element."""
-    bits = -1 if known.value == _all_ones(known.type) else int(known.value)
+    ones = 1 if known.type is Type.BOOL else (1 << known.type.bits) - 1
+    bits = -1 if known.value == ones else int(known.value)
     neutral = _NEUTRAL.get(op, _NEUTRAL_ON_THE_RIGHT.get(op) if on_the_right else None)
     if neutral == bits:
         return value
     if on_the_right and bits == 0 and op in _DIVISIONS:  # as at run time; WGSL refuses to compile a constant 0 here
         return value if op is ops.FLOORDIV else known
     return known if _ABSORBING.get(op) == bits and not may_fail(value) else None
-
-
-def _all_ones(type: Type) -> int:
-    return 1 if type is Type.BOOL else (1 << type.bits) - 1
 
 
 def may_fail(value: object) -> bool:
@@ -116,7 +113,6 @@ class Builder:
         self._block.append(statement)
 
     def variable(self, name: str, type: Type) -> ir.Variable:
-        """A fresh variable."""
         made = ir.Variable(name, type)
         self.variables.append(made)
         return made
@@ -133,7 +129,6 @@ class Builder:
             self.depth -= 1
 
     def finish(self) -> ir.Block:
-        """The whole body, once everything is made."""
         return tuple(self._block)
 
 

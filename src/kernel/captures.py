@@ -55,7 +55,6 @@ class Captures:
             self._content(value)
 
     def cell(self, cell: CellType) -> None:
-        """Records a variable of the enclosing function."""
         self._record(cell, "", lambda: cell.cell_contents)
 
     def attribute(self, owner: object, name: str) -> None:
@@ -67,7 +66,6 @@ class Captures:
             self._record(owner, name, lambda: getattr(owner, name, _NOTHING))
 
     def hold(self) -> bool:
-        """Whether all have the values they were recorded with."""
         for names, name, then in self._names.values():
             now = names.get(name, _NOTHING)
             if now is not then and not same(now, then):

@@ -60,7 +60,6 @@ def evaluated(span: Span, function: Callable[..., object], *arguments: object) -
 
 
 def _items_of(thing: object) -> int:
-    """The length of a text or a tuple."""
     return len(cast("Sequence[object]", thing)) if isinstance(thing, str | bytes | tuple) else 0
 
 

@@ -43,8 +43,6 @@ class Flow(Enum):
 
 @attrs.define
 class Loop:
-    """A loop that is being read."""
-
     at_run_time: bool
     continued: list[Bound]  # the names at each `continue`
 
@@ -245,10 +243,6 @@ class ControlReader(CallReader, ABC):
             self.expected(node, "`break` in a run-time loop; an unrolled one has no end to jump to, "
                             "e.g. `for i in dynamic_range(U32(0), n):`")  # fmt: skip
         self.builder.emit(ir.Break(self.span(node)))
-        return Flow.LEAVES
-
-    def continue_loop(self) -> Flow:
-        self.loops[-1].continued.append(dict(self.names.values))
         return Flow.LEAVES
 
 

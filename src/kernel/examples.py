@@ -55,7 +55,6 @@ def operand_of(op: Op, found: Sequence[Type]) -> str:
 
 
 def element_of(element: object, found: Value) -> str:
-    """A value of the class that a field or an array holds."""
     cls = class_of(element)
     if issubclass(cls, Enum):
         return f"{cls.__name__}.{next(iter(cls)).name}"

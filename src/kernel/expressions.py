@@ -162,7 +162,6 @@ class ExpressionReader(ABC):
         return chosen(self.builder, condition, (first, a), (second, b), span)
 
     def place(self, node: ast.AST, array: Value, index: ast.expr, example: str) -> tuple[MemoryValue, ir.Expression]:
-        """The array and the index of an element."""
         if not isinstance(array, MemoryValue):
             self.expected(node, f"an array before `[`, found {describe(array)}, e.g. `{example}`")
         if isinstance(index, ast.Slice):
@@ -276,5 +275,4 @@ def _first_of(cls: type[object]) -> str:
 
 
 def _function_of(method: Any) -> FunctionType:
-    """The function that a classmethod wraps."""
     return cast("FunctionType", method.__func__)

@@ -47,7 +47,6 @@ class Buffer(Storage[E]):
 
     @property
     def dtype(self) -> np.dtype[np.generic]:
-        """The NumPy dtype of an element."""
         return dtype_of(self.element)
 
     @property
@@ -161,7 +160,6 @@ class Schedule:
 
 
 def is_buffer(argument: object) -> TypeGuard[Buffer[Any]]:
-    """Whether an argument is a Buffer, of any element."""
     return isinstance(argument, Buffer)
 
 

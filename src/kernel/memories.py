@@ -37,7 +37,6 @@ _SUBGROUP = {
 
 
 def array_of(name: str, space: ir.Space, element: object, length: int | None) -> MemoryValue:
-    """An array of elements, with a memory for it."""
     stride = units_in(element)
     units = None if length is None else length * stride
     return MemoryValue(element, ir.Memory(name, space, unit_of(element), units, stride))

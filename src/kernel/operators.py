@@ -113,7 +113,6 @@ def _scalars(op: ops.Op, left: Value, right: Value, span: Span) -> tuple[ir.Expr
 
 
 def _method_of(struct: StructValue, name: str, span: Span) -> FunctionType:
-    """The method of a struct for an operator."""
     cls = class_of(struct.element)
     found = inspect.getattr_static(cls, name, None)
     if not isinstance(found, FunctionType) or "attrs generated" in found.__code__.co_filename:

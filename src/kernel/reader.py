@@ -137,7 +137,8 @@ class Reader(ControlReader):
             case ast.Break():
                 return self.break_loop(node)
             case ast.Continue():
-                return self.continue_loop()
+                self.loops[-1].continued.append(dict(self.names.values))
+                return Flow.LEAVES
             case _:
                 unknown = f"a statement of the kernel language, found {type(node).__name__}, e.g. `x = a + b`"
                 self.expected(node, _INSTEAD.get(type(node), unknown))

@@ -91,12 +91,9 @@ def source_of(function: FunctionType) -> Source:
         line = first if tree is None else first + tree.lineno - 1
         raise KernelError(Span(file, line), "expected a plain function, e.g. `def helper(x: U32) -> U32: …`")
     enclosing = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-    return Source(tree, file, first, _count_stores(tree), function.__globals__, enclosing)
-
-
-def _count_stores(tree: ast.FunctionDef) -> dict[str, int]:
     parameters = (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)
-    return Counter([*(argument.arg for argument in parameters), *_stored(tree)])
+    stores = Counter([*(argument.arg for argument in parameters), *_stored(tree)])
+    return Source(tree, file, first, stores, function.__globals__, enclosing)
 
 
 def _stored(tree: ast.AST) -> Iterator[str]:

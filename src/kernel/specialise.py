@@ -78,7 +78,6 @@ def captures_of(steps: Iterable[Step]) -> tuple[Captures, ...]:
 
 
 def _buffers(launch: Launch) -> list[Buffer[Any]]:
-    """The distinct buffers of a launch."""
     found: dict[str, Buffer[Any]] = {}
     for argument in launch.arguments:
         if is_buffer(argument):

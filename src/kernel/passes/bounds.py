@@ -45,7 +45,6 @@ class Findings:
 
 
 def analyse(program: ir.Program, numbers: LaunchNumbers) -> Findings:
-    """Analyses a program for one launch."""
     walk = _Walk(program, numbers)
     walk.block(program.body)
     unproven = frozenset(access for access, inside in walk.inside.items() if not inside)

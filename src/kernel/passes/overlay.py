@@ -51,11 +51,7 @@ def _kinds(block: ir.Block) -> dict[ir.Memory, bool]:
 def packed_bytes(program: ir.Program) -> int:
     """The bytes of workgroup memory a program needs where memories of different types can share."""
     spans = sorted(_lifetimes(program.body, program.memories), key=lambda item: item[1].first)
-    return sum(max(map(_nbytes, slot)) for slot in _slots(spans, any_type=True))
-
-
-def _nbytes(memory: ir.Memory) -> int:
-    return (memory.length or 0) * memory.type.size
+    return sum(max((m.length or 0) * m.type.size for m in slot) for slot in _slots(spans, any_type=True))
 
 
 @attrs.frozen

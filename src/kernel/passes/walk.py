@@ -41,7 +41,6 @@ _blocks = {kind: _getter(names) for kind, names in _BLOCKS.items()}
 
 
 def blocks_of(statement: ir.Statement) -> tuple[ir.Block, ...]:
-    """The blocks inside a statement."""
     return _blocks[type(statement)](statement)
 
 
@@ -70,12 +69,10 @@ def statements_in(block: ir.Block) -> Iterator[ir.Statement]:
 
 
 def variables_set_in(block: ir.Block) -> frozenset[ir.Variable]:
-    """The variables that a block may set."""
     return frozenset(settings_in(block))
 
 
 def settings_in(block: ir.Block) -> dict[ir.Variable, list[ir.Statement]]:
-    """The statements that set each variable."""
     found: dict[ir.Variable, list[ir.Statement]] = {}
     for statement in statements_in(block):
         if (variable := variable_set_by(statement)) is not None:
@@ -123,12 +120,10 @@ def nodes_in(expression: ir.Expression) -> Sequence[ir.Expression]:
 
 
 def variables_in(expression: ir.Expression) -> Sequence[ir.Variable]:
-    """The variables an expression reads."""
     return [node.variable for node in nodes_in(expression) if isinstance(node, ir.Read)]
 
 
 def with_blocks(statement: ir.Statement, change: Callable[[ir.Block], ir.Block]) -> ir.Statement:
-    """A statement with a function applied to each of its blocks."""
     return _changed(statement, _BLOCKS[type(statement)], change)
 
 

@@ -68,7 +68,6 @@ class InvocationThread:
         return self._body is None
 
     def begin(self, body: Callable[[], None]) -> None:
-        """Assigns an invocation, which starts at the next `resume`."""
         self._body = body
 
     def resume(self, result: object) -> None:

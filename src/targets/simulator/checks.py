@@ -80,7 +80,6 @@ class Checks:
         )
 
     def in_bounds(self, statement: ir.Access, region: Region, index: Indices, lanes: Lanes) -> None:
-        """Raises OutOfBoundsError."""
         if np.maximum.reduce(index) >= region.length:
             beyond, stride = index >= region.length, statement.memory.stride
             where = outside(int(index[np.argmax(beyond)]) // stride, _describe(statement.memory))
@@ -97,7 +96,6 @@ class Checks:
             self.fail(OverflowError, span, f"an add_nowrap does not fit 32 bits in {self.name(whom)}")
 
     def nonzero_divisor(self, divisor: Values, span: Span, lanes: Lanes) -> None:
-        """Raises ZeroDivisionError."""
         zero = np.broadcast_to(divisor == 0, lanes.shape)
         if is_any(zero):
             self.fail(ZeroDivisionError, span, f"division by zero in {self.name(lanes[zero])}")
@@ -118,7 +116,6 @@ class Checks:
         raise DataRaceError(report.located(statement.span, message, other))
 
     def initialised(self, statement: ir.Access, region: Region, elements: Indices, lanes: Lanes) -> None:
-        """Raises UninitializedReadError."""
         missing = region.unwritten(elements)
         if missing is not None:
             element = _element(statement.memory, region, elements[np.argmax(missing)])

@@ -35,7 +35,6 @@ def values_at(values: Values, lanes: Lanes) -> Values:
 
 
 def evaluator(expression: ir.Expression) -> Evaluate:
-    """An expression's closure."""
     match expression:
         case ir.Const(value, type):
             constant = np.asarray(value, type.dtype)

@@ -35,8 +35,6 @@ ONE_BARRIER = np.uint64(1 << LOCAL_BITS)
 
 @attrs.frozen
 class Invoker:
-    """An invocation by its ids."""
-
     group: int
     local: int
 
@@ -50,7 +48,6 @@ def keys_of(groups: npt.NDArray[np.uint32], locals_: npt.NDArray[np.uint32]) -> 
 
 
 def invoker_of(key: np.uint64) -> Invoker:
-    """The invocation of a key."""
     return Invoker(int(key >> _GROUP_SHIFT) - 1, int(key & _LOCAL_MASK))
 
 

@@ -106,7 +106,6 @@ def _storage_regions(step: Step, bound: _Bound) -> dict[str, Region]:
 
 @lru_cache(maxsize=512)
 def _written(program: ir.Program) -> frozenset[ir.Memory]:
-    """The memories that a program writes, memoised."""
     return frozenset(writers_in(program.body))
 
 
