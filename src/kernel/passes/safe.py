@@ -21,8 +21,7 @@ from .. import ir
 from ..launch import Step
 from ..span import Span
 from ..verify import verify
-from .bounds import LaunchNumbers, analyse
-from .slicing import relevant_parameters
+from .bounds import LaunchNumbers, analyse, relevant_parameters
 from .walk import blocks_of, statements_in, with_blocks
 
 _Checks: TypeAlias = tuple[frozenset[int], frozenset[int]]  # accesses to check and loops that poll, by id

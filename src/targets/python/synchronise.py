@@ -7,7 +7,7 @@ from typing import TypeAlias, cast
 
 from ...types.errors import BarrierDivergenceError, OutOfBoundsError
 from ...types.scalars import U32, U64
-from ..simulator import report
+from ..interpreters import divergence
 from .threads import InvocationThread
 
 Operands: TypeAlias = tuple[object, ...]
@@ -76,5 +76,5 @@ def _require_together(first: InvocationThread, threads: Sequence[InvocationThrea
     elsewhere = lack[0].waits
     left = None if elsewhere is None else (f"local {lack[0].local} waits at", elsewhere.span)
     what = "the barrier" if wait.is_barrier else f"the subgroup operation '{wait.what}'"
-    message = report.divergence(wait.span, what, arrive, [thread.local for thread in lack], group, left)
+    message = divergence(wait.span, what, arrive, [thread.local for thread in lack], group, left)
     raise BarrierDivergenceError(message)

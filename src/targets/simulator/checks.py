@@ -19,7 +19,7 @@ from ...types.errors import (
 )
 from ..counts import is_any
 from ..host_buffers import Values
-from . import report
+from ..interpreters import divergence, located
 from .memory import Region
 from .races import ONE_BARRIER, Access, Indices, Invoker, keys_of
 
@@ -113,7 +113,7 @@ class Checks:
             f"data race on element {element} of {_describe(statement.memory)}: {kind.value} here by invocation {by}, "
             f"{found.other_access.value} by invocation {found.other} at {other} ({between})"
         )
-        raise DataRaceError(report.located(statement.span, message, other))
+        raise DataRaceError(located(statement.span, message, other))
 
     def initialised(self, statement: ir.Access, region: Region, elements: Indices, lanes: Lanes) -> None:
         missing = region.unwritten(elements)
@@ -144,7 +144,7 @@ class Checks:
         left = self._where_left(int(members[~arrives][0]))
         group = self._invoker(int(members[0])).group
         arrive, lack = ([self._invoker(int(lane)).local for lane in members[some]] for some in (arrives, ~arrives))
-        raise BarrierDivergenceError(report.divergence(span, what, arrive, lack, group, left))
+        raise BarrierDivergenceError(divergence(span, what, arrive, lack, group, left))
 
     def enter(self, statement: str, span: Span, lanes: Lanes) -> None:
         """Pushes a branch or loop, for the reports of divergence."""
@@ -155,7 +155,7 @@ class Checks:
         self._branches.pop()
 
     def fail(self, error: type[Exception], span: Span, message: str) -> NoReturn:
-        raise error(report.located(span, message))
+        raise error(located(span, message))
 
     def name(self, lanes: Lanes) -> str:
         """The first of these invocations, and how many more there are."""
