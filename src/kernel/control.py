@@ -180,8 +180,7 @@ class ControlReader(CallReader, ABC):
         if escapes(node):  # an iteration is read as what follows the one before on the paths that have not returned
             if jumps_of(node):
                 self.expected(
-                    node,
-                    "no `break` or `continue` beside a `return` in an unrolled loop, e.g. an `if` instead",
+                    node, "no `break` or `continue` beside a `return` in an unrolled loop, e.g. an `if` instead"
                 )
             items: list[Item] = []
             for value in values:

@@ -85,8 +85,7 @@ class Reader(ControlReader):
             return self.result
         if flow is Flow.FALLS and self.result_slot != Static(None):
             self.expected(
-                self.source.tree,
-                f"{self.source.tree.name!r} to return on every path, e.g. `return U32(0)` at its end",
+                self.source.tree, f"{self.source.tree.name!r} to return on every path, e.g. `return U32(0)` at its end"
             )
         return self.result_slot
 
@@ -154,8 +153,7 @@ class Reader(ControlReader):
                     self.expected(target, "a name for each value instead of `*`, e.g. `a, b, c = p`")
                 if not isinstance(value, TupleValue) or len(value.items) != len(targets):
                     self.expected(
-                        target,
-                        f"{len(targets)} values to unpack, found {describe(value)}, e.g. `a, b = p.a, p.b`",
+                        target, f"{len(targets)} values to unpack, found {describe(value)}, e.g. `a, b = p.a, p.b`"
                     )
                 found = held(self.builder, "part", value, span)  # `a, b = b, a` reads both before it writes either
                 assert isinstance(found, TupleValue)
@@ -166,8 +164,7 @@ class Reader(ControlReader):
                 store(self.builder, array, index, value, span)
             case ast.Attribute():
                 self.expected(
-                    target,
-                    "a new object instead of a changed field: structs are frozen, e.g. `p = Pair(a, b)`",
+                    target, "a new object instead of a changed field: structs are frozen, e.g. `p = Pair(a, b)`"
                 )
             case _:
                 self.expected(target, "a name or an element to assign to, e.g. `data[i] = x`")

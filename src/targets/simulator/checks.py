@@ -10,13 +10,7 @@ import numpy.typing as npt
 
 from ...kernel import ir
 from ...kernel.span import Span
-from ...types.errors import (
-    BarrierDivergenceError,
-    DataRaceError,
-    OutOfBoundsError,
-    UninitializedReadError,
-    outside,
-)
+from ...types.errors import BarrierDivergenceError, DataRaceError, OutOfBoundsError, UninitializedReadError, outside
 from ..counts import is_any
 from ..host_buffers import Values
 from ..interpreters import divergence, located
