@@ -129,8 +129,6 @@ class ControlReader(CallReader, ABC):
         return found
 
     def for_loop(self, node: ast.For, rest: Sequence[Item]) -> Flow:
-        if node.orelse:
-            self.expected(node, "a loop without `else`, e.g. set a variable before `break`")
         if isinstance(node.iter, ast.Call):
             callee = self.read(node.iter.func)
             if isinstance(callee, Static) and callee.value is dynamic_range:
@@ -215,8 +213,6 @@ class ControlReader(CallReader, ABC):
 
     def while_loop(self, node: ast.While, rest: Sequence[Item]) -> Flow:
         span = self.span(node)
-        if node.orelse:
-            self.expected(node, "a loop without `else`, e.g. set a variable before `break`")
         self.names.forget_changed(node, span)
         with self.builder.nested() as head:
             condition = self.condition(node.test)

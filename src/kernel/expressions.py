@@ -13,13 +13,12 @@ from typing import Any, NoReturn, cast
 
 from ..types import ops
 from ..types.elements import class_of, fields_of
-from ..types.invocation import Invocation
 from ..types.layout import Type
 from ..types.ops import AtomicOp
 from . import ir, operators
 from .builder import KernelBuilder, apply, may_fail
 from .compile_time import evaluated
-from .memories import index_in, length_of, load
+from .memories import INVOCATION_METHODS, index_in, length_of, load
 from .names import Names, chosen
 from .source import Source
 from .span import KernelError, Span, expected
@@ -262,11 +261,10 @@ class ExpressionReader(ABC):
         try:
             return ir.Identity(ir.Builtin(name), span)
         except ValueError:
-            if not hasattr(Invocation, name):
-                self.expected(
-                    node, f"something an invocation has, found `.{name}`, e.g. `cx.local_id` or `cx.barrier()`"
-                )
-            return Method(InvocationValue(), name)
+            pass
+        if name not in INVOCATION_METHODS:
+            self.expected(node, f"something an invocation has, found `.{name}`, e.g. `cx.local_id` or `cx.barrier()`")
+        return Method(InvocationValue(), name)
 
 
 def _first_of(cls: type[object]) -> str:

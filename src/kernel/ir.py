@@ -9,7 +9,7 @@ source text want both. Every node has the source line it came from. verify.py st
 from __future__ import annotations
 
 from enum import Enum
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import attrs
 
@@ -111,10 +111,7 @@ class Identity:
 
     builtin: Builtin
     span: Span
-
-    @property
-    def type(self) -> Type:
-        return Type.U32
+    type: ClassVar[Type] = Type.U32
 
 
 @attrs.frozen
@@ -123,10 +120,7 @@ class Length:
 
     memory: Memory
     span: Span
-
-    @property
-    def type(self) -> Type:
-        return Type.U32
+    type: ClassVar[Type] = Type.U32
 
 
 @attrs.frozen

@@ -34,6 +34,7 @@ _SUBGROUP = {
     "shuffle_xor": SubgroupOp.SHUFFLE_XOR, "shuffle_up": SubgroupOp.SHUFFLE_UP,
     "shuffle_down": SubgroupOp.SHUFFLE_DOWN, "subgroup_add": SubgroupOp.ADD, "exclusive_add": SubgroupOp.EXCLUSIVE_ADD,
 }  # fmt: skip
+INVOCATION_METHODS = frozenset({"barrier", "load_uniform", *_SUBGROUP})
 
 
 def array_of(name: str, space: ir.Space, element: object, length: int | None) -> MemoryValue:
@@ -194,9 +195,7 @@ def invocation_method(builder: KernelBuilder, method: str, given: Sequence[Given
         return Static(None)
     if method == "load_uniform":
         return _load_uniform(builder, given, span)
-    op = _SUBGROUP.get(method)
-    if op is None:
-        expected(span, f"something an invocation has, found `.{method}`, e.g. `cx.local_id` or `cx.barrier()`")
+    op = _SUBGROUP[method]
     if len(given) != op.operand_count:
         expected(span, f"{op.operand_count} argument(s), e.g. `cx.shuffle(value, lane)`")
     if op.types is not None:

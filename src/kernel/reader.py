@@ -127,6 +127,8 @@ class Reader(ControlReader):
                 return self.branch(node, self.condition(test), [*body, *rest], [*otherwise, *rest])
             case ast.Match():
                 return self.match(node, rest)
+            case ast.For(orelse=[_, *_]) | ast.While(orelse=[_, *_]):
+                self.expected(node, "a loop without `else`, e.g. set a variable before `break`")
             case ast.For():
                 return self.for_loop(node, rest)
             case ast.While():
