@@ -1,8 +1,6 @@
-"""Checks a launch's arguments against its kernel's annotations, as a type checker would.
-
-Memories are matched by element, scalars and structs by class, keys and monoids structurally, by the members of their
-Protocol. A type variable is unified with one class throughout a launch.
-"""
+"""Checks a launch's arguments against its kernel's annotations, as a type checker would. Memories are matched by
+element, scalars and structs by class, keys and monoids structurally, by the members of their Protocol. A type variable
+is unified with one class throughout a launch."""
 
 from __future__ import annotations
 

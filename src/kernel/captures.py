@@ -1,8 +1,6 @@
-"""The free variables a kernel was compiled with: globals, closure cells, attributes of classes and modules.
-
-CPython looks these up at each run, so a cached program is valid only while they are unchanged: they are compared
-before each use, like the guards of a JIT. The package's own modules do not change, and are not watched.
-"""
+"""The free variables a kernel was compiled with: globals, closure cells, attributes of classes and modules. CPython
+looks these up at each run, so a cached program is valid only while they are unchanged: they are compared before each
+use, like the guards of a JIT. The package's own modules do not change, and are not watched."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""What Python itself computes while a kernel is read: functions of compile-time values, and literals.
-
-Both are bounded: `2 ** 10**9` would take minutes and gigabytes before its result could be refused.
-"""
+"""What Python itself computes while a kernel is read: functions of compile-time values, and literals. Both are bounded:
+`2 ** 10**9` would take minutes and gigabytes before its result could be refused."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Reader, part 3: control flow. Compile-time branches are taken and `range` loops unrolled; others become IR.
-
-A run-time branch is read once on each side. What follows an early `return` or `continue` is read as part of the path
-that does not leave (`rest`), so the IR has no jumps but `Break`.
-"""
+"""Reader, part 3: control flow. Compile-time branches are taken and `range` loops unrolled; others become IR. A
+run-time branch is read once on each side. What follows an early `return` or `continue` is read as part of the path that
+does not leave (`rest`), so the IR has no jumps but `Break`."""
 
 from __future__ import annotations
 

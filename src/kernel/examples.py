@@ -88,10 +88,8 @@ _LIBRARIES = frozenset({"attr", "attrs", "numpy"})  # besides Python's own
 
 
 def is_from_a_library(function: object) -> bool:
-    """Whether its module is one written for CPython only: the standard library, NumPy or attrs.
-
-    That is asked of a function's globals: from Python 3.13 on, attrs gives `evolve` the `__module__` of its last user.
-    """
+    """Whether its module is one written for CPython only: the standard library, NumPy or attrs. That is asked of a
+    function's globals: from Python 3.13 on, attrs gives `evolve` the `__module__` of its last user."""
     named = getattr(function, "__globals__", {}).get("__name__", getattr(function, "__module__", None))
     home = str(named).partition(".")[0]
     return home != "__main__" and (home in _LIBRARIES or home in sys.stdlib_module_names)

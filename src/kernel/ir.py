@@ -41,10 +41,8 @@ class Builtin(Enum):
 
 @attrs.frozen
 class Memory:
-    """An array in an address space. `length` is None for storage, whose buffer has it at run time (see `Length`).
-
-    An element of the kernel's, a struct, may take several of its scalars: `stride`, by which reports count elements.
-    """
+    """An array in an address space. `length` is None for storage, whose buffer has it at run time (see `Length`). An
+    element of the kernel's, a struct, may take several of its scalars: `stride`, by which reports count elements."""
 
     name: str
     space: Space

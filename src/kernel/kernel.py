@@ -17,10 +17,8 @@ P = ParamSpec("P")
 
 
 class Kernel(Generic[P]):
-    """A kernel. A call runs its body for one invocation, as plain Python; `launch` describes a run on a target.
-
-    P is the kernel's signature after `cx`, so that a launch with the wrong arguments is a type error.
-    """
+    """A kernel. A call runs its body for one invocation, as plain Python; `launch` describes a run on a target. P is
+    the kernel's signature after `cx`, so that a launch with the wrong arguments is a type error."""
 
     def __init__(self, function: Callable[Concatenate[Invocation, P], None]) -> None:
         self.function = _plain_function(function)
@@ -31,10 +29,8 @@ class Kernel(Generic[P]):
         self._call(cx, *args, **kwargs)
 
     def launch(self, grid: Grid, *args: P.args, **kwargs: P.kwargs) -> Launch:
-        """Describes a launch; nothing runs. Arguments are Buffers, Workgroup memory, structs, keys and policies.
-
-        Raises KernelError for an argument that does not match its annotation.
-        """
+        """Describes a launch; nothing runs. Arguments are Buffers, Workgroup memory, structs, keys and policies. Raises
+        KernelError for an argument that does not match its annotation."""
         parameters = parameters_of(self.function)
         if kwargs:
             raise TypeError(f"{self.name}: arguments of a launch are positional")

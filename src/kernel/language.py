@@ -1,8 +1,6 @@
-"""All words of the kernel language, for one import: `from gpusort.kernel.language import *`.
-
-What a kernel is written in, what launches it, and the traits that it is generic over. The algorithms import it whole;
-what is not here (keys, monoids, policies) is imported by name.
-"""
+"""All words of the kernel language, for one import: `from gpusort.kernel.language import *`. What a kernel is written
+in, what launches it, and the traits that it is generic over. The algorithms import it whole; what is not here (keys,
+monoids, policies) is imported by name."""
 
 from __future__ import annotations
 

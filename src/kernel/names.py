@@ -1,8 +1,6 @@
-"""The names of one inlined function. A name stands for a value, or for variables where several places assign it.
-
-Where control flow joins, a name whose value differs between the paths becomes a variable that each path assigns, which
-does the work of a phi node.
-"""
+"""The names of one inlined function. A name stands for a value, or for variables where several places assign it. Where
+control flow joins, a name whose value differs between the paths becomes a variable that each path assigns, which does
+the work of a phi node."""
 
 from __future__ import annotations
 
@@ -143,10 +141,8 @@ class Names:
                 self.values[name] = self._into_slot(name, lifted, span)
 
     def forget_changed(self, loop: ast.For | ast.While, span: Span) -> None:
-        """Makes compile-time values that a run-time loop assigns undecided, in the loop and after it.
-
-        The loop's body is read once, and a read in it may follow any number of iterations.
-        """
+        """Makes compile-time values that a run-time loop assigns undecided, in the loop and after it. The loop's body
+        is read once, and a read in it may follow any number of iterations."""
         self.lift_changed(loop, span)
         for name, counts in stored_in(loop).items():
             value = self.values.get(name)

@@ -1,7 +1,5 @@
-"""Checks a kernel's signature and resolves its annotations: `cx`, then plain annotated parameters.
-
-This happens when a launch is made, before any target is involved, so that all refuse the same kernels.
-"""
+"""Checks a kernel's signature and resolves its annotations: `cx`, then plain annotated parameters. This happens when a
+launch is made, before any target is involved, so that all refuse the same kernels."""
 
 from __future__ import annotations
 

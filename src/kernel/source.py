@@ -38,10 +38,8 @@ class Source:
         return found
 
     def outer(self, name: str, captures: Captures | None = None) -> object:
-        """Resolves a free variable: a closure's cell, a global or a builtin; raises KeyError for none.
-
-        `captures` records it.
-        """
+        """Resolves a free variable: a closure's cell, a global or a builtin; raises KeyError for none. `captures`
+        records it."""
         if name in self.enclosing:
             if captures is not None:
                 captures.cell(self.enclosing[name])

@@ -25,10 +25,8 @@ class Span:
 
 
 class KernelError(TypeError):
-    """Raised for kernel source that is not in the kernel language, or arguments that do not fit a kernel.
-
-    The message reads `file:line: expected …, e.g. …` and ends with the offending line.
-    """
+    """Raised for kernel source that is not in the kernel language, or arguments that do not fit a kernel. The message
+    reads `file:line: expected …, e.g. …` and ends with the offending line."""
 
     def __init__(self, span: Span, message: str) -> None:
         self.span = span

@@ -1,7 +1,5 @@
-"""Specialisation: from a launch to a Program, memoised by kernel and kinds of arguments.
-
-Arguments are split into memories, run-time parameters and compile-time values; then the reader runs.
-"""
+"""Specialisation: from a launch to a Program, memoised by kernel and kinds of arguments. Arguments are split into
+memories, run-time parameters and compile-time values; then the reader runs."""
 
 from __future__ import annotations
 
@@ -86,10 +84,8 @@ def _buffers(launch: Launch) -> list[Buffer[Any]]:
 
 
 def _shared(launch: Launch, buffers: Sequence[Buffer[Any]]) -> tuple[str, ...]:
-    """For each argument the index of its buffer, or "" for none; empty unless two arguments are one buffer.
-
-    Aliased parameters become one memory, so aliasing is part of the key.
-    """
+    """For each argument the index of its buffer, or "" for none; empty unless two arguments are one buffer. Aliased
+    parameters become one memory, so aliasing is part of the key."""
     named = [argument.name if isinstance(argument, Buffer) else "" for argument in launch.arguments]
     if len(named) - named.count("") == len(buffers):
         return ()

@@ -1,8 +1,6 @@
-"""The values of partial evaluation: what a Python expression evaluates to while a kernel is read.
-
-A value is either a compile-time object (`Static`: an int, an enum member, a class, a key, a policy) or a scalar
-expression of the IR. Structs, enums and tuples group these at compile time, so only scalars reach the IR.
-"""
+"""The values of partial evaluation: what a Python expression evaluates to while a kernel is read. A value is either a
+compile-time object (`Static`: an int, an enum member, a class, a key, a policy) or a scalar expression of the IR.
+Structs, enums and tuples group these at compile time, so only scalars reach the IR."""
 
 from __future__ import annotations
 
@@ -65,9 +63,7 @@ class InvocationValue:
 @attrs.frozen
 class Method:
     """A method before it is called, with what it is called on: `pair.swapped`, `data.atomic_add`, `cx.barrier`.
-
-    `function` is None for those of memories and of the invocation, which the reader knows by name.
-    """
+    `function` is None for those of memories and of the invocation, which the reader knows by name."""
 
     owner: Value
     name: str

@@ -1,7 +1,5 @@
-"""The verifier: the rules of the IR, checked after a kernel is read and after every transformation.
-
-A failure is a bug in the reader or a pass, not in the kernel.
-"""
+"""The verifier: the rules of the IR, checked after a kernel is read and after every transformation. A failure is a bug
+in the reader or a pass, not in the kernel."""
 
 from __future__ import annotations
 

@@ -35,8 +35,7 @@ class Target(Protocol):
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
         """Runs all launches. `arrays` holds an array for each buffer that is not SCRATCH, by name: NumPy's (contiguous,
         one-dimensional, of the element's dtype), or the target's own kind. Host arrays hold the results when this
-        returns, device arrays when the work on the current stream is done. The checks are in binding.py.
-        """
+        returns, device arrays when the work on the current stream is done. The checks are in binding.py."""
         ...
 
     def source(self, step: Step) -> str:

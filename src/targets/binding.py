@@ -1,9 +1,7 @@
-"""Binding of arrays to a schedule's buffers, with the checks that all targets share, before anything runs.
-
-Checks of the schedule (buffer names, no writes to INPUT buffers) are memoised; checks of arrays are done in every run:
-dtype, length, writability, and no aliasing with a buffer that a kernel may write. A target starts with `work_of` and
-`host_arrays`.
-"""
+"""Binding of arrays to a schedule's buffers, with the checks that all targets share, before anything runs. Checks of
+the schedule (buffer names, no writes to INPUT buffers) are memoised; checks of arrays are done in every run: dtype,
+length, writability, and no aliasing with a buffer that a kernel may write. A target starts with `work_of` and
+`host_arrays`."""
 
 from __future__ import annotations
 
@@ -40,10 +38,8 @@ _known: dict[tuple[int, bool], tuple[weakref.ref[Schedule], Work, tuple[Captures
 
 def work_of(schedule: Schedule, *, read_all: bool = True) -> Work:
     """Reads and checks a schedule's kernels. Cached by identity as long as the schedule lives, and the Python state
-    that kernels captured is unchanged.
-
-    Without `read_all`, kernels that cannot be read are left out, for the target that calls the Python functions.
-    """
+    that kernels captured is unchanged. Without `read_all`, kernels that cannot be read are left out, for the target
+    that calls the Python functions."""
     key = (id(schedule), read_all)
     known = _known.get(key)
     if known is not None and known[0]() is schedule and all(captures.hold() for captures in known[2]):

@@ -1,10 +1,8 @@
 """Emits programs as typed Python, for the compiler of CPU and CUDA, llvm/: what both write alike. The rules are
-Numba's, which can take the CPU's texts too: tests compare what both make of them.
-
-Integers are promoted (u4 + u4 is a u8), so each operation is cast to its IR type; LLVM removes redundant casts. Signed
-arithmetic may not wrap, from which LLVM concludes that `a + 1 > a`: so signed integers are added, subtracted and
-multiplied as unsigned ones, with the same bits. Type names are Numba's short ones: u4 is a U32.
-"""
+Numba's, which can take the CPU's texts too: tests compare what both make of them. Integers are promoted (u4 + u4 is a
+u8), so each operation is cast to its IR type; LLVM removes redundant casts. Signed arithmetic may not wrap, from which
+LLVM concludes that `a + 1 > a`: so signed integers are added, subtracted and multiplied as unsigned ones, with the same
+bits. Type names are Numba's short ones: u4 is a U32."""
 
 from __future__ import annotations
 

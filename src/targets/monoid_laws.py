@@ -1,9 +1,7 @@
-"""Property checks of monoid laws (associativity, identity, commutativity) on samples of the actual data.
-
-Integers must agree exactly. Float operations are not associative to the last bit: the tolerance is half of a float's
-digits relative to the largest number involved, more than rounding errors and less than wrong formulas cause. Cases in
-which only one bracketing overflows or underflows are skipped.
-"""
+"""Property checks of monoid laws (associativity, identity, commutativity) on samples of the actual data. Integers must
+agree exactly. Float operations are not associative to the last bit: the tolerance is half of a float's digits relative
+to the largest number involved, more than rounding errors and less than wrong formulas cause. Cases in which only one
+bracketing overflows or underflows are skipped."""
 
 from __future__ import annotations
 

@@ -20,10 +20,8 @@ def current_encoder() -> object | None:
 
 
 class recording_into:
-    """A context manager: within it, this thread's launches are recorded into an encoder.
-
-    A class: entering it takes less time than a generator.
-    """
+    """A context manager: within it, this thread's launches are recorded into an encoder. A class: entering it takes
+    less time than a generator."""
 
     __slots__ = ("_before", "_encoder")
 

@@ -1,7 +1,5 @@
-"""The registry of targets: names, lazy opening, choice for an array's memory, and code generation without a device.
-
-A target is opened when first needed, and cached. If that fails, each attempt raises TargetUnavailableError again.
-"""
+"""The registry of targets: names, lazy opening, choice for an array's memory, and code generation without a device. A
+target is opened when first needed, and cached. If that fails, each attempt raises TargetUnavailableError again."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """Runs calls that an interrupt must not abort in a helper thread: Python runs signal handlers in the main thread only.
-
 For example a large package whose import is interrupted is left half initialised, and cannot be imported any more in
-that process.
-"""
+that process."""
 
 from __future__ import annotations
 

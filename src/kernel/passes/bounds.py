@@ -1,10 +1,8 @@
-"""Range analysis: which accesses of a launch are proven in bounds, and the trip counts of its loops.
-
-An abstract interpretation of the program with the launch's own numbers (parameters, lengths, workgroups). Values are
-linear sums of unknowns (facts.py); a branch's condition and a loop's bounds are facts inside it. For values that a
-loop changes, a range that holds in every iteration is sought by widening. An access whose index is not proven below
-its array's length needs a bounds check at run time (safe.py).
-"""
+"""Range analysis: which accesses of a launch are proven in bounds, and the trip counts of its loops. An abstract
+interpretation of the program with the launch's own numbers (parameters, lengths, workgroups). Values are linear sums of
+unknowns (facts.py); a branch's condition and a loop's bounds are facts inside it. For values that a loop changes, a
+range that holds in every iteration is sought by widening. An access whose index is not proven below its array's length
+needs a bounds check at run time (safe.py)."""
 
 from __future__ import annotations
 
@@ -181,11 +179,8 @@ class _Walk:
 
     def _rounds(self, changed: frozenset[ir.Variable], ends_whole: bool, body: Callable[[], bool]) -> int:
         """Walks a loop's body for an arbitrary iteration, and bounds the trip count by a variable that only rises or
-        only falls.
-
-        For each variable in `changed`, a range that holds before every iteration (a loop invariant) is sought: the
-        range before the loop, widened until the body preserves it.
-        """
+        only falls. For each variable in `changed`, a range that holds before every iteration (a loop invariant) is
+        sought: the range before the loop, widened until the body preserves it."""
         values, facts = self._values, self._facts
         known = values.variables.items() if self._loops < _DEEPEST else ()
         ranges = {

@@ -1,9 +1,6 @@
-"""Symbolic evaluation of expressions, given the facts at a point of the program.
-
-An integer is a linear sum modulo 2**bits of its type, so intermediate sums and differences may wrap. Where it is
-compared, divided or used as an index it must be exact: the sum itself if that is proven to fit the type, else an
-unknown with the type's range.
-"""
+"""Symbolic evaluation of expressions, given the facts at a point of the program. An integer is a linear sum modulo
+2**bits of its type, so intermediate sums and differences may wrap. Where it is compared, divided or used as an index it
+must be exact: the sum itself if that is proven to fit the type, else an unknown with the type's range."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
 """Linear integer arithmetic: sums of unknowns with coefficients, conditions on them, a small prover of inequalities.
-
 Arithmetic is exact, on unbounded integers; wraparound is the caller's matter (evaluate.py). To prove that a sum is at
 most a number, a bounded best-first search eliminates unknowns from it by known inequalities, one at a time as in
-Fourier-Motzkin elimination, until the ranges of the unknowns that are left suffice.
-"""
+Fourier-Motzkin elimination, until the ranges of the unknowns that are left suffice."""
 
 from __future__ import annotations
 

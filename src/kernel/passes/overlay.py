@@ -1,8 +1,6 @@
-"""Overlays workgroup memories whose lifetimes do not overlap: liveness and interval colouring, as for registers.
-
-Two memories can share one if a barrier separates the last access to the first from the first access to the second.
-Workgroup memory limits occupancy: on some drivers this doubles the workgroups that are resident at once.
-"""
+"""Overlays workgroup memories whose lifetimes do not overlap: liveness and interval colouring, as for registers. Two
+memories can share one if a barrier separates the last access to the first from the first access to the second.
+Workgroup memory limits occupancy: on some drivers this doubles the workgroups that are resident at once."""
 
 from __future__ import annotations
 
@@ -69,10 +67,8 @@ class _Lifetime:
 def _lifetimes(
     block: ir.Block, among: Collection[ir.Memory], earlier: Collection[ir.Memory] = ()
 ) -> Iterator[tuple[ir.Memory, _Lifetime]]:
-    """The lifetimes, in a block, of the memories in `among`; those in `earlier` are live on entry.
-
-    Where several die in one branch, the branch's own block is analysed: only its barriers separate them.
-    """
+    """The lifetimes, in a block, of the memories in `among`; those in `earlier` are live on entry. Where several die in
+    one branch, the branch's own block is analysed: only its barriers separate them."""
     branch = max(_branches(block, among), key=lambda found: len(found[1]), default=None)
     if branch is not None and len(branch[1]) > 1:
         inside, ending, started = branch

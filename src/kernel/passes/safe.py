@@ -1,9 +1,7 @@
 """Memory safety at little cost: bounds checks where range analysis cannot prove an access, polling in long loops.
-
-Proofs are memoised by a launch's numbers, as launches repeat. A program is compiled in few variants, each with a set
-of checks; a launch may run a variant with more checks than it needs. Out of bounds, a load gives 0 and a store or an
-atomic does nothing.
-"""
+Proofs are memoised by a launch's numbers, as launches repeat. A program is compiled in few variants, each with a set of
+checks; a launch may run a variant with more checks than it needs. Out of bounds, a load gives 0 and a store or an
+atomic does nothing."""
 
 from __future__ import annotations
 
@@ -59,12 +57,10 @@ def _user_accesses(program: ir.Program) -> frozenset[int]:
 
 
 class Safety:
-    """A target's cache of proofs and checked variants.
-
-    `lanes` gives the subgroup size for a workgroup size. With `trusts_own`, accesses in gpusort's own source get no
-    checks: the simulator tests those kernels, and policies are checked on the host. Otherwise the first launches of
-    each are analysed too. With `polls`, loops that may run for seconds poll whether to stop.
-    """
+    """A target's cache of proofs and checked variants. `lanes` gives the subgroup size for a workgroup size. With
+    `trusts_own`, accesses in gpusort's own source get no checks: the simulator tests those kernels, and policies are
+    checked on the host. Otherwise the first launches of each are analysed too. With `polls`, loops that may run for
+    seconds poll whether to stop."""
 
     def __init__(self, lanes: Callable[[int], int], *, trusts_own: bool = False, polls: bool = False) -> None:
         self._lanes = lanes
@@ -135,9 +131,7 @@ def _made(program: ir.Program, known: _Known, checks: _Checks) -> ir.Program:
 
 def guarded(program: ir.Program, unproven: Collection[int], polling: Mapping[int, int]) -> ir.Program:
     """The program with a bounds check around each access in `unproven`, and with poll_cost set on loops in `polling`.
-
-    Statements are given by their `id`.
-    """
+    Statements are given by their `id`."""
     if not unproven and not polling:
         return program
     variables = list(program.variables)

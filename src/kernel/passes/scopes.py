@@ -1,7 +1,5 @@
 """Scope analysis: which variables a single definition dominates, so that targets can declare them where they are set.
-
-Control flow is structured, so dominance is lexical: a statement dominates what stands below it in its own block.
-"""
+Control flow is structured, so dominance is lexical: a statement dominates what stands below it in its own block."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
-"""Uniformity (divergence) analysis: which values and which control flow are the same for a whole workgroup.
-
-A barrier or subgroup operation must be reached by all invocations or by none, so every condition around it must be
-uniform: made of constants, parameters, lengths and the workgroup's own numbers. What is loaded varies, as do the lane
-and the local id, and all that depends on these by data or control flow. WGSL demands this; targets that run a
-workgroup as loops over its invocations need it to split the body at barriers. Computed as a fixed point.
-"""
+"""Uniformity (divergence) analysis: which values and which control flow are the same for a whole workgroup. A barrier
+or subgroup operation must be reached by all invocations or by none, so every condition around it must be uniform: made
+of constants, parameters, lengths and the workgroup's own numbers. What is loaded varies, as do the lane and the local
+id, and all that depends on these by data or control flow. WGSL demands this; targets that run a workgroup as loops over
+its invocations need it to split the body at barriers. Computed as a fixed point."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""Bit-width analysis: upper bounds on the significant bits of integers.
-
-A match over lanes is emulated by one ballot for each bit: a digit of eight bits takes eight ballots, not 32.
-"""
+"""Bit-width analysis: upper bounds on the significant bits of integers. A match over lanes is emulated by one ballot
+for each bit: a digit of eight bits takes eight ballots, not 32."""
 
 from __future__ import annotations
 

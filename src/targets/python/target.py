@@ -1,8 +1,5 @@
-"""The target "python": calls the kernel's own Python function for each invocation.
-
-Slow, but it defines what a kernel means, and can be debugged. Kernels that never synchronise run in a plain loop in the
-caller's thread.
-"""
+"""The target "python": calls the kernel's own Python function for each invocation. Slow, but it defines what a kernel
+means, and can be debugged. Kernels that never synchronise run in a plain loop in the caller's thread."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Runs the invocations of a workgroup that use barriers or subgroup operations: threads as coroutines.
-
-Each invocation has a thread, but only one runs at a time, until it synchronises or ends; then the next, in the order of
-local ids. So runs are deterministic, and kernels need no locks.
-"""
+"""Runs the invocations of a workgroup that use barriers or subgroup operations: threads as coroutines. Each invocation
+has a thread, but only one runs at a time, until it synchronises or ends; then the next, in the order of local ids. So
+runs are deterministic, and kernels need no locks."""
 
 from __future__ import annotations
 

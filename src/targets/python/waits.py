@@ -1,8 +1,6 @@
 """Static analysis: whether a kernel can synchronise (barriers, subgroup operations), and so needs threads.
-
 Synchronisation goes through the kernel's `cx`. If each use of it reads an id, or passes it to a helper that does no
-more, invocations can run one after another. Whatever is not understood counts as synchronising (conservative).
-"""
+more, invocations can run one after another. Whatever is not understood counts as synchronising (conservative)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""A lockstep (SIMT) interpreter of the IR: runs a kernel for many invocations at once, vectorised by NumPy.
-
-A variable is an array with an entry for each invocation. `lanes`, ascending indices of invocations, is the execution
-mask, which control flow narrows. Each statement completes in all invocations before the next starts; the checks report
-where another interleaving could differ.
-"""
+"""A lockstep (SIMT) interpreter of the IR: runs a kernel for many invocations at once, vectorised by NumPy. A variable
+is an array with an entry for each invocation. `lanes`, ascending indices of invocations, is the execution mask, which
+control flow narrows. Each statement completes in all invocations before the next starts; the checks report where
+another interleaving could differ."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""The simulator's memories: values, initialisation flags, and race detectors.
-
-A `Region` is one memory of a kernel during one launch. Storage has one row of elements, workgroup memory a row for each
-workgroup of the chunk, registers a row for each invocation.
-"""
+"""The simulator's memories: values, initialisation flags, and race detectors. A `Region` is one memory of a kernel
+during one launch. Storage has one row of elements, workgroup memory a row for each workgroup of the chunk, registers a
+row for each invocation."""
 
 from __future__ import annotations
 
@@ -69,10 +67,8 @@ class Region:
             self.written[elements] = _WRITTEN[self.written.itemsize]
 
     def update(self, elements: Indices, op: AtomicOp, values: Values) -> Values:
-        """Atomic read-modify-writes in the order given; returns the old values.
-
-        Updates of one element are combined by a segmented scan (Hillis and Steele), as NumPy has no ordered scatter.
-        """
+        """Atomic read-modify-writes in the order given; returns the old values. Updates of one element are combined by
+        a segmented scan (Hillis and Steele), as NumPy has no ordered scatter."""
         by_element = np.argsort(elements, kind="stable")
         ordered = elements[by_element]
         combine = _COMBINE[op]

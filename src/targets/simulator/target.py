@@ -1,9 +1,7 @@
-"""The target "simulator": interprets a kernel's IR in NumPy, and detects undefined behaviour.
-
-It reports data races, barriers and subgroup operations in divergent control flow, out-of-bounds accesses, and
-uninitialised reads, each with the kernel's source line and the invocations concerned. A kernel that runs without a
-report gives the same results on every target.
-"""
+"""The target "simulator": interprets a kernel's IR in NumPy, and detects undefined behaviour. It reports data races,
+barriers and subgroup operations in divergent control flow, out-of-bounds accesses, and uninitialised reads, each with
+the kernel's source line and the invocations concerned. A kernel that runs without a report gives the same results on
+every target."""
 
 from __future__ import annotations
 

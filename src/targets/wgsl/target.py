@@ -33,10 +33,8 @@ NAME = "wgsl"
 
 
 class WgslTarget:
-    """Runs schedules on one adapter. The device is opened in the constructor, and again after it was lost.
-
-    Thread-safe: one thread at a time uses the device.
-    """
+    """Runs schedules on one adapter. The device is opened in the constructor, and again after it was lost. Thread-safe:
+    one thread at a time uses the device."""
 
     def __init__(self, handle: wgpu.GPUDevice | None = None) -> None:
         """`handle` is a device of the caller's to use, with its features and limits; else one is opened."""
