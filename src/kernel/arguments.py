@@ -121,7 +121,8 @@ class _Matcher:
 
     def _memory(self, annotation: object, cls: type, parts: tuple[object, ...], value: object, path: str) -> None:
         kinds = tuple(kind for kind in (Buffer, Workgroup) if issubclass(kind, cls) or issubclass(cls, kind))
-        fits = isinstance(value, kinds) and (not parts or self._fits(parts[0], cast("Array[object]", value).kind))
+        is_memory = isinstance(cast(Any, value), kinds)
+        fits = is_memory and (not parts or self._fits(parts[0], cast("Array[object]", value).kind))
         self._require(fits, annotation, value, path)
 
     def _struct(self, cls: type, parts: tuple[object, ...], value: object, path: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import keyword
 from enum import Enum
-from functools import cache
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast
 
 import attrs
@@ -119,10 +118,15 @@ class Launch:
         return tuple(argument.needs for argument in self.arguments if isinstance(argument, Policy))
 
 
-@cache
-def field_names(cls: type[Any]) -> tuple[str, ...]:
-    """The fields of an attrs class; none of another. Cached: it is asked of every argument and every name read."""
-    return tuple(field.name for field in attrs.fields(cls)) if attrs.has(cls) else ()
+class _FieldNames(dict[type[Any], tuple[str, ...]]):
+    """Those of an attrs class; none of another. Kept, as they are asked for with every argument and every name read."""
+
+    def __missing__(self, cls: type[Any]) -> tuple[str, ...]:
+        found = self[cls] = tuple(field.name for field in attrs.fields(cls)) if attrs.has(cls) else ()
+        return found
+
+
+FIELD_NAMES = _FieldNames()
 
 
 def kind_of(argument: object) -> object:
@@ -134,7 +138,7 @@ def kind_of(argument: object) -> object:
         return cls, argument.kind, len(argument.items)
     if isinstance(argument, Scalar):
         return cls
-    if names := field_names(cls):
+    if names := FIELD_NAMES[cls]:
         return cls, *[kind_of(getattr(argument, name)) for name in names]
     if cls is tuple:
         return cls, *map(kind_of, cast("tuple[object, ...]", argument))

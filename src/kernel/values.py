@@ -15,7 +15,7 @@ from ..types.elements import class_of, fields_of, scalar_of
 from ..types.layout import Type
 from ..types.scalars import SCALARS, Scalar
 from . import ir
-from .launch import field_names
+from .launch import FIELD_NAMES
 from .span import Span
 
 
@@ -109,7 +109,7 @@ def of_object(thing: object, span: Span) -> Value:
 def has_scalars(thing: object) -> bool:
     """Whether an object is a struct with a scalar in it, at any depth."""
     cls: Any = type(thing)
-    found = (getattr(thing, name) for name in field_names(cls))
+    found = (getattr(thing, name) for name in FIELD_NAMES[cls])
     return any(isinstance(part, Scalar) or has_scalars(part) for part in found)
 
 

@@ -221,7 +221,7 @@ class _Walk:
             if not self._facts.at_least(after, low):
                 low, stays = least, False
             if not self._facts.at_most(after, high):
-                high, stays = max(high, self._range(variable, after)[1]) if attempt == 0 else most, False
+                high, stays = max(high, self._values.range(after, variable.type)[1]) if attempt == 0 else most, False
             ranges[variable] = (low, high)
         if not stays and attempt == _ATTEMPTS - 1:
             ranges.clear()  # the last walk knows only their types

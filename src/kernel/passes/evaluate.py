@@ -38,7 +38,8 @@ class Evaluator:
 
     def exact(self, expression: ir.Expression) -> Sum:
         """The exact value, not modulo the type's width."""
-        return self.fitted(self.modular(expression), expression.type)
+        value = self.of(expression)
+        return self.fitted(value, expression.type) if isinstance(value, Sum) else self.any(expression.type)
 
     def fitted(self, value: Sum, type: Type) -> Sum:
         """The exact value of a sum that is known modulo the type's width."""
@@ -136,11 +137,16 @@ class Evaluator:
             return self._extreme(op, a, b, type)
         if not type.is_unsigned:
             return self.any(type)
+        known = self._known.get((op, a, b))
+        if known is not None:
+            return known
         if op is ops.SHR:
-            return self._quotient(a, self._power(operands[1], type), type)
-        if op is ops.FLOORDIV:
-            return self._quotient(a, b, type)
-        return self._remainder(a, b, type) if op is ops.MOD else self._bits(op, a, b, type)
+            found = self._quotient(a, self._power(operands[1], type), type)
+        elif op is ops.FLOORDIV:
+            found = self._quotient(a, b, type)
+        else:
+            found = self._remainder(a, b, type) if op is ops.MOD else self._bits(op, a, b, type)
+        return self._known.setdefault((op, a, b), found)
 
     def _result(
         self,
