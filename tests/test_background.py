@@ -19,9 +19,10 @@ from gpusort.operations.reduce import Reducer
 from gpusort.targets.cpu.background import Background, Steps
 from gpusort.targets.cpu.compiler import loading
 from gpusort.targets.cpu.host import radix_sort, sort
-from gpusort.targets.cpu.host.loading import can_argsort, can_sort
+from gpusort.targets.cpu.host.argsort import can_argsort
 from gpusort.targets.cpu.host.radix_sort import can_sort_by_radix
 from gpusort.targets.cpu.host.reduce_loops import can_fold
+from gpusort.targets.cpu.host.sort import can_sort
 from gpusort.types.indices import SortOrder
 from tests.covering import few_cases
 from tests.new_process import printed, run_new
@@ -184,7 +185,7 @@ def test_a_stopped_thread_loads_nothing_more(loads: Background) -> None:
 
 def _compiled() -> set[str]:
     """All kernels that this process has, loops among them."""
-    return set(loading.loaded.kernels)
+    return set(loading.loaded)
 
 
 @few_cases(pairs=False)

@@ -267,7 +267,7 @@ def test_pointers_have_their_types_where_llvm_wants_them() -> None:
 
 def run(number: int, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Loads a kernel as a new process would and runs it. Whether it was found compiled."""
-    monkeypatch.setattr("gpusort.targets.cpu.compiler.loading.loaded.kernels", {})
+    monkeypatch.setattr("gpusort.targets.cpu.compiler.loading.loaded", {})
     kernel = load_kernel("test", text_of(f"a[0] = u4({number})", a="u4"), is_serial=True)
     data = np.zeros(1, "u4")
     kernel(0, 1, 1, data.ctypes.data, 1)

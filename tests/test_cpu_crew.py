@@ -12,12 +12,11 @@ import pytest
 
 from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.targets.cpu import crew as crews
-from gpusort.targets.cpu import crew_loops
 from gpusort.targets.cpu.background import background
 from gpusort.targets.cpu.crew import Crew
 from gpusort.targets.cpu.host import numpy_pointer, partition_sort
-from gpusort.targets.cpu.host.crew_sort import PartedRow, sort_by_crew
 from gpusort.targets.cpu.host.numpy_pointer import sort_address
+from gpusort.targets.cpu.host.partition_sort import PartedRow, sort_by_crew
 from gpusort.targets.cpu.host.sort import sort_rows
 from gpusort.types.indices import SortOrder
 from tests.reference import Array, assert_same_bits, run_in_threads, sample
@@ -129,7 +128,7 @@ def test_callers_at_once_are_all_served(jobs: list[bool]) -> None:
 
 def test_who_finds_it_busy_does_nothing_by_it() -> None:
     x = np.random.default_rng(1).integers(0, 1 << 32, 9000, dtype=np.uint32)
-    crew, row, busy = Crew(), _parted(x, 4), crew_loops.BUSY
+    crew, row, busy = Crew(), _parted(x, 4), crews.BUSY
     crew.memory[busy] = 1
     assert not sort_by_crew(row, 2048, 4, crew)
     assert not row.results.any()
@@ -235,13 +234,13 @@ def _refused(found: Callable[[np.dtype[np.generic]], int], jobs: list[bool], mon
 
 
 def test_the_processes_crew_is_made_once() -> None:
-    crews.crews.forget()
+    crews.crews.clear()
     found: list[Crew] = []
     row = _parted(np.random.default_rng(1).random(5000), 2)
 
     def look(_: int) -> None:
         sort_by_crew(attrs.evolve(row, results=np.empty(5000), first=np.empty(5000)), 2048, 2)
-        found.append(crews.crews.made["crew"])
+        found.append(crews.crews["crew"])
 
     run_in_threads(look)
     assert len(set(map(id, found))) == 1

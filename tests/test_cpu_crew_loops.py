@@ -14,11 +14,10 @@ import gpusort
 from gpusort import HostSort, HostSortPolicy
 from gpusort.targets.cpu import crew as crews
 from gpusort.targets.cpu.background import background
-from gpusort.targets.cpu.compiler.loading import Kernel
 from gpusort.targets.cpu.crew import Crew
-from gpusort.targets.cpu.host.argsort_loops import unpack
-from gpusort.targets.cpu.host.partition_loops import reverse
-from gpusort.targets.cpu.loops import Loop, numbers_for
+from gpusort.targets.cpu.host.packed_argsort import unpack
+from gpusort.targets.cpu.host.partition import reverse
+from gpusort.targets.cpu.loops import Kernel, numbers_for
 from gpusort.targets.cpu.loops import compiled as compiled_loop
 from gpusort.types.monoids import Maximum
 from tests.covering import few_cases
@@ -33,7 +32,7 @@ def compiled() -> Generator[None]:
         yield
 
 
-def number() -> Loop:
+def number() -> Kernel:
     """Writes start, start + 1, …"""
     body = "    for index in range(start, stop):\n        places[index] = index"
     return compiled_loop("number", "start: i8, stop: i8, places: i8[]", body)
@@ -44,25 +43,25 @@ def test_slices_of_a_loop_are_all_done_once(threads: int) -> None:
     crew = Crew()
     for length in (1, 2, 63, 64, 65, 1000, 100_003):
         places = np.full(length, -1)
-        assert crew.run(number().kernel, length, numbers_for([places]), threads)
+        assert crew.run(number(), length, numbers_for(places), threads)
         assert_same_bits(places, np.arange(length))
-        assert crew.run(reverse(np.dtype(np.int64)).kernel, length // 2, numbers_for([places]), threads)
+        assert crew.run(reverse(np.dtype(np.int64)), length // 2, numbers_for(places), threads)
         assert_same_bits(places, np.arange(length)[::-1])
 
 
 def test_numbers_of_64_bits_reach_a_loop_whole() -> None:
     words, places = np.arange(1000, dtype=np.uint64) + np.uint64(1 << 63), np.empty(1000, np.uint64)
-    assert Crew().run(unpack().kernel, 1000, numbers_for([words, places, (1 << 64) - 3]), 4)
+    assert Crew().run(unpack(), 1000, numbers_for(words, places, (1 << 64) - 3), 4)
     assert_same_bits(places, words & np.uint64((1 << 64) - 3))
 
 
 def test_a_loop_without_memory_is_an_error() -> None:
     refuses = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64, ctypes.c_int64)(lambda *_: 1)
-    kernel = attrs.evolve(number().kernel, address=ctypes.cast(refuses, ctypes.c_void_p).value or 0)
+    kernel = attrs.evolve(number(), address=ctypes.cast(refuses, ctypes.c_void_p).value or 0)
     crew = Crew()
     with pytest.raises(MemoryError):
         crew.run(kernel, 10, [], 3)
-    assert crew.run(number().kernel, 10, numbers_for([np.empty(10, np.intp)]), 3)
+    assert crew.run(number(), 10, numbers_for(np.empty(10, np.intp)), 3)
 
 
 _BY_RADIX = HostSortPolicy(by_radix=True)

@@ -19,10 +19,10 @@ import signal
 import threading
 import numpy as np
 from gpusort.targets.cpu.background import background
-from gpusort.targets.cpu.compiler.loading import Kernel
+from gpusort.targets.cpu.loops import Kernel
 from gpusort.targets.cpu import crew as crews
 from gpusort.targets.cpu.host import partition_sort
-from gpusort.targets.cpu.host.crew_sort import sort_by_crew
+from gpusort.targets.cpu.host.partition_sort import sort_by_crew
 from gpusort.targets.cpu.host.sort import sort_rows
 from gpusort.types.indices import SortOrder
 from tests.test_cpu_crew import POLICY
@@ -58,7 +58,7 @@ def test_a_forked_child_has_a_crew_of_its_own() -> None:
     code = """
 def fails():
     before = len(jobs)
-    return not (works() and works() and jobs[before:] == [True, True] and crews.crews.made["crew"]._started == 7)
+    return not (works() and works() and jobs[before:] == [True, True] and crews.crews["crew"]._started == 7)
 print(works(), child(fails, 100), works(), child(fails, 100), jobs == [True, True])
 """
     assert ran(code) == "True 0 True 0 True"
@@ -127,7 +127,7 @@ def test_threads_that_an_interrupt_left_uncounted_do_no_harm() -> None:
 crew = crews.Crew()
 for _ in range(100):
     crew._started = 0
-    crews.crews.made["crew"] = crew
+    crews.crews["crew"] = crew
     assert works()
 until = time.monotonic() + 60
 while threads() > 66 and time.monotonic() < until:
@@ -140,10 +140,10 @@ print(threads() <= 66, works(), jobs[-1])
 def test_an_endless_kernel_is_interrupted() -> None:
     """One that looks whether it is to stop; a launch behind it is not begun."""
     code = """
-from gpusort.targets.cpu import prepared
+from gpusort.targets.cpu import kernels
 from tests.endless_cases import run
-prepared._WORTH_SHARING = 0
-prepared.threads_of_crew = lambda nbytes: 8
+kernels._WORTH_SHARING = 0
+kernels.threads_of_crew = lambda nbytes: 8
 runs = []
 run_by_crew = crews.Crew.run
 crews.Crew.run = lambda *given: runs.append(True) or run_by_crew(*given)

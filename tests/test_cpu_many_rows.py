@@ -13,7 +13,7 @@ import gpusort
 from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.targets.cpu.background import background
 from gpusort.targets.cpu.host import row_networks as many_rows
-from gpusort.targets.cpu.host.network_loops import exchanges
+from gpusort.targets.cpu.host.row_networks import exchanges
 from gpusort.targets.cpu.target import CpuTarget
 from tests.covering import few_cases
 from tests.reference import laid_out

@@ -21,9 +21,9 @@ from gpusort.targets.cpu.compiler import loading
 from gpusort.targets.cpu.compiler.machine import Machine, machine
 from gpusort.targets.cpu.host import argsort
 from gpusort.targets.cpu.host.argsort import argsort_rows, argsort_runs
-from gpusort.targets.cpu.host.key_words import Places, ordered_words
+from gpusort.targets.cpu.host.key_words import Places, elements_in_order, ordered_words
 from gpusort.targets.cpu.host.packed_argsort import argsort_packed
-from gpusort.targets.cpu.host.partition_loops import part_in_turn
+from gpusort.targets.cpu.host.partition import part_in_turn
 from gpusort.targets.cpu.host.sort import sort_rows
 from gpusort.targets.cpu.host.sort_path import SortPath
 from gpusort.targets.cpu.target import CpuTarget
@@ -66,7 +66,7 @@ def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 def in_order(x: Array, order: SortOrder) -> Array:
     """Each row by its key's words, bit for bit. The words themselves are tested below, element by element."""
     bits: Array = x.view(f"u{x.itemsize}")
-    places = np.argsort(ordered_words(key_for(x.dtype), bits.copy(), order), axis=-1, kind="stable")
+    places = np.argsort(ordered_words(x.copy(), order), axis=-1, kind="stable")
     return np.take_along_axis(bits, places, axis=-1)
 
 
@@ -115,6 +115,7 @@ def test_the_expected_order_is_the_key_s(dtype: str, order: SortOrder) -> None:
         words = [key.mirrored(word) for word in words]
     expected = sorted(range(60), key=lambda index: int(words[index]))
     assert in_order(x[np.newaxis], order).tobytes() == bits[expected].tobytes()
+    assert elements_in_order(ordered_words(x, order), x.dtype, order).tobytes() == x.tobytes()
 
 
 # -- every dtype, length and shape ------------------------------------------------------------------------
@@ -238,7 +239,7 @@ def test_rows_that_do_not_lie_side_by_side(dtype: str, order: SortOrder) -> None
         plain = sample(dtype, (length, rows))
         expected = in_order(np.ascontiguousarray(plain.T), order)
         for matrix in (plain, plain.astype(plain.dtype.newbyteorder("S"))):
-            path = SortPath.of(SMALL, NUMPY.spec("x", matrix), 0, order, stable=False)
+            path = SortPath(SMALL, NUMPY.spec("x", matrix), 0, order, stable=False)
             before = matrix.tobytes()
             results = path(matrix)
             assert matrix.tobytes() == before
@@ -408,7 +409,7 @@ _NEW = """
 import sys
 import numpy as np
 from gpusort.algos.host_sort import HostSortPolicy
-from gpusort.targets.cpu.host.partition_loops import part_in_turn
+from gpusort.targets.cpu.host.partition import part_in_turn
 from gpusort.targets.cpu.host.sort import sort_rows
 from gpusort.types.indices import SortOrder
 def sort(length, policy):
@@ -426,10 +427,10 @@ def test_no_compiler_is_loaded_for_short_arrays() -> None:
 
 _FORCED = """
 from gpusort.targets.cpu.background import background
-from gpusort.targets.cpu.host.partition_loops import part_in_turn
+from gpusort.targets.cpu.host.partition import part_in_turn
 background.in_caller = True
 sort(4000, HostSortPolicy(serial_below=1000, part_bytes_from=4000, by_radix=False))
-print(part_in_turn(np.dtype(np.uint32)).kernel.was_kept, part_in_turn.cache_info().misses, "numba" in sys.modules)
+print(part_in_turn(np.dtype(np.uint32)).was_kept, part_in_turn.cache_info().misses, "numba" in sys.modules)
 """
 
 
@@ -451,7 +452,7 @@ def test_rows_are_parted_with_compress_instructions_and_without(
         pytest.skip("this processor has none")
     monkeypatch.setenv("GPUSORT_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(Machine, "compresses", compresses)
-    monkeypatch.setattr(loading.loaded, "kernels", {})
+    monkeypatch.setattr(loading, "loaded", {})
     part_in_turn.cache_clear()
     try:
         for length in (3, 4000, 5003):

@@ -157,7 +157,7 @@ sys.path.append({folder!r})
 from gpusort.targets.cpu.compiler import loading
 from {module} import COUNT, TARGET, _count, VALUES, _expected
 assert (_count(VALUES) == _expected(VALUES)).all()
-[loaded] = loading.loaded.kernels.values()
+[loaded] = loading.loaded.values()
 print(int(loaded.was_kept))
 """
 

@@ -8,8 +8,8 @@ import pytest
 
 import gpusort
 from gpusort.algos.host_sort import HostSortPolicy
+from gpusort.targets.cpu.host.numpy_sort import restore_ties
 from gpusort.targets.cpu.host.sort import sort_rows
-from gpusort.targets.cpu.host.ties import restore_ties
 from gpusort.targets.cpu.target import CpuTarget
 from gpusort.types.indices import SortOrder
 from tests.reference import assert_same_bits, sample, sorted_by_numpy

@@ -11,7 +11,7 @@ import pytest
 
 import gpusort
 from gpusort.algos.host_sort import HostSortPolicy
-from gpusort.targets.cpu.host import argsort, few_values, packed_argsort
+from gpusort.targets.cpu.host import argsort, counting, packed_argsort
 from gpusort.targets.cpu.host.sort import sort_rows
 from gpusort.targets.cpu.pool import shared_pool
 from gpusort.types.indices import SortOrder
@@ -107,8 +107,8 @@ def test_many_values_are_left_to_the_usual_way(refused: list[int]) -> None:
 
 
 def test_values_that_no_multiplier_parts_are_left_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(few_values, "_TRIES", 0)
+    monkeypatch.setattr(counting, "_TRIES", 0)
     x = chosen_from(np.arange(7))
     places = np.empty(LENGTH, np.intp)
-    assert not few_values.argsort_few(x, places, SortOrder.ASCENDING, HostSortPolicy(), shared_pool())
+    assert not counting.argsort_few(x, places, SortOrder.ASCENDING, HostSortPolicy(), shared_pool())
     check(x)

@@ -14,7 +14,7 @@ from gpusort.external.direct import PAGE, DirectFile, buffer_for
 from gpusort.external.parting import Ascending
 from gpusort.targets.cpu.compiler.machine import machine
 from gpusort.targets.cpu.host import partition
-from gpusort.targets.cpu.host.partition import can_partition, partition_row
+from gpusort.targets.cpu.host.partition import can_partition
 from gpusort.types.indices import SortOrder
 from tests.reference import assert_same_bits, sample
 
@@ -26,7 +26,7 @@ def test_a_row_in_parts(dtype: str, parts: int) -> None:
         x = sample(dtype, count, parts)
         bounds = np.sort(sample(dtype, 4 * parts, 1))[: parts - 1]  # some alike; NaNs come last
         out = np.empty_like(x)
-        ends = partition_row(x.copy(), out, bounds)
+        ends = partition.RowPartition(x.dtype)(x.copy(), out, bounds)
         assert ends[0] == 0
         assert ends[-1] == count
         assert_same_bits(gpusort.sort(out), gpusort.sort(x))

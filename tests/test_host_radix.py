@@ -48,10 +48,12 @@ def sorted_so(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     prepared = radix_sort.prepared_sort
 
     def noted(
-        dtype: np.dtype[np.generic], order: SortOrder, rows: int, length: int, bits: range, policy: SerialRadixPolicy
-    ) -> Prepared:
-        found.append((rows, length))
-        return prepared(dtype, order, rows, length, bits, policy)
+        dtype: np.dtype[np.generic], order: SortOrder, rows: int, length: int, bits: range, policy: SerialRadixPolicy,
+        *, finds_places: bool = False,
+    ) -> Prepared:  # fmt: skip
+        if not finds_places:
+            found.append((rows, length))
+        return prepared(dtype, order, rows, length, bits, policy, finds_places=finds_places)
 
     monkeypatch.setattr(radix_sort, "prepared_sort", noted)
     return found
@@ -184,12 +186,11 @@ def test_few_different_elements_are_counted_not_radix_sorted(
 ) -> None:
     by_radix: list[int] = []
 
-    def noted(source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, stable: bool) -> None:
+    def noted(source: HostArray, results: HostArray, order: SortOrder, pool: Pool) -> None:
         by_radix.append(source.size)
-        original(source, results, order, policy, stable)
+        radix_sort.sort_by_radix(source, results, order, pool)
 
-    original = sort._sort_by_radix  # pyright: ignore[reportPrivateUsage]  # which way was taken is seen nowhere else
-    monkeypatch.setattr(sort, "_sort_by_radix", noted)
+    monkeypatch.setattr(sort, "sort_by_radix", noted)
     rng = np.random.default_rng(different)
     x = rng.integers(-100, 800, different).astype(dtype)[rng.integers(0, different, 200_000)]
     if dtype == "f4":
@@ -254,10 +255,11 @@ def test_a_row_has_no_more_threads_than_its_policy_allows(most: int, monkeypatch
     prepared = radix_sort.prepared_sort
 
     def noted(
-        dtype: np.dtype[np.generic], order: SortOrder, rows: int, length: int, bits: range, policy: SerialRadixPolicy
-    ) -> Prepared:
+        dtype: np.dtype[np.generic], order: SortOrder, rows: int, length: int, bits: range, policy: SerialRadixPolicy,
+        *, finds_places: bool = False,
+    ) -> Prepared:  # fmt: skip
         shares.append(policy.shares)
-        return prepared(dtype, order, rows, length, bits, policy)
+        return prepared(dtype, order, rows, length, bits, policy, finds_places=finds_places)
 
     monkeypatch.setattr(radix_sort, "prepared_sort", noted)
     x = np.random.default_rng(0).integers(0, 1 << 32, (1, 1 << 18), np.uint32)

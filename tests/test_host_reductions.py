@@ -12,7 +12,7 @@ import pytest
 import gpusort
 from gpusort.operations.reduce import Reducer
 from gpusort.targets.cpu.host import arg_reduce as extreme_places
-from gpusort.targets.cpu.host import reduce_axes as folding
+from gpusort.targets.cpu.host import reduce as folding
 from gpusort.targets.cpu.host import reduce_plans as fold_routes
 from gpusort.targets.cpu.host.reduce import Axes, host_reduction
 from tests.covering import few_cases
@@ -30,7 +30,7 @@ COMPILED = (
 
 
 def reduced(name: str, x: Array, axis: Axes = None, keepdims: bool = False) -> Any:
-    call = host_reduction(name, x.dtype, x.ndim, axis, keepdims)
+    call = host_reduction(Reducer(name), x.dtype, x.ndim, axis, keepdims)
     assert call is not None
     return call(x)
 
@@ -65,7 +65,7 @@ def axes_of(x: Array, name: str) -> list[Axes]:
 def test_short_arrays_reduce_as_numpys_do(name: str, dtype: str) -> None:
     kind = np.dtype(dtype).kind
     if (name == "sum" and kind == "M") or (name == "prod" and kind in "mM"):
-        assert host_reduction(name, np.dtype(dtype), 1, None, False) is None
+        assert host_reduction(Reducer(name), np.dtype(dtype), 1, None, False) is None
         return
     for shape in ((7,), (3, 5), (2, 3, 4)):
         exact = name in ("sum", "prod") and kind in "fm"
@@ -206,10 +206,10 @@ def test_arrays_of_nothing(name: str) -> None:
 def test_what_there_is_not() -> None:
     single = np.dtype(np.float32)
     for axis in (2, -3, (0, 0), (0, 2)):
-        assert host_reduction("sum", single, 2, axis, False) is None
-    assert host_reduction("argmin", single, 2, (0,), False) is None
+        assert host_reduction(Reducer.SUM, single, 2, axis, False) is None
+    assert host_reduction(Reducer.ARGMIN, single, 2, (0,), False) is None
     for dtype in ("c8", "O", "U1", "S3"):
-        assert host_reduction("min", np.dtype(dtype), 1, None, False) is None
+        assert host_reduction(Reducer.MIN, np.dtype(dtype), 1, None, False) is None
 
 
 def test_no_dimensions_and_no_axes() -> None:
@@ -234,14 +234,15 @@ def test_neither_short_arrays_nor_the_first_long_one_load_a_compiler() -> None:
     code = """
 import sys
 import numpy as np
+from gpusort.operations.reduce import Reducer
 from gpusort.targets.cpu.host.reduce import host_reduction
 from gpusort.targets.cpu.host.cumsum import host_cumsum
 for name in ("sum", "min", "argmax", "any"):
     for dtype in (np.dtype("f4"), np.dtype("u1")):
         for count in (10, 1000, 30_000):
-            host_reduction(name, dtype, 2, 0, False)(np.ones((count, 1), dtype))
+            host_reduction(Reducer(name), dtype, 2, 0, False)(np.ones((count, 1), dtype))
             host_cumsum(dtype, 2, 0)(np.ones((count // 2, 1), dtype))
-host_reduction("max", np.dtype("i4"), 2, 0, False)(np.ones((30_000, 8), "i4"))
+host_reduction(Reducer.MAX, np.dtype("i4"), 2, 0, False)(np.ones((30_000, 8), "i4"))
 ours = [name for name in sys.modules if "targets.cpu.compiler." in name or name.endswith("_text")]
 print("llvmlite" in sys.modules, ours)
 """

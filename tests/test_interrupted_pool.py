@@ -72,10 +72,10 @@ def test_struck_anywhere_a_job_ends_before_its_call_does(pool: Pool) -> None:
 
 
 def test_struck_anywhere_a_question_is_answered_the_next_time(pool: Pool) -> None:
-    for place in places(events(lambda: pool.all(bool, 20), POOL), 100):
-        strike(lambda: pool.all(bool, 20), place, POOL)
-    assert pool.all(lambda number: number < 20, 20)
-    assert not pool.all(lambda number: number != 7, 20)
+    for place in places(events(lambda: pool.all_over(20, lambda own: own.start > 0, 20), POOL), 100):
+        strike(lambda: pool.all_over(20, lambda own: own.start > 0, 20), place, POOL)
+    assert pool.all_over(20, lambda own: own.start < 20, 20)
+    assert not pool.all_over(20, lambda own: own.start != 7, 20)
 
 
 def test_struck_while_threads_start_a_pool_has_enough_and_hardly_more() -> None:

@@ -119,7 +119,7 @@ def check_strikes(make: Callable[[], Array], sort: Callable[[Array], object], mo
 @pytest.mark.usefixtures("threads")
 def test_no_element_is_lost_and_nobody_goes_on(name: str, order: SortOrder) -> None:
     given = CASES[name]
-    columns = SortPath.of(TARGET.policy, NUMPY.spec("x", given), 0, order, stable=False)
+    columns = SortPath(TARGET.policy, NUMPY.spec("x", given), 0, order, stable=False)
 
     def sort(x: Array) -> None:
         if name.startswith("columns"):

@@ -130,7 +130,7 @@ from gpusort.targets.cpu.compiler.loading import loaded
 from gpusort.targets.cuda.pinned_copies import send
 none = np.zeros(5, np.int64)
 assert send(none, np.zeros((0, 3), np.int64), 0, 1, 0, 0, none, 0) == 0
-print(sum(kernel.was_kept for kernel in loaded.kernels.values()))
+print(sum(kernel.was_kept for kernel in loaded.values()))
 """
 
 

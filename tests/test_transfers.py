@@ -54,7 +54,7 @@ def test_a_copy_past_the_caches_writes_what_it_should_and_nothing_else(to: int, 
     source, target = np.arange(2000, dtype=np.uint16).view(np.uint8)[5:], np.full(2048, 0xEE, np.uint8)
     first = -target.ctypes.data % 64 + 128 + to
     driver = fake_cupy.Driver()
-    pinned_copies.copier()(driver.functions, target.ctypes.data + first, source.ctypes.data, nbytes)
+    pinned_copies.copier().on(driver.functions, target.ctypes.data + first, source.ctypes.data, nbytes)()
     expected = np.full_like(target, 0xEE)
     expected[first : first + nbytes] = source[:nbytes]
     np.testing.assert_array_equal(target, expected)

@@ -233,12 +233,11 @@ AXIS_REDUCTIONS: tuple[AxisRule[ReducePolicy], ...] = (
     AxisRule("wgsl", _SUBGROUPS, True, _ANY, _ANY, _ROWS_BY_SUBGROUPS, totals_bytes=64),
     AxisRule("wgsl", _NONE, True, _ANY, _ANY, _ROWS_BY_WGSL),
     AxisRule("wgsl", _NONE, False, _ANY, _ANY, ReducePolicy(256, 8, 528)),
-    # On a CPU a thread runs a workgroup. In rows, one invocation's totals are SIMD vectors; long rows, which come from
-    # memory, are read faster as several streams. In columns, SIMD is over neighbouring columns, with totals in L1.
+    # On a CPU a thread runs a workgroup. In rows, one invocation's totals are SIMD vectors; in columns, SIMD is over
+    # neighbouring columns, with totals in L1.
     AxisRule("cpu", _NONE, True, range(129), _ANY, ReducePolicy(1, 8, 64)),
     AxisRule("cpu", _NONE, True, range(1 << 16), _ANY, ReducePolicy(1, 64, 1)),  # one thread for each row
-    AxisRule("cpu", _NONE, True, range(1 << 19), _ANY, ReducePolicy(1, 64, 64)),
-    AxisRule("cpu", _NONE, True, _ANY, _ANY, ReducePolicy(256, 8, 64)),
+    AxisRule("cpu", _NONE, True, _ANY, _ANY, ReducePolicy(1, 64, 64)),
     AxisRule("cpu", _NONE, False, _ANY, _ANY, ReducePolicy(512, 8, 64, side_by_side=True)),
     # Small sizes where an invocation is a Python thread, or is interpreted.
     AxisRule("python", _NONE, False, _ANY, _ANY, ReducePolicy(8, 2, 4, line=16)),

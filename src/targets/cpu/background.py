@@ -14,7 +14,6 @@ import os
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Generator, Hashable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import chain
@@ -49,8 +48,7 @@ class Background:
     def forget(self) -> None:
         """Resets the state in a forked child, where the loading thread does not exist."""
         self._lock = threading.Lock()
-        self._jobs: deque[tuple[Hashable, Steps]] = deque()
-        self._pending: set[Hashable] = set()
+        self._pending: dict[Hashable, Steps] = {}  # in order, until they are done
         self._is_loading = False  # whether a thread is there
         self.is_stopping = False
 
@@ -104,9 +102,7 @@ class Background:
         with self._lock:
             if self.is_stopping:
                 return
-            if job not in self._pending:
-                self._jobs.append((job, steps))
-                self._pending.add(job)
+            self._pending.setdefault(job, steps)
             if not self._is_loading:
                 release_import_lock()
                 # Not by `threading`, whose threads start by a lock that an interrupt would leak. A RuntimeError: the
@@ -124,13 +120,13 @@ class Background:
             job, steps = found
             worked = self._worked(steps)
             with self._lock:
-                self._pending.discard(job)
+                self._pending.pop(job, None)
                 self._done[job] = worked
 
     def _next(self) -> tuple[Hashable, Steps] | None:
         with self._lock:
-            if self._jobs and not self.is_stopping:
-                return self._jobs.popleft()
+            if self._pending and not self.is_stopping:
+                return next(iter(self._pending.items()))
             self._is_loading = False
             return None
 

@@ -8,7 +8,11 @@ library, inside a loop that Python called once, and each that wakes wakes some o
 A job is one call into C, of the thread that asks for the sort. No signal handler runs in the middle of it, so an
 interrupt finds it done or not begun. There is one crew, which one caller has at a time; who finds it busy takes the
 pool. A forked child has none of the threads, and makes a crew of its own.
-"""
+
+All that they share are words of 64 bits in one array; those that different threads change lie in different cache lines.
+STATE counts the threads that are at the job, and is CLOSED or more while there is none to join: one atomic addition
+says whether a thread is in, and one by the caller that nobody else comes in, and how many are to be waited for. So a
+thread that wakes late, when a job is done, leaves again; or it joins the next one, where it is as welcome as any."""
 
 from __future__ import annotations
 
@@ -18,21 +22,124 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from functools import cache
+from textwrap import indent
 
 import numpy as np
 
 from ...algos.host_sort import HostSortPolicy
 from ...types.environment import core_count
 from ..base import HostArray
-from . import crew_loops as loops
-from .alias import address_of, place_of
-from .crew_loops import LINE, MOST_ARGUMENTS, MOST_THREADS, lead, serve, take_slices
-from .loops import PIECE, Loop, numbers_for
-from .pool import Pool, thread_count
+from .loops import PIECE, Kernel, address_of, compiled, numbers_for, place_of
+from .pool import Pool, shared_pool, thread_count
 
-if TYPE_CHECKING:
-    from .compiler.loading import Kernel
+MOST_THREADS = 64  # and parts
+MOST_ARGUMENTS = 16
+LINE = 8  # words of a cache line, and more than a semaphore's
+CLOSED = 1 << 32
+
+STATE, BUSY, NEXT, _MEMBERS, FAILED = range(0, 5 * LINE, LINE)
+WAIT, POST, YIELD, ADDRESS = range(5 * LINE, 5 * LINE + 4)  # functions of the C library; where these words lie
+_JOB = 6 * LINE  # what the caller's order says:
+STEP, THREADS, PARTS, LENGTH, FUNCTION, ARGUMENTS = range(_JOB, _JOB + 6)
+SEMAPHORES = _JOB + 4 * LINE  # the caller's, where it waits for the last to leave, and one for each thread
+# For steps that need such: words that are 0 as a job begins, words of a thread's own, and ends of parts, of which the
+# first and the last are there.
+CLAIMED = SEMAPHORES + (MOST_THREADS + 1) * LINE
+OWN = CLAIMED + MOST_THREADS * LINE
+BOUNDS = OWN + (MOST_THREADS + 1) * LINE
+WORDS = BOUNDS + MOST_THREADS + 1
+
+_FAN = 4  # threads that each one wakes: so many calls one after the other take about as long as one takes to wake
+_PATIENCE = 1 << 13  # looks at whether all have left: some ten microseconds
+
+
+def _semaphore(number: str) -> str:
+    return f"crew[{ADDRESS}] + ({SEMAPHORES} + ({number}) * {LINE}) * 8"
+
+
+def words(first: int, count: int) -> str:
+    """Arguments of a job."""
+    return ", ".join(f"crew[{place}]" for place in range(first, first + count))
+
+
+def as_array(place: int, length: int) -> str:
+    """Words of the crew's as an array that a loop takes."""
+    return f"crew[{ADDRESS}] + {place * 8}, {length}"
+
+
+_TAKE_PART = f"""
+for child in range(number * {_FAN} + 1, min(number * {_FAN} + {_FAN + 1}, crew[{THREADS}])):
+    woken = native(crew[{POST}], {_semaphore("child")})
+taken = native(crew[{STEP}], {as_array(0, WORDS)}, number)
+"""
+_SERVE = f"""
+    number = fetch_add(crew, {_MEMBERS}, 1) + 1
+    while True:
+        if number > {MOST_THREADS}:
+            break
+        if native(crew[{WAIT}], {_semaphore("number")}) == 0:
+            if fetch_add(crew, {STATE}, 1) < {CLOSED}:
+{indent(_TAKE_PART.strip(), 16 * " ")}
+            if fetch_add(crew, {STATE}, -1) == {CLOSED + 1}:
+                told = native(crew[{POST}], {_semaphore("0")})
+"""
+_LEAD = f"""
+    number = 0
+    order[0] = 0
+    if fetch_add(crew, {BUSY}, 1) == 0:
+        for place in range({_JOB}, {ARGUMENTS + MOST_ARGUMENTS}):
+            crew[place] = order[place - {_JOB - 1}]
+        for place in range({CLAIMED}, {OWN}):
+            crew[place] = 0
+        crew[{BOUNDS}] = 0
+        crew[{BOUNDS} + crew[{PARTS}]] = crew[{LENGTH}]
+        crew[{NEXT}] = 0
+        crew[{FAILED}] = 0
+        opened = fetch_add(crew, {STATE}, -{CLOSED})
+{indent(_TAKE_PART.strip(), 8 * " ")}
+        closed = fetch_add(crew, {STATE}, {CLOSED})
+        looks = 0
+        while True:
+            if load_acquire(crew, {STATE}) == {CLOSED}:
+                break
+            looks += 1
+            if looks >= {_PATIENCE}:
+                left = native(crew[{WAIT}], {_semaphore("0")})
+        order[0] = 1 + crew[{FAILED}]
+    free = fetch_add(crew, {BUSY}, -1)
+"""
+# Arguments that a function does not take are left where it does not look, as all systems of 64 bits here have it.
+_TAKE_SLICES = f"""
+    while True:
+        mine = fetch_add(crew, {NEXT}, 1)
+        if mine >= crew[{PARTS}]:
+            break
+        start = i8(u8(crew[{LENGTH}] * mine) // u8(crew[{PARTS}]))
+        stop = i8(u8(crew[{LENGTH}] * (mine + 1)) // u8(crew[{PARTS}]))
+        if native(crew[{FUNCTION}], start, stop, {words(ARGUMENTS, MOST_ARGUMENTS)}) != 0:
+            failed = fetch_add(crew, {FAILED}, 1)
+"""
+
+
+@cache
+def serve() -> Kernel:
+    """(crew): all that a thread of the crew does. Comes back only where there are too many."""
+    return compiled("serve", "crew: i8[]", _SERVE)
+
+
+@cache
+def lead() -> Kernel:
+    """(crew, order): a job, of which the order says what from its second word on, and in its first afterwards whether
+    it was done: 0 where another caller has the crew, and more than 1 where a function had no memory."""
+    return compiled("lead", "crew: i8[], order: i8[]", _LEAD)
+
+
+@cache
+def take_slices() -> Kernel:
+    """(crew, number): a thread's share of a loop over something: slices of it, as long as there are any."""
+    return compiled("take_slices", "crew: i8[], number: i8", _TAKE_SLICES)
+
 
 _WORD = 8  # bytes
 _WORD_MASK = (1 << 64) - 1
@@ -45,24 +152,25 @@ class Crew:
     """The threads of a process: started as they are wanted, and there until it ends."""
 
     def __init__(self) -> None:
-        self.memory = np.zeros(loops.WORDS, np.int64)
+        self.memory = np.zeros(WORDS, np.int64)
         self._started = 0
         library, address = ctypes.CDLL(None), address_of(self.memory)
-        self.memory[loops.STATE], self.memory[loops.ADDRESS] = loops.CLOSED, address
-        for place, name in (loops.WAIT, "sem_wait"), (loops.POST, "sem_post"), (loops.YIELD, "sched_yield"):
+        self.memory[STATE], self.memory[ADDRESS] = CLOSED, address
+        for place, name in (WAIT, "sem_wait"), (POST, "sem_post"), (YIELD, "sched_yield"):
             self.memory[place] = ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
         for number in range(MOST_THREADS + 1):
-            library.sem_init(ctypes.c_void_p(address + (loops.SEMAPHORES + number * LINE) * _WORD), 0, 0)
+            library.sem_init(ctypes.c_void_p(address + (SEMAPHORES + number * LINE) * _WORD), 0, 0)
         self._lead = lead().on(self.memory)
 
     def run(self, kernel: Kernel, length: int, arguments: Sequence[int], threads: int) -> bool:
         """Calls kernel(start, stop, *arguments) with slices that together are 0 to `length`, by so many threads, the
-        caller among them. False, and nothing done, if another caller has them."""
+        caller among them; no more arguments than MOST_ARGUMENTS. False, and nothing done, if another caller has
+        them."""
         parts = max(1, min(MOST_THREADS, 4 * threads, length))
         return self.does(take_slices, min(threads, parts), parts, length, kernel.address, arguments)
 
     def does(
-        self, step: Callable[[], Loop], threads: int, parts: int, length: int, function: int, arguments: Sequence[int]
+        self, step: Callable[[], Kernel], threads: int, parts: int, length: int, function: int, arguments: Sequence[int]
     ) -> bool:
         """A job of any step of each thread's. Where the system gives fewer threads, those that are there do it."""
         while self._started < threads - 1:  # an interrupt may leave a thread that is not counted
@@ -71,7 +179,7 @@ class Crew:
             except (RuntimeError, MemoryError):
                 break
             self._started += 1
-        words = [0, step().kernel.address, threads, parts, length, function, *(word & _WORD_MASK for word in arguments)]
+        words = [0, step().address, threads, parts, length, function, *(word & _WORD_MASK for word in arguments)]
         order = np.array(words + [0] * (MOST_ARGUMENTS - len(arguments)), np.uint64)
         self._lead(*place_of(order))
         if order[0] > 1:
@@ -80,7 +188,7 @@ class Crew:
 
     def _serve(self) -> None:
         threading.current_thread().name = "gpusort-cpu-crew"
-        serve()(self.memory)  # this frame holds the code and the memory for as long as the process is there
+        serve().on(self.memory)()  # this frame holds the code and the memory for as long as the process is there
 
 
 def load_crew() -> Iterator[object]:
@@ -89,20 +197,9 @@ def load_crew() -> Iterator[object]:
         yield from (loop() for loop in (serve, lead, take_slices))
 
 
-class _Crews:
-    """The process's crew, once it is made."""
-
-    def __init__(self) -> None:
-        self.made: dict[str, Crew] = {}
-
-    def forget(self) -> None:
-        """In a forked child, where the threads do not exist."""
-        self.made = {}
-
-
-crews = _Crews()
+crews: dict[str, Crew] = {}  # the process's one, once it is made
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=crews.forget)
+    os.register_at_fork(after_in_child=crews.clear)  # where its threads do not exist
 
 
 def threads_of_crew(nbytes: int, policy: HostSortPolicy = _LOOPS) -> int:
@@ -110,25 +207,23 @@ def threads_of_crew(nbytes: int, policy: HostSortPolicy = _LOOPS) -> int:
     return min(MOST_THREADS, policy.crew_for(nbytes, thread_count(), core_count())) if _CAN_WAIT else 0
 
 
-def share(loop: Loop, length: int, pool: Pool, *arguments: HostArray | int) -> None:
-    """Calls loop(start, stop, *arguments) with slices that together are 0 to `length`, by the crew if that pays, else
-    by the pool. The size of the first array decides."""
+def share(loop: Kernel, length: int, pool: Pool, *arguments: HostArray | int) -> None:
+    """`share_kernel` with numbers and arrays. The size of the first array decides."""
     nbytes = next(array.nbytes for array in arguments if isinstance(array, np.ndarray))
-    share_kernel(loop.kernel, length, numbers_for(arguments), pool, threads_of_crew(nbytes), least=PIECE)
+    share_kernel(loop, length, numbers_for(*arguments), nbytes, pool=pool, least=PIECE)
 
 
 def share_kernel(
-    kernel: Kernel, length: int, numbers: Sequence[int], pool: Pool, threads: int, *, least: int = 1
+    kernel: Kernel, length: int, numbers: Sequence[int], nbytes: int, *, pool: Pool | None = None, least: int = 1
 ) -> None:
-    """The same for a kernel, by this many threads of the crew; by the pool if it is 0 or the crew is busy."""
-    if not (threads and run_by_crew(kernel, length, numbers, threads)):
-        pool.over(length, lambda own: kernel(own.start, own.stop, *numbers), least=least)
-
-
-def run_by_crew(kernel: Kernel, length: int, numbers: Sequence[int], threads: int) -> bool:
-    """Whether the crew has called it, with no more numbers than MOST_ARGUMENTS: else nothing is done, as it is busy."""
-    return crew().run(kernel, length, numbers, threads)
+    """Calls kernel(start, stop, *numbers) with slices that together are 0 to `length`, none shorter than `least`: by
+    the crew if so many bytes are worth it, else by the pool. Those of 0 bytes by this thread."""
+    helpers = pool or shared_pool() if nbytes and length > 1 else None
+    if helpers is None or helpers.threads < 2:
+        kernel(0, length, *numbers)
+    elif not ((threads := threads_of_crew(nbytes)) and crew().run(kernel, length, numbers, threads)):
+        helpers.over(length, lambda own: kernel(own.start, own.stop, *numbers), least=least)
 
 
 def crew() -> Crew:
-    return crews.made.get("crew") or crews.made.setdefault("crew", Crew())
+    return crews.get("crew") or crews.setdefault("crew", Crew())

@@ -1,22 +1,139 @@
-"""Kernels on the CPU: read, checked, compiled by LLVM, and run on NumPy arrays."""
+"""Kernels on the CPU: read, checked, compiled by LLVM, and run on NumPy arrays; and prepared schedules of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias, cast
 
 import attrs
 import numpy as np
 
 from ...kernel import ir
-from ...kernel.launch import Role, Schedule, Step
+from ...kernel.launch import Buffer, Role, Schedule, Step
 from ...kernel.passes.safe import Safety
-from ..base import given_buffers
-from ..binding import Work, host_arrays
+from ...types.layout import Type
+from ..base import HostArray, given_buffers
+from ..binding import Work, host_arrays, work_of
+from ..kernel_text import stored_type
 from ..needs import kernel_named, require_at_most, require_within
-from .compiler.loading import Kernel, load_kernel
+from .compiler.loading import load_kernel
+from .crew import MOST_ARGUMENTS, crew, threads_of_crew
 from .limits import CAPABILITIES, LIMITS, REGISTER_BYTES, subgroup_size
-from .prepared import CpuPrepared, Ready, bytes_of, run_launches
+from .loops import Kernel, address_of
+from .pool import shared_pool
+from .stopping import Flag, run_stoppable
 from .text import module_text
+from .writer import asks
+
+Bytes: TypeAlias = tuple[int, int]  # an address, and how many there are
+
+# Waking a thread takes about as long as this many elements: below, the caller works alone.
+_WORTH_SHARING = 1 << 16
+
+
+@attrs.frozen(eq=False)
+class Ready:
+    """A launch with its kernel and its parameters."""
+
+    kernel: Kernel
+    groups: int
+    work: int  # elements, of its arrays or by its invocations
+    values: tuple[int | float, ...]
+    asks: bool  # whether it looks, as it runs, if it is to stop
+    sizes: tuple[int, ...]  # bytes of an element of each of its arrays, as it takes them
+
+    @classmethod
+    def of(cls, kernel: Kernel, step: Step) -> Ready:
+        program = step.program
+        return cls(
+            kernel,
+            step.groups,
+            max(step.groups * program.group_size, sum(buffer.nbytes for buffer in step.buffers) // 4),
+            tuple(_number(p.type, value) for p, value in zip(program.parameters, step.values, strict=True)),
+            asks(program),
+            tuple(stored_type(memory.type).size for memory in program.storage),
+        )
+
+    def run(self, memories: Sequence[Bytes], stop: Flag | None) -> None:
+        """On this thread, or in pieces of some workgroups each on all of them. A kernel that asks has a flag to ask."""
+        groups, kernel = self.groups, self.kernel
+        arguments: list[int | float] = [groups]
+        if stop is not None and self.asks:
+            arguments.append(stop.address)
+        for (address, nbytes), size in zip(memories, self.sizes, strict=True):
+            arguments += address, nbytes // size
+        arguments += self.values
+        if groups < 2 or self.work < _WORTH_SHARING or shared_pool().threads < 2:
+            if groups:
+                kernel(0, groups, *arguments)
+            return
+        words = [word for word in arguments if isinstance(word, int)]
+        waiting = threads_of_crew(4 * self.work) if len(words) == len(arguments) <= MOST_ARGUMENTS else 0
+        if not (waiting and crew().run(kernel, groups, words, waiting)):
+            shared_pool().over(groups, lambda own: kernel(own.start, own.stop, *arguments))
+
+
+def _number(type: Type, value: int | float | bool) -> int | float:
+    """A parameter as C's types take it."""
+    return int(value) if not type.is_float else float(value)
+
+
+@attrs.frozen(eq=False)
+class Launches:
+    """All of a schedule's launches, one after the other, with kernels that were read once."""
+
+    work: Work
+    launches: tuple[tuple[Ready, tuple[int, ...]], ...]  # and which arrays each takes: those given, then scratch
+    scratch: tuple[Buffer[object], ...]
+
+    @classmethod
+    def of(cls, work: Work, ready: Iterable[Ready], given: Iterable[Buffer[object]]) -> Launches:
+        scratch = tuple(buffer for buffer in work.buffers if buffer.role is Role.SCRATCH)
+        names = [buffer.name for buffer in (*given, *scratch)]
+        places = [tuple(names.index(buffer.name) for buffer in step.buffers) for step in work.steps]
+        return cls(work, tuple(zip(ready, places, strict=True)), scratch)
+
+    def run(self, given: Iterable[HostArray]) -> None:
+        """On packed arrays. Where a launch asks whether to stop, all run on a thread that can be told to."""
+        arrays = [*given, *[np.empty(buffer.count, buffer.dtype) for buffer in self.scratch]]
+        lying = [(address_of(array), array.nbytes) for array in arrays]
+
+        def run_until(stop: Flag | None) -> None:
+            for ready, places in self.launches:
+                if stop is not None and stop.is_set():
+                    return
+                ready.run([lying[place] for place in places], stop)
+
+        if any(ready.asks for ready, _ in self.launches):
+            run_stoppable(run_until)
+        else:
+            run_until(None)
+
+
+class CpuPrepared:
+    """A schedule that runs on NumPy arrays, whichever they are. Safe to use from several threads."""
+
+    def __init__(
+        self, ready: Callable[[Work], tuple[Ready, ...]], schedule: Schedule, given: tuple[Buffer[object], ...]
+    ) -> None:
+        """`ready` checks and compiles the launches."""
+        self._ready, self._schedule, self._given = ready, schedule, given
+        self._made: Launches | None = None
+
+    def run(self, memories: Sequence[object], /) -> None:
+        made, work = self._made, work_of(self._schedule)
+        if made is None or made.work is not work:  # or what its kernels took from outside changed
+            made = self._made = Launches.of(work, self._ready(work), self._given)
+        made.run([_flat(buffer, memory) for buffer, memory in zip(self._given, memories, strict=True)])
+
+
+def _flat(buffer: Buffer[object], memory: object) -> HostArray:
+    """A packed array as its buffer's elements."""
+    array = cast(HostArray, memory)
+    flat = array if array.ndim == 1 else array.reshape(-1)
+    seen = flat if flat.dtype is buffer.dtype else flat.view(buffer.dtype)
+    return seen if len(seen) == buffer.count else seen[: buffer.count]
+
 
 _NAME = "target 'cpu'"
 
@@ -34,11 +151,9 @@ class CpuKernels:
         given = host_arrays(safe, arrays)
         # Kernels load elements where these are aligned: others are copied, and what is written is copied back.
         unaligned = {name: array.copy() for name, array in given.items() if not array.flags.aligned}
-        scratch = {b.name: np.empty(b.count, b.dtype) for b in safe.buffers if b.name not in given}
-        bound = {**given, **scratch, **unaligned}
-        compiled = self._compiled(safe)
-        memories = ([bytes_of(bound[buffer.name]) for buffer in step.buffers] for step in safe.steps)
-        run_launches(zip(compiled, memories, strict=True), asks=any(ready.asks for ready in compiled))
+        buffers = [buffer for buffer in safe.buffers if buffer.name in given]
+        launches = Launches.of(safe, self._compiled(safe), buffers)
+        launches.run([unaligned.get(buffer.name, given[buffer.name]) for buffer in buffers])
         for buffer in safe.buffers:
             if buffer.name in unaligned and buffer.role is not Role.INPUT:
                 given[buffer.name][...] = unaligned[buffer.name]

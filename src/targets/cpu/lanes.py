@@ -14,10 +14,10 @@ from .barrier_split import (
     Group,
     Pieces,
     Region,
+    flow_of,
     private_registers,
     region_statements,
 )
-from .exposed import flow_of
 from .limits import subgroup_size
 from .writer import Writer
 
@@ -62,7 +62,7 @@ class LaneWriter(Writer):
     # -- declarations -------------------------------------------------------------------------------------
 
     def declare(self) -> None:
-        """The arrays of the function: context variables, exchanges, workgroup memory and registers."""
+        """Context variables, exchanges, workgroup memory and registers."""
         for variable in self._context():
             self.array(self._lane_arrays[variable], variable.type, self.size)
         for (_, type, _), name in self._slots.items():
@@ -75,7 +75,6 @@ class LaneWriter(Writer):
             self.array(self.memory(memory), memory.type, memory.length * (self.size if shared else 1))
 
     def group(self) -> None:
-        """The work of one workgroup."""
         for variable in self.program.variables:
             if variable in self.split.group:
                 self.zero(variable)

@@ -7,46 +7,55 @@ the GIL, and is one call into C: no signal handler runs in the middle of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
 from ..base import HostArray
 from ..render import head_of
-from .alias import place_of
 
-if TYPE_CHECKING:
-    from .compiler.loading import Kernel
+
+def address_of(array: HostArray) -> int:
+    """Of its first element."""
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
+def place_of(array: HostArray) -> tuple[int, int]:
+    """Where packed elements are, and how many: as our compiler's kernels take an array."""
+    return address_of(array), array.size
 
 
 PIECE = 1 << 16  # elements that are worth a call of Python's
 
 
 @attrs.frozen(eq=False)
-class Loop:
-    """Takes numbers, and packed arrays of the dtypes that it was compiled for."""
+class Kernel:
+    """A function in this process's memory."""
 
-    kernel: Kernel
+    function: Callable[..., int]
+    address: int  # of its machine code
+    was_kept: bool  # by an earlier process
+    owner: object  # holds the code in memory
 
-    def __call__(self, *arguments: HostArray | int) -> None:
-        self.kernel(*numbers_for(arguments))
+    def __call__(self, *arguments: int | float) -> None:
+        """Takes numbers, and of each array where it lies and how many elements it has."""
+        if self.function(*arguments):
+            raise MemoryError("no memory for a kernel's arrays")
 
     def on(self, *arguments: HostArray | int) -> Callable[..., None]:
-        """The loop with these as its first arguments, for calls that differ in the numbers behind: to look where an
+        """The kernel with these as its first arguments, for calls that differ in the numbers behind: to look where an
         array lies takes as long as some thousand elements."""
-        function, numbers = self.kernel.function, numbers_for(arguments)
+        numbers = numbers_for(*arguments)
 
         def call(*rest: int, arrays: object = arguments) -> None:  # which holds the arrays
-            if function(*numbers, *rest):
-                raise MemoryError("no memory for a loop's arrays")
+            self(*numbers, *rest)
 
         return call
 
 
-def numbers_for(arguments: Sequence[HostArray | int]) -> list[int]:
-    """What a kernel takes for arrays and numbers."""
+def numbers_for(*arguments: HostArray | int) -> list[int]:
+    """What a kernel takes for numbers and packed arrays."""
     found: list[int] = []
     for argument in arguments:
         if isinstance(argument, np.ndarray):
@@ -56,13 +65,13 @@ def numbers_for(arguments: Sequence[HostArray | int]) -> list[int]:
     return found
 
 
-def compiled(name: str, takes: str, body: str) -> Loop:
+def compiled(name: str, takes: str, body: str) -> Kernel:
     """The loop with such a body. `takes` names what it is called with: "words: u4[], first: i8"."""
     from .compiler.loading import load_kernel  # loads LLVM
 
     arguments = [argument.split(": ") for argument in takes.split(", ")]
     typed = [(name, type.replace("[]", "[::1]")) for name, type in arguments]
-    return Loop(load_kernel(name, head_of(name, typed) + body.strip("\n") + "\n", is_serial=True))
+    return load_kernel(name, head_of(name, typed) + body.strip("\n") + "\n", is_serial=True)
 
 
 def inside(head: str, body: Iterable[str]) -> Iterator[str]:
@@ -88,8 +97,3 @@ def numbers_of_plan(names: Sequence[str], unsigned: Container[str], plan: str = 
 def name_of(dtype: np.dtype[np.generic]) -> str:
     """A dtype as texts call it: u4, f8."""
     return f"{dtype.kind}{dtype.itemsize}"
-
-
-def flag() -> npt.NDArray[np.int64]:
-    """Eight bytes, 0: where a loop says something."""
-    return np.zeros(1, np.int64)

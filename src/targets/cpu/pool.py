@@ -12,8 +12,6 @@ import _thread
 import os
 from collections.abc import Callable
 
-import attrs
-
 from ...types.environment import core_count, whole_number
 from .job import Helper, Job
 
@@ -87,18 +85,13 @@ class Pool:
 
     def all_over(self, length: int, holds: Callable[[slice], bool], pieces: int) -> bool:
         """Whether `holds` is true of all such slices; stops at the first that is false."""
-        parts = slices(length, pieces)
-        return self.all(lambda number: holds(parts[number]), pieces)
+        failed: list[slice] = []
 
-    def all(self, holds: Callable[[int], bool], count: int) -> bool:
-        """Whether holds(0) … holds(count - 1) are all true; stops at the first that is false."""
-        failed: list[int] = []
+        def ask(own: slice) -> None:
+            if not failed and not holds(own):
+                failed.append(own)
 
-        def ask(number: int) -> None:
-            if not failed and not holds(number):
-                failed.append(number)
-
-        self.run(ask, count)
+        self.over(length, ask, pieces)
         return not failed
 
 
@@ -108,24 +101,13 @@ def thread_count() -> int:
     return asked or core_count()
 
 
-@attrs.define
-class _Pools:
-    """The process's pools, by their number of threads: one, unless the environment changes its mind."""
-
-    made: dict[int, Pool] = attrs.field(factory=dict[int, Pool])
-
-    def forget(self) -> None:
-        """Drops all pools in a forked child, where their threads do not exist."""
-        self.made = {}
-
-
-_pools = _Pools()
+_pools: dict[int, Pool] = {}  # by their number of threads: one, unless the environment changes its mind
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pools.forget)
+    os.register_at_fork(after_in_child=_pools.clear)  # where their threads do not exist
 
 
 def shared_pool() -> Pool:
     """The process-wide pool of `thread_count()` threads."""
     wanted = thread_count()
-    pool = _pools.made.get(wanted)
-    return pool if pool is not None else _pools.made.setdefault(wanted, Pool(wanted))
+    pool = _pools.get(wanted)
+    return pool if pool is not None else _pools.setdefault(wanted, Pool(wanted))

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from ...types.specs import Spec
     from ..base import Native
     from ..binding import Work
-    from .kernels import CpuKernels
-    from .prepared import CpuPrepared
+    from .kernels import CpuKernels, CpuPrepared
 
 _NAME = "cpu"
 

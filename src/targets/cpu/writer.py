@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from ...kernel import ir
+from ...kernel.passes.scopes import scopes_of
 from ...kernel.passes.walk import leaves_loop, statements_in
 from ...types.layout import Type
 from ...types.ops import AtomicOp, SubgroupOp
@@ -71,6 +72,21 @@ class Writer(KernelWriter):
         return f"u4(len({self.memory(memory)}))"
 
     # -- declarations -------------------------------------------------------------------------------------
+
+    def declare(self) -> None:
+        """The arrays of the function."""
+        for memory in self.program.memories:
+            if memory.space is not ir.Space.STORAGE:
+                assert memory.length is not None
+                self.array(self.memory(memory), memory.type, memory.length)
+
+    def group(self) -> None:
+        """The work of one workgroup: plain serial code, as it stands in the kernel."""
+        inner = scopes_of(self.program).inner
+        for variable in self.program.variables:
+            if variable not in inner:
+                self.zero(variable)
+        self.block(self.program.body)
 
     def array(self, name: str, type: Type, length: int) -> None:
         """An uninitialised array of the function: on the stack, where LLVM sees that nothing aliases it."""

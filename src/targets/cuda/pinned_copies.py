@@ -10,16 +10,12 @@ import ctypes
 import os
 from functools import cache
 from textwrap import indent
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from ...types.errors import TargetUnavailableError
-from ..cpu.loops import compiled, flag
-
-if TYPE_CHECKING:
-    from ..cpu.loops import Loop
+from ..cpu.loops import Kernel, compiled
 
 Numbers = npt.NDArray[np.int64]
 
@@ -104,17 +100,17 @@ _TAKES = (
 
 
 @cache
-def _sender() -> Loop:
+def _sender() -> Kernel:
     return compiled("send", _TAKES, _SEND)
 
 
 @cache
-def _fetcher() -> Loop:
+def _fetcher() -> Kernel:
     return compiled("fetch", _TAKES, _FETCH)
 
 
 @cache
-def copier() -> Loop:
+def copier() -> Kernel:
     """The loop that copies past the caches."""
     return compiled("copy_past_caches", "functions: i8[], to: i8, source: i8, nbytes: i8", indent(_COPY, "    "))
 
@@ -129,15 +125,21 @@ def send(
     bytes in `memory`) has an event, recorded when its copy is queued: the slot is reused once that has passed. Does not
     wait for the last copies.
     """
-    said = flag()
-    _sender()(functions, pieces, len(range(first, len(pieces), step)), first, step, memory, room, events, stream, said)
-    return int(said[0])
+    return _said(_sender(), functions, pieces, first, step, memory, room, events, stream)
 
 
 def fetch(
     functions: Numbers, pieces: Numbers, first: int, step: int, memory: int, room: int, events: Numbers, stream: int
 ) -> int:
     """The same from the card to the host. Returns when all has arrived."""
-    said = flag()
-    _fetcher()(functions, pieces, len(range(first, len(pieces), step)), first, step, memory, room, events, stream, said)
+    return _said(_fetcher(), functions, pieces, first, step, memory, room, events, stream)
+
+
+def _said(
+    kernel: Kernel, functions: Numbers, pieces: Numbers, first: int, step: int, memory: int, room: int,
+    events: Numbers, stream: int,
+) -> int:  # fmt: skip
+    said = np.zeros(1, np.int64)
+    mine = len(range(first, len(pieces), step))
+    kernel.on(functions, pieces, mine, first, step, memory, room, events, stream, said)()
     return int(said[0])

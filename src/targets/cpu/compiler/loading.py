@@ -5,12 +5,10 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
-
-import attrs
+from typing import TypeAlias
 
 from ....compile_log import log_slow
 from ....disk_cache.seal import read_sealed, write_sealed
@@ -18,10 +16,8 @@ from ....forks import compiling
 from ...llvm.stamp import stamp_of
 from ...llvm.translate import signature_of
 from ...uninterrupted import import_uninterrupted
+from ..loops import Kernel
 from .function import llvm_text
-
-if TYPE_CHECKING:
-    from .machine import Machine
 
 _KIND = "cpu"
 # Of serial loops LLVM makes better code at level 3, and takes hardly longer. Where a workgroup's lanes are loops, each
@@ -38,29 +34,7 @@ _C_TYPES: Mapping[str, _C] = {
 }  # fmt: skip
 
 
-@attrs.frozen(eq=False)
-class Kernel:
-    """A kernel in this process's memory."""
-
-    function: Callable[..., int]
-    address: int  # of its machine code
-    was_kept: bool  # by an earlier process
-    owner: Machine  # holds the code in memory
-
-    def __call__(self, *arguments: int | float) -> None:
-        """Takes numbers, and of each array where it lies and how many elements it has."""
-        if self.function(*arguments):
-            raise MemoryError("no memory for a kernel's arrays")
-
-
-@attrs.define
-class _Loaded:
-    """The kernels of this process, by names that tell all that they depend on."""
-
-    kernels: dict[str, Kernel] = attrs.field(factory=dict[str, Kernel])
-
-
-loaded = _Loaded()
+loaded: dict[str, Kernel] = {}  # the kernels of this process, by names that tell all that they depend on
 
 
 def load_kernel(name: str, text: str, *, is_serial: bool) -> Kernel:
@@ -68,10 +42,10 @@ def load_kernel(name: str, text: str, *, is_serial: bool) -> Kernel:
     import_uninterrupted("llvmlite.binding")
     with compiling():
         symbol = f"gpusort_{re.sub(r'[^A-Za-z0-9_]', '_', name)[:40]}_{_digest(text)}"
-        kernel = loaded.kernels.get(symbol)
+        kernel = loaded.get(symbol)
         if kernel is None:
             with log_slow("cpu", f"kernel {name!r}"):
-                kernel = loaded.kernels[symbol] = _made(symbol, text, _SERIAL if is_serial else _LANES)
+                kernel = loaded[symbol] = _made(symbol, text, _SERIAL if is_serial else _LANES)
         return kernel
 
 

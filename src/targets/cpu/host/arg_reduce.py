@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-import attrs
 import numpy as np
 import numpy.typing as npt
 
 from ....operations.reduce import Reducer
 from ...base import HostArray
-from ..alias import place_of
 from ..pool import Pool, shared_pool
 from .reduce_loops import can_fold, places_for
-from .reduce_plans import Route, leg_of, run_tasks
+from .reduce_plans import Route, leg_of
 from .reducers import LONG, in_shape
 from .strides import Routes, Walk
 
@@ -27,70 +25,48 @@ _FLAT_BYTES = 3 << 23  # below, one core reads a flat array about as fast as it 
 _SLAB = 1 << 18
 
 
-@attrs.frozen
 class PlaceFolding:
     """argmin or argmax of elements of a dtype, along an axis or of all."""
 
-    fold: Reducer
-    dtype: np.dtype[np.generic]
-    axis: int | None
-    ndim: int
-    keepdims: bool
-    _routes: Routes[Route] = attrs.field(init=False, eq=False)
-
-    def __attrs_post_init__(self) -> None:
-        object.__setattr__(self, "_routes", Routes(self._route))
-
-    @classmethod
-    def of(
-        cls, fold: Reducer, dtype: np.dtype[np.generic], axis: int | None, ndim: int, keepdims: bool
-    ) -> PlaceFolding | None:
-        """None where NumPy's loops are all there is."""
-        if dtype.kind not in "iuf" or not dtype.isnative or not ndim:
-            return None
-        return cls(fold, dtype, None if ndim == 1 else axis, ndim, keepdims)
+    def __init__(self, fold: Reducer, dtype: np.dtype[np.generic], axis: int | None, keepdims: bool) -> None:
+        self._fold, self._dtype, self._axis, self._keepdims = fold, dtype, axis, keepdims
+        # how many elements are worth a look whether NumPy's loop is to be called
+        self.least = LONG if axis is not None or dtype == np.float16 else _SHARED
+        self._routes = Routes(self._route)
 
     def __call__(self, x: HostArray) -> object | None:
         """The result; None where NumPy's loop is to give it."""
-        if self.axis is None:
+        if self._axis is None:
             found = self._of_all(x) if type(x) is np.ndarray else None
-            return None if found is None else in_shape(found, x, tuple(range(x.ndim)), self.keepdims)
+            return None if found is None else in_shape(found, x, tuple(range(x.ndim)), self._keepdims)
         route = self._routes.of(x)
-        if route is None or not can_fold(self.fold, self.dtype, x.nbytes):
+        if route is None or not can_fold(self._fold, self._dtype, x.nbytes):
             return None
-        return in_shape(route.walk.arranged(self._along(x, route)), x, (self.axis,), self.keepdims)
-
-    @property
-    def least(self) -> int:
-        """How many elements are worth a look whether NumPy's loop is to be called."""
-        return LONG if self.axis is not None or self.dtype == np.float16 else _SHARED
+        return in_shape(route.walk.arranged(self._along(x, route)), x, (self._axis,), self._keepdims)
 
     def _route(self, x: HostArray) -> Route | None:
         """None where NumPy's loop takes no longer, which looks at rows, or packs them first."""
-        assert self.axis is not None
-        walk = Walk.of(x, (self.axis,), forwards=True)
-        if walk is None or len(walk.kept) > 2 or len(walk.gone) != 1 or walk.length > _MOST:
+        assert self._axis is not None
+        walk = Walk.of(x, (self._axis,), forwards=True)
+        if walk is None or len(walk.kept) > 2 or len(walk.gone) != 1 or walk.gone[0].length > _MOST:
             return None
-        suits_rows = walk.nearest_goes or walk.nearest.length < max(_FEW, _FEW_BYTES // self.dtype.itemsize)
-        if self.dtype != np.float16 and suits_rows and walk.gone[0].length >= _ROW:
+        suits_rows = walk.nearest_goes or walk.nearest.length < max(_FEW, _FEW_BYTES // self._dtype.itemsize)
+        if self._dtype != np.float16 and suits_rows and walk.gone[0].length >= _ROW:
             return None
-        return Route(walk, leg_of(self.fold, self.dtype, walk, walk.kept, walk.gone, in_rows=False), None)
+        return Route(walk, False, (leg_of(self._fold, self._dtype, walk.start, walk.kept, walk.gone),))
 
     def _along(self, x: HostArray, route: Route) -> Places:
-        loop, leg = places_for(self.fold, self.dtype), route.leg
-        best: HostArray = np.empty(leg.parts * leg.rows, loop.state)
+        (loop, state), (leg,) = places_for(self._fold, self._dtype), route.legs
+        best: HostArray = np.empty(leg.parts * leg.rows, state)
         where: npt.NDArray[np.int32] = np.empty(leg.parts * leg.rows, np.int32)
-        places = (*route.walk.span.place(x), *place_of(best), *place_of(where), *place_of(leg.plan))
-        run_tasks(loop.kernel, leg.tasks, places, x.nbytes if leg.is_shared else 0)
-        if leg.beside:
-            best, where = best.reshape(-1, leg.beside)[:, ::2], where.reshape(-1, leg.beside)[:, ::2]
-        return self._first_best(best.reshape(leg.parts, -1), where.reshape(leg.parts, -1))
+        leg.run(loop, route.walk.span.place(x), best, where)
+        return self._first_best(*(leg.wanted(out).reshape(leg.parts, -1) for out in (best, where)))
 
-    def _first_best(self, best: HostArray, where: npt.NDArray[np.signedinteger[Any]]) -> Places:
+    def _first_best(self, best: HostArray, where: npt.NDArray[Any]) -> Places:
         """Of each column of candidates, in their order, the place of the first that is the best."""
         if len(best) == 1:
             return cast(Places, where[0].astype(np.intp, copy=False))
-        found = best.argmin(0) if self.fold is Reducer.ARGMIN else best.argmax(0)
+        found = best.argmin(0) if self._fold is Reducer.ARGMIN else best.argmax(0)
         return cast(Places, np.take_along_axis(where, found[np.newaxis], 0)[0].astype(np.intp, copy=False))
 
     # -- of all: slabs by NumPy ---------------------------------------------------------------------------
@@ -98,20 +74,20 @@ class PlaceFolding:
     def _of_all(self, x: HostArray) -> Places | None:
         """In C order; None where one thread of NumPy's is as good."""
         flat = x.reshape(-1) if x.flags.c_contiguous else x
-        is_half = self.dtype == np.float16
+        is_half = self._dtype == np.float16
         is_packed = flat.ndim == 1 and flat.strides[0] == flat.itemsize
         if not is_half and (flat.nbytes < _FLAT_BYTES if is_packed else flat.size < _SHARED):
             return None
         inner = flat.size // len(flat)
         step = max(1, _SLAB // inner)
         count = -(-len(flat) // step)
-        best: HostArray = np.empty(count, self.dtype)
+        best: HostArray = np.empty(count, self._dtype)
         where: Places = np.empty(count, np.intp)
 
         def look(number: int) -> None:
             slab = flat[number * step : (number + 1) * step]
             packed = slab.astype(np.float32) if is_half else np.ascontiguousarray(slab)
-            place = packed.argmin() if self.fold is Reducer.ARGMIN else packed.argmax()
+            place = packed.argmin() if self._fold is Reducer.ARGMIN else packed.argmax()
             best[number] = packed.reshape(-1)[place]
             where[number] = number * step * inner + place
 

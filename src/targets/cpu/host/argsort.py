@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
+
 import numpy as np
 
 from ....algos.host_sort import HostSortPolicy
 from ....algos.sizes import LARGEST_U32
 from ....types.indices import SortOrder
 from ...base import HostArray
+from ..background import background
 from ..crew import share
 from ..loops import PIECE
 from ..pool import Pool, shared_pool
-from .argsort_loops import rank_halves
-from .crew_rows import argsort_rows_by_crew, argsorting_threads
+from .counting import argsort_few, rank_found
+from .crew_rows import argsort_rows_by_crew
 from .key_words import Elements, Places, constants, numbers_of
-from .loading import can_argsort
 from .numpy_sort import argsort_plainly
-from .packed_argsort import argsort_packed
+from .numpy_speed import numpy_sorts_slowly
+from .packed_argsort import argsort_packed, pack, rank, rank_and_pack, rank_halves, unpack
+from .partition_sort import loading_sorts
 from .radix_sort import argsort_by_radix, suits_radix
 from .row_networks import argsort_short_rows
 from .sample import is_monotonic
@@ -42,8 +47,7 @@ def argsort_rows(source: HostArray, places: Places, order: SortOrder, policy: Ho
         for row in range(rows):
             argsort_one(source[row], places[row], order, policy, few)
         return
-    threads = argsorting_threads(source, policy)
-    if threads and argsort_rows_by_crew(source, places, order, threads):
+    if argsort_rows_by_crew(source, places, order, policy):
         return
     chunk = max(1, policy.chunk // length)
     chunks = [slice(start, start + chunk) for start in range(0, rows, chunk)]
@@ -76,8 +80,6 @@ def _turns(rows: Elements) -> int:
 
 def argsort_one(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> None:
     """A row that is worth the compiled loops."""
-    from .few_values import argsort_few
-
     if source.itemsize <= 2 and not policy.deal_from <= source.size <= LARGEST_U32:
         _argsort_chunk(source[np.newaxis], places[np.newaxis], order, policy)
     elif _numbered(source, places, order, pool):
@@ -130,3 +132,27 @@ def _argsort_chunk(source: HostArray, places: Places, order: SortOrder, policy: 
         argsort_packed(source, places, order, policy)
     else:
         argsort_plainly(source, places, order)
+
+
+def can_argsort(dtype: np.dtype[np.generic], nbytes: int) -> bool:
+    return background.has(("argsort", dtype), partial(_argsorting, dtype), nbytes)
+
+
+def _argsorting(dtype: np.dtype[np.generic]) -> Iterator[object]:
+    size, is_half = dtype.itemsize, dtype == np.float16
+    if size >= 4:
+        yield rank_and_pack(size, dtype.kind == "f")
+        yield rank(size, dtype.kind == "f")
+        yield pack()
+        yield unpack()
+        yield from loading_sorts(np.dtype(np.uint64))
+        yield rank_found(size)
+    if is_half:
+        yield rank_halves()
+        dtype = np.dtype(np.uint16)
+    narrow = size <= 2 or (size == 4 and numpy_sorts_slowly(4))
+    for counted in {dtype if narrow else np.dtype(np.uint8), dtype if size <= 2 else np.dtype(np.uint8)}:
+        row: HostArray = np.zeros(2, counted)
+        places: Places = np.empty(2, np.intp)
+        argsort_by_radix(row, places, SortOrder.ASCENDING, 1)
+        yield None

@@ -1,20 +1,110 @@
-"""Counting sort of long rows of 8- and 16-bit elements by histograms."""
+"""Sorts by counting: long rows of 8- and 16-bit elements by histograms, and those of few distinct elements.
+
+Up to 256 distinct elements are told apart by a perfect hash, which maps each to a byte: its rank. Bytes are counted.
+"""
 
 from __future__ import annotations
 
 from functools import cache
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 
+from ....algos.host_sort import HostSortPolicy
 from ....algos.sizes import LARGEST_U32
-from ....types.dtypes import key_for
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ..crew import share
+from ..loops import PIECE, Kernel, compiled, name_of
 from ..pool import Pool
-from .counting_loops import count_words, fill
-from .key_words import Elements, elements_in_order
+from .key_words import Elements, Places, bits_of, elements_in_order, ordered_ranks, ordered_words
+from .numpy_sort import restore_ties, sort_row
+from .radix_sort import argsort_by_radix
+from .sample import different_of, sample_of
+
+# Neighbours count in different tables: equal ones would wait for each other.
+_TABLES = 8
+_BYTES = f"""
+    tables = stack({{count}}, {256 * _TABLES})
+    for j in range({256 * _TABLES}):
+        tables[j] = 0
+    whole = stop - ((stop - start) & {_TABLES - 1})
+    for at in range(start, whole, {_TABLES}):
+        {{steps}}
+    for index in range(whole, stop):
+        word = i8(words[index])
+        tables[word] = tables[word] + 1
+    for value in range(256):
+        found = {" + ".join(f"tables[{256 * k} + value]" for k in range(_TABLES))}
+        counts[row + value] = counts[row + value] + found
+"""
+_STEPS = "\n        ".join(
+    [f"word_{k} = i8(words[at + {k}]) + {256 * k}" for k in range(_TABLES)]
+    + [f"tables[word_{k}] = tables[word_{k}] + 1" for k in range(_TABLES)]
+)
+# Of two bytes one table fills the nearest cache.
+_PAIRS = """
+    for index in range(start, stop):
+        word = i8(words[index]) + row
+        counts[word] = counts[word] + 1
+"""
+_FILL = """
+    at = 0
+    past = len(ends)
+    while True:
+        if at >= past:
+            break
+        middle = (at + past) >> 1
+        if ends[middle] <= start:
+            at = middle + 1
+        else:
+            past = middle
+    index = start
+    while True:
+        if index >= stop:
+            break
+        end = min(ends[at], stop)
+        value = sequence[at]
+        for k in range(index, end):
+            results[k] = value
+        index = end
+        at += 1
+"""
+_RANK = """
+    for index in range(len(words)):
+        word = words[index]
+        found = i8(table[(u8(word) * multiplier) >> shift])
+        if values[found] != word:
+            missed[0] = 1
+            break
+        ranked[index] = ranks[found]
+"""
+
+
+@cache
+def count_words(size: int, counts: np.dtype[np.generic]) -> Kernel:
+    """(words, counts, row, start, stop): adds how often each value of so many bytes, 1 or 2, occurs from start to stop,
+    to the counts from `row` on."""
+    takes = f"words: u{size}[], counts: {name_of(counts)}[], row: i8, start: i8, stop: i8"
+    bytes_ = _BYTES.format(count=name_of(counts), steps=_STEPS)
+    return compiled("count_words", takes, bytes_ if size == 1 else _PAIRS)
+
+
+@cache
+def fill(size: int) -> Kernel:
+    """(start, stop, results, sequence, ends): writes the elements start to stop: sequence[k] as far as ends[k]."""
+    takes = f"start: i8, stop: i8, results: u{size}[], sequence: u{size}[], ends: i8[]"
+    return compiled("fill", takes, _FILL)
+
+
+@cache
+def rank_found(size: int) -> Kernel:
+    """(words, values, table, multiplier, shift, missed, ranks, ranked): writes each word's rank, found by a perfect
+    hash. Sets `missed` at the first word that is none of the values."""
+    hashed = f"words: u{size}[], values: u{size}[], table: u1[], multiplier: u8, shift: u8, missed: i8[]"
+    return compiled("rank_found", f"{hashed}, ranks: u1[], ranked: u1[]", _RANK)
+
 
 Counts = npt.NDArray[np.int64]
 
@@ -44,7 +134,7 @@ def fill_runs(results: Elements, sequence: Elements, ends: Counts, in_place: boo
     """Fills results with runs: sequence[k] up to ends[k]. In place by one call, which no signal handler interrupts."""
     loop = fill(results.itemsize)
     if in_place:
-        loop(0, results.size, results, sequence, ends)
+        loop.on(0, results.size, results, sequence, ends)()
     else:
         share(loop, results.size, pool, results, sequence, ends)
 
@@ -52,6 +142,97 @@ def fill_runs(results: Elements, sequence: Elements, ends: Counts, in_place: boo
 @cache
 def _sequence(dtype: str, order: SortOrder) -> Elements:
     """All elements of a dtype, as the integers of their bits, in order."""
-    word = np.dtype(f"u{np.dtype(dtype).itemsize}")
-    every = np.arange(1 << (8 * word.itemsize)).astype(word)
-    return elements_in_order(key_for(np.dtype(dtype)), every, order)
+    size = np.dtype(dtype).itemsize
+    return bits_of(elements_in_order(np.arange(1 << 8 * size).astype(f"u{size}"), np.dtype(dtype), order))
+
+
+U8s = npt.NDArray[np.uint8]
+
+_MOST = 256  # as many as a byte tells apart
+_SEEN_OF_MOST = 176  # so many of them are seen at a glance, or a few more than that
+_SAMPLE = 4096  # here all of them are seen, and often, unless some are rare
+_TRIES = 64
+
+
+@attrs.frozen
+class PerfectHash:
+    """A multiplicative perfect hash: the highest bits of a product differ for all values."""
+
+    values: Elements
+    multiplier: np.uint64
+    shift: np.uint64
+    table: U8s
+
+    @property
+    def arguments(self) -> tuple[Elements, U8s, int, int]:
+        """As compiled loops take it."""
+        return self.values, self.table, int(self.multiplier), int(self.shift)
+
+    @classmethod
+    def of(cls, values: Elements) -> PerfectHash | None:
+        bits = max(8, 2 * (values.size - 1).bit_length())
+        shift, wide = np.uint64(64 - bits), values.astype(np.uint64)
+        rng = np.random.default_rng(values.size)
+        for _ in range(_TRIES):  # about every other multiplier will do
+            multiplier = rng.integers(0, 1 << 64, dtype=np.uint64) | np.uint64(1)
+            slots = (wide * multiplier) >> shift
+            if np.unique(slots).size == values.size:
+                table = np.zeros(1 << bits, np.uint8)
+                table[slots] = np.arange(values.size)
+                return cls(values, multiplier, shift, table)
+        return None
+
+
+def finder_for(row: HostArray, policy: HostSortPolicy) -> PerfectHash | None:
+    """For the bits of a row's elements, if a sample has few, and all of them more than once: else there are others."""
+    if different_of(row, policy.glance) > _SEEN_OF_MOST:
+        return None
+    values, counts = np.unique(sample_of(bits_of(row), _SAMPLE), return_counts=True)
+    return PerfectHash.of(values) if values.size <= _MOST and counts.min() > 1 else None
+
+
+def sort_few(
+    source: Elements, results: Elements, order: SortOrder, policy: HostSortPolicy, pool: Pool, stable: bool
+) -> bool:
+    """Counts the different elements of a row, if they are as few as its sample says; else nothing is done."""
+    finder = finder_for(source, policy)
+    if finder is not None and finder.values.size == 1:
+        sort_row(source, results, order, stable)  # NumPy sees at once that there is nothing to do
+        return True
+    if finder is None:
+        return False
+    sequence = np.argsort(ordered_words(finder.values.view(source.dtype), order))
+    which = _ranked(source, finder, np.argsort(sequence).astype(np.uint8), pool)
+    if which is None:
+        return False
+    ends = np.cumsum(counts_of(which, pool)[: sequence.size])
+    fill_runs(bits_of(results), finder.values[sequence], ends, results is source, pool)
+    if stable:
+        restore_ties(source[np.newaxis], results[np.newaxis], order, stable)
+    return True
+
+
+def argsort_few(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> bool:
+    """Whether the row is of few different elements, and is done."""
+    finder = finder_for(source, policy) if source.size <= LARGEST_U32 else None
+    if finder is None:
+        return False
+    ranks = ordered_ranks(finder.values.view(source.dtype), order)
+    own: U8s = np.unique(ranks, return_inverse=True)[1].astype(np.uint8)  # what compares equal ranks equal
+    which = _ranked(source, finder, own, pool)
+    if which is None:
+        return False
+    argsort_by_radix(which, places, SortOrder.ASCENDING, pool.threads)
+    return True
+
+
+def _ranked(source: HostArray, finder: PerfectHash, ranks: U8s, pool: Pool) -> U8s | None:
+    """The rank of each element, by all threads; None if there are others than those of the hash."""
+    bits, which, rank = bits_of(source), np.empty(source.size, np.uint8), rank_found(source.itemsize)
+
+    def told(own: slice) -> bool:
+        missed = np.zeros(1, np.int64)
+        rank.on(bits[own], *finder.arguments, missed, ranks, which[own])()
+        return not missed[0]
+
+    return which if pool.all_over(source.size, told, min(4 * pool.threads, -(-source.size // PIECE))) else None

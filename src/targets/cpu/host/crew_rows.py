@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache, partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -16,19 +16,14 @@ from ....algos.host_sort import HostSortPolicy
 from ....algos.sizes import LARGEST_U32
 from ....types.indices import SortOrder
 from ...base import HostArray
-from ..alias import address_of, place_of
 from ..background import background
-from ..crew import run_by_crew, threads_of_crew
-from ..loops import Loop, compiled, inside, text_of
-from .argsort_loops import rank_and_pack, unpack
-from .key_words import Elements, Places, constants
+from ..crew import crew, threads_of_crew
+from ..loops import Kernel, address_of, compiled, inside, place_of, text_of
+from .key_words import Elements, Places, constants, lines_of_bits, turned, turned_back
 from .numpy_pointer import sort_address
-from .word_loops import lines_of_bits, turned, turned_back
+from .packed_argsort import rank_and_pack, unpack
 
-if TYPE_CHECKING:
-    from ..compiler.loading import Kernel
-
-_Loading: TypeAlias = Callable[[], Loop]
+_Loading: TypeAlias = Callable[[], Kernel]
 
 _SHORTEST = 1 << 6  # elements
 _MANY = 8  # rows for each thread
@@ -54,28 +49,24 @@ def sorting_threads(source: HostArray, policy: HostSortPolicy) -> int:
     return _threads(source, word, policy, "sort", _turns(source.dtype)) if source.itemsize >= 4 else 0
 
 
-def argsorting_threads(source: HostArray, policy: HostSortPolicy) -> int:
-    """The same for argsorts: an element and its place in a row make a word."""
-    kind = source.itemsize, source.dtype.kind == "f"
-    fits = source.itemsize <= 4 and source.shape[-1] <= LARGEST_U32
-    return _threads(source, _UNSIGNED, policy, "argsort", (partial(rank_and_pack, *kind), unpack)) if fits else 0
-
-
 def sort_rows_by_crew(source: HostArray, results: HostArray, order: SortOrder, threads: int) -> bool:
     """Sorts each row of a packed array into results that lie apart: floats that tie in the order of their bits. False,
     and nothing done, where the crew is busy."""
     bits = constants(source.dtype, order)
-    before, after = (turn().kernel for turn in _turns(source.dtype))
+    before, after = (turn() for turn in _turns(source.dtype))
     more = 0, *place_of(bits)
     return _by_crew(source, results, np.dtype(f"i{source.itemsize}"), (before, after), bits, more, threads)
 
 
-def argsort_rows_by_crew(source: HostArray, places: Places, order: SortOrder, threads: int) -> bool:
-    """Where each row's elements come from, in order; the same."""
-    kind = source.itemsize, source.dtype.kind == "f"
-    kernels, mask = (rank_and_pack(*kind).kernel, unpack().kernel), (1 << _INDEX_BITS) - 1
-    bits = constants(source.dtype, order)
-    return _by_crew(source, places, _UNSIGNED, kernels, bits, (_INDEX_BITS, mask, 0), threads)
+def argsort_rows_by_crew(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy) -> bool:
+    """Where each row's elements come from, in order: an element and its place in a row make a word. False, and nothing
+    done, where other ways are faster or the crew is busy."""
+    if source.itemsize > 4 or source.shape[-1] > LARGEST_U32:
+        return False
+    loops = partial(rank_and_pack, source.itemsize, source.dtype.kind == "f"), unpack
+    threads, bits = _threads(source, _UNSIGNED, policy, "argsort", loops), constants(source.dtype, order)
+    more = _INDEX_BITS, (1 << _INDEX_BITS) - 1, 0
+    return threads > 0 and _by_crew(source, places, _UNSIGNED, (loops[0](), loops[1]()), bits, more, threads)
 
 
 def _threads(
@@ -97,11 +88,11 @@ def _by_crew(
     rows, length = source.shape
     lie = address_of(source), source.itemsize, address_of(results), results.itemsize, length
     numbers = kernels[0].address, sort_address(word), kernels[1].address, *lie, *place_of(bits), *more
-    return run_by_crew(_sort_rows().kernel, rows, numbers, threads)
+    return crew().run(_sort_rows(), rows, numbers, threads)
 
 
 @cache
-def _sort_rows() -> Loop:
+def _sort_rows() -> Kernel:
     """(start, stop, ...): sorts rows start to stop."""
     return compiled("sort_rows", ", ".join(f"{name}: i8" for name in _NUMBERS.split(", ")), _SORT_ROWS)
 
@@ -118,7 +109,7 @@ def _loading(loops: tuple[_Loading, ...]) -> Iterator[object]:
 
 
 @cache
-def _turn(size: int, is_float: bool, to_words: bool) -> Loop:
+def _turn(size: int, is_float: bool, to_words: bool) -> Kernel:
     """(start, stop, source, results, bits): makes words of the elements start to stop, or elements of words."""
     word, turn = f"i{size}", turned if to_words else turned_back
     takes = f"start: i8, stop: i8, source: {word}[], results: {word}[], bits: {word}[]"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TypeAlias, cast
 
 import attrs
 import numpy as np
@@ -19,17 +19,12 @@ from ....arrays.recycled import new_array
 from ....operations.reduce import Reducer
 from ...base import HostArray
 from ...counts import count_nonzero
-from ..alias import place_of
 from ..background import background
-from ..crew import threads_of_crew
+from ..crew import share_kernel, threads_of_crew
+from ..loops import Kernel, place_of
 from .cumsum_loops import BLOCK, columns, pieces
-from .reduce_plans import run_tasks
-from .reducers import result_of, takes
-from .silence import silence, silently
+from .reducers import result_of, silence, silently, takes
 from .strides import Routes, Walk, padded, ways_beside
-
-if TYPE_CHECKING:
-    from ..compiler.loading import Kernel
 
 HostScan: TypeAlias = Callable[[HostArray], HostArray]
 
@@ -52,7 +47,7 @@ def host_cumsum(dtype: np.dtype[np.generic], ndim: int, axis: int | None) -> Hos
         axis = 0 if ndim else None
     is_float, is_half, long = dtype.kind == "f", dtype.kind == "f" and dtype.itemsize == 2, None
     if not is_half and dtype.kind != "m" and dtype.isnative:
-        long = LongScan(dtype, None if axis is None else axis % ndim)
+        long = LongScan(dtype, 0 if axis is None else axis % ndim)
     made, along = np.dtype(np.float32) if is_half else None, axis or 0
 
     def add_up(x: HostArray) -> HostArray:
@@ -108,114 +103,92 @@ def _shift(results: HostArray, sums: HostArray) -> None:
     results[1:] = sums[:-1]
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class _Route:
     """All that is to be done for arrays of one shape and layout."""
 
     walk: Walk
     plan: npt.NDArray[np.int64]
-    shape: tuple[int, ...]  # of the results, as they lie
-    order: tuple[int, ...]  # of the axes, in terms of that shape
     tasks: int
     rows: int
     pieces: int  # of each row; 0 where neighbours stay
 
 
-@attrs.frozen
 class LongScan:
     """Cumulative sums of elements of a dtype along an axis."""
 
-    dtype: np.dtype[np.generic]
-    axis: int | None
-    _routes: Routes[_Route] = attrs.field(init=False, eq=False)
-
-    def __attrs_post_init__(self) -> None:
-        object.__setattr__(self, "_routes", Routes(self._route))
+    def __init__(self, dtype: np.dtype[np.generic], axis: int) -> None:
+        self._dtype, self._axis = dtype, axis
+        # integers as wide as their sums: one addition a cycle is all there is to do
+        self._is_as_wide = dtype.kind in "iu" and dtype.itemsize == 8
+        self._routes = Routes(self._route)
 
     def __call__(self, x: HostArray) -> HostArray | None:
         """The sums; None where NumPy's loop is to add."""
         if type(x) is not np.ndarray:
             return None
-        if self.dtype.kind == "b":  # of any bytes, of which all but zero are true
+        if self._dtype.kind == "b":  # of any bytes, of which all but zero are true
             x = np.not_equal(x.view(np.uint8), 0)
         route = self._routes.of(x)
         if route is None:
             return None
-        waits = route.pieces > 1 and self.dtype.kind == "f"
-        if not waits and not _is_loaded(self.dtype, x.nbytes):
-            return None
-        return self._by_route(x, route)
-
-    @property
-    def seen_as(self) -> np.dtype[np.generic]:
-        return np.dtype(np.uint8) if self.dtype.kind == "b" else self.dtype
-
-    @property
-    def _is_as_wide(self) -> bool:
-        """Whether elements are integers as wide as their sums: one addition a cycle is all there is to do."""
-        return self.dtype.kind in "iu" and self.dtype.itemsize == 8
-
-    @staticmethod
-    def _wide_from(nbytes: int) -> int:
-        return _CREW_BYTES if threads_of_crew(nbytes) else _WIDE_BYTES
+        waits = route.pieces > 1 and self._dtype.kind == "f"
+        is_loaded = waits or background.has(("scan", self._dtype), partial(_loading, self._dtype), x.nbytes)
+        return self._by_route(x, route) if is_loaded else None
 
     def _route(self, x: HostArray) -> _Route | None:
-        walk, axis = Walk.of(x, (), forwards=True), self.axis or 0
+        walk, axis = Walk.of(x, (), forwards=True), self._axis
         if walk is None or not x.size:
             return None
-        lying = sorted(range(x.ndim), key=lambda number: -abs(x.strides[number]))
-        shape = tuple(x.shape[number] for number in lying)
-        ends = [math.prod(shape[lying.index(number) + 1 :]) for number in range(x.ndim)]  # strides of the results
-        stays = ways_beside(x, ends, axis)
+        outs = [math.prod(walk.shape[place + 1 :]) for place in walk.order]  # strides of the results
+        stays = ways_beside(x, outs, axis)
         if len(stays) > 2:
             return None
         length, rows = x.shape[axis], x.size // x.shape[axis]
-        two = padded(stays)
-        in_rows = lying[-1] == axis or rows == 1
         divides = rows < _FEW and length >= _IN_PIECES
-        if in_rows and ((rows < 4 and not divides) or (self._is_as_wide and x.nbytes < self._wide_from(x.nbytes))):
+        in_rows = walk.order[axis] == x.ndim - 1 or rows == 1
+        wide_from = (_CREW_BYTES if threads_of_crew(x.nbytes) else _WIDE_BYTES) if self._is_as_wide else 0
+        if in_rows and ((rows < 4 and not divides) or x.nbytes < wide_from):
             return None
-        piece = _PIECE if divides else length
+        two, piece = padded(stays), _PIECE if divides else length
         block = min(BLOCK, two[1].length)
         ways = [number for way in two for number in (way.length, way.stride, way.out)]
         last = piece if in_rows else block
-        plan = np.array([walk.start, *ways, length, x.strides[axis] // x.itemsize, ends[axis], last], np.int64)
-        order = tuple(lying.index(number) for number in range(x.ndim))
+        plan = np.array([walk.start, *ways, length, x.strides[axis] // x.itemsize, outs[axis], last], np.int64)
         pieces = -(-length // piece)
         tasks = -(-rows * pieces // 4) if in_rows else two[0].length * -(-two[1].length // block)
-        return _Route(walk, plan, shape, order, tasks, rows, pieces if in_rows else 0)
+        return _Route(walk, plan, tasks, rows, pieces if in_rows else 0)
 
     def _by_route(self, x: HostArray, route: _Route) -> HostArray:
-        result = result_of(Reducer.SUM, self.dtype)
-        results: HostArray = new_array(route.shape, result)
+        seen, result = _seen_as(self._dtype), result_of(Reducer.SUM, self._dtype)
+        results: HostArray = new_array(route.walk.shape, result)
         memory, plan = route.walk.span.place(x), place_of(route.plan)
         out, is_shared = place_of(results), x.size >= _SHARED or threads_of_crew(results.nbytes) > 0
 
         def run(kernel: Kernel, *sums: int) -> None:
             places = (*memory, *out, *sums, *plan)
-            run_tasks(kernel, route.tasks, places, results.nbytes if is_shared else 0)
+            share_kernel(kernel, route.tasks, places, results.nbytes if is_shared else 0)
 
         if route.pieces == 0:
-            run(columns(self.seen_as, result))
-            return results.transpose(route.order)
+            run(columns(seen, result))
+            return route.walk.arranged(results)
         nothing = result.type(-0.0) if result.kind == "f" else result.type(0)  # which keeps the sign of zero
-        before: HostArray = np.full(route.rows * route.pieces, nothing, result)
+        before: HostArray = np.full((route.rows, route.pieces), nothing, result)
         if route.pieces > 1:
             sums: HostArray = np.empty_like(before)
-            run(pieces(self.seen_as, result, False), *place_of(sums))
-            shape = route.rows, route.pieces
-            before.reshape(shape)[:, 1:] = silently(sums.reshape(shape)[:, :-1].cumsum, 1)
-        run(pieces(self.seen_as, result, True), *place_of(before))
-        return results.transpose(route.order)
+            run(pieces(seen, result, False), *place_of(sums))
+            before[:, 1:] = silently(sums[:, :-1].cumsum, 1)
+        run(pieces(seen, result, True), *place_of(before))
+        return route.walk.arranged(results)
 
 
-def _is_loaded(dtype: np.dtype[np.generic], nbytes: int) -> bool:
-    """Whether the compiled loops are there for so many bytes: else they are requested."""
-    return background.has(("scan", dtype), partial(_loading, dtype), nbytes)
+def _seen_as(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
+    return np.dtype(np.uint8) if dtype.kind == "b" else dtype
 
 
 def _loading(dtype: np.dtype[np.generic]) -> Iterator[object]:
-    result, seen = result_of(Reducer.SUM, dtype), LongScan(dtype, 0).seen_as
+    """The commonest first."""
+    seen, result = _seen_as(dtype), result_of(Reducer.SUM, dtype)
     yield pieces(seen, result, True)
     yield columns(seen, result)
     yield pieces(seen, result, False)

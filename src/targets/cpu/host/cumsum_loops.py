@@ -10,14 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..loops import compiled, inside, name_of, numbers_of_plan, text_of
-
-if TYPE_CHECKING:
-    from ..compiler.loading import Kernel
+from ..loops import Kernel, compiled, inside, name_of, numbers_of_plan, text_of
 
 BLOCK = 1 << 11  # sums at most that a task keeps at hand where neighbours stay
 
@@ -103,7 +99,7 @@ def pieces(seen_as: np.dtype[np.generic], result: np.dtype[np.generic], writes: 
 
 
 def _kernel(name: str, arrays: str, body: str) -> Kernel:
-    return compiled(name, f"first: i8, last: i8, {arrays}", numbers_of_plan(_PLAN, _COUNTS) + body).kernel
+    return compiled(name, f"first: i8, last: i8, {arrays}", numbers_of_plan(_PLAN, _COUNTS) + body)
 
 
 def _place(n: int, number: str) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import attrs
 import numpy as np
@@ -18,24 +18,21 @@ from ....operations.reduce import Reduce
 from ....operations.scan import Cumsum
 from ....operations.select import TopK
 from ....operations.sort import Sort
-from ....types.dtypes import key_for, native
+from ....types.dtypes import native
 from ....types.indices import ScanKind, SortOrder
 from ....types.specs import Spec
 from ...base import HostArray, Native
 from .argsort import argsort_rows, argsort_runs
 from .cumsum import from_zero, host_cumsum, shifted
-from .key_words import bits_of, ordered_words
-from .merge import ShortMerge, ShortMergeByKey
-from .packing import copy_shared, packed, turned_back, with_last
+from .key_words import ordered_words
+from .merge import ShortMerge
+from .numpy_sort import are_ties_alike, turned_as, turning
 from .reduce import host_reduction
 from .reducers import HostCall
 from .row_networks import argsort_short_rows
-from .short_sort import are_ties_alike, turned_as, turning
-from .sort_path import PLAIN, SHORT, SortPath
+from .sort_path import SHORT, SortPath
+from .strides import along_rows, copy_shared, packed, with_last
 from .top_k import top_k_of_row, top_k_rows
-
-if TYPE_CHECKING:
-    from .keyed import KeyedWay
 
 Turner: TypeAlias = Callable[[HostArray], HostArray]
 Indices: TypeAlias = "np.ndarray[Any, np.dtype[np.intp]]"
@@ -52,17 +49,17 @@ def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolic
     match operation:
         case Sort(axis, order, stable, None, (None | HostSort()) as chosen):
             policy = policy if chosen is None else chosen.policy
-            return SortPath.of(policy, given[0], axis, order, stable)
+            return SortPath(policy, given[0], axis, order, stable)
         case Argsort(axis, order, None, by_bits):
             turn = _turner(given[0].dtype, order)
-            return ArgsortPath(policy, axis, order, by_bits, not by_bits and _is_plain(given[0], order), turn)
+            return ArgsortPath(policy, axis, order, by_bits, not by_bits and order is SortOrder.ASCENDING, turn)
         case SortPairs(order, None):
             dtype = given[0].dtype
             by_bits = dtype.kind == "f"  # of all else that ties the bits are alike
-            argsort = ArgsortPath(policy, 0, order, by_bits, _is_plain(given[0], order))
+            argsort = ArgsortPath(policy, 0, order, by_bits, order is SortOrder.ASCENDING)
             return PairsPath(argsort, None if dtype.isnative else native(dtype))
         case Reduce(axis, keepdims, reducer, None):
-            found = host_reduction(reducer.value, given[0].dtype, len(given[0].shape), axis, keepdims)
+            found = host_reduction(reducer, given[0].dtype, len(given[0].shape), axis, keepdims)
             return None if found is None else ReducePath(found)
         case Cumsum(axis):
             scan = host_cumsum(given[0].dtype, len(given[0].shape), axis)
@@ -71,7 +68,7 @@ def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolic
             scan = from_zero(scan, axis) if operation.from_zero else scan
             return ReducePath(scan) if operation.kind is ScanKind.INCLUSIVE else ShortPath(shifted(scan, axis))
         case Merge(order, None):
-            return (ShortMergeByKey if operation.with_values else ShortMerge)(order, given[0].dtype)
+            return ShortMerge(order, given[0].dtype, operation.with_values)
         case TopK(k, axis, order, _, None):
             return TopKPath(policy, k, axis, order)
         case _:
@@ -98,11 +95,6 @@ class ShortPath(ReducePath):
         return False
 
 
-def _is_plain(given: Spec, order: SortOrder) -> bool:
-    """Whether NumPy's own sort of short arrays gives what ours does, but for zeros and NaNs."""
-    return order is SortOrder.ASCENDING and given.dtype.kind in PLAIN
-
-
 def _turner(dtype: np.dtype[np.generic], order: SortOrder) -> Turner | None:
     """What makes of elements that are to descend numbers that ascend."""
     turn = cast("Turner | None", turning(order, dtype.kind))
@@ -120,7 +112,7 @@ class ArgsortPath:
     axis: int | None
     order: SortOrder
     by_bits: bool = False  # -0.0 before 0.0, and NaNs by their bits
-    is_plain: bool = False
+    is_plain: bool = False  # whether NumPy gives what we do of short arrays, but for zeros and NaNs
     turn: Turner | None = None  # what makes elements ascend, of short arrays whose order is another
 
     @property
@@ -165,7 +157,7 @@ class ArgsortPath:
         order, policy = self.order, self.policy
         rows = x.reshape(-1, x.shape[-1])
         if self.by_bits and x.dtype.kind == "f":
-            rows, order = ordered_words(key_for(x.dtype), bits_of(rows), order), SortOrder.ASCENDING
+            rows, order = ordered_words(rows, order), SortOrder.ASCENDING
         if len(rows) == 1:
             merged = argsort_runs(rows[0], order, policy)
             if merged is not None:
@@ -179,7 +171,7 @@ class ArgsortPath:
 class PairsPath:
     """Keys and values, taken in the order of the keys."""
 
-    argsort: ArgsortPath | KeyedWay
+    argsort: Callable[[HostArray], HostArray]
     native: np.dtype[np.generic] | None = None  # the machine's dtype, where the keys' bytes are in another order
 
     @property
@@ -211,12 +203,5 @@ class TopKPath:
             x, axis = x.reshape(-1), -1
         if x.ndim == 1 and is_packed(x):
             return top_k_of_row(x, self.k, self.order, self.policy)
-        is_last = axis in (-1, x.ndim - 1)
-        axes = None if is_last and is_packed(x) else with_last(x, axis)
-        rows = x if axes is None else packed(x.transpose(axes))
-        found = top_k_rows(rows.reshape(-1, rows.shape[-1]), self.k, self.order, self.policy)
-        values, indices = (array.reshape(*rows.shape[:-1], self.k) for array in found)
-        values = values.astype(x.dtype, copy=False)
-        if axes is None:
-            return values, indices
-        return turned_back(values, axes).copy(), turned_back(indices, axes).copy()
+        values, indices = along_rows(x, axis, lambda rows: top_k_rows(rows, self.k, self.order, self.policy))
+        return values.astype(x.dtype, copy=False), indices

@@ -1,17 +1,16 @@
-"""Built-in keys vectorised: the transform from elements to words, by NumPy on whole arrays."""
+"""Built-in keys vectorised: the transform from elements to words, by NumPy on whole arrays, and in compiled loops."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from ....types.dtypes import ArrayKey, FloatBits, elements_of
-from ....types.errors import UnsupportedTypeError
+from ....types.dtypes import FloatBits
 from ....types.indices import SortOrder
-from ....types.keys import FloatKey, SignedKey, TimeKey, UnsignedKey
 
 # Of any dtype that is sorted here, or the unsigned integers of its bits.
 Elements: TypeAlias = npt.NDArray[Any]
@@ -30,90 +29,103 @@ def numbers_of(elements: Elements) -> Elements:
     return elements.view(np.int64) if elements.dtype.kind in "Mm" else elements
 
 
-def words_of(key: ArrayKey, bits: Elements) -> Elements:
-    """`key.to_word` of each element. Words of 8 and 16 bits stay in as many."""
-    of = bits.dtype.type
-    words: Elements
-    match key:
-        case UnsignedKey():
-            words = bits
-        case SignedKey(sign=sign):
-            words = bits ^ of(sign)
-        case TimeKey():
-            words = bits - of((1 << 63) + 1)
-        case FloatKey(sign=sign, lowest=lowest):
-            words = _sign_spread(bits)
-            words |= of(sign)  # the bits to flip: of negative floats all
-            words ^= bits
-            words -= of(lowest)
-        case _:
-            raise UnsupportedTypeError(f"words of a {type(key).__name__} are not known to the host")
-    return words
+def ordered_words(elements: Elements, order: SortOrder) -> Elements:
+    """Unsigned integers that ascend as elements should, floats by their bits, NaN and NaT last. The elements' own
+    memory where they do."""
+    words: Elements = elements.view(f"i{elements.itemsize}")
+    turned, less, magnitude, infinity, shift = constants(elements.dtype, order)
+    if elements.dtype.kind == "f":
+        numbers = words ^ ((words & magnitude) <= infinity) * turned if turned else words
+        words = numbers >> shift
+        words |= ~magnitude  # the bits to flip: of negative floats all
+        words ^= numbers
+        words -= less
+        return bits_of(words)
+    turned ^= np.iinfo(words.dtype).min
+    words = words ^ turned if turned else words
+    return bits_of(words - less if less else words)
 
 
-def ordered_words(key: ArrayKey, bits: Elements, order: SortOrder) -> Elements:
-    """Words that ascend as elements should in this order."""
-    words = words_of(key, bits)
-    return words if order is SortOrder.ASCENDING else _mirrored(key, words)
+def elements_in_order(words: Elements, dtype: np.dtype[np.generic], order: SortOrder) -> Elements:
+    """The elements of a dtype from such words."""
+    turned, less, magnitude, infinity, shift = constants(dtype, order)
+    found: Elements = words.view(f"i{words.itemsize}") + less
+    found ^= np.iinfo(found.dtype).min
+    if dtype.kind != "f":
+        found ^= turned
+    else:
+        found ^= (found >> shift) & magnitude
+        found ^= ((found & magnitude) <= infinity) * turned
+    return found.view(dtype)
 
 
-def elements_in_order(key: ArrayKey, words: Elements, order: SortOrder) -> Elements:
-    """The bits of elements from such words."""
-    return elements_of(key, words if order is SortOrder.ASCENDING else _mirrored(key, words))
-
-
-def ordered_ranks(key: ArrayKey, bits: Elements, order: SortOrder) -> Elements:
+def ordered_ranks(elements: Elements, order: SortOrder) -> Elements:
     """The same where elements that compare equal share a word: 0.0 and -0.0, and all NaNs. Of floats that are integers
     the lowest bits are alike."""
-    if not isinstance(key, FloatKey):
-        return ordered_words(key, bits, order)
-    of, floats = bits.dtype.type, FloatBits.of(np.dtype(f"f{bits.itemsize}"))
-    words: Elements = bits & of(floats.magnitude)
-    are_nan = words > of(floats.infinity)
-    negative = _sign_spread(bits)
-    if order is SortOrder.DESCENDING:
-        np.invert(negative, out=negative)
-    words ^= negative
-    words -= negative
-    words ^= of(key.sign)
-    words[are_nan] = np.iinfo(words.dtype).max
-    return words
+    if elements.dtype.kind != "f":
+        return ordered_words(elements, order)
+    words: Elements = elements.view(f"i{elements.itemsize}")
+    turned, _, magnitude, infinity, shift = constants(elements.dtype, order)
+    ranks: Elements = words & magnitude
+    are_nan, negative = ranks > infinity, (words ^ turned if turned else words) >> shift
+    ranks ^= negative
+    ranks -= negative
+    ranks ^= ~magnitude
+    ranks[are_nan] = -1
+    return bits_of(ranks)
 
 
 @cache
 def constants(dtype: np.dtype[np.generic], order: SortOrder) -> Elements:
-    """What compiled loops make words of elements by: bits to turn over, and what to take away. Of floats also all bits
-    but the sign, those of infinity, and how far the sign is from the lowest bit."""
+    """What words are made of elements by, signed ones in compiled loops: bits to turn over, and what to take away. Of
+    floats also all bits but the sign, those of infinity, and how far the sign is from the lowest bit."""
     bits = 8 * dtype.itemsize
     sign, is_down = -(1 << (bits - 1)), order is SortOrder.DESCENDING
-    found = [0, 0, 0, 0, 0]
     match dtype.kind:
         case "f":
-            floats = FloatBits.of(dtype)
-            found = [
-                sign if is_down else 0,
-                floats.magnitude - floats.infinity,
-                floats.magnitude,
-                floats.infinity,
-                bits - 1,
-            ]
+            magnitude, infinity = ~sign, FloatBits.of(dtype).infinity
+            found = [sign if is_down else 0, magnitude - infinity, magnitude, infinity, bits - 1]
         case "M" | "m":  # NaT, the least integer, is to be last
-            found[:2] = [-1, 0] if is_down else [0, 1]
+            found = [-1, 0, 0, 0, 0] if is_down else [0, 1, 0, 0, 0]
         case "i":
-            found[0] = -1 if is_down else 0
+            found = [-1 if is_down else 0, 0, 0, 0, 0]
         case _:
-            found[0] = ~sign if is_down else sign
+            found = [~sign if is_down else sign, 0, 0, 0, 0]
     return np.array(found, f"i{dtype.itemsize}")
 
 
-def _sign_spread(bits: Elements) -> Elements:
-    """All bits of negative floats, and none of others."""
-    return (bits.view(f"i{bits.itemsize}") >> (8 * bits.itemsize - 1)).view(bits.dtype)
+def lines_of_bits(is_float: bool) -> Iterator[str]:
+    """The constants by their names."""
+    names = ("turned", "less", "magnitude", "infinity", "shift") if is_float else ("turned", "less")
+    for place, name in enumerate(names):
+        yield f"{name} = bits[{place}]"
 
 
-def _mirrored(key: ArrayKey, words: Elements) -> Elements:
-    if key.last == np.iinfo(words.dtype).max:
-        return np.invert(words)
-    last = words.dtype.type(key.last)
-    mirrored: Elements = last - words
-    return mirrored if not words.size or words.max() <= last else np.where(words <= last, mirrored, words)
+def turned(word: str, element: str, is_float: bool) -> Iterator[str]:
+    """An element in its place becomes a word. Signs of floats are turned over first, if they are to descend, but not of
+    NaNs; then negatives get the order of numbers."""
+    if not is_float:
+        yield f"{element} = {word}({word}({element} ^ turned) - less)"
+        return
+    yield f"found = {element}"
+    yield f"found = select({word}(found & magnitude) <= infinity, {word}(found ^ turned), found)"
+    yield f"{element} = {word}({word}(found ^ {word}({word}(found >> shift) & magnitude)) - less)"
+
+
+def ranked(word: str, element: str, is_float: bool) -> Iterator[str]:
+    """The same, and elements that compare equal become one word: zeros of both signs, and all NaNs."""
+    if not is_float:
+        yield from turned(word, element, is_float)
+        return
+    yield f"found = {word}({element} & magnitude)"
+    yield f"negative = {word}({word}({element} ^ turned) >> shift)"
+    yield f"{element} = select(found <= infinity, {word}({word}(found ^ negative) - negative), magnitude)"
+
+
+def turned_back(word: str, element: str, is_float: bool) -> Iterator[str]:
+    if not is_float:
+        yield f"{element} = {word}({word}({element} + less) ^ turned)"
+        return
+    yield f"found = {word}({element} + less)"
+    yield f"found = {word}(found ^ {word}({word}(found >> shift) & magnitude))"
+    yield f"{element} = select({word}(found & magnitude) <= infinity, {word}(found ^ turned), found)"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import attrs
 import numpy as np
@@ -27,10 +26,8 @@ from ..pool import Pool, shared_pool
 from .argsort import argsort_rows
 from .fast_paths import PairsPath
 from .key_words import Places
-from .packing import packed, turned_back, with_last
 from .sort import sort_rows
-
-_INDEX = np.dtype(np.intp)
+from .strides import along_rows
 
 # Bytes worked on together: what is made of them on the way stays in the nearer caches, and in memory that the C library
 # does not give back to the system each time.
@@ -123,51 +120,38 @@ def _pool_for(source: Array, policy: HostSortPolicy) -> Pool:
 class KeyedWay:
     """What is done to packed rows, for arrays of any layout."""
 
-    policy: HostSortPolicy
-    by: KeyWords
     axis: int | None
-    work: Callable[[HostArray, KeyedWay], HostArray]
-
-    @classmethod
-    def of(
-        cls, policy: HostSortPolicy, key: Any, order: SortOrder, axis: int | None,
-        work: Callable[[HostArray, KeyedWay], HostArray],
-    ) -> KeyedWay:  # fmt: skip
-        return cls(policy, KeyWords(key, order), axis, work)
+    work: Callable[[HostArray], HostArray]
 
     def __call__(self, *arrays: HostArray) -> HostArray:
         (x,) = arrays
-        axes = [0] if self.axis is None or x.ndim == 0 else with_last(x, self.axis)
-        rows = packed(x.reshape(-1) if len(axes) == 1 else x.transpose(axes))
-        found = self.work(rows.reshape(-1, rows.shape[-1]), self).reshape(rows.shape)
-        made = found if found.dtype == _INDEX else found.astype(x.dtype, copy=False)
-        return np.ascontiguousarray(turned_back(made, axes))
+        (found,) = along_rows(x, self.axis, lambda rows: (self.work(rows),))
+        return found if found.dtype == np.intp else found.astype(x.dtype, copy=False)
 
 
 def keyed_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolicy) -> Native | None:
     """The CPU's implementation of an operation by a key without a kernel; None if there is none."""
     match operation:
-        case Sort(axis, order, stable, key, (None | HostSort()) as chosen):
+        case Sort(axis, order, stable, key, (None | HostSort()) as chosen) if key is not None:
             policy = policy if chosen is None else chosen.policy
-            return KeyedWay.of(policy, key, order, axis, partial(_sorted, stable=stable))
-        case Argsort(axis, order, key, by_bits):
-            return KeyedWay.of(policy, key, order, axis, _argsorted_by_bits if by_bits else _argsorted)
-        case SortPairs(order, key):
-            return PairsPath(KeyedWay.of(policy, key, order, 0, _argsorted_by_bits))
+            return KeyedWay(axis, partial(_sorted, by=KeyWords(key, order), policy=policy, stable=stable))
+        case Argsort(axis, order, key, by_bits) if key is not None:
+            wanted = Wanted.WORDS if by_bits else Wanted.RANKS
+            return KeyedWay(axis, partial(_argsorted, by=KeyWords(key, order), policy=policy, wanted=wanted))
+        case SortPairs(order, key) if key is not None:
+            by = KeyWords(key, order)
+            return PairsPath(KeyedWay(0, partial(_argsorted, by=by, policy=policy, wanted=Wanted.WORDS)))
         case _:
             return None
 
 
-def _sorted(rows: HostArray, way: KeyedWay, stable: bool) -> HostArray:
+def _sorted(rows: HostArray, by: KeyWords, policy: HostSortPolicy, stable: bool) -> HostArray:
     results = np.empty_like(rows)
-    sort_by_words(rows, results, way.by, way.policy, stable)
+    sort_by_words(rows, results, by, policy, stable)
     return results
 
 
-def _argsorted(rows: HostArray, way: KeyedWay, wanted: Wanted = Wanted.RANKS) -> HostArray:
-    places = np.empty(rows.shape, _INDEX)
-    argsort_by_words(rows, places, way.by, way.policy, wanted)
+def _argsorted(rows: HostArray, by: KeyWords, policy: HostSortPolicy, wanted: Wanted) -> HostArray:
+    places = np.empty(rows.shape, np.intp)
+    argsort_by_words(rows, places, by, policy, wanted)
     return places
-
-
-_argsorted_by_bits = partial(_argsorted, wanted=Wanted.WORDS)

@@ -1,20 +1,90 @@
-"""Sorts batches of short rows by NumPy: a cheap transform before and after, then -0.0 and NaN bits restored.
+"""What NumPy's own sort makes of our order, and batches of short rows that are sorted by it.
 
-NumPy sorts ascending. Descending, integers are sorted inverted and floats negated.
+NumPy sorts ascending. Descending, integers are sorted inverted and floats negated. Floats are in our order then but for
+ties: for a zero it may return any zero, and for a NaN any NaN. Each row has as many of a kind as its source, so they
+are overwritten with those of the source. Mostly there is little to write, no -0.0, and NaNs of one kind: a look for
+them takes less time than the sort.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
-from ....types.dtypes import key_for
+from ....types.dtypes import FloatBits
 from ....types.indices import SortOrder
 from ...base import HostArray
+from ...counts import count_nonzero
 from .key_words import Elements, Places, bits_of, elements_in_order, numbers_of, ordered_ranks, ordered_words
 from .numpy_speed import numpy_sorts_slowly
-from .short_sort import INSERTED, counted_from, is_ordered_by_numpy
-from .ties import restore_ties
+
+# elements: of more, a look at all as integers costs less than a count of those that are not zero
+FEW = 640
+_COUNTED, _COUNTED_BOOLS = 48, 160  # elements of a row: NumPy counts bytes where its sort is to be stable
+# elements of a row of 32 or 64 bits: NumPy's stable sort inserts them before its SIMD sort has begun
+INSERTED = 6
+_WORDS: dict[int, tuple[np.dtype[np.signedinteger[Any]], int]] = {  # and the least of them
+    2: (np.dtype(np.int16), -(1 << 15)), 4: (np.dtype(np.int32), -(1 << 31)), 8: (np.dtype(np.int64), -(1 << 63)),
+}  # fmt: skip
+
+
+def has_minus_zero(source: Elements) -> bool:
+    """Whether -0.0 is among packed floats. As an integer it is the least of all; after a sort it may have become
+    another zero."""
+    word, least = _WORDS[source.itemsize]
+    words = source.view(word if source.dtype.isnative else word.newbyteorder())
+    return bool(words.item(words.argmin()) == least)
+
+
+def is_ordered_by_numpy(source: Elements) -> bool:
+    """Whether NumPy orders floats as we do: there is no NaN, and no -0.0."""
+    size = source.size
+    if not size:
+        return True
+    if (size > FEW or count_nonzero(source) != size) and has_minus_zero(source):
+        return False
+    greatest = source.item(source.argmax())  # NaN, where there is one
+    return bool(greatest == greatest)
+
+
+def puts_nans_back(source: Elements, results: Elements) -> bool:
+    """Whether all NaNs, of which there are some, have the same bits; then the results' NaNs have these."""
+    found = bits_of(source)[source != source]
+    if count_nonzero(found != found[0]):
+        return False
+    if results is not source:
+        bits_of(results)[results != results] = found[0]
+    return True
+
+
+def are_ties_alike(source: Elements) -> bool:
+    """Whether packed floats that tie have the same bits, so that any stable order is theirs by their bits too. -0.0 is
+    taken to have 0.0 beside it."""
+    if is_ordered_by_numpy(source):
+        return True
+    return not has_minus_zero(source) and puts_nans_back(source, source)
+
+
+def turning(order: SortOrder, kind: str) -> np.ufunc | None:
+    """The ufunc to apply before and after a sort in descending order, by the kind of the dtype; None if ascending."""
+    return None if order is SortOrder.ASCENDING else np.negative if kind == "f" else np.invert
+
+
+def turned_as(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
+    """The dtype to apply it to. Bools (which may be any byte) and times have all bits inverted; NaT, the least integer,
+    becomes the greatest, and so is last in this order as well."""
+    seen = {"b": np.uint8, "M": np.int64, "m": np.int64}.get(dtype.kind)
+    return dtype if seen is None else np.dtype(seen).newbyteorder(dtype.byteorder)
+
+
+def counted_from(dtype: np.dtype[np.generic]) -> int:
+    """The length from which rows of bytes are counted faster than NumPy sorts them. (NumPy's sort is fast on many equal
+    elements, such as bools.)"""
+    return _COUNTED_BOOLS if dtype.kind == "b" else _COUNTED
+
 
 _SHORT_OF_BYTES = 32  # elements of a row
 SHORT_STABLE = 6  # the same: NumPy's stable sort takes less time than putting ties back
@@ -30,7 +100,7 @@ def sort_chunk(source: HostArray, results: HostArray, order: SortOrder, stable: 
         case "f", 2 if numpy_sorts_slowly(2, "f") and not _keeps_ties(source, stable):
             if stable and results is source:
                 source = source.copy()
-            _sort_halves(*_seen_as(np.uint16, source, results), order)
+            _sort_halves(source, results, order)
             if stable:
                 restore_ties(source, results, order, stable)
         case "f", _:
@@ -82,10 +152,9 @@ def _sort_integers(
 
 def _sort_halves(source: Elements, results: Elements, order: SortOrder) -> None:
     """float16 by its words: NumPy has vector code for 16-bit integers on more processors."""
-    key = key_for(np.float16)
-    words = ordered_words(key, source, order)
+    words = ordered_words(source, order)
     words.sort(axis=-1)
-    results[...] = elements_in_order(key, words, order)
+    results[...] = elements_in_order(words, source.dtype, order)
 
 
 def _sort_floats(source: Elements, results: Elements, order: SortOrder, stable: bool) -> None:
@@ -118,7 +187,7 @@ def argsort_plainly(source: HostArray, places: Places, order: SortOrder) -> None
     if order is SortOrder.ASCENDING and source.dtype != np.float16:
         places[...] = places_in_rows(source)
     else:
-        places[...] = places_in_rows(ordered_ranks(key_for(source.dtype), bits_of(source), order))
+        places[...] = places_in_rows(ordered_ranks(source, order))
 
 
 def places_in_rows(source: Elements) -> Places:
@@ -127,3 +196,71 @@ def places_in_rows(source: Elements) -> Places:
         source = numbers_of(source).astype(np.int32)
     found: Places = source.argsort(axis=1, kind="stable")
     return found
+
+
+_BLOCK = 1 << 15  # elements
+
+
+def _among(words: Elements, is_nan: bool) -> npt.NDArray[np.bool_]:
+    """Which of some floats are NaN, or zero, by their bits: no setting of the processor takes a subnormal for zero."""
+    bits, of = FloatBits.of(np.dtype(f"f{words.itemsize}")), words.dtype.type
+    magnitudes = words & of(bits.magnitude)
+    found: npt.NDArray[np.bool_] = magnitudes > of(bits.infinity) if is_nan else magnitudes == 0
+    return found
+
+
+def restore_ties(source: Elements, results: Elements, order: SortOrder, stable: bool) -> None:
+    """Writes the zeros and NaNs of sorted rows: as they come in the source's rows, or in the order of their words."""
+    last = results[..., -1]
+    has_nans = bool((last != last).any())
+    span = _zeros_among(results, order)
+    if span is not None:
+        words = bits_of(source)
+        if len(results) == 1 and not stable:
+            _write_zeros(words, bits_of(results)[0, span], order)
+        elif has_minus_zero(source):  # without -0.0 all are alike
+            _write(words, bits_of(results), span.start, order, stable)
+    if has_nans:
+        _write(bits_of(source), bits_of(results), None, order, stable)
+
+
+def _zeros_among(results: Elements, order: SortOrder) -> slice | None:
+    """The span of the zeros of a sorted row, or, if there are several rows, of all elements. None if there are no
+    zeros."""
+    if len(results) > 1:
+        return slice(0, None) if (results == 0).any() else None
+    row, ascends = results[0], order is SortOrder.ASCENDING
+    value, places = row.item, range(row.size)  # NaNs, which are last, come before nothing
+    first = bisect_left(places, True, key=lambda at: not (value(at) < 0 if ascends else value(at) > 0))
+    end = bisect_left(places, True, key=lambda at: not (value(at) <= 0 if ascends else value(at) >= 0))
+    return slice(first, end) if first < end else None
+
+
+def _write_zeros(words: Elements, zeros: Elements, order: SortOrder) -> None:
+    """All zeros of a row, in the order of their words: one kind need but be counted, block by block in the cache."""
+    row, negative = words[0], words.dtype.type(1 << (8 * words.itemsize - 1))
+    blocks = (row[start : start + _BLOCK] for start in range(0, row.size, _BLOCK))
+    negatives = sum([int(np.count_nonzero(block == negative)) for block in blocks])
+    if negatives:
+        ascends = order is SortOrder.ASCENDING
+        middle = negatives if ascends else zeros.size - negatives
+        zeros[:middle], zeros[middle:] = (negative, 0) if ascends else (0, negative)
+
+
+def _write(words: Elements, sorted_: Elements, first: int | None, order: SortOrder, stable: bool) -> None:
+    """All zeros, or all NaNs if there is no `first`, in one call: in a single row from there on, or at its end."""
+    several = len(words) > 1
+    are_such = _among(words, first is None)
+    found = words[are_such]
+    if not stable and (found != found[0]).any():
+        in_order = ordered_words(found.view(f"f{words.itemsize}"), order)
+        if several:
+            found = found[np.lexsort((in_order, are_such.nonzero()[0]))]
+        else:
+            in_order.sort()
+            found = bits_of(elements_in_order(in_order, np.dtype(f"f{words.itemsize}"), order))
+    if several:
+        sorted_[_among(sorted_, first is None)] = found
+    else:
+        start = sorted_.size - found.size if first is None else first
+        sorted_[0, start : start + found.size] = found

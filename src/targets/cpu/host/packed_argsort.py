@@ -7,7 +7,8 @@ the bits that were lost. Where hardly any elements of a row differ, NumPy's own 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 
 import attrs
 import numpy as np
@@ -15,18 +16,77 @@ import numpy.typing as npt
 
 from ....algos.host_sort import HostSortPolicy
 from ....arrays.recycled import new_array
-from ....types.dtypes import key_for
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ..crew import share
-from ..loops import Loop
+from ..loops import Kernel, compiled, inside, text_of
 from ..pool import Pool
-from .argsort_loops import pack, rank, rank_and_pack, unpack
-from .key_words import Elements, Places, bits_of, constants, ordered_ranks
+from .key_words import Elements, Places, constants, lines_of_bits, ordered_ranks, ranked
 from .numpy_sort import argsort_plainly
 from .partition_sort import part_from, sort_long
-from .radix_sort import can_sort_by_radix, sort_words, suits_radix
+from .radix_sort import can_sort_by_radix, sort_by_bits, suits_radix
 from .sample import different_of
+
+_PACK = """
+    found = u8(0)
+    for index in range(start, stop):
+        rank = words[index] - least
+        found = found | rank
+        words[index] = ((rank >> left_out) << index_bits) | u8(index)
+    before = atomic_or(seen, 0, found)
+"""
+_UNPACK = """
+    for index in range(start, stop):
+        places[index] = words[index] & mask
+"""
+_BOUNDS = "start: i8, stop: i8"
+
+
+def _ranks(size: int, is_float: bool, *use: str) -> Iterator[str]:
+    """Ranks of elements, as `ordered_ranks` makes them, one after the other."""
+    sign = 1 << (8 * size - 1)
+    rank = ("word = elements[index]", *ranked(f"i{size}", "word", is_float), f"rank = u8(u{size}(word)) ^ u8({sign})")
+    yield from lines_of_bits(is_float)
+    yield from inside("for index in range(start, stop):", [*rank, *use])
+
+
+@cache
+def rank_halves() -> Kernel:
+    """(start, stop, elements, ranks, bits): ranks of float16."""
+    body = text_of(_ranks(2, True, "ranks[index] = u2(rank)"))
+    return compiled("rank_halves", f"{_BOUNDS}, elements: i2[], ranks: u2[], bits: i2[]", body)
+
+
+@cache
+def rank_and_pack(size: int, is_float: bool) -> Kernel:
+    """(start, stop, elements, words, bits, index_bits): makes words of ranks and indices."""
+    body = text_of(_ranks(size, is_float, "words[index] = (rank << index_bits) | u8(index)"))
+    takes = f"{_BOUNDS}, elements: i{size}[], words: u8[], bits: i{size}[], index_bits: u8"
+    return compiled("rank_and_pack", takes, body)
+
+
+@cache
+def rank(size: int, is_float: bool) -> Kernel:
+    """(start, stop, elements, words, bits, ends): ranks, and in `ends` the least and the greatest of them."""
+    use = ("low = min(low, rank)", "high = max(high, rank)", "words[index] = rank")
+    ends = ("lowest = atomic_min(ends, 0, low)", "highest = atomic_max(ends, 1, high)")
+    body = text_of(("low = u8(-1)", "high = u8(0)", *_ranks(size, is_float, *use), *ends))
+    return compiled("rank", f"{_BOUNDS}, elements: i{size}[], words: u8[], bits: i{size}[], ends: u8[]", body)
+
+
+@cache
+def pack() -> Kernel:
+    """(start, stop, words, seen, least, left_out, index_bits): makes words of ranks less the least, less their lowest
+    bits, and of indices; and all bits that any rank had."""
+    takes = f"{_BOUNDS}, words: u8[], seen: u8[], least: u8, left_out: u8, index_bits: u8"
+    return compiled("pack", takes, _PACK)
+
+
+@cache
+def unpack() -> Kernel:
+    """(start, stop, words, places, mask): the indices of sorted words."""
+    return compiled("unpack", f"{_BOUNDS}, words: u8[], places: u8[], mask: u8", _UNPACK)
+
 
 U64s = npt.NDArray[np.uint64]
 
@@ -72,30 +132,26 @@ class _Rows:
     policy: HostSortPolicy
     pool: Pool | None
 
-    @property
-    def bits(self) -> Elements:
-        return bits_of(self.elements)
-
-    def _rank_by(self, loop: Callable[[int, bool], Loop], words: Elements, more: Elements | int) -> None:
+    def _rank_by(self, loop: Callable[[int, bool], Kernel], words: Elements, more: Elements | int) -> None:
         """A loop that makes ranks of a row."""
         dtype = self.elements.dtype
         row = self.elements[0].view(f"i{dtype.itemsize}")
         self._share(loop(dtype.itemsize, dtype.kind == "f"), row, words, constants(dtype, self.order), more)
 
-    def _share(self, loop: Loop, *arguments: Elements | int) -> None:
+    def _share(self, loop: Kernel, *arguments: Elements | int) -> None:
         """A loop over a single row, by all threads."""
         assert self.pool is not None
         share(loop, self.elements.size, self.pool, *arguments)
 
-    def ranks(self, bits: Elements) -> U64s:
+    def ranks(self, elements: Elements) -> U64s:
         """Words that compare as such elements do, in memory of their own."""
-        ranks = ordered_ranks(key_for(self.elements.dtype), bits, self.order)
-        return ranks.astype(np.uint64, copy=ranks is bits)
+        ranks = ordered_ranks(elements, self.order)
+        return ranks.astype(np.uint64, copy=np.may_share_memory(ranks, elements))
 
     def rank(self, words: U64s) -> tuple[int, int]:
         """All ranks, for words to be made of: the least and the greatest."""
         if self.pool is None:
-            words[...] = self.ranks(self.bits)
+            words[...] = self.ranks(self.elements)
             return int(words.min()), int(words.max())
         ends = np.array([(1 << _WORD_BITS) - 1, 0], np.uint64)
         self._rank_by(rank, words[0], ends)
@@ -117,7 +173,7 @@ class _Rows:
     def pack_ranks(self, words: U64s) -> None:
         """Of ranks that find room as they are."""
         if self.pool is None:
-            self._pack(self.ranks(self.bits), words)
+            self._pack(self.ranks(self.elements), words)
         else:
             self._rank_by(rank_and_pack, words[0], self.index_bits)
 
@@ -135,7 +191,7 @@ class _Rows:
             words.dtype, _UP, words.nbytes
         ):
             results = new_array(words.shape, words.dtype)
-            sort_words(words, results, bits, 1 if pool is None else pool.threads)
+            sort_by_bits(words, results, _UP, bits, 1 if pool is None else pool.threads)
             return results
         if pool is None or length < part_from(words.dtype, self.policy, pool.threads):
             words.sort(axis=1)
@@ -181,7 +237,7 @@ class _Rows:
         numbers = np.cumsum(~tied[chosen]).astype(np.uint64)
         rows, columns = np.divmod(chosen, length) if places.shape[0] > 1 else (np.zeros(1, np.intp), chosen)
         found = places[rows, columns]
-        words = self.ranks(self.bits[rows, found])
+        words = self.ranks(self.elements[rows, found])
         if ((words[1:] >= words[:-1]) | (numbers[1:] != numbers[:-1])).all():
             return True
         lost_bits, low_bits = np.uint64(left_out), np.uint64(left_out + self.index_bits)

@@ -8,21 +8,93 @@ own to sort. Input that is in order, or holds few different elements, is seen fi
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from functools import cache
 
+import attrs
 import numpy as np
 
 from ....algos.host_sort import HostSortPolicy
 from ....types.indices import SortOrder
 from ...base import HostArray
-from ..crew import share
+from .. import crew as at
+from ..crew import Crew, crew, share, threads_of_crew
+from ..loops import Kernel, address_of, compiled, place_of
 from ..pool import Pool
-from .crew_sort import PartedRow, sort_by_crew, threads_to_sort
-from .few_values import sort_few
+from .counting import sort_few
 from .key_words import Elements, numbers_of
-from .numpy_sort import sort_row
-from .partition_loops import COUNTERS, part_in_turn, reverse
+from .numpy_pointer import sort_address
+from .numpy_sort import restore_ties, sort_row
+from .partition import COUNTERS, part_in_turn, reverse
 from .sample import Sample, is_monotonic, seems_constant
-from .ties import restore_ties
+
+_SORT, _RESULTS, _SIZE, _ARRAYS = range(at.ARGUMENTS, at.ARGUMENTS + 4)
+_PASSES, _BLOCK = range(_ARRAYS + 8, _ARRAYS + 10)
+_SORT_PARTS = f"""
+    while True:
+        parted = native(crew[{at.FUNCTION}], {at.words(_ARRAYS, 8)},
+            {at.as_array(at.CLAIMED, at.MOST_THREADS * COUNTERS)}, {at.as_array(at.BOUNDS, at.MOST_THREADS + 1)},
+            {at.as_array(at.OWN, (at.MOST_THREADS + 1) * COUNTERS)},
+            crew[{at.PARTS}], crew[{_PASSES}], crew[{_BLOCK}], number)
+        if crew[{at.OWN} + number * {COUNTERS}] == 0:
+            break
+        waited = native(crew[{at.YIELD}])
+    while True:
+        mine = fetch_add(crew, {at.NEXT}, 1)
+        if mine >= crew[{at.PARTS}]:
+            break
+        begun = crew[{at.BOUNDS} + mine]
+        count = crew[{at.BOUNDS + 1} + mine] - begun
+        if native(crew[{_SORT}], crew[{_RESULTS}] + begun * crew[{_SIZE}], count, 0) != 0:
+            failed = fetch_add(crew, {at.FAILED}, 1)
+"""
+
+
+@attrs.frozen(eq=False)
+class PartedRow:
+    """A row, the pivots between its parts, and the memories to part it into: to and fro between `first` and `second`,
+    at last to `results`."""
+
+    source: Elements
+    first: Elements
+    second: Elements
+    results: Elements
+    pivots: Elements
+
+
+@cache
+def sort_parts() -> Kernel:
+    """(crew, number): a thread's share: it partitions, then sorts parts, as long as there are any."""
+    return compiled("sort_parts", "crew: i8[], number: i8", _SORT_PARTS)
+
+
+def loading_sorts(dtype: np.dtype[np.generic]) -> Iterator[object]:
+    """Compiles and finds all that is needed to sort elements of a dtype."""
+    yield part_in_turn(dtype)
+    if sort_address(dtype):
+        yield sort_parts()
+
+
+@cache
+def _functions(dtype: np.dtype[np.generic]) -> tuple[int, int]:
+    """Where the partition's code lies, and NumPy's sort."""
+    return part_in_turn(dtype).address, sort_address(dtype)
+
+
+def threads_to_sort(dtype: np.dtype[np.generic], nbytes: int, policy: HostSortPolicy) -> int:
+    """How many threads of the crew sort so many bytes; 0 where it is none of theirs."""
+    threads = threads_of_crew(nbytes, policy)
+    return threads if threads and sort_address(np.dtype(np.int64) if dtype.kind in "Mm" else dtype) else 0
+
+
+def sort_by_crew(row: PartedRow, block: int, threads: int, threads_of: Crew | None = None) -> bool:
+    """Whether the process's crew, or another, has sorted a row: else nothing is done, as it is busy."""
+    parts = row.pivots.size + 1
+    part, sort = _functions(row.pivots.dtype)
+    arrays = [number for array in (row.source, row.first, row.second, row.pivots) for number in place_of(array)]
+    arguments = sort, address_of(row.results), row.pivots.itemsize, *arrays, parts.bit_length() - 1, block
+    return (threads_of or crew()).does(sort_parts, threads, parts, row.source.size, part, arguments)
+
 
 _LEAST_BLOCK = 1 << 11  # elements that are worth claiming
 _SEEN_BYTES = 1 << 23  # of a row whose elements are mostly alike: NumPy sees it, and a longer one is counted sooner

@@ -19,7 +19,7 @@ from ....types.indices import SortOrder
 from ...base import HostArray, Prepared, prepared_by
 from ..background import background
 from ..pool import Pool
-from .key_words import Elements, Places, bits_of
+from .key_words import Places, bits_of
 from .numpy_speed import numpy_sorts_slowly
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def loading(dtype: np.dtype[np.generic], order: SortOrder) -> Iterator[object]:
     for rows in (1, 2):
         for number in (1, 2, 3):  # of passes: a first one that is the last, a first and a last, and one between
             source = np.zeros((rows, 2), dtype)
-            _sort(source, np.empty_like(source), order, range(bits - 8 * number, bits), 1)
+            sort_by_bits(source, np.empty_like(source), order, range(bits - 8 * number, bits), 1)
             yield None
 
 
@@ -64,60 +64,51 @@ def sort_by_radix(source: HostArray, results: HostArray, order: SortOrder, pool:
     if rows < pool.threads or rows == 1:
         for number in range(rows):
             row = source[number]
-            _sort(row[np.newaxis], results[number][np.newaxis], order, bits_that_differ(row), pool.threads)
+            sort_by_bits(row[np.newaxis], results[number][np.newaxis], order, bits_that_differ(row), pool.threads)
         return
     bits = range(8 * source.itemsize)
     batch = max(pool.threads, _BATCH // length)
     for start in range(0, rows, batch):
-        _sort(source[start : start + batch], results[start : start + batch], order, bits, 1)
-
-
-def sort_words(words: Elements, results: Elements, bits: range, threads: int) -> None:
-    """Sorts rows of unsigned integers by some of their bits: those that are alike in these keep their order."""
-    _sort(words, results, SortOrder.ASCENDING, bits, threads)
+        sort_by_bits(source[start : start + batch], results[start : start + batch], order, bits, 1)
 
 
 def argsort_by_radix(row: HostArray, places: Places, order: SortOrder, threads: int) -> None:
     """Writes where the elements of a row come from, in order. Equal ones keep theirs."""
-    prepared = prepared_argsort(row.dtype, order, row.size, _policy(threads, _LEAST_SHARE))
+    bits, policy = range(8 * row.itemsize), _policy(threads)
+    prepared = prepared_sort(row.dtype, order, 1, row.size, bits, policy, finds_places=True)
     prepared.run([bits_of(row), places.view(np.uint64)])
 
 
-def _sort(source: HostArray, results: HostArray, order: SortOrder, bits: range, shares: int) -> None:
+def sort_by_bits(source: HostArray, results: HostArray, order: SortOrder, bits: range, threads: int) -> None:
+    """Sorts rows by some of their bits: those that are alike in these keep their order."""
     rows, length = source.shape
-    prepared = prepared_sort(source.dtype, order, rows, length, bits, _policy(shares, _LEAST_SHARE))
+    prepared = prepared_sort(source.dtype, order, rows, length, bits, _policy(threads))
     prepared.run([bits_of(source).reshape(-1), bits_of(results).reshape(-1)])
 
 
 @cache
-def _policy(shares: int, least: int) -> SerialRadixPolicy:
+def _policy(shares: int) -> SerialRadixPolicy:
     from ....algos.radix_serial import SerialRadixPolicy
 
-    return SerialRadixPolicy(shares=min(shares, _MOST_SHARES), least=least)
+    return SerialRadixPolicy(shares=min(shares, _MOST_SHARES), least=_LEAST_SHARE)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=128)
 def prepared_sort(
-    dtype: np.dtype[np.generic], order: SortOrder, rows: int, length: int, bits: range, policy: SerialRadixPolicy
-) -> Prepared:
-    from ....algos.batch import Batch
-    from ....algos.radix_serial import serial_radix_sort
-    from ...registry import target
-
-    return prepared_by(target("cpu"), serial_radix_sort(Batch(key_for(dtype), rows, length, order), policy, bits))
-
-
-@lru_cache(maxsize=64)
-def prepared_argsort(dtype: np.dtype[np.generic], order: SortOrder, length: int, policy: SerialRadixPolicy) -> Prepared:
+    dtype: np.dtype[np.generic], order: SortOrder, rows: int, length: int, bits: range, policy: SerialRadixPolicy,
+    *, finds_places: bool = False,
+) -> Prepared:  # fmt: skip
     from ....algos.batch import Batch
     from ....algos.radix_serial import serial_radix_sort
     from ....types.keys import RankKey
     from ....types.scalars import U64
     from ...registry import target
 
-    bits = range(8 * dtype.itemsize)
-    ranks = RankKey(key_for(dtype))
-    schedule = serial_radix_sort(Batch(ranks, 1, length, order, places=U64), policy, bits)
+    key = key_for(dtype)
+    if finds_places:
+        schedule = serial_radix_sort(Batch(RankKey(key), rows, length, order, places=U64), policy, bits)
+    else:
+        schedule = serial_radix_sort(Batch(key, rows, length, order), policy, bits)
     return prepared_by(target("cpu"), schedule)
 
 

@@ -1,52 +1,171 @@
 """Reductions of host arrays: a closure for each function, dtype and axis, made once and called for every array.
 
-Short arrays go straight to NumPy's loops, past the Python in front of them; what is longer goes to folding.py. Which
-way an array takes, and so the order in which its floats are added, depends on its shape, dtype and layout alone.
+Short arrays go straight to NumPy's loops, past the Python in front of them; what is longer goes to reduce_axes.py or
+arg_reduce.py. Which way an array takes, and so the order in which its floats are added, depends on its shape, dtype and
+layout alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
+import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from ....operations.reduce import Reducer
 from ....types.errors import InvalidArgumentError
 from ...base import HostArray
+from ...counts import count_nonzero
+from ..crew import threads_of_crew
+from ..loops import Kernel
 from .arg_reduce import PlaceFolding
-from .reduce_axes import Folding
-from .reducers import LONG, PLACES, TRUTHS, HostCall, reducing, takes
-from .silence import silence
+from .reduce_loops import can_fold, loop_for
+from .reduce_plans import CREW_BYTES, Route, constant_of, route_of
+from .reducers import (
+    ARITHMETIC,
+    EXTREMES,
+    LONG,
+    PLACES,
+    TRUTHS,
+    UFUNCS,
+    HostCall,
+    in_shape,
+    result_of,
+    silence,
+    silently,
+    takes,
+)
+from .strides import Routes, Walk
+
+Signed: TypeAlias = npt.NDArray[np.signedinteger[Any]]
+
+_ADDED = 1 << 21  # bytes of floats: below, NumPy adds them
+_MEMORY = 3 << 23  # bytes: longer arrays are read from memory, which two cores do faster than one
+_WORKED_ON = 1 << 24  # the same of any and all, by which NumPy's loops are slower than memory
+_ROW = 1 << 10  # bytes of neighbours that NumPy's loops need to be fast
+_HEAD = 1 << 9  # elements that may settle what any and all ask
+
+
+class Folding:
+    """A reduction of elements of a dtype along some axes."""
+
+    least = LONG
+
+    def __init__(
+        self, fold: Reducer, dtype: np.dtype[np.generic], axes: tuple[int, ...], ndim: int, keepdims: bool
+    ) -> None:
+        self._fold, self._dtype, self._axes, self._keepdims = fold, dtype, axes, keepdims
+        self._waits = fold in ARITHMETIC and dtype.kind == "f"
+        self._routes = Routes(self._route)
+        self._loops: dict[bool, tuple[Kernel, np.dtype[np.generic]]] = {}  # in rows, or not
+        self._head: tuple[slice, ...] = ()  # what is looked at before all else
+        if fold in TRUTHS and len(axes) == ndim:
+            self._head = (slice(round(_HEAD ** (1 / ndim))),) * ndim
+
+    def __call__(self, x: HostArray) -> object | None:
+        """The result; None where NumPy's loop is to give it."""
+        if self._head and self._is_settled(x):
+            return in_shape(np.array(self._fold is Reducer.ANY), x, self._axes, self._keepdims)
+        route = self._routes.of(x)
+        if route is None:
+            return None
+        if route.in_rows not in self._loops:
+            if not self._waits and not can_fold(self._fold, self._dtype, x.nbytes):
+                return self._by_numpy(x, route)
+            self._loops[route.in_rows] = loop_for(self._fold, self._dtype, route.in_rows)
+        return self._by_route(x, route, *self._loops[route.in_rows])
+
+    def _route(self, x: HostArray) -> Route | None:
+        """None where NumPy's loop takes no longer, or its axes lie in too many ways."""
+        walk = Walk.of(x, self._axes)
+        if walk is None or len(walk.kept) > 2 or len(walk.gone) > 2 or self._suits_numpy(walk, x.nbytes):
+            return None
+        return route_of(self._fold, self._dtype, walk)
+
+    def _suits_numpy(self, walk: Walk, nbytes: int) -> bool:
+        if self._waits:
+            return nbytes < _ADDED
+        is_narrow_sum = self._fold is Reducer.SUM and self._dtype.itemsize < 8
+        if self._dtype == np.float16 or self._fold is Reducer.PROD or is_narrow_sum:
+            return False
+        near, most = walk.nearest, _WORKED_ON if self._fold in TRUTHS else _MEMORY
+        most <<= 2 if self._dtype.itemsize == 1 else 0
+        if threads_of_crew(nbytes):
+            most = min(most, CREW_BYTES)
+        return nbytes < most and near.stride == 1 and near.length * self._dtype.itemsize >= _ROW
+
+    def _is_settled(self, x: HostArray) -> bool:
+        """Whether the first elements say all."""
+        head = x[self._head]
+        count = count_nonzero(head)
+        return count > 0 if self._fold is Reducer.ANY else count < head.size
+
+    def _by_numpy(self, x: HostArray, route: Route) -> object | None:
+        """What NumPy gives in place of loops that are not loaded; None where it is as well as they are."""
+        if self._fold not in EXTREMES or self._dtype.kind != "f":
+            return None
+        found = np.asarray(silently(UFUNCS[self._fold].reduce, x, self._axes, None, None, self._keepdims))
+        if bool((np.abs(found) > 0).all()):  # values say all about the bits: not of zeros and NaNs
+            return cast(object, found[()])
+        return self._by_route(x, route, *loop_for(self._fold, self._dtype, route.in_rows))
+
+    def _by_route(self, x: HostArray, route: Route, loop: Kernel, state: np.dtype[np.generic]) -> object:
+        memory, ufunc = route.walk.span.place(x), UFUNCS[self._fold]
+        found = [leg.states(loop, state, ufunc, memory) for leg in route.legs]
+        states = found[0] if len(found) == 1 else silently(ufunc, *found)
+        return in_shape(route.walk.arranged(self._elements(states)), x, self._axes, self._keepdims)
+
+    def _elements(self, states: HostArray) -> HostArray:
+        """What the loops leave as the result has it."""
+        if self._fold in EXTREMES and self._dtype.kind == "f":
+            return _as_floats(cast("Signed", states), constant_of(self._fold, self._dtype)).view(self._dtype)
+        if self._fold is Reducer.SUM and self._dtype.kind == "f":
+            return cast(HostArray, np.add(states, self._dtype.type(0)))  # -0.0 becomes 0.0, as in NumPy
+        return states.astype(result_of(self._fold, self._dtype), copy=False)
+
+
+def _as_floats(states: Signed, constant: int) -> Signed:
+    """The way back of what the loops of extremes do to each element."""
+    word = states.dtype.type
+    states += word(constant)
+    bits = states >> word(8 * states.itemsize - 1)
+    bits &= word((1 << (8 * states.itemsize - 1)) - 1)
+    bits ^= states
+    return bits
+
 
 _SINGLE, _HALF = np.dtype(np.float32), np.dtype(np.float16)
 Axes: TypeAlias = int | tuple[int, ...] | None
 
 
 def host_reduction(
-    function: str | Callable[..., object], dtype: np.dtype[np.generic], ndim: int, axis: Axes, keepdims: bool
-) -> HostCall | None:
-    """The reduction of host arrays of a dtype and number of dimensions that NumPy's function of that name does.
+    fold: Reducer, dtype: np.dtype[np.generic], ndim: int, axis: Axes, keepdims: bool
+) -> HostCall | None:  # fmt: skip
+    """The reduction of host arrays of a dtype and number of dimensions, as NumPy's function of that name does it.
 
     It takes any shape and layout, returns scalars where NumPy does, and does not warn of overflow or NaN. An empty
     array without an answer raises InvalidArgumentError. None if there is no such reduction of these elements, or no
     such axis.
     """
-    fold = Reducer(function if isinstance(function, str) else function.__name__)
     axes = _checked(axis, ndim)
     if not takes(fold, dtype) or axes is None or (fold in PLACES and isinstance(axis, tuple)):
         return None
+    has_loops = dtype.kind in "iuf" and dtype.isnative and ndim > 0
     if fold in PLACES:
         along = None if axis is None or ndim == 0 else axes[0]
-        return _guarded(_place(fold, keepdims), (along, None), PlaceFolding.of(fold, dtype, along, ndim, keepdims))
-    long = Folding.of(fold, dtype, axes, ndim, keepdims)
-    reduce = reducing(fold)
-    if dtype.kind == "f" and dtype.itemsize == 2 and fold in (Reducer.SUM, Reducer.PROD):
+        method = cast(Callable[..., object], np.ndarray.argmin if fold is Reducer.ARGMIN else np.ndarray.argmax)
+        call = partial(method, keepdims=True) if keepdims else method
+        long_place = PlaceFolding(fold, dtype, None if ndim == 1 else along, keepdims) if has_loops else None
+        return _guarded(call, (along, None), long_place)
+    reduce = cast(Callable[..., object], UFUNCS[fold].reduce)  # of array, axes, dtype, out and keepdims
+    if dtype.kind == "f" and dtype.itemsize == 2 and fold in ARITHMETIC:
         return _guarded(partial(_halves, reduce), (axes, keepdims))
     made = np.dtype(np.bool_) if fold in TRUTHS else None
     settings = (axes[0] if len(axes) == 1 else axes, made, None, keepdims)
+    long = Folding(fold, dtype, axes, ndim, keepdims) if has_loops and axes else None
     # NumPy's loops of floats warn of what is no mistake
     return _guarded(reduce, settings, long, is_silent=dtype.kind == "f")
 
@@ -66,17 +185,10 @@ def _checked(axis: Axes, ndim: int) -> tuple[int, ...] | None:
 # -- short arrays -----------------------------------------------------------------------------------------
 
 
-def _halves(
-    reduce: Callable[..., object], x: HostArray, axes: tuple[int, ...], keepdims: bool
-) -> object:  # fmt: skip
+def _halves(reduce: Callable[..., object], x: HostArray, axes: tuple[int, ...], keepdims: bool) -> object:
     """In 32 bits, rounded once."""
     context = silence()
     return context.run(cast(HostArray, context.run(reduce, x, axes, _SINGLE, None, keepdims)).astype, _HALF)
-
-
-def _place(fold: Reducer, keepdims: bool) -> Callable[..., object]:
-    method = cast(Callable[..., object], np.ndarray.argmin if fold is Reducer.ARGMIN else np.ndarray.argmax)
-    return partial(method, keepdims=True) if keepdims else method
 
 
 def _guarded(

@@ -7,20 +7,19 @@ its results lie in `out` at (part, first way, second way).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, cast
+from itertools import chain
+from textwrap import indent
+from typing import Any, cast
 
 import attrs
 import numpy as np
 
 from ....operations.reduce import Reducer
 from ..background import background
-from ..loops import compiled, name_of, numbers_of_plan
+from ..loops import Kernel, compiled, inside, name_of, numbers_of_plan, text_of
 from .reducers import PLACES, result_of
-
-if TYPE_CHECKING:
-    from ..compiler.loading import Kernel
 
 _PLAN = ("start", "n0", "s0", "n1", "s1", "m0", "t0", "m1", "t1", "parts", "block", "constant")
 _COUNTS = frozenset(["n0", "n1", "m0", "m1", "parts", "block"])
@@ -47,55 +46,6 @@ _TASK = """
         place = i8((part * n0 + outer) * n1 + begin)
         origin = start + i8(outer) * s0 + i8(begin) * s1"""
 
-# For neighbours that stay: a block of results is kept at hand while rows of elements go by. What stands in braces is
-# filled in by what the elements are.
-_COLUMNS = """
-{task}
-        begun = origin + low * t0
-        for j in range(count):
-            element = flat[begun + j * s1]
-            out[place + j] = {lifted}
-        skip = 1
-        for r in range(low, high):
-            for q in range(skip, i8(m1)):
-                base = origin + r * t0 + q * t1
-                if s1 == 1:
-                    for j in range(count):
-                        found = out[place + j]
-                        element = flat[base + j]
-                        out[place + j] = {stepped}
-                else:
-                    for j in range(count):
-                        found = out[place + j]
-                        element = flat[base + j * s1]
-                        out[place + j] = {stepped}
-            skip = 0
-"""
-# Where extremes are, along one way alone: what is found so far, and where it was.
-_PLACES = """
-{task}
-        for j in range(count):
-            element = flat[origin + low * t0 + j * s1]
-            best[place + j] = {lifted}
-            where[place + j] = low
-        for r in range(low + 1, high):
-            base = origin + r * t0
-            if s1 == 1:
-                for j in range(count):
-                    element = flat[base + j]
-{look}
-            else:
-                for j in range(count):
-                    element = flat[base + j * s1]
-{look}
-"""
-_LOOK = """
-                    value = {lifted}
-                    found = best[place + j]
-                    better = {better}
-                    best[place + j] = select(better, value, found)
-                    where[place + j] = select(better, i4(r), where[place + j])
-"""
 # For neighbours that go: one result after the other, in any order of operations. Neighbours of which every second one
 # goes are all read, for gathering takes ten times as long on some machines.
 _ROWS = """
@@ -138,63 +88,38 @@ _ROWS = """
 
 @attrs.frozen
 class Elements:
-    """What the loops take and make of elements of a dtype."""
+    """What the loops make of elements of a dtype."""
 
     seen_as: np.dtype[np.generic]
     state: np.dtype[np.generic]
     lifted: str  # of an element, what is found by it alone
     nothing: str  # the same of an element that changes nothing
-    _step: str  # of what is found so far, and what an element lifted is
+    step: str  # of what is found so far, and what an element lifted is
 
     @classmethod
     def of(cls, fold: Reducer, dtype: np.dtype[np.generic]) -> Elements:
+        size, is_float = dtype.itemsize, dtype.kind == "f"
         match fold:
-            case Reducer.SUM | Reducer.PROD:
-                return cls._arithmetic(fold, dtype, result_of(fold, dtype))
+            case Reducer.SUM | Reducer.PROD:  # in the type of the result
+                wide = name_of(result_of(fold, dtype))
+                word, nothing = ("multiply", "1") if fold is Reducer.PROD else ("add", "-0.0" if is_float else "0")
+                step = f"{word}_in_any_order(found, {{0}})"
+                return cls(dtype, result_of(fold, dtype), f"{wide}(element)", f"{wide}({nothing})", step)
             case Reducer.MIN | Reducer.MAX:
-                return cls._extreme(fold, dtype)
-            case _:
-                return cls._truth(fold, dtype)
-
-    @classmethod
-    def _arithmetic(cls, fold: Reducer, dtype: np.dtype[np.generic], state: np.dtype[np.generic]) -> Elements:
-        """In the type of the result."""
-        wide = name_of(state)
-        if fold is Reducer.PROD:
-            return cls(dtype, state, f"{wide}(element)", f"{wide}(1)", "multiply_in_any_order(found, {0})")
-        zero = "-0.0" if dtype.kind == "f" else "0"
-        return cls(dtype, state, f"{wide}(element)", f"{wide}({zero})", "add_in_any_order(found, {0})")
-
-    @classmethod
-    def _extreme(cls, fold: Reducer, dtype: np.dtype[np.generic]) -> Elements:
-        """Floats by their bits as signed integers, in the order of the numbers from the constant on: it comes first."""
-        seen, lifted = dtype, "element"
-        if dtype.kind == "f":
-            seen = np.dtype(f"i{dtype.itemsize}")
-            word, shift = name_of(seen), 8 * dtype.itemsize - 1
-            magnitude = f"{word}((element >> {shift}) & {(1 << shift) - 1})"
-            lifted = f"{word}({word}(element ^ {magnitude}) - {word}(constant))"
-        limits = np.iinfo(cast("np.dtype[np.integer[Any]]", seen))
-        last, better = (limits.max, "<") if fold is Reducer.MIN else (limits.min, ">")
-        return cls(seen, seen, lifted, f"{name_of(seen)}({last})", f"select({{0}} {better} found, {{0}}, found)")
-
-    @classmethod
-    def _truth(cls, fold: Reducer, dtype: np.dtype[np.generic]) -> Elements:
-        """Floats by their bits, of which the highest makes none true: it is shifted out."""
-        seen = np.dtype(f"u{dtype.itemsize}")
-        bits = f"{name_of(seen)}(element << 1)" if dtype.kind == "f" else "element"
-        operator, nothing = ("|", 0) if fold is Reducer.ANY else ("&", 1)
-        return cls(seen, np.dtype(np.uint8), f"u1({bits} != 0)", f"u1({nothing})", f"u1(found {operator} {{0}})")
-
-    @property
-    def stepped(self) -> str:
-        """Of what is found so far, and an element."""
-        return self._step.format(self.lifted)
-
-    @property
-    def skipped(self) -> str:
-        """The same where j is even, and nothing else where it is odd."""
-        return self._step.format(f"select((j & 1) == 0, {self.lifted}, {self.nothing})")
+                seen, lifted = dtype, "element"
+                if is_float:  # by their bits as signed integers, in the order of the numbers from the constant on
+                    seen, shift = np.dtype(f"i{size}"), 8 * size - 1
+                    magnitude = f"i{size}((element >> {shift}) & {(1 << shift) - 1})"
+                    lifted = f"i{size}(i{size}(element ^ {magnitude}) - i{size}(constant))"
+                limits = np.iinfo(cast("np.dtype[np.integer[Any]]", seen))
+                last, better = (limits.max, "<") if fold is Reducer.MIN else (limits.min, ">")
+                step = f"select({{0}} {better} found, {{0}}, found)"
+                return cls(seen, seen, lifted, f"{name_of(seen)}({last})", step)
+            case _:  # floats by their bits, of which the highest makes none true: it is shifted out
+                bits = f"u{size}(element << 1)" if is_float else "element"
+                operator, nothing = ("|", "0") if fold is Reducer.ANY else ("&", "1")
+                step = f"u1(found {operator} {{0}})"
+                return cls(np.dtype(f"u{size}"), np.dtype(np.uint8), f"u1({bits} != 0)", f"u1({nothing})", step)
 
 
 def can_fold(fold: Reducer, dtype: np.dtype[np.generic], nbytes: int) -> bool:
@@ -210,30 +135,24 @@ def _loading(fold: Reducer, dtype: np.dtype[np.generic]) -> Iterator[object]:
             yield loop_for(fold, dtype, in_rows)
 
 
-@attrs.frozen(eq=False)
-class ReduceLoop:
-    """For elements of a dtype: what they are seen as, and what becomes of them."""
-
-    kernel: Kernel
-    seen_as: np.dtype[np.generic]
-    state: np.dtype[np.generic]
+@cache
+def loop_for(fold: Reducer, dtype: np.dtype[np.generic], in_rows: bool) -> tuple[Kernel, np.dtype[np.generic]]:
+    """The loop, and the dtype of what it leaves."""
+    made = Elements.of(fold, dtype)
+    stepped, arrays = made.step.format(made.lifted), f"out: {name_of(made.state)}[]"
+    if in_rows:  # nothing else where j is odd
+        skipped = made.step.format(f"select((j & 1) == 0, {made.lifted}, {made.nothing})")
+        body = _ROWS.format(lifted=made.lifted, stepped=stepped, skipped=skipped)
+        return _kernel(f"{fold.value}_rows", made.seen_as, arrays, body), made.state
+    step = ("found = out[place + j]", f"out[place + j] = {stepped}")
+    body = _columns([f"out[place + j] = {made.lifted}"], step, ways=2)
+    return _kernel(f"{fold.value}_columns", made.seen_as, arrays, body), made.state
 
 
 @cache
-def loop_for(fold: Reducer, dtype: np.dtype[np.generic], in_rows: bool) -> ReduceLoop:
-    elements = Elements.of(fold, dtype)
-    body = (_ROWS if in_rows else _COLUMNS).format(
-        task=_TASK, lifted=elements.lifted, stepped=elements.stepped, skipped=elements.skipped
-    )
-    arrays = f"flat: {name_of(elements.seen_as)}[], out: {name_of(elements.state)}[], plan: i8[]"
-    kernel = _kernel(f"{fold.value}_{'rows' if in_rows else 'columns'}", arrays, body)
-    return ReduceLoop(kernel, elements.seen_as, elements.state)
-
-
-@cache
-def places_for(fold: Reducer, dtype: np.dtype[np.generic]) -> ReduceLoop:
-    """Where extremes are. float16 are seen as integers in their order: both zeros alike, and all NaNs, which are the
-    constant."""
+def places_for(fold: Reducer, dtype: np.dtype[np.generic]) -> tuple[Kernel, np.dtype[np.generic]]:
+    """Where extremes are, along one way alone: what is found so far, and where it was. float16 are seen as integers in
+    their order: both zeros alike, and all NaNs, which are the constant."""
     lifted, seen_as = "element", dtype
     if dtype == np.float16:
         seen_as = np.dtype(np.int16)
@@ -243,11 +162,29 @@ def places_for(fold: Reducer, dtype: np.dtype[np.generic]) -> ReduceLoop:
     better = f"(value {'<' if fold is Reducer.ARGMIN else '>'} found)"
     if seen_as.kind == "f":
         better += " | ((value != value) & (found == found))"
-    body = _PLACES.format(task=_TASK, lifted=lifted, look=_LOOK.format(lifted=lifted, better=better).strip("\n"))
-    name = name_of(seen_as)
-    arrays = f"flat: {name}[], best: {name}[], where: i4[], plan: i8[]"
-    return ReduceLoop(_kernel(fold.value, arrays, body), seen_as, seen_as)
+    step = (
+        f"value = {lifted}", "found = best[place + j]", f"better = {better}",
+        "best[place + j] = select(better, value, found)",
+        "where[place + j] = select(better, i4(r), where[place + j])",
+    )  # fmt: skip
+    body = _columns((f"best[place + j] = {lifted}", "where[place + j] = low"), step, ways=1)
+    return _kernel(fold.value, seen_as, f"best: {name_of(seen_as)}[], where: i4[]", body), seen_as
 
 
-def _kernel(name: str, arrays: str, body: str) -> Kernel:
-    return compiled(name, f"first: i8, last: i8, {arrays}", numbers_of_plan(_PLAN, _COUNTS) + body).kernel
+def _columns(begin: Sequence[str], step: Sequence[str], *, ways: int) -> str:
+    """For neighbours that stay: a block of results is kept at hand while rows of elements go by, along so many ways.
+    What is done to the first element of each result, and to the others."""
+    near, apart = (inside("for j in range(count):", [f"element = flat[base + {at}]", *step]) for at in ("j", "j * s1"))
+    row = (*inside("if s1 == 1:", near), *inside("else:", apart))
+    if ways == 1:
+        rows = inside("for r in range(low + 1, high):", ["base = origin + r * t0", *row])
+    else:
+        inner = inside("for q in range(skip, i8(m1)):", ["base = origin + r * t0 + q * t1", *row])
+        rows = chain(["skip = 1"], inside("for r in range(low, high):", [*inner, "skip = 0"]))
+    first = inside("for j in range(count):", ["element = flat[begun + j * s1]", *begin])
+    return f"{_TASK}\n{indent(text_of(['begun = origin + low * t0', *first, *rows]), 4 * ' ')}\n"
+
+
+def _kernel(name: str, seen_as: np.dtype[np.generic], outs: str, body: str) -> Kernel:
+    takes = f"first: i8, last: i8, flat: {name_of(seen_as)}[], {outs}, plan: i8[]"
+    return compiled(name, takes, numbers_of_plan(_PLAN, _COUNTS) + body)

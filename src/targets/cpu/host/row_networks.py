@@ -1,28 +1,210 @@
 """Many short rows that are sorted or argsorted side by side by sorting networks, one row a lane of a vector, whichever
 way they lie. They work on words that compare as integers: no zero and no NaN is to be put right afterwards.
+
+A block of rows lies turned round: the first elements of all rows, then the second ones, and so on. So comparing two
+places of a row is one minimum and one maximum of whole vectors. Up to sixteen places are sorted in registers; longer
+rows are merged from such. In an argsort, what stood where goes along, and tells equals apart, so that they keep their
+order. How far apart two places lie is a number in the text wherever they are compared: else LLVM would have to ask, as
+it runs, whether they overlap.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, partial
 
 import numpy as np
 
 from ....algos.host_sort import HostSortPolicy
 from ....types.indices import SortOrder
 from ...base import HostArray
-from ..alias import place_of
 from ..background import background
-from ..crew import share_kernel, threads_of_crew
-from ..pool import shared_pool
-from .key_words import Places, constants
-from .network_loops import lanes, network, places_network
+from ..crew import share_kernel
+from ..loops import Kernel, compiled, inside, numbers_of_plan, place_of, text_of
+from .key_words import Places, constants, lines_of_bits, ranked, turned, turned_back
 from .strides import Span, padded, ways_beside
 
-if TYPE_CHECKING:
-    from ..compiler.loading import Kernel
+Pair = tuple[int, int]
+
+_PLAN = ("start", "out_start", "n0", "s0", "o0", "n1", "s1", "o1", "length", "step", "out_step")
+_TOGETHER = 16  # places whose elements the registers hold; half as many with what goes along
+BLOCK_BYTES = 512  # of one place of all rows in a block
+
+
+def lanes(size: int) -> int:
+    """Rows in a block, of elements of so many bytes."""
+    return BLOCK_BYTES // size
+
+
+@cache
+def network(length: int, size: int, is_float: bool) -> Kernel:
+    """Sorts rows of so many places, a power of two, of which the last may be left empty."""
+    word, count = f"i{size}", lanes(size)
+    work = (
+        *_turns(count, turned(word, "block[j]", is_float)),
+        *_network(length, count, _Exchange()),
+        *_turns(count, turned_back(word, "block[j]", is_float)),
+        *_moves(count, "goal", "out_step", "o1", "out[{}] = block[own + j]"),
+    )
+    return _made("rows", word, word, (), _each_block(word, length, is_float, work))
+
+
+@cache
+def places_network(length: int, size: int, is_float: bool) -> Kernel:
+    """Finds where the elements of such rows stand, in stable order. Zeros of both signs are equal, and all NaNs."""
+    word, count = f"i{size}", lanes(size)
+    number = inside(f"for j in range({count}):", [f"places[place * {count} + j] = {word}(place)"])
+    work = (
+        *_turns(count, ranked(word, "block[j]", is_float)),
+        *inside(f"for place in range({length}):", number),
+        *_network(length, count, _PlacedExchange()),
+        *_moves(count, "goal", "out_step", "o1", "out[{}] = i8(places[own + j])"),
+    )
+    places = f"places = stack({word}, {length * count})"
+    return _made("places", word, "i8", [places], _each_block(word, length, is_float, work))
+
+
+def _each_block(word: str, length: int, is_float: bool, work: Iterable[str]) -> Iterator[str]:
+    """Loads block by block, and works on each."""
+    size = int(word[1:])
+    count, last = lanes(size), (1 << (8 * size - 1)) - 1
+    yield from lines_of_bits(is_float)
+    yield f"block = stack({word}, {length * count})"
+    yield from inside(f"for j in range({length * count}):", [f"block[j] = {word}({last})  # behind all others"])
+    yield f"blocks = (u8(n1) + {count - 1}) // {count}"
+    begin = (
+        "outer = i8(u8(task) // blocks)",
+        f"begin = i8(u8(task) % blocks * {count})",
+        f"count = min({count}, n1 - begin)",
+        "source = start + outer * s0 + begin * s1",
+        "goal = out_start + outer * o0 + begin * o1",
+    )
+    load = _moves(count, "source", "step", "s1", "block[own + j] = flat[{}]")
+    yield from inside("for task in range(first, last):", [*begin, *load, *work])
+
+
+def _made(name: str, word: str, out: str, before: Sequence[str], lines: Iterable[str]) -> Kernel:
+    takes = f"first: i8, last: i8, flat: {word}[], out: {out}[], plan: i8[], bits: {word}[]"
+    return compiled(name, takes, f"{numbers_of_plan(_PLAN, ())}\n{text_of([*before, *lines])}")
+
+
+class _Exchange:
+    """How places are loaded, put in order by pairs, and stored: a register of words each."""
+
+    together = _TOGETHER
+
+    def load(self, place: int, at: str) -> Iterator[str]:
+        yield f"x{place} = block[{at}]"
+
+    def store(self, place: int, at: str) -> Iterator[str]:
+        yield f"block[{at}] = x{place}"
+
+    def order(self, low: int, high: int) -> Iterator[str]:
+        yield f"lesser = min(x{low}, x{high})"
+        yield f"x{high} = max(x{low}, x{high})"
+        yield f"x{low} = lesser"
+
+
+class _PlacedExchange(_Exchange):
+    """With the place that each came from: of equal words the first one's is less."""
+
+    together = _TOGETHER // 2
+
+    def load(self, place: int, at: str) -> Iterator[str]:
+        yield from super().load(place, at)
+        yield f"y{place} = places[{at}]"
+
+    def store(self, place: int, at: str) -> Iterator[str]:
+        yield from super().store(place, at)
+        yield f"places[{at}] = y{place}"
+
+    def order(self, low: int, high: int) -> Iterator[str]:
+        yield f"swaps = (x{high} < x{low}) | ((x{high} == x{low}) & (y{high} < y{low}))"
+        for name in "xy":
+            yield f"lesser = select(swaps, {name}{high}, {name}{low})"
+            yield f"{name}{high} = select(swaps, {name}{low}, {name}{high})"
+            yield f"{name}{low} = lesser"
+
+
+def _moves(count: int, start: str, step: str, beside: str, move: str) -> Iterator[str]:
+    """Elements of all rows between memory and the block."""
+    near, apart = (inside("for j in range(count):", [move.format(f"base + {j}")]) for j in ("j", f"j * {beside}"))
+    places = (f"own = place * {count}", f"base = {start} + place * {step}")
+    ways = (*inside(f"if {beside} == 1:", near), *inside("else:", apart))
+    return inside("for place in range(length):", [*places, *ways])
+
+
+def _turns(count: int, steps: Iterable[str]) -> Iterator[str]:
+    """All words of the block, whichever rows they are of."""
+    return inside(f"for j in range(length * {count}):", steps)
+
+
+def _network(length: int, count: int, exchange: _Exchange) -> Iterator[str]:
+    most = exchange.together
+    run = min(length, most)
+
+    def together(run: int, pairs: Iterable[Pair]) -> Iterator[str]:
+        """So many places after the other, held in registers while pairs of them are put in order."""
+        return _passes(length, run, [(range(run), [*pairs])], count, exchange)
+
+    def apart(run: int, pairs: list[Pair]) -> Iterator[str]:
+        """Pairs of so many places after the other, put in order by some at a time."""
+        some = [pairs[first : first + most] for first in range(0, len(pairs), most)]
+        passes = [([place for pair in each for place in pair], each) for each in some]
+        return _passes(length, run, passes, count, exchange)
+
+    yield from together(run, exchanges(run))
+    while run < length:
+        # The second run backwards: each half rises and falls once.
+        yield from apart(2 * run, [(low, 2 * run - 1 - low) for low in range(run)])
+        half = run // 2
+        while half >= most:
+            yield from apart(2 * half, [(low, half + low) for low in range(half)])
+            half //= 2
+        yield from together(most, _halvings(most))
+        run *= 2
+
+
+def _passes(
+    length: int, run: int, passes: Iterable[tuple[Iterable[int], list[Pair]]], count: int, exchange: _Exchange
+) -> Iterator[str]:
+    """Loops over vectors, each of which loads some places, puts pairs of them in order, and stores them."""
+    loops: list[str] = []
+    for places, pairs in passes:
+        ways = [(place, f"at + j + {place * count}") for place in places]
+        steps = (
+            *(line for way in ways for line in exchange.load(*way)),
+            *(line for pair in pairs for line in exchange.order(*pair)),
+            *(line for way in ways for line in exchange.store(*way)),
+        )
+        loops += inside(f"for j in range({count}):", steps)
+    return inside(f"for at in range(0, {length * count}, {run * count}):", loops)
+
+
+def _halvings(length: int) -> Iterator[Pair]:
+    """What puts so many places in order that rise and fall once."""
+    apart = length // 2
+    while apart:
+        for first in range(0, length, 2 * apart):
+            for low in range(first, first + apart):
+                yield low, low + apart
+        apart //= 2
+
+
+def exchanges(length: int) -> Iterator[Pair]:
+    """Batcher's merge exchange: the pairs to put in order, one after the other, to sort so many places."""
+    top = 1 << (length - 1).bit_length() >> 1
+    rank = top
+    while rank:
+        other, offset, apart = top, 0, rank
+        while apart:
+            for low in range(length - apart):
+                if low & rank == offset:
+                    yield low, low + apart
+            apart, offset = other - rank, rank
+            other >>= 1
+        rank >>= 1
+
 
 _LONGEST = {1: 64, 2: 32, 4: 32, 8: 16}  # rows that lie one after the other: longer ones NumPy sorts as fast
 _LONGEST_BESIDE = {1: 64, 2: 64, 4: 64, 8: 32}  # rows that lie side by side
@@ -67,7 +249,7 @@ def _by_network(
     tasks = outer.length * -(-near.length // lanes(dtype.itemsize))
     numbers = (*source.place(x), *goal.place(results), *place_of(plan), *place_of(constants(dtype, order)))
     least = -(-tasks * _TASKS // max(1, x.size))  # tasks
-    share_kernel(of(*kind), tasks, numbers, shared_pool(), threads_of_crew(x.nbytes), least=least)
+    share_kernel(of(*kind), tasks, numbers, x.nbytes, least=least)
     return True
 
 

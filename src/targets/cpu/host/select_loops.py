@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from ..loops import Loop, compiled, inside, text_of
-from .word_loops import lines_of_bits, ranked
+from ..loops import Kernel, compiled, inside, text_of
+from .key_words import lines_of_bits, ranked
 
 MOST_SELECTED = 16  # of each row: an insertion moves half as many elements
 _BLOCK = 64  # elements, a power of two
@@ -33,7 +33,7 @@ if (rank < best[k - 1]) | (back & (rank == best[k - 1])):
 
 
 @cache
-def select_in_rows(size: int, is_float: bool) -> Loop:
+def select_in_rows(size: int, is_float: bool) -> Kernel:
     """(start, stop, elements, places, bits, length, k): where the first k elements of each row are, in order. For k up
     to MOST_SELECTED and the length."""
     word, greatest = f"i{size}", (1 << (8 * size - 1)) - 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -13,21 +14,20 @@ from ....arrays.host import copy_elements, is_packed
 from ....types.dtypes import native
 from ....types.indices import SortOrder
 from ...base import HostArray
+from ..background import background
 from ..crew import threads_of_crew
 from ..pool import Pool, shared_pool
-from .counting import sort_by_counting
+from .counting import count_words, fill, rank_found, sort_by_counting, sort_few
 from .crew_rows import sort_rows_by_crew, sorting_threads
-from .few_values import sort_few
 from .key_words import numbers_of
-from .loading import can_sort
-from .numpy_sort import sort_chunk, sort_row
+from .numpy_sort import restore_ties, sort_chunk, sort_row
 from .numpy_speed import numpy_sorts_slowly
-from .packing import copy_shared
-from .partition_sort import part_from, sort_long
+from .partition import reverse
+from .partition_sort import loading_sorts, part_from, sort_long
 from .radix_sort import can_sort_by_radix, sort_by_radix, suits_radix
 from .row_networks import sort_short_rows
 from .sample import different_of, seems_constant, seems_in_order
-from .ties import restore_ties
+from .strides import copy_shared
 
 _Block: TypeAlias = tuple[int | slice, ...]
 _Sort: TypeAlias = Callable[[HostArray, HostArray, SortOrder, HostSortPolicy, bool], None]
@@ -93,7 +93,9 @@ def _sort_long_rows(
         if rows == 1 and _is_counted(source, results, order, policy, stable):
             return
         if can_sort_by_radix(source.dtype, order, source.nbytes):
-            _sort_by_radix(source, results, order, policy, stable)
+            worth_a_thread = _WORTH_ONE_THAT_WAITS if threads_of_crew(source.nbytes) else _WORTH_A_THREAD
+            some = pool.of_at_most(min(policy.most_threads, -(-source.size // worth_a_thread)))
+            _sort_apart(lambda ordered: sort_by_radix(source, ordered, order, some), source, results, order, stable)
         else:
             _sort_in_blocks(source, results, order, policy, stable)
         return
@@ -114,9 +116,12 @@ def _sort_in_blocks(
     """By NumPy's sort alone: all rows by threads that wait in compiled code, or some at a time, where they lie if they
     are packed, else in memory of their own."""
     length, in_place, pool = source.shape[-1], results is source, shared_pool()
-    if is_packed(source) and is_packed(results) and _sort_by_crew(source, results, order, policy, stable):
+    are_packed = is_packed(source) and is_packed(results)
+    threads, least = sorting_threads(source, policy) if are_packed else 0, 1 if are_packed else _TOGETHER
+    if threads and _sort_apart(
+        lambda ordered: sort_rows_by_crew(source, ordered, order, threads), source, results, order, stable
+    ):
         return
-    least = 1 if is_packed(source) and is_packed(results) else _TOGETHER
     blocks = list(_blocks(source.shape, max(policy.chunk, least * length)))
 
     def sort(block: _Block) -> None:
@@ -136,19 +141,18 @@ def _sort_in_blocks(
         pool.run(lambda number: sort(blocks[number]), len(blocks))
 
 
-def _sort_by_crew(
-    source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, stable: bool
+def _sort_apart(
+    sort: Callable[[HostArray], bool | None], source: HostArray, results: HostArray, order: SortOrder, stable: bool
 ) -> bool:
-    threads, shape = sorting_threads(source, policy), (-1, source.shape[-1])
-    if not threads:
-        return False
-    rows, ordered = source.reshape(shape), (np.empty_like(source) if results is source else results).reshape(shape)
-    if not sort_rows_by_crew(rows, ordered, order, threads):
+    """What sorts rows into memory that lies apart sorts in place too; ties are looked up in the source. False, and
+    nothing done, where it says so."""
+    ordered = np.empty_like(source) if results is source else results
+    if sort(ordered) is False:
         return False
     if stable:
-        restore_ties(rows, ordered, order, stable)
-    if results is source:
-        results[...] = ordered.reshape(results.shape)
+        restore_ties(source, ordered, order, stable)
+    if ordered is not results:
+        results[...] = ordered
     return True
 
 
@@ -184,19 +188,6 @@ def _is_counted(source: HostArray, results: HostArray, order: SortOrder, policy:
     return sort_few(row, row if results is source else results[0], order, policy, shared_pool(), stable)
 
 
-def _sort_by_radix(
-    source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, stable: bool
-) -> None:
-    worth_a_thread = _WORTH_ONE_THAT_WAITS if threads_of_crew(source.nbytes) else _WORTH_A_THREAD
-    pool = shared_pool().of_at_most(min(policy.most_threads, -(-source.size // worth_a_thread)))
-    ordered = np.empty_like(source) if results is source else results
-    sort_by_radix(source, ordered, order, pool)
-    if stable:
-        restore_ties(source, ordered, order, stable)
-    if ordered is not results:
-        results[...] = ordered
-
-
 def _part_from(dtype: np.dtype[np.generic], policy: HostSortPolicy, threads: int) -> int:
     """How long a row is worth more than NumPy's sort alone."""
     if dtype.itemsize > 2:
@@ -218,10 +209,10 @@ def sort_one(
     source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, pool: Pool, stable: bool = False
 ) -> None:
     """A row that is worth the compiled loops."""
-    if stable and results is source:  # ties are looked up in the source at the end: it stays as it is until then
-        ordered = np.empty_like(source)
-        sort_one(source, ordered, order, policy, pool, stable)
-        results[...] = ordered
+    if stable and results is source:
+        _sort_apart(
+            lambda ordered: sort_one(source, ordered, order, policy, pool, stable), source, source, order, False
+        )
         return
     if source.itemsize == 1:
         sort_by_counting(source, results, order, pool)
@@ -233,3 +224,24 @@ def sort_one(
                 restore_ties(source[np.newaxis], results[np.newaxis], order, stable)
     else:
         sort_long(source, results, order, policy, pool, stable)
+
+
+def can_sort(dtype: np.dtype[np.generic], nbytes: int) -> bool:
+    """Whether a long row of so many bytes should be sorted by compiled loops, now or at last."""
+    return background.has(("sort", dtype), partial(_sorting, dtype), nbytes)
+
+
+def _sorting(dtype: np.dtype[np.generic]) -> Iterator[object]:
+    """Compiles all loops that long rows of a dtype may need, whatever they hold: the commonest first."""
+    size = dtype.itemsize
+    if size <= 2:
+        yield count_words(size, np.dtype(np.uint32))
+        yield fill(size)
+    if size >= 4:
+        numbers = numbers_of(np.empty(0, dtype)).dtype
+        yield from loading_sorts(numbers)
+        yield reverse(numbers)
+        yield fill(size)
+    if size >= 2:
+        yield count_words(1, np.dtype(np.uint32))
+        yield rank_found(size)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeAlias, cast
 
-import attrs
 import numpy as np
 
 from ....algos.host_sort import HostSortPolicy
@@ -12,76 +12,90 @@ from ....arrays.recycled import new_array
 from ....types.indices import SortOrder
 from ....types.specs import Spec
 from ...base import HostArray
-from .numpy_sort import SHORT_STABLE
-from .packing import with_last
-from .short_sort import ShortSort, Sorted, sort_stably, turning
+from ...counts import count_nonzero
+from .numpy_sort import (
+    FEW,
+    INSERTED,
+    SHORT_STABLE,
+    counted_from,
+    has_minus_zero,
+    is_ordered_by_numpy,
+    puts_nans_back,
+    turned_as,
+    turning,
+)
 from .sort import sort_rows
+from .strides import with_last
 
-PLAIN = "biufMm"
+Sorted: TypeAlias = Callable[[HostArray], HostArray]
+
 SHORT = 1 << 10  # elements: below, NumPy's sort alone
+_FEW_ONE_BY_ONE = 128  # the same of float16 and in another byte order, where NumPy counts one by one
+_INSERTED_HALVES = 32  # elements of a row of float16, as INSERTED
+_NEVER = 1 << 62
 _FEW_STABLE = 128  # elements in all, that NumPy's stable sort is given in any row
 
 
-@attrs.frozen(eq=False)
 class SortPath:
-    """Along one axis, or of the flattened array."""
+    """Along one axis, or of the flattened array. All that can be decided beforehand is."""
 
-    policy: HostSortPolicy
-    axis: int | None
-    order: SortOrder
-    stable: bool
-    dtype: np.dtype[np.generic]
-    short: ShortSort | None  # of arrays that are given to NumPy's sort as they are
-    function: Sorted = attrs.field(init=False)
-    into_short: Callable[[HostArray, HostArray], bool] | None = attrs.field(init=False)
-
-    @classmethod
-    def of(cls, policy: HostSortPolicy, given: Spec, axis: int | None, order: SortOrder, stable: bool) -> SortPath:
+    def __init__(
+        self, policy: HostSortPolicy, given: Spec, axis: int | None, order: SortOrder, stable: bool
+    ) -> None:  # fmt: skip
         dtype, has_rows = given.dtype, len(given.shape) > 1 and axis is not None
+        self._policy, self._dtype, self._axis, self._has_rows = policy, dtype, axis, has_rows
+        self._order, self._turn, self._stable = order, turning(order, dtype.kind), stable
         # More needs threads, or a radix sort, for which rows are long; float16 is sorted as integers.
-        most = policy.serial_below if has_rows else min(policy.serial_below, policy.radix_from)
-        most = SHORT if dtype.kind == "f" and dtype.itemsize == 2 else max(SHORT, most)
-        short = ShortSort(dtype, axis, has_rows, order, most, policy.radix_from) if dtype.kind in PLAIN else None
-        return cls(policy, axis, order, stable, dtype, short)
-
-    def __attrs_post_init__(self) -> None:
-        function = self._sorted if self.short is None else self.short.sorter(self._sorted)
-        object.__setattr__(self, "function", function)
-        into_short = None if self.short is None or self.axis is None else self.short.writer(function)
-        object.__setattr__(self, "into_short", into_short)
+        most, is_half = policy.serial_below, dtype.kind == "f" and dtype.itemsize == 2
+        most = most if has_rows else min(most, policy.radix_from)
+        self._short = SHORT if is_half else max(SHORT, most)
+        self._long_row = policy.radix_from if has_rows else _NEVER
+        self._stable_from, self._stable_to = 0, 0  # lengths of rows that NumPy's stable sort is faster for
+        if dtype.itemsize == 1:
+            self._stable_from, self._stable_to = counted_from(dtype), _NEVER
+        elif is_half:
+            self._stable_to = _INSERTED_HALVES
+        elif has_rows and dtype.itemsize > 2 and dtype.kind in "iuf":
+            self._stable_to = INSERTED
+        self.function = self._sorter(self._sorted)
+        self.into_short = None if axis is None else self._writer(self.function)
 
     def __call__(self, x: HostArray, /, *_: HostArray) -> HostArray:
         return self.function(x)
 
     def _sorted(self, x: HostArray) -> HostArray:
-        if self.axis is None:
+        if self._axis is None:
             return self._flat(x)
         if self._keeps_ties_by_numpy(x):
             return self._sorted_stably(x)
         results = new_array(x.shape, x.dtype) if x.flags.c_contiguous else np.empty_like(x)
-        self._sort_along(self.axis, x, results)
+        self._sort_along(self._axis, x, results)
         return results
 
     def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
         x, results = arrays[0], outs[0]
         if self.into_short is not None and self.into_short(x, results):
             return
-        if self.axis is None or (self.short is not None and self.short.takes(x)):
+        if self._axis is None or (x.size <= self._short and x.shape[self._axis] < self._long_row):
             results[...] = self.function(x)
         elif self._keeps_ties_by_numpy(x):
             results[...] = self._sorted_stably(x)
         else:
-            self._sort_along(self.axis, x, x if _are_one(x, results) else results)
+            self._sort_along(self._axis, x, x if _are_one(x, results) else results)
 
     def _keeps_ties_by_numpy(self, x: HostArray) -> bool:
         """Whether floats are few, or rows short: NumPy's stable sort then takes less time than putting ties back."""
-        if not self.stable or self.dtype.kind != "f" or self.axis is None:
+        if not self._stable or self._dtype.kind != "f" or self._axis is None:
             return False
-        return x.size <= _FEW_STABLE or (x.size < self.policy.serial_below and x.shape[self.axis] <= SHORT_STABLE)
+        return x.size <= _FEW_STABLE or (x.size < self._policy.serial_below and x.shape[self._axis] <= SHORT_STABLE)
 
     def _sorted_stably(self, x: HostArray) -> HostArray:
-        results = x.copy("K")
-        sort_stably(results, -1 if self.axis is None else self.axis, turning(self.order, "f"))
+        results, turn = x.copy("K"), self._turn
+        if turn is not None:  # of negated elements zeros and NaNs still tie
+            turn(results, results)
+        results.sort(-1 if self._axis is None else self._axis, "stable")
+        if turn is not None:
+            turn(results, results)
         return results
 
     def _flat(self, x: HostArray) -> HostArray:
@@ -94,7 +108,88 @@ class SortPath:
             axes, in_place = with_last(x, axis), results is x
             x = x.transpose(axes)
             results = x if in_place else results.transpose(axes)
-        sort_rows(x, results, self.order, self.policy, self.stable)
+        sort_rows(x, results, self._order, self._policy, self._stable)
+
+    # -- short arrays ----------------------------------------------------------------------------------------
+
+    def _sorter(self, go_on: Sorted) -> Sorted:
+        """Sorts into a new array. `go_on` does what is longer, and floats whose bits NumPy's sort may lose."""
+        dtype, turn, has_rows, short, long_row = self._dtype, self._turn, self._has_rows, self._short, self._long_row
+        axis = 0 if self._axis is None else self._axis
+        copy = cast(Sorted, np.ndarray.flatten if self._axis is None else np.ndarray.copy)
+        stable_from, stable_to = self._stable_from, self._stable_to
+        seen = None if turn is None or turned_as(dtype) == dtype else turned_as(dtype)
+        few = FEW if dtype.itemsize > 2 and dtype.isnative else _FEW_ONE_BY_ONE
+
+        def sort(x: HostArray) -> HostArray:
+            length = x.shape[axis] if has_rows else x.size
+            if x.size > short or length >= long_row:
+                return go_on(x)
+            results = x.copy("K") if has_rows else copy(x)
+            numbers = results if seen is None else results.view(seen)
+            if turn is not None:
+                turn(numbers, numbers)
+            if stable_from < length <= stable_to:
+                numbers.sort(axis, "stable")
+            else:
+                numbers.sort(axis)
+            if turn is not None:
+                turn(numbers, numbers)
+            return results
+
+        def sort_floats(x: HostArray) -> HostArray:
+            size = x.size
+            length = x.shape[axis] if has_rows else size
+            if size > short or length >= long_row:
+                return go_on(x)
+            results = x.copy("K") if has_rows else copy(x)
+            flat = results.ravel("K") if has_rows else results  # as it lies: all else would be packed before a look
+            if (size > few or count_nonzero(flat) != size) and has_minus_zero(flat):
+                return go_on(x)
+            if not size:
+                return results
+            if turn is not None:
+                turn(results, results)
+            if length > stable_to:
+                results.sort(axis)
+            else:
+                results.sort(axis, "stable")
+            greatest = flat[flat.argmax() if has_rows else -1]  # NaN, where there is one
+            if turn is not None:
+                turn(results, results)
+            return results if greatest == greatest or puts_nans_back(x, results) else go_on(x)
+
+        return sort_floats if dtype.kind == "f" else sort
+
+    def _writer(self, sort: Sorted) -> Callable[[HostArray, HostArray], bool]:
+        """Sorts into another array or where it lies: either is written by one call into C. False, and nothing done,
+        where the array is longer, or the other one not known to take the result."""
+        short, long_row, axis = self._short, self._long_row, 0 if self._axis is None else self._axis
+        stable_from, stable_to = self._stable_from, self._stable_to
+        sorts_at_once = self._turn is None and self._dtype.kind != "f"  # it is whole all the time
+        looks_first = self._turn is None and self._dtype.itemsize > 2 and self._dtype.isnative  # at floats
+
+        def write(x: HostArray, out: HostArray) -> bool:
+            length = x.shape[axis]
+            if x.size > short or length >= long_row:
+                return False
+            flags = out.flags
+            if not (flags.forc and flags.writeable):
+                return False
+            if out is not x and ((out.dtype is not x.dtype and out.dtype != x.dtype) or out.shape != x.shape):
+                return False
+            if not sorts_at_once and not (looks_first and out is x and is_ordered_by_numpy(x.ravel("K"))):
+                out[...] = sort(x)
+                return True
+            if out is not x:
+                out[...] = x
+            if stable_from < length <= stable_to:
+                out.sort(axis, "stable")
+            else:
+                out.sort(axis)
+            return True
+
+        return write
 
 
 def _are_one(x: HostArray, results: HostArray) -> bool:

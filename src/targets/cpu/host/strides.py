@@ -1,4 +1,4 @@
-"""Loop order of strided reductions: kept and reduced axes, contiguous ones merged, the smallest stride innermost."""
+"""Layouts of arrays: rows brought together one after the other, and back; and the order of loops over strided ones."""
 
 from __future__ import annotations
 
@@ -9,9 +9,56 @@ from typing import Generic, TypeVar
 import attrs
 import numpy as np
 
+from ....arrays.host import copy_elements, is_packed
 from ....types.bounded import Bounded
+from ....types.dtypes import native
+from ....types.specs import order_of_axes
 from ...base import HostArray
-from ..alias import address_of
+from ..loops import address_of
+from ..pool import shared_pool
+
+_SHARED = 1 << 22  # bytes: below, one call of NumPy copies them sooner
+
+
+def with_last(x: HostArray, axis: int) -> list[int]:
+    """The axes, this one last and the others as they lie: rows that follow each other in memory are found so."""
+    axes = list(order_of_axes(x.shape, x.strides))
+    axes.remove(axis % x.ndim)
+    return [*axes, axis % x.ndim]
+
+
+def along_rows(
+    x: HostArray, axis: int | None, work: Callable[[HostArray], Sequence[HostArray]]
+) -> list[HostArray]:  # fmt: skip
+    """What `work` makes of an array's rows along an axis, packed and one after the other: in the caller's order."""
+    if axis is None or x.ndim < 2:
+        x, axis = x.reshape(-1), -1
+    if axis in (-1, x.ndim - 1) and is_packed(x):
+        return [made.reshape(*x.shape[:-1], made.shape[-1]) for made in work(x.reshape(-1, x.shape[-1]))]
+    axes = with_last(x, axis)
+    rows, back = packed(x.transpose(axes)), [axes.index(axis) for axis in range(x.ndim)]
+    found = [made.reshape(*rows.shape[:-1], made.shape[-1]) for made in work(rows.reshape(-1, rows.shape[-1]))]
+    return [np.ascontiguousarray(made.transpose(back)) for made in found]
+
+
+def packed(x: HostArray) -> HostArray:
+    """The array, or a copy that is C-contiguous, aligned and in the machine's byte order."""
+    if is_packed(x):
+        return x
+    copied: HostArray = np.empty(x.shape, native(x.dtype))
+    copy_shared(x, copied)
+    return copied
+
+
+def copy_shared(source: HostArray, to: HostArray) -> None:
+    """Copies to an array of the same shape, with all threads where it is worth it."""
+    if to.nbytes < _SHARED or np.may_share_memory(source, to):
+        to[...] = source
+        return
+    longest, pool = to.shape.index(max(to.shape)), shared_pool()
+    source, to = source.swapaxes(0, longest), to.swapaxes(0, longest)
+    pool.over(len(to), lambda own: copy_elements(source[own], to[own]), min(len(to), pool.threads))
+
 
 R = TypeVar("R")
 _MOST_ROUTES = 64

@@ -15,15 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ....algos.host_sort import HostSortPolicy
-from ....types.dtypes import key_for
 from ....types.indices import SortOrder
 from ...base import HostArray
-from ..alias import place_of
 from ..background import background
-from ..crew import share_kernel, threads_of_crew
+from ..crew import share_kernel
+from ..loops import place_of
 from ..pool import shared_pool, slices
 from .argsort import argsort_rows
-from .key_words import Elements, Places, bits_of, constants, numbers_of, ordered_ranks, words_of
+from .key_words import Elements, Places, constants, numbers_of, ordered_ranks, ordered_words
 from .numpy_sort import places_in_rows
 from .row_networks import LONGEST_TO_ARGSORT
 from .select_loops import MOST_SELECTED, select_in_rows
@@ -67,12 +66,9 @@ def _numbers(elements: Elements, order: SortOrder) -> tuple[Elements, bool]:
     """Numbers that compare as elements do, NaN in no way; and whether the first are the least of them."""
     match elements.dtype.kind:
         case "f" if elements.dtype.itemsize == 2:  # which are compared as integers in a tenth of the time
-            return ordered_ranks(key_for(elements.dtype), bits_of(elements), order), True
+            return ordered_ranks(elements, order), True
         case "M" | "m":
-            key = key_for(elements.dtype)
-            words = words_of(key, bits_of(elements))
-            # NaT's word is the one above `last`: the difference wraps round to it.
-            return words if order is SortOrder.ASCENDING else np.subtract(np.uint64(key.last), words), True
+            return ordered_words(elements, order), True
         case _:
             return numbers_of(elements), order is SortOrder.ASCENDING
 
@@ -179,8 +175,7 @@ def _selected(source: HostArray, places: Places, order: SortOrder) -> bool:
         return False
     words = source.view(f"i{source.itemsize}")
     numbers = *place_of(words), *place_of(places), *place_of(constants(source.dtype, order)), length, k
-    kernel, threads, least = select_in_rows(*kind).kernel, threads_of_crew(source.nbytes), -(-_TASK // length)
-    share_kernel(kernel, rows, numbers, pool, threads, least=least)
+    share_kernel(select_in_rows(*kind), rows, numbers, source.nbytes, least=-(-_TASK // length))
     return True
 
 
