@@ -14,7 +14,8 @@ import gpusort
 from benchmarks.card import call_clock, cub_cumsum, cub_sort, event_clock, torch_cumsum, uniform
 from benchmarks.timing import Comparison, Result, Work, against
 from gpusort.algos.batch import Batch
-from gpusort.algos.choice import choose_pairs, choose_reduction, choose_sort
+from gpusort.algos.choice import choose_axis_reduction, choose_pairs, choose_sort
+from gpusort.algos.layout import Layout
 from gpusort.algos.reduce import reduce_rows
 from gpusort.kernel.launch import Schedule
 from gpusort.targets.base import DeviceTimer
@@ -80,7 +81,7 @@ def _reduce(function: str, count: int) -> Result:
     monoid = monoids[function]
     target = gpusort.target("cuda")
     assert isinstance(target, CudaTarget)
-    policy = choose_reduction(monoid.state, count, target.info)
+    policy = choose_axis_reduction(monoid.state, Layout.rows(1, count), target.info)
     schedule = reduce_rows(monoid, 1, count, policy)
     plan, results = target.plan_for(schedule, 0), cupy.empty(64, cupy.uint8)
     addresses = {"data": x.data.ptr, "results": results.data.ptr}
@@ -202,7 +203,9 @@ def _wgsl_sum(count: int) -> Result:
         for number, name in enumerate(("wgsl", "cuda")):
             target = gpusort.target(name)
             assert isinstance(target, DeviceTimer)
-            schedule = reduce_rows(monoid, 1, count, choose_reduction(monoid.state, count, target.info))
+            schedule = reduce_rows(
+                monoid, 1, count, choose_axis_reduction(monoid.state, Layout.rows(1, count), target.info)
+            )
             for _ in range(200):
                 busy += 1  # a card that waits for the host's copies lowers its clock
             found[number].append(target.device_seconds(schedule, {"data": x, "results": sums[number]}))

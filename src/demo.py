@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from . import __version__
 from .api.sorting import sort
-from .machine import TargetInfo
 from .targets.registry import NAMES, target
 from .terminal import Terminal, Tone
 from .types.errors import TargetUnavailableError
@@ -80,54 +79,44 @@ def run_demo(terminal: Terminal) -> bool:
             terminal.line(f"{terminal.toned(name, Tone.TITLE)}: not available: {reason}")
             continue
         terminal.forget_note()
-        _introduce(terminal, info)
+        terminal.line(terminal.toned(name, Tone.TITLE))
+        terminal.line(f"  {'adapter':{_LABEL}}{info.adapter}")
+        terminal.line(f"  {'driver':{_LABEL}}{info.driver}")
         results = [_run_case(terminal, case, name) for case in cases()]
         passed[name] = all(results)
     terminal.line()
-    good = [name for name, well in passed.items() if well]
-    bad = [name for name, well in passed.items() if not well]
-    if good:
-        terminal.line(f"{terminal.toned('PASSED', Tone.GOOD)} on {', '.join(good)}")
-    if bad:
-        terminal.line(f"{terminal.toned('FAILED', Tone.BAD)} on {', '.join(bad)}")
-    return not bad
-
-
-def _introduce(terminal: Terminal, info: TargetInfo) -> None:
-    terminal.line(terminal.toned(info.name, Tone.TITLE))
-    terminal.line(f"  {'adapter':{_LABEL}}{info.adapter}")
-    terminal.line(f"  {'driver':{_LABEL}}{info.driver}")
+    for well in (True, False):
+        names = [name for name in passed if passed[name] is well]
+        if names:
+            terminal.line(f"{_verdict(terminal, well)} on {', '.join(names)}")
+    return all(passed.values())
 
 
 def _run_case(terminal: Terminal, case: Case, name: str) -> bool:
     terminal.note(f"  {case.title}: compiling for {name} …")
+    results, times = list[HostArray](), list[float]()
     try:
-        started = time.perf_counter()
-        found = sort(case.values, descending=case.descending, stable=True, target=name)
-        first = time.perf_counter() - started
-        started = time.perf_counter()
-        again = sort(case.values, descending=case.descending, stable=True, target=name)
-        warm = time.perf_counter() - started
+        for _ in range(2):
+            started = time.perf_counter()
+            results.append(sort(case.values, descending=case.descending, stable=True, target=name))
+            times.append(time.perf_counter() - started)
     except Exception as error:  # report any failure, and go on with the other targets
         terminal.forget_note()
-        terminal.line(f"  {terminal.toned('FAILED', Tone.BAD)} {case.title}: {type(error).__name__}: {error}")
+        terminal.line(f"  {_verdict(terminal, False)} {case.title}: {type(error).__name__}: {error}")
         return False
     terminal.forget_note()
-    expected = sorted_by_numpy(case).tobytes()
-    passed = found.tobytes() == expected and again.tobytes() == expected
-    verdict = terminal.toned("PASSED", Tone.GOOD) if passed else terminal.toned("FAILED", Tone.BAD)
-    times = terminal.toned(f"{_seconds(warm)} (first call {_seconds(first)})", Tone.QUIET)
-    terminal.line(f"  {verdict} {case.title}: {times}")
-    if len(found) > 2 * _SHOWN:
-        terminal.line(f"    {'first':{_LABEL}}{_row(found[:_SHOWN])}")
-        terminal.line(f"    {'last':{_LABEL}}{_row(found[-_SHOWN:])}")
-    else:
-        terminal.line(f"    {'all':{_LABEL}}{_row(found)}")
+    found, expected = results[0], sorted_by_numpy(case).tobytes()
+    passed = all(result.tobytes() == expected for result in results)
+    took = terminal.toned(f"{_seconds(times[1])} (first call {_seconds(times[0])})", Tone.QUIET)
+    terminal.line(f"  {_verdict(terminal, passed)} {case.title}: {took}")
+    is_long = len(found) > 2 * _SHOWN
+    for label, part in (("first", found[:_SHOWN]), ("last", found[-_SHOWN:])) if is_long else (("all", found),):
+        terminal.line(f"    {label:{_LABEL}}{' '.join(map(str, part))}")
     return passed
 
 
-def _row(values: HostArray) -> str:
-    return " ".join(str(value) for value in values)
+def _verdict(terminal: Terminal, passed: bool) -> str:
+    return terminal.toned("PASSED", Tone.GOOD) if passed else terminal.toned("FAILED", Tone.BAD)
 
 
 def _seconds(seconds: float) -> str:

@@ -33,7 +33,10 @@ class _Abandoned:
     """Replaces a lock whose holder does not exist in this child: acquiring it raises instead of blocking for ever."""
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-        raise _refusal()
+        raise TargetUnavailableError(
+            "target 'cpu': this process was forked while another thread was compiling, and cannot compile any more: "
+            f"fork before that or after it, or {_SPAWN}"
+        )
 
     def release(self) -> None:
         """Does nothing: it cannot be acquired."""
@@ -60,10 +63,8 @@ _taken: dict[int, list[threading.RLock]] = {}  # locks held for a fork, by the f
 
 
 def compiling() -> AbstractContextManager[object]:
-    """The lock to hold while LLVM is loaded, or a kernel is compiled or loaded, so that no fork happens meanwhile.
-
-    The lock itself as context manager: a signal handler cannot run between its acquisition and the block.
-    """
+    """The lock to hold while LLVM is loaded, or a kernel is compiled or loaded, so that no fork happens meanwhile. The
+    lock itself as context manager: a signal handler cannot run between its acquisition and the block."""
     _let_forks_pass()
     return _lock_of(_compiler)
 
@@ -77,13 +78,6 @@ def _let_forks_pass() -> None:
         until = time.monotonic() + PATIENCE
         while _taken and time.monotonic() < until:
             time.sleep(_PAUSE)  # an Event has a lock of its own, which an interrupt could leak
-
-
-def _refusal() -> TargetUnavailableError:
-    return TargetUnavailableError(
-        "target 'cpu': this process was forked while another thread was compiling, and cannot compile any more: fork "
-        f"before that or after it, or {_SPAWN}"
-    )
 
 
 def _lock_of(holder: object) -> threading.RLock:
@@ -184,8 +178,6 @@ class OwnLock:
 
 _own_locks: WeakSet[OwnLock] = WeakSet()
 
-
-# -- devices ----------------------------------------------------------------------------------------------
 
 # Sets and a fork hook, not process ids: os.getpid() is a system call, and warm calls of some microseconds check twice.
 _opened: set[str] = set()  # targets that this process has opened

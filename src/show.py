@@ -55,7 +55,10 @@ def launches_for(dtype: str) -> Mapping[str, Launch]:
     """An example launch of every kernel for this dtype, by the kernel's name."""
     found: dict[str, Launch] = {}
     key = key_for(dtype)
-    schedules = (*_sorts(key), *_sums(dtype), *_extremes(key), *_selections(key), *_copies(key), *_ties(key))
+    extremes = [
+        reduce_rows(m, 1, _LENGTH, ReducePolicy(), finish_of(m)) for m in (Minimum(key), Maximum(key), ArgMin(key))
+    ]
+    schedules = (*_sorts(key), *_sums(dtype), *extremes, *_selections(key), *_copies(key), *_ties(key))
     for launch in (*(launch for schedule in schedules for launch in schedule.launches), *_words(key)):
         found.setdefault(launch.kernel.name, launch)
     return found
@@ -102,12 +105,6 @@ def _sums(dtype: str) -> list[Schedule]:
     ]
 
 
-def _extremes(key: ArrayKey) -> list[Schedule]:
-    policy = ReducePolicy()
-    monoids = Minimum(key), Maximum(key), ArgMin(key)
-    return [reduce_rows(monoid, 1, _LENGTH, policy, finish_of(monoid)) for monoid in monoids]
-
-
 def _selections(key: ArrayKey) -> list[Schedule]:
     parts = SelectByParts(PartPolicy(64, 2, 32, 40))
     samples = SelectBySamples(
@@ -139,19 +136,16 @@ def _ties(key: ArrayKey) -> list[Schedule]:
     """Tie restoration, which only floats need."""
     if not isinstance(key, FloatKey):
         return []
-    policy, order = ScanPolicy(), SortOrder.ASCENDING
-    return [restore_ties(key, 2, _ROW, order, policy), restore_ties(key, 1, _LENGTH, order, policy)]
+    return [restore_ties(key, *rows, SortOrder.ASCENDING, ScanPolicy()) for rows in ((2, _ROW), (1, _LENGTH))]
 
 
 def _words(key: ArrayKey) -> list[Launch]:
     """Conversions between elements and words."""
     one, order = Grid(1, 1), SortOrder.ASCENDING
-    elements, words = Buffer("elements", key.element, 1, Role.INPUT), Buffer("words", key.word, 1, Role.OUTPUT)
+    elements, words = Buffer("elements", key.element, 1, Role.INOUT), Buffer("words", key.word, 1, Role.INOUT)
     return [
         write_words.launch(one, key, elements, words, order, Wanted.WORDS),
-        write_elements.launch(
-            one, key, Buffer("words", key.word, 1, Role.INPUT), Buffer("elements", key.element, 1, Role.OUTPUT), order
-        ),
+        write_elements.launch(one, key, words, elements, order),
     ]
 
 
@@ -161,8 +155,7 @@ def kernel_names() -> tuple[str, ...]:
 
 
 def text_of(kernel: str, key: str, form: str) -> str:
-    """A kernel's code. Raises InvalidArgumentError if there is none for the key. Reductions and scans are sums; of
-    dates, minima."""
+    """A kernel's code. Raises InvalidArgumentError if there is none for the key."""
     launches = launches_for(KEYS[key])
     if kernel not in launches:
         raise InvalidArgumentError(f"KERNEL: {kernel!r} is not made for {key}; there are {', '.join(launches)}")

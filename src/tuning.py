@@ -1,10 +1,5 @@
-"""Autotuning: measures on the user's machine which sort is fastest for which lengths, to override the built-in tables.
-
-    gpusort.tune()          # all targets here; or gpusort tune on the command line
-
-Candidates with wrong results are discarded. The rules found are stored in the cache directory, and used from then on in
-all processes.
-"""
+"""Autotuning: `gpusort.tune()` measures which sorts are fastest here, to override the built-in tables in all
+processes."""
 
 from __future__ import annotations
 
@@ -40,11 +35,8 @@ _SHAPES = ((256, 8), (256, 12), (256, 16), (384, 14), (384, 16), (384, 24), (384
 _SHAPES_OF_MASKS = ((128, 14), (128, 28), (256, 14))  # without subgroups, with digits of seven bits
 
 
-def tune(
-    target: str | Target | None = None, *, largest: int = 1 << 22, report: Report | None = print
-) -> None:  # fmt: skip
-    """Measures and stores which sorts are fastest on this machine: for one target, or for all that are available,
-    except software adapters.
+def tune(target: str | Target | None = None, *, largest: int = 1 << 22, report: Report | None = print) -> None:
+    """Measures and stores which sorts are fastest here: on one target, or on all but software adapters.
 
     Takes some minutes on a card, mostly to compile. `largest` is the length of the longest array to try; `report` gets
     a line for each measurement.
@@ -87,9 +79,6 @@ def _targets(target: str | Target | None) -> list[Target]:
         return [choose(target, Memory.HOST)]
     here = [state.name for state in all_targets() if isinstance(state, TargetInfo)]
     return [target_of(name) for name in _TUNED if name in here]
-
-
-# -- targets that run kernels -----------------------------------------------------------------------------
 
 
 def _tuned_sorts(target: DeviceTimer, info: TargetInfo, largest: int, tell: Report) -> list[SortRule]:
@@ -141,7 +130,8 @@ def _candidates(info: TargetInfo, dtype: str) -> Iterator[Radix | Bitonic]:
 
 def _seconds(target: DeviceTimer, algorithm: SortAlgorithm, dtype: str, length: int) -> float | None:
     """The least device time of a sort; None if the target cannot run it, or the result is wrong."""
-    key, x = key_for(dtype), _random(dtype, length)
+    key, drawn = key_for(dtype), np.random.default_rng(length)
+    x = drawn.integers(0, 256, length * np.dtype(dtype).itemsize, np.uint8).view(dtype)
     placement = algorithm.placements(key)[0]
     schedule = algorithm.schedule(key, 1, length, SortOrder.ASCENDING, placement)
     expected, times = np.sort(x), list[float]()
@@ -155,11 +145,6 @@ def _seconds(target: DeviceTimer, algorithm: SortAlgorithm, dtype: str, length: 
         if not np.array_equal(data if placement is Placement.IN_PLACE else results, expected):
             return None
     return min(times)
-
-
-def _random(dtype: str, length: int) -> np.ndarray[tuple[int], np.dtype[np.generic]]:
-    drawn = np.random.default_rng(length).integers(0, 256, length * np.dtype(dtype).itemsize, np.uint8)
-    return drawn.view(dtype)
 
 
 def _named(algorithm: SortAlgorithm) -> str:

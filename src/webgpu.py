@@ -41,9 +41,7 @@ def array(
     device: wgpu.GPUDevice | None = None,
 ) -> Array:
     """An array over a buffer's elements from byte `offset` on, in C order; by default of all of them, in one dimension.
-
-    The buffer needs usage STORAGE. `device` is only needed for a buffer that does not know its device.
-    """
+    The buffer needs usage STORAGE. `device` is only needed for a buffer that does not know its device."""
     size, usage, made_by = (getattr(buffer, name, None) for name in ("size", "usage", "_device"))
     if not isinstance(size, int) or not isinstance(usage, int):
         raise UnsupportedTypeError(f"buffer: expected a wgpu.GPUBuffer, found {type(buffer).__name__}")

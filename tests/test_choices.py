@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from gpusort.algos.choice import balanced, choose_axis_reduction, choose_pairs, choose_reduction, choose_sort
+from gpusort.algos.choice import balanced, choose_axis_reduction, choose_pairs, choose_sort
 from gpusort.algos.cut import Columns
 from gpusort.algos.layout import Layout
 from gpusort.algos.scan import shares
@@ -50,7 +50,9 @@ def test_two_rows_are_several() -> None:
 
 
 def test_short_rows_are_reduced_by_few_invocations() -> None:
-    assert choose_reduction(U64, 256, MEASURED["wgsl"]) != choose_reduction(U64, 257, MEASURED["wgsl"])
+    unknown = attrs.evolve(MEASURED["wgsl"], name="unknown")
+    short, longer = (choose_axis_reduction(U64, Layout.rows(1, length), unknown) for length in (256, 257))
+    assert short.group_size < longer.group_size
 
 
 @pytest.mark.parametrize(

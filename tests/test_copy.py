@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpusort.algos.copy import Strided, copy_strided, merged, take_rows
+from gpusort.algos.copy import Strided, copy_strided, take_rows
+from gpusort.algos.layout import merged
 from gpusort.kernel.launch import Schedule
 from gpusort.targets import registry
 from gpusort.types.scalars import U8, U16, U32, U64

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpusort.algos.choice import choose_reduction
+from gpusort.algos.choice import choose_axis_reduction
+from gpusort.algos.layout import Layout
 from gpusort.algos.reduce import reduce_rows
 from gpusort.kernel.launch import Schedule
 from gpusort.targets.registry import target as target_of
@@ -48,7 +49,9 @@ def test_extremes(
         monoid = make(key_for(dtype))
         found = run(
             target,
-            reduce_rows(monoid, 1, length, choose_reduction(monoid.state, length, info), finish_of(monoid)),
+            reduce_rows(
+                monoid, 1, length, choose_axis_reduction(monoid.state, Layout.rows(1, length), info), finish_of(monoid)
+            ),
             x,
             dtype,
         )
@@ -65,7 +68,9 @@ def test_places(target: str, dtype: str, make: Callable[[Any], Any], numpys: Cal
         monoid = make(key_for(dtype))
         found = run(
             target,
-            reduce_rows(monoid, 1, length, choose_reduction(monoid.state, length, info), finish_of(monoid)),
+            reduce_rows(
+                monoid, 1, length, choose_axis_reduction(monoid.state, Layout.rows(1, length), info), finish_of(monoid)
+            ),
             x,
             np.int64,
         )

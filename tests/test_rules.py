@@ -8,7 +8,7 @@ import attrs
 import pytest
 
 from gpusort.algos.layout import Layout
-from gpusort.algos.rules import AxisRule, PolicyRule, SelectRule, SortRule
+from gpusort.algos.rules import PolicyRule, SelectRule, SortRule
 from gpusort.machine import Capability, Limits, TargetInfo
 
 NEEDS = frozenset({Capability.SUBGROUPS})
@@ -60,16 +60,9 @@ def test_memory_and_what_a_device_has_besides_count() -> None:
     assert not sort_rule(unless=NEEDS).matches(INFO, 32, 2, 10)
 
 
-def test_policies_go_by_target_capabilities_and_length() -> None:
-    rule = PolicyRule("wgsl", NEEDS, range(10, 101), "a policy")
-    assert [length for length in range(120) if rule.matches(INFO, length)] == [*range(10, 101)]
-    assert rule.matches(MORE, 10)
-    assert not any(rule.matches(info, 10) for info in OTHERS)
-
-
 @pytest.mark.parametrize("in_rows", [False, True])
 def test_policies_along_an_axis_go_by_how_it_lies(in_rows: bool) -> None:
-    rule = AxisRule("wgsl", NEEDS, in_rows, range(10, 101), range(3, 6), "a policy")
+    rule = PolicyRule("wgsl", NEEDS, in_rows, range(10, 101), range(3, 6), "a policy")
 
     def layout(length: int, results: int, rows: bool = in_rows) -> Layout:
         return Layout.rows(results, length) if rows else Layout(1, length, results, 0, results, 1)
@@ -83,6 +76,7 @@ def test_policies_along_an_axis_go_by_how_it_lies(in_rows: bool) -> None:
     assert not any(rule.matches(INFO, layout(*shape), 8) for shape in ((9, 3), (101, 3), (10, 2), (10, 6)))
     assert not rule.matches(INFO, layout(10, 3, not in_rows), 8)
     assert not any(rule.matches(info, layout(10, 3), 8) for info in OTHERS)
+    assert attrs.evolve(rule, in_rows=None).matches(INFO, layout(10, 3, not in_rows))
     bounded = attrs.evolve(rule, row_bytes=80)
     assert [bounded.matches(INFO, layout(*shape), 8) for shape in ((10, 3), (11, 3))] == [True, False]
     assert [bounded.matches(INFO, layout(20, 3), itemsize) for itemsize in (4, 5)] == [True, False]

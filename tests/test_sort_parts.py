@@ -11,7 +11,7 @@ import pytest
 
 import gpusort
 from gpusort import webgpu
-from gpusort.algos.sort_parts import compared_parts, lengths_of_parts
+from gpusort.algos.sort_parts import compared_parts
 from gpusort.targets.registry import target_on_device
 from tests.covering import few_cases
 from tests.reference import assert_same_bits, sample, sorted_by_numpy
@@ -41,12 +41,6 @@ def test_no_pair_of_parts_is_merged_in_vain() -> None:
     """As many as Batcher's merge exchange has, each of which is a pass over two bindings."""
     most = [0, 0, 1, 3, 5, 9, 12, 16, 19, 26, 31, 37, 41, 48, 53, 59, 63, 74]
     assert [len([*compared_parts(count)]) for count in range(len(most))] == most
-
-
-def test_parts_are_full_but_for_the_last() -> None:
-    assert lengths_of_parts(0, 8) == ()
-    assert lengths_of_parts(8, 8) == (8,)
-    assert lengths_of_parts(17, 8) == (8, 8, 1)
 
 
 @few_cases()

@@ -126,8 +126,7 @@ _NONE = "none"
 
 
 def unbound(element: type[T]) -> Buffer[T]:
-    """A stand-in for a kernel's parameter that a mode of it does not use: it gives the parameter its type, and is in no
-    schedule, so that no memory is bound to it."""
+    """A stand-in for a kernel's parameter that a mode of it does not use: no memory is bound to it."""
     return Buffer(_NONE, element, 1, Role.SCRATCH)
 
 

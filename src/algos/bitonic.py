@@ -1,12 +1,8 @@
 """Bitonic sort (Batcher 1968): a data-independent network of compare-and-swap, in place.
 
-Each stage merges sorted blocks in pairs. Its first pass compares every element of the lower block with its mirror
-image in the upper one; each later pass compares at half the distance of the one before. With the mirrored pass, every
-comparison puts the lesser word first, whatever the block. So padding beyond the end of the array, as the greatest
-word, would never move and need not exist: any length is sorted in place, not only powers of two.
-
-Three kernels do the same comparisons: one pass over global memory; several passes fused in registers; and all passes
-whose pairs are within a tile, in workgroup memory.
+Each stage merges sorted blocks in pairs. Its first pass compares every element of the lower block with its mirror image
+in the upper one; each later pass at half the distance of the one before. So every comparison puts the lesser word
+first, and padding beyond the end, as the greatest word, would never move and need not exist: any length is sorted.
 """
 
 from __future__ import annotations
@@ -20,8 +16,6 @@ from ..kernel.language import *
 from ..types.indices import ElementIndex, Pass, Row, Stage, ThreadId
 from ..types.params import BitonicParams, BitonicPolicy
 from .sizes import require_countable
-
-# -- index arithmetic of the network ----------------------------------------------------------------------
 
 
 @attrs.frozen
@@ -79,9 +73,6 @@ def from_ordered(key: SortableKey[E, W], word: W, order: SortOrder) -> E:
             return key.from_word(key.mirrored(word))
 
 
-# -- kernels ----------------------------------------------------------------------------------------------
-
-
 @kernel
 def bitonic_step(cx: Invocation, key: SortableKey[E, W], data: Storage[E], params: BitonicParams) -> None:
     """One pass over global memory; one launch per (stage, pass)."""
@@ -106,10 +97,7 @@ def compare_and_swap(words: Registers[W] | Workgroup[W], lower: U32, upper: U32)
 def bitonic_registers(
     cx: Invocation, key: SortableKey[E, W], data: Storage[E], params: BitonicParams, passes: int, mirrored: bool
 ) -> None:
-    """Several passes in one launch: a thread holds the elements that they compare with each other in registers.
-
-    `mirrored` if the first of them is the first pass of its stage.
-    """
+    """Several passes in one launch, in registers; `mirrored` if the first of them is the first of its stage."""
     count = 1 << passes
     row = Row.of(cx.group_id, cx.local_id, cx.group_size, params.groups_per_row, params.num_elements)
     stride = ComparisonDistance.of(params.stage, params.pass_of_stage).value >> (passes - 1)
@@ -179,9 +167,6 @@ def bitonic_tile(
         element = ElementIndex(start + i)
         if element.value < params.num_elements:
             data[row.at(element)] = from_ordered(key, tile[i], params.order)
-
-
-# -- schedule ---------------------------------------------------------------------------------------------
 
 
 def _groups(threads: int, group_size: int) -> int:

@@ -1,9 +1,8 @@
 """Bitonic sort of many short rows in one launch, in registers: a few lanes of a subgroup hold a row.
 
-It is the network of `bitonic.py`. Each lane holds a block of the row, so passes over short distances are within a lane,
-and those over longer ones exchange words by shuffles. A sort may start from any permutation, so lanes read in the order
-that makes loads coalesced; sorted blocks are transposed in workgroup memory, so that stores are too. Everything is read
-and written once.
+Each lane holds a block of the row, so passes over short distances are within a lane, and those over longer ones
+exchange words by shuffles. Loads are coalesced, as a sort may start from any permutation; sorted blocks are transposed
+in workgroup memory, so that stores are too.
 """
 
 from __future__ import annotations
@@ -17,8 +16,6 @@ from .argsort import Placed, PlacedKey, placed_key
 from .batch import Batch, Mode
 from .bitonic import compare_and_swap, from_ordered, to_ordered
 from .sizes import require_countable
-
-# -- kernels ----------------------------------------------------------------------------------------------
 
 
 @kernel
@@ -152,33 +149,21 @@ def staged_at(cx: Invocation, element: U32, policy: RowsPolicy) -> U32:
     return first_of_row(cx, policy) + element // policy.items * policy.padded + element % policy.items
 
 
-# -- schedule ---------------------------------------------------------------------------------------------
-
-
 def bitonic_rows_sort(batch: Batch, policy: RowsPolicy) -> Schedule:
-    """Sorts the keys of every row, in one launch."""
-    require_held(batch, policy)
-    grid, tile = Grid(-(-batch.rows // policy.rows), policy.group_size), policy.group_size * policy.padded
-    held, params = Workgroup(batch.key.word, tile), RowsParams(U32(batch.rows), U32(batch.length))
-    launch = bitonic_rows.launch(grid, batch.key, batch.data, batch.results, held, params, batch.order, policy)
-    return batch.schedule((launch,))
-
-
-def bitonic_rows_placed_sort(batch: Batch, policy: RowsPolicy) -> Schedule:
-    """Sorts every row with its values, or for its permutation, in one launch; stable."""
-    require_held(batch, policy)
-    own, params = placed_key(batch.key.word), RowsParams(U32(batch.rows), U32(batch.length))
-    grid, tile = Grid(-(-batch.rows // policy.rows), policy.group_size), policy.group_size * policy.padded
-    held: Workgroup[Any] = Workgroup(own.word, tile)
-    launch = bitonic_rows_placed.launch(
-        grid, batch.key, own, *batch.arguments, held, params, batch.order, batch.mode(), policy
-    )
-    return batch.schedule((launch,))
-
-
-def require_held(batch: Batch, policy: RowsPolicy) -> None:
-    """Raises InvalidArgumentError for rows that the lanes cannot hold, or whose elements exceed 32-bit indices."""
+    """Sorts every row in one launch, stably; with values, or for its permutation, by words with their indices."""
     require_countable(batch.rows, batch.length, policy.rows)
     if batch.length > policy.lanes * policy.items:
         held = f"{policy.lanes} lanes with {policy.items} elements each"
         raise InvalidArgumentError(f"length: expected no more than {held} hold, found {batch.length}")
+    key, params = batch.key, RowsParams(U32(batch.rows), U32(batch.length))
+    grid, tile = Grid(-(-batch.rows // policy.rows), policy.group_size), policy.group_size * policy.padded
+    if not batch.mode().takes_values:
+        words: Workgroup[Any] = Workgroup(key.word, tile)
+        launch = bitonic_rows.launch(grid, key, batch.data, batch.results, words, params, batch.order, policy)
+        return batch.schedule((launch,))
+    own = placed_key(key.word)
+    placed: Workgroup[Any] = Workgroup(own.word, tile)
+    launch = bitonic_rows_placed.launch(
+        grid, key, own, *batch.arguments, placed, params, batch.order, batch.mode(), policy
+    )
+    return batch.schedule((launch,))

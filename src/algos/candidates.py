@@ -1,8 +1,5 @@
-"""Candidates of top-k: (word, index) as one state, of which no two are equal.
-
-The index breaks ties: equal elements are selected in order of index, rows of equal elements are no special case, and
-results do not depend on the order in which atomics happen.
-"""
+"""Candidates of top-k: (word, index) as one state, of which no two are equal, so that results do not depend on the
+order in which atomics happen, and rows of equal elements are no special case."""
 
 from __future__ import annotations
 
@@ -26,26 +23,14 @@ class Candidate(Protocol):
 
     @classmethod
     def of(cls, word: U32 | U64, place: U32) -> Self: ...
-
     @classmethod
-    def last(cls) -> Self:
-        """What comes after all elements."""
-        ...
-
+    def last(cls) -> Self: ...  # what comes after all elements
     @property
     def place(self) -> U32: ...
-
     def __lt__(self, other: Self, /) -> Bool: ...
-
-    def digit(self, number: U32, /) -> U32:
-        """A digit, counted from the most significant."""
-        ...
-
+    def digit(self, number: U32, /) -> U32: ...  # counted from the most significant
     def with_digit(self, number: U32, digit: U32, /) -> Self: ...
-
-    def begins_as(self, other: Self, number: U32, /) -> Bool:
-        """Whether the `number` most significant digits are the same."""
-        ...
+    def begins_as(self, other: Self, number: U32, /) -> Bool: ...  # whether so many digits are the same
 
 
 @attrs.frozen

@@ -13,11 +13,12 @@ from ..types.keys import RankKey, SortableKey, Word
 from ..types.params import BitonicPolicy, MergePolicy, ReducePolicy, ScanPolicy, power_above
 from ..types.scalars import U32, U64
 from .fit import bytes_held, fitted_merge, fitted_network, fitted_reduce, fitted_scan_policy, power_below
+from .host_sort import HostSort
 from .layout import Layout
 from .rules import RowsRule
 from .select import ArgsortAndTake, Selection
 from .sorts import Bitonic, PairsAlgorithm, Radix, SortAlgorithm, bits_of, element_bits, fitted, require_integers
-from .table import AXIS_REDUCTIONS, AXIS_SCANS, MERGES, PAIRS, REDUCTIONS, SCANS, SELECTIONS, SHORT_SCANS, SORTS
+from .table import AXIS_REDUCTIONS, AXIS_SCANS, MERGES, PAIRS, SCANS, SELECTIONS, SHORT_SCANS, SORTS
 from .tuned import tuned_rules
 
 E = TypeVar("E")
@@ -29,8 +30,7 @@ N = TypeVar("N", U32, U64)
 def choose_sort(
     info: TargetInfo, key: SortableKey[E, W], rows: int, length: int, with_tuned: bool = True
 ) -> SortAlgorithm:
-    """The sort for rows of a length on a target, fitted to its limits: the first matching rule, of those tuned on this
-    machine and then of the table; else the bitonic network."""
+    """The sort for rows of a length: the first matching rule, of those tuned on this machine, then of the table."""
     rules = (*tuned_rules(info), *SORTS) if with_tuned else SORTS
     return _first_that_fits(rules, info, key, rows, length) or Bitonic().fitted(key, length, info)
 
@@ -47,25 +47,18 @@ def _first_that_fits(
 ) -> S | None:
     """The algorithm of the first rule that matches and that can run there with such keys, fitted to the limits."""
     for rule in rules:
-        if not rule.matches(info, element_bits(key) + 8 * value_bytes, rows, length):
+        makes_schedules = not isinstance(rule.algorithm, HostSort)
+        if not makes_schedules or not rule.matches(info, element_bits(key) + 8 * value_bytes, rows, length):
             continue
         try:
-            found: Any = _fitted(rule.algorithm, key, length, info, value_bytes)
+            if value_bytes:
+                require_integers(key, "Radix")
+            found: Any = fitted(rule.algorithm, key, length, info, value_bytes)
         except (CapabilityError, UnsupportedTypeError):  # by the target, by the key
             continue
         if found.most_rows(length, info.limits.groups) > 0:
-            chosen: Any = balanced(found, length) if isinstance(found, Radix) and rows > 1 else found
-            return cast(S, chosen)
+            return cast(S, balanced(found, length) if isinstance(found, Radix) and rows > 1 else found)
     return None
-
-
-def _fitted(
-    algorithm: SortAlgorithm | PairsAlgorithm, key: SortableKey[E, W], length: int, info: TargetInfo, value_bytes: int
-) -> SortAlgorithm:
-    if not value_bytes:
-        return fitted(algorithm, key, length, info)
-    require_integers(key, "Radix")
-    return cast("PairsAlgorithm", algorithm).fitted(key, length, info, value_bytes)
 
 
 _SMALLER = 4  # the step between item counts to try: few, as each is a kernel to compile
@@ -75,10 +68,8 @@ _TILE_ITEMS = 6  # the fixed cost of a tile, in items of an invocation
 
 
 def balanced(radix: Radix, length: int) -> Radix:
-    """The sort with a tile size that wastes little padding: the last tile of a row costs as much as a full one.
-
-    Rows of 22,000 take three tiles of 10,752 elements, a third of them padding, or nearly fill three of 7,680.
-    """
+    """The sort with a tile size that wastes little padding: the last tile of a row costs as much as a full one. Rows of
+    22,000 take three tiles of 10,752 elements, a third of them padding, or nearly fill three of 7,680."""
     policy = radix.policy
     if length > _MANY_TILES * policy.tile:
         return radix
@@ -96,8 +87,7 @@ def choose_bitonic(word: object, limits: Limits) -> Bitonic:
 
 
 def choose_top_k(info: TargetInfo, key: SortableKey[E, N], rows: int, length: int, k: int) -> Selection:
-    """The top-k algorithm for rows of a length on a target: the first matching rule that fits its limits, else a full
-    argsort."""
+    """The top-k algorithm for rows of a length: the first matching rule that fits, else a full argsort."""
     for rule in SELECTIONS:
         if rule.matches(info, bits_of(key), rows, length, k):
             try:
@@ -109,19 +99,7 @@ def choose_top_k(info: TargetInfo, key: SortableKey[E, N], rows: int, length: in
     return ArgsortAndTake(choose_pairs(info, RankKey(key), rows, length, 4)).fitted(key, length, k, info)
 
 
-_ITEMS_TO_SHARE = 256  # a shorter row gets a small workgroup
-
-
-def choose_reduction(state: object, length: int, info: TargetInfo) -> ReducePolicy:
-    """The policy of a reduction of rows of a length, to states of a type, on a target.
-
-    A short row would leave most of a large workgroup idle; but there are few sizes, as each is a kernel to compile.
-    """
-    for rule in REDUCTIONS:
-        if rule.matches(info, length):
-            return fitted_reduce(rule.policy, state, info)
-    wished = ReducePolicy() if length > _ITEMS_TO_SHARE else ReducePolicy(group_size=8, items=4)
-    return fitted_reduce(wished, state, info)
+_ITEMS_TO_SHARE = 256  # of a shorter row a large workgroup would be idle for the most part
 
 
 def choose_axis_reduction(state: object, layout: Layout, info: TargetInfo, itemsize: int = 8) -> ReducePolicy:
@@ -130,18 +108,17 @@ def choose_axis_reduction(state: object, layout: Layout, info: TargetInfo, items
         if rule.matches(info, layout, itemsize):
             items = min(rule.policy.items, max(1, rule.totals_bytes // bytes_held(state)))
             return fitted_reduce(attrs.evolve(rule.policy, items=items), state, info)
-    return choose_reduction(state, layout.length, info)
+    wished = ReducePolicy() if layout.length > _ITEMS_TO_SHARE else ReducePolicy(group_size=8, items=4)
+    return fitted_reduce(wished, state, info)
 
 
 _LEAST_TO_SCAN = 32  # invocations: smaller workgroups leave lanes of a subgroup idle
 
 
 def choose_scan(state: object, length: int, info: TargetInfo) -> ScanPolicy:
-    """The policy of a scan of rows of a length, to states of a type, on a target.
-
-    The tile and the invocations' states must fit into workgroup memory. Few sizes, as for reductions.
-    """
-    wished = next((rule.policy for rule in SCANS if rule.matches(info, length)), ScanPolicy())
+    """The policy of a scan of rows of a length: the tile and the states must fit into workgroup memory."""
+    layout = Layout.rows(1, length)
+    wished = next((rule.policy for rule in SCANS if rule.matches(info, layout)), ScanPolicy())
     held = info.limits.workgroup_bytes // bytes_held(state)
     needed = power_above(-(-length // wished.items))
     least = min(wished.group_size, _LEAST_TO_SCAN)
@@ -154,18 +131,15 @@ def choose_scan(state: object, length: int, info: TargetInfo) -> ScanPolicy:
 
 def choose_axis_scan(state: object, layout: Layout, info: TargetInfo) -> ScanPolicy:
     """The policy of a scan along an axis of a layout, to states of a type, on a target."""
-    for short in SHORT_SCANS:
-        if short.matches(info, layout, 0):  # however many bytes a row has
-            return fitted_scan_policy(short.policy, state, info)
-    if layout.inner == 1 and layout.row_stride is not None:
-        return choose_scan(state, layout.length, info)
-    for rule in AXIS_SCANS:
-        if rule.matches(info, layout.length):
+    is_of_rows = layout.inner == 1 and layout.row_stride is not None
+    for rule in SHORT_SCANS if is_of_rows else (*SHORT_SCANS, *AXIS_SCANS):
+        if rule.matches(info, layout):
             return fitted_scan_policy(rule.policy, state, info)
     return choose_scan(state, layout.length, info)
 
 
 def choose_merge(key: SortableKey[E, W], length: int, info: TargetInfo) -> MergePolicy:
     """The policy of a merge of `length` elements on a target."""
-    wished = next((rule.policy for rule in MERGES if rule.matches(info, length)), MergePolicy())
+    layout = Layout.rows(1, length)
+    wished = next((rule.policy for rule in MERGES if rule.matches(info, layout)), MergePolicy())
     return fitted_merge(wished, key, info)

@@ -12,6 +12,7 @@ import attrs
 from ..kernel.language import *
 from ..types.errors import CapabilityError
 from ..types.scalars import UNSIGNED
+from .layout import merged
 from .sizes import LARGEST_U32
 from .transpose import transposition, wrapped
 
@@ -135,23 +136,6 @@ class Strided:
         return [(size - 1) * stride for size, stride in zip(shape, self.strides, strict=True)]
 
 
-def merged(shape: tuple[int, ...], *all_strides: tuple[int, ...]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-    """The shape and strides with as few axes as possible: drops axes of length 1, merges contiguous neighbours."""
-    axes = [axis for axis, size in enumerate(shape) if size != 1]
-    sizes, lines = list[int](), [list[int]() for _ in all_strides]
-    for axis in axes:
-        size = shape[axis]
-        if sizes and all(line[-1] == strides[axis] * size for line, strides in zip(lines, all_strides, strict=True)):
-            sizes[-1] *= size
-            for line, strides in zip(lines, all_strides, strict=True):
-                line[-1] = strides[axis]
-            continue
-        sizes.append(size)
-        for line, strides in zip(lines, all_strides, strict=True):
-            line.append(strides[axis])
-    return tuple(sizes), [tuple(line) for line in lines]
-
-
 def copy_strided(element: Any, shape: tuple[int, ...], source: Strided, target: Strided) -> Schedule:
     """Copies between strided arrays of one shape; other elements of `target` are unchanged."""
     count, (data, goal) = math.prod(shape), _buffers(element, source, target)
@@ -199,8 +183,7 @@ def take_rows(itemsize: int, rows: int, length: int, taken: int) -> Schedule:
 
 
 def take_within(itemsize: int, first: int, count: int, taken: int) -> Schedule:
-    """Gathers into "target" (INOUT) by "indices" (INPUT) from a piece of a row, "source" (INPUT): `count` elements from
-    index `first`."""
+    """Gathers into "target" (INOUT) from a piece of a row, "source": `count` elements from index `first`."""
     return _taking(itemsize, 1, count, taken, first, Role.INOUT)
 
 

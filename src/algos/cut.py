@@ -1,8 +1,7 @@
 """Work partitioning of reductions and scans along an axis: which workgroup and invocation has which elements.
 
-It depends on the layout and the policy alone, so results are reproducible. Neighbouring invocations read neighbouring
-elements, so loads are coalesced: where the reduced axis is contiguous, these are ranks, which share a column; else
-they are lanes, with a column each.
+It depends on layout and policy alone, so results are reproducible. Neighbouring invocations read neighbouring elements:
+ranks of one column where the axis is contiguous, else lanes, with a column each.
 """
 
 from __future__ import annotations
@@ -131,8 +130,7 @@ class Cut:
 
     @classmethod
     def of_scan(cls, view: Columns, policy: ScanPolicy, itemsize: int) -> Cut:
-        """For a scan, which keeps the order: ranks have consecutive elements, lanes are neighbours, and a share is a
-        whole number of tiles. All shares are read twice."""
+        """For a scan, in order: ranks have consecutive elements, lanes are neighbours, shares are whole tiles."""
         size, items = policy.group_size, policy.items
         side_by_side = _most_side_by_side(view, size) if policy.side_by_side else 0
         if side_by_side and view.columns.result == 1:

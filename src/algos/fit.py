@@ -1,29 +1,23 @@
 """Fits policies to a target's limits and capabilities, before a schedule is made.
 
-Tiles and workgroups shrink to fit; strands follow the target's subgroup size; without subgroups, masks in workgroup
-memory take their place; without forward progress, a sweep falls back to counting launches. Raises CapabilityError
-where nothing fits. A policy that fits is returned as it is.
-
-Workgroup memory is counted by what is live at one time (see kernel/passes/overlay.py). A target that does not overlay
-memories may still refuse.
+Tiles and workgroups shrink; strands follow the target's subgroup size; without subgroups, masks in workgroup memory
+take their place; without forward progress, a sweep becomes counting launches. CapabilityError: nothing fits.
+Workgroup memory is counted by what is live at one time (see kernel/passes/overlay.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from typing import Any
 
 import attrs
 
 from ..machine import Capability, Limits, TargetInfo
 from ..types.elements import unit_of, units_in
-from ..types.errors import CapabilityError, UnsupportedTypeError
+from ..types.errors import CapabilityError
 from ..types.keys import SortableKey
-from ..types.needs import Policy
 from ..types.params import BitonicPolicy, MergePolicy, RadixPolicy, ReducePolicy, ScanPolicy
 from .partition import BUCKETS, MOST_ITEMS, BucketCounts
-
-P = TypeVar("P", bound=Policy)
 
 _WORD = 4  # bytes: the least size of an element in workgroup memory
 _FEW_LANES = 4  # subgroups no larger than this do not pay
@@ -49,9 +43,6 @@ def has_whole_subgroups(group_size: int, info: TargetInfo) -> bool:
     return Capability.SUBGROUPS in info.capabilities and are_worth_it and group_size % most == 0
 
 
-# -- the network ------------------------------------------------------------------------------------------
-
-
 def fitted_network(policy: BitonicPolicy, word: object, limits: Limits) -> BitonicPolicy:
     """Fits a bitonic sort of such words; raises CapabilityError if not two of them fit into workgroup memory."""
     held = limits.workgroup_bytes // bytes_held(word)
@@ -61,12 +52,7 @@ def fitted_network(policy: BitonicPolicy, word: object, limits: Limits) -> Biton
             f"target has {limits.workgroup_bytes} bytes"
         )
     tile, group_size = min(policy.tile, power_below(held)), min(policy.group_size, power_below(limits.group_size))
-    if (tile, group_size) == (policy.tile, policy.group_size):
-        return policy
     return attrs.evolve(policy, tile=tile, group_size=group_size)
-
-
-# -- radix sorts ------------------------------------------------------------------------------------------
 
 
 def fitted_radix(
@@ -88,8 +74,7 @@ def fitted_radix(
                 continue
             items = _items(rest, word, value, info.limits.workgroup_bytes)
             if items:
-                found = attrs.evolve(rest, items=items)
-                return policy if found == policy else found
+                return attrs.evolve(rest, items=items)
     raise no_radix(info)
 
 
@@ -104,8 +89,7 @@ def digits_in_tile(policy: RadixPolicy, word: int, info: TargetInfo) -> int:
 
 
 def lanes_of(policy: RadixPolicy, group_size: int, info: TargetInfo) -> dict[str, Any]:
-    """The fields of a policy that say which lanes rank together, for a workgroup size: a subgroup, or else a strand
-    with masks in workgroup memory."""
+    """The fields of a policy that say which lanes rank together: a subgroup, or a strand with masks."""
     if policy.subgroups and has_whole_subgroups(group_size, info):
         return {"subgroups": True, "strand": info.limits.subgroup_size}
     most = _MASK_LANES if policy.subgroups else policy.strand
@@ -144,8 +128,7 @@ def no_radix(info: TargetInfo) -> CapabilityError:
 
 
 def fitted_merge(policy: MergePolicy, key: SortableKey[Any, Any], info: TargetInfo) -> MergePolicy:
-    """Fits a merge of such elements. If several invocations share a tile, the tile and its permutation are in workgroup
-    memory; raises CapabilityError if not one element fits."""
+    """Fits a merge. Invocations that share a tile have it and its permutation in workgroup memory."""
     if policy.group_size == 1:
         return policy
     held = info.limits.workgroup_bytes // (bytes_held(key.element) + _WORD)
@@ -159,36 +142,29 @@ def fitted_merge(policy: MergePolicy, key: SortableKey[Any, Any], info: TargetIn
     return attrs.evolve(policy, group_size=size, items=min(policy.items, held // size))
 
 
-# -- reductions and scans ---------------------------------------------------------------------------------
-
-
 def fitted_reduce(policy: ReducePolicy, state: object, info: TargetInfo) -> ReducePolicy:
     """Fits a reduction to such states; raises CapabilityError if no state fits into workgroup memory."""
-    limits, policy = info.limits, checked_policy(policy, ReducePolicy)
+    limits = info.limits
     most = min(limits.group_size, _states(state, limits))
     size = policy.group_size if policy.group_size <= most else power_below(most)
     subgroups = policy.subgroups and has_whole_subgroups(size, info)
     strand = power_below(min(policy.strand, limits.subgroup_size)) if subgroups else 1
-    found = attrs.evolve(
+    return attrs.evolve(
         policy, group_size=size, groups=min(policy.groups, limits.groups), subgroups=subgroups, strand=strand
     )
-    return policy if found == policy else found
 
 
 def fitted_scan_policy(policy: ScanPolicy, state: object, info: TargetInfo) -> ScanPolicy:
     """Fits a scan to such states; raises CapabilityError if not two states fit into workgroup memory."""
-    limits, policy = info.limits, checked_policy(policy, ScanPolicy)
+    limits = info.limits
     held = _states(state, limits, least=2)
     most = min(limits.group_size, held // 2)  # a tile of at least an item each, and a state for each invocation
     size = policy.group_size if policy.group_size <= most else power_below(most)
-    smallest = limits.subgroup_size
-    in_one = Capability.SUBGROUPS in info.capabilities and size <= smallest
-    subgroups = policy.subgroups and (in_one or has_whole_subgroups(size, info))
-    found = attrs.evolve(
+    in_one = Capability.SUBGROUPS in info.capabilities and size <= limits.subgroup_size
+    return attrs.evolve(
         policy, group_size=size, items=min(policy.items, held // size - 1), groups=min(policy.groups, limits.groups),
-        subgroups=subgroups,
+        subgroups=policy.subgroups and (in_one or has_whole_subgroups(size, info)),
     )  # fmt: skip
-    return policy if found == policy else found
 
 
 def fitted_partition(policy: ScanPolicy, key: SortableKey[Any, Any], info: TargetInfo) -> ScanPolicy:
@@ -197,13 +173,6 @@ def fitted_partition(policy: ScanPolicy, key: SortableKey[Any, Any], info: Targe
     room = info.limits.workgroup_bytes - (fitted.group_size + 1) * bytes_held(BucketCounts) - 3 * BUCKETS * _WORD
     most = room // (fitted.group_size * bytes_held(key.word))
     return attrs.evolve(fitted, items=min(policy.items, MOST_ITEMS, most))
-
-
-def checked_policy(found: object, kind: type[P]) -> P:
-    """Raises UnsupportedTypeError for a policy of another class."""
-    if not isinstance(found, kind):
-        raise UnsupportedTypeError(f"policy: expected a {kind.__name__} or None, found {found!r}")
-    return found
 
 
 def _states(state: object, limits: Limits, least: int = 1) -> int:

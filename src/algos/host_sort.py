@@ -1,15 +1,13 @@
-"""HostSort: NumPy's SIMD sort behind a parallel partition, as an algorithm like the others, without kernels.
-
-For targets with Capability.HOST_SORT; targets/cpu/host implements it. Its policy has the thresholds between its
-strategies, as measured; `tune()` measures some of them on the user's machine.
-"""
+"""HostSort: NumPy's SIMD sort behind a parallel partition, for targets with Capability.HOST_SORT, without kernels. Its
+policy has the thresholds between its strategies, as measured; `tune()` measures some of them on the user's machine."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import attrs
 import numpy as np
+import numpy.typing as npt
 
 from ..machine import Capability, TargetInfo
 from ..types.checks import instance_of, within
@@ -25,9 +23,15 @@ W = TypeVar("W", bound="Word")
 
 MEASURED = frozenset({"part_bytes_from", "count_bytes_from", "count_pairs_from"})  # thresholds that tune() measures
 
-_THRESHOLD = within(0, 1 << 62)  # a threshold; the greatest means never
 _FEW_THREADS = 4
-_COUNT = within(1, 1 << 30)  # products of these fit 64 bits
+
+
+def _threshold(usual: int) -> int:
+    return attrs.field(default=usual, validator=within(0, 1 << 62))  # the greatest means never
+
+
+def _count(usual: int) -> int:
+    return attrs.field(default=usual, validator=within(1, 1 << 30))  # products of these fit 64 bits
 
 
 def _fraction(instance: object, attribute: attrs.Attribute[float], value: object) -> None:
@@ -40,70 +44,62 @@ def _bool_or_none(instance: object, attribute: attrs.Attribute[bool | None], val
         raise InvalidArgumentError(f"HostSortPolicy: {attribute.name}: expected a bool or None, found {value!r}")
 
 
+class Partition(Protocol):
+    """A partition of elements of one dtype about pivots, into 2, 8, 32, ... parts, by the calling thread alone. Gives
+    where parts begin in the results, and the last one's end; the source is overwritten."""
+
+    @property
+    def most_parts(self) -> int: ...  # how many are made sooner than the elements are sorted
+    def __call__(self, source: Any, results: Any, pivots: Any, /) -> npt.NDArray[np.int64]: ...
+
+
 @attrs.frozen
 class HostSortPolicy:
     """Thresholds of HostSort, in elements unless a name says bytes. Below `serial_below` one thread works, and no
     compiler is loaded; where NumPy's own sort is slow, below `radix_from`."""
 
-    # below this, waking a thread costs more than sorting
-    serial_below: int = attrs.field(default=1 << 16, validator=_THRESHOLD)
+    serial_below: int = _threshold(1 << 16)  # waking a thread costs more than sorting
     # rows of 32- or 64-bit elements from this size are partitioned, and the parts sorted in parallel
-    part_bytes_from: int = attrs.field(default=3 << 19, validator=_THRESHOLD)
-    # rows from this size with few distinct elements are sorted by counting these
-    few_bytes_from: int = attrs.field(default=1 << 21, validator=_THRESHOLD)
-    # rows of bytes from this size are sorted by counting
-    count_bytes_from: int = attrs.field(default=1 << 17, validator=_THRESHOLD)
-    # rows of 16-bit elements from this size are sorted by counting
-    count_pairs_from: int = attrs.field(default=1 << 20, validator=_THRESHOLD)
-    # the same where NumPy's own sort of 16 bits is slow
-    count_slow_pairs_from: int = attrs.field(default=1 << 17, validator=_THRESHOLD)
-    # argsort of 8- and 16-bit elements scatters indices by a histogram from this size; below it NumPy argsorts
-    deal_from: int = attrs.field(default=1 << 18, validator=_THRESHOLD)
+    part_bytes_from: int = _threshold(3 << 19)
+    few_bytes_from: int = _threshold(1 << 21)  # rows with few distinct elements are sorted by counting these
+    count_bytes_from: int = _threshold(1 << 17)  # rows of bytes are sorted by counting
+    count_pairs_from: int = _threshold(1 << 20)  # and rows of 16-bit elements
+    count_slow_pairs_from: int = _threshold(1 << 17)  # the same where NumPy's own sort of 16 bits is slow
+    deal_from: int = _threshold(1 << 18)  # argsort of 8- and 16-bit elements scatters indices by a histogram
     # argsort of 32- or 64-bit elements sorts packed (rank, index) words from this size; below it branch prediction
     # makes NumPy's merge sort faster
-    pack_from: int = attrs.field(default=1 << 13, validator=_THRESHOLD)
+    pack_from: int = _threshold(1 << 13)
     # at most so many changes of direction among 240 neighbours mean presorted runs, which are merged
-    few_turns: int = attrs.field(default=24, validator=_THRESHOLD)
-    most_threads: int = attrs.field(default=16, validator=_COUNT)
-    # a partitioned row gets a thread for each so many bytes, and at least four
-    thread_bytes: int = attrs.field(default=1 << 17, validator=_COUNT)
+    few_turns: int = _threshold(24)
+    most_threads: int = _count(16)
+    thread_bytes: int = _count(1 << 17)  # a partitioned row gets a thread for each so many, and at least four
     # rows of at least and of less than so many bytes are partitioned and sorted by threads that wait in compiled code,
     # one for each so many, if there are as many cores; longer ones by Python's threads, whom an interrupt stops
-    crew_bytes_from: int = attrs.field(default=1 << 18, validator=_THRESHOLD)
-    crew_bytes_below: int = attrs.field(default=1 << 26, validator=_THRESHOLD)
-    crew_thread_bytes: int = attrs.field(default=1 << 15, validator=_COUNT)
+    crew_bytes_from: int = _threshold(1 << 18)
+    crew_bytes_below: int = _threshold(1 << 26)
+    crew_thread_bytes: int = _count(1 << 15)
     # whether rows of 32- or 64-bit elements are radix sorted; None: if NumPy's sort was measured to be slow
     by_radix: bool | None = attrs.field(default=None, validator=_bool_or_none)
-    # then rows from this size: the launches for a shorter one take longer than NumPy's sort
-    radix_from: int = attrs.field(default=1 << 13, validator=_COUNT)
-    # and several rows from this size, which the same launches sort
-    radix_rows_from: int = attrs.field(default=1 << 12, validator=_COUNT)
-    # of this many elements in all
-    radix_in_all_from: int = attrs.field(default=1 << 17, validator=_COUNT)
-    # elements that a thread partitions at a time: a block fits its nearer caches
-    block: int = attrs.field(default=1 << 16, validator=_COUNT)
-    # elements sampled before a strategy is chosen
-    sample: int = attrs.field(default=1024, validator=_COUNT)
-    # the size of a first, smaller sample, where sampling for few distinct elements would cost an argsort time
-    glance: int = attrs.field(default=256, validator=_COUNT)
+    radix_from: int = _count(1 << 13)  # then rows from this size: launches for a shorter one take longer than NumPy
+    radix_rows_from: int = _count(1 << 12)  # and several rows from this size, which the same launches sort
+    radix_in_all_from: int = _count(1 << 17)  # of this many elements in all
+    block: int = _count(1 << 16)  # elements that a thread partitions at a time: they fit its nearer caches
+    sample: int = _count(1024)  # elements sampled before a strategy is chosen
+    glance: int = _count(256)  # a first, smaller sample, where sampling for few distinct elements would take long
     # at most so many distinct elements in the sample: NumPy sorts rows shorter than few_bytes_from alone
-    some: int = attrs.field(default=700, validator=_THRESHOLD)
+    some: int = _threshold(700)
     # at most so many in the sample, and others elsewhere in the row: NumPy alone, for which equal elements are cheap
-    skewed: int = attrs.field(default=150, validator=_THRESHOLD)
-    # but from this size such rows are partitioned
-    skewed_bytes_from: int = attrs.field(default=1 << 25, validator=_THRESHOLD)
-    # no partition where one part would be this fraction of the row
-    most_share: float = attrs.field(default=0.8, validator=_fraction)
-    # short rows are sorted in batches of so many elements, which stay in the cache
-    chunk: int = attrs.field(default=1 << 16, validator=_COUNT)
+    skewed: int = _threshold(150)
+    skewed_bytes_from: int = _threshold(1 << 25)  # but from this size such rows are partitioned
+    most_share: float = attrs.field(default=0.8, validator=_fraction)  # no partition where a part would be as much
+    chunk: int = _count(1 << 16)  # short rows are sorted in batches of so many elements, which stay in the cache
 
     def threads_for(self, nbytes: int) -> int:
         """The number of threads for a row of `nbytes`."""
         return min(self.most_threads, max(_FEW_THREADS, nbytes // self.thread_bytes))
 
     def crew_for(self, nbytes: int, threads: int, cores: int) -> int:
-        """The number of threads that wait in compiled code for a row of `nbytes`; 0 if the row should not use them:
-        where threads share cores, all would wait for the slowest."""
+        """The threads that wait in compiled code for a row of `nbytes`; 0 where they would share cores."""
         if not self.crew_bytes_from <= nbytes < self.crew_bytes_below or not _FEW_THREADS <= threads <= cores:
             return 0
         return min(self.most_threads, threads, max(_FEW_THREADS, nbytes // self.crew_thread_bytes))
@@ -119,8 +115,7 @@ class HostSortPolicy:
                 return (self.part_bytes_from if threads < _FEW_THREADS else self.part_bytes_from // 3) // size
 
     def packs(self, size: int, length: int, dtype: np.dtype[np.generic]) -> bool:
-        """Whether argsort packs (rank, index) words, for rows of a length, of `size` elements in all. The shorter the
-        rows, the more elements it takes; 64-bit elements are packed twice."""
+        """Whether argsort packs (rank, index) words. The shorter the rows, the more elements in all it takes."""
         return dtype.itemsize > 2 and size >= self.pack_from and size * length >= 8 * dtype.itemsize * self.pack_from
 
 

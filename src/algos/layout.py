@@ -1,8 +1,5 @@
-"""Strided layouts for reductions and scans along axes: three nested loops over one buffer.
-
-Strides are in elements and not negative; 0 is a broadcast axis. Arrays that collapse into such a layout are read in
-place: C and Fortran order, transposes, slices with a step, broadcasts. The caller packs the others.
-"""
+"""Strided layouts for reductions and scans along axes: three nested loops over one buffer, read in place. Strides are
+in elements and not negative; 0 is a broadcast axis. The caller packs arrays that do not collapse into one."""
 
 from __future__ import annotations
 
@@ -32,10 +29,8 @@ def is_closer(stride: int, other: int) -> bool:
 
 @attrs.frozen
 class Layout:
-    """A view `outer x length x inner` of a buffer that starts with the view's first element.
-
-    A reduction along `length` has `outer x inner` results, packed; a scan `outer x length x inner`.
-    """
+    """A view `outer x length x inner` of a buffer that starts with the view's first element. A reduction along `length`
+    has `outer x inner` results, packed; a scan `outer x length x inner`."""
 
     outer: int
     length: int
@@ -94,13 +89,10 @@ def require_addressable(layout: Layout, results: int) -> None:
 def layouts_to_reduce(
     shape: Sequence[int], strides: Sequence[int], itemsize: int, axes: Collection[int], *, in_order: bool
 ) -> tuple[Layout, ...] | None:
-    """The layouts of an array for a reduction along `axes`; None if it must be packed first.
-
-    `strides` are in bytes, as NumPy's. Results are in C order of the other axes. With `in_order`, there is one layout,
-    whose index along `length` is that in the flattened reduced axes, in C order. Without, for monoids that ignore the
-    index, elements may be reordered: the first layout is of the array, each further one of the packed states of the
-    reduction before. This covers more arrays: reduced axes in any order, and several that do not merge into one.
-    """
+    """The layouts of an array for a reduction along `axes`; None if it must be packed first. With `in_order`, there is
+    one, whose index along `length` is that in the flattened reduced axes. Without, for monoids that ignore the index,
+    the first layout is of the array, each further one of the packed states of the reduction before: this covers reduced
+    axes in any order."""
     if 0 in shape:
         return (_of_nothing(shape, axes),)
     counted = _axes_of(shape, strides, itemsize)
@@ -155,10 +147,7 @@ def _distance(axis: Axis) -> int:
 
 
 def layout_to_scan(shape: Sequence[int], strides: Sequence[int], itemsize: int, axis: int) -> Layout | None:
-    """The layout of an array for a scan along one axis; None if it must be packed first.
-
-    Results are packed in the array's shape, in C order.
-    """
+    """The layout of an array for a scan along an axis, with packed results; None if it must be packed first."""
     if 0 in shape:
         return Layout(math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]), 0, 0, 0)
     counted = _axes_of(shape, strides, itemsize)
@@ -186,13 +175,17 @@ def _axes_of(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> lis
 
 
 def _merged(axes: Sequence[Axis]) -> list[Axis]:
-    """The same loops with as few axes as possible: drops axes of length 1, merges contiguous neighbours."""
-    found: list[Axis] = []
-    for axis in axes:
-        if axis.size == 1:
-            continue
-        if found and found[-1].stride == axis.size * axis.stride:
-            found[-1] = Axis(found[-1].size * axis.size, axis.stride)
-        else:
-            found.append(axis)
-    return found
+    sizes, (strides,) = merged(tuple(axis.size for axis in axes), tuple(axis.stride for axis in axes))
+    return [Axis(size, stride) for size, stride in zip(sizes, strides, strict=True)]
+
+
+def merged(shape: tuple[int, ...], *all_strides: tuple[int, ...]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+    """The shape and strides with as few axes as possible: drops axes of length 1, merges contiguous neighbours."""
+    axes: list[tuple[int, ...]] = []  # of each its size, then its strides
+    for size, *strides in zip(shape, *all_strides, strict=True):
+        if axes and axes[-1][1:] == tuple(size * stride for stride in strides):
+            axes[-1] = (axes[-1][0] * size, *strides)
+        elif size != 1:
+            axes.append((size, *strides))
+    sizes, *lines = (tuple(axis[n] for axis in axes) for n in range(1 + len(all_strides)))
+    return sizes, lines

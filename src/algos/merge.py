@@ -1,14 +1,8 @@
 """Merges two sorted arrays by merge path, stably: each workgroup writes a tile of the merged array.
 
-The first launches find, by binary search, where each tile starts in both arrays (merge_path.py). In the last, a
-workgroup loads its tile, each invocation finds its own start in the same way and merges serially. It records the source
-index of each element, so that values can be permuted alike.
-
-On CPU cores, where an invocation has a tile of its own, it merges from both ends at once (a bidirectional merge): the
-front and the back are independent dependency chains, which a superscalar core overlaps; comparisons select and do not
-branch.
-
-Of equal elements, those of the first array come first.
+The first launches find where each tile starts in both arrays (merge_path.py). In the last, each invocation finds its
+own start in a workgroup's tile in the same way and merges serially, with each element's source index for its value. On
+CPU cores an invocation merges a tile of its own from both ends at once: two dependency chains, which a core overlaps.
 """
 
 from __future__ import annotations
@@ -182,9 +176,6 @@ def serial_merge(
         merge_tile_serially(
             cx, key, first, second, results, first_values, second_values, moved, cuts, params, order, policy, mode
         )  # fmt: skip
-
-
-# -- schedule ---------------------------------------------------------------------------------------------
 
 
 def merge(

@@ -1,12 +1,8 @@
-"""Merge path (Odeh, Green, Mwassi, Shmueli, Birk 2012): partitions a merge into independent tiles.
+"""Merge path (Odeh, Green, Mwassi, Shmueli, Birk 2012): partitions a merge into independent tiles, by a binary search
+along a diagonal for how many of the first `d` merged elements are of the first array.
 
-How many of the first `d` elements of two merged arrays are of the first array is found by a binary search along a
-diagonal, without merging.
-
-Floats may be tied: `sort` puts -0.0 before 0.0, and NaNs in the order of their bits; stable sorts and `np.sort` leave
-them as they come. By their bits, merge path would then cut both arrays inconsistently and lose elements. So a launch
-before finds the ties by binary search and compares neighbours; if any are out of order, the merge compares ranks, by
-which ties are equal.
+Floats may be tied: `sort` puts -0.0 before 0.0, and NaNs in the order of their bits; `np.sort` leaves them as they
+come. A launch before finds the ties; if any are out of order, the merge compares ranks, by which ties are equal.
 """
 
 from __future__ import annotations
@@ -79,9 +75,6 @@ def find_cuts(
     elif cx.global_id == params.tiles:
         cuts[cx.global_id] = params.first
         cuts[cx.global_id + 1] = U32(by_rank)
-
-
-# -- ties -------------------------------------------------------------------------------------------------
 
 
 def checkers_of(tiles: int, policy: MergePolicy) -> int:

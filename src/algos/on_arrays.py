@@ -1,8 +1,5 @@
 """Vectorises elementwise kernels over NumPy arrays: a user's code for one element, on whole arrays, without compiling.
-
-Each operation is evaluated for all elements at once. In divergent control flow, a mask selects the elements for which
-a statement takes effect, as on a SIMT machine.
-"""
+In divergent control flow, a mask selects the elements for which a statement takes effect."""
 
 from __future__ import annotations
 
@@ -59,8 +56,7 @@ class OnArrays:
 
     @classmethod
     def of(cls, launch: Launch) -> OnArrays:
-        """Raises UnsupportedTypeError, with the line, where an invocation depends on others (atomics, barriers), or
-        accesses memory other than its own element."""
+        """Raises UnsupportedTypeError, with the line, where an invocation does not only depend on its own element."""
         step = specialise(launch)
         run = _known.get(step.program)
         if run is None:
@@ -87,9 +83,8 @@ _known: WeakKeyDictionary[ir.Program, _Statement] = WeakKeyDictionary()
 class _Reading:
     """Translates statements and expressions into closures, so that a run does not dispatch on them."""
 
-    # -- statements: each leaves in the mask the elements that reach the next one ----------------------------
-
     def block(self, block: ir.Block) -> _Statement:
+        """Its statements, each of which leaves in the mask the elements that reach the next one."""
         statements = [self._statement(statement) for statement in block]
 
         def run(run: _Run) -> None:
@@ -172,8 +167,6 @@ class _Reading:
             run.mask = before
 
         return loop
-
-    # -- expressions -----------------------------------------------------------------------------------------
 
     def _expression(self, node: ir.Expression) -> _Expression:
         match node:

@@ -1,9 +1,8 @@
 """Eight-way partition by seven splitters (as in sample sort): one pass, unstable within buckets.
 
-Counts are packed to save registers: four bits for each bucket in an invocation, sixteen in a scan over the workgroup.
-A tile's elements are grouped by bucket in workgroup memory, so that stores are coalesced, and the workgroup reserves
-room in each bucket by an atomic add. Bucket capacities come from sampling: elements beyond them are counted and not
-written, so that the host can detect it.
+Counts are packed to save registers: four bits for each bucket in an invocation, sixteen in a workgroup's scan. A tile's
+elements are grouped in workgroup memory, and room in each bucket is reserved by an atomic add; elements beyond it are
+counted and not written, so that the host can detect it.
 """
 
 from __future__ import annotations

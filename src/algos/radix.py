@@ -1,19 +1,17 @@
 """LSD radix sort, the portable form: no workgroup waits for another, so no forward progress is required.
 
-Each pass sorts stably by one digit, in three launches: a histogram of every tile, a prefix sum over the tiles'
-histograms, and a scatter (reduce-then-scan, as in Satish, Harris and Garland 2009). The key's transform is fused into
-the loads of the first pass and the stores of the last; passes between move words. Which buffer a pass reads is fixed at
-compile time: an indirection would add latency to every load.
+Each pass is a histogram of every tile, a prefix sum over these, and a scatter (as in Satish, Harris and Garland 2009).
+The key's transform is fused into the loads of the first pass and the stores of the last. Which buffer a pass reads is
+fixed at compile time.
 """
 
 from __future__ import annotations
 
 from ..kernel.language import *
-from ..types.digits import DigitPlace
 from ..types.params import RadixParams, RadixPolicy
 from .batch import Mode
 from .bitonic import from_ordered, to_ordered
-from .radix_layout import Layout, TilePlace
+from .radix_layout import DigitPlace, Layout, TilePlace
 from .radix_tile import (
     Ranking,
     Strand,
@@ -59,11 +57,8 @@ def radix_add_up(
     cx: Invocation, counts: Storage[U32], totals: Storage[U32], shared: Workgroup[U32], last: Workgroup[U32],
     tiles: U32, params: RadixParams, policy: RadixPolicy,
 ) -> None:  # fmt: skip
-    """An exclusive prefix sum over tiles, one workgroup for each digit value; also the digit's total.
-
-    With many rows the sum runs over the tiles of all; the scatter subtracts that at the row's first tile. The word
-    after the totals is 1 if all elements have the same digit.
-    """
+    """An exclusive prefix sum over the tiles of all rows, one workgroup for each digit value; also the digit's total.
+    The word after the totals is 1 if all elements have the same digit."""
     row = cx.group_id * tiles
     before = U32(0)
     for start in dynamic_range(U32(0), tiles, cx.group_size):
@@ -90,11 +85,8 @@ def radix_scatter(
     shared: Workgroup[U32], bases: Workgroup[U32], counts: Storage[U32], totals: Storage[U32], layout: Layout,
     place: DigitPlace, orders: tuple[SortOrder, SortOrder], mode: Mode[V], policy: RadixPolicy,
 ) -> None:  # fmt: skip
-    """Scatters every key, and its value if it has one, to its sorted index.
-
-    The tile is sorted in workgroup memory first, so that stores are coalesced. If all elements have the same digit, it
-    only copies, as passes alternate between buffers; one row may copy while others are sorted.
-    """
+    """Scatters every key, and its value, to its sorted index, from a tile sorted in workgroup memory, so that stores
+    are coalesced. If all elements of a row have the same digit, it only copies."""
     here = layout.tile_at(cx.group_id, policy.tile)
     strand = Strand.of(cx, policy)
     words: Registers[N] = Registers(source.word, policy.items)
@@ -146,10 +138,8 @@ def total_of_row(
     cx: Invocation, here: TilePlace, counts: Storage[U32], totals: Storage[U32], bases: Workgroup[U32],
     policy: RadixPolicy,
 ) -> U32:  # fmt: skip
-    """The total of this invocation's digit in the tile's row, from prefix sums over the tiles of all rows.
-
-    Sets `bases[0]` to 1 if all elements of the row have one digit, else 0; the caller has a barrier before reading it.
-    """
+    """The total of this invocation's digit in the tile's row, from prefix sums over the tiles of all rows. Sets
+    `bases[0]` to 1 if all elements of the row have one digit, else 0; the caller has a barrier before reading it."""
     if cx.local_id == 0:
         bases[0] = U32(0)
     cx.barrier()

@@ -1,17 +1,18 @@
-"""The tiles of a radix sort: of one row, of rows of one length, or of portions of one row.
+"""The digits of a radix sort, and its tiles: of one row, of rows of one length, or of portions of one row.
 
-A tile never spans two rows. Kernels are specialised on the kind of layout, so that one row costs no division. Indices
-count from 0, and ends are exclusive. A row may end at 2**32 - 1, so sums are kept from overflowing: what remains is
-compared, never the end of a tile.
+A tile never spans two rows. A row may end at 2**32 - 1, so what remains is compared, never the end of a tile.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import ClassVar, Generic, Protocol, TypeVar
 
 import attrs
 
-from ..types.scalars import U32, Bool
+from ..types.intrinsics import count_ones, leading_zeros
+from ..types.scalars import U32, U64, Bool
+
+W = TypeVar("W", U32, U64)
 
 
 @attrs.frozen
@@ -56,28 +57,13 @@ class Share:
 class Layout(Protocol):
     """The trait of a layout of tiles. Its run-time numbers are passed with every launch."""
 
-    @property
-    def has_rows(self) -> bool:
-        """Whether each row has histograms of its own."""
-        ...
+    has_rows: ClassVar[bool]  # whether each row has histograms of its own
+    carries: ClassVar[bool]  # whether a row (portion) continues the one before: its digits start where that one's ended
 
     @property
-    def carries(self) -> bool:
-        """Whether a row (portion) continues the one before: its digits start where that one's ended."""
-        ...
-
-    @property
-    def apart(self) -> U32:
-        """The stride of the rows' digit starts in the state buffer."""
-        ...
-
-    def tile_at(self, number: U32, tile: int) -> TilePlace:
-        """The position of a tile by its number; `tile` is the elements of a full one."""
-        ...
-
-    def share_of(self, group: U32, groups: U32, block: U32) -> Share:
-        """What workgroup `group` of `groups` reads, in blocks of `block` elements."""
-        ...
+    def apart(self) -> U32: ...  # the stride of the rows' digit starts in the state buffer
+    def tile_at(self, number: U32, tile: int) -> TilePlace: ...  # of `tile` elements
+    def share_of(self, group: U32, groups: U32, block: U32) -> Share: ...  # what a workgroup of `groups` reads
 
 
 @attrs.frozen
@@ -85,14 +71,8 @@ class OneRow:
     """All tiles are of one row."""
 
     num_elements: U32
-
-    @property
-    def has_rows(self) -> bool:
-        return False
-
-    @property
-    def carries(self) -> bool:
-        return False
+    has_rows: ClassVar[bool] = False
+    carries: ClassVar[bool] = False
 
     @property
     def apart(self) -> U32:
@@ -114,14 +94,8 @@ class ManyRows:
     length: U32
     tiles: U32  # of one row
     apart: U32
-
-    @property
-    def has_rows(self) -> bool:
-        return True
-
-    @property
-    def carries(self) -> bool:
-        return False
+    has_rows: ClassVar[bool] = True
+    carries: ClassVar[bool] = False
 
     def tile_at(self, number: U32, tile: int) -> TilePlace:
         row = number // self.tiles
@@ -143,14 +117,8 @@ class Portions:
     num_elements: U32
     tiles: U32  # of one portion
     apart: U32
-
-    @property
-    def has_rows(self) -> bool:
-        return False
-
-    @property
-    def carries(self) -> bool:
-        return True
+    has_rows: ClassVar[bool] = False
+    carries: ClassVar[bool] = True
 
     def tile_at(self, number: U32, tile: int) -> TilePlace:
         portion = number // self.tiles
@@ -159,3 +127,49 @@ class Portions:
 
     def share_of(self, group: U32, groups: U32, block: U32) -> Share:
         return OneRow(self.num_elements).share_of(group, groups, block)
+
+
+@attrs.frozen
+class Digit:
+    """The value of a digit."""
+
+    value: U32
+
+
+@attrs.frozen
+class DigitPlace:
+    """The bits of a word that make a digit; digit 0 is the least significant."""
+
+    number: U32
+    bits: int
+
+    @property
+    def radix(self) -> int:
+        """The number of values of a digit."""
+        return 1 << self.bits
+
+    def digit_of(self, word: W) -> Digit:
+        return Digit(U32((word >> (self.number * self.bits)) & (self.radix - 1)))
+
+
+@attrs.frozen
+class Lanes(Generic[W]):
+    """The lanes that hold the same digit as this one, of a subgroup or of a strand of at most 32."""
+
+    mask: W  # bit i for lane i; this lane's is set
+    lane: U32
+    word: type[W]  # the mask's class
+
+    def before_me(self) -> U32:
+        """This lane's rank among them."""
+        return count_ones(self.mask & ((self.word(1) << self.lane) - 1))
+
+    def count(self) -> U32:
+        return count_ones(self.mask)
+
+    def leader(self) -> U32:
+        """The highest of them, which counts for all."""
+        return self.word.type.bits - 1 - leading_zeros(self.mask)
+
+    def is_led_by_me(self) -> Bool:
+        return self.leader() == self.lane

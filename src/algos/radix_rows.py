@@ -1,18 +1,14 @@
-"""LSD radix sort of rows that fit into workgroup memory: a workgroup sorts a row by all digits, in one launch.
-
-Words go from registers to the sorted tile in workgroup memory and back, digit by digit. With values or indices, each
-word's index goes along, and values are gathered once, at the end. Rows are padded with the greatest word, which ranks
-last.
-"""
+"""LSD radix sort of rows that fit into workgroup memory: a workgroup sorts a row by all digits, in one launch. Values
+are gathered once, at the end. Rows are padded with the greatest word, which ranks last."""
 
 from __future__ import annotations
 
 from ..kernel.language import *
-from ..types.digits import DigitPlace
 from ..types.errors import InvalidArgumentError
 from ..types.params import RadixPolicy, RowsParams
 from .batch import Batch, Mode
 from .bitonic import from_ordered, to_ordered
+from .radix_layout import DigitPlace
 from .radix_tile import Ranking, Strand, clear_counters
 from .sizes import require_countable, require_digits
 

@@ -1,8 +1,5 @@
-"""LSD radix sort for CPU cores: each core scans a share of the elements serially.
-
-A pass is a histogram of every share, a prefix sum over digits and shares, and a scatter. Invocations share no memory,
-so there is no ranking and no barrier. With 256 digit values, the cache lines being written fit a core's cache.
-"""
+"""LSD radix sort for CPU cores: each core scans a share of the elements serially, so there is no ranking and no
+barrier. A pass is a histogram of every share, a prefix sum over digits and shares, and a scatter."""
 
 from __future__ import annotations
 
@@ -11,10 +8,10 @@ import attrs
 from ..kernel.language import *
 from ..machine import TargetInfo
 from ..types.checks import as_int, instance_of, within
-from ..types.digits import DigitPlace
 from ..types.keys import UnsignedKey
 from .batch import Batch, Mode, SortsBatches
 from .bitonic import from_ordered, to_ordered
+from .radix_layout import DigitPlace
 from .sizes import LARGEST_U32, require_countable, require_digits
 from .sorts import bits_of, element_bits, require_integers
 
@@ -97,9 +94,6 @@ def serial_scatter(
             moved[to] = mode.value(i - origin) if mode.counts_places else values[i]
 
 
-# -- schedule ---------------------------------------------------------------------------------------------
-
-
 @attrs.frozen
 class SerialRadixPolicy:
     """Tuning of SerialRadix."""
@@ -156,9 +150,8 @@ def serial_radix_sort(batch: Batch, policy: SerialRadixPolicy, bits: range) -> S
 
 @attrs.frozen
 class SerialRadix(SortsBatches):
-    """LSD radix sort for CPU cores: each invocation processes a share of the elements serially; of several rows, one
-    each.
-    """
+    """LSD radix sort for CPU cores: each invocation serially sorts a share of the elements; of several rows, one
+    each."""
 
     policy: SerialRadixPolicy = attrs.field(factory=SerialRadixPolicy, validator=instance_of(SerialRadixPolicy))
 

@@ -7,13 +7,12 @@ from typing import Any
 import attrs
 
 from ..kernel.language import *
-from ..types.digits import DigitPlace
 from ..types.errors import InvalidArgumentError
 from ..types.keys import KeyWrapper, UnsignedKey
 from ..types.params import RadixParams, RadixPolicy
 from .batch import Batch, Mode, Three
 from .radix import radix_add_up, radix_count, radix_scatter
-from .radix_layout import Layout, ManyRows, OneRow
+from .radix_layout import DigitPlace, Layout, ManyRows, OneRow
 from .radix_sweep import sweep
 from .sizes import LARGEST_U32, countable_rows, require_countable, require_digits
 from .sweep_schedule import MOST_ROUNDS, SweepState, prepare
@@ -42,10 +41,8 @@ def _widening(places: Buffer[U32], wide: Buffer[U64], count: int, most: Grid) ->
 
 
 def radix_sort(batch: Batch, policy: RadixPolicy, key_bits: int, shares: bool = False) -> Schedule:
-    """Sorts every row, stably. With `shares`, all counting passes, in either order, share their kernels.
-
-    `key_bits` is the number of low bits of a word that can differ; in place, their digits must be even in number.
-    """
+    """Sorts every row, stably. With `shares`, all counting passes, in either order, share their kernels. `key_bits` is
+    the number of low bits of a word that can differ; in place, their digits must be even in number."""
     return _RadixSort(batch, policy, key_bits, shares).schedule()
 
 
@@ -57,10 +54,8 @@ def shared_words(rows: int, length: int, passes: int, policy: RadixPolicy) -> in
 
 
 def most_radix_rows(policy: RadixPolicy, length: int, groups: int) -> int:
-    """The rows that fit one schedule, on a target with `groups` workgroups a launch; 0 if one row does not fit.
-
-    Scratch memory for counts is limited: beyond some number of rows, larger batches are no faster.
-    """
+    """The rows that fit one schedule, on a target with `groups` workgroups a launch; 0 if one row does not fit. Scratch
+    memory for counts is limited: beyond some number of rows, larger batches are no faster."""
     passes = -(-_MOST_BITS // policy.digit_bits) if policy.sweeps else 0
     tiles = max(1, -(-length // policy.tile))
     is_long = policy.sweeps and length > policy.portion
@@ -76,8 +71,7 @@ def most_radix_rows(policy: RadixPolicy, length: int, groups: int) -> int:
 
 @attrs.frozen
 class SwitchedKey(KeyWrapper[A, N]):
-    """A key with a run-time switch, so that all passes share one kernel, in either order: it transforms if `is_on`;
-    otherwise elements are words already, as between passes."""
+    """A key with a run-time switch, so that all passes share a kernel: where it is off, elements are words already."""
 
     is_on: Bool
     mirrors: Bool  # whether words are mirrored too, for descending order

@@ -1,13 +1,10 @@
 """Onesweep: LSD radix sort with one launch, one read and one write a digit, by decoupled lookback.
 
-After Merrill and Garland 2016 (decoupled lookback) and Adinets and Merrill 2022 (Onesweep). It requires forward
-progress of started workgroups. Each tile publishes its own digit counts in status words at once, and inclusive prefix
-sums as soon as it has them. To get its exclusive prefix it walks back over its predecessors' status words, a lookback
-window at a time, adding counts until it meets a prefix sum. Tiles are numbered by an atomic ticket in the order in
-which workgroups start, so that no tile waits for one that has not started.
-
-Lookback is within a row. A row of more elements than a status word's 30 bits count is swept in portions, a launch each:
-the last tile of a portion writes where the digits of the next one start.
+After Merrill and Garland 2016 and Adinets and Merrill 2022. It requires forward progress of started workgroups. Each
+tile publishes its digit counts in status words at once, and inclusive prefix sums as soon as it has them; it walks back
+over its predecessors', a window at a time, until it meets a prefix sum. Tiles are numbered by an atomic ticket, so that
+none waits for one that has not started. A row of more elements than a status word's 30 bits count is swept in portions,
+a launch each.
 """
 
 from __future__ import annotations
@@ -17,11 +14,10 @@ from typing import Generic
 import attrs
 
 from ..kernel.language import *
-from ..types.digits import DigitPlace
 from ..types.keys import UnsignedKey
 from ..types.params import MOST_COUNTED, RadixPolicy
 from .batch import Mode
-from .radix_layout import Layout, TilePlace
+from .radix_layout import DigitPlace, Layout, TilePlace
 from .radix_tile import (
     Ranking,
     Strand,
@@ -134,10 +130,8 @@ def publish_sum(state: Storage[U32], status: U32, count: U32, phase_bit: U32) ->
 
 
 def look_back(state: Storage[U32], status: U32, phase_bit: U32, policy: RadixPolicy) -> U32:
-    """The exclusive prefix of a tile's digit; `status` is the index of the tile's own status word.
-
-    A window of several words is loaded at a time, to overlap their latency; an invalid word ends the round.
-    """
+    """The exclusive prefix of a tile's digit; `status` is the index of the tile's own status word. A window of several
+    words is loaded at a time, to overlap their latency; an invalid word ends the round."""
     total = U32(0)
     before = status - policy.radix
     found: Registers[U32] = Registers(U32, policy.lookback)
@@ -157,14 +151,9 @@ def look_back(state: Storage[U32], status: U32, phase_bit: U32, policy: RadixPol
     return total
 
 
-# -- loads and stores, between the buffers that the pass's plan says ------------------------------------------
-#
-# Passes with nothing to do are skipped on the device, so the host does not know which buffers a pass reads and writes.
-
-
 @attrs.frozen
 class SweepKeys(Generic[A, N]):
-    """The keys, and the buffers that they may be in."""
+    """The keys, and the buffers that they may be in: which, only the device knows, where passes are skipped."""
 
     key: SortableKey[A, N]
     plain: UnsignedKey[A, N]  # for words, after the first pass

@@ -1,8 +1,7 @@
 """Sorts a tile by one digit in workgroup memory, stably: the building blocks of both forms of radix sort.
 
-A strand of lanes ranks its elements row by row, in memory order, by match and rank. First each strand counts its
-digits; then a prefix sum gives every (digit, strand) its first index in the sorted tile; then elements take indices
-from there, in order.
+Each strand of lanes counts its digits; a prefix sum gives every (digit, strand) its first index in the sorted tile;
+then elements take indices from there, in memory order, by match and rank.
 """
 
 from __future__ import annotations
@@ -12,12 +11,11 @@ from typing import Generic
 import attrs
 
 from ..kernel.language import *
-from ..types.digits import Digit, DigitPlace, Lanes
 from ..types.intrinsics import overridable
 from ..types.monoids import Count
 from ..types.params import RadixPolicy
 from .bitonic import from_ordered, to_ordered
-from .radix_layout import TilePlace
+from .radix_layout import Digit, DigitPlace, Lanes, TilePlace
 from .scan_tile import exclusive_scan_workgroup
 
 
@@ -84,9 +82,7 @@ def count_before(cx: Invocation, shared: Workgroup[U32], mine: U32, subgroups: i
 @overridable
 def match_and_rank(cx: Invocation, counters: Workgroup[U32], first: U32, digit: U32) -> U32:
     """Match and rank: adds every lane's digit to `counters[first + digit]`, in lane order; the count before this lane.
-
-    One atomic for each distinct digit of the subgroup, by its highest lane.
-    """
+    One atomic for each distinct digit of the subgroup, by its highest lane."""
     lanes = Lanes(cx.match(digit), cx.lane, U64)
     taken = U32(0)
     if lanes.is_led_by_me():
@@ -96,10 +92,8 @@ def match_and_rank(cx: Invocation, counters: Workgroup[U32], first: U32, digit: 
 
 @attrs.frozen
 class Ranking(Generic[N]):
-    """A tile's words in the registers of its strands, and the counters by which these rank them by a digit.
-
-    Counters are by strand, then by digit; without subgroups, as many masks of lanes follow.
-    """
+    """A tile's words in the registers of its strands, and the counters by which these rank them by a digit. Counters
+    are by strand, then by digit; without subgroups, as many masks of lanes follow."""
 
     words: Registers[N]
     strand: Strand
@@ -163,8 +157,7 @@ class Ranking(Generic[N]):
         return taken + lanes.before_me()
 
     def sort_tile(self, cx: Invocation, tile: Workgroup[N], places: Registers[U32], policy: RadixPolicy) -> None:
-        """Writes every word to its index in the sorted tile, and keeps that in `places`. The caller has a barrier
-        before the tile is read."""
+        """Writes every word to its index in the sorted tile, which it keeps in `places`. No barrier after it."""
         for row in dynamic_range(U32(0), U32(policy.items)):
             places[row] = self.take_place(cx, self.place.digit_of(self.words[row]), policy)
             tile[places[row]] = self.words[row]
@@ -200,10 +193,8 @@ def store_keys(
     keeps_keys: bool, here: TilePlace, bases: Workgroup[U32], targets: Registers[U32], place: DigitPlace,
     policy: RadixPolicy,
 ) -> None:  # fmt: skip
-    """Stores the sorted tile, coalesced by digit: `bases` has each digit's offset from the tile to the result.
-
-    Keeps in `targets` the index of every key in the result, also if keys are not stored.
-    """
+    """Stores the sorted tile, coalesced by digit: `bases` has each digit's offset from the tile to the result. Keeps in
+    `targets` the index of every key in the result, also if keys are not stored."""
     remaining = here.remaining()
     for i in dynamic_range(U32(0), U32(policy.items)):
         position = i * cx.group_size + cx.local_id

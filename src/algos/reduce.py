@@ -1,9 +1,8 @@
 """Reduction of rows over any monoid.
 
-Every invocation reduces blocks of its row in a grid-stride loop (share.py); the totals are combined by shuffles over
-the subgroup, then as a tree in workgroup memory. A second launch of the same kernel combines the partial results of
-workgroups, and its store applies the finish. The order of combination depends on lengths and policy alone, so results
-are reproducible; the rounding error of a float sum grows with the iterations of one invocation, not with the length.
+Invocations reduce blocks of a row in a grid-stride loop (share.py); totals are combined by shuffles, then as a tree in
+workgroup memory, those of workgroups by a second launch. The order depends on lengths and policy alone, so results are
+reproducible; a float sum's rounding error grows with the iterations of one invocation, not with the length.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from ..types.monoids import OverStates
 from ..types.params import ReduceParams, ReducePolicy
 from .cut import shares_of
 from .share import Block, Share, block_of, reduce_share
-from .sizes import countable_span
+from .sizes import require_countable
 
 
 def reduce_subgroup(cx: Invocation, monoid: Monoid[E, S], total: S) -> S:
@@ -66,17 +65,14 @@ def reduce_row(
 
 
 def reduce_rows(
-    monoid: Monoid[E, S], rows: int, length: int, policy: ReducePolicy, finish: Finish[S, Any] | None = None,
-    row_stride: int | None = None,
-) -> Schedule:  # fmt: skip
-    """Reduces every row of `data` to one state, with `finish` applied, in `results`. Rows have one length and are
-    contiguous, or `row_stride` elements apart."""
-    stride = length if row_stride is None else row_stride
-    span = countable_span(rows, length, stride)
+    monoid: Monoid[E, S], rows: int, length: int, policy: ReducePolicy, finish: Finish[S, Any] | None = None
+) -> Schedule:
+    """Reduces every row of `data`, contiguous rows of one length, to one of `results`, with `finish` applied."""
+    require_countable(rows, length)
     finish = finish or AsItIs(monoid.state)
-    data = Buffer("data", monoid.element, span, Role.INPUT)
+    data = Buffer("data", monoid.element, rows * length, Role.INPUT)
     results = Buffer("results", finish.result, rows, Role.OUTPUT)
-    return reduce_rows_between(monoid, finish, rows, length, stride, policy, data, results, "partials")
+    return reduce_rows_between(monoid, finish, rows, length, length, policy, data, results, "partials")
 
 
 def reduce_rows_between(

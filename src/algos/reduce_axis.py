@@ -1,9 +1,7 @@
 """Reduction along any axes of a strided array, read in place once; results are packed in C order.
 
-Every invocation accumulates one column, which it shares with others, its ranks. Neighbouring invocations read
-neighbouring elements, so loads are coalesced. Ranks combine in workgroup memory, or by shuffles. Where columns are few,
-several workgroups share each, and a second launch combines their partial results. The order of combination depends on
-layout and policy alone, so results are reproducible. The partitioning is in cut.py.
+Invocations accumulate a column each, or share one as its ranks, which combine in workgroup memory or by shuffles. Where
+columns are few, several workgroups share each, and a second launch combines their results. See cut.py.
 """
 
 from __future__ import annotations
@@ -120,8 +118,7 @@ def reduce_shared_column(
 def reduce_own_column(
     monoid: Monoid[E, S], data: Storage[E], place: Place, params: AxisParams, policy: ReducePolicy
 ) -> S:
-    """Reduces a share of a column by one invocation, unrolled: on a CPU, where the totals are in memory, each is loaded
-    and stored once for several rows."""
+    """Reduces a share of a column by one invocation, unrolled: totals in memory are loaded once for several rows."""
     whole = params.length - params.length % policy.items
     total = monoid.identity()
     for start in dynamic_range(place.share * policy.items, whole, params.shares * policy.items):
@@ -154,11 +151,7 @@ def reduce_columns(
 def reduce_axis(
     monoid: Monoid[E, S], layout: Layout, policy: ReducePolicy, finish: Finish[S, Any] | None = None
 ) -> Schedule:
-    """Reduces along the length of a layout.
-
-    `data` (INPUT) has `layout.span` elements, from the view's first; `results` (OUTPUT) has `layout.results`, packed in
-    C order, with `finish` applied.
-    """
+    """Reduces `data`, of `layout.span` elements, along the length into packed `results`, with `finish` applied."""
     return reduce_axes(monoid, (layout,), (policy,), finish)
 
 
@@ -166,8 +159,7 @@ def reduce_axes(
     monoid: Monoid[E, S], layouts: Sequence[Layout], policies: Sequence[ReducePolicy],
     finish: Finish[S, Any] | None = None,
 ) -> Schedule:  # fmt: skip
-    """Successive reductions along the lengths of layouts, from `layouts_to_reduce`. With more than one, the index that
-    a monoid's lift gets is meaningless."""
+    """Successive reductions by `layouts_to_reduce`. With more than one, the index that lift gets is meaningless."""
     *earlier, last = layouts
     as_it_is, finish = AsItIs(monoid.state), finish or AsItIs(monoid.state)
     data: Buffer[Any] = Buffer("data", monoid.element, layouts[0].span, Role.INPUT)

@@ -49,20 +49,7 @@ PairsRule: TypeAlias = RowsRule[PairsAlgorithm]  # whose `bits` are those of key
 
 @attrs.frozen
 class PolicyRule(Generic[P]):
-    """A rule for the policy of a reduction, scan or merge."""
-
-    target: str
-    needs: frozenset[Capability]
-    lengths: range
-    policy: P
-
-    def matches(self, info: TargetInfo, length: int) -> bool:
-        return info.name == self.target and self.needs <= info.capabilities and length in self.lengths
-
-
-@attrs.frozen
-class AxisRule(Generic[P]):
-    """A rule for the policy of a reduction or a scan along an axis."""
+    """A rule for the policy of a merge, or of a reduction or a scan along an axis."""
 
     target: str
     needs: frozenset[Capability]
@@ -73,7 +60,7 @@ class AxisRule(Generic[P]):
     row_bytes: int = 1 << 62  # of a row's elements, at most
     totals_bytes: int = 1 << 20  # bounds `items` by the bytes of an invocation's states: register pressure
 
-    def matches(self, info: TargetInfo, layout: Layout, itemsize: int) -> bool:
+    def matches(self, info: TargetInfo, layout: Layout, itemsize: int = 0) -> bool:
         return (
             info.name == self.target
             and layout.length * itemsize <= self.row_bytes

@@ -1,10 +1,8 @@
 """Prefix scan (prefix sum) of rows over any monoid: reduce-then-scan in two launches.
 
-Every workgroup has a share of the elements. The first launch reduces each share; in the second, every workgroup
-combines the totals of the shares before its own, and scans its share from there. The last share goes first, as caches
-may still have it. No workgroup waits for another, so no forward progress is required. Elements are combined in order:
-`combine` must be associative, but need not be commutative. The bracketing depends on length and policy alone, so
-results are reproducible. The finish is fused into the store.
+The first launch reduces each workgroup's share; in the second, every workgroup combines the totals of the shares before
+its own, and scans its share from there. The last share goes first, as caches may still have it. Elements are combined
+in order; the bracketing depends on length and policy alone, so results are reproducible.
 """
 
 from __future__ import annotations
@@ -126,9 +124,6 @@ def shares(rows: int, length: int, policy: ScanPolicy) -> tuple[int, int]:
     return each, -(-tiles // each)
 
 
-# -- rows in pieces, one after another, with a carry: beyond the largest buffer, or the memory -----------------
-
-
 @attrs.frozen
 class Carry:
     """How a piece uses the buffer of carries: the carry in is element 0."""
@@ -167,10 +162,8 @@ def scan_in_turn(
     monoid: Monoid[E, S], first: int, length: int, leaves: int, kind: ScanKind, policy: ScanPolicy,
     finish: Finish[S, Any],
 ) -> Schedule:  # fmt: skip
-    """Scans a piece of a row, `data`, into `results`; `first` is the index in the row of its first element.
-
-    `carried` (INOUT) has the carry in at 0, if `first` > 0, and gets the carry out at `leaves`.
-    """
+    """Scans a piece of a row, `data`, into `results`; `first` is the index in the row of its first element. `carried`
+    (INOUT) has the carry in at 0, if `first` > 0, and gets the carry out at `leaves`."""
     own: Monoid[E, S] = StartingAt(monoid, U32(first))
     each, groups = shares(1, length, policy)
     data = Buffer("data", monoid.element, length, Role.INPUT)

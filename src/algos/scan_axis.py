@@ -1,9 +1,8 @@
 """Prefix scan along any axis of a strided array, without a transposed copy.
 
-Neighbouring invocations have neighbouring columns, so loads are coalesced. A workgroup goes down its columns tile by
-tile. Each invocation, a rank of its column, reduces consecutive elements of a tile; the ranks' totals are scanned in
-workgroup memory, and each scans its elements from there. Where columns are few, several workgroups share each, by
-reduce-then-scan in two launches, as scan.py does with rows. Elements are combined in order.
+A workgroup goes down its columns tile by tile. Each invocation, a rank of its column, reduces consecutive elements of a
+tile; the ranks' totals are scanned in workgroup memory. Where columns are few, several workgroups share each, as in
+scan.py.
 """
 
 from __future__ import annotations
@@ -92,10 +91,8 @@ def load_strip(
     monoid: Monoid[E, S], data: Storage[E], strip: Strip, start: U32, mine: Registers[S], params: AxisParams,
     policy: ScanPolicy,
 ) -> S:  # fmt: skip
-    """Loads an invocation's elements of a tile, all loads in flight at once, into `mine`; returns them combined.
-
-    Beyond the share's end, they are the identity.
-    """
+    """Loads an invocation's elements of a tile, all loads in flight at once, into `mine`; returns them combined. Beyond
+    the share's end, they are the identity."""
     rest = strip.end - start
     found: Registers[E] = Registers(monoid.element, policy.items)
     for i in dynamic_range(U32(0), U32(policy.items)):
@@ -185,11 +182,7 @@ def scan_columns(
 def scan_axis(
     monoid: Monoid[E, S], layout: Layout, kind: ScanKind, policy: ScanPolicy, finish: Finish[S, Any] | None = None
 ) -> Schedule:
-    """Scans along the length of a layout.
-
-    `data` (INPUT) has `layout.span` elements, from the view's first; `results` (OUTPUT) has `layout.size`, packed in C
-    order of outer x length x inner, with `finish` applied.
-    """
+    """Scans `data`, of `layout.span` elements, along the length into packed `results`, with `finish` applied."""
     require_addressable(layout, layout.size)
     finish = finish or AsItIs(monoid.state)
     data = Buffer("data", monoid.element, layout.span, Role.INPUT)

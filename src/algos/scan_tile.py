@@ -1,8 +1,5 @@
-"""A workgroup's scan of a tile: load, scan, store.
-
-Loads and stores are striped over invocations, so that they are coalesced; each invocation scans a contiguous block. In
-between, the tile is transposed in workgroup memory.
-"""
+"""A workgroup's scan of a tile: load, scan, store. Loads and stores are striped over invocations, so that they are
+coalesced; between, the tile is transposed in workgroup memory, and each scans a contiguous block."""
 
 from __future__ import annotations
 
@@ -27,9 +24,7 @@ def load_tile(
     tile: Workgroup[S], mine: Registers[S], policy: ScanPolicy,
 ) -> S:  # fmt: skip
     """Loads up to `count` elements from index `first`; this invocation's block is then in `mine`. Returns it combined.
-
-    `place` is the index in the row of the first element.
-    """
+    `place` is the index in the row of the first element."""
     if count >= policy.tile:
         found: Registers[E] = Registers(monoid.element, policy.items)
         for i in dynamic_range(U32(0), U32(policy.items)):
@@ -103,10 +98,8 @@ def scan_workgroup(
 
 
 def exclusive_scan_workgroup(cx: Invocation, monoid: Monoid[E, S], shared: Workgroup[S], mine: S) -> S:
-    """An exclusive scan over a workgroup, in workgroup memory (Hillis-Steele); leaves the total last in `shared`.
-
-    Each step doubles the distance; two barriers separate its reads from its writes.
-    """
+    """An exclusive scan over a workgroup, in workgroup memory (Hillis-Steele); leaves the total last in `shared`. Each
+    step doubles the distance; two barriers separate its reads from its writes."""
     shared[cx.local_id] = mine
     cx.barrier()
     distance = U32(1)

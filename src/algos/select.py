@@ -1,8 +1,5 @@
 """Top-k: the first k elements of every row in order, with their indices; the algorithms as values with their tuning.
-
-The result is the first k of a stable argsort, whichever algorithm finds it: ties (0.0 and -0.0, all NaNs) are broken by
-index. NaN comes last in both directions.
-"""
+The result is the first k of a stable argsort, whichever finds it."""
 
 from __future__ import annotations
 
@@ -84,9 +81,6 @@ def state_bytes(key: SortableKey[E, N]) -> int:
     return bytes_held(first_of(key, SortOrder.ASCENDING).state)
 
 
-# -- full argsort -----------------------------------------------------------------------------------------
-
-
 @kernel
 def take_first(
     cx: Invocation, data: Storage[E], places: Storage[U64], values: Storage[E], indices: Storage[U64],
@@ -102,10 +96,8 @@ def take_first(
 
 @attrs.frozen
 class ArgsortAndTake:
-    """A full argsort, of which the first k are taken: for short rows, for k near the length, and as the fallback.
-
-    By `sort` if there is one, else by the bitonic network.
-    """
+    """A full argsort, of which the first k are taken: for short rows, for k near the length, and as the fallback. By
+    `sort` if there is one, else by the bitonic network."""
 
     sort: PairsAlgorithm | None = None
     network: BitonicPolicy = attrs.field(factory=BitonicPolicy, validator=instance_of(BitonicPolicy))
@@ -136,9 +128,6 @@ class ArgsortAndTake:
         grid = Grid(min(self.groups, -(-rows * k // self.group_size)), self.group_size)
         take = take_first.launch(grid, data, places, values, indices, RowsParams(U32(rows), U32(length)), U32(k))
         return Schedule((*inner.buffers, values, indices), (*inner.launches, take))
-
-
-# -- selection --------------------------------------------------------------------------------------------
 
 
 @attrs.frozen
@@ -218,13 +207,9 @@ class SelectBySamples:
         return select_sampled(key, rows, length, k, order, known_buffers(key, rows, length, k), plan, self.policy)
 
 
-# -- rows beyond the largest buffer binding: of each part the first k, then of these candidates -----------------
-#
-# Parts leave k candidates rounded up, so that each part's start at an offset where any device can bind.
-
-
 def candidates_of(k: int, itemsize: int) -> int:
-    """The candidates that a part leaves, if it has as many: k, rounded up to the alignment of bindings."""
+    """The candidates that a part of a row beyond the largest binding leaves: k, rounded up so that any device can bind
+    those of the next part."""
     each = bound_together(itemsize)
     return -(-k // each) * each
 
@@ -252,8 +237,7 @@ def place_chosen(
 
 
 def chosen_indices(rows: int, k: int, candidates: int, left: int, part: int) -> Schedule:
-    """Maps numbers of candidates, "chosen" (INPUT), to indices in the row, "indices" (OUTPUT); "candidates" (INPUT) has
-    the candidates' indices in their parts."""
+    """Maps numbers of candidates, "chosen", to "indices" in the row; "candidates" has those in their parts."""
     places = Buffer("candidates", U64, rows * candidates, Role.INPUT)
     chosen = Buffer("chosen", U64, rows * k, Role.INPUT)
     indices = Buffer("indices", U64, rows * k, Role.OUTPUT)

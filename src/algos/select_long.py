@@ -79,8 +79,7 @@ def _poisson_quantile(mean: float) -> int:
 
 
 def _poisson_mean_above(count: int) -> float:
-    """The mean for which a Poisson variable is below `count` with negligible probability: bounds the elements, in
-    sampling strides, before the count-th sample."""
+    """The mean for which a Poisson variable is below `count` with negligible probability."""
     return count + 6.4 * math.sqrt(count) + 15
 
 

@@ -1,11 +1,8 @@
 """Selection by workgroups: the first k of each part of a row, then of the parts' candidates, until one part is left.
 
-A workgroup holds its part in registers. First the minimum of each of a few sets of invocations is found: the k-th of
-these is a threshold that at least k elements pass, and rarely many more. Those that pass go to workgroup memory and are
-ranked by counting, each how many precede it. Where too many pass, the k-th element itself is found by radix select,
-digit by digit.
-
-Candidates are (word, index) pairs, of which no two are equal: see candidates.py.
+A workgroup holds its part in registers. The k-th of the minima of a few sets of invocations is a threshold that at
+least k elements pass, and rarely many more. Those go to workgroup memory and are ranked by counting how many precede
+each. Where too many pass, the k-th element itself is found by radix select. Candidates: see candidates.py.
 """
 
 from __future__ import annotations
@@ -66,10 +63,7 @@ def kth_of(
     cx: Invocation, source: Monoid[E, C], data: Storage[E], first: U32, place: U32, count: U32, k: U32,
     counters: Workgroup[U32], digits: int,
 ) -> C:  # fmt: skip
-    """Radix select: the k-th of `count` elements from index `first`, with a pass for each digit.
-
-    `place` is the index in the row of the first element.
-    """
+    """Radix select: the k-th of `count` elements from index `first`, which is `place` in the row."""
     found = source.identity()
     wanted = k
     for number in dynamic_range(U32(0), U32(digits)):
@@ -195,9 +189,6 @@ def select_from_rows(
                 indices[row * params.k + rank] = U64(place)
                 values[row * params.k + rank] = data[row * length + place]
         cx.barrier()
-
-
-# -- schedule -----------------------------------------------------------------------------------------------
 
 
 def parts_of(length: int, policy: PartPolicy) -> int:

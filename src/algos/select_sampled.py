@@ -1,11 +1,9 @@
 """Selection from long rows by sampling: a sample gives a threshold, and one pass filters the row by it.
 
-A stratified sample of a row is ranked; the threshold is the sample that at least k elements pass, except with a
-probability of about 1e-10. Elements that pass are compacted to candidates; where many are expected, these are sampled
-and filtered once more. Candidates are sorted by counting how many precede each; for large k, by a bitonic network.
-
-A bad threshold shows in the number of candidates, too few or too many: a further launch, which exits early otherwise,
-then finds the k-th element by radix select. So the result is exact, whatever the data.
+The threshold is the sample that at least k elements pass, except with a probability of about 1e-10. Those that pass are
+candidates; many of them are sampled and filtered once more. They are sorted by counting how many precede each; for
+large k, by a network. A bad threshold shows in their number: a further launch then finds the k-th element by radix
+select. So the result is exact, whatever the data.
 """
 
 from __future__ import annotations
@@ -83,8 +81,7 @@ def sampled_place(number: U32, count: U32, policy: SampledPolicy) -> U32:
 
 
 def rank_among(k: U32, count: U32, policy: SampledPolicy) -> U32:
-    """The rank of the threshold for `count` candidates: the samples expected among the first k, plus a margin of about
-    six standard deviations."""
+    """The threshold's rank: the samples expected among the first k, and about six standard deviations more."""
     if count <= policy.few:
         return U32(_ALL)
     expected = k * policy.samples // count + 1
@@ -100,10 +97,7 @@ def select_threshold(
     thresholds: Storage[C], counts: Storage[U32], params: SampleParams, again: bool, policy: SampledPolicy,
 ) -> None:  # fmt: skip
     """Ranks the samples of every row, and writes the one of the wanted rank as threshold. Every workgroup loads all
-    samples, and ranks `policy.ranked` of them.
-
-    `again` in the second sampling, of the candidates of the first.
-    """
+    samples, and ranks `policy.ranked` of them. `again` in the second sampling, of the candidates of the first."""
     row = cx.group_id // params.groups_per_row
     part = cx.group_id - row * params.groups_per_row
     count = minimum(counts.atomic_load(2 * row), params.length) if again else params.length
@@ -143,10 +137,8 @@ def select_below(
     shared: Workgroup[U32], candidates: Storage[C], counts: Storage[U32], params: SampleParams, again: bool,
     policy: SampledPolicy,
 ) -> None:  # fmt: skip
-    """Compacts the elements that pass their row's threshold, unordered, and counts them.
-
-    A workgroup stages candidates in workgroup memory, and reserves room for them by one atomic.
-    """
+    """Compacts the elements that pass their row's threshold, unordered, and counts them. A workgroup stages candidates
+    in workgroup memory, and reserves room for them by one atomic."""
     row = cx.group_id // params.groups_per_row
     part = cx.group_id - row * params.groups_per_row
     first = row * params.length
@@ -205,8 +197,7 @@ def select_anew(
     counters: Workgroup[U32], shared: Workgroup[U32], params: SampleParams, first_capacity: U32, level: int,
     digits: int,
 ) -> None:  # fmt: skip
-    """The exact fallback, a workgroup for each row: if the threshold failed, radix selects the k-th element and
-    compacts what passes it."""
+    """The exact fallback, a workgroup for each row: if the threshold failed, radix selects the k-th element."""
     row = cx.group_id
     first = row * params.length
     if cx.local_id == 0:

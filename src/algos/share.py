@@ -1,9 +1,8 @@
 """Serial part of a reduction: an invocation's share of a row, a block of elements at a time.
 
-There are two strategies (`Totals`). With an accumulator for each element of a block, neighbouring invocations do the
-same to neighbouring elements, which a CPU vectorises. On a GPU, loads must be in flight together to hide latency: a
-block is loaded before any of it is used, combined pairwise, and added to a single accumulator, which leaves registers
-to the loads. A float sum is then rounded log2(items) + 1 times a block.
+With an accumulator for each element of a block, a CPU vectorises. On a GPU, to hide latency, a block is loaded before
+any of it is used, combined pairwise, and added to a single accumulator (`Totals`); a float sum is then rounded
+log2(items) + 1 times a block.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""Reductions and scans along short axes, by which there are many columns: each invocation has one, and loads all of it.
-
-Points with a few coordinates are such rows. An invocation does so little that its place must cost one division at most.
-"""
+"""Reductions and scans along short axes, by which there are many columns (points with a few coordinates are such rows):
+each invocation loads all of one, and its place must cost one division at most."""
 
 from __future__ import annotations
 

@@ -21,8 +21,7 @@ def countable_rows(length: int) -> int:
 
 
 def countable_span(rows: int, length: int, row_stride: int) -> int:
-    """The elements of memory from the first to the last of rows that are `row_stride` apart, which kernels can count;
-    raises InvalidArgumentError otherwise."""
+    """The elements from the first to the last of rows `row_stride` apart, which must be countable."""
     require_countable(rows, length)
     span = (rows - 1) * row_stride + length if rows and length else 0
     require_countable(1, span)

@@ -1,11 +1,8 @@
 """Sorts and argsorts rows beyond the largest buffer binding: sorts parts in buffers of their own, and merges these.
 
-A network that sorts elements also sorts sorted blocks, with merge-and-split in place of compare-and-swap (Knuth 5.3.4),
-so the parts may be sorted by any algorithm first. Two parts are merged as in a stage of the bitonic network: the
-mirrored pass between the parts, then the stage's other passes within each.
-
-All parts have the same power of two of elements, except that the last may have fewer: missing ones behave as the
-greatest word.
+A network that sorts elements also sorts sorted blocks, with merge-and-split in place of compare-and-swap (Knuth 5.3.4).
+Two parts are merged as in a stage of the bitonic network: the mirrored pass between them, then the other passes within
+each. Parts have the same power of two of elements, but the last may have fewer.
 """
 
 from __future__ import annotations
@@ -53,17 +50,10 @@ def compared_parts(count: int) -> Iterator[tuple[int, int]]:
         step >>= 1
 
 
-def lengths_of_parts(length: int, most: int) -> tuple[int, ...]:
-    """The lengths of a row's parts, of `most` elements, a power of two, but the last."""
-    whole, rest = divmod(length, most)
-    return (most,) * whole + ((rest,) if rest else ())
-
-
 def sort_parts(
     key: SortableKey[E, W], lengths: Sequence[int], order: SortOrder, algorithm: SortAlgorithm, policy: BitonicPolicy
 ) -> Schedule:
-    """Sorts a row given in parts, the buffers "data_0", "data_1" and so on, into "results_0" and so on; in place, in
-    the latter alone, if the algorithm can only do that."""
+    """Sorts a row given in parts, the buffers "data_0" and so on, into "results_0" and so on, or in place in these."""
     elsewhere = Placement.ELSEWHERE in algorithm.placements(key)
     placement = Placement.ELSEWHERE if elsewhere else Placement.IN_PLACE
     buffers: dict[str, Buffer[Any]] = {}
@@ -112,17 +102,11 @@ def merged_parts(
     """Merges sorted parts in place, given as buffers with their lengths."""
     for pair in compared_parts(len(parts)):
         both = [parts[number] for number in pair]
-        yield _across(key, both, order, policy)
+        (lower, num_lower), (upper, num_upper) = both
+        grid = Grid(min(_MOST_GROUPS, -(-num_upper // policy.group_size)), policy.group_size)
+        yield bitonic_across.launch(grid, key, lower, upper, PartsParams(U32(num_lower), U32(num_upper), order))
         for data, length in both:
             yield from merge_launches(key, data, length, order, policy)
-
-
-def _across(
-    key: SortableKey[Any, Any], parts: Sequence[tuple[Buffer[Any], int]], order: SortOrder, policy: BitonicPolicy
-) -> Launch:
-    (lower, num_lower), (upper, num_upper) = parts
-    grid = Grid(min(_MOST_GROUPS, -(-num_upper // policy.group_size)), policy.group_size)
-    return bitonic_across.launch(grid, key, lower, upper, PartsParams(U32(num_lower), U32(num_upper), order))
 
 
 def parts_in(schedule: Schedule) -> dict[str, tuple[str, int]]:
@@ -133,9 +117,6 @@ def parts_in(schedule: Schedule) -> dict[str, tuple[str, int]]:
             name, _, number = buffer.name.partition("_")
             found[buffer.name] = name, int(number)
     return found
-
-
-# -- argsort: of (word, index) pairs ------------------------------------------------------------------------
 
 
 @kernel
@@ -154,9 +135,7 @@ def argsort_parts(
     sorts: Sequence[PairsAlgorithm | None],
 ) -> Schedule:  # fmt: skip
     """Argsorts a row given in parts, the buffers "data_0", "data_1" and so on, into "places_0" and so on; stable.
-
-    `sorts` has an algorithm for each part, or None for the bitonic network.
-    """
+    `sorts` has an algorithm for each part, or None for the bitonic network."""
     own: SortableKey[Any, Any] = placed_key(key.word)
     buffers: dict[str, Buffer[Any]] = {}
     placed: list[tuple[Buffer[Any], int]] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol, cast
 
 import attrs
@@ -17,16 +18,8 @@ from ..types.scalars import Scalar
 from .argsort import placed_class
 from .batch import Batch, SortsBatches
 from .bitonic import bitonic_sort
-from .bitonic_rows import bitonic_rows_placed_sort, bitonic_rows_sort
-from .fit import (
-    bytes_held,
-    digits_in_tile,
-    fitted_network,
-    fitted_radix,
-    has_whole_subgroups,
-    no_radix,
-    power_below,
-)
+from .bitonic_rows import bitonic_rows_sort
+from .fit import bytes_held, digits_in_tile, fitted_network, fitted_radix, has_whole_subgroups, no_radix, power_below
 from .radix_rows import radix_rows_sort
 from .radix_sorts import most_radix_rows, radix_sort
 from .sizes import countable_rows
@@ -52,26 +45,20 @@ class SortAlgorithm(Protocol):
         ...
 
 
-class FitsItself(Protocol):
-    """An optional trait of a SortAlgorithm: adapts itself to a target's limits."""
-
-    def fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, /) -> SortAlgorithm:
-        """The sort for rows of a length, fitted to a target; raises CapabilityError where nothing fits."""
-        ...
-
-
-def fitted(algorithm: SortAlgorithm, key: SortableKey[E, W], length: int, info: TargetInfo) -> SortAlgorithm:
-    """A sort fitted to a target. One without `fitted` is used as it is; targets refuse what they cannot run."""
-    if not callable(getattr(algorithm, "fitted", None)):
-        return algorithm
-    return cast(FitsItself, algorithm).fitted(key, length, info)
+def fitted(
+    algorithm: SortAlgorithm, key: SortableKey[E, W], length: int, info: TargetInfo, value_bytes: int = 0
+) -> SortAlgorithm:
+    """A sort fitted to a target, for rows of a length; raises CapabilityError where nothing fits. One without `fitted`,
+    an optional method, is used as it is; targets refuse what they cannot run."""
+    fits: Callable[..., SortAlgorithm] | None = getattr(algorithm, "fitted", None)
+    return fits(key, length, info, *([value_bytes] if value_bytes else ())) if callable(fits) else algorithm
 
 
 class PairsAlgorithm(SortAlgorithm, Protocol):
     """The trait of an algorithm that also argsorts, and sorts key-value pairs; stable."""
 
     def fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, value_bytes: int = 0, /) -> PairsAlgorithm:
-        """As FitsItself has it; with values (or indices) of `value_bytes` each, if there are any."""
+        """The same, fitted to a target, with values (or indices) of `value_bytes` each, if there are any."""
         ...
 
     def sort(self, batch: Batch, /) -> Schedule:
@@ -86,8 +73,7 @@ class Bitonic:
     policy: BitonicPolicy = attrs.field(factory=BitonicPolicy, validator=instance_of(BitonicPolicy))
 
     def fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, /) -> Bitonic:
-        policy = fitted_network(self.policy, key.word, info.limits)
-        return self if policy is self.policy else Bitonic(policy)
+        return attrs.evolve(self, policy=fitted_network(self.policy, key.word, info.limits))
 
     def placements(self, key: SortableKey[E, W], /) -> tuple[Placement, ...]:
         return (Placement.IN_PLACE,)
@@ -162,8 +148,7 @@ class BitonicRows(SortsBatches):
         return min(countable_rows(length), groups * self.policy_for(length).rows)
 
     def sort(self, batch: Batch, /) -> Schedule:
-        sorts = bitonic_rows_placed_sort if batch.mode().takes_values else bitonic_rows_sort
-        return sorts(batch, self.policy_for(batch.length))
+        return bitonic_rows_sort(batch, self.policy_for(batch.length))
 
 
 @attrs.frozen
@@ -178,8 +163,8 @@ class Radix(SortsBatches):
 
     def fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, value_bytes: int = 0, /) -> Radix:
         require_integers(key, "Radix")
-        policy = fitted_radix(self.policy, cast("SortableKey[Any, Any]", key), bits_of(key), info, value_bytes)
-        return self if policy is self.policy else Radix(policy)
+        own: SortableKey[Any, Any] = key
+        return attrs.evolve(self, policy=fitted_radix(self.policy, own, bits_of(key), info, value_bytes))
 
     def placements(self, key: SortableKey[E, W], /) -> tuple[Placement, ...]:
         require_integers(key, "Radix")
@@ -263,8 +248,7 @@ _INDEX_BYTES = 4  # of an index in the row, in workgroup memory
 
 
 def require_integers(key: SortableKey[E, W], name: str) -> None:
-    """Raises UnsupportedTypeError for a key that radix sorts cannot use: elements and words must be unsigned integers,
-    and words must fit elements."""
+    """Raises UnsupportedTypeError unless a key's elements and words are unsigned integers, and words fit elements."""
     if scalar_of(key.element) not in _UNSIGNED or not issubclass(key.element, Scalar):
         raise UnsupportedTypeError(
             f"algorithm: {name} sorts keys whose elements are unsigned integers in memory, not {key.element.__name__}; "

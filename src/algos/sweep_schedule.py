@@ -16,12 +16,9 @@ _SETTING_UP = 1  # the fixed cost of a workgroup in it, in blocks read
 
 @attrs.frozen
 class SweepState:
-    """The layout of the state buffer, in words: status words, digit starts, histograms, tickets, plans.
-
-    There is a status word for each tile and digit value, which all passes reuse. Before those of the first tile are a
-    lookback window of unused ones, so that lookback needs no bounds checks. With many rows, histograms become digit
-    starts in place; those of all passes of a row are contiguous.
-    """
+    """The layout of the state buffer, in words. There is a status word for each tile and digit value, which all passes
+    reuse, and before them a lookback window of unused ones, so that lookback needs no bounds checks. With many rows,
+    histograms become digit starts in place."""
 
     rows: int
     length: int

@@ -1,19 +1,14 @@
-"""Kernels before the sweeps of a radix sort: histograms of all digits in one read, and the plan of each pass.
-
-A pass whose digit is the same in all elements is skipped, decided on the device from the histograms. A pass's plan says
-whether it runs, and which buffers it reads and writes. All rows alternate between the same buffers, so a pass runs if
-any row needs it.
-"""
+"""Kernels before the sweeps of a radix sort: histograms of all digits in one read, and the plan of each pass: whether
+it runs, as it need not where all digits of each row are the same, and which buffers it reads and writes."""
 
 from __future__ import annotations
 
 import attrs
 
 from ..kernel.language import *
-from ..types.digits import DigitPlace
 from ..types.params import RadixParams, RadixPolicy
 from .bitonic import to_ordered
-from .radix_layout import Layout
+from .radix_layout import DigitPlace, Layout
 from .radix_tile import count_before
 
 # The bits of a pass's plan.
@@ -67,10 +62,8 @@ def sweep_histograms(
     cx: Invocation, key: SortableKey[A, N], data: Storage[A], counters: Workgroup[U32], state: Storage[U32],
     layout: Layout, cleared: U32, first_counter: U32, passes: int, order: SortOrder, policy: RadixPolicy,
 ) -> None:  # fmt: skip
-    """Histograms of all passes' digits in one read; also zeroes the status words.
-
-    A workgroup counts in one row. Counters are privatised: each has copies, against contention of lanes.
-    """
+    """Histograms of all passes' digits in one read; also zeroes the status words. A workgroup counts in one row.
+    Counters are privatised: each has copies, against contention of lanes."""
     for i in dynamic_range(cx.global_id, cleared, cx.num_groups * cx.group_size):
         state[i] = U32(0)
     bins = passes * policy.radix
@@ -135,10 +128,8 @@ def sweep_row_starts(
     cx: Invocation, shared: Workgroup[U32], state: Storage[U32], length: U32, first_start: U32, first_idle: U32,
     passes: int, policy: RadixPolicy,
 ) -> None:  # fmt: skip
-    """For many rows, a workgroup for each row and pass: the prefix sum of its histogram, in place.
-
-    Counts the rows in which all elements have one digit: if that is all rows, the pass is skipped.
-    """
+    """For many rows, a workgroup for each row and pass: the prefix sum of its histogram, in place. Counts the rows in
+    which all elements have one digit: if that is all rows, the pass is skipped."""
     mine = first_start + cx.group_id * policy.radix + cx.local_id
     count = state[mine] if cx.local_id < policy.radix else U32(0)
     if count == length:
@@ -162,10 +153,8 @@ def sweep_row_plans(
 
 
 def passes_that_run(idle: U32, passes: int, in_place: bool) -> U32:
-    """A bit for each pass that runs; one that changes nothing may run, so that elements end in the right buffer.
-
-    Into another buffer, at least one pass must run; in place, an even number.
-    """
+    """A bit for each pass that runs; one that changes nothing may run, so that elements end in the right buffer. Into
+    another buffer, at least one pass must run; in place, an even number."""
     running = ~idle & ((1 << passes) - 1)
     lowest_idle = idle & (0 - idle)
     if in_place:

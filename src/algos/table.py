@@ -1,7 +1,5 @@
-"""The selection tables: the fastest algorithm or policy for each target, element size, length and number of rows.
-
-Plain data, as measured (docs/performance.md says how): the autotuning that comes with the package.
-"""
+"""The selection tables: the fastest algorithm or policy for each target, element size, length and number of rows, as
+measured (docs/performance.md says how)."""
 
 from __future__ import annotations
 
@@ -10,7 +8,7 @@ import attrs
 from ..machine import Capability
 from ..types.params import MergePolicy, RadixPolicy, ReducePolicy, ScanPolicy, Totals
 from .host_sort import HostSort
-from .rules import AxisRule, PairsRule, PolicyRule, SelectRule, SortRule
+from .rules import PairsRule, PolicyRule, SelectRule, SortRule
 from .select import ArgsortAndTake, SelectByParts, SelectBySamples
 from .select_rows import PartPolicy
 from .select_sampled import SampledPolicy
@@ -39,12 +37,11 @@ def by_masks(digit_bits: int) -> Radix:
     return Radix(RadixPolicy(digit_bits, 128, 28, 32, subgroups=False))
 
 
+# What is kept of a CPU that was tuned: no kernel is as fast there, whatever the rows.
 HOST_RULE = SortRule("cpu", frozenset({Capability.HOST_SORT}), _NARROW + _WIDE, _ANY, _ANY, HostSort())
 
 # The first rule that matches is taken; if none does, the bitonic network sorts.
 SORTS: tuple[SortRule, ...] = (
-    # NumPy's SIMD sort behind a parallel partition: no kernel is as fast on a CPU, whatever the rows.
-    HOST_RULE,
     # A single short row occupies one multiprocessor: one subgroup sorts it, or one workgroup.
     SortRule("cuda", _SUBGROUPS, _NARROW, range(1025), _ONE, BitonicRows(items=8, most_items=32, group_size=32)),
     SortRule("cuda", _SUBGROUPS, _NARROW, range(2049), _ONE, RadixRows(items=8)),
@@ -180,10 +177,6 @@ SELECTIONS: tuple[SelectRule, ...] = tuple(
 _LONG_ON_CARD = ReducePolicy(256, 8, 1056, subgroups=True, totals=Totals.ONE)
 _VERY_LONG_ON_CARD = ReducePolicy(512, 16, 528, subgroups=True, totals=Totals.ONE)
 _LONG, _VERY_LONG = range(1 << 18, 1 << 26), range(1 << 26, 1 << 63)
-REDUCTIONS: tuple[PolicyRule[ReducePolicy], ...] = (
-    PolicyRule("cuda", _SUBGROUPS, _LONG, _LONG_ON_CARD),
-    PolicyRule("cuda", _SUBGROUPS, _VERY_LONG, _VERY_LONG_ON_CARD),
-)
 
 # Loads in flight hide memory latency: 2 workgroups of 512 with 16 loads each, or 8 of 256 with 8, are 64 KiB in flight
 # on a multiprocessor, twice what Little's law requires for an H200's bandwidth; 264 workgroups are all that it has
@@ -209,9 +202,9 @@ _ROWS_BY_WGSL = ReducePolicy(256, 8, 1056, short=257)
 # many bytes, as far apart as lanes may read.
 _SHORT_AXES = ((range(1, 3), 2), (range(3, 5), 4), (range(5, 9), 8), (range(9, 17), 16))
 _MANY_COLUMNS = range(1 << 16, 1 << 63)
-AXIS_REDUCTIONS: tuple[AxisRule[ReducePolicy], ...] = (
+AXIS_REDUCTIONS: tuple[PolicyRule[ReducePolicy], ...] = (
     *(
-        AxisRule(
+        PolicyRule(
             target, needs, in_rows, lengths, _MANY_COLUMNS, attrs.evolve(policy, items=items, alone=True), nbytes,
             totals_bytes=256,
         )
@@ -219,58 +212,58 @@ AXIS_REDUCTIONS: tuple[AxisRule[ReducePolicy], ...] = (
         for lengths, items in _SHORT_AXES
         for in_rows, nbytes in ((True, 64 if items <= 8 else 32), (False, 1 << 62))
     ),
-    AxisRule("cuda", _SUBGROUPS, True, range(17, 32), _MANY_COLUMNS, _ROWS_ALONE_ON_CARD, 128, totals_bytes=512),
-    AxisRule("cuda", _SUBGROUPS, True, range(32, 64), _MANY_COLUMNS, _rows_by(2), 255, totals_bytes=128),
-    AxisRule("cuda", _SUBGROUPS, True, range(64, 128), _MANY_COLUMNS, _rows_by(4), 512, totals_bytes=128),
-    AxisRule("cuda", _SUBGROUPS, True, _LONG, range(33), _LONG_ON_CARD),
-    AxisRule("cuda", _SUBGROUPS, True, _VERY_LONG, range(33), _VERY_LONG_ON_CARD),
-    AxisRule("cuda", _SUBGROUPS, True, range(513), range(8000, 1 << 63), _MANY_ROWS_ON_CARD, totals_bytes=128),
-    AxisRule("cuda", _SUBGROUPS, True, range(513), range(4000, 1 << 63), _MORE_ROWS_ON_CARD, totals_bytes=128),
-    AxisRule("cuda", _SUBGROUPS, True, _ANY, _ANY, _ROWS_ON_CARD, totals_bytes=128),
+    PolicyRule("cuda", _SUBGROUPS, True, range(17, 32), _MANY_COLUMNS, _ROWS_ALONE_ON_CARD, 128, totals_bytes=512),
+    PolicyRule("cuda", _SUBGROUPS, True, range(32, 64), _MANY_COLUMNS, _rows_by(2), 255, totals_bytes=128),
+    PolicyRule("cuda", _SUBGROUPS, True, range(64, 128), _MANY_COLUMNS, _rows_by(4), 512, totals_bytes=128),
+    PolicyRule("cuda", _SUBGROUPS, True, _LONG, range(33), _LONG_ON_CARD),
+    PolicyRule("cuda", _SUBGROUPS, True, _VERY_LONG, range(33), _VERY_LONG_ON_CARD),
+    PolicyRule("cuda", _SUBGROUPS, True, range(513), range(8000, 1 << 63), _MANY_ROWS_ON_CARD, totals_bytes=128),
+    PolicyRule("cuda", _SUBGROUPS, True, range(513), range(4000, 1 << 63), _MORE_ROWS_ON_CARD, totals_bytes=128),
+    PolicyRule("cuda", _SUBGROUPS, True, _ANY, _ANY, _ROWS_ON_CARD, totals_bytes=128),
     # Short columns: a workgroup loads one block and ends, so occupancy is by many small workgroups.
-    AxisRule("cuda", _SUBGROUPS, False, range(33), _ANY, _SHORT_COLUMNS_ON_CARD, totals_bytes=64),
-    AxisRule("cuda", _SUBGROUPS, False, _ANY, _ANY, _COLUMNS_ON_CARD, totals_bytes=128),
-    AxisRule("wgsl", _SUBGROUPS, True, _ANY, _ANY, _ROWS_BY_SUBGROUPS, totals_bytes=64),
-    AxisRule("wgsl", _NONE, True, _ANY, _ANY, _ROWS_BY_WGSL),
-    AxisRule("wgsl", _NONE, False, _ANY, _ANY, ReducePolicy(256, 8, 528)),
+    PolicyRule("cuda", _SUBGROUPS, False, range(33), _ANY, _SHORT_COLUMNS_ON_CARD, totals_bytes=64),
+    PolicyRule("cuda", _SUBGROUPS, False, _ANY, _ANY, _COLUMNS_ON_CARD, totals_bytes=128),
+    PolicyRule("wgsl", _SUBGROUPS, True, _ANY, _ANY, _ROWS_BY_SUBGROUPS, totals_bytes=64),
+    PolicyRule("wgsl", _NONE, True, _ANY, _ANY, _ROWS_BY_WGSL),
+    PolicyRule("wgsl", _NONE, False, _ANY, _ANY, ReducePolicy(256, 8, 528)),
     # On a CPU a thread runs a workgroup. In rows, one invocation's totals are SIMD vectors; in columns, SIMD is over
     # neighbouring columns, with totals in L1.
-    AxisRule("cpu", _NONE, True, range(129), _ANY, ReducePolicy(1, 8, 64)),
-    AxisRule("cpu", _NONE, True, range(1 << 16), _ANY, ReducePolicy(1, 64, 1)),  # one thread for each row
-    AxisRule("cpu", _NONE, True, _ANY, _ANY, ReducePolicy(1, 64, 64)),
-    AxisRule("cpu", _NONE, False, _ANY, _ANY, ReducePolicy(512, 8, 64, side_by_side=True)),
+    PolicyRule("cpu", _NONE, True, range(129), _ANY, ReducePolicy(1, 8, 64)),
+    PolicyRule("cpu", _NONE, True, range(1 << 16), _ANY, ReducePolicy(1, 64, 1)),  # one thread for each row
+    PolicyRule("cpu", _NONE, True, _ANY, _ANY, ReducePolicy(1, 64, 64)),
+    PolicyRule("cpu", _NONE, False, _ANY, _ANY, ReducePolicy(512, 8, 64, side_by_side=True)),
     # Small sizes where an invocation is a Python thread, or is interpreted.
-    AxisRule("python", _NONE, False, _ANY, _ANY, ReducePolicy(8, 2, 4, line=16)),
-    AxisRule("simulator", _NONE, False, _ANY, _ANY, _IN_SIMULATOR),
+    PolicyRule("python", _NONE, False, _ANY, _ANY, ReducePolicy(8, 2, 4, line=16)),
+    PolicyRule("simulator", _NONE, False, _ANY, _ANY, _IN_SIMULATOR),
 )  # fmt: skip
 
 SCANS: tuple[PolicyRule[ScanPolicy], ...] = (
-    PolicyRule("cpu", _NONE, _ANY, ScanPolicy(1, 15, 64)),  # 16 invocations: two to three times slower
-    PolicyRule("cuda", _SUBGROUPS, _ANY, ScanPolicy(256, 15, 4096, subgroups=True)),
-    PolicyRule("wgsl", _SUBGROUPS, _ANY, ScanPolicy(256, 15, 4096, subgroups=True)),
+    PolicyRule("cpu", _NONE, None, _ANY, _ANY, ScanPolicy(1, 15, 64)),  # 16 invocations: two to three times slower
+    PolicyRule("cuda", _SUBGROUPS, None, _ANY, _ANY, ScanPolicy(256, 15, 4096, subgroups=True)),
+    PolicyRule("wgsl", _SUBGROUPS, None, _ANY, _ANY, ScanPolicy(256, 15, 4096, subgroups=True)),
     # Small sizes where an invocation is a Python thread, or is interpreted.
-    PolicyRule("python", _NONE, _ANY, ScanPolicy(16, 7)),
-    PolicyRule("simulator", _NONE, _ANY, ScanPolicy(32, 7)),
+    PolicyRule("python", _NONE, None, _ANY, _ANY, ScanPolicy(16, 7)),
+    PolicyRule("simulator", _NONE, None, _ANY, _ANY, ScanPolicy(32, 7)),
 )
 
 MERGES: tuple[PolicyRule[MergePolicy], ...] = (
-    PolicyRule("cpu", _NONE, _ANY, MergePolicy(1, 1 << 14)),  # 8 x 127: four times slower
-    PolicyRule("cuda", _NONE, _ANY, MergePolicy(256, 15)),
-    PolicyRule("python", _NONE, _ANY, MergePolicy(4, 3)),
-    PolicyRule("simulator", _NONE, _ANY, MergePolicy(32, 5)),
+    PolicyRule("cpu", _NONE, None, _ANY, _ANY, MergePolicy(1, 1 << 14)),  # 8 x 127: four times slower
+    PolicyRule("cuda", _NONE, None, _ANY, _ANY, MergePolicy(256, 15)),
+    PolicyRule("python", _NONE, None, _ANY, _ANY, MergePolicy(4, 3)),
+    PolicyRule("simulator", _NONE, None, _ANY, _ANY, MergePolicy(32, 5)),
 )
 
 # Down columns. On a CPU the running states of a row of columns are in L1; on a card two workgroups of 512 with 16 loads
 # in flight each are resident on a multiprocessor.
-SHORT_SCANS: tuple[AxisRule[ScanPolicy], ...] = tuple(
-    AxisRule(target, _NONE, None, lengths, _MANY_COLUMNS, ScanPolicy(256, items, alone=True))
+SHORT_SCANS: tuple[PolicyRule[ScanPolicy], ...] = tuple(
+    PolicyRule(target, _NONE, None, lengths, _MANY_COLUMNS, ScanPolicy(256, items, alone=True))
     for target in ("cuda", "wgsl")
     for lengths, items in _SHORT_AXES
 )
 AXIS_SCANS: tuple[PolicyRule[ScanPolicy], ...] = (
-    PolicyRule("cuda", _NONE, _ANY, ScanPolicy(512, 16, 264)),
-    PolicyRule("wgsl", _NONE, _ANY, ScanPolicy(256, 8, 528)),
-    PolicyRule("cpu", _NONE, _ANY, ScanPolicy(512, 1, 64, side_by_side=True)),
-    PolicyRule("python", _NONE, _ANY, ScanPolicy(8, 2, 4, line=16)),
-    PolicyRule("simulator", _NONE, _ANY, ScanPolicy(64, 4, 16, line=64)),
+    PolicyRule("cuda", _NONE, None, _ANY, _ANY, ScanPolicy(512, 16, 264)),
+    PolicyRule("wgsl", _NONE, None, _ANY, _ANY, ScanPolicy(256, 8, 528)),
+    PolicyRule("cpu", _NONE, None, _ANY, _ANY, ScanPolicy(512, 1, 64, side_by_side=True)),
+    PolicyRule("python", _NONE, None, _ANY, _ANY, ScanPolicy(8, 2, 4, line=16)),
+    PolicyRule("simulator", _NONE, None, _ANY, _ANY, ScanPolicy(64, 4, 16, line=64)),
 )

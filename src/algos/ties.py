@@ -1,11 +1,8 @@
 """Makes a sort of floats stable afterwards: zeros of both signs, and NaNs of different bits, in their original order.
 
-Sorting by words puts -0.0 next to 0.0, and orders NaNs by their bits. So in a sorted row tied elements are contiguous,
-and a binary search finds whether there are any. Only then is the source read: its zeros, or its NaNs, are compacted, in
-order, over those in the sorted row. A workgroup whose rows have no ties exits at once.
-
-Rows of more than one share take two launches: one counts the ties in each share, the next writes them. No workgroup
-waits for another.
+Sorted by words, tied elements are contiguous, and a binary search finds whether there are any. Only then is the source
+read: its zeros, or its NaNs, are compacted, in order, over those in the sorted row. Rows of more than one share take
+two launches: one counts the ties in each share, the next writes them.
 """
 
 from __future__ import annotations
@@ -255,7 +252,7 @@ def restore_ties(key: FloatKey[A, N], rows: int, length: int, order: SortOrder, 
     results = Buffer("results", key.element, rows * length, Role.INOUT)
     if length < 2 or not rows:
         return Schedule((data, results), ())
-    policy = _with_packed_counts(policy)
+    policy = attrs.evolve(policy, items=min(policy.items, _ZEROS // policy.group_size))  # two counts to a word
     ways = _WIDE if rows < _FEW_ROWS else _NARROW
     tile, shared = Workgroup(U32, policy.tile), Workgroup(U32, policy.group_size)
     each, groups = shares(rows, length, policy)
@@ -273,8 +270,3 @@ def restore_ties(key: FloatKey[A, N], rows: int, length: int, order: SortOrder, 
     count = count_ties.launch(grid, key, data, results, shared, starts, counts, params, order, ways, policy)
     write = restore_long.launch(grid, key, data, results, tile, shared, starts, counts, params, policy)
     return Schedule((data, results, starts, counts), (count, write))
-
-
-def _with_packed_counts(policy: ScanPolicy) -> ScanPolicy:
-    """The policy with tiles small enough to count zeros and NaNs in half a word each."""
-    return attrs.evolve(policy, items=min(policy.items, _ZEROS // policy.group_size))

@@ -1,8 +1,5 @@
-"""Tiled transpose: copies between arrays whose fastest axes differ, by tiles in workgroup memory.
-
-A copy element by element would be coalesced in one array only. Here a workgroup reads a tile along the source's fastest
-axis and writes it along the target's, so that loads and stores are both coalesced.
-"""
+"""Tiled transpose: copies between arrays whose fastest axes differ, by tiles in workgroup memory, so that loads and
+stores are both coalesced."""
 
 from __future__ import annotations
 

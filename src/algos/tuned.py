@@ -1,7 +1,5 @@
-"""Autotuning results of the user's machine: rules that precede those of the table, stored in the cache directory.
-
-One JSON file for each adapter. A file that is not such a table is ignored.
-"""
+"""Autotuning results of the user's machine: rules that precede those of the table, in the cache directory, a JSON file
+for each adapter. A file that is not such a table is ignored."""
 
 from __future__ import annotations
 

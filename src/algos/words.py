@@ -1,8 +1,5 @@
-"""A key's methods vectorised over host arrays: elements to words, and back.
-
-The key's Python is compiled as for any target, and run by NumPy (on_arrays.py). So a sort of integers on the host sorts
-by any key, a user's or a built-in one.
-"""
+"""A key's methods vectorised over host arrays, elements to words and back, by NumPy (on_arrays.py): so a sort of
+integers on the host sorts by any key."""
 
 from __future__ import annotations
 
@@ -17,6 +14,7 @@ import numpy.typing as npt
 from ..kernel.language import *
 from ..types.elements import dtype_of, scalar_of
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
+from ..types.keys import RankKey
 from ..types.layout import Type
 from .bitonic import from_ordered, to_ordered
 from .on_arrays import OnArrays
@@ -44,11 +42,7 @@ def write_words(
         case Wanted.WORDS:
             words[cx.group_id] = to_ordered(key, elements[cx.group_id], order)
         case Wanted.RANKS:
-            match order:
-                case SortOrder.ASCENDING:
-                    words[cx.group_id] = key.to_rank(elements[cx.group_id])
-                case SortOrder.DESCENDING:
-                    words[cx.group_id] = key.mirrored(key.to_rank(elements[cx.group_id]))
+            words[cx.group_id] = to_ordered(RankKey(key), elements[cx.group_id], order)
 
 
 @kernel

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import operator
-from typing import SupportsIndex, TypeVar, cast
+from typing import SupportsIndex, cast
 
 import numpy as np
 
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.indices import SortOrder
 from ..types.needs import Policy
-
-P = TypeVar("P", bound=Policy)
 
 ORDERS = tuple(SortOrder)  # by whether they descend: a member of an enumeration is looked up slowly
 
@@ -76,19 +74,15 @@ def check_like(parameter: str, value: object) -> None:
     """Raises UnsupportedTypeError for a monoid, an algorithm or a key without the members of one, which it names."""
     expected, members = _EXPECTED[parameter]
     if isinstance(value, type):
-        raise UnsupportedTypeError(
-            f"{parameter}: expected {expected}, found the class {value.__name__}: make a value of it"
-        )
-    missing = [name for name in members if not hasattr(value, name)]
-    if missing:
-        raise UnsupportedTypeError(
-            f"{parameter}: expected {expected}, found {value!r}, which has no {', '.join(missing)}"
-        )
+        found = f"the class {value.__name__}: make a value of it"
+    else:
+        missing = [name for name in members if not hasattr(value, name)]
+        found = f"{value!r}, which has no {', '.join(missing)}" if missing else ""
+    if found:
+        raise UnsupportedTypeError(f"{parameter}: expected {expected}, found {found}")
 
 
-def check_policy(policy: object, kind: type[P]) -> None:
+def check_policy(policy: object, kind: type[Policy]) -> None:
     """Raises UnsupportedTypeError for anything but None or a policy of this class."""
-    from ..algos.fit import checked_policy
-
-    if policy is not None:
-        checked_policy(policy, kind)
+    if policy is not None and not isinstance(policy, kind):
+        raise UnsupportedTypeError(f"policy: expected a {kind.__name__} or None, found {policy!r}")

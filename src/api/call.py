@@ -1,10 +1,7 @@
 """Dispatch: every public function is an operation on arrays, whose plan is looked up in one cache, or made.
 
-A plan's key is the operation's settings, the target, and each array's kind and signature. So a warm call looks into
-one dictionary, for every kind of array, and then runs what was made ready.
-
-A call may import what it needs first. An interrupt that strikes an import can leave the interpreter's import lock held
-(see `release_import_lock`): then the next call would wait for a thread that loads code, and that one for the lock.
+A plan's key is the operation's settings, the target, and each array's kind and signature. A call may import what it
+needs first, and an interrupt that strikes an import can leave the interpreter's lock held: see `release_import_lock`.
 """
 
 from __future__ import annotations
@@ -24,7 +21,7 @@ from ..targets.registry import choose
 from ..types.bounded import Bounded
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.import_lock import release_import_lock
-from .plan import Plan, are_several, plan_for, require_writable, specs_of
+from .plan import Plan, as_tuple, one_or_all, plan_for, require_writable, specs_of
 from .prepared import Planning, PreparedCall
 
 Maker: TypeAlias = Callable[..., Operation]
@@ -41,8 +38,7 @@ _find, find_short = _plans.get, _short.get  # looked up once
 
 
 def call(make: Maker, settings: Settings, target: Wherever, x: Any, short_key: Hashable = None) -> object:
-    """Applies an operation to one array. Settings that compare equal must be of one class, as they are a key. The plan
-    is cached by a `short_key` too, if one is given."""
+    """Applies an operation to one array. Settings that compare equal must be of one class, as they are a key."""
     try:
         if type(x) is ndarray:  # without calls of NumPy's kind, which cost time
             key: Hashable = make, settings, target, x.dtype, x.ndim
@@ -142,12 +138,8 @@ def _plan_of(
     return plan_for(operation, kind, specs, where, keeps_scratch)
 
 
-# -- other libraries' arrays ------------------------------------------------------------------------------
-
-
 def _alike(names: tuple[str, ...], given: tuple[Any, ...]) -> list[tuple[Kind, Any]]:
-    """The kinds of arrays and of `out`, and the arrays, NumPy's made of lists. Raises UnsupportedTypeError unless all
-    are of one kind."""
+    """The kinds of arrays and of `out`, which must be alike, and the arrays, NumPy's made of lists."""
     found: list[tuple[Kind, Any]] = []
     for name, x in zip(names, given, strict=False):
         own, array = recognised(name, x)
@@ -165,8 +157,7 @@ def _alike(names: tuple[str, ...], given: tuple[Any, ...]) -> list[tuple[Kind, A
 def _viewed(
     make: Maker, settings: Settings, target: Wherever, names: tuple[str, ...], found: list[tuple[Kind, Any]], out: Any
 ) -> object:
-    """A call with arrays of a library whose arrays are viewed as another's: results are converted back. Or one with
-    lazy arrays."""
+    """A call with arrays of a library that are viewed as another's, and results given back; or with lazy ones."""
     kind, like = found[0]
     if is_deferred(kind):
         if out is not None:
@@ -187,7 +178,7 @@ def _viewed(
 
 
 def _given_back(kind: Viewed[Any, Any], found: object, like: Any) -> object:
-    return tuple([kind.result(x, like) for x in found]) if are_several(found) else kind.result(found, like)
+    return one_or_all([kind.result(x, like) for x in as_tuple(found)])
 
 
 def forget_plans() -> None:

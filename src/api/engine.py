@@ -7,7 +7,7 @@ from typing import cast
 import attrs
 import numpy as np
 
-from ..algos.host_partition import Partition
+from ..algos.host_sort import Partition
 from ..external.cuts import Array, Indices
 from ..operations.argsort import Argsort
 from ..operations.sort import Sort
@@ -34,9 +34,8 @@ class OwnEngine:
 
     @classmethod
     def for_files(cls, target: str | Target, memory: int) -> OwnEngine:
-        """For pieces that come one after another. On the host several are sorted at once, each by one thread: to part
-        one among threads costs a pass over it, and all the pieces are parts already. With little memory nothing is
-        compiled."""
+        """For pieces that come one after another: on the host several at once, each by one thread, as to part one among
+        threads costs a pass over it. With little memory nothing is compiled."""
         found = choose(target, Memory.HOST, parameter="target_device")
         if not isinstance(found, HostTarget):
             return cls(target)

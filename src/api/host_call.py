@@ -1,7 +1,4 @@
-"""Executes the steps of a call on NumPy arrays: NumPy packs and unpacks, and kernels take arrays.
-
-Some targets look for mistakes: the laws of a caller's monoid (identity, associativity) are checked on a sample there.
-"""
+"""Executes the steps of a call on NumPy arrays: NumPy packs and unpacks, and kernels take arrays."""
 
 from __future__ import annotations
 
@@ -14,7 +11,6 @@ import numpy as np
 
 from ..arrays.host import copy_elements
 from ..arrays.kinds import Device
-from ..kernel.launch import Schedule
 from ..operations.base import Operation
 from ..targets.base import ChecksMonoids, Target
 from ..types.dtypes import native
@@ -24,7 +20,6 @@ from .steps import Launch, Lines, Move, Steps
 
 Step: TypeAlias = Callable[[list[HostArray]], object]
 Look: TypeAlias = Callable[[list[HostArray]], HostArray]
-
 
 _LOOKED_AT = 12  # elements, by which laws are checked
 
@@ -38,9 +33,7 @@ class HostCall:
         self._makers = [device.empty(made.shape, made.dtype, None) for made in steps.temporaries]
         self._kept = [make() for make in self._makers] if keeps_scratch else None
         self._steps = [_mover(step) if isinstance(step, Move) else _launcher(step) for step in steps.steps]
-        self.schedules: tuple[Schedule, ...] = tuple(
-            step.run.schedule for step in steps.steps if isinstance(step, Launch)
-        )
+        self.schedules = tuple(step.run.schedule for step in steps.steps if isinstance(step, Launch))
 
     def __call__(self, arrays: list[HostArray], stream: int) -> None:
         if self._makers:
@@ -64,20 +57,16 @@ def _launcher(launch: Launch) -> Step:
     if all(lines.first is None and lines.is_packed and not _is_turned(lines) for lines in arrays):
         numbers = [lines.number for lines in arrays]
         return lambda arrays: run([arrays[number] for number in numbers])
-    looks = [_look(lines) if lines.is_packed else _as_it_lies(lines) for lines in arrays]
+    looks = [_look(lines, as_it_lies=not lines.is_packed) for lines in arrays]
     return lambda arrays: run([look(arrays) for look in looks])
 
 
-def _as_it_lies(lines: Lines) -> Look:
-    """All from the first element on, for kernels that take strides."""
-    number, size = lines.number, lines.dtype.itemsize
-    length = lines.bounds[1] // size
-    return lambda arrays: np.lib.stride_tricks.as_strided(arrays[number], (length,), (size,))
-
-
-def _look(lines: Lines) -> Look:
-    """The view with the axes of a row last, or the part of it."""
+def _look(lines: Lines, as_it_lies: bool = False) -> Look:
+    """The view with the axes of a row last, or the part of it; for kernels that take strides, all that is spanned."""
     number, order = lines.number, cast(Any, lines.axes)
+    if as_it_lies:
+        size, length = lines.dtype.itemsize, lines.bounds[1] // lines.dtype.itemsize
+        return lambda arrays: np.lib.stride_tricks.as_strided(arrays[number], (length,), (size,))
     if lines.first is not None:
         whole, first, end = _look(attrs.evolve(lines, first=None)), lines.first, lines.first + lines.shape[0]
         return lambda arrays: whole(arrays).reshape(-1)[first:end]
@@ -89,8 +78,8 @@ def _is_turned(lines: Lines) -> bool:
 
 
 def law_check(operation: Operation, spec: Spec, target: Target) -> Callable[[HostArray], None] | None:
-    """The check before each call, on elements sampled from the whole array; None if the monoid is no caller's own, or
-    the target checks none."""
+    """The check of a monoid's laws (identity, associativity) before each call, on a sample of the array; None if the
+    monoid is no caller's own, or the target checks none."""
     monoid = operation.checked_monoid
     if monoid is None or not isinstance(target, ChecksMonoids):
         return None

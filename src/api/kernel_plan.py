@@ -1,7 +1,5 @@
-"""Plans that run kernels on arrays of one kind, shape and layout, on the host or on a device.
-
-A call is a list of steps (pack, launch, unpack). It is made once for each case of aliasing between outputs and inputs.
-"""
+"""Plans that run kernels on arrays of one kind, shape and layout: lists of steps (pack, launch, unpack), made once for
+each case of aliasing between outputs and inputs."""
 
 from __future__ import annotations
 
@@ -66,8 +64,6 @@ class KernelPlan(Plan):
         self._raw: tuple[Lines, ...] = ()  # as they lie
         self._new: Call | None = None
         self.run = self._in_scope
-
-    # -- calls --------------------------------------------------------------------------------------------
 
     def _in_scope(self, *arrays: Any) -> object:
         """A call with the arrays' device and stream made current: the first one, and whenever they are not."""
@@ -139,8 +135,6 @@ class KernelPlan(Plan):
             return cost_of(self._new.schedules, self._new.scratch_bytes if not self.kind.is_host else None)
         return cost_of([run.schedule for _, runs in self._runs for run in runs])
 
-    # -- what is made once --------------------------------------------------------------------------------
-
     def make_ready(self, arrays: Arrays) -> None:
         if self._device is not None:
             return
@@ -151,7 +145,10 @@ class KernelPlan(Plan):
         axes, order = self.operation.axes, self._axes
         self._inputs = tuple(Lines.of(n, spec, axes(spec), origin, order) for n, (spec, origin) in given)
         self._raw = tuple(Lines.of(n, spec, (), origin, order) for n, (spec, origin) in given)
-        results = [Spec(x.shape, x.dtype, strides=self._strides(x)) for x in self.outputs]
+        results: list[Spec] = []
+        for x, order in zip(self.outputs, map(self._order, self.outputs), strict=True):
+            strides = None if order is None else strides_in_order(x.shape, x.dtype.itemsize, order)
+            results.append(Spec(x.shape, x.dtype, strides=strides))
         self._makers = tuple(device.empty(*self._held(spec), spec.strides) for spec in results)
         self._outs = self._lines(results, [0] * len(results))
         self._new = self._call(device, self._outs, Way.APART)
@@ -188,11 +185,6 @@ class KernelPlan(Plan):
         kept = [axis for axis in self._axes if axis not in self.operation.axes(self.specs[0])]
         return tuple(sorted(kept).index(axis) for axis in kept)
 
-    def _strides(self, output: Output) -> Axes | None:
-        """Those of a new array without gaps."""
-        order = self._order(output)
-        return None if order is None else strides_in_order(output.shape, output.dtype.itemsize, order)
-
     def _lines(self, results: Sequence[Spec], origins: Sequence[int]) -> tuple[Lines, ...]:
         """Outputs, with the axes of a row last."""
         lines = enumerate(
@@ -209,8 +201,6 @@ class KernelPlan(Plan):
             return HostCall(device, steps, self._keeps_scratch)
         return StreamCall(self.target, device.alignment, device.scratch, steps, self._keeps_scratch)
 
-    # -- into arrays that are there -----------------------------------------------------------------------
-
     def _into(self, known: Hashable, device: Device[Any], arrays: Arrays, outs: Arrays) -> _Into:
         """Checks `out` arrays and caches how to write to any of their layout."""
         require_fitting(self.kind, outs, self.outputs)
@@ -222,8 +212,6 @@ class KernelPlan(Plan):
         into = _Into(lines, tuple(line.bounds for line in (*self._inputs, *lines)), is_like, {})
         self._ways[known] = into
         return into
-
-    # -- what comes back ----------------------------------------------------------------------------------
 
     def _finished(self, outs: list[Any]) -> object:
         """Converts results: to NumPy's scalars on the host; structured ones on a device to NumPy's arrays."""

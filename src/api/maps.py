@@ -82,11 +82,9 @@ class MappedCall:
 
 
 def _of_one_piece(x: object, axis: int | None) -> Array | None:
-    """The array if it is a C-contiguous memory map; else None."""
-    if not isinstance(x, np.ndarray):
-        return None
+    """The array if it is C-contiguous and sorted along its last axis, or flattened; else None."""
     array = cast(Array, x)
-    if not array.flags.c_contiguous or array.ndim == 0:
+    if not isinstance(x, np.ndarray) or not array.flags.c_contiguous or array.ndim == 0:
         return None
     if axis is None:
         return array.reshape(-1)

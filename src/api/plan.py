@@ -1,7 +1,5 @@
-"""Plans: what a warm call runs, made once for all arrays of equal signatures, wherever in memory they are.
-
-A plan is a fast path of the target on host arrays, where it has one, or else schedules of kernels.
-"""
+"""Plans: what a warm call runs, made once for all arrays of equal signatures: a fast path of the target on host arrays,
+where it has one, or else schedules of kernels."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import attrs
 import numpy as np
@@ -77,9 +75,6 @@ class Plan(ABC):
         return Cost(0, None, None)
 
 
-# -- what all plans share ---------------------------------------------------------------------------------
-
-
 def specs_of(kind: Kind, operation: Operation, arrays: Arrays) -> tuple[Spec, ...]:
     return tuple(kind.spec(name, array) for name, array in zip(operation.names, arrays, strict=True))
 
@@ -119,11 +114,7 @@ def require_same_device(device: Device[Any], names: Sequence[str], arrays: Array
 
 
 def as_tuple(found: object) -> tuple[Any, ...]:
-    return found if are_several(found) else (found,)
-
-
-def are_several(found: object) -> TypeGuard[tuple[Any, ...]]:
-    return isinstance(found, tuple)
+    return cast(Any, found) if isinstance(found, tuple) else (found,)
 
 
 def one_or_all(outs: Sequence[Any]) -> object:
@@ -134,9 +125,6 @@ def results_of(arrays: Sequence[HostArray], outputs: Sequence[Output]) -> object
     """The return value: a scalar in place of a 0-d array, where NumPy's function returns one."""
     found = zip(arrays, outputs, strict=True)
     return one_or_all([x[()] if output.is_scalar and output.shape == () else x for x, output in found])
-
-
-# -- making plans ----------------------------------------------------------------------------------------
 
 
 def plan_for(

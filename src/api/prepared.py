@@ -22,8 +22,7 @@ from .plan import Cost, Plan, one_or_all, require_fitting, specs_of
 
 @attrs.frozen(eq=False)
 class PreparedCall:
-    """A prepared call, for arrays of one kind, shape, dtype and layout. It owns its results, and each call overwrites
-    them."""
+    """A call made ready for arrays of one kind, shape, dtype and layout. It owns its results, and overwrites them."""
 
     plan: Plan
     located: Located[Any]  # what the plan works on

@@ -17,22 +17,8 @@ from ..types.indices import ScanKind
 from ..types.specs import HostArray
 from .arguments import axes_or_none, axis_or_none, check_like, check_policy, checked_flag, index_of
 from .call import call
-from .signatures import (
-    Axis,
-    AxisOrAll,
-    F,
-    Keyed,
-    Nested,
-    Other,
-    Signed,
-    Unsigned,
-    Where,
-    is_arithmetic,
-    is_extremum,
-    is_place,
-    is_truth,
-)  # fmt: skip
-from .signatures_monoids import is_reduce, is_scan
+from .signatures import Axis, AxisOrAll, F, Keyed, Nested, Other, Signed, Unsigned, Where
+from .signatures_reductions import is_arithmetic, is_extremum, is_place, is_reduce, is_scan, is_truth
 
 if TYPE_CHECKING:
     from ..types.monoids import Monoid
@@ -133,9 +119,6 @@ def any(x: object, /, *, axis: Axis = None, keepdims: bool = False, target: Wher
 def all(x: object, /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto") -> object:
     """Whether every element is true, that is, not zero; NaN and NaT are true."""
     return _reduced(_ALL, x, axis, keepdims, target)
-
-
-# -- scans -----------------------------------------------------------------------------------------------
 
 
 @is_scan

@@ -125,9 +125,6 @@ def _sorted_map(x: object, out: object, settings: Settings, target: Where | Plan
     return call.sorted(x, out, cast("int | None", axis))
 
 
-# -- permutations ------------------------------------------------------------------------------------------
-
-
 @overload
 def argsort(
     x: np.ndarray[Shape, D], /, *, axis: SupportsIndex = -1, **how: Unpack[Permuting]
@@ -158,9 +155,6 @@ def argsort(
     return call(Argsort, (axis, checked_order(descending, key), key), target, x)
 
 
-# -- values by their keys ----------------------------------------------------------------------------------
-
-
 @overload
 def sort_by_key(
     keys: np.ndarray[tuple[int], D], values: np.ndarray[tuple[int], V], /, **how: Unpack[Ordered]
@@ -179,9 +173,6 @@ def sort_by_key(
     """
     settings = checked_order(descending, key), key
     return cast("tuple[object, object]", call_with(SortPairs, settings, target, (keys, values)))
-
-
-# -- merges of sorted arrays -----------------------------------------------------------------------------
 
 
 @overload
@@ -225,9 +216,6 @@ def merge_by_key(
     """Merges two sorted arrays of keys, and their values with them: two new arrays. See `merge`."""
     settings, arrays = (checked_order(descending, key), key), (keys, values, other_keys, other_values)
     return cast("tuple[object, object]", call_with(MergeByKey, settings, target, arrays))
-
-
-# -- the first k -----------------------------------------------------------------------------------------
 
 
 class TopKOptions(TypedDict, total=False):

@@ -1,7 +1,5 @@
-"""A call as a list of steps: strided arrays are packed into rows, kernels run on rows, results are copied back.
-
-The steps are the same for all memories; host_call.py and stream_call.py execute them.
-"""
+"""A call as a list of steps, in any memory: strided arrays are packed into rows, kernels run on rows, results are
+copied back; host_call.py and stream_call.py execute them."""
 
 from __future__ import annotations
 
@@ -38,15 +36,12 @@ def runs_of(work: Work, target: Target, keeps_scratch: bool = False) -> tuple[Ru
             parts = [work.parts[buffer.name] for buffer in given_buffers(schedule)]
             made[count] = schedule, prepared_by(target, schedule, keeps_scratch), parts
         schedule, prepared, parts = made[count]
-        runs.append(Run(schedule, prepared, tuple((part.array, _slice(work, part, first, count)) for part in parts)))
+        slices: list[tuple[int, tuple[int, int] | None]] = []
+        for part in parts:
+            rows = None if count == work.rows else (first * part.each, count * part.each)
+            slices.append((part.array, rows if part.first is None else (part.first, part.each)))
+        runs.append(Run(schedule, prepared, tuple(slices)))
     return tuple(runs)
-
-
-def _slice(work: Work, part: Part, first: int, count: int) -> tuple[int, int] | None:
-    """The slice of an array that a batch of rows takes, as (first, count) in elements; None for all."""
-    if part.first is not None:
-        return part.first, part.each
-    return None if count == work.rows else (first * part.each, count * part.each)
 
 
 WorksRuns: TypeAlias = Sequence[tuple[Work, tuple[Run, ...]]]

@@ -1,8 +1,4 @@
-"""The steps of a call on a device: packing and unpacking are kernels too, and all go to one stream, in one run.
-
-A warm call makes no device current and looks nothing up. Scratch comes from the caller's library, in the order of the
-stream that its work goes to; kernels are handed addresses.
-"""
+"""The steps of a call on a device: packing and unpacking are kernels too, and all go to one stream, in one run."""
 
 from __future__ import annotations
 

@@ -46,9 +46,6 @@ def ensure_cupy() -> None:
         ) from error
 
 
-# -- cupy's own -------------------------------------------------------------------------------------------
-
-
 class CupyKind(Located["cupy.ndarray"]):
     """cupy's own arrays, on any device."""
 
@@ -97,8 +94,7 @@ def on_cuda(
     empty: Callable[[Shape, DType, Shape | None], Callable[[], A]], block: Callable[[int], tuple[object, int]],
     from_host: Callable[[HostArray], A], to_host: Callable[[A], HostArray],
 ) -> Device[A]:  # fmt: skip
-    """A Device whose handles are addresses. Scratch is one block of the arrays' own library, whose allocator reuses it
-    in stream order."""
+    """A Device whose handles are addresses. Scratch is a block of the library's, reused in stream order."""
 
     def scratch(sizes: Sequence[int]) -> tuple[object, list[int]]:
         firsts = [0, *accumulate([-(-size // _APART) * _APART for size in sizes])]
@@ -109,9 +105,6 @@ def on_cuda(
 
 
 CUPY = CupyKind()
-
-
-# -- anybody's --------------------------------------------------------------------------------------------
 
 
 class OnCard(Protocol):
@@ -183,9 +176,6 @@ def kind_of(x: object) -> Kind:
         return CUPY
     is_numbas = type(x).__module__.startswith("numba.") and "numba.cuda" in sys.modules
     return NUMBA if is_numbas else INTERFACE
-
-
-# -- devices and streams ----------------------------------------------------------------------------------
 
 
 @cache

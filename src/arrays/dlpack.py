@@ -1,8 +1,6 @@
-"""JAX arrays and everything else with __dlpack__: used in place, on the host or on a CUDA device.
-
-Results are made in memory of our own and handed over once they are there, or under way on the current stream: by JAX's
-from_dlpack or that of the array's own library, without a copy. A library that has none gets NumPy's or cupy's arrays.
-"""
+"""JAX arrays and everything else with __dlpack__: used in place, on the host or on a CUDA device. Results are handed
+over without a copy by JAX's from_dlpack or that of the array's own library; one that has none gets NumPy's or
+cupy's."""
 
 from __future__ import annotations
 
@@ -46,9 +44,6 @@ class DLPackKind(Viewed[Any, Any]):
         from .cuda import on_device
 
         return on_device(array.__dlpack_device__()[1])
-
-
-# -- JAX --------------------------------------------------------------------------------------------------
 
 
 class JaxKind(DLPackKind):
@@ -101,9 +96,6 @@ def choose_jax(name: str, array: Any) -> Kind:
     raise UnsupportedTypeError(f"{name}: expected an array of JAX on the CPU or a CUDA device, found {device}")
 
 
-# -- anybody's --------------------------------------------------------------------------------------------
-
-
 def choose(name: str, array: Any) -> Kind:
     """Chooses by the device type that DLPack reports."""
     try:
@@ -124,10 +116,6 @@ def _refused(name: str, array: object, why: str) -> UnsupportedTypeError:
     )
 
 
-def _as_it_is(values: object) -> object:
-    return values
-
-
 @lru_cache(maxsize=64)
 def _handover_to(library: Hashable) -> Handover:
     """The `from_dlpack` of an array class's library."""
@@ -136,4 +124,4 @@ def _handover_to(library: Hashable) -> Handover:
         found = getattr(place, "from_dlpack", None)
         if callable(found):
             return cast(Handover, found)
-    return _as_it_is
+    return lambda values: values

@@ -22,8 +22,6 @@ def is_packed(array: HostArray) -> bool:
     return array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative
 
 
-# -- memory -----------------------------------------------------------------------------------------------
-
 _TILE = 128, 512  # elements, of which caches hold both sides
 _LEAST_TILED = 1 << 18  # bytes
 _LEAST_PLANE = 1 << 14  # elements, where one plane after the other is worth Python's part
@@ -79,9 +77,6 @@ HOST: Device[HostArray] = Device(
     stream=lambda: 0, device=lambda _: "host", handle=_itself, address=_address, empty=_maker, scratch=_scratch,
     from_host=_itself, to_host=_itself, alignment=1,
 )  # fmt: skip
-
-
-# -- arrays -----------------------------------------------------------------------------------------------
 
 
 class NumPyKind(Located[HostArray]):

@@ -1,11 +1,8 @@
 """The interface to array libraries: what plans need to know of an array, whatever library it is from.
 
-Plans work on the arrays of a few libraries only: NumPy's on the host, cupy's and torch's on a CUDA device, our own on
-WebGPU. These are Located: they say which plan suits an array (`signature`), how memory is come by where it lies, and
-what a kernel is handed. All others are Viewed: each call sees them as one of those, without a copy, and gives results
-back as the caller's; or Deferred, and have no memory yet.
-
-Kinds are stateless: there is one object of each.
+Plans work on the arrays of a few libraries only, which are Located: NumPy's, cupy's, torch's on a card, our own on
+WebGPU. All others are Viewed, seen as one of those without a copy, or Deferred, and have no memory yet. There is one
+object of each kind, without state.
 """
 
 from __future__ import annotations

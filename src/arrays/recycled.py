@@ -1,13 +1,9 @@
-"""Recycles host memory for large results: that of an earlier result which nobody references any more, if any.
+"""Recycles host memory for large results: that of an earlier result which nobody references any more.
 
-The system hands out new memory page by page, cleared, as it is first written to. For a long array that can take longer
-than sorting it. So the memory of the last two long results is kept when they go, and the next of about their size
-takes it over. `GPUSORT_KEEP_BYTES` says how long a result may be for that (256 MiB unless set; 0 keeps nothing).
-
-A result is a view of a whole, and the whole a view of a block. Every view of a result holds on to the whole; when that
-goes, its block is put on the shelf. That is no more than a hint: a block leaves the shelf for another result only if
-nobody but the shelf holds it, by CPython's own count. Whatever a user reaches from a result and keeps, copies or calls
-holds the block, and then it is left alone.
+New memory comes page by page, cleared, which can take longer than sorting it. So the memory of the last two long
+results is kept when they go, up to `GPUSORT_KEEP_BYTES` each (256 MiB unless set; 0 keeps nothing). A result is a view
+of a whole, and the whole a view of a block. When the whole goes, its block is put on the shelf, and leaves it for
+another result only if nobody else holds it, by CPython's own count: whatever a user keeps of a result holds the block.
 """
 
 from __future__ import annotations
@@ -70,9 +66,5 @@ def _is_whole(block: _Block) -> bool:
     return block.dtype == _BYTE and block.ndim == 1 and flags.c_contiguous and flags.writeable and flags.owndata
 
 
-def _counts_references() -> bool:
-    """Whether reference counts are exact, as in CPython with a GIL."""
-    return sys.implementation.name == "cpython" and bool(getattr(sys, "_is_gil_enabled", lambda: True)())
-
-
-_COUNTED = _counts_references()
+# Whether reference counts are exact, as in CPython with a GIL.
+_COUNTED = sys.implementation.name == "cpython" and bool(getattr(sys, "_is_gil_enabled", lambda: True)())

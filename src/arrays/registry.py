@@ -1,8 +1,5 @@
-"""Finds the kind of an array by its class, without importing any array library.
-
-A library is looked for only among what the caller has imported: nothing is imported here for its sake but cupy, and
-that only for an array on a CUDA device.
-"""
+"""Finds the kind of an array by its class, among what the caller has imported: nothing is imported here but cupy, for
+an array on a CUDA device."""
 
 from __future__ import annotations
 
@@ -53,8 +50,6 @@ def forget_classes() -> None:
     KNOWN[np.ndarray] = NUMPY
     CHOSEN.clear()
 
-
-# -- finding ----------------------------------------------------------------------------------------------
 
 # The packages of libraries, their classes, and the module and name of the kind of these, or of what chooses one.
 _LIBRARIES = (

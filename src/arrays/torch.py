@@ -1,7 +1,5 @@
-"""torch tensors, on the CPU and on CUDA devices. torch itself is typed here by protocols of what is used.
-
-A tensor is used where it lies, without its history: what comes back needs no gradient.
-"""
+"""torch tensors, on the CPU and on CUDA devices, without their history. torch is typed here by protocols of what is
+used."""
 
 from __future__ import annotations
 

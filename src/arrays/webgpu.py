@@ -1,12 +1,8 @@
-"""Arrays in buffers of WebGPU, on a device that the caller has opened with wgpu.
+"""Arrays in buffers of WebGPU, on a device that the caller has opened with wgpu: worked on where they lie.
 
-They are worked on where they lie. Results are arrays in new buffers of the same device. Nothing is waited for or read
-back; what follows on the device's queue finds the results there.
-
-Buffers of results are recycled: a driver takes longer to make one, and to let one go, than many a kernel runs. So those
-of the last few results are kept when these go, as recycled.py keeps the host's memory. A buffer that was ever shown to
-a caller is not kept, for it may have been destroyed, or be known to code that Python does not see; nor is one that
-commands in a caller's encoder use, which may be submitted at any time.
+Nothing is waited for or read back; what follows on the device's queue finds the results there. Buffers of the last few
+results are recycled, as a driver takes longer to make one, and to let one go, than many a kernel runs; but none that
+was shown to a caller, or that commands in a caller's encoder use.
 """
 
 from __future__ import annotations
@@ -196,9 +192,6 @@ def _position(array: Array) -> Position:
 def _address(array: Array) -> int:
     """A pseudo-address for overlap tests, as buffers have none: equal for one buffer but for the offset."""
     return (id(array.held.buffer) << _BEYOND_BUFFERS) + array.offset
-
-
-# -- memory -----------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=64)

@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import attrs
 import numpy as np
 
-from ..algos.host_partition import Partition
+from ..algos.host_sort import Partition
 from ..types.indices import SortOrder
 from .cuts import Array, Indices
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 
-from ..algos.sizes import LARGEST_U32
 from ..machine import TargetInfo
 from ..types.elements import dtype_of
 from ..types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
@@ -21,6 +20,7 @@ from .taking import by_indices
 
 if TYPE_CHECKING:
     from ..algos.sorts import Bitonic, PairsAlgorithm
+    from ..kernel.launch import Schedule
 
 _PLACE = 4  # bytes of a place in a row
 _PLACED = 16  # of a word with its place, at most
@@ -50,25 +50,30 @@ class Argsort(AlongAxis):
         (x,) = given
         key, (rows, length) = key_of(self.name, x, self.key), self.rows(x)
         ranks: Any = key if self.by_bits else RankKey(key)
-        sort = choose_pairs(info, key, rows, length, _PLACE)
-        parts = {"data": Part(0, length), "places": Part(1, length)}
-        limits, network = info.limits, choose_bitonic(placed_class(key.word), info.limits)
-        if not fits_binding(length, INDEX.itemsize if sort is not None else _PLACED, info):
+        sort, network = (
+            choose_pairs(info, key, rows, length, _PLACE),
+            choose_bitonic(placed_class(key.word), info.limits),
+        )
+        each, limits = _PLACED if sort is None else INDEX.itemsize, info.limits
+        if not fits_binding(length, each, info):
             require_counted(length, info, self.name)
             placed = dtype_of(placed_class(key.word)).itemsize
             pieces = pieces_of(length, max(INDEX.itemsize, x.dtype.itemsize, placed), info, self.name)
             return Works(tuple(self._in_pieces(ranks, rows, pieces, network, info)))
-        if sort is not None:
-            most = min(sort.most_rows(length, limits.groups), limits.storage_bytes // (INDEX.itemsize * length))
-            by_sort = Work(
-                rows, max(1, most), lambda count: sort.sort(Batch(ranks, count, length, self.order, places=U64)), parts
+        most = min((sort or network).most_rows(length, limits.groups), limits.storage_bytes // (each * length))
+        if sort is None and most < 1:
+            raise CapabilityError(
+                f"{self.name}: a row of {length} elements of {x.dtype.itemsize} bytes is more than target "
+                f"{info.name!r} can argsort with {limits.groups} workgroups in a launch; argsort parts of it"
             )
-            return Works((by_sort,))
-        together, policy = self._together(length, x.dtype.itemsize, network, info), network.policy
-        by_network = Work(
-            rows, together, lambda count: bitonic_argsort(ranks, count, length, self.order, policy), parts
-        )
-        return Works((by_network,))
+
+        def schedule(count: int) -> Schedule:
+            if sort is None:
+                return bitonic_argsort(ranks, count, length, self.order, network.policy)
+            return sort.sort(Batch(ranks, count, length, self.order, places=U64))
+
+        parts = {"data": Part(0, length), "places": Part(1, length)}
+        return Works((Work(rows, max(1, most), schedule, parts),))
 
     def _in_pieces(
         self, ranks: SortableKey[Any, Any], rows: int, pieces: Sequence[Piece], network: Bitonic, info: TargetInfo
@@ -86,19 +91,6 @@ class Argsort(AlongAxis):
                 for array, name in enumerate(("data", "places"))
             }
             yield single(once, parts)
-
-    def _together(self, length: int, itemsize: int, network: Bitonic, info: TargetInfo) -> int:
-        """Rows per launch of the bitonic network."""
-        limits = info.limits
-        most = min(
-            limits.storage_bytes // (length * _PLACED), LARGEST_U32 // length, network.most_rows(length, limits.groups)
-        )
-        if most < 1:
-            raise CapabilityError(
-                f"{self.name}: a row of {length} elements of {itemsize} bytes is more than target {info.name!r} can "
-                f"argsort with {limits.groups} workgroups in a launch; argsort parts of it"
-            )
-        return most
 
 
 def require_plain(name: str, values: Spec) -> None:

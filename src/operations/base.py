@@ -1,8 +1,7 @@
 """Operations: a computation on arrays, independent of the array library and of the target.
 
 It says what comes out of arrays of given shapes and dtypes, as NumPy has it, and raises every error of arguments there;
-and it says what kernels are to be run on rows. A row is what one result depends on: the elements along an axis, or
-along several. The front lays arrays out in rows, and runs as many at once as a target's limits allow.
+and what kernels are to be run on rows: the elements, along an axis or several, that one result depends on.
 """
 
 from __future__ import annotations
@@ -211,8 +210,7 @@ def copying(*copies: Copy) -> Work:
 
 
 def rows_together(length: int, nbytes: int, groups: int, info: TargetInfo) -> int:
-    """Rows per launch, given a row's elements, bytes in the largest buffer and workgroups; raises CapabilityError if
-    one row does not fit."""
+    """Rows per launch, by a row's elements, bytes in the largest buffer and workgroups; CapabilityError for none."""
     limits = info.limits
     most = min(LARGEST_U32 // max(1, length), limits.storage_bytes // max(1, nbytes), limits.groups // groups)
     if most < 1:

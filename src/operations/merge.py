@@ -73,8 +73,6 @@ class Merge(Operation):
                 parts[name] = Part(number * each + carried, size)
         return Works((single(merge(key, first, second, self.order, policy, values), parts),))
 
-    # -- more than a binding holds ------------------------------------------------------------------------
-
     @property
     def sort(self) -> Sort | SortPairs:
         """The sort of the concatenated arrays, which gives the same result."""

@@ -96,8 +96,6 @@ class ByMonoid(OverMonoid):
         return AsItIs(self.of.state)
 
 
-# -- NumPy's dtypes ---------------------------------------------------------------------------------------
-
 _COUNTS_OR_ADDS = ("argmin", "argmax", "sum", "prod", "cumsum")
 
 
@@ -121,8 +119,6 @@ def adds_as_numpy(monoid: Monoid[Any, Any], function: str, dtype: DType) -> bool
         return False
     return is_its and dtype.isnative and dtype_of(monoid.state) == result_dtype(function, dtype)
 
-
-# -- capabilities -----------------------------------------------------------------------------------------
 
 # In a page there is no LLVM for "cpu".
 _HAS_DOUBLES = "simulator" if sys.platform == "emscripten" else "cpu"

@@ -1,8 +1,5 @@
-"""Cuts rows that exceed one buffer binding into pieces, for every operation.
-
-A row is cut into pieces, each of which a binding does hold. What is left of a piece (a state, a few candidates) goes
-into arrays between works, at places where any device binds.
-"""
+"""Cuts rows that exceed one buffer binding into pieces, for every operation. What is left of a piece (a state, a few
+candidates) goes into arrays between works, at places where any device binds."""
 
 from __future__ import annotations
 
@@ -35,8 +32,7 @@ def fits_binding(length: int, itemsize: int, info: TargetInfo) -> bool:
 
 
 def pieces_of(length: int, itemsize: int, info: TargetInfo, name: str = "x") -> tuple[Piece, ...]:
-    """Cuts a row into as few pieces as possible, of a power of two of elements: each then starts at an aligned binding
-    if the row does."""
+    """Cuts a row into as few pieces as possible, of a power of two of elements, so that each starts aligned."""
     from ..algos.fit import power_below
 
     most = min(LARGEST_U32, info.limits.storage_bytes // max(1, itemsize))

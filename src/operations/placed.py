@@ -1,7 +1,5 @@
 """Steps of an external argsort: runs of keys with their original indices, and buckets of which only the indices stay.
-
-Indices of rows that 32 bits count travel in 32 bits, and are widened to NumPy's at the end, on the device.
-"""
+Indices travel in 32 bits where these count a row, and are widened to NumPy's at the end."""
 
 from __future__ import annotations
 
@@ -52,8 +50,7 @@ class CountedFrom(Generic[E, P]):
 
 @attrs.frozen
 class SortPlaced(Operation):
-    """Sorted keys with their indices, counted from `first`. Stable; equal keys may come back as one of them: -0.0 as
-    0.0, one NaN as another."""
+    """Sorted keys with their indices, counted from `first`. Stable; equal keys may come back as one of them."""
 
     first: int
     order: SortOrder = SortOrder.ASCENDING

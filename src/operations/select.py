@@ -65,8 +65,6 @@ class TopK(AlongAxis):
         selecting = Work(rows, together, lambda count: top_k(key, count, length, self.k, self.order, selection), parts)
         return Works((selecting,))
 
-    # -- rows that no binding holds -----------------------------------------------------------------------
-
     def _fits(self, given: Spec, info: TargetInfo) -> bool:
         """Whether a row and its results each fit one binding."""
         _, length = self.rows(given)

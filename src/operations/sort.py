@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..machine import Capability, TargetInfo
+from ..machine import TargetInfo
 from ..types.errors import CapabilityError
 from ..types.indices import Placement, SortOrder
 from ..types.keys import FloatKey, SortableKey, is_lossy
@@ -82,7 +82,7 @@ class Sort(AlongAxis):
         if self.algorithm is not None:
             return fitted(self.algorithm, key, length, info)
         is_whole = length >= 2 and fits_binding(length, x.dtype.itemsize, info)
-        return choose_sort(_by_kernels(info), key, rows, length) if is_whole else None
+        return choose_sort(info, key, rows, length) if is_whole else None
 
     def _sort(
         self, x: Spec, key: SortableKey[Any, Any], chosen: SortAlgorithm, info: TargetInfo, placement: Placement
@@ -101,7 +101,7 @@ class Sort(AlongAxis):
         rows, length = self.rows(x)
         pieces = pieces_of(length, x.dtype.itemsize, info)
         lengths, most = [piece.count for piece in pieces], pieces[0].count
-        chosen = choose_sort(_by_kernels(info), key, 1, most)
+        chosen = choose_sort(info, key, 1, most)
         if chosen.most_rows(most, info.limits.groups) < 1:
             raise CapabilityError(f"x: a part of {most} elements is more than {chosen} takes on target {info.name!r}")
         once = sort_parts(key, lengths, self.order, chosen, choose_bitonic(key.word, info.limits).policy)
@@ -123,12 +123,6 @@ class Sort(AlongAxis):
         together = rows_together(length, length * x.dtype.itemsize, shares(rows, length, policy)[1], info)
         parts = {"data": Part(0, length), "results": Part(1, length)}
         return Work(rows, together, lambda count: restore_ties(key, count, length, self.order, policy), parts)
-
-
-def _by_kernels(info: TargetInfo) -> TargetInfo:
-    """A target without the sort of its own that makes no schedule: one is asked for here, e.g. as part of another
-    operation's."""
-    return attrs.evolve(info, capabilities=info.capabilities - {Capability.HOST_SORT})
 
 
 def sorted_together(chosen: SortAlgorithm, length: int, itemsize: int, info: TargetInfo) -> int:

@@ -1,8 +1,5 @@
-"""Tied floats: whether a sorted array holds its zeros and its NaNs in the order of their bits.
-
-`sort` puts -0.0 before 0.0, and NaNs in the order of their bits. `np.sort` and stable sorts leave them as they come,
-and such an array is no less sorted to those who made it. Both lie together, so a binary search finds them.
-"""
+"""Tied floats: `sort` puts -0.0 before 0.0 and NaNs in the order of their bits; `np.sort` and stable sorts leave them
+as they come, and such an array is no less sorted. Both lie together, so a binary search finds them."""
 
 from __future__ import annotations
 

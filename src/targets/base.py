@@ -14,8 +14,7 @@ from ..machine import TargetInfo
 from ..types import specs
 
 if TYPE_CHECKING:
-    from ..algos.host_partition import Partition
-    from ..algos.host_sort import HostSortPolicy
+    from ..algos.host_sort import HostSortPolicy, Partition
     from ..algos.rules import SortRule
     from ..kernel.launch import Buffer, Schedule, Step
     from ..operations.base import Operation

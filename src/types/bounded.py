@@ -1,5 +1,4 @@
-"""A bounded cache, for values that can be recomputed; and interning: one object for equal arguments, so that
-constructing a monoid in each call costs one dict look-up."""
+"""A bounded cache, for values that can be recomputed; and interning: one object for equal arguments."""
 
 from __future__ import annotations
 

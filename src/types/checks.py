@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any, SupportsIndex, cast
+from typing import Any, SupportsIndex, TypeAlias, cast
 
 import attrs
 
 from .errors import InvalidArgumentError, UnsupportedTypeError
 from .traced import Traced
+
+Validator: TypeAlias = Callable[[object, "attrs.Attribute[Any]", object], None]  # of an instance's field and its value
+
+_POWER = "a power of two"
 
 
 def as_int(value: SupportsIndex) -> int:
@@ -20,49 +24,36 @@ def as_int(value: SupportsIndex) -> int:
         return cast(int, value)
 
 
-@attrs.frozen
-class IntRange:
+def within(least: int, most: int, kind: str = "an int") -> Validator:
     """Validates an int from `least` to `most`, both included."""
 
-    least: int
-    most: int
-    is_power: bool = False  # whether it must be a power of two
-
-    def __call__(self, instance: object, attribute: attrs.Attribute[int], value: object) -> None:
+    def check(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
         name = f"{type(instance).__name__}: {attribute.name}"
         if type(value) is not int:
             raise UnsupportedTypeError(f"{name}: expected an int, found {value!r}")
-        if not self.least <= value <= self.most or (self.is_power and value & (value - 1)):
-            kind = "a power of two" if self.is_power else "an int"
-            raise InvalidArgumentError(f"{name}: expected {kind} from {self.least} to {self.most}, found {value}")
+        if not least <= value <= most or (kind is _POWER and value & (value - 1)):
+            raise InvalidArgumentError(f"{name}: expected {kind} from {least} to {most}, found {value}")
+
+    return check
 
 
-def within(least: int, most: int) -> IntRange:
-    """Validates an int from `least` to `most`, both included."""
-    return IntRange(least, most)
-
-
-def power_within(least: int, most: int) -> IntRange:
+def power_within(least: int, most: int) -> Validator:
     """Validates a power of two from `least` to `most`, both included."""
-    return IntRange(least, most, is_power=True)
+    return within(least, most, _POWER)
 
 
-def is_bool(instance: object, attribute: attrs.Attribute[bool], value: object) -> None:
-    """Validates a bool; other truthy or falsy values raise UnsupportedTypeError."""
-    if type(value) is not bool:
-        name = f"{type(instance).__name__}: {attribute.name}"
-        raise UnsupportedTypeError(f"{name}: expected True or False, found {value!r}")
-
-
-def instance_of(kind: type[object]) -> Callable[[object, attrs.Attribute[Any], object], None]:
-    """Validates an instance of a class."""
+def instance_of(kind: type[object], called: str = "") -> Validator:
+    """Validates an instance of a class itself, or of one derived from it."""
 
     def check(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
         if not isinstance(value, kind):
             name = f"{type(instance).__name__}: {attribute.name}"
-            raise UnsupportedTypeError(f"{name}: expected a {kind.__name__}, found {value!r}")
+            raise UnsupportedTypeError(f"{name}: expected {called or f'a {kind.__name__}'}, found {value!r}")
 
     return check
+
+
+is_bool = instance_of(bool, "True or False")
 
 
 def require(holds: bool, policy: object, field: str, expected: str) -> None:
@@ -73,17 +64,12 @@ def require(holds: bool, policy: object, field: str, expected: str) -> None:
 
 
 def checked_count(what: str, count: object, least: int) -> int:
-    """A count as a Python int, at least `least`. NumPy integers are converted.
-
-    Raises UnsupportedTypeError for other types, bool among them, and InvalidArgumentError for a lesser count.
-    """
+    """A count as a Python int, at least `least`. NumPy integers are converted; bools are refused."""
     if type(count) is not int and not isinstance(count, Traced):
-        if isinstance(count, bool) or not hasattr(count, "__index__"):
+        found = as_int(cast(SupportsIndex, count))
+        if type(found) is not int:
             raise UnsupportedTypeError(f"{what}: expected an int, found {count!r}")
-        try:
-            count = operator.index(cast(SupportsIndex, count))
-        except TypeError as error:
-            raise UnsupportedTypeError(f"{what}: expected an int, found {count!r}") from error
+        count = found
     if count < least:
         raise InvalidArgumentError(f"{what}: expected at least {least}, found {count}")
     return count

@@ -1,7 +1,5 @@
-"""NumPy dtypes: the key that orders each, the number that adds and multiplies each, and their bits.
-
-A key's element is the unsigned integer of the same size. Callers convert arrays to native byte order first.
-"""
+"""NumPy dtypes: the key that orders each, the number that adds and multiplies each, and their bits. Byte order is
+native."""
 
 from __future__ import annotations
 
@@ -13,12 +11,13 @@ import numpy.typing as npt
 
 from .errors import UnsupportedTypeError
 from .keys import FloatKey, RankedKey, SignedKey, TimeKey, UnsignedKey
-from .numbers import DoubleNumber, HalfNumber, Numeric, SignedNumber, SingleNumber, TruthNumber, UnsignedNumber
+from .numbers import HalfNumber, Numeric, PlainNumber, SignedNumber, TruthNumber
 from .scalars import F32, F64, I64, U8, U16, U32, U64, Scalar
 
 # A dtype's element and word classes are known at run time only, hence Any.
 ArrayKey: TypeAlias = RankedKey[Any, Any]
 ArrayNumber: TypeAlias = Numeric[Any, Any]
+_T = TypeVar("_T")
 _G = TypeVar("_G", bound=np.generic)
 _Of: TypeAlias = type[_G] | np.dtype[_G]
 
@@ -43,17 +42,17 @@ _KEYS: dict[str, ArrayKey] = {
 }
 _NUMBERS: dict[str, ArrayNumber] = {
     "b1": TruthNumber(),
-    "u1": UnsignedNumber(U8),
-    "u2": UnsignedNumber(U16),
-    "u4": UnsignedNumber(U32),
-    "u8": UnsignedNumber(U64),
+    "u1": PlainNumber(U8, U64),
+    "u2": PlainNumber(U16, U64),
+    "u4": PlainNumber(U32, U64),
+    "u8": PlainNumber(U64, U64),
     "i1": SignedNumber(U8, 8),
     "i2": SignedNumber(U16, 16),
     "i4": SignedNumber(U32, 32),
     "i8": SignedNumber(U64, 64),
     "f2": HalfNumber(),
-    "f4": SingleNumber(),
-    "f8": DoubleNumber(),
+    "f4": PlainNumber(F32, F32),
+    "f8": PlainNumber(F64, F64),
     "m8": SignedNumber(U64, 64),
 }
 
@@ -74,13 +73,7 @@ def key_for(dtype: npt.DTypeLike, argument: str = "dtype") -> ArrayKey:
     Raises UnsupportedTypeError, which names `argument`, for a dtype without an order.
     """
     found = _KEY_OF.get(dtype) if isinstance(dtype, np.dtype) else None
-    if found is not None:
-        return found
-    wanted = _dtype(dtype, argument)
-    key = _KEYS.get(_code(wanted))
-    if key is None:
-        raise UnsupportedTypeError(f"{argument}: cannot order elements of dtype {wanted}; supported: {SUPPORTED}")
-    return key
+    return _known(_KEYS, dtype, argument, "order", SUPPORTED) if found is None else found
 
 
 @overload
@@ -98,23 +91,19 @@ def number_for(dtype: npt.DTypeLike, argument: str = "dtype") -> ArrayNumber: ..
 def number_for(dtype: npt.DTypeLike, argument: str = "dtype") -> ArrayNumber:
     """How elements of a dtype are added and multiplied; raises UnsupportedTypeError for one that has neither."""
     found = _NUMBER_OF.get(dtype) if isinstance(dtype, np.dtype) else None
-    if found is not None:
-        return found
-    wanted = _dtype(dtype, argument)
-    number = _NUMBERS.get(_code(wanted))
-    if number is None:
-        raise UnsupportedTypeError(
-            f"{argument}: cannot add or multiply elements of dtype {wanted}; supported: bool, integers of 8 to 64 "
-            "bits, float16, float32 and float64"
-        )
-    return number
+    supported = "bool, integers of 8 to 64 bits, float16, float32 and float64"
+    return _known(_NUMBERS, dtype, argument, "add or multiply", supported) if found is None else found
 
 
-def _dtype(dtype: npt.DTypeLike, argument: str) -> np.dtype[Any]:
+def _known(table: dict[str, _T], dtype: npt.DTypeLike, argument: str, what: str, supported: str) -> _T:
     try:
-        return np.dtype(dtype)
+        wanted = np.dtype(dtype)
     except TypeError as error:
         raise UnsupportedTypeError(f"{argument}: expected a dtype, e.g. 'f4' or x.dtype, found {dtype!r}") from error
+    found = table.get(_code(wanted))
+    if found is None:
+        raise UnsupportedTypeError(f"{argument}: cannot {what} elements of dtype {wanted}; supported: {supported}")
+    return found
 
 
 def _code(dtype: np.dtype[Any]) -> str:

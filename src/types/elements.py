@@ -1,8 +1,5 @@
-"""Element types of arrays and their memory layout: scalars, enums, and frozen attrs classes (structs) of them.
-
-A class of one field is a newtype, stored as its field. A class of several has a C struct's layout, each field aligned
-to its size (NumPy's `align=True`), so that the host can view it as a structured array.
-"""
+"""Element types of arrays and their memory layout: scalars, enums, and frozen attrs classes (structs) of them. A class
+of one field is stored as its field, one of several as a C struct (NumPy's `align=True`)."""
 
 from __future__ import annotations
 

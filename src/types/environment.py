@@ -1,7 +1,4 @@
-"""Parsing of environment variables.
-
-An empty or blank variable counts as unset. Numbers are ASCII digits only, and are clamped to their maximum.
-"""
+"""Environment variables. A blank one counts as unset; numbers are ASCII digits, clamped to their maximum."""
 
 from __future__ import annotations
 

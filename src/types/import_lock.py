@@ -6,11 +6,8 @@ import _imp
 
 
 def release_import_lock() -> None:
-    """Releases the global import lock if an interrupt has left it held by this thread.
-
-    CPython acquires it before the `try` that releases it: a signal handler that raises between the two leaks it, and no
-    other thread could import any more.
-    """
+    """Releases the global import lock if an interrupt has left it held by this thread: one that strikes between
+    CPython's acquisition and the `try` that releases it leaks it."""
     while _imp.lock_held():
         try:
             _imp.release_lock()

@@ -1,7 +1,4 @@
-"""Newtypes of the algorithms: index-like quantities have classes of their own, so that type checkers tell them apart.
-
-All count from zero, and ranges are half open. A newtype costs nothing on a device, where only its field is left.
-"""
+"""Newtypes of the algorithms, so that type checkers tell index-like quantities apart. All count from 0, half open."""
 
 from __future__ import annotations
 

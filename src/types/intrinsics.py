@@ -33,8 +33,7 @@ def operation(op: ops.Op) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def overridable(function: Callable[P, R]) -> Callable[P, R]:
-    """Marks a helper for which a target may emit its own implementation; the Python body defines what it does. It
-    takes the invocation, memories and scalars, and returns a scalar."""
+    """Marks a helper, of memories and scalars to a scalar, for which a target may emit its own implementation."""
     OVERRIDABLE.add(function)
     return function
 
@@ -51,14 +50,10 @@ def _alike(a: T, b: T) -> tuple[T, T]:
 
 def _integers(name: str, a: N, b: N) -> tuple[N, N]:
     a, b = _alike(a, b)
-    _require_no_float(name, a)
+    found = cast(object, a)  # whatever the checkers were told
+    if isinstance(found, Scalar) and not isinstance(found, Integer):
+        raise TypeError(f"{name}: expected two integers, found {found!r}; write `a if a < b else b`")
     return a, b
-
-
-def _require_no_float(name: str, value: object) -> None:
-    """Whatever the checkers were told."""
-    if isinstance(value, Scalar) and not isinstance(value, Integer):
-        raise TypeError(f"{name}: expected two integers, found {value!r}; write `a if a < b else b`")
 
 
 @operation(ops.MIN)
@@ -77,10 +72,8 @@ def maximum(a: N, b: N) -> N:
 
 @operation(ops.ADD_NOWRAP)
 def add_nowrap(a: U32, b: U32) -> U32:
-    """The sum of two numbers, which must fit 32 bits, so that a compiler may fold it into address arithmetic.
-
-    Raises OverflowError under CPython where it does not fit.
-    """
+    """The sum of two numbers, which must fit 32 bits, so that a compiler may fold it into address arithmetic. Raises
+    OverflowError under CPython where it does not fit."""
     if int(a) + int(b) > _LARGEST:
         raise OverflowError(f"add_nowrap: {a!r} + {b!r} does not fit 32 bits")
     return a + b

@@ -29,12 +29,10 @@ class InvocationIds:
 
 
 class Invocation:
-    """One run of a kernel's body: a kernel's first parameter. A helper without it has no barriers.
-
-    Workgroups and subgroups are one-dimensional and count from 0. A barrier or a subgroup operation must be reached
-    by all invocations of the workgroup (of the subgroup), or by none. Under CPython, `synchronise` gets the names and
-    operands of these.
-    """
+    """One run of a kernel's body: a kernel's first parameter. A helper without it has no barriers. Workgroups and
+    subgroups are one-dimensional and count from 0. A barrier or a subgroup operation must be reached by all invocations
+    of the workgroup (of the subgroup), or by none. Under CPython, `synchronise` gets the names and operands of
+    these."""
 
     def __init__(self, ids: InvocationIds, synchronise: Synchronise) -> None:
         self.ids = ids
@@ -85,10 +83,8 @@ class Invocation:
         self._synchronise("barrier", ())
 
     def load_uniform(self, memory: Workgroup[U32], index: U32 | int) -> U32:
-        """Loads an element as a uniform value: a branch on it may have barriers inside.
-
-        A barrier before and one after are part of it. The index must be uniform too.
-        """
+        """Loads an element as a uniform value: a branch on it may have barriers inside. A barrier before and one after
+        are part of it. The index must be uniform too."""
         self.barrier()
         value = memory[index]
         self.barrier()

@@ -1,8 +1,5 @@
-"""Keys: order-preserving transforms from elements to unsigned words (the "twiddling" of radix sorts), and back.
-
-Words compare as the elements should, and sorting moves and compares words only. The transform is a bijection, so every
-bit comes back: -0.0, and a NaN's payload.
-"""
+"""Keys: order-preserving transforms from elements to unsigned words, which sorting moves and compares, and back. They
+are bijections: every bit comes back, that of -0.0, and a NaN's payload."""
 
 from __future__ import annotations
 
@@ -165,7 +162,7 @@ class FloatKey(_BitsKey[Memory, W]):
     """IEEE 754 floats, as unsigned integers of the same bits.
 
     Flipping all bits of a negative and the sign bit of a positive orders numbers, with NaNs at both ends. Subtracting
-    -inf's word, modulo the width, then moves the negative NaNs from the bottom to the top, so every NaN sorts last.
+    -inf's word, modulo the width, then moves the negative NaNs to the top, so every NaN sorts last.
     """
 
     infinity: int  # the bits of +inf
@@ -211,7 +208,7 @@ class FloatKey(_BitsKey[Memory, W]):
 
 @attrs.frozen
 class KeyWrapper(Generic[E, WordT]):
-    """The base of adapters: another key's elements and words, with another transform to them."""
+    """The base of adapters: another key's elements and words."""
 
     key: SortableKey[E, WordT]
 
@@ -233,13 +230,16 @@ class KeyWrapper(Generic[E, WordT]):
     def mirrored(self, word: WordT) -> WordT:
         return self.key.mirrored(word)
 
+    def to_word(self, element: E) -> WordT:
+        return self.key.to_word(element)
+
+    def to_rank(self, element: E) -> WordT:
+        return self.key.to_rank(element)
+
 
 @attrs.frozen
 class RankKey(KeyWrapper[E, WordT]):
-    """Orders elements by another key's ranks, so that those that compare equal keep their order in a stable sort.
-
-    It is lossy: for sorts that move indices or values, and take the elements from their source.
-    """
+    """Orders elements by another key's ranks: lossy, for stable sorts that move indices or values."""
 
     @property
     def is_lossy(self) -> bool:
@@ -247,14 +247,10 @@ class RankKey(KeyWrapper[E, WordT]):
 
     @property
     def bits(self) -> int | None:
-        """The other key's, if it declares them."""
         said: object = getattr(self.key, "bits", None)
         return said if isinstance(said, int) else None
 
     def to_word(self, element: E) -> WordT:
-        return self.key.to_rank(element)
-
-    def to_rank(self, element: E) -> WordT:
         return self.key.to_rank(element)
 
 
@@ -262,14 +258,9 @@ class RankedKey(SortableKey[E, W], Protocol[E, W]):
     """A key that also knows which words are numbers and which is zero, as extrema and truth tests need."""
 
     @property
-    def last(self) -> int:
-        """The greatest word of a number; greater ones are NaN or NaT."""
-        ...
-
+    def last(self) -> int: ...  # the greatest word of a number; greater ones are NaN or NaT
     @property
-    def zero(self) -> W:
-        """The rank of zero, the element that is false."""
-        ...
+    def zero(self) -> W: ...  # the rank of zero, the element that is false
 
 
 @attrs.frozen
@@ -283,12 +274,6 @@ class OrdinaryKey(KeyWrapper[E, W]):
     @property
     def zero(self) -> W:
         return self.key.greatest
-
-    def to_word(self, element: E) -> W:
-        return self.key.to_word(element)
-
-    def to_rank(self, element: E) -> W:
-        return self.key.to_rank(element)
 
 
 def ranked(key: SortableKey[E, W]) -> RankedKey[E, W]:

@@ -1,8 +1,4 @@
-"""A kernel's arrays, with the address space in the type: Storage, Workgroup, Registers.
-
-These are what a kernel's annotations name. Under CPython they hold NumPy arrays, check every index, and refuse reads
-of what is not initialised.
-"""
+"""A kernel's arrays, by address space: Storage, Workgroup, Registers. Under CPython they check every access."""
 
 from __future__ import annotations
 

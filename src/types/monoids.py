@@ -1,8 +1,5 @@
-"""Monoids: what reductions and scans combine, and how.
-
-Reductions reorder elements, so `combine` must be associative and commutative (for floats approximately), and
-`identity` neutral. Scans keep the order: there `combine` need not be commutative.
-"""
+"""Monoids: what reductions and scans combine, and how. `combine` must be associative and, for reductions, which reorder
+elements, commutative (for floats approximately)."""
 
 from __future__ import annotations
 
@@ -26,10 +23,8 @@ W = TypeVar("W", U32, U64)
 
 
 class Monoid(Protocol[E, S]):
-    """The trait of what can be reduced: elements E in memory, states S that combine.
-
-    A state is a scalar, or a frozen attrs class of scalars.
-    """
+    """The trait of what can be reduced: elements E in memory, states S that combine. A state is a scalar, or a frozen
+    attrs class of scalars."""
 
     @property
     def element(self) -> type[E]:
@@ -85,8 +80,7 @@ class Sum(_OfNumbers[E, N]):
 
 @attrs.frozen(cache_hash=True)
 class RunningSum(Sum[E, N]):
-    """The sum for cumsum, whose identity is -0.0, so that a row that starts with -0.0 keeps it, as NumPy's cumsum does.
-    (NumPy's sum of negative zeros is 0.0, as Sum's is.)"""
+    """The sum for cumsum, whose identity is -0.0, so that a row that starts with -0.0 keeps it, as with NumPy."""
 
     def identity(self) -> N:
         if issubclass(self.number.state, Float):
@@ -118,11 +112,15 @@ class OfKeys(Generic[E, W]):
 
 @attrs.frozen
 class _Extremum(OfKeys[E, W]):
-    """The base of extrema: the state is a word."""
+    """The base of extrema: the state is a word, and the result its element."""
 
     @property
     def state(self) -> type[W]:
         return self.key.word
+
+    @property
+    def result(self) -> type[E]:
+        return self.key.element
 
 
 @attrs.frozen
@@ -138,6 +136,9 @@ class Minimum(_Extremum[E, W]):
     def combine(self, a: W, b: W) -> W:
         return minimum(a, b)
 
+    def finish(self, state: W) -> E:
+        return self.key.from_word(state + self.key.word(self.key.last) + 1)
+
 
 @attrs.frozen
 class Maximum(_Extremum[E, W]):
@@ -151,6 +152,9 @@ class Maximum(_Extremum[E, W]):
 
     def combine(self, a: W, b: W) -> W:
         return maximum(a, b)
+
+    def finish(self, state: W) -> E:
+        return self.key.from_word(state)
 
 
 @attrs.frozen
@@ -181,12 +185,16 @@ class MinMax(OfKeys[E, W]):
 
 @attrs.frozen
 class _OfTruths(OfKeys[E, W]):
-    """The base of both below: 1 for an element that is not zero, as NaN is not, else 0."""
+    """The base of both below: 1 for an element that is not zero, as NaN is not, else 0. The result is a bool's byte."""
 
     state: type[U32] = U32
+    result: type[U8] = U8
 
     def lift(self, element: E, index: U32) -> U32:
         return U32(self.key.to_rank(element) != self.key.zero)
+
+    def finish(self, state: U32) -> U8:
+        return U8(state)
 
 
 @attrs.frozen

@@ -20,10 +20,8 @@ class Needs:
 
 
 class Policy:
-    """Compile-time tuning of a kernel (sizes, variants), passed to a launch as an argument.
-
-    A user's kernel that requires something of the machine takes an attrs class derived from this one.
-    """
+    """Compile-time tuning of a kernel (sizes, variants), passed to a launch as an argument. A user's kernel that
+    requires something of the machine takes an attrs class derived from this one."""
 
     __slots__ = ()
 

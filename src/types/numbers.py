@@ -7,10 +7,11 @@ from typing import Generic, Protocol, TypeVar
 import attrs
 
 from .intrinsics import bitcast
-from .scalars import F32, F64, I64, U8, U16, U32, U64
+from .scalars import F32, F64, I64, U8, U16, U32, U64, Scalar
 
 E = TypeVar("E")
 S_co = TypeVar("S_co", U64, I64, F32, F64, covariant=True)
+Plain = TypeVar("Plain", bound=Scalar)
 Memory = TypeVar("Memory", U8, U16, U32, U64)
 
 
@@ -27,14 +28,14 @@ class Numeric(Protocol[E, S_co]):
 
 
 @attrs.frozen(cache_hash=True)
-class UnsignedNumber(Generic[Memory]):
-    """Unsigned integers, in 64 bits."""
+class PlainNumber(Generic[Plain, S_co]):
+    """Unsigned integers, in 64 bits, and floats, as they are."""
 
-    element: type[Memory]
-    state: type[U64] = U64
+    element: type[Plain]
+    state: type[S_co]
 
-    def to_number(self, element: Memory) -> U64:
-        return U64(element)
+    def to_number(self, element: Plain) -> S_co:
+        return self.state(element)
 
 
 @attrs.frozen(cache_hash=True)
@@ -80,25 +81,3 @@ class HalfNumber:
             magnitude = bitcast(U32, F32(rest) * 5.9604644775390625e-08)
             return bitcast(F32, sign | magnitude)
         return bitcast(F32, sign | ((rest << 13) + (112 << 23)))
-
-
-@attrs.frozen(cache_hash=True)
-class SingleNumber:
-    """32-bit floats."""
-
-    element: type[F32] = F32
-    state: type[F32] = F32
-
-    def to_number(self, element: F32) -> F32:
-        return element
-
-
-@attrs.frozen(cache_hash=True)
-class DoubleNumber:
-    """64-bit floats."""
-
-    element: type[F64] = F64
-    state: type[F64] = F64
-
-    def to_number(self, element: F64) -> F64:
-        return element

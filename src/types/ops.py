@@ -1,9 +1,5 @@
-"""The table of operations of the IR: for each, its type rule and its semantics.
-
-A row's `evaluate` defines the operation. The constant folder and the simulator call it, with NumPy scalars or whole
-arrays; the scalars under CPython agree with it, which a test checks. Each target has a table of how rows are emitted
-there; a test compares the tables.
-"""
+"""The table of operations of the IR: for each, its type rule and its semantics on NumPy scalars and arrays, with which
+the scalars under CPython and the tables of targets agree: tests compare them."""
 
 from __future__ import annotations
 
@@ -76,24 +72,9 @@ def _bit_length(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return length + np.where(value != 0, np.uint32(1), np.uint32(0))
 
 
-def _leading_zeros(value: Operand) -> Operand:
-    return np.uint32(_bit_width(value)) - _bit_length(value)
-
-
 def _trailing_zeros(value: Operand) -> Operand:
     lowest = value & (~value + value.dtype.type(1))
     return np.where(value == 0, np.uint32(_bit_width(value)), _bit_length(lowest) - (value != 0).astype(np.uint32))
-
-
-def _cast_rule(source: Type, target: Type) -> bool:
-    """The casts: between integers, from Bool to numbers, from integers and floats to floats."""
-    if source is target or target is Type.BOOL:
-        return False
-    if target in (Type.U8, Type.U16):
-        return source in (Type.U32, Type.BOOL)
-    if source in (Type.U8, Type.U16):
-        return target is Type.U32 or target in (Type.U64, Type.I32, Type.I64)
-    return not (source.is_float and target.is_integer)
 
 
 def _unary(name: str, takes: _Takes, evaluate: Callable[[Operand], Operand]) -> Op:
@@ -143,7 +124,7 @@ MIN = _binary("min", _INTEGERS, np.minimum)
 MAX = _binary("max", _INTEGERS, np.maximum)
 SELECT = Op("select", _select, _where, "a Bool and two scalars of one type")
 COUNT_ONES = _unary("count_ones", _COUNTED, lambda a: np.bitwise_count(a).astype(np.uint32))
-LEADING_ZEROS = _unary("leading_zeros", _COUNTED, _leading_zeros)
+LEADING_ZEROS = _unary("leading_zeros", _COUNTED, lambda a: np.uint32(_bit_width(a)) - _bit_length(a))
 TRAILING_ZEROS = _unary("trailing_zeros", _COUNTED, _trailing_zeros)
 SQRT = _unary("sqrt", _FLOAT, np.sqrt)
 EXP = _unary("exp", _FLOAT, np.exp)
@@ -158,8 +139,14 @@ OPS = (ADD, ADD_NOWRAP, SUB, MUL, DIV, FLOORDIV, MOD, NEG, AND, OR, XOR, INVERT,
 
 
 def can_cast(source: Type, target: Type) -> bool:
-    """Whether there is a CAST between two types."""
-    return _cast_rule(source, target)
+    """Whether there is a CAST: between integers, from Bool to numbers, from integers and floats to floats."""
+    if source is target or target is Type.BOOL:
+        return False
+    if target in (Type.U8, Type.U16):
+        return source in (Type.U32, Type.BOOL)
+    if source in (Type.U8, Type.U16):
+        return target in (Type.U32, Type.U64, Type.I32, Type.I64)
+    return not (source.is_float and target.is_integer)
 
 
 def can_bitcast(source: Type, target: Type) -> bool:
@@ -168,10 +155,7 @@ def can_bitcast(source: Type, target: Type) -> bool:
 
 
 def apply(op: Op, *operands: np.generic | np.ndarray[Any, Any], to: Type | None = None) -> np.ndarray[Any, Any]:
-    """Evaluates an operation on NumPy values: integers wrap, floats follow IEEE 754, nothing warns.
-
-    Raises ZeroDivisionError for integer division by zero.
-    """
+    """Evaluates an operation on NumPy values; nothing but an integer division by 0 raises, and nothing warns."""
     lifted = [a if a.ndim else a.reshape(1) for a in map(np.asarray, operands)]  # NumPy scalars warn where they wrap
     if op in (FLOORDIV, MOD) and not np.all(lifted[1]):
         raise ZeroDivisionError(f"{op} by zero")

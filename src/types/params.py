@@ -1,7 +1,5 @@
-"""Arguments of the built-in kernels: run-time numbers in structs, compile-time tuning in policies.
-
-A struct's scalars are passed with every launch. A policy holds Python ints, on which kernels are specialised.
-"""
+"""Arguments of the built-in kernels: structs of run-time numbers; policies, on whose Python ints kernels are
+specialised."""
 
 from __future__ import annotations
 
@@ -135,10 +133,8 @@ class ColumnParams:
 
 @attrs.frozen
 class AxisParams(ColumnParams):
-    """One launch of a reduction or scan along `length`, in which columns may be shared.
-
-    A workgroup has `lanes` columns; the elements of each are shared by `ranks` invocations.
-    """
+    """One launch of a reduction or scan along `length`, in which columns may be shared. A workgroup has `lanes`
+    columns; the elements of each are shared by `ranks` invocations."""
 
     column_total: U32  # in a scan, the stride of the totals of a column's shares
     lanes: U32

@@ -1,9 +1,8 @@
 """The scalars of the kernel language: typed, immutable, with integers that wrap as a GPU's do.
 
-NumPy's scalars will not do: in its stubs `np.uint32 - 1` may have any type. Two scalars mix only if they are of one
-type; a Python int or float beside a scalar is a literal of that scalar's type. Conversions are explicit: `U64(word)`,
-`U32(count)`. These classes are a kernel's semantics under CPython; ops.py has the same for arrays, and a test compares
-the two.
+NumPy's will not do: in its stubs `np.uint32 - 1` may have any type. Two scalars mix only if they are of one type; a
+Python number beside a scalar is a literal of its type. Conversions are explicit, as `U64(word)`. ops.py has the same
+for arrays, and a test compares the two.
 """
 
 from __future__ import annotations

@@ -28,15 +28,19 @@ class Ranked(Generic[W]):
 
 @attrs.frozen
 class Search(OfKeys[E, W]):
-    """The base of both: the index of the first element of the least rank.
-
-    Ranks are a monotonic function of words, so the rank of the least word is the least rank: a block of elements is
-    reduced by cheap words, and only the least one's rank is computed.
-    """
+    """The base of both: the index of the first element of the least rank. The rank of the least word is the least rank,
+    so a block of elements is reduced by cheap words, and only the least one's rank is computed."""
 
     @property
     def state(self) -> type[Ranked[W]]:
         return Ranked[self.key.word]  # type: ignore[name-defined]  # the alias is made from a class known at run time
+
+    @property
+    def result(self) -> type[U64]:
+        return U64  # as NumPy's indices
+
+    def finish(self, state: Ranked[W]) -> U64:
+        return U64(state.index)
 
     @abstractmethod
     def word(self, element: E) -> W:

@@ -66,9 +66,6 @@ class Spec:
         return False
 
 
-# -- strides ----------------------------------------------------------------------------------------------
-
-
 def packed_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
     """The strides of a C-contiguous array, in bytes."""
     return strides_in_order(shape, itemsize, range(len(shape)))

@@ -1,8 +1,5 @@
-"""Symbolic lengths, by tracing: an int that records how it was computed from a length.
-
-A schedule made for a traced length is valid for a range of lengths: every comparison on the way has the same outcome
-in that range, which each comparison narrows, and every number of the schedule is known as a formula of the length.
-"""
+"""Symbolic lengths, by tracing: an int that records how it was computed from a length. A schedule made for one is valid
+for a range of lengths, in which every comparison on the way has the same outcome, and its numbers are formulas."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""Runs pieces of host arrays on a device: each piece's task, the device memory it takes, and that memory's layout.
-
-All memory is had at once, before anything is done: two slots for what travels there, two for what travels back, what
-stays from piece to piece, and scratch.
-"""
+"""Runs pieces of host arrays on a device. All memory is had at once, before anything is done: two slots for what
+travels there, two for what travels back, what stays from piece to piece, and scratch."""
 
 from __future__ import annotations
 

@@ -33,9 +33,6 @@ _PLACED = 4  # times as large is a binding as the elements of which it holds wor
 Part: TypeAlias = tuple[int, slice]  # of which array, inputs first
 
 
-# -- whole rows -------------------------------------------------------------------------------------------
-
-
 def rows_in_pieces(
     operation: Operation, rows: int, length: int, dtypes: tuple[DType, ...], target: HasRoom, free: int
 ) -> InPieces | None:
@@ -74,9 +71,6 @@ def _in_batches(rows: int, length: int, tasks: dict[int, Task], target: HasRoom)
         each_through(desk, pieces)
 
     return InPieces(target, list(tasks.values()), through)
-
-
-# -- long rows --------------------------------------------------------------------------------------------
 
 
 class _TooMuchStays(Exception):
@@ -170,9 +164,6 @@ class _Cut:
         steps = Steps(travelling + len(self.stay), [], [Launch(run, tuple(lines))])
         task = Task(steps, tuple(nbytes for _, nbytes in given), tuple(nbytes for _, nbytes in left))
         return task, [part for part, _ in given], [part for part, _ in left]
-
-
-# -- longer rows than 32-bit indices count ----------------------------------------------------------------
 
 
 def candidates_in_pieces(

@@ -1,8 +1,7 @@
 """The plan for host arrays that may exceed device memory, or are transposed there: each call asks how much is free.
 
-All ways to do a call in pieces work on arrays laid out in rows. Where a device holds several rows at once, batches of
-rows travel. A longer row that is sorted is cut into runs and buckets; two that are merged are runs already. Of any
-other, what kernels leave of a part for the next one, or for the end, stays on the device.
+Where a device holds several rows at once, batches of rows travel. A longer row that is sorted is cut into runs and
+buckets; two that are merged are runs already. Of any other, what a part leaves for the next one stays on the device.
 """
 
 from __future__ import annotations
@@ -96,8 +95,6 @@ class PiecesPlan(Plan):
     def cost(self) -> Cost:
         return Cost(0, None, None) if isinstance(self._whole, CapabilityError) else self._whole.cost()
 
-    # -- in pieces ----------------------------------------------------------------------------------------
-
     def _way(self, arrays: Arrays) -> KernelPlan | InPieces:
         free, whole, last = self.target.free_bytes(), self._whole, self._last
         if self._at_once is not None and is_packed(arrays[0]) and self._at_once.nbytes <= free:
@@ -155,12 +152,9 @@ def _way_in_pieces(operation: Operation, specs: tuple[Spec, ...], target: HasRoo
 
 
 def _is_better_whole(operation: Operation, specs: tuple[Spec, ...], target: HasRoom) -> bool:
-    """Whether a call should pack and unpack on the device, if everything fits into its memory.
-
-    Rows that are not contiguous are then uploaded with their strides and packed there; the host's loop over strides
-    would take many times as long as the rest. Calls of several schedules, such as a stable sort of floats, would
-    otherwise return to the host after each.
-    """
+    """Whether a call should pack and unpack on the device, if everything fits into its memory: where rows are not
+    contiguous, as the host's loop over strides takes many times as long as the rest; and where a call has several
+    schedules, which would return to the host after each."""
     (spec, *others), ndim = specs, len(specs[0].shape)
     axes = operation.axes(spec)
     follow = axes == tuple(range(ndim - len(axes), ndim))

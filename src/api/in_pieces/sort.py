@@ -111,11 +111,8 @@ def sort_in_pieces(
 def merge_in_pieces(
     operation: Merge, length: int, dtypes: tuple[DType, ...], target: HasRoom, free: int
 ) -> InPieces | None:
-    """The merge of two arrays, which are sorted runs already, to one of this length.
-
-    The device sorts each bucket, which takes less time than its transfer. The sort is stable, so equal elements of the
-    first array come first; floats whose ties are not in the order of their bits are merged as equal, as by kernels.
-    """
+    """The merge of two arrays, which are sorted runs already, to one of this length. The device sorts each bucket,
+    stably; floats whose ties are not in the order of their bits are merged as equal, as by kernels."""
     columns, sort = dtypes[: len(dtypes) // 2], operation.sort
     runs = SortedRuns.of(sort, columns, length, target)
     if runs is None:

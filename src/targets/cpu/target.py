@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import attrs
 import numpy as np
 
-from ...algos.host_sort import HostSort, HostSortPolicy
+from ...algos.host_sort import HostSort, HostSortPolicy, Partition
 from ...algos.tuned import tuned_host_sort
 from ...machine import TargetInfo
 from ..registry import Reduced, reduce_to_settings
@@ -21,7 +21,6 @@ from .limits import CAPABILITIES, LIMITS
 from .pool import thread_count
 
 if TYPE_CHECKING:
-    from ...algos.host_partition import Partition
     from ...algos.rules import SortRule
     from ...kernel.launch import Schedule, Step
     from ...operations.base import Operation

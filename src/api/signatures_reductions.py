@@ -1,0 +1,231 @@
+"""Overloads of reductions and scans for type checkers: the class of array, scalar and dtype that each call returns.
+
+To Python a bool is an int, and an int a float, so overloads for lists of them overlap, and are read in turn: that is
+what the ignores here are for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import (
+    TYPE_CHECKING,
+    Generic,
+    Protocol,
+    SupportsIndex,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    cast,
+    overload,
+)
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..types.specs import HostArray
+from .signatures import Along, Axes, Either, F, Kept, Keyed, Nested, Other, Signed, ToOne, Unsigned, Where
+
+if TYPE_CHECKING:
+    from ..types.monoids import Monoid
+    from ..types.params import ReducePolicy, ScanPolicy
+    from ..types.scalars import U32
+
+E = TypeVar("E")
+S = TypeVar("S")
+P = TypeVar("P")
+G = TypeVar("G", bound=np.generic)
+G_co = TypeVar("G_co", bound=np.generic, covariant=True)
+A_contra = TypeVar("A_contra", contravariant=True)
+
+Reducing: TypeAlias = "ReducePolicy | None"
+
+
+class Arithmetic(Protocol):
+    """sum, prod: floats and times of their own class, integers in 64 bits."""
+
+    @overload
+    def __call__(self, x: NDArray[F], /, **how: Unpack[ToOne]) -> F: ...
+    @overload
+    def __call__(self, x: NDArray[F], /, **how: Unpack[Kept]) -> NDArray[F]: ...
+    @overload
+    def __call__(self, x: NDArray[F], /, **how: Unpack[Along[Axes]]) -> NDArray[F]: ...
+    @overload
+    def __call__(self, x: NDArray[F], /, **how: Unpack[Either[Axes]]) -> F | NDArray[F]: ...
+    @overload
+    def __call__(self, x: Signed, /, **how: Unpack[ToOne]) -> np.int64: ...
+    @overload
+    def __call__(self, x: Signed, /, **how: Unpack[Kept]) -> NDArray[np.int64]: ...
+    @overload
+    def __call__(self, x: Signed, /, **how: Unpack[Along[Axes]]) -> NDArray[np.int64]: ...
+    @overload
+    def __call__(self, x: Signed, /, **how: Unpack[Either[Axes]]) -> np.int64 | NDArray[np.int64]: ...
+    @overload
+    def __call__(self, x: Unsigned, /, **how: Unpack[ToOne]) -> np.uint64: ...
+    @overload
+    def __call__(self, x: Unsigned, /, **how: Unpack[Kept]) -> NDArray[np.uint64]: ...
+    @overload
+    def __call__(self, x: Unsigned, /, **how: Unpack[Along[Axes]]) -> NDArray[np.uint64]: ...
+    @overload
+    def __call__(self, x: Unsigned, /, **how: Unpack[Either[Axes]]) -> np.uint64 | NDArray[np.uint64]: ...
+    @overload
+    def __call__(  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappingOverload]
+        self, x: Nested[int], /, **how: Unpack[ToOne]
+    ) -> np.int64: ...
+    @overload
+    def __call__(  # type: ignore[overload-overlap]
+        self, x: Nested[int], /, **how: Unpack[Either[Axes]]
+    ) -> np.int64 | NDArray[np.int64]: ...
+    @overload
+    def __call__(self, x: Nested[float], /, **how: Unpack[ToOne]) -> np.float64: ...
+    @overload
+    def __call__(self, x: Nested[float], /, **how: Unpack[Either[Axes]]) -> np.float64 | NDArray[np.float64]: ...
+    @overload
+    def __call__(self, x: Other, /, **how: Unpack[Either[Axes]]) -> Other: ...
+    @overload
+    def __call__(self, x: ArrayLike, /, **how: Unpack[Either[Axes]]) -> np.generic | HostArray: ...
+
+
+class Extremum(Protocol):
+    """min, max: the class of the elements."""
+
+    @overload
+    def __call__(self, x: NDArray[G], /, *, key: Keyed = None, **how: Unpack[ToOne]) -> G: ...
+    @overload
+    def __call__(self, x: NDArray[G], /, *, key: Keyed = None, **how: Unpack[Kept]) -> NDArray[G]: ...
+    @overload
+    def __call__(self, x: NDArray[G], /, *, key: Keyed = None, **how: Unpack[Along[Axes]]) -> NDArray[G]: ...
+    @overload
+    def __call__(self, x: NDArray[G], /, *, key: Keyed = None, **how: Unpack[Either[Axes]]) -> G | NDArray[G]: ...
+    @overload
+    def __call__(  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappingOverload]
+        self, x: Nested[bool], /, *, key: Keyed = None, **how: Unpack[ToOne]
+    ) -> np.bool_: ...
+    @overload
+    def __call__(  # type: ignore[overload-overlap]
+        self, x: Nested[bool], /, *, key: Keyed = None, **how: Unpack[Either[Axes]]
+    ) -> np.bool_ | NDArray[np.bool_]: ...
+    @overload
+    def __call__(  # type: ignore[overload-overlap]
+        self, x: Nested[int], /, *, key: Keyed = None, **how: Unpack[ToOne]
+    ) -> np.int64: ...
+    @overload
+    def __call__(  # type: ignore[overload-overlap]
+        self, x: Nested[int], /, *, key: Keyed = None, **how: Unpack[Either[Axes]]
+    ) -> np.int64 | NDArray[np.int64]: ...
+    @overload
+    def __call__(self, x: Nested[float], /, *, key: Keyed = None, **how: Unpack[ToOne]) -> np.float64: ...
+    @overload
+    def __call__(
+        self, x: Nested[float], /, *, key: Keyed = None, **how: Unpack[Either[Axes]]
+    ) -> np.float64 | NDArray[np.float64]: ...
+    @overload
+    def __call__(self, x: Other, /, *, key: Keyed = None, **how: Unpack[Either[Axes]]) -> Other: ...
+    @overload
+    def __call__(
+        self, x: ArrayLike, /, *, key: Keyed = None, **how: Unpack[Either[Axes]]
+    ) -> np.generic | HostArray: ...
+
+
+# The ignore: fields of a TypedDict are invariant to pyright, and to mypy what a call takes is contravariant.
+class Settled(Protocol[G_co, A_contra]):  # pyright: ignore[reportInvalidTypeVarUse]
+    """argmin, argmax, any, all: one class whatever the elements; along axes of these."""
+
+    @overload
+    def __call__(self, x: Other, /, **how: Unpack[Either[A_contra]]) -> Other: ...
+    @overload
+    def __call__(self, x: HostArray | ArrayLike, /, **how: Unpack[ToOne]) -> G_co: ...
+    @overload
+    def __call__(self, x: HostArray | ArrayLike, /, **how: Unpack[Kept]) -> NDArray[G_co]: ...
+    @overload
+    def __call__(self, x: HostArray | ArrayLike, /, **how: Unpack[Along[A_contra]]) -> NDArray[G_co]: ...
+    @overload
+    def __call__(self, x: HostArray | ArrayLike, /, **how: Unpack[Either[A_contra]]) -> G_co | NDArray[G_co]: ...
+
+
+class _Scalar(Protocol[G_co]):
+    """A scalar of kernels, such as U32, which knows NumPy's of its type."""
+
+    @property
+    def numpys(self) -> type[G_co]: ...
+
+
+class _OfScalars(Protocol[E, S, G_co]):
+    """A monoid whose states are such scalars."""
+
+    @property
+    def element(self) -> type[E]: ...
+    @property
+    def state(self) -> type[S]: ...
+    def identity(self) -> _Scalar[G_co]: ...
+    def lift(self, element: E, index: U32, /) -> S: ...
+    def combine(self, a: S, b: S, /) -> S: ...
+
+
+class _Unknown:
+    """The state of a monoid whose classes are known at run time only, as that over `number_for("f4")`: of all classes
+    only Any is taken for this one."""
+
+
+class Reduce(Protocol):
+    """reduce: a scalar of the monoid's state, or an array of such."""
+
+    @overload
+    def __call__(
+        self, x: Other, /, monoid: Monoid[E, S], *, policy: Reducing = None, **how: Unpack[Either[Axes]]
+    ) -> Other | np.void | NDArray[np.void]: ...
+    @overload
+    def __call__(
+        self, x: ArrayLike, /, monoid: Monoid[E, _Unknown], *, policy: Reducing = None, **how: Unpack[Either[Axes]]
+    ) -> np.generic | HostArray: ...
+    @overload
+    def __call__(
+        self, x: ArrayLike, /, monoid: _OfScalars[E, S, G], *, policy: Reducing = None, **how: Unpack[ToOne]
+    ) -> G: ...
+    @overload
+    def __call__(
+        self, x: ArrayLike, /, monoid: _OfScalars[E, S, G], *, policy: Reducing = None, **how: Unpack[Along[Axes]]
+    ) -> NDArray[G]: ...
+    @overload
+    def __call__(
+        self, x: ArrayLike, /, monoid: _OfScalars[E, S, G], *, policy: Reducing = None, **how: Unpack[Either[Axes]]
+    ) -> G | NDArray[G]: ...
+    @overload
+    def __call__(
+        self, x: ArrayLike, /, monoid: Monoid[E, S], *, policy: Reducing = None, **how: Unpack[Either[Axes]]
+    ) -> np.generic | HostArray: ...
+
+
+class Scanned(TypedDict, total=False):
+    axis: SupportsIndex
+    exclusive: bool
+    target: Where
+    policy: ScanPolicy | None
+
+
+class Scan(Protocol):
+    """scan: an array of the monoid's states."""
+
+    @overload
+    def __call__(self, x: Other, /, monoid: Monoid[E, S], **how: Unpack[Scanned]) -> Other | NDArray[np.void]: ...
+    @overload
+    def __call__(self, x: ArrayLike, /, monoid: Monoid[E, _Unknown], **how: Unpack[Scanned]) -> HostArray: ...
+    @overload
+    def __call__(self, x: ArrayLike, /, monoid: _OfScalars[E, S, G], **how: Unpack[Scanned]) -> NDArray[G]: ...
+    @overload
+    def __call__(self, x: ArrayLike, /, monoid: Monoid[E, S], **how: Unpack[Scanned]) -> HostArray: ...
+
+
+class ShownAs(Generic[P]):
+    """A decorator: what it is put on is handed back as it is, and is one of these to type checkers."""
+
+    def __call__(self, function: Callable[..., object]) -> P:
+        return cast(P, function)
+
+
+is_arithmetic = ShownAs[Arithmetic]()
+is_extremum = ShownAs[Extremum]()
+is_place = ShownAs[Settled[np.int64, SupportsIndex]]()
+is_truth = ShownAs[Settled[np.bool_, Axes]]()
+is_reduce = ShownAs[Reduce]()
+is_scan = ShownAs[Scan]()
