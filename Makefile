@@ -67,7 +67,7 @@ sweep: $(READY)
 
 # The PTX of usual kernels that comes with the package, after these were changed: some minutes, and no card
 ptx: $(READY)
-	$(PYTHON) -m gpusort.targets.cuda.usual
+	$(PYTHON) -m benchmarks.ptx
 
 # The site, with an API reference, into build/site. What the documents show and link to is checked by `make test`.
 docs: $(READY)

@@ -56,6 +56,12 @@ class NumpyEngine:
     def argsort(self, x: Array, order: SortOrder) -> Indices:
         return np.argsort(x, kind="stable")
 
+    def partition_for(self, dtype: np.dtype[Any]) -> None:
+        """None: pieces are sorted."""
+
+    def foresee_sorts(self, dtype: np.dtype[Any], order: SortOrder, length: int) -> None:
+        """There is nothing to load."""
+
 
 def by_gpusort(folder: Path, memory: str) -> None:
     gpusort.sort_file(folder / KEYS, folder / f"{OUT}.npy", memory=memory)

@@ -113,7 +113,7 @@ def rates(rounds: int) -> dict[str, float]:
     copy = cupy.cuda.runtime.memcpyAsync
 
     def staged_up() -> None:
-        transfers.upload(up.data.ptr, host, there)
+        transfers.upload(up.data.ptr, [host], there)
         there.synchronize()
 
     def staged_down() -> None:

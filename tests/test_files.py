@@ -23,10 +23,9 @@ from gpusort.api.engine import OwnEngine
 from gpusort.external.direct import Bytes, DirectFile
 from gpusort.external.formats import header_for, layout_of
 from gpusort.external.memory import LEAST, bytes_of, free_memory
-from gpusort.external.packed_indices import FindPackedIndices, finding_indices
 from gpusort.external.pipeline import ahead, run_pipeline, slots_for
 from gpusort.external.plans import Plan
-from gpusort.external.work import FindIndices, SortElements
+from gpusort.external.work import FindIndices, FindPackedIndices, SortElements, finding_indices
 from gpusort.types.indices import SortOrder
 from tests.covering import few_cases
 from tests.reference import DTYPES, SWAPPED, Array, assert_same_bits, sample, sorted_by_numpy
@@ -46,6 +45,12 @@ class Nobody:
         raise NotImplementedError
 
     def argsort(self, x: Array, order: SortOrder) -> Array:
+        raise NotImplementedError
+
+    def partition_for(self, dtype: np.dtype[np.generic]) -> None:
+        raise NotImplementedError
+
+    def foresee_sorts(self, dtype: np.dtype[np.generic], order: SortOrder, length: int) -> None:
         raise NotImplementedError
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import gpusort
 from gpusort.api import engine
-from gpusort.external import columns, passes, pivots, runs
+from gpusort.external import columns, parting, passes, runs
 from gpusort.external.arrow_values import values_of
 from gpusort.external.direct import PAGE
 from gpusort.targets.cpu.host import partition
@@ -148,7 +148,7 @@ def misleading(page: int = PAGE // 8) -> Array:
 
 def test_what_samples_do_not_show(tmp_path: Path, ways: Ways, monkeypatch: pytest.MonkeyPatch) -> None:
     """A part that is too long is seen in the first pass, which begins anew; progress never tells of more than all."""
-    monkeypatch.setattr(pivots, "_MOST", float("inf"))
+    monkeypatch.setattr(parting, "_MOST", float("inf"))
     seen: list[gpusort.Progress] = []
     x = misleading()
     np.save(tmp_path / "source.npy", x)
@@ -231,7 +231,7 @@ def test_gone_on_with_by_what_cannot_partition(
 
 
 def test_stopped_where_samples_misled(tmp_path: Path, ways: Ways, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pivots, "_MOST", float("inf"))
+    monkeypatch.setattr(parting, "_MOST", float("inf"))
     x = misleading()
     np.save(tmp_path / "source.npy", x)
     for step in (1, 2, 30, 30):

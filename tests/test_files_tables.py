@@ -18,6 +18,8 @@ import gpusort
 from gpusort.external import tables
 from gpusort.external.arrow_values import dtype_of, key_dtypes, values_of
 from gpusort.external.memory import LEAST
+from gpusort.external.table_files import ArrowRun
+from gpusort.external.table_sinks import PyarrowSink, closing
 from tests.covering import InTurn, few_cases
 from tests.new_process import printed, run_new
 from tests.reference import Array, sample
@@ -394,3 +396,16 @@ def test_what_is_resident_keeps_to_the_memory(has_text: bool, memory: int, suffi
     assert done.returncode == 0, done.stderr
     assert (int(done.stdout) << 10) - memory < 150 << 20
     assert read(target).equals(table.take(pa.array(order_of(table, ["key"], False))))
+
+
+def test_a_slice_of_a_run_keeps_no_other_rows_in_memory(tmp_path: Path) -> None:
+    table = pa.table({"key": np.arange(10_000), "text": [f"name {i}" for i in range(10_000)]})
+    with closing(PyarrowSink.of_arrow(tmp_path / "run", table.schema, 4096)) as sink:
+        sink.write(table)
+    run = ArrowRun(tmp_path / "run", 4096, ["key"])
+    for start, stop in (5, 9), (4000, 4100), (0, 10_000):
+        found = run.read(start, stop)
+        assert pa.Table.from_batches(found).equals(table.slice(start, stop - start))
+        assert pa.Table.from_batches(run.read(start, stop, of_keys=True)).column_names == ["key"]
+        assert sum(batch.get_total_buffer_size() for batch in found) <= 32 * (stop - start) + 1000
+    run.close()

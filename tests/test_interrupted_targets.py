@@ -169,7 +169,10 @@ def test_pinned_memory_is_not_used_anew_while_it_is_copied(monkeypatch: pytest.M
     array, stream = np.zeros(5500, np.uint8), cast(Any, fake_cupy.current_stream)
 
     def move(ways: Transfers) -> None:
-        (ways.upload if way == "upload" else ways.download)(1 << 40, array, stream)
+        if way == "upload":
+            ways.upload(1 << 40, [array], stream)
+        else:
+            ways.download(1 << 40, array, stream)
 
     struck = 0
     for place in places(events(lambda: move(Transfers()), CUDA), 80):

@@ -127,9 +127,9 @@ def test_the_stamp_is_of_all_the_compilers_files(tmp_path: Path, monkeypatch: py
 _NUMBERS = """
 import numpy as np
 from gpusort.targets.cpu.compiler.loading import loaded
-from gpusort.targets.cuda.pinned_copies import send
+from gpusort.targets.cuda.pinned_copies import moved
 none = np.zeros(5, np.int64)
-assert send(none, np.zeros((0, 3), np.int64), 0, 1, 0, 0, none, 0) == 0
+assert moved("send", none, np.zeros((0, 3), np.int64), 0, 1, 0, 0, none, 0) == 0
 print(sum(kernel.was_kept for kernel in loaded.values()))
 """
 

@@ -9,13 +9,13 @@ from zipfile import ZipFile
 
 import pytest
 
+from benchmarks.ptx import DTYPES, usual_programs
 from gpusort.algos.batch import Batch
 from gpusort.algos.radix_sorts import radix_sort
 from gpusort.kernel.ir import Program
 from gpusort.kernel.specialise import specialise
 from gpusort.targets.cuda import compile as cuda_compile
 from gpusort.targets.cuda import shipped
-from gpusort.targets.cuda.usual import DTYPES, usual_programs
 from gpusort.types.dtypes import key_for
 from gpusort.types.indices import SortOrder
 from gpusort.types.params import RadixPolicy

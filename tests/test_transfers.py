@@ -5,12 +5,14 @@ from __future__ import annotations
 import mmap
 import sys
 from functools import partial
+from textwrap import indent
 from typing import Any, cast
 
 import numpy as np
 import pytest
 
 import gpusort
+from gpusort.targets.cpu.loops import compiled
 from gpusort.targets.cuda import pinned_copies
 from gpusort.targets.cuda.pages import is_mapped, touch, touch_by_threads
 from gpusort.targets.cuda.target import CudaTarget
@@ -37,7 +39,7 @@ def copies(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_every_byte_goes_there_and_back(copies: list[str], size: int) -> None:
     source = np.random.default_rng(size).integers(0, 256, size, np.uint8)
     there, back, transfers = np.zeros(size, np.uint8), np.zeros(size, np.uint8), Transfers()
-    transfers.upload(there.ctypes.data, source, STREAM)
+    transfers.upload(there.ctypes.data, [source], STREAM)
     np.testing.assert_array_equal(there, source)
     transfers.download(there.ctypes.data, back, STREAM)
     np.testing.assert_array_equal(back, source)
@@ -54,7 +56,9 @@ def test_a_copy_past_the_caches_writes_what_it_should_and_nothing_else(to: int, 
     source, target = np.arange(2000, dtype=np.uint16).view(np.uint8)[5:], np.full(2048, 0xEE, np.uint8)
     first = -target.ctypes.data % 64 + 128 + to
     driver = fake_cupy.Driver()
-    pinned_copies.copier().on(driver.functions, target.ctypes.data + first, source.ctypes.data, nbytes)()
+    takes, body = "functions: i8[], to: i8, source: i8, nbytes: i8", indent(pinned_copies.COPY, "    ")
+    copy = compiled("copy_past_caches", takes, body)
+    copy.on(driver.functions, target.ctypes.data + first, source.ctypes.data, nbytes)()
     expected = np.full_like(target, 0xEE)
     expected[first : first + nbytes] = source[:nbytes]
     np.testing.assert_array_equal(target, expected)
@@ -65,7 +69,7 @@ def test_memory_that_will_be_written_is_touched(copies: list[str]) -> None:
     there, known = np.zeros_like(source), np.full(1 << 20, 7, np.uint8)
     with mmap.mmap(-1, 1 << 20) as block:
         later = np.frombuffer(block, np.uint8)
-        Transfers().upload(there.ctypes.data, source, STREAM, [later[1:], later[:0], known])
+        Transfers().upload(there.ctypes.data, [source], STREAM, [later[1:], later[:0], known])
         assert is_mapped(later)
         del later
     np.testing.assert_array_equal(there, source)
@@ -75,13 +79,13 @@ def test_memory_that_will_be_written_is_touched(copies: list[str]) -> None:
 def test_a_transfer_may_be_of_any_shape(copies: list[str]) -> None:
     source = np.arange(LONG // 8, dtype=np.float64).reshape(3, -1)
     there = np.zeros_like(source)
-    Transfers().upload(there.ctypes.data, source, STREAM)
+    Transfers().upload(there.ctypes.data, [source], STREAM)
     np.testing.assert_array_equal(there, source)
 
 
 def test_pinned_memory_takes_no_detour(copies: list[str]) -> None:
     source, there = fake_cupy.PinnedMemory(LONG), np.zeros(LONG, np.uint8)
-    Transfers().upload(there.ctypes.data, source, STREAM)
+    Transfers().upload(there.ctypes.data, [source], STREAM)
     assert copies == [f"copy up {LONG}"]
 
 
@@ -106,11 +110,18 @@ class _Refusing(fake_cupy.Driver):
 @pytest.mark.parametrize("calls", [1, 2, 3, 9])
 def test_what_the_driver_refuses_is_an_error(copies: list[str], monkeypatch: pytest.MonkeyPatch, calls: int) -> None:
     source, there = np.ones(LONG, np.uint8), np.zeros(LONG, np.uint8)
-    for way in (Transfers().upload, Transfers().download):
+
+    def way(back: bool) -> None:
+        if back:
+            Transfers().download(there.ctypes.data, source, STREAM)
+        else:
+            Transfers().upload(there.ctypes.data, [source], STREAM)
+
+    for back in (False, True):
         driver = _Refusing(calls)
         monkeypatch.setattr(pinned_copies, "driver_functions", partial(np.copy, driver.functions))
         with pytest.raises(fake_cupy.CUDADriverError, match="719"):
-            way(there.ctypes.data, source, STREAM)
+            way(back)
 
 
 def test_the_driver_is_asked_by_its_own_names(real_card: CudaTarget) -> None:

@@ -13,13 +13,12 @@ import numpy.typing as npt
 
 from ..external.formats import Format, Layout, layout_of
 from ..external.memory import bytes_of
-from ..external.packed_indices import finding_indices
 from ..external.progress import Progress
 from ..external.scratch import Scratch
 from ..external.sort import FileSort
 from ..external.table_files import open_table
 from ..external.tables import TableSort
-from ..external.work import SortElements, SortRecords, Work
+from ..external.work import SortElements, SortRecords, Work, finding_indices
 from ..targets.base import Target
 from ..types.dtypes import key_for
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError

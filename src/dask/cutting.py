@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from itertools import pairwise
 from math import isqrt
 from typing import Any, ClassVar, TypeAlias
 
@@ -125,31 +124,15 @@ class Cuts:
     """The start of each bucket (row) in every run (column); the last row has the runs' lengths."""
 
     at: Counts
+    offsets: list[int]  # the number of elements before each run's chunk
 
     @classmethod
     def of(cls, found: Sequence[Counts], brackets: Brackets) -> Cuts:
         lengths = brackets.lengths.astype(brackets.low.dtype)
-        return cls(np.concatenate([np.zeros_like(lengths)[np.newaxis], *found, lengths[np.newaxis]]))
+        at = np.concatenate([np.zeros_like(lengths)[np.newaxis], *found, lengths[np.newaxis]])
+        return cls(at, (np.cumsum(brackets.lengths) - brackets.lengths).tolist())
 
-    def of_bucket(self, work: Work, runs: Sequence[Run], bucket: int) -> list[Run]:
-        """The pieces of a bucket from all runs, without empty ones except the first."""
-        pieces = zip(runs, *self.at[bucket : bucket + 2].tolist(), self._offsets(), strict=True)
-        return [
-            work.piece(run, start, stop, offset)
-            for number, (run, start, stop, offset) in enumerate(pieces)
-            if start < stop or not number
-        ]
-
-    def of_run(self, work: Work, run: Run, number: int) -> list[Run | None]:
-        """The pieces of a run for all buckets. Empty ones are None, except those of the first run."""
-        offset = self._offsets()[number]
-        return [
-            work.piece(run, start, stop, offset) if start < stop or not number else None
-            for start, stop in pairwise(self.at[:, number].tolist())
-        ]
-
-    def _offsets(self) -> list[int]:
-        """The number of elements before each chunk."""
-        lengths = self.at[-1].astype(np.int64)
-        offsets: list[int] = (np.cumsum(lengths) - lengths).tolist()
-        return offsets
+    def piece(self, work: Work, run: Run, number: int, bucket: int) -> Run | None:
+        """A run's piece for a bucket; None if it is empty, except of the first run."""
+        start, stop = self.at[bucket : bucket + 2, number].tolist()
+        return work.piece(run, start, stop, self.offsets[number]) if start < stop or not number else None

@@ -100,11 +100,9 @@ def boxed(x: da.Array, function: Any, *others: da.Array) -> Boxed:
 
 
 def gathered(function: Any, x: da.Array, *others: da.Array, axis: int = 0) -> Boxed:
-    """Calls a function with the list of all chunks along an axis, in one task for each such list.
-
-    `others` have one chunk. The list is the result of a task (`concatenate=False`); else each dependent task would
-    build it again from all chunks.
-    """
+    """Calls a function with the list of all chunks along an axis, in one task for each such list. `others` have one
+    chunk. The list is the result of a task (`concatenate=False`); else each dependent task would build it again from
+    all chunks."""
     chunks = tuple(range(x.ndim))
     result = tuple(x.ndim if number == axis else number for number in chunks)
     rest = chain.from_iterable((other, (x.ndim,)) for other in others)
@@ -154,9 +152,6 @@ def _by_tasks(pieces: da.Array, chunks: tuple[int, int]) -> da.Array:
     return pieces.rechunk(chunks, method="tasks", threshold=1 << 62)
 
 
-# -- task functions -----------------------------------------------------------------------------------------
-
-
 def _inside(work: Work, run: Run, brackets: Brackets, *, block_id: tuple[int, ...]) -> Array:
     return brackets.inside(work, run, block_id[0])
 
@@ -169,15 +164,15 @@ def _some_cuts(
 
 
 def _bucket_of_shared(work: Work, _: object, runs: Sequence[Run], cuts: Cuts, *, block_id: tuple[int, ...]) -> Any:
-    return work.to_chunk(cuts.of_bucket(work, runs, block_id[0]))
+    pieces = [cuts.piece(work, run, number, block_id[0]) for number, run in enumerate(runs)]
+    return work.to_chunk([piece for piece in pieces if piece is not None])
 
 
 def _pieces(work: Work, run: Run, cuts: Cuts, *, block_id: tuple[int, ...]) -> Array:
     """A run's pieces for all buckets, as a row of an object array."""
-    found = cuts.of_run(work, run, block_id[0])
-    row = np.empty((1, len(found)), object)
-    for bucket, piece in enumerate(found):
-        row[0, bucket] = piece
+    row = np.empty((1, len(cuts.at) - 1), object)
+    for bucket in range(row.size):
+        row[0, bucket] = cuts.piece(work, run, block_id[0], bucket)
     return row
 
 

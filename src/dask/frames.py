@@ -137,10 +137,7 @@ def _is_among(name: object, known: Mapping[object, None]) -> bool:
 
 
 def _listed(by: object) -> list[object]:
-    try:
-        return list(cast("Iterable[object]", by))
-    except TypeError:
-        return []
+    return list(cast("Iterable[object]", by)) if isinstance(by, Iterable) else []
 
 
 def _key(meta: pd.DataFrame, name: object, descending: bool) -> RowKey:

@@ -69,9 +69,6 @@ def sort_by_key(
     return unzipped(made, meta_of(keys), meta_of(values), keys.chunks)
 
 
-# -- pairs --------------------------------------------------------------------------------------------------
-
-
 def _chunked_like(keys: da.Array, values: da.Array) -> da.Array:
     """The values rechunked like the keys. With unknown lengths the numbers of chunks must be equal; tasks compare their
     lengths."""
@@ -86,9 +83,6 @@ def _chunked_like(keys: da.Array, values: da.Array) -> da.Array:
 
 def _pair(keys: Any, values: Any) -> Run:
     return keys, values
-
-
-# -- rows ---------------------------------------------------------------------------------------------------
 
 
 def _sorted(x: da.Array, axis: int, work: Work, chunk: Any, exchange: Exchange, dtype: np.dtype[Any]) -> da.Array:

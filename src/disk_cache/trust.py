@@ -23,10 +23,8 @@ class Untrusted(Exception):
 
 
 def trusted_directory(path: str, *below: str, make: bool) -> str:
-    """The real path of a subdirectory, checked; with `make` created with mode 0700.
-
-    Raises Untrusted if others could write, and OSError if it does not exist or cannot be created.
-    """
+    """The real path of a subdirectory, checked; with `make` created with mode 0700. Raises Untrusted if others could
+    write, and OSError if it does not exist or cannot be created."""
     if not _HAS_OWNERS:
         return _unchecked_path(os.path.join(path, *below), make)
     here = _checked_path(path if os.path.isabs(path) else os.path.join(os.getcwd(), path), make)

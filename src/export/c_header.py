@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from ..kernel.launch import Role
 from ..types.traced import Formula, Operator, Term, Unknown
-from .exported import Exported, ExportedSchedule
+from .exported import Exported
 from .kernels import LONG, ExportedKernel
 from .plans import Plan
 
@@ -71,7 +71,8 @@ def header_of(exported: Exported, name: str, format: str, files: Sequence[str], 
     kernels = exported.kernels.all
     plans = [plan for schedule in exported.schedules for plan in (*schedule.plans, *schedule.descending)]
     launches = [launch for plan in plans for launch in plan.launches]
-    places = [_places(kernel, header_words) for kernel in kernels]
+    # Where each parameter's first word is, behind the header.
+    places = [[place - header_words for place in kernel.places[header_words:]] for kernel in kernels]
     head = _HEAD.format(
         prefix=prefix, upper=prefix.upper(), guard=f"{prefix.upper()}_H", format=format, header_words=header_words,
         header=_HEADER_SAYS if header_words else _ARGUMENTS_SAY,
@@ -85,8 +86,9 @@ def header_of(exported: Exported, name: str, format: str, files: Sequence[str], 
         _struct(kernel, f"{prefix}_{file.rpartition('.')[0]}") for kernel, file in zip(kernels, files, strict=True)
     ]
     parts.append(_table(kernels, files, places, prefix))
-    for schedule in exported.schedules:
-        parts += _functions(schedule, prefix)
+    parts += [
+        _function(name, plans, prefix) for schedule in exported.schedules for name, plans in schedule.by_name.items()
+    ]
     return "\n".join([*parts, f"#endif /* {prefix.upper()}_H */\n"])
 
 
@@ -97,11 +99,6 @@ def identifier(text: str) -> str:
 
 def _most(counts: Iterator[int]) -> int:
     return max(1, *counts, 0)
-
-
-def _places(kernel: ExportedKernel, header_words: int) -> list[int]:
-    """The index of each parameter's first word, behind the header."""
-    return [place - header_words for place in kernel.places[header_words:]]
 
 
 def _struct(kernel: ExportedKernel, name: str) -> str:
@@ -126,12 +123,6 @@ def _table(kernels: Sequence[ExportedKernel], files: Sequence[str], places: Sequ
     ]
     count = f"#define {prefix.upper()}_NUM_KERNELS {len(kernels)}"
     return "\n".join([count, f"static const struct {prefix}_kernel {prefix}_kernels[] = {{", *rows, "};", ""])
-
-
-def _functions(schedule: ExportedSchedule, prefix: str) -> Iterator[str]:
-    for order, plans in (("", schedule.plans), (" descending", schedule.descending)):
-        if plans:
-            yield _function(f"{schedule.variant.name}{order}", plans, prefix)
 
 
 def _function(name: str, plans: Sequence[Plan], prefix: str) -> str:

@@ -22,6 +22,12 @@ class ExportedSchedule:
     plans: tuple[Plan, ...]
     descending: tuple[Plan, ...]  # empty if the operation has no order
 
+    @property
+    def by_name(self) -> dict[str, tuple[Plan, ...]]:
+        """The plans of each order."""
+        name = self.variant.name
+        return {name: self.plans, **({f"{name} descending": self.descending} if self.descending else {})}
+
 
 @attrs.frozen
 class Exported:

@@ -12,11 +12,12 @@ from typing import Any
 from ..kernel import ir
 from ..kernel.launch import Schedule
 from ..kernel.passes.safe import guarded_outside_ours
+from ..targets.cuda.compile import assemble
 from ..types.errors import InvalidArgumentError
 from ..types.keys import SortableKey
 from ..types.monoids import Monoid
 from .exported import exported_of
-from .kernels import ExportedKernel, capability_of, machine_code, ptx_kernel, require_assembler, wgsl_kernel
+from .kernels import ExportedKernel, capability_of, ptx_kernel, require_assembler, wgsl_kernel
 from .module import module_of, types_of
 from .naga import translated
 from .native import native_files
@@ -96,7 +97,7 @@ def _contents(
         case Format.SPIRV | Format.MSL | Format.HLSL:
             codes = translated(texts, format.value)
         case Format.CUBIN:
-            codes = [machine_code(text, capability_of(arch)) for text in texts]
+            codes = [assemble(text, capability_of(arch))[0] for text in texts]
         case Format.WGSL | Format.PTX:
             pass
     return native_files(exported, name, format, codes)

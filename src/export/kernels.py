@@ -12,21 +12,13 @@ import attrs
 from ..kernel import ir
 from ..kernel.passes.safe import guarded_outside_ours
 from ..machine import Limits
-from ..targets.cuda.compile import (
-    INSTALL,
-    ComputeCapability,
-    assemble,
-    compile_ptx,
-    entry_name,
-    has_assembler,
-    text_of,
-)
+from ..targets.cuda.compile import INSTALL, ComputeCapability, compile_ptx, entry_name, has_assembler, text_of
 from ..targets.cuda.shipped import SHIPPED_FOR, portable
 from ..targets.kernel_text import stored_type
 from ..targets.needs import kernel_named, require_at_most
 from ..targets.wgsl.kernel import lower_to_wgsl
 from ..targets.wgsl.legalize import Origin
-from ..targets.wgsl.uses import uses_of
+from ..targets.wgsl.text import uses_of
 from ..types.errors import CapabilityError, InvalidArgumentError, TargetUnavailableError
 from ..types.layout import Type
 from ..types.needs import Needs
@@ -123,8 +115,7 @@ def _minified(text: str) -> str:
     """Minifies WGSL for download: indents by one column, and drops parentheses around whole values, arguments and
     indices."""
     narrow = re.sub("^(    )+", lambda blanks: " " * (len(blanks[0]) // 4), text, flags=re.MULTILINE)
-    dropped: set[int] = set()
-    opened: list[int] = []
+    dropped, opened = set[int](), list[int]()
     for place, letter in enumerate(narrow):
         if letter == "(":
             opened.append(place)
@@ -136,9 +127,6 @@ def _minified(text: str) -> str:
 
 
 _BEFORE_A_VALUE = re.compile(r"([(\[]|, |[^=<>!]= )$")
-
-
-# -- CUDA -------------------------------------------------------------------------------------------------
 
 
 def capability_of(name: str) -> ComputeCapability:
@@ -174,8 +162,3 @@ def require_assembler() -> None:
     """Raises TargetUnavailableError if nvJitLink is not installed."""
     if not has_assembler():
         raise TargetUnavailableError(f"format: machine code is made by NVIDIA's assembler, nvjitlink: {INSTALL}")
-
-
-def machine_code(ptx: str, capability: ComputeCapability) -> bytes:
-    """Assembles PTX to a cubin."""
-    return assemble(ptx, capability)[0]

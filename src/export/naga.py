@@ -47,14 +47,10 @@ def translated(texts: Sequence[str], to: str, package: Path | None = None) -> li
             return [_without(_CLEARED_IN_HLSL, code) for code in codes]
 
 
-# -- zero initialisation of workgroup memory --------------------------------------------------------------
-#
-# WGSL guarantees it, and naga lets one invocation clear all of it, which for some thousand words takes longer than the
-# rest of a kernel. It is removed: no kernel of ours reads uninitialised memory, as the simulator verifies.
-
-
 def _without_zero_init(code: bytes) -> bytes:
-    """Declares version 1.3, with which naga's 1.0 modules comply, and removes stores to whole workgroup variables."""
+    """Declares version 1.3, with which naga's 1.0 modules comply, and removes stores to whole workgroup variables. WGSL
+    guarantees that these are zero, and naga lets one invocation clear all of them, which takes longer than the rest of
+    a kernel. No kernel of ours reads uninitialised memory, as the simulator verifies."""
     words = struct.unpack(f"<{len(code) // 4}I", code)
     kept, at = [words[0], _SPIRV_1_3, *words[2:5]], 5
     memories = set[int]()
@@ -84,9 +80,6 @@ def _placed(code: bytes) -> bytes:
     """Numbers arguments, which are in the order of WGSL's bindings, as Metal's buffers 0, 1, ..."""
     numbers = count()
     return re.sub(re.escape(_UNPLACED), lambda _: f"[[buffer({next(numbers)})]]", code.decode()).encode()
-
-
-# -- location ---------------------------------------------------------------------------------------------
 
 
 def node_path() -> str:

@@ -41,10 +41,7 @@ def native_files(exported: Exported, name: str, format: Format, codes: Sequence[
             for file, kernel, code in zip(files, kernels, codes, strict=True)
         ],
         "schedules": {
-            f"{schedule.variant.name}{order}": [_plan(plan) for plan in plans]
-            for schedule in exported.schedules
-            for order, plans in (("", schedule.plans), (" descending", schedule.descending))
-            if plans
+            name: [*map(_plan, plans)] for schedule in exported.schedules for name, plans in schedule.by_name.items()
         },
     }
     return {

@@ -84,8 +84,6 @@ class Variant:
         return cls(name, up, names, down)
 
 
-# -- sorts ------------------------------------------------------------------------------------------------
-
 # With subgroups: larger digits and workgroups, with as many items as fit into workgroup memory.
 _BY_SUBGROUPS = RadixPolicy(items=14)
 # Without: small workgroups and tiles, which compile fast. One digit size for all keys, so that they share kernels.
@@ -107,7 +105,7 @@ def _sorts(request: Request) -> Iterator[Variant]:
         for length in request.rows:
             yield Variant.of_row(f"sort {name}", partial(_sort, key, radix), length, alone)
         for size in request.values:
-            make = partial(_pairs, key, UNSIGNED[size], _radix(key, request.info, size))
+            make = partial(_sort, key, _radix(key, request.info, size), value=UNSIGNED[size])
             for row in (None, *request.rows):
                 yield Variant.of_row(f"sort {name} with u{8 * size}", make, row, beside)
 
@@ -115,7 +113,8 @@ def _sorts(request: Request) -> Iterator[Variant]:
 def _argsorts(request: Request) -> Iterator[Variant]:
     """Argsorts of one row, and of many."""
     for name, key in request.keys.items():
-        make = partial(_argsort, key, _radix(key, request.info, dtype_of(key.word).itemsize))
+        policy, ranks = _radix(key, request.info, dtype_of(key.word).itemsize), key if is_lossy(key) else RankKey(key)
+        make = partial(_sort, ranks, policy, places=U32)
         for row in (None, *request.rows):
             yield Variant.of_row(f"argsort {name}", make, row, {"data": ("keys",), "places": ("into",)})
 
@@ -137,22 +136,12 @@ def _sort_row(key: SortableKey[Any, Any], policy: RadixPolicy, length: int, orde
     return Schedule((data, results), (copy_whole(data, results), *network))
 
 
-def _sort(key: SortableKey[Any, Any], policy: RadixPolicy, rows: int, length: int, order: SortOrder) -> Schedule:
-    return radix_sort(Batch(key, rows, length, order), policy, bits_of(key), shares=True)
+def _sort(
+    key: SortableKey[Any, Any], policy: RadixPolicy, rows: int, length: int, order: SortOrder,
+    value: type[Any] | None = None, places: type[U32] | None = None,
+) -> Schedule:  # fmt: skip
+    return radix_sort(Batch(key, rows, length, order, value=value, places=places), policy, bits_of(key), shares=True)
 
-
-def _pairs(
-    key: SortableKey[Any, Any], value: type[Any], policy: RadixPolicy, rows: int, length: int, order: SortOrder
-) -> Schedule:
-    return radix_sort(Batch(key, rows, length, order, value=value), policy, bits_of(key), shares=True)
-
-
-def _argsort(key: SortableKey[Any, Any], policy: RadixPolicy, rows: int, length: int, order: SortOrder) -> Schedule:
-    ranks: Any = key if is_lossy(key) else RankKey(key)
-    return radix_sort(Batch(ranks, rows, length, order, places=U32), policy, bits_of(key), shares=True)
-
-
-# -- selections -------------------------------------------------------------------------------------------
 
 _FEW, _MANY = (SelectByParts(PartPolicy(group_size=128, items=16, sets=64)),
                SelectByParts(PartPolicy(group_size=256, items=16, sets=256)))  # fmt: skip
@@ -179,9 +168,6 @@ def _top_k(
     return top_k(either_order, rows, length, k, SortOrder.ASCENDING, selection)
 
 
-# -- reductions and scans ---------------------------------------------------------------------------------
-
-
 def _reductions(reducer: Reducer, request: Request) -> Iterator[Variant]:
     """One of NumPy's reductions, for every requested type; of a user's keys there is neither a sum nor a zero."""
     is_extreme = reducer.finds_index or reducer in (Reducer.MIN, Reducer.MAX)
@@ -198,12 +184,6 @@ def _reductions(reducer: Reducer, request: Request) -> Iterator[Variant]:
             yield made
 
 
-def _folds(request: Request) -> Iterator[Variant]:
-    """Reductions by the user's monoids, to their states."""
-    for name, monoid in request.monoids.items():
-        yield _over(f"reduce {name}", monoid, AsItIs(monoid.state), request.info)
-
-
 def _cumsums(request: Request) -> Iterator[Variant]:
     """NumPy's cumulative sum."""
     for name in request.keys:
@@ -211,12 +191,14 @@ def _cumsums(request: Request) -> Iterator[Variant]:
             yield _over(f"cumsum {name}", *_of_numpys(Cumsum(), name, request), request.info, ScanKind.INCLUSIVE)
 
 
-def _scans(request: Request) -> Iterator[Variant]:
-    """Scans by the user's monoids, inclusive and exclusive."""
+_SCANS: Mapping[str, ScanKind | None] = {"scan {}": ScanKind.INCLUSIVE, "scan {} exclusive": ScanKind.EXCLUSIVE}
+
+
+def _of_monoids(kinds: Mapping[str, ScanKind | None], request: Request) -> Iterator[Variant]:
+    """By the user's monoids, to their states: scans, or reductions where there is no kind."""
     for name, monoid in request.monoids.items():
-        for kind in ScanKind:
-            label = f"scan {name}{' exclusive' if kind is ScanKind.EXCLUSIVE else ''}"
-            yield _over(label, monoid, AsItIs(monoid.state), request.info, kind)
+        for label, kind in kinds.items():
+            yield _over(label.format(name), monoid, AsItIs(monoid.state), request.info, kind)
 
 
 def _of_numpys(asked: OverMonoid, name: str, request: Request) -> tuple[Monoid[Any, Any], Finish[Any, Any]]:
@@ -260,9 +242,6 @@ def _schedules(request: Request) -> Iterator[Variant]:
         yield Variant(name, make, {buffer: (buffer,) for buffer in given})
 
 
-# -- all of them ------------------------------------------------------------------------------------------
-
-
 @attrs.frozen
 class Operation:
     """An exportable operation."""
@@ -276,8 +255,8 @@ OPERATIONS: Mapping[str, Operation] = {
     "argsort": Operation("argsort", _argsorts),
     "top_k": Operation("top_k", _selections),
     **{reducer.value: Operation("reduce", partial(_reductions, reducer)) for reducer in Reducer},
-    "reduce": Operation("reduce", _folds),
+    "reduce": Operation("reduce", partial(_of_monoids, {"reduce {}": None})),
     "cumsum": Operation("scan", _cumsums),
-    "scan": Operation("scan", _scans),
+    "scan": Operation("scan", partial(_of_monoids, _SCANS)),
     "schedule": Operation("schedule", _schedules),
 }

@@ -12,14 +12,14 @@ two are taken to be linear in the number of rows, and become terms of it; these 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import attrs
 
 from ..kernel import ir
-from ..kernel.launch import Role, Schedule, Step
+from ..kernel.launch import Role, Schedule
 from ..kernel.specialise import specialise
 from ..targets.wgsl.kernel import word_of
 from ..targets.wgsl.legalize import Origin
@@ -93,18 +93,16 @@ def _plan(schedule: Schedule, kernels: Kernels, length: Traced | None = None) ->
     touched = [buffer.name for step in steps for buffer in step.buffers]
     buffers = [b for b in schedule.buffers if b.name in touched or b.role is not Role.SCRATCH]
     numbers = {buffer.name: number for number, buffer in enumerate(buffers)}
-    launches = tuple(_launch(step, kernels, numbers) for step in steps)
+    launches: list[PlannedLaunch] = []
+    for step in steps:
+        number, kernel = kernels.of(step.program)
+        values = dict(zip(step.program.parameters, step.values, strict=True))
+        sizes = dict(zip(step.program.storage, (buffer.nbytes for buffer in step.buffers), strict=True))
+        words, bound = tuple(_word(origin, values, sizes) for origin in kernel.origins), step.buffers
+        launches.append(PlannedLaunch(number, tuple(numbers[b.name] for b in bound), term_of(step.groups), words))
     planned = tuple(PlannedBuffer(buffer.name, buffer.role, term_of(buffer.nbytes)) for buffer in buffers)
     first, last = (length.range.first, length.range.last) if length is not None else (0, 0)
-    return Plan(first, last, planned, launches)
-
-
-def _launch(step: Step, kernels: Kernels, numbers: Mapping[str, int]) -> PlannedLaunch:
-    number, kernel = kernels.of(step.program)
-    values = dict(zip(step.program.parameters, step.values, strict=True))
-    sizes = dict(zip(step.program.storage, (buffer.nbytes for buffer in step.buffers), strict=True))
-    words = tuple(_word(origin, values, sizes) for origin in kernel.origins)
-    return PlannedLaunch(number, tuple(numbers[b.name] for b in step.buffers), term_of(step.groups), words)
+    return Plan(first, last, planned, tuple(launches))
 
 
 def _word(origin: Origin, values: dict[ir.Parameter, int | float | bool], sizes: dict[ir.Memory, int]) -> Term:
@@ -132,18 +130,12 @@ def verify_plan(plan: Plan, make: Callable[[int], Schedule], kernels: Kernels, r
 
 def _evaluated(plan: Plan, length: int, rows: int) -> tuple[object, ...]:
     """A plan evaluated for a length and a number of rows."""
-
-    def all_of() -> Iterator[Any]:
-        for buffer in plan.buffers:
-            yield buffer.name, buffer.role, value_at(buffer.bytes, length, rows)
-        for launch in plan.launches:
-            words = tuple(value_at(word, length, rows) for word in launch.words)
-            yield launch.kernel, launch.buffers, value_at(launch.groups, length, rows), words
-
-    return tuple(all_of())
-
-
-# -- any number of rows -----------------------------------------------------------------------------------
+    buffers = [(buffer.name, buffer.role, value_at(buffer.bytes, length, rows)) for buffer in plan.buffers]
+    launches = [
+        (launch.kernel, launch.buffers, *(value_at(term, length, rows) for term in (launch.groups, *launch.words)))
+        for launch in plan.launches
+    ]
+    return *buffers, *launches
 
 
 def plans_of_rows(make: Callable[[int, int], Schedule], kernels: Kernels, shortest: int = 0) -> tuple[Plan, ...]:
@@ -191,8 +183,6 @@ def term_of_any(two: Term, three: Term) -> Term:
                 "export: numbers that do not grow by as much with each row are not for any number"
             )
 
-
-# -- as JSON ----------------------------------------------------------------------------------------------
 
 Json: TypeAlias = "int | str | list[Json] | dict[str, Json]"
 

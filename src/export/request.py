@@ -94,7 +94,10 @@ def checked_request(
         raise InvalidArgumentError(f"lanes: expected 0, or a power of two up to {MOST_LANES}, found {lanes}")
     if "top_k" in operations and not k:
         raise InvalidArgumentError("k: expected some for 'top_k', e.g. 10")
-    sizes = tuple(dict.fromkeys(_size(value) for value in values))
+    for value in values:
+        if value not in TYPES:
+            raise InvalidArgumentError(f"values: expected some of {', '.join(TYPES)}, found {value!r}")
+    sizes = tuple(dict.fromkeys(np.dtype(TYPES[value]).itemsize for value in values))
     lengths = tuple(map(_row, rows))
     return Request(_keys(keys), sizes, any_device(lanes), own["monoids"], lengths, k, own["schedules"])
 
@@ -160,9 +163,3 @@ def _named(argument: str, things: Sequence[str] | Mapping[str, Any]) -> dict[str
             raise InvalidArgumentError(f"{argument}: {name!r} cannot be imported: {error}") from error
         found[attribute] = thing() if isinstance(thing, type) else thing
     return found
-
-
-def _size(value: str) -> int:
-    if value not in TYPES:
-        raise InvalidArgumentError(f"values: expected some of {', '.join(TYPES)}, found {value!r}")
-    return np.dtype(TYPES[value]).itemsize

@@ -13,15 +13,16 @@ import _thread
 import threading
 import weakref
 from collections.abc import Callable
-from functools import partial
+from functools import partial, wraps
 from queue import SimpleQueue
-from typing import Generic, TypeVar
+from typing import Generic, ParamSpec, TypeVar
 
 import attrs
 
 from ..types.import_lock import release_import_lock
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 _WAITING = 2  # at most so many wait for one call: the caller, and the thread of the next piece
 
@@ -179,6 +180,16 @@ def uninterrupted(function: Callable[[], T]) -> T:
     finally:
         _see_through(call, call.cancel)  # what strikes as a function begins skips all of it
     return call.result()
+
+
+def whole(function: Callable[P, T]) -> Callable[P, T]:
+    """A function that is always run `uninterrupted`."""
+
+    @wraps(function)
+    def wrapped(*given: P.args, **named: P.kwargs) -> T:
+        return uninterrupted(lambda: function(*given, **named))
+
+    return wrapped
 
 
 def always_uninterrupted(function: Callable[[], object]) -> None:

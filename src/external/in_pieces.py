@@ -63,7 +63,7 @@ class PieceDevice(Protocol[T]):
 
 def each_through(device: PieceDevice[T], pieces: Sequence[Piece[T]]) -> None:
     """Streams all pieces through a device, in order."""
-    _through(device, iter(pieces), len(pieces), lambda _: None)
+    made_through(device, iter(pieces), len(pieces))
 
 
 def made_through(
@@ -72,14 +72,9 @@ def made_through(
     """Streams pieces through a device that are made in a thread of their own, each while the one before is on its way.
     `kept` is told, in order, the number of each piece whose results have been downloaded, while others are on their
     way."""
-    made = closing(ahead(pieces))
-    with made as found, made:  # closed twice, for a strike may skip one
-        _through(device, found, count, kept)
 
-
-def _through(device: PieceDevice[T], pieces: Iterator[Piece[T]], count: int, kept: Callable[[int], object]) -> None:
     def load(number: int, slot: int) -> Piece[T]:
-        piece = next(pieces)
+        piece = next(found)
         device.upload(slot, piece)
         return piece
 
@@ -94,9 +89,11 @@ def _through(device: PieceDevice[T], pieces: Iterator[Piece[T]], count: int, kep
         if number >= SLOTS:  # whose slot held an earlier piece's results until they were downloaded
             kept(number - SLOTS)
 
-    run_pipeline(range(count), load, work, keep, worked)
-    for number in range(max(0, count - SLOTS), count):
-        kept(number)
+    made = closing(ahead(pieces))
+    with made as found, made:  # closed twice, for a strike may skip one
+        run_pipeline(range(count), load, work, keep, worked)
+        for number in range(max(0, count - SLOTS), count):
+            kept(number)
 
 
 def piece_length(count: int, itemsize: int) -> int:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import attrs
 import numpy as np
 
+from ..algos.host_partition import Partition
 from ..algos.words import KeyWords, Transform, Wanted
 from ..types.dtypes import key_for, native
 from ..types.indices import SortOrder
@@ -34,6 +35,14 @@ class Engine(Protocol):
         """The stable argsort."""
         ...
 
+    def partition_for(self, dtype: np.dtype[Any]) -> Partition | None:
+        """A partition of elements of a dtype in the order of NumPy's `<`, faster than a sort; None if there is none."""
+        ...
+
+    def foresee_sorts(self, dtype: np.dtype[Any], order: SortOrder, length: int) -> None:
+        """Loads in the background what sorts of pieces of about this length will need."""
+        ...
+
 
 def transform_of(
     dtype: np.dtype[Any], order: SortOrder, *, ranks: bool, key: SortableKey[Any, Any] | None = None
@@ -45,10 +54,8 @@ def transform_of(
 
 
 def words_of(dtype: np.dtype[Any], order: SortOrder, *, ranks: bool) -> Transform:
-    """A function from elements of any byte order to unsigned integers in sort order.
-
-    With `ranks` all NaNs are equal, and so are 0.0 and -0.0, as in a stable sort; else floats differ if their bits do.
-    """
+    """A function from elements of any byte order to unsigned integers in sort order. With `ranks` all NaNs are equal,
+    and so are 0.0 and -0.0, as in a stable sort; else floats differ if their bits do."""
     transform = transform_of(dtype, order, ranks=ranks)
     machines = native(dtype)
     first_nan = key_for(dtype).last + 1

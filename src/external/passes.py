@@ -4,6 +4,7 @@ slices of all runs."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import accumulate
 from typing import Any, Protocol
 
@@ -12,9 +13,8 @@ import numpy as np
 
 from .cuts import Array
 from .direct import Bytes, DirectFile, buffer_for
-from .parting import Unbalanced
+from .parting import Sampled, Unbalanced
 from .pipeline import run_pipeline, slots_for
-from .pivots import Sampled, pivots_of
 from .plans import Plan, beside
 from .progress import Meter, Report
 from .runs import SORTED, PartedRuns, RunFile, Runs, SortedRuns, parted_lines
@@ -85,7 +85,8 @@ class Passes:
     def run(self) -> None:
         everyone = range(len(self._lengths))
         if len(everyone) == 1:
-            self._pass(everyone, self._lengths, self._load_piece, self._make_result, self._keep_result, "buckets")
+            make = partial(self._make_bucket, self._work.to_result)
+            self._pass(everyone, self._lengths, self._load_piece, make, self._keep_bucket, "buckets")
             return
         try:
             self._make_runs(self._parted())
@@ -98,11 +99,9 @@ class Passes:
         self._scratch.sync(self._ends.runs.sync)
         self._buckets = self._runs.cut()
         self._starts = list(accumulate(self._buckets, initial=0))
-        left = [
-            bucket for bucket in range(len(self._buckets)) if self._runs.bucket_step(bucket) not in self._scratch.done
-        ]
-        self._skip(left, self._buckets)
-        self._pass(left, self._buckets, self._load_bucket, self._make_bucket, self._keep_bucket, "buckets")
+        left = [n for n in range(len(self._buckets)) if self._runs.bucket_step(n) not in self._scratch.done]
+        make = partial(self._make_bucket, self._runs.to_bucket)
+        self._pass(left, self._buckets, self._load_bucket, make, self._keep_bucket, "buckets")
 
     def _parted(self) -> Runs:
         """Runs to be partitioned. Raises Unbalanced if that is not possible, or not worth it, or if an earlier call has
@@ -115,7 +114,7 @@ class Passes:
             return whole  # maybe in place, with nothing left of the input
         if parting.partition is None or sampled is None or self._count * self._work.spilled.itemsize < _WORTH_PARTING:
             raise Unbalanced
-        pivots = pivots_of(sampled, parting, self._work.source, self._count, self._plan.run)
+        pivots = parting.pivots(sampled, self._count, self._plan.run)
         if pivots is None:
             raise Unbalanced
         return PartedRuns(parting, self._file, self._lengths, pivots)
@@ -123,41 +122,21 @@ class Passes:
     def _make_runs(self, runs: Runs) -> None:
         self._runs = runs
         left = runs.left(self._scratch.done)
-        self._skip(left, self._lengths)
         self._pass(left, self._lengths, self._load_piece, self._make_run, self._keep_run, "runs")
 
     def _pass(
-        self,
-        pieces: Sequence[int],
-        lengths: Sequence[int],
-        load: Callable[[int, int], Array],
-        work: Callable[[int, Array, int], int],
-        keep: Callable[[int, int, int], None],
-        step: str,
-    ) -> None:
-        def tell(piece: int) -> None:
-            self._meter.add(lengths[piece] * self._work.source.itemsize, step)
-
-        run_pipeline(pieces, load, work, keep, tell, self._workers)
-
-    def _skip(self, left: Sequence[int], lengths: Sequence[int]) -> None:
-        """Counts what an earlier call has done."""
-        self._meter.skip((sum(lengths) - sum(lengths[piece] for piece in left)) * self._work.source.itemsize)
+        self, left: Sequence[int], lengths: Sequence[int], load: Callable[[int, int], Array],
+        make: Callable[[int, Array, int], int], keep: Callable[[int, int, int], None], step: str,
+    ) -> None:  # fmt: skip
+        size = self._work.source.itemsize
+        self._meter.skip((sum(lengths) - sum(lengths[piece] for piece in left)) * size)
+        run_pipeline(left, load, make, keep, lambda piece: self._meter.add(lengths[piece] * size, step), self._workers)
 
     def _load_piece(self, piece: int, slot: int) -> Array:
         size = self._work.source.itemsize
         start = self._ends.start + piece * self._plan.run * size
         at = self._ends.given.read(self._loaded[slot], 0, start, start + self._lengths[piece] * size)
         return _elements(self._loaded[slot], at, self._work.source, self._lengths[piece])
-
-    def _make_result(self, piece: int, loaded: Array, slot: int) -> int:
-        out = _elements(self._sorted[slot], 0, self._work.result, loaded.size)
-        self._work.to_result(loaded, out)
-        return out.nbytes
-
-    def _keep_result(self, piece: int, nbytes: int, slot: int) -> None:
-        self._ends.made.write(self._sorted[slot], nbytes, self._ends.header)
-        self._scratch.mark("bucket 0", self._ends.made.sync)
 
     def _make_run(self, piece: int, loaded: Array, slot: int) -> int:
         out = _elements(self._sorted[slot], 0, self._work.spilled, loaded.size)
@@ -179,18 +158,17 @@ class Passes:
 
         return self._runs.read(bucket, room)
 
-    def _offset(self, bucket: int) -> int:
-        return self._ends.header + self._starts[bucket] * self._work.result.itemsize
-
-    def _make_bucket(self, bucket: int, loaded: Array, slot: int) -> int:
-        lead = self._ends.made.lead(self._offset(bucket))
-        out = _elements(self._sorted[slot], lead, self._work.result, loaded.size)
-        self._runs.to_bucket(loaded, out)
+    def _make_bucket(self, sort: Callable[[Array, Array], None], bucket: int, loaded: Array, slot: int) -> int:
+        out = _elements(self._sorted[slot], self._ends.made.lead(self._offset(bucket)), self._work.result, loaded.size)
+        sort(loaded, out)
         return out.nbytes
 
     def _keep_bucket(self, bucket: int, nbytes: int, slot: int) -> None:
         self._ends.made.write(self._sorted[slot], nbytes, self._offset(bucket))
         self._scratch.mark(self._runs.bucket_step(bucket), self._ends.made.sync)
+
+    def _offset(self, bucket: int) -> int:
+        return self._ends.header + self._starts[bucket] * self._work.result.itemsize
 
 
 def _elements(buffer: Bytes, at: int, dtype: np.dtype[Any], count: int) -> Array:

@@ -29,11 +29,9 @@ def run_pipeline(
     worked: Callable[[int], object] = lambda _: None,
     workers: int = 1,
 ) -> None:
-    """Runs `load`, `work` and `keep` on each piece, overlapped. Slots are reused round-robin, which bounds memory.
-
-    A single worker is the caller's thread; several are threads, and pieces are kept in order nevertheless. `worked` is
-    called for each piece, in order, in the caller's thread. An exception is raised once all threads have stopped.
-    """
+    """Runs `load`, `work` and `keep` on each piece, overlapped. Slots are reused round-robin, which bounds memory. A
+    single worker is the caller's thread; several are threads, and pieces are kept in order nevertheless. `worked` is
+    called for each piece, in order, in the caller's thread. An exception is raised once all threads have stopped."""
     reader, writer, pool = Crew(1), Crew(1), Crew(workers if workers > 1 else 0)
     try:
         try:

@@ -44,11 +44,9 @@ class Plan:
 
 def _plan(memory: int, count: int, work: Work) -> Plan | None:
     """One run if everything fits into memory; else as few as fit, but enough for the pipeline to overlap. None if not
-    even the samples fit.
-
-    Each bucket reads a slice of each run, and that at least a page: runs that are more than the square root of the
-    file's pages have most of what is read thrown away. Then a budget of some kilobytes is exceeded instead.
-    """
+    even the samples fit. Each bucket reads a slice of each run, and that at least a page: runs that are more than the
+    square root of the file's pages have most of what is read thrown away. Then a budget of some kilobytes is exceeded
+    instead."""
     memory = data_budget(memory)
     read, spilled, written = work.source.itemsize, work.spilled.itemsize, work.result.itemsize
     if count * (read + written + work.extra) <= memory:

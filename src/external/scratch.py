@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Self, TypeAlias, cast
 
 from ..types.errors import FileChangedError, GpusortError, InvalidArgumentError
-from .crew import always_uninterrupted, uninterrupted
+from .crew import always_uninterrupted, whole
 
 Facts: TypeAlias = Mapping[str, object]  # a JSON object
 
@@ -32,10 +32,8 @@ _SECONDS = 1.0  # between two fsyncs: the work that a power loss may undo
 
 class Scratch:
     """The scratch folder of one sort, locked by it. An exception removes it, unless `keep` and steps were completed.
-
     Enter it twice before it is locked, as in `with scratch, scratch`: if an exception arrives as one exit begins, the
-    other runs.
-    """
+    other runs."""
 
     def __init__(self, target: Path, where: Path | None, *, keep: bool, source: Path | None = None) -> None:
         """To be made before anything is read of the source, which must stay as it is until the result is published."""
@@ -90,11 +88,9 @@ class Scratch:
         except FileNotFoundError:
             return False
 
+    @whole
     def lock(self) -> None:
         """Makes the folder, and locks it. Raises InvalidArgumentError if another sort has, or something is there."""
-        uninterrupted(self._lock)
-
-    def _lock(self) -> None:
         # A part of ours comes with a scratch folder; anything else of that name belongs to somebody else.
         if self.part.is_dir() or (os.path.lexists(self.part) and not self.folder.exists()):
             raise InvalidArgumentError(
@@ -169,12 +165,10 @@ class Scratch:
         assert self._journal is not None  # it is locked
         return self._journal.fileno()
 
+    @whole
     def claim(self, identity: Facts, plan: Facts, *, resume: bool) -> Facts:
         """Starts or resumes: the plan of an earlier call for the same data and arguments, else this one, with a new
         journal. Raises InvalidArgumentError if it is to resume a sort of something else."""
-        return uninterrupted(lambda: self._claim(identity, plan, resume=resume))
-
-    def _claim(self, identity: Facts, plan: Facts, *, resume: bool) -> Facts:
         lines = self._lines()
         if resume and lines:
             earlier = self._first_of(lines)
@@ -246,11 +240,9 @@ class Scratch:
     def _write(self, line: str) -> None:
         os.write(self._log, f"{line}\n".encode())
 
+    @whole
     def publish(self) -> None:
         """Makes the result durable, which must be complete, and renames it to the target, atomically."""
-        uninterrupted(self._publish)
-
-    def _publish(self) -> None:
         self._has_part = True
         if changed := self._changed():
             raise FileChangedError(changed)

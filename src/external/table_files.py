@@ -16,7 +16,7 @@ from .formats import Format
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyarrow import ipc, parquet
+    from pyarrow import parquet
 
 _BATCH = 1 << 16  # rows decoded at a time
 _LONG = 1 << 24  # bytes of a record batch from which on it is read through the mapping; of a row group that is long
@@ -136,12 +136,17 @@ class ArrowTable(TableFile):
 
     def _copied(self, part: pa.RecordBatch) -> pa.RecordBatch:
         """A slice of the mapping in memory of its own. Raises FileChangedError if the file has become shorter."""
-        import pyarrow as pa
-
         if self._path.stat().st_size < len(self._map):
             raise FileChangedError(f"source: {self._path} has become shorter while it was being sorted")
-        copied = [pa.concat_arrays([column, column.slice(0, 0)]) for column in part.columns]
-        return pa.RecordBatch.from_arrays(copied, schema=part.schema)
+        return _copied(part)
+
+
+def _copied(part: pa.RecordBatch) -> pa.RecordBatch:
+    """A slice of a batch in memory of its own."""
+    import pyarrow as pa
+
+    copied = [pa.concat_arrays([column, column.slice(0, 0)]) for column in part.columns]
+    return pa.RecordBatch.from_arrays(copied, schema=part.schema)
 
 
 def open_table(path: Path) -> TableFile:
@@ -192,20 +197,15 @@ class ArrowRun:
         fields = [i for i, name in enumerate(self._rows.schema.names) if name in keys]
         self._keys = pa.ipc.open_file(self._file, options=pa.ipc.IpcReadOptions(included_fields=fields))
 
-    def read(self, start: int, stop: int) -> list[pa.RecordBatch]:
-        """Rows start..stop, not empty."""
-        return self._between(self._rows, start, stop)
-
-    def read_keys(self, start: int, stop: int) -> list[pa.RecordBatch]:
-        """The same, of the key columns only."""
-        return self._between(self._keys, start, stop)
-
-    def _between(self, reader: ipc.RecordBatchFileReader, start: int, stop: int) -> list[pa.RecordBatch]:
+    def read(self, start: int, stop: int, *, of_keys: bool = False) -> list[pa.RecordBatch]:
+        """Rows start..stop, not empty; of the key columns only, or of all."""
+        reader = self._keys if of_keys else self._rows
         found: list[pa.RecordBatch] = []
         for at in range(start // self._batch * self._batch, stop, self._batch):
             first = max(start - at, 0)
-            rows = min(stop - at, self._batch) - first
-            found.append(reader.get_batch(at // self._batch).slice(first, rows))
+            whole = reader.get_batch(at // self._batch)
+            part = whole.slice(first, min(stop - at, self._batch) - first)
+            found.append(part if part.num_rows == whole.num_rows else _copied(part))  # else all of it stays in memory
         return found
 
     def close(self) -> None:

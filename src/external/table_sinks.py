@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+import attrs
 import numpy as np
 
 from .arrow_values import values_of
@@ -45,41 +46,26 @@ def closing(sink: Sink) -> Generator[Sink, None, None]:
     sink.close()
 
 
-class _PyarrowSink:
+@attrs.frozen(eq=False)
+class PyarrowSink:
     """Writes tables by a writer of pyarrow's, in batches or row groups of at most `rows` rows."""
 
-    def __init__(
-        self, file: pa.NativeFile, writer: pa.ipc.RecordBatchFileWriter | parquet.ParquetWriter, rows: int | None
-    ) -> None:
-        self._file, self._writer, self._rows = file, writer, rows
+    file: pa.NativeFile
+    writer: pa.ipc.RecordBatchFileWriter | parquet.ParquetWriter
+    rows: int | None
 
-    def write(self, table: pa.Table) -> None:
-        self._writer.write_table(table, self._rows)
-        if sys.platform == "linux":  # starts the disk on it now, so that the fsync at the end finds little left
-            os.posix_fadvise(self._file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-
-    def close(self) -> None:
-        try:
-            self._writer.close()
-        finally:
-            self._file.close()
-
-
-class ArrowSink(_PyarrowSink):
-    """Writes an Arrow IPC file, in record batches of at most `rows` rows."""
-
-    def __init__(self, path: Path, schema: pa.Schema, rows: int | None = None) -> None:
+    @classmethod
+    def of_arrow(cls, path: Path, schema: pa.Schema, rows: int | None = None) -> PyarrowSink:
+        """To an Arrow IPC file."""
         import pyarrow as pa
 
         file = pa.OSFile(str(path), "wb")
-        super().__init__(file, pa.ipc.new_file(file, schema), rows)
+        return cls(file, pa.ipc.new_file(file, schema), rows)
 
-
-class ParquetSink(_PyarrowSink):
-    """Writes Parquet; with the compression, dictionaries and row group size of the source if that is Parquet too, else
-    pyarrow's own."""
-
-    def __init__(self, path: Path, like: TableFile) -> None:
+    @classmethod
+    def of_parquet(cls, path: Path, like: TableFile) -> PyarrowSink:
+        """To a Parquet file; with the compression, dictionaries and row group size of the source if that is Parquet
+        too, else pyarrow's own."""
         import pyarrow as pa
         from pyarrow import parquet
 
@@ -92,8 +78,18 @@ class ParquetSink(_PyarrowSink):
             words = sorted({c.path_in_schema for c in chunks if _is_worth_a_dictionary(c)})
             rows = max(_LEAST_ROWS, like.metadata.row_group(0).num_rows)
         file = pa.OSFile(str(path), "wb")
-        writer = parquet.ParquetWriter(file, like.schema, compression=codecs, use_dictionary=words)
-        super().__init__(file, writer, rows)
+        return cls(file, parquet.ParquetWriter(file, like.schema, compression=codecs, use_dictionary=words), rows)
+
+    def write(self, table: pa.Table) -> None:
+        self.writer.write_table(table, self.rows)
+        if sys.platform == "linux":  # starts the disk on it now, so that the fsync at the end finds little left
+            os.posix_fadvise(self.file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+    def close(self) -> None:
+        try:
+            self.writer.close()
+        finally:
+            self.file.close()
 
 
 class IndicesSink:

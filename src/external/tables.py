@@ -17,7 +17,7 @@ import numpy as np
 
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.indices import SortOrder
-from .arrow_values import indices_array, key_dtypes, key_values, values_of
+from .arrow_values import indices_array, key_dtypes, key_values, naming_pyarrow, take_rows, values_of
 from .columns import ColumnInput, ColumnOutput, SortColumn
 from .cuts import Array, Samples, usual_gap
 from .direct import DirectFile, whole_pages
@@ -31,8 +31,7 @@ from .progress import Meter, Report
 from .scratch import Scratch, fsync_path
 from .sort import resumed_plan
 from .table_files import ArrowRun, RowReader, TableFile
-from .table_sinks import ROW_INDEX, ArrowSink, IndicesSink, ParquetSink, Sink, closing
-from .taking import naming_pyarrow, take_rows
+from .table_sinks import ROW_INDEX, IndicesSink, PyarrowSink, Sink, closing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -165,8 +164,8 @@ class TableSort:
         if self.argsort:
             return IndicesSink(self.scratch.part, self.target, self.table.rows)
         if Format.of(self.target) is Format.ARROW:
-            return ArrowSink(self.scratch.part, self.table.schema)
-        return ParquetSink(self.scratch.part, self.table)
+            return PyarrowSink.of_arrow(self.scratch.part, self.table.schema)
+        return PyarrowSink.of_parquet(self.scratch.part, self.table)
 
 
 def _plan_within(memory: int, rows: int, row_bytes: int, extra: int, workers: int) -> Plan:
@@ -202,9 +201,8 @@ class _Passes:
     def run(self) -> None:
         pieces, load = range(len(self._lengths)), self._load_rows
         if len(pieces) > 1:
-            done = [run for run in pieces if f"run {run}" in self._scratch.done]
-            self._meter.skip(sum(self._bytes_of(run) for run in done))
-            left = [run for run in pieces if run not in done]
+            left = [run for run in pieces if f"run {run}" not in self._scratch.done]
+            self._meter.skip(sum(self._bytes_of(run) for run in pieces if run not in left))
             self._pass(left, load, self._make_run, self._keep_run, "runs")
             self._runs = [ArrowRun(self._file_of(run), self._batch, self._sort.by) for run in pieces]
             taken = [self._taken[run] if run in self._taken else self._sample_again(run) for run in pieces]
@@ -218,17 +216,11 @@ class _Passes:
                 run.close()
 
     def _pass(
-        self,
-        pieces: Sequence[int],
-        load: Callable[[int, int], Batches],
-        make: Callable[[int, Batches, int], pa.Table],
-        keep: Callable[[int, pa.Table, int], object],
-        step: str,
-    ) -> None:
-        def tell(piece: int) -> None:
-            self._meter.add(self._bytes_of(piece), step)
-
-        run_pipeline(pieces, load, make, keep, tell, min(self._sort.engine.workers, len(pieces)))
+        self, pieces: Sequence[int], load: Callable[[int, int], Batches], make: Callable[[int, Batches, int], pa.Table],
+        keep: Callable[[int, pa.Table, int], object], step: str,
+    ) -> None:  # fmt: skip
+        workers = min(self._sort.engine.workers, len(pieces))
+        run_pipeline(pieces, load, make, keep, lambda piece: self._meter.add(self._bytes_of(piece), step), workers)
 
     def _bytes_of(self, piece: int) -> int:
         return self._lengths[piece] * self._sort.bytes_of_a_row
@@ -268,7 +260,7 @@ class _Passes:
 
     def _keep_run(self, piece: int, table: pa.Table, slot: int) -> None:
         file = self._file_of(piece)
-        with closing(ArrowSink(file, table.schema, self._batch)) as sink:
+        with closing(PyarrowSink.of_arrow(file, table.schema, self._batch)) as sink:
             sink.write(table.unify_dictionaries())
         self._scratch.mark(f"run {piece}", lambda: fsync_path(file), now=True)
 
@@ -281,7 +273,7 @@ class _Passes:
     def _words_between(self, run: int, start: int, stop: int) -> Array:
         import pyarrow as pa
 
-        return self._words(pa.Table.from_batches(self._runs[run].read_keys(start, stop)))
+        return self._words(pa.Table.from_batches(self._runs[run].read(start, stop, of_keys=True)))
 
     def _sample_again(self, run: int) -> Array:
         """Samples of a run that an earlier call wrote."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 import numpy as np
@@ -17,6 +18,9 @@ from .order import Engine, KeyColumn, KeyOrder, words_of
 from .parting import Parting
 
 _INDEX = np.dtype("<i8")
+_WORD, _BITS = np.dtype(np.uint64), 64
+_WIDEST = 4  # bytes of a key whose element in a run is one word
+_BLOCK = 1 << 15  # elements packed or unpacked together, in the nearer caches
 
 
 class Work(ABC):
@@ -123,52 +127,56 @@ class SortElements(Work):
 
 
 @attrs.frozen(eq=False, slots=False)
-class SortRecords(Work):
-    """Sorts records by some of their fields, stably."""
+class ByFields(Work):
+    """By some fields of records, stably; by the elements themselves, where there are none."""
 
     source: np.dtype[Any]
     fields: tuple[str, ...]
     order: SortOrder
     engine: Engine
+    verb: ClassVar[str]
 
     @cached_property
     def keys(self) -> KeyOrder:
-        return KeyOrder.of([KeyColumn(self.source[field], self.order) for field in self.fields])
+        dtypes = [self.source[field] for field in self.fields] or [self.source]
+        return KeyOrder.of([KeyColumn(native(dtype), self.order) for dtype in dtypes])
+
+    def keys_of(self, piece: Array) -> list[Array]:
+        """The keys of a piece of the input."""
+        return [piece[field] for field in self.fields] or [piece]
 
     @property
     def extra(self) -> int:
         return self.keys.extra
 
     def describe(self) -> str:
-        return f"sort {np.lib.format.dtype_to_descr(self.source)} by {self.fields} {self.order.value}"
+        return f"{self.verb} {np.lib.format.dtype_to_descr(self.source)} by {self.fields} {self.order.value}"
+
+
+@attrs.frozen(eq=False, slots=False)
+class SortRecords(ByFields):
+    """Sorts records."""
+
+    verb: ClassVar[str] = "sort"
 
     def to_run(self, piece: Array, start: int, out: Array) -> None:
         self.to_bucket(piece, out)
 
     def to_bucket(self, piece: Array, out: Array) -> None:
-        indices = self.keys.argsort([piece[field] for field in self.fields], self.engine)
+        indices = self.keys.argsort(self.keys_of(piece), self.engine)
         np.take(piece, indices, out=out, mode="clip")  # mode "raise" would buffer the output
 
-    def to_result(self, piece: Array, out: Array) -> None:
-        self.to_bucket(piece, out)
+    to_result = to_bucket
 
     def words(self, spilled: Array) -> Array:
-        return self.keys.words([spilled[field] for field in self.fields])
+        return self.keys.words(self.keys_of(spilled))
 
 
 @attrs.frozen(eq=False, slots=False)
-class FindIndices(Work):
-    """Finds the stable argsort of elements or records. Runs hold keys with their indices in the input."""
+class FindIndices(ByFields):
+    """Finds the argsort. Runs hold keys with their indices in the input."""
 
-    source: np.dtype[Any]
-    fields: tuple[str, ...]  # none: the elements are the keys
-    order: SortOrder
-    engine: Engine
-
-    @cached_property
-    def keys(self) -> KeyOrder:
-        dtypes = [self.source[field] for field in self.fields] or [self.source]
-        return KeyOrder.of([KeyColumn(native(dtype), self.order) for dtype in dtypes])
+    verb: ClassVar[str] = "argsort"
 
     @property
     def spilled(self) -> np.dtype[Any]:
@@ -177,13 +185,6 @@ class FindIndices(Work):
     @property
     def result(self) -> np.dtype[Any]:
         return _INDEX
-
-    @property
-    def extra(self) -> int:
-        return self.keys.extra
-
-    def describe(self) -> str:
-        return f"argsort {np.lib.format.dtype_to_descr(self.source)} by {self.fields} {self.order.value}"
 
     def to_run(self, piece: Array, start: int, out: Array) -> None:
         keys = self.keys_of(piece)
@@ -201,9 +202,71 @@ class FindIndices(Work):
     def words(self, spilled: Array) -> Array:
         return self.keys.words(self._of_run(spilled))
 
-    def keys_of(self, piece: Array) -> list[Array]:
-        """The keys of a piece of the input."""
-        return [piece[field] for field in self.fields] or [piece]
-
     def _of_run(self, spilled: Array) -> list[Array]:
         return [spilled[f"key{i}"] for i in range(len(self.keys.columns))]
+
+
+def finding_indices(
+    dtype: np.dtype[Any], count: int, fields: Sequence[str], order: SortOrder, engine: Engine
+) -> FindIndices:
+    """The way to find the argsort of so many elements, or of records by some of their fields."""
+    packed = FindPackedIndices(dtype, tuple(fields), order, engine)
+    keys = packed.keys.columns
+    if len(keys) == 1 and keys[0].dtype.itemsize <= _WIDEST and count <= 1 << packed.index_bits:
+        return packed
+    return FindIndices(dtype, tuple(fields), order, engine)
+
+
+@attrs.frozen(eq=False, slots=False)
+class FindPackedIndices(FindIndices):
+    """By one narrow key: a run's element is one word of 64 bits, a key's rank above its index in the input. No two are
+    equal, and to compare them is to compare a key and then the index. So runs and buckets are plain sorts of words,
+    which take a third of the time of an argsort and a gather, and less room on the disk and in memory."""
+
+    @property
+    def spilled(self) -> np.dtype[Any]:
+        return _WORD
+
+    @property
+    def extra(self) -> int:
+        return 2 * _WORD.itemsize  # words to be sorted, and what a sort of them takes besides
+
+    @cached_property
+    def to_words(self) -> Transform:
+        key = self.keys.columns[0]
+        return words_of(key.dtype, key.order, ranks=True)
+
+    @property
+    def index_bits(self) -> int:
+        return _BITS - 8 * self.keys.columns[0].dtype.itemsize
+
+    @property
+    def parting(self) -> Parting | None:
+        return Parting(self, SortOrder.ASCENDING)
+
+    def describe(self) -> str:
+        return f"{super().describe()} packed"
+
+    def elements(self, piece: Array, start: int) -> Array:
+        """The words of a piece's elements, of which the first is element `start`."""
+        (keys,) = self.keys_of(piece)
+        packed, shift = np.empty(piece.size, _WORD), _WORD.type(self.index_bits)
+        for first in range(0, piece.size, _BLOCK):
+            block = packed[first : first + _BLOCK]
+            block[:] = self.to_words(keys[first : first + _BLOCK])
+            block <<= shift
+            block |= np.arange(start + first, start + first + block.size, dtype=_WORD)
+        return packed
+
+    def to_run(self, piece: Array, start: int, out: Array) -> None:
+        self.engine.sort(self.elements(piece, start), out, SortOrder.ASCENDING, stable=False)
+
+    def to_bucket(self, piece: Array, out: Array) -> None:
+        words = out.view(_WORD)
+        self.engine.sort(piece, words, SortOrder.ASCENDING, stable=False)
+        words &= _WORD.type((1 << self.index_bits) - 1)
+        if not self.result.isnative:
+            words.byteswap(inplace=True)
+
+    def words(self, spilled: Array) -> Array:
+        return spilled

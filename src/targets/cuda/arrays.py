@@ -101,11 +101,9 @@ def common_device(arrays: Sequence[BoundArray]) -> int:
 
 
 class Binding:
-    """Device addresses for a schedule's buffers, in their order.
-
-    Device arrays are used in place, their owners' streams synchronised by events. Host arrays are uploaded, and results
-    downloaded by finish. Scratch comes from cupy's pool, which is stream-ordered: it may be freed while kernels run.
-    """
+    """Device addresses for a schedule's buffers, in their order. Device arrays are used in place, their owners' streams
+    synchronised by events. Host arrays are uploaded, and results downloaded by finish. Scratch comes from cupy's pool,
+    which is stream-ordered: it may be freed while kernels run."""
 
     def __init__(
         self, buffers: Sequence[Buffer[object]], arrays: Mapping[str, BoundArray], stream: Stream, transfers: Transfers
@@ -154,7 +152,7 @@ class Binding:
         if array is not None and array.host is not None:
             self._on_host.append((array, memory.ptr))
             if buffer.role in (Role.INPUT, Role.INOUT):
-                self._transfers.upload(memory.ptr, array.host, self.stream, self._later)
+                self._transfers.upload(memory.ptr, [array.host], self.stream, self._later)
                 self._later = []
         return memory.ptr
 

@@ -16,19 +16,14 @@ NAME = "cuda"
 _MOST_BUFFERS = 256  # with a length each they take 4 KiB, which is the limit of kernel parameters
 
 
-def _make_temporary_files_ready() -> None:
-    """Makes a temporary file once, apart from the main thread: for the first, `tempfile` takes a lock that an interrupt
-    would leave held, and cupy's compilations need such files."""
-    with tempfile.TemporaryDirectory():
-        pass
-
-
 def require_card() -> None:
     """Imports cupy and looks for a card; raises TargetUnavailableError that says what is missing."""
     require_own_process(NAME)
     try:
         import_uninterrupted("cupy")
-        run_uninterrupted(_make_temporary_files_ready)
+        # For the first temporary file, which cupy's compilations need, `tempfile` takes a lock that an interrupt would
+        # leave held.
+        run_uninterrupted(lambda: tempfile.TemporaryDirectory().cleanup())
         import cupy
     except ImportError as error:
         raise TargetUnavailableError(f"target 'cuda': cupy is not installed or does not load: {INSTALL}") from error

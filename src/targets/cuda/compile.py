@@ -71,11 +71,9 @@ def compile_machine_code(program: ir.Program, capability: ComputeCapability) -> 
 
 
 def assemble_for_occupancy(ptx: str, capability: ComputeCapability, program: ir.Program) -> bytes:
-    """A cubin with the highest occupancy that shared memory allows and registers can reach without spilling.
-
-    On its own the assembler takes, say, 59 registers where 56 would make three workgroups resident instead of two.
-    `.minnctapersm` bounds them.
-    """
+    """A cubin with the highest occupancy that shared memory allows and registers can reach without spilling. On its own
+    the assembler takes, say, 59 registers where 56 would make three workgroups resident instead of two. `.minnctapersm`
+    bounds them."""
     code, said = assemble(ptx, capability)
     used, nbytes = re.search(r"[Uu]sed (\d+) registers", said), text_of(program).workgroup_bytes
     for wanted in () if used is None else occupancies(int(used.group(1)), program.group_size, nbytes):
@@ -106,10 +104,8 @@ def _fitting_registers(warps: int, registers: int) -> int:
 
 
 def assemble(ptx: str, capability: ComputeCapability) -> tuple[bytes, str]:
-    """Assembles PTX by nvJitLink: the cubin, and the log with registers, spills and stack.
-
-    The driver's own JIT would need to be no older than the NVVM that wrote the PTX.
-    """
+    """Assembles PTX by nvJitLink: the cubin, and the log with registers, spills and stack. The driver's own JIT would
+    need to be no older than the NVVM that wrote the PTX."""
     from cuda.bindings import nvjitlink
 
     source = ptx.encode()
@@ -173,9 +169,6 @@ def require_compiler() -> None:
     """Raises TargetUnavailableError where the bindings of NVVM are not installed."""
     if version_of("cuda-bindings") is None:
         raise TargetUnavailableError(f"target 'cuda': cuda-bindings is not installed: {INSTALL}")
-
-
-# -- the cache --------------------------------------------------------------------------------------------
 
 
 def cached(name: str, make: Callable[[], bytes]) -> bytes:

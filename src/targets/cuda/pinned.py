@@ -63,10 +63,8 @@ class _Pinned:
 
 @attrs.define(eq=False)
 class PinnedMemory:
-    """Hands out pinned memory, and keeps the last block until nobody has asked for 30 seconds.
-
-    A call takes the block for itself, so no lock is needed, which an interrupt could leave held.
-    """
+    """Hands out pinned memory, and keeps the last block until nobody has asked for 30 seconds. A call takes the block
+    for itself, so no lock is needed, which an interrupt could leave held."""
 
     _idle: deque[_Pinned] = attrs.field(factory=lambda: deque[_Pinned](maxlen=1))
     _timer: Timer | None = None

@@ -10,6 +10,7 @@ import ctypes
 import os
 from functools import cache
 from textwrap import indent
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ from ...types.errors import TargetUnavailableError
 from ..cpu.loops import Kernel, compiled
 
 Numbers = npt.NDArray[np.int64]
+Way: TypeAlias = Literal["send", "fetch"]  # to the card, or to the host
 
 _DRIVER = "nvcuda.dll" if os.name == "nt" else "libcuda.so.1"
 _NAMES = ("cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuEventRecord", "cuEventSynchronize")
@@ -36,7 +38,7 @@ def driver_functions() -> Numbers:
 
 # memmove by non-temporal stores. Plain stores read each line before overwriting it (write allocate), a third of the
 # memory traffic of a copy.
-_COPY = """
+COPY = """
 head = min((0 - to) & 63, nbytes)
 end = nbytes - ((nbytes - head) & 63)
 native(functions[4], to, source, head)
@@ -80,7 +82,7 @@ _FETCH = f"""
                     to = pieces[past + 1]
                     source = slot
                     nbytes = pieces[past + 2]
-{indent(_COPY, " " * 20)}
+{indent(COPY, " " * 20)}
             if turn < mine:
                 next = 3 * (first + turn * step)
                 status = native(functions[1], slot, pieces[next], pieces[next + 2], stream)
@@ -100,46 +102,18 @@ _TAKES = (
 
 
 @cache
-def _sender() -> Kernel:
-    return compiled("send", _TAKES, _SEND)
+def _loop(way: Way) -> Kernel:
+    return compiled(way, _TAKES, {"send": _SEND, "fetch": _FETCH}[way])
 
 
-@cache
-def _fetcher() -> Kernel:
-    return compiled("fetch", _TAKES, _FETCH)
-
-
-@cache
-def copier() -> Kernel:
-    """The loop that copies past the caches."""
-    return compiled("copy_past_caches", "functions: i8[], to: i8, source: i8, nbytes: i8", indent(_COPY, "    "))
-
-
-def send(
-    functions: Numbers, pieces: Numbers, first: int, step: int, memory: int, room: int, events: Numbers, stream: int
-) -> int:
-    """Uploads pieces first, first + step, … through a ring of staging buffers; returns the driver's status, 0 if all
-    went well.
-
-    A piece is a device address, a host address and a number of bytes. Each of the staging buffers (slots of `room`
-    bytes in `memory`) has an event, recorded when its copy is queued: the slot is reused once that has passed. Does not
-    wait for the last copies.
-    """
-    return _said(_sender(), functions, pieces, first, step, memory, room, events, stream)
-
-
-def fetch(
-    functions: Numbers, pieces: Numbers, first: int, step: int, memory: int, room: int, events: Numbers, stream: int
-) -> int:
-    """The same from the card to the host. Returns when all has arrived."""
-    return _said(_fetcher(), functions, pieces, first, step, memory, room, events, stream)
-
-
-def _said(
-    kernel: Kernel, functions: Numbers, pieces: Numbers, first: int, step: int, memory: int, room: int,
-    events: Numbers, stream: int,
+def moved(
+    way: Way, functions: Numbers, pieces: Numbers, first: int, step: int, memory: int, room: int, events: Numbers,
+    stream: int,
 ) -> int:  # fmt: skip
-    said = np.zeros(1, np.int64)
-    mine = len(range(first, len(pieces), step))
-    kernel.on(functions, pieces, mine, first, step, memory, room, events, stream, said)()
+    """Sends pieces first, first + step, … to the card, or fetches them, through a ring of staging buffers; returns the
+    driver's status, 0 if all went well. A piece is a device address, a host address and a number of bytes. Each of the
+    staging buffers (slots of `room` bytes in `memory`) has an event, recorded when its copy is queued: the slot is
+    reused once that has passed. The last copies to the card are not waited for."""
+    said, mine = np.zeros(1, np.int64), len(range(first, len(pieces), step))
+    _loop(way).on(functions, pieces, mine, first, step, memory, room, events, stream, said)()
     return int(said[0])

@@ -25,7 +25,7 @@ from .errors import device_errors, enters_context
 
 if TYPE_CHECKING:
     import numpy as np
-    from cupy.cuda import MemoryPointer, Stream
+    from cupy.cuda import MemoryPointer
     from cupy.cuda.function import Function
     from cupy.cuda.graph import Graph
 
@@ -72,28 +72,22 @@ class _Launches:
         self._calls: Bounded[int, list[Call]] = Bounded(_MOST_STREAMS)
 
     def launch(self, addresses: Addresses, stream: int) -> None:
-        """Launches all kernels in one call into C, where no Python signal handler runs.
-
-        Between two launches an array that is sorted in place holds encoded words. So Ctrl-C takes effect before the
-        first launch or after the last.
-        """
+        """Launches all kernels in one call into C, where no Python signal handler runs. Between two launches an array
+        that is sorted in place holds encoded words. So Ctrl-C takes effect before the first launch or after the
+        last."""
         import cupy
 
         self._write(self._addresses, 0, *addresses)
         calls = self._calls.get(stream)
         if calls is None:
-            calls = self._calls_on(stream)
+            calls = self._calls[stream] = [
+                (at.function.ptr, at.groups, 1, 1, at.group_size, 1, 1, at.dynamic_bytes, stream, pointers, 0)
+                for at, pointers in self._launches
+            ]
         if len(calls) == 1:
             cupy.cuda.driver.launchKernel(*calls[0])
         else:
             deque(starmap(cupy.cuda.driver.launchKernel, calls), maxlen=0)
-
-    def _calls_on(self, stream: int) -> list[Call]:
-        calls = self._calls[stream] = [
-            (ready.function.ptr, ready.groups, 1, 1, ready.group_size, 1, 1, ready.dynamic_bytes, stream, pointers, 0)
-            for ready, pointers in self._launches
-        ]
-        return calls
 
 
 @attrs.frozen
@@ -158,10 +152,8 @@ class Plan:
         return Plan(tuple(buffers), tuple(launches))
 
     def run(self, given: Sequence[int]) -> None:
-        """Runs on cupy's current device and stream; `given` are addresses in the schedule's order.
-
-        Scratch comes from cupy's pool. That is stream-ordered, so it may be freed while kernels still run.
-        """
+        """Runs on cupy's current device and stream; `given` are addresses in the schedule's order. Scratch comes from
+        cupy's pool. That is stream-ordered, so it may be freed while kernels still run."""
         require_own_process("cuda")
         import cupy
 
@@ -219,7 +211,8 @@ class Plan:
                 self._launch_all(addresses, recording.ptr)
                 return recording.end_capture()
             except BaseException:
-                _end_capture(recording)
+                if recording.is_capturing():  # while it goes on, no memory can be allocated
+                    recording.end_capture()
                 raise
 
 
@@ -228,9 +221,3 @@ def _is_capturing(stream: int) -> bool:
     import cupy
 
     return cupy.cuda.runtime.streamIsCapturing(stream)
-
-
-def _end_capture(recording: Stream) -> None:
-    """Abandons the capture, if one is under way: while it goes on, no memory can be allocated."""
-    if recording.is_capturing():
-        recording.end_capture()

@@ -67,7 +67,7 @@ class CudaRoom:
 
         with cupy.cuda.Device(self._device), device_errors():
             touched = [bytes_of(array) for array in later if array.nbytes and not is_pinned(array)]
-            self._transfers.upload_parts(address, parts, self._there, touched)
+            self._transfers.upload(address, parts, self._there, touched)
             return self._there.record(cupy.cuda.Event(disable_timing=True))
 
     def work(self, run: Callable[[int], object], uploads: Sequence[Any], /) -> None:

@@ -2,7 +2,7 @@
 
 PTX is forward compatible, and NVVM's output for these kernels differs between architectures only in `.target`. Entries
 are named by a digest of all that they were compiled from, so a changed kernel misses and is compiled.
-`python -m gpusort.targets.cuda.usual` builds the archive.
+`python -m benchmarks.ptx` builds the archive.
 """
 
 from __future__ import annotations
@@ -20,9 +20,6 @@ from .text import KernelText
 SHIPPED_FOR = (8, 0)  # the lowest compute capability that it runs on
 SHIPPED_VERSION = "7.0"  # PTX ISA version: the first that has this capability
 ARCHIVE = Path(__file__).with_name("shipped.zip")
-
-# What, besides llvm/, a text becomes LLVM IR by: part of the digest.
-_COMPILER = ("function.py", "lanes.py", "memory.py")
 
 
 def shipped_ptx(program: ir.Program, text: KernelText) -> str | None:
@@ -47,4 +44,5 @@ def portable(ptx: str) -> str:
 
 @cache
 def _compiler() -> str:
-    return stamp_of(Path(__file__).with_name(name) for name in _COMPILER)
+    """What a text becomes LLVM IR by."""
+    return stamp_of(Path(__file__).with_name(name) for name in ("function.py", "lanes.py", "memory.py"))

@@ -6,7 +6,7 @@ dynamic: each memory has an offset from one base, and the launch asks for the by
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import attrs
 
@@ -32,10 +32,8 @@ _OWN_NUMBERS: Mapping[ir.Builtin, str] = {
 
 @attrs.frozen
 class KernelText:
-    """A module's source, and what the host needs to launch its kernel.
-
-    Kernel parameters: storage in the program's order, then the lengths that it reads, then its parameters.
-    """
+    """A module's source, and what the host needs to launch its kernel. Kernel parameters: storage in the program's
+    order, then the lengths that it reads, then its parameters."""
 
     source: str
     lengths: tuple[ir.Memory, ...]
@@ -52,9 +50,13 @@ def kernel_text(program: ir.Program) -> KernelText:
     body = writer.body()
     prologue = _prologue(program, writer, offsets)
     lengths = tuple(memory for memory in program.storage if memory in writer.lengths)
-    source = head_of(described(program), _arguments(program, writer, lengths)) + prologue + body
+    arguments = [
+        *((writer.memory(memory), f"{TYPE_NAMES[stored_type(memory.type)]}*") for memory in program.storage),
+        *((writer.lengths[memory], "u4") for memory in lengths),
+        *((writer.parameter(parameter), TYPE_NAMES[parameter.type]) for parameter in program.parameters),
+    ]
     nbytes = _workgroup_bytes(program)
-    return KernelText(source, lengths, nbytes, nbytes if offsets else 0)
+    return KernelText(head_of(described(program), arguments) + prologue + body, lengths, nbytes, nbytes * bool(offsets))
 
 
 def _workgroup_bytes(program: ir.Program) -> int:
@@ -83,19 +85,17 @@ def _workgroup_offsets(program: ir.Program) -> dict[ir.Memory, int]:
     return offsets
 
 
-def _arguments(program: ir.Program, writer: BodyWriter, lengths: Sequence[ir.Memory]) -> list[tuple[str, str]]:
-    """The kernel's parameters, by names and types."""
-    return [
-        *((writer.memory(memory), f"{TYPE_NAMES[stored_type(memory.type)]}*") for memory in program.storage),
-        *((writer.lengths[memory], "u4") for memory in lengths),
-        *((writer.parameter(parameter), TYPE_NAMES[parameter.type]) for parameter in program.parameters),
-    ]
-
-
 def _prologue(program: ir.Program, writer: BodyWriter, offsets: Mapping[ir.Memory, int]) -> str:
     """Declarations above the body: invocation indices, memories, constants and variables."""
-    lines = Lines(1)
-    _own_numbers(program.group_size, writer, lines)
+    lines, used = Lines(1), set(writer.identities)
+    if writer.lanes_vary or used & {ir.Builtin.LANE, ir.Builtin.SUBGROUP_ID}:
+        used.add(ir.Builtin.LOCAL_ID)
+    for builtin, form in _OWN_NUMBERS.items():
+        if builtin in used:
+            lines.add(form)
+    if writer.lanes_vary:
+        whole, rest = program.group_size // WARP * WARP, program.group_size % WARP
+        lines.add(f"lanes = select(local_id < u4({whole}), {lane_mask(WARP)}, {lane_mask(rest)})")
     for memory in program.memories:
         if memory.space is not ir.Space.STORAGE:
             place = "local" if memory.space is ir.Space.REGISTERS else "shared"
@@ -110,15 +110,3 @@ def _prologue(program: ir.Program, writer: BodyWriter, offsets: Mapping[ir.Memor
         if variable not in inner:
             lines.add(f"{writer.variable(variable)} = {literal(0, variable.type)}")
     return lines.text()
-
-
-def _own_numbers(group_size: int, writer: BodyWriter, lines: Lines) -> None:
-    used = set(writer.identities)
-    if writer.lanes_vary or used & {ir.Builtin.LANE, ir.Builtin.SUBGROUP_ID}:
-        used.add(ir.Builtin.LOCAL_ID)
-    for builtin, form in _OWN_NUMBERS.items():
-        if builtin in used:
-            lines.add(form)
-    if writer.lanes_vary:
-        whole = group_size // WARP * WARP
-        lines.add(f"lanes = select(local_id < u4({whole}), {lane_mask(WARP)}, {lane_mask(group_size % WARP)})")

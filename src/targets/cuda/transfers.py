@@ -9,7 +9,7 @@ touch the pages of a newly allocated result.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -23,9 +23,7 @@ from .pages import Bytes, is_mapped, touch, touch_by_threads
 if TYPE_CHECKING:
     from cupy.cuda import Stream
 
-    from .pinned_copies import Numbers
-
-    CopyLoop: TypeAlias = Callable[[Numbers, Numbers, int, int, int, int, Numbers, int], int]
+    from .pinned_copies import Numbers, Way
 
 PIECE_BYTES = 2 << 20
 LEAST_BYTES = 16 << 20  # below, the driver's own copy is as fast
@@ -44,14 +42,14 @@ class _Lane:
         self._of_slots = np.array([event.ptr for event in self._events], np.int64)
         self._memory = cupy.cuda.alloc_pinned_memory(_SLOTS * PIECE_BYTES)
 
-    def move(self, way: CopyLoop, pieces: Numbers, first: int, step: int, stream: Stream) -> None:
+    def move(self, way: Way, pieces: Numbers, first: int, step: int, stream: Stream) -> None:
         """Copies pieces first, first + step, …; raises CUDADriverError."""
         import cupy
 
-        from .pinned_copies import driver_functions
+        from .pinned_copies import driver_functions, moved
 
-        functions = driver_functions()
-        status = way(functions, pieces, first, step, self._memory.ptr, PIECE_BYTES, self._of_slots, stream.ptr)
+        room, ring = (self._memory.ptr, PIECE_BYTES), self._of_slots
+        status = moved(way, driver_functions(), pieces, first, step, *room, ring, stream.ptr)
         if status:
             raise cupy.cuda.driver.CUDADriverError(status)
 
@@ -76,29 +74,18 @@ def _pieces(pointer: int, array: npt.NDArray[np.generic]) -> Numbers:
 
 @attrs.define
 class Transfers:
-    """Copies to and from cards. Staging memory is reused between arrays.
-
-    A transfer takes a ring (lanes of all its threads) for itself, so no lock is needed, which an interrupt could leave
-    held.
-    """
+    """Copies to and from cards. Staging memory is reused between arrays. A transfer takes a ring (lanes of all its
+    threads) for itself, so no lock is needed, which an interrupt could leave held."""
 
     _rings: dict[int, deque[_Ring]] = attrs.field(factory=dict[int, deque[_Ring]])  # idle ones by device (events' own)
 
     def upload(
-        self, pointer: int, source: npt.NDArray[np.generic], stream: Stream, later: Sequence[Bytes] = ()
-    ) -> None:
-        """Queues the copy of an array to an address on the current card.
-
-        The array may be changed as soon as this returns, unless it is pinned or small (then after the stream).
-        `later` is host memory to be written afterwards: pages of it that are not there yet are touched meanwhile, which
-        overwrites them.
-        """
-        self.upload_parts(pointer, [source], stream, later)
-
-    def upload_parts(
         self, pointer: int, parts: Sequence[npt.NDArray[np.generic]], stream: Stream, later: Sequence[Bytes] = ()
     ) -> None:
-        """The same for several arrays of one allocation, to be concatenated on the card."""
+        """Queues the copy of arrays of one allocation, to be concatenated, to an address on the current card. They may
+        be changed as soon as this returns, unless they are pinned or small (then after the stream). `later` is host
+        memory to be written afterwards: pages of it that are not there yet are touched meanwhile, which overwrites
+        them."""
         import cupy
 
         runtime = cupy.cuda.runtime
@@ -109,10 +96,8 @@ class Transfers:
             for part in _absent(later):
                 touch_by_threads(part)
             return
-        from .pinned_copies import send
-
         pieces = np.concatenate([_pieces(start, part) for start, part in zip(starts, parts, strict=False)])
-        self._in_lanes(send, pieces, stream, later)
+        self._in_lanes("send", pieces, stream, later)
 
     def download(self, pointer: int, target: npt.NDArray[np.generic], stream: Stream) -> None:
         """Copies from an address on the current card into an array, which is complete once the stream is."""
@@ -122,11 +107,9 @@ class Transfers:
         if is_copied_directly(target):
             runtime.memcpyAsync(target.ctypes.data, pointer, target.nbytes, runtime.memcpyDeviceToHost, stream.ptr)
             return
-        from .pinned_copies import fetch
+        self._in_lanes("fetch", _pieces(pointer, target), stream, ())
 
-        self._in_lanes(fetch, _pieces(pointer, target), stream, ())
-
-    def _in_lanes(self, way: CopyLoop, pieces: Numbers, stream: Stream, later: Sequence[Bytes]) -> None:
+    def _in_lanes(self, way: Way, pieces: Numbers, stream: Stream, later: Sequence[Bytes]) -> None:
         """Deals the pieces out to threads, each with a lane. With pages to touch, at least half of all threads do
         that."""
         import cupy

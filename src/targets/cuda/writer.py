@@ -29,10 +29,8 @@ _LANE_OPERATIONS: Mapping[SubgroupOp, str] = {
 
 
 class BodyWriter(KernelWriter):
-    """Writes a program's body, and collects what has to be declared above it.
-
-    `offsets` are those of workgroup memories in dynamic shared memory, in elements; empty where all are static.
-    """
+    """Writes a program's body, and collects what has to be declared above it. `offsets` are those of workgroup memories
+    in dynamic shared memory, in elements; empty where all are static."""
 
     def __init__(self, program: ir.Program, offsets: Mapping[ir.Memory, int]) -> None:
         super().__init__("cuda", program, Lines(1), OPERATIONS, _RESERVED)
@@ -47,8 +45,6 @@ class BodyWriter(KernelWriter):
         """Indented by one level."""
         self.block(self.program.body)
         return self.lines.text()
-
-    # -- names --------------------------------------------------------------------------------------------
 
     def length(self, memory: ir.Memory) -> str:
         if memory not in self.lengths:
@@ -85,11 +81,9 @@ class BodyWriter(KernelWriter):
                 return super().operation(node, operands)
 
     def _byte(self, source: ir.Expression, place: ir.Expression) -> str:
-        """Emits `(x >> 8 * n) & 255` as one byte permute, in a form that alternates from barrier to barrier.
-
-        Else the assembler eliminates common subexpressions across barriers, keeps many extracted bytes live, and
-        spills registers. In another form it computes the byte again.
-        """
+        """Emits `(x >> 8 * n) & 255` as one byte permute, in a form that alternates from barrier to barrier. Else the
+        assembler eliminates common subexpressions across barriers, keeps many extracted bytes live, and spills
+        registers. In another form it computes the byte again."""
         word, number, form = self.text(source), self.text(place), self._barriers % 2
         if source.type is Type.U32:
             return f"byte({word}, {number}, {form})"
@@ -99,8 +93,6 @@ class BodyWriter(KernelWriter):
     def _is_half_empty(self, operand: ir.Expression) -> bool:
         """Whether the upper half of a U64 is known to be zero, as in a lane mask: 32-bit instructions then do."""
         return operand.type is Type.U64 and self._widths.of(operand) <= 32
-
-    # -- statements ---------------------------------------------------------------------------------------
 
     def index_operands(self, memory: ir.Memory, index: ir.Expression) -> Sequence[str]:
         """An index as two summands (one is the memory's offset if it is no sum)."""
@@ -149,11 +141,9 @@ class BodyWriter(KernelWriter):
             self.block(loop.body)
 
     def counted(self, loop: ir.For) -> None:
-        """A while loop with a counter of its own.
-
-        Where the counter might wrap before it passes the end, a trip count is counted down instead. NVVM then knows the
-        trip count, unrolls, and issues several iterations' loads at once.
-        """
+        """A while loop with a counter of its own. Where the counter might wrap before it passes the end, a trip count
+        is counted down instead. NVVM then knows the trip count, unrolls, and issues several iterations' loads at
+        once."""
         name, add = loop.variable.name, self.lines.add
         counter = self.counter(loop)
         add(f"{counter} = {self.text(loop.start)}")

@@ -40,9 +40,6 @@ _MAPPED_AT = 8  # bytes: the alignment of a mapped range's offset
 Pipeline: TypeAlias = Owner["js.GPUComputePipeline"]
 
 
-# -- adapters ---------------------------------------------------------------------------------------------
-
-
 class GPUAdapterInfo(dict[str, "str | int"]):
     """Adapter information; browsers may withhold most of it."""
 
@@ -114,9 +111,6 @@ def _asked_for_adapter() -> Answer[js.GPUAdapter | None, list[GPUAdapter]]:
 
 gpu = GPU()
 openings = SharedOpening(_asked_for_adapter)
-
-
-# -- devices ----------------------------------------------------------------------------------------------
 
 
 class GPUDevice(Owner["js.GPUDevice"]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 
@@ -38,7 +38,7 @@ _BY_BACKEND = ("Metal", "D3D12", "Vulkan")
 _OPENGL = "OpenGL"  # offers few storage buffers: taken only if asked for
 # Software rasterisers that do not report themselves as a CPU.
 _SOFTWARE = ("llvmpipe", "softpipe", "swiftshader", "basic render")
-_SUBGROUP_TIMESTAMPSS = ("subgroups", "subgroup")  # the standard's name, and wgpu-native's
+_SUBGROUPS = ("subgroups", "subgroup")  # the standard's name, and wgpu-native's
 _WORD = 4
 _NO_LAYER = "NODEVICE_SELECT"
 
@@ -54,7 +54,7 @@ class Device:
     groups_in_row: int  # the most workgroups in one dimension of a dispatch
     has_subgroups: bool  # whether the feature is enabled
     most_lanes: int  # of a subgroup
-    cuts_loops: bool  # see overrun.py
+    cuts_loops: bool  # see loops.py
     alignment: int  # in bytes, of a storage binding's offset
     limits: Limits
     capabilities: frozenset[Capability]
@@ -103,7 +103,8 @@ def preferred_adapter(found: Sequence[wgpu.GPUAdapter]) -> wgpu.GPUAdapter:
         raise TargetUnavailableError(
             f"{ADAPTER_VARIABLE}={word(ADAPTER_VARIABLE)!r} fits no adapter; there are: {_listed(found)}"
         )
-    usable = [adapter for adapter in fitting if not _is_opengl(adapter) or _OPENGL.lower() in wanted]
+    is_asked_for = _OPENGL.lower() in wanted
+    usable = [adapter for adapter in fitting if is_asked_for or not _backend(adapter.info).startswith(_OPENGL)]
     if not usable:
         raise TargetUnavailableError(
             f"target 'wgsl' finds OpenGL alone: {_listed(fitting)}; it needs a Vulkan, Metal or Direct3D 12 driver "
@@ -120,8 +121,8 @@ def open_device() -> Device:
 def _requested() -> wgpu.GPUDevice:
     mark_opened("wgsl")
     adapter = choose_adapter()
-    features, limits = device_request(adapter)
-    return adapter.request_device_sync(required_features=features, required_limits=limits)
+    asked = device_request(adapter)
+    return adapter.request_device_sync(**asked)
 
 
 async def opened() -> wgpu.GPUDevice:
@@ -132,11 +133,9 @@ async def opened() -> wgpu.GPUDevice:
 
     mark_opened("wgsl")
     with one_opening():
-        found = await gpu.enumerate_adapters_async()
-        adapter = cast("browser.GPUAdapter", preferred_adapter(cast("list[wgpu.GPUAdapter]", found)))
-        features, limits = device_request(cast("wgpu.GPUAdapter", adapter))
-        asked = cast("dict[str, int]", limits)
-        device = await adapter.request_device_async(required_features=features, required_limits=asked)
+        found = cast("list[wgpu.GPUAdapter]", await gpu.enumerate_adapters_async())
+        adapter = preferred_adapter(found)
+        device = await cast("browser.GPUAdapter", adapter).request_device_async(**device_request(adapter))
     return cast("wgpu.GPUDevice", device)
 
 
@@ -148,20 +147,16 @@ async def read(device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer, first: int, size:
         return await cast("browser.GPUQueue", device.queue).read_buffer_async(buffer, first, size)
 
 
-def device_request(adapter: wgpu.GPUAdapter) -> tuple[list[str], dict[str, int | None]]:
-    """The features and limits to request a device with."""
-    if _asks_for_defaults():
-        return [], dict(DEFAULT_LIMITS)
-    subgroups = [name for name in _SUBGROUP_TIMESTAMPSS if name in adapter.features][:1]
-    return [*subgroups, *({TIMESTAMPS} & adapter.features)], {name: adapter.limits[name] for name in DEFAULT_LIMITS}
-
-
-def _asks_for_defaults() -> bool:
-    """Whether GPUSORT_WGSL_LIMITS asks for WebGPU's default limits."""
+def device_request(adapter: wgpu.GPUAdapter) -> dict[str, Any]:
+    """The features and limits to request a device with, as arguments."""
     said = word(LIMITS_VARIABLE)
     if said not in ("", "defaults"):
         raise TargetUnavailableError(f"{LIMITS_VARIABLE}: expected 'defaults' or nothing, found {said!r}")
-    return bool(said)
+    if said:
+        return {"required_features": [], "required_limits": dict(DEFAULT_LIMITS)}
+    subgroups = [name for name in _SUBGROUPS if name in adapter.features][:1]
+    limits = {name: adapter.limits[name] for name in DEFAULT_LIMITS}
+    return {"required_features": [*subgroups, *({TIMESTAMPS} & adapter.features)], "required_limits": limits}
 
 
 def device_of_caller(handle: wgpu.GPUDevice) -> Device:
@@ -182,7 +177,7 @@ def _described_device(handle: wgpu.GPUDevice) -> Device:
         driver=", ".join(filter(None, [_backend(info), "in software" * in_software, info.description])),
         is_software=in_software,
         groups_in_row=groups_in_row,
-        has_subgroups=any(name in handle.features for name in _SUBGROUP_TIMESTAMPSS),
+        has_subgroups=any(name in handle.features for name in _SUBGROUPS),
         most_lanes=32 if info.get("vendor_id") == _NVIDIA else MAX_LANES,
         cuts_loops=cuts_loops,
         alignment=max(_WORD, limits["min-storage-buffer-offset-alignment"]),
@@ -206,10 +201,6 @@ def is_software(info: wgpu.GPUAdapterInfo) -> bool:
 
 def _backend(info: wgpu.GPUAdapterInfo) -> str:
     return str(info.get("backend_type", "WebGPU"))
-
-
-def _is_opengl(adapter: wgpu.GPUAdapter) -> bool:
-    return _backend(adapter.info).startswith(_OPENGL)
 
 
 def _listed(adapters: Sequence[wgpu.GPUAdapter]) -> str:

@@ -9,11 +9,9 @@ from ...types.errors import CapabilityError, DeviceLostError, GpusortError
 
 
 class _ErrorLog(logging.Handler):
-    """Collects asynchronous errors, which wgpu can only log, for all that are to be told of them.
-
-    One for the process, and without a lock: an interrupt while a handler is made, added or called leaks logging's own
-    locks, and every other thread that logs would hang.
-    """
+    """Collects asynchronous errors, which wgpu can only log, for all that are to be told of them. One for the process,
+    and without a lock: an interrupt while a handler is made, added or called leaks logging's own locks, and every other
+    thread that logs would hang."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -29,10 +27,8 @@ class _ErrorLog(logging.Handler):
 
 
 class translated_errors:
-    """A context manager that translates wgpu's errors, also those only logged, to gpusort's.
-
-    A class: entering it takes less time than a generator.
-    """
+    """A context manager that translates wgpu's errors, also those only logged, to gpusort's. A class: entering it takes
+    less time than a generator."""
 
     __slots__ = ("_what",)
 

@@ -37,12 +37,10 @@ def waited(answer: Awaitable[_T]) -> _T:
 
 
 class _Collector:
-    """CPython's garbage collector, which rests while calls wait side by side.
-
-    From 3.14 on it looks through the frames of the stack that runs. Of several that were suspended in turn, one's
-    frames lead into those of another, which Pyodide (314.0.3) has moved elsewhere meanwhile: a collection there is a
-    fatal error. So none begins from the moment that a second call waits until all have ended.
-    """
+    """CPython's garbage collector, which rests while calls wait side by side. From 3.14 on it looks through the frames
+    of the stack that runs. Of several that were suspended in turn, one's frames lead into those of another, which
+    Pyodide (314.0.3) has moved elsewhere meanwhile: a collection there is a fatal error. So none begins from the moment
+    that a second call waits until all have ended."""
 
     def __init__(self) -> None:
         self._suspended = 0
@@ -128,9 +126,6 @@ def camel(name: str) -> str:
     """A name in camelCase: max-buffer-size and max_buffer_size become maxBufferSize."""
     first, *others = name.replace("-", "_").split("_")
     return first + "".join(map(str.capitalize, others))
-
-
-# -- one opening for all who ask at the same time ------------------------------------------------------------
 
 
 class Answer(Generic[_J, _P]):

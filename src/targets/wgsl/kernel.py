@@ -20,21 +20,15 @@ from ..needs import kernel_named, require_at_most
 from .device import MAX_LANES, Device
 from .errors import is_loss
 from .legalize import Legalized, Origin, legalize
-from .overrun import has_loops, instrumented
+from .loops import has_loops, instrumented, unrolled
 from .runtime import IN_BROWSER
-from .text import HEADER_WORDS, Shader, wgsl_of
-from .unroll import unrolled
-from .uses import Use, uses_of
+from .text import HEADER_WORDS, Shader, Use, uses_of, wgsl_of
 
 if TYPE_CHECKING:
     import wgpu
 
 PARAMETER_STEP = 256  # bytes: the alignment of dynamic offsets that every adapter allows
 _COMPUTE = 4  # ShaderStage.COMPUTE
-# Names of the limits that a device is requested with.
-_GROUP_SIZE = "max-compute-invocations-per-workgroup", "max-compute-workgroup-size-x"
-_WORKGROUP_BYTES = ("max-compute-workgroup-storage-size",)
-_STORAGE_BUFFERS = ("max-storage-buffers-per-shader-stage",)
 _LLVMPIPE_REGISTERS = 1024  # bytes in an array, beyond which llvmpipe compiles for minutes
 _FORMATS = {Type.BOOL: "<I", Type.U32: "<I", Type.I32: "<i", Type.F32: "<f", Type.U64: "<Q", Type.I64: "<q",
             Type.F64: "<d", Type.U8: "<I", Type.U16: "<I"}  # fmt: skip
@@ -111,7 +105,7 @@ def compile_kernel(program: ir.Program, device: Device) -> Kernel:
     uses = uses_of(legalized.program)
     storage = tuple(uses[memory] for memory in legalized.program.storage)
     handle = device.handle
-    kinds: list[_Binding] = ["uniform", *(_kind(use) for use in storage)]
+    kinds: list[_Binding] = ["uniform", *("storage" if use.needs_write else "read-only-storage" for use in storage)]
     layout = handle.create_bind_group_layout(
         entries=[
             {
@@ -124,10 +118,6 @@ def compile_kernel(program: ir.Program, device: Device) -> Kernel:
     )
     pipeline = _pipeline(program, shader.text, handle, layout)
     return Kernel(legalized, shader.text, storage[: len(program.storage)], reports_overrun, layout, pipeline)
-
-
-def _kind(use: Use) -> _Binding:
-    return "storage" if use.needs_write else "read-only-storage"
 
 
 def _pipeline(
@@ -160,15 +150,15 @@ def _refusal(program: ir.Program, text: str, message: str) -> str:
 
 
 def _require_fits(program: ir.Program, device: Device) -> None:
-    limits = device.limits
-    workgroup_bytes = sum((memory.length or 0) * 4 for memory in program.memories if memory.space is ir.Space.WORKGROUP)
-    registers = [(memory.length or 0) * 4 for memory in program.memories if memory.space is ir.Space.REGISTERS]
+    limits, spaces = device.limits, (ir.Space.WORKGROUP, ir.Space.REGISTERS)
+    workgroup, registers = ([4 * (m.length or 0) for m in program.memories if m.space is space] for space in spaces)
     most_registers = _LLVMPIPE_REGISTERS if device.cuts_loops else MOST_REGISTER_BYTES
-    for what, asked, most, names in (
-        ("invocations in a workgroup", program.group_size, limits.group_size, _GROUP_SIZE),
-        ("bytes of workgroup memory", workgroup_bytes, limits.workgroup_bytes, _WORKGROUP_BYTES),
-        ("storage buffers", len(program.storage), limits.storage_buffers, _STORAGE_BUFFERS),
-        ("bytes in an array of registers", max(registers, default=0), most_registers, ()),
-    ):
+    for what, asked, most, names in (  # with the names of the limits that a device is requested with
+        ("invocations in a workgroup", program.group_size, limits.group_size,
+         ["max-compute-invocations-per-workgroup", "max-compute-workgroup-size-x"]),
+        ("bytes of workgroup memory", sum(workgroup), limits.workgroup_bytes, ["max-compute-workgroup-storage-size"]),
+        ("storage buffers", len(program.storage), limits.storage_buffers, ["max-storage-buffers-per-shader-stage"]),
+        ("bytes in an array of registers", max(registers, default=0), most_registers, []),
+    ):  # fmt: skip
         hint = device.hint(*[(name, asked) for name in names])
         require_at_most(kernel_named(program), what, asked, most, f"adapter {device.adapter!r}", hint)

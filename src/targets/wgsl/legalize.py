@@ -85,8 +85,6 @@ class _Legalizer:
         )
         return Legalized(legal, tuple(origins.values()))
 
-    # -- parameters, variables, leaves --------------------------------------------------------------------
-
     def _parameter(self, parameter: ir.Parameter) -> dict[ir.Parameter, Origin]:
         """The parameters that replace one of the program's, with their origins."""
         span = self.program.span
@@ -139,8 +137,6 @@ class _Legalizer:
         if self.zero is None:
             self.zero = self._new_parameter("hidden_zero")
         return Word(self.build, ir.Argument(self.zero, self.build.span))
-
-    # -- statements ---------------------------------------------------------------------------------------
 
     def _statements(self, block: ir.Block) -> None:
         for statement in block:

@@ -31,7 +31,7 @@ _COUNTS = (ops.COUNT_ONES, ops.LEADING_ZEROS, ops.TRAILING_ZEROS)
 _ORDERS = (ops.EQ, ops.NE, ops.LT, ops.LE, ops.GT, ops.GE)
 _ON_PAIRS: Mapping[Op, Callable[[Pair, Pair], Pair]] = {
     ops.ADD: Pair.__add__, ops.SUB: Pair.__sub__, ops.MUL: Pair.__mul__, ops.FLOORDIV: Pair.__floordiv__,
-    ops.MOD: Pair.__mod__, ops.AND: Pair.__and__, ops.OR: Pair.__or__, ops.XOR: Pair.__xor__,
+    ops.MOD: Pair.__mod__,
 }  # fmt: skip
 _INFINITY = 0x7F80_0000
 _SIGN = 1 << 31
@@ -101,8 +101,6 @@ class Operations:
             return value.to(Type.U32) & (1 << to.bits) - 1
         return value.seen_as(to) if node.op is ops.BITCAST else value.to(to)
 
-    # -- 64 bits ------------------------------------------------------------------------------------------
-
     def _wide(self, node: ir.Apply, values: Sequence[Value]) -> Value:
         op = node.op
         if op is ops.SELECT:
@@ -122,11 +120,11 @@ class Operations:
         if op in (ops.MIN, ops.MAX):
             first, second = first.bound(), second.bound()
             return selected(compared(ops.LT if op is ops.MIN else ops.GT, first, second, signed), first, second)
+        if op in (ops.AND, ops.OR, ops.XOR):
+            return Pair(self.build.apply(op, first.low, second.low), self.build.apply(op, first.high, second.high))
         if op not in _ON_PAIRS:
             raise self._lacking(node)
         return _ON_PAIRS[op](first, second)
-
-    # -- floats -------------------------------------------------------------------------------------------
 
     def _of_floats(self, op: Op, *operands: Word) -> Word:
         """Lowers an operation with float operands or result, except selects and conversions."""
@@ -143,9 +141,7 @@ class Operations:
 
     def _given(self, operand: Word, meets_itself: bool = False) -> Word:
         """Hides an operand that is zero, or that may equal the other one (`meets_itself`), so that nothing is folded.
-
-        By OR, as results are hidden by XOR: two XORs with the same word would cancel.
-        """
+        By OR, as results are hidden by XOR: two XORs with the same word would cancel."""
         is_zero = isinstance(operand.node, ir.Const) and operand.node.value == 0
         return _with(ops.OR, operand, self._zero()) if is_zero or meets_itself else operand
 

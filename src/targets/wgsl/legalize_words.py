@@ -133,9 +133,6 @@ class WordBuilder(Builder):
         return True
 
 
-# -- 64 bits -------------------------------------------------------------------------------------------------
-
-
 @attrs.frozen(eq=False)
 class Pair:
     """A 64-bit value as two U32 words. What is used twice is bound to variables first: else nested operations would
@@ -159,8 +156,6 @@ class Pair:
     def bound(self) -> Pair:
         return Pair(self.low.bound("low"), self.high.bound("high"))
 
-    # -- arithmetic ---------------------------------------------------------------------------------------
-
     def __add__(self, other: Pair) -> Pair:
         first = self.low.bound()
         low = (first + other.low).bound("sum")
@@ -183,15 +178,6 @@ class Pair:
         carried = (middle >> 16) + (other_middle >> 16)
         return Pair(a.low * b.low, a1 * b1 + carried + (a.low * b.high + a.high * b.low))
 
-    def __and__(self, other: Pair) -> Pair:
-        return Pair(self.low & other.low, self.high & other.high)
-
-    def __or__(self, other: Pair) -> Pair:
-        return Pair(self.low | other.low, self.high | other.high)
-
-    def __xor__(self, other: Pair) -> Pair:
-        return Pair(self.low ^ other.low, self.high ^ other.high)
-
     def __invert__(self) -> Pair:
         return Pair(~self.low, ~self.high)
 
@@ -203,15 +189,16 @@ class Pair:
 
     def __mod__(self, other: Pair) -> Pair:
         power = other.known_power_of_two()
-        return divided(self, other)[1] if power is None else self & Pair.constant(self.low.build, power - 1)
+        if power is None:
+            return divided(self, other)[1]
+        mask = Pair.constant(self.low.build, power - 1)
+        return Pair(self.low & mask.low, self.high & mask.high)
 
     def known_power_of_two(self) -> int | None:
         if not (isinstance(self.low.node, ir.Const) and isinstance(self.high.node, ir.Const)):
             return None
         known = int(self.low.node.value) | int(self.high.node.value) << 32
         return known if known.bit_count() == 1 else None
-
-    # -- shifts -------------------------------------------------------------------------------------------
 
     def __lshift__(self, amount: Word) -> Pair:
         if isinstance(amount.node, ir.Const):
@@ -244,14 +231,6 @@ class Pair:
         spilled = (high << 1) << ~amount
         far = _is_far(amount)
         return Pair(far.select(shifted, (self.low >> amount) | spilled), far.select(fill, shifted))
-
-    # -- comparisons, bits, floats ------------------------------------------------------------------------
-
-    def is_below(self, other: Pair, signed: bool) -> Word:
-        first, second = self.high.bound(), other.high.bound()
-        order = Type.I32 if signed else Type.U32
-        above = first.seen_as(order) < second.seen_as(order)
-        return above | (first.equals(second) & (self.low < other.low))
 
     def count(self, op: Op) -> Word:
         """COUNT_ONES, LEADING_ZEROS or TRAILING_ZEROS."""
@@ -299,7 +278,9 @@ def compared(op: Op, a: Pair, b: Pair, signed: bool) -> Word:
         return a.low.differs(b.low) | a.high.differs(b.high)
     if op in (ops.GT, ops.LE):
         a, b = b, a
-    below = a.is_below(b, signed)
+    first, second, order = a.high.bound(), b.high.bound(), Type.I32 if signed else Type.U32
+    above = first.seen_as(order) < second.seen_as(order)
+    below = above | (first.equals(second) & (a.low < b.low))
     return below if op in (ops.LT, ops.GT) else ~below
 
 

@@ -157,11 +157,7 @@ class Staging:
         self._fetch(encoder, staging, batch, used)
 
     def _fetch(
-        self,
-        encoder: wgpu.GPUCommandEncoder,
-        staging: wgpu.GPUBuffer,
-        batch: list[tuple[int, Bytes]],
-        used: int,
+        self, encoder: wgpu.GPUCommandEncoder, staging: wgpu.GPUBuffer, batch: list[tuple[int, Bytes]], used: int
     ) -> None:
         self._device.queue.submit([encoder.finish()])
         # Mapping waits for the device. Done even if nothing is downloaded, so that the run's errors are raised here.

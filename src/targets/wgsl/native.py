@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from .c_names import BACKEND
 from .commands import Binding, BufferRange, Clock, Commands, Dispatch, Group, Recorded
@@ -42,32 +42,12 @@ _SIGNATURES = {
 }
 
 
-_Library: TypeAlias = Any  # cffi's: _SIGNATURES says what is called
-
-
-class _CType(Protocol):
-    @property
-    def cname(self) -> str: ...
-
-
-class _Ffi(Protocol):
-    """The part of cffi's FFI used here."""
-
-    def new(self, cdecl: str, init: object = None, /) -> Any: ...  # with the struct's fields as attributes
-    def typeof(self, cdata: object, /) -> _CType: ...
-
-
-class _Errors(Protocol):
-    """wgpu-py's error handler: thread-local error scopes."""
-
-    def capture(self, name: str, /) -> None: ...
-    def release(self, name: str, /) -> tuple[str, str] | None: ...  # the first error's class and message
-
-
 class _Native:
     """The library, with the descriptors that all calls share."""
 
-    def __init__(self, lib: _Library, ffi: _Ffi, errors: _Errors) -> None:
+    def __init__(self, lib: Any, ffi: Any, errors: Any) -> None:
+        """cffi's library, of which _SIGNATURES says what is called, and its FFI; wgpu-py's error handler, which has
+        error scopes of each thread."""
         self.lib, self.ffi, self.errors = lib, ffi, errors
         self.encoder = ffi.new("WGPUCommandEncoderDescriptor *")
         self.compute = ffi.new("WGPUComputePassDescriptor *")
@@ -85,17 +65,13 @@ def commands_for(handle: wgpu.GPUDevice, launches: Sequence[Dispatch], bindings:
 @lru_cache(maxsize=4)
 def _native(backend: str) -> _Native | None:
     module = sys.modules.get(backend) if backend == BACKEND else None
-    lib, ffi, errors = (getattr(module, name, None) for name in ("lib", "ffi", "error_handler"))
+    parts: tuple[Any, ...] = tuple(getattr(module, name, None) for name in ("lib", "ffi", "error_handler"))
+    lib, ffi, errors = parts
     if lib is None or ffi is None or not (hasattr(errors, "capture") and hasattr(errors, "release")):
         return None
-    if any(_signature(lib, cast(_Ffi, ffi), name) != wanted for name, wanted in _SIGNATURES.items()):
+    if any(not hasattr(lib, name) or ffi.typeof(getattr(lib, name)).cname != _SIGNATURES[name] for name in _SIGNATURES):
         return None
-    return _Native(lib, cast(_Ffi, ffi), cast(_Errors, errors))
-
-
-def _signature(lib: object, ffi: _Ffi, name: str) -> str:
-    function = getattr(lib, name, None)
-    return "" if function is None else ffi.typeof(function).cname
+    return _Native(lib, ffi, errors)
 
 
 def _raw(owner: object) -> object:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, cast
 from weakref import ref
 
 import attrs
@@ -35,10 +35,8 @@ _MOST_BOUND = 6  # calls in a row write to one recycled buffer after another, of
 
 
 class _Bound:
-    """Bind groups for a call's arrays and scratch, cached for the next call on the same ones.
-
-    Bind groups keep memory alive, also what nobody else holds any more: so they are let go of with the first array.
-    """
+    """Bind groups for a call's arrays and scratch, cached for the next call on the same ones. Bind groups keep memory
+    alive, also what nobody else holds any more: so they are let go of with the first array."""
 
     def __init__(
         self, groups: Sequence[Group], given: Sequence[BufferRange], scratch: Mapping[str, BufferRange]
@@ -90,9 +88,9 @@ class WgslPrepared:
 
     def run(self, memories: Sequence[object], /) -> None:
         """Host arrays hold the results when this returns; device arrays when the submitted work is done."""
-        if _are_on_host(memories):
-            named = arrays_by_name(self._given, memories)
-            arrays: dict[str, Bytes] = {name: _bytes_of(array) for name, array in named.items()}
+        if all(isinstance(memory, np.ndarray) for memory in memories):
+            named = cast("dict[str, np.ndarray[Any, Any]]", arrays_by_name(self._given, memories))
+            arrays: dict[str, Bytes] = {name: array.view(np.uint8) for name, array in named.items()}
             self.target.in_session(self.what, lambda session: session.run(self._prepared_in(session), arrays))
         else:
             self.run_at(memories, None, 0)
@@ -134,8 +132,6 @@ class WgslPrepared:
         named = {buffer.name: buffer for step in self._work.steps for buffer in step.buffers}
         return sum(padded(buffer.nbytes) for buffer in named.values() if buffer.role is Role.SCRATCH)
 
-    # -- within a session ---------------------------------------------------------------------------------
-
     def _prepared_in(self, session: Session) -> PreparedLaunches:
         work = work_of(self._schedule)
         if self._ready is None or self._session is not session or self._work is not work:
@@ -151,7 +147,7 @@ class WgslPrepared:
         self._bounds = []
 
     def checks_overrun(self, session: Session) -> bool:
-        """Whether loops may be cut short on this device (overrun.py), so that each run is checked, and waited for."""
+        """Whether loops may be cut short on this device (loops.py), so that each run is checked, and waited for."""
         return self._prepared_in(session).checks_overrun and not self._keeps_scratch
 
     def run_on_device(self, session: Session, memories: Sequence[object]) -> None:
@@ -215,11 +211,9 @@ class WgslPrepared:
         self, session: Session, ready: PreparedLaunches, memories: Sequence[object], lease: Lease | None, *,
         submits: bool,
     ) -> tuple[_Bound | None, bool]:  # fmt: skip
-        """Bind groups for these arrays, and whether they were cached. None if some have to be copied.
-
-        Scratch is of the lease. Without one it is the schedule's own: then arrays that have to be copied raise
-        InvalidArgumentError. If the caller of this `submits`, arrays that were destroyed raise GPUError.
-        """
+        """Bind groups for these arrays, and whether they were cached. None if some have to be copied. Scratch is of the
+        lease. Without one it is the schedule's own: then arrays that have to be copied raise InvalidArgumentError. If
+        the caller of this `submits`, arrays that were destroyed raise GPUError."""
         arrays = cast("Sequence[OnWebGpu]", memories)
         scratch = self._own_scratch(session, ready) if lease is None else session.scratch(lease, ready)
         parameters = self._own_parameters(session, ready)
@@ -298,12 +292,3 @@ class _Batch(InTurn):
 def kernels_named(steps: Sequence[Step]) -> str:
     """The kernels of these launches, as error messages name them."""
     return ", ".join(dict.fromkeys(f"{step.program.name!r} ({step.program.span})" for step in steps))
-
-
-def _are_on_host(memories: Sequence[object]) -> TypeGuard[Sequence[np.ndarray[Any, Any]]]:
-    return all(isinstance(memory, np.ndarray) for memory in memories)
-
-
-def _bytes_of(array: Any) -> Bytes:
-    found: Bytes = array.view(np.uint8)
-    return found

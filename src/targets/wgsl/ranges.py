@@ -32,28 +32,21 @@ class OnWebGpu(Protocol):
 
 def buffer_ranges(session: Session, given: Sequence[Buffer[Any]], memories: Sequence[object]) -> dict[str, BufferRange]:
     """Checked arrays by the name of their buffer. Raises InvalidArgumentError."""
-    return {
-        buffer.name: _checked(session, buffer, cast(OnWebGpu, memory))
-        for buffer, memory in zip(given, memories, strict=True)
-    }
-
-
-def _checked(session: Session, buffer: Buffer[Any], array: OnWebGpu) -> BufferRange:
-    device, wanted = session.device, padded(buffer.nbytes)
-    found = BufferRange(array.buffer, array.offset)
-    if array.device is not device.handle:
-        raise InvalidArgumentError(
-            f"arrays[{buffer.name!r}]: expected one on {device.adapter!r} as this target has opened it, "
-            "found one of another device"
-        )
-    if found.offset + wanted > found.buffer.size:
-        raise InvalidArgumentError(
-            f"arrays[{buffer.name!r}]: expected {wanted} bytes from {found.offset} on, found a buffer of "
-            f"{found.buffer.size}"
-        )
-    if not found.buffer.usage & _STORAGE:
-        raise InvalidArgumentError(f"arrays[{buffer.name!r}]: expected a buffer with usage STORAGE")
-    return found
+    ranges: dict[str, BufferRange] = {}
+    for buffer, array in zip(given, cast("Sequence[OnWebGpu]", memories), strict=True):
+        wanted, found = padded(buffer.nbytes), BufferRange(array.buffer, array.offset)
+        refusal = ""
+        if array.device is not session.device.handle:
+            adapter = session.device.adapter
+            refusal = f"one on {adapter!r} as this target has opened it, found one of another device"
+        elif found.offset + wanted > found.buffer.size:
+            refusal = f"{wanted} bytes from {found.offset} on, found a buffer of {found.buffer.size}"
+        elif not found.buffer.usage & _STORAGE:
+            refusal = "a buffer with usage STORAGE"
+        if refusal:
+            raise InvalidArgumentError(f"arrays[{buffer.name!r}]: expected {refusal}")
+        ranges[buffer.name] = found
+    return ranges
 
 
 class Copies:

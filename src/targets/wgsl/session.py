@@ -22,9 +22,9 @@ from .device import Device
 from .errors import translated_errors
 from .kernel import PARAMETER_STEP, Kernel, compile_kernel
 from .legalize_words import WordBuilder
+from .loops import ITERATIONS
 from .memory import Bytes, Lease, Pool, Staging, padded, upload
 from .native import commands_for
-from .overrun import ITERATIONS
 from .runtime import can_wait
 
 if TYPE_CHECKING:
@@ -43,9 +43,15 @@ class PreparedLaunches:
 
     def __init__(self, session: Session, steps: Sequence[Step]) -> None:
         self.buffers = {buffer.name: buffer for step in steps for buffer in step.buffers}
-        for buffer in self.buffers.values():
-            session.require_bindable(buffer)
+        device = session.device
         self.sizes = {name: padded(buffer.nbytes) for name, buffer in self.buffers.items()}
+        for name, size in self.sizes.items():
+            if size > device.limits.storage_bytes:
+                raise CapabilityError(
+                    f"array {name!r} has {self.buffers[name].nbytes} bytes; one binding of adapter {device.adapter!r} "
+                    f"holds at most {device.limits.storage_bytes}"
+                    f"{device.hint(('max-storage-buffer-binding-size', size), ('max-buffer-size', size))}"
+                )
         self.scratch = [name for name, buffer in self.buffers.items() if buffer.role is Role.SCRATCH]
         self.steps = [step for step in steps if step.groups]
         self.kernels = [session.kernel(step.program) for step in self.steps]
@@ -56,11 +62,16 @@ class PreparedLaunches:
         offset = 0
         for step, kernel in zip(self.steps, self.kernels, strict=True):
             session.require_legal(step, kernel)
-            columns, rows = session.dispatch_shape(step.groups)
+            # In two dimensions beyond the limit of one, with few surplus workgroups, which return at once.
+            rows = -(-step.groups // device.groups_in_row)
+            columns = -(-step.groups // rows)
             key = (id(kernel), *(buffer.name for buffer in step.buffers))
             if key not in groups:
                 groups[key] = len(groups)
-                self.bindings.append(_binding(step, kernel))
+                flag = {OVERRUN: NO_OVERRUN.nbytes} if kernel.reports_overrun else {}
+                names = [buffer.name for buffer in step.buffers]
+                sizes = [kernel.parameter_bytes, *(self.sizes[name] for name in names), *flag.values()]
+                self.bindings.append(Binding(kernel, (*names, *flag), tuple(sizes)))
             block = kernel.parameters(step, columns)
             size = -(-len(block) // PARAMETER_STEP) * PARAMETER_STEP
             blocks.append(block.ljust(size, b"\0"))
@@ -68,28 +79,16 @@ class PreparedLaunches:
             offset += size
         self.parameters: Bytes = np.frombuffer(b"".join(blocks), np.uint8)
         self.checks_overrun = any(kernel.reports_overrun for kernel in self.kernels)
-        self.commands: Commands = commands_for(session.device.handle, launches, self.bindings)
+        self.commands: Commands = commands_for(device.handle, launches, self.bindings)
 
     def groups(
         self, parameters: BufferRange, memory: Mapping[str, BufferRange], numbers: Iterable[int] | None = None
     ) -> Sequence[Group]:
         """Bind groups of all bindings, or of those with these indices."""
-        bindings = self.bindings
+        bindings, numbers = self.bindings, range(len(self.bindings)) if numbers is None else numbers
         return self.commands.groups(
-            [
-                (number, [parameters, *[memory[name] for name in bindings[number].names]])
-                for number in (range(len(bindings)) if numbers is None else numbers)
-            ]
+            [(number, [parameters, *[memory[name] for name in bindings[number].names]]) for number in numbers]
         )
-
-
-def _binding(step: Step, kernel: Kernel) -> Binding:
-    names = [buffer.name for buffer in step.buffers]
-    sizes = [kernel.parameter_bytes, *(padded(buffer.nbytes) for buffer in step.buffers)]
-    if kernel.reports_overrun:
-        names.append(OVERRUN)
-        sizes.append(NO_OVERRUN.nbytes)
-    return Binding(kernel, tuple(names), tuple(sizes))
 
 
 class Session:
@@ -161,12 +160,6 @@ class Session:
             found[OVERRUN] = self.overrun(lease)
         return found
 
-    def dispatch_shape(self, groups: int) -> tuple[int, int]:
-        """A 2D dispatch (columns, rows) for a number of workgroups beyond the limit of one dimension, with as few
-        surplus workgroups, which return at once, as can be."""
-        rows = -(-groups // self.device.groups_in_row)
-        return -(-groups // rows), rows
-
     def require_no_overrun(self, encoder: wgpu.GPUCommandEncoder, region: BufferRange) -> None:
         """Submits the encoder and waits; raises CapabilityError if a loop was cut short. Host arrays are unchanged."""
         overrun = np.zeros_like(NO_OVERRUN)
@@ -175,17 +168,6 @@ class Session:
             raise CapabilityError(
                 f"a kernel's loops run for more than {ITERATIONS} iterations in one invocation, which adapter "
                 f"{self.device.adapter!r} cannot do: divide the work among more invocations"
-            )
-
-    # -- checks -------------------------------------------------------------------------------------------
-
-    def require_bindable(self, buffer: Buffer[object]) -> None:
-        device, size = self.device, padded(buffer.nbytes)
-        if size > device.limits.storage_bytes:
-            raise CapabilityError(
-                f"array {buffer.name!r} has {buffer.nbytes} bytes; one binding of adapter "
-                f"{device.adapter!r} holds at most {device.limits.storage_bytes}"
-                f"{device.hint(('max-storage-buffer-binding-size', size), ('max-buffer-size', size))}"
             )
 
     def require_legal(self, step: Step, kernel: Kernel) -> None:
@@ -205,8 +187,6 @@ class Session:
                     f"{name} gets buffer {buffer.name!r} twice and writes "
                     f"to it as {memory.name!r}; WebGPU allows that only of buffers that are read"
                 )
-
-    # -- subgroups ----------------------------------------------------------------------------------------
 
     def _measured_subgroup_size(self) -> int:
         """The subgroup size, measured by a probe kernel; 0 if lanes do not follow the order of invocations."""

@@ -13,13 +13,13 @@ import attrs
 from ...kernel import ir
 from ...kernel.passes.scopes import Scopes, scopes_of
 from ...kernel.passes.uniform import check_uniform
+from ...kernel.passes.walk import statements_in
 from ...types.errors import CapabilityError
 from ...types.ops import AtomicOp, SubgroupOp
 from ..render import Lines, Names
 from ..statements import StatementWriter
 from .names import RESERVED_NAMES, valid_identifier
 from .operations import OPERATIONS, TYPE_NAMES, float_bits, is_not_finite, literal
-from .uses import uses_of
 
 HEADER_WORDS = 2  # before the parameters: the number of workgroups, and of those in a row of the 2D dispatch
 
@@ -50,6 +50,38 @@ class Shader:
     uses_subgroups: bool
 
 
+@attrs.define
+class Use:
+    """How a kernel accesses one memory."""
+
+    read: bool = False
+    written: bool = False
+    atomic: bool = False
+
+    @property
+    def needs_write(self) -> bool:
+        """Whether the binding must be read_write: WGSL has no atomics in read-only storage."""
+        return self.written or self.atomic
+
+
+def uses_of(program: ir.Program) -> dict[ir.Memory, Use]:
+    """How a kernel accesses each of its memories."""
+    uses = {memory: Use() for memory in program.memories}
+    for statement in statements_in(program.body):
+        match statement:
+            case ir.Load():
+                uses[statement.memory].read = True
+            case ir.Store():
+                uses[statement.memory].written = True
+            case ir.Atomic():
+                use = uses[statement.memory]
+                use.read = use.atomic = True
+                use.written |= statement.op is not AtomicOp.LOAD
+            case _:
+                pass
+    return uses
+
+
 def wgsl_of(program: ir.Program, *, enable_line: bool = False) -> Shader:
     """Emits a legalised program. `enable_line` adds `enable subgroups;`, which browsers require and naga rejects."""
     check_uniform(program)
@@ -72,8 +104,6 @@ class _Writer(StatementWriter):
         self.numbers: dict[int, str] = {}  # variables with the bits of infinities and NaNs, which no constant may be
         self.builtins: set[ir.Builtin] = set()
         self.subgroups = False
-
-    # -- the module ---------------------------------------------------------------------------------------
 
     def module(self, enable_line: bool) -> str:
         body = self.lines
@@ -133,8 +163,6 @@ class _Writer(StatementWriter):
             if variable not in inner:
                 self.lines.add(f"var {self.variable(variable)}: {TYPE_NAMES[variable.type]};")
 
-    # -- expressions --------------------------------------------------------------------------------------
-
     def variable(self, variable: ir.Variable) -> str:
         return self.names.of(variable, valid_identifier(variable.name))
 
@@ -162,8 +190,6 @@ class _Writer(StatementWriter):
             case _:
                 name: str = builtin.value
                 return name
-
-    # -- statements ---------------------------------------------------------------------------------------
 
     def assign(self, variable: ir.Variable, value: str) -> None:
         keyword = "let " if variable in self.scopes.settled else ""

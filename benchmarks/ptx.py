@@ -1,4 +1,4 @@
-"""Builds the archive of ahead-of-time compiled PTX (shipped.py): `python -m gpusort.targets.cuda.usual`.
+"""Builds the archive of ahead-of-time compiled PTX (src/targets/cuda/shipped.py): `python -m benchmarks.ptx`.
 
 It holds the kernels of common calls: usual dtypes, lengths and axes. Needs NVVM, and no card.
 """
@@ -14,20 +14,20 @@ from zipfile import ZIP_LZMA, ZipFile, ZipInfo
 
 import numpy as np
 
-from ...kernel import ir
-from ...kernel.passes.safe import Safety
-from ...kernel.specialise import specialise
-from ...machine import Capability, Limits, TargetInfo
-from ...operations.argsort import Argsort, SortPairs
-from ...operations.base import Operation
-from ...operations.reduce import Reduce, Reducer
-from ...operations.scan import Cumsum
-from ...operations.sort import Sort
-from ...types.indices import SortOrder
-from ...types.specs import Memory, Spec
-from .compile import compile_uncached, text_of
-from .shipped import ARCHIVE, SHIPPED_FOR, entry_of, portable
-from .writer import WARP
+from gpusort.kernel import ir
+from gpusort.kernel.passes.safe import Safety
+from gpusort.kernel.specialise import specialise
+from gpusort.machine import Capability, Limits, TargetInfo
+from gpusort.operations.argsort import Argsort, SortPairs
+from gpusort.operations.base import Operation
+from gpusort.operations.reduce import Reduce, Reducer
+from gpusort.operations.scan import Cumsum
+from gpusort.operations.sort import Sort
+from gpusort.targets.cuda.compile import compile_uncached, text_of
+from gpusort.targets.cuda.shipped import ARCHIVE, SHIPPED_FOR, entry_of, portable
+from gpusort.targets.cuda.writer import WARP
+from gpusort.types.indices import SortOrder
+from gpusort.types.specs import Memory, Spec
 
 DTYPES = ("u4", "i4", "f4", "u8", "i8", "f8")
 Shape: TypeAlias = tuple[int, ...]

@@ -1,0 +1,133 @@
+"""Two changes of a program's loops: unrolling, and counting for drivers that end loops.
+
+Counted loops that index register arrays are unrolled: GPU compilers keep an array in registers only if all its indices
+are constants. lavapipe, Mesa's software driver, silently ends loops after 65,535 iterations, counted over all loops of
+an invocation. So each loop sets a flag at its proper end. One that is left with the flag unset was cut short: it stores
+1 to an overrun buffer, and the host refuses the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from ...kernel import ir
+from ...kernel.passes.walk import replaced, rewritten, statements_in, variables_in, variables_set_in, with_blocks
+from ...types.layout import Type
+from ...types.ops import AtomicOp
+from .legalize_words import Word, WordBuilder
+
+ITERATIONS = 65_535
+_MOST_ROUNDS = 64
+_MOST_STATEMENTS = 4096  # of one unrolled loop
+
+
+def unrolled(program: ir.Program) -> ir.Program:
+    """The program with loops over register arrays unrolled."""
+    return attrs.evolve(program, body=rewritten(program.body, _statement))
+
+
+def _statement(statement: ir.Statement) -> Iterator[ir.Statement]:
+    rounds = _rounds(statement) if isinstance(statement, ir.For) else None
+    if not isinstance(statement, ir.For) or rounds is None or len(rounds) * _size(statement.body) > _MOST_STATEMENTS:
+        yield statement
+        return
+    for value in rounds:
+        number = ir.Const(value, Type.U32, statement.span)
+        yield from replaced(statement.body, statement.variable, number)
+        yield ir.Assign(statement.variable, number, statement.span)
+
+
+def _rounds(loop: ir.For) -> range | None:
+    """The values of the variable of a loop to unroll: constant bounds, few rounds, no break. Else None."""
+    start, stop, step = loop.start, loop.stop, loop.step
+    if not (isinstance(start, ir.Const) and isinstance(stop, ir.Const) and isinstance(step, ir.Const)):
+        return None
+    rounds = range(int(start.value), int(stop.value), int(step.value))
+    leaves = any(isinstance(statement, ir.Break) for statement in statements_in(loop.body))
+    if leaves or loop.variable in variables_set_in(loop.body) or len(rounds) > _MOST_ROUNDS:
+        return None
+    return rounds if _indexes_registers(loop) else None
+
+
+def _size(block: ir.Block) -> int:
+    return sum(1 for _ in statements_in(block))
+
+
+def _indexes_registers(loop: ir.For) -> bool:
+    """Whether the loop's variable, or a value derived from it in the loop, indexes a register array."""
+    made = {loop.variable}
+    for statement in statements_in(loop.body):
+        if isinstance(statement, ir.Assign) and not made.isdisjoint(variables_in(statement.value)):
+            made.add(statement.variable)
+        if isinstance(statement, ir.Load | ir.Store) and statement.memory.space is ir.Space.REGISTERS:
+            if not made.isdisjoint(variables_in(statement.index)):
+                return True
+    return False
+
+
+def has_loops(program: ir.Program) -> bool:
+    """Whether a program has loops, and so can overrun."""
+    return any(isinstance(statement, ir.For | ir.While) for statement in statements_in(program.body))
+
+
+def instrumented(program: ir.Program) -> ir.Program:
+    """The program with its loops instrumented; the overrun flag is one more storage memory, the last."""
+    name, taken = "overrun", {memory.name for memory in program.memories}
+    while name in taken:
+        name += "_"
+    overrun, build = ir.Memory(name, ir.Space.STORAGE, Type.U32), WordBuilder(program.span)
+    _Instrumenter(build, overrun).statements(program.body, None)
+    others = tuple(m for m in program.memories if m.space is not ir.Space.STORAGE)
+    variables = (*program.variables, *build.variables)
+    memories = (*program.storage, overrun, *others)
+    return attrs.evolve(program, memories=memories, variables=variables, body=build.finish())
+
+
+@attrs.frozen(eq=False)
+class _Instrumenter:
+    build: WordBuilder
+    overrun: ir.Memory
+
+    def statements(self, block: ir.Block, ended: ir.Variable | None) -> None:
+        """`ended` is the flag of the enclosing loop."""
+        for statement in block:
+            self.build.span = statement.span
+            self.statement(statement, ended)
+
+    def nested(self, block: ir.Block, ended: ir.Variable | None) -> ir.Block:
+        with self.build.nested() as made:
+            self.statements(block, ended)
+        return tuple(made)
+
+    def statement(self, statement: ir.Statement, ended: ir.Variable | None) -> None:
+        build = self.build
+        match statement:
+            case ir.Break():
+                assert ended is not None, "verify: a break stands in a loop"
+                build.assign(ended, build.literal(True, Type.BOOL))
+                build.emit(statement)
+            case ir.For():  # as the While that it is
+                stop, step = Word(build, statement.stop).held("stop"), Word(build, statement.step).held("step")
+                counter = build.read(statement.variable)
+                build.assign(statement.variable, Word(build, statement.start))
+                last = ir.Assign(statement.variable, (counter + step).node, statement.span)
+                self.loop((), counter < stop, statement.body, (last,))
+            case ir.While():
+                self.loop(statement.head, Word(build, statement.condition), statement.body, ())
+            case _:
+                build.emit(with_blocks(statement, lambda inside: self.nested(inside, ended)))
+
+    def loop(self, head: ir.Block, condition: Word, body: ir.Block, last: ir.Block) -> None:
+        build, span = self.build, self.build.span
+        true, false = build.literal(True, Type.BOOL), build.literal(False, Type.BOOL)
+        ended = build.variable("ended", Type.BOOL)
+        leave = ir.Assign(ended, true.node, span), ir.Break(span)
+        test = ir.If((~condition).node, leave, (), span)
+        inner = (*self.nested(head, ended), test, *self.nested(body, ended), *last)
+        build.span = span
+        tell = ir.Atomic(None, AtomicOp.STORE, self.overrun, build.literal(0).node, build.literal(1).node, span)
+        build.assign(ended, false)
+        build.emit(ir.While((), true.node, inner, span))
+        build.emit(ir.If((~build.read(ended)).node, (tell,), (), span))
