@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import attrs
 import numpy as np
 
-from ..algos.host_partition import Partition
+from ..algos.host_sort import Partition
 from ..algos.words import KeyWords, Transform, Wanted
 from ..types.dtypes import key_for, native
 from ..types.indices import SortOrder
