@@ -12,7 +12,7 @@ from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role
 from gpusort.kernel.specialise import specialise
 from gpusort.targets.cpu.limits import subgroup_size
-from gpusort.types.intrinsics import dynamic_range
+from gpusort.types.intrinsics import count_ones, dynamic_range, maximum, minimum, select
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Storage
 from gpusort.types.scalars import U32, Bool
@@ -134,6 +134,62 @@ def by_place_in_the_group(cx: Invocation, out: Storage[U32], count: U32) -> None
     out[cx.local_id] = count
 
 
+def by_a_bool(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    out[U32(cx.global_id < count)] = count
+
+
+def by_a_power(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    out[U32(1) << (cx.global_id % 5)] = count
+
+
+def by_any_power(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    out[((U32(1) << cx.global_id) >> 27) // (count - 19)] = count
+
+
+def of_some_bits(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    out[count_ones(cx.global_id * count)] = count
+
+
+def at_most_some(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    out[minimum(cx.global_id, count)] = count
+
+
+def at_least_some(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    out[maximum(cx.global_id % 4, count)] = count
+
+
+def this_or_that(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    out[select(cx.global_id < count, cx.global_id + 3, count)] = count
+
+
+def a_product(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    out[(cx.global_id % 4) * (cx.global_id % 7)] = count
+
+
+def bits_of_either(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    out[(cx.global_id % 16) | (cx.local_id % 9)] = count
+
+
+def common_bits(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    out[(cx.global_id + count) & (cx.global_id % 11)] = count
+
+
+def rounded_down(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    out[cx.global_id - cx.global_id % 8] = count
+
+
+def from_the_second(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    for i in dynamic_range(U32(1), count):
+        out[i - 1] = cx.global_id
+
+
+def what_one_round_sees(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    at = U32(3)
+    for i in dynamic_range(count - 1, count):
+        out[at] = i
+        at = cx.global_id * count
+
+
 # How many elements each touches. What is masked is a multiple of four.
 TOUCHED: dict[Guarded, int] = {
     below: COUNT, not_from: COUNT, up_to: COUNT + 1, not_beyond: COUNT + 1, not_the_first: INVOCATIONS - 1,
@@ -141,6 +197,9 @@ TOUCHED: dict[Guarded, int] = {
     chosen_where_below: COUNT - 4, chosen_where_not_beyond: COUNT - 3, backwards: COUNT, doubled: 2 * COUNT,
     divided_by_some: (INVOCATIONS - 1 + COUNT) // 2 - 4,
     halved: COUNT // 2, shifted: COUNT // 4, remaining: COUNT, masked: 13, in_steps: COUNT,
+    by_a_bool: 2, by_a_power: 17, by_any_power: 17, of_some_bits: 33, at_most_some: COUNT + 1, at_least_some: COUNT + 1,
+    this_or_that: COUNT + 3, a_product: 3 * 6 + 1, bits_of_either: 16, common_bits: 11, rounded_down: INVOCATIONS - 7,
+    from_the_second: COUNT - 1, what_one_round_sees: 4,
     by_lane: subgroup_size(INVOCATIONS), by_place_in_the_group: INVOCATIONS,
 }  # fmt: skip
 
@@ -152,3 +211,16 @@ def test_exactly_what_is_touched_is_proven(guarded: Guarded) -> None:
     assert needed(step) == 0
     shorter = Buffer("out", U32, TOUCHED[guarded] - 1, Role.OUTPUT)
     assert needed(attrs.evolve(step, buffers=(shorter,))) == 1
+
+
+def test_what_a_second_round_sees_is_not_taken_for_known() -> None:
+    def rounds(cx: Invocation, out: Storage[U32], count: U32) -> None:
+        at = U32(0)
+        for _ in dynamic_range(count - count, count):
+            out[at] = count
+            at = U32(9)
+
+    made = kernel(rounds)
+    for count, expected in ((0, 0), (1, 0), (2, 1)):
+        launch = made.launch(Grid(1, INVOCATIONS), Buffer("out", U32, 9, Role.OUTPUT), U32(count))
+        assert needed(specialise(launch)) == expected

@@ -7,8 +7,9 @@ from typing import cast
 import attrs
 import pytest
 
-from gpusort.algos.fit import bytes_held, fitted_partition, power_below
+from gpusort.algos.fit import bytes_held, fitted_partition, fitted_scan_policy, power_below
 from gpusort.algos.partition import BUCKETS, MOST_ITEMS, BucketCounts, partition
+from gpusort.algos.select import rows_within
 from gpusort.algos.sorts import Bitonic, BitonicRows, Radix, SortAlgorithm
 from gpusort.kernel.launch import Schedule
 from gpusort.machine import Capability, Limits, TargetInfo
@@ -17,6 +18,7 @@ from gpusort.types.errors import CapabilityError
 from gpusort.types.indices import SortOrder
 from gpusort.types.memory import Workgroup
 from gpusort.types.params import BitonicPolicy, RadixPolicy, ScanPolicy
+from gpusort.types.scalars import U32
 
 KEYS = {4: key_for("f4"), 8: key_for("f8")}  # by the bytes of their words
 
@@ -68,6 +70,27 @@ def test_a_partition_has_as_many_items_as_fit(width: int) -> None:
         assert found.group_size == 64
         assert found.items == sum(most <= memory for most in held)
         assert fitted_partition(attrs.evolve(asked, items=1), KEYS[width], device(memory)).items == 1
+
+
+@pytest.mark.parametrize("group_size", [32, 64, 256])
+def test_a_scan_s_tile_and_a_state_for_each_invocation_fit(group_size: int) -> None:
+    asked = ScanPolicy(group_size=group_size, items=12, subgroups=True)
+    for states in (2, 3, 63, 64, 200, 1000, 3000, 4000):
+        found = fitted_scan_policy(asked, U32, device(4 * states))
+        assert found.group_size * (found.items + 1) <= states
+        assert found.group_size == group_size or 2 * group_size > states
+        assert found.items == asked.items or found.group_size * (found.items + 2) > states
+    with pytest.raises(CapabilityError, match="2 must fit"):
+        fitted_scan_policy(asked, U32, device(7))
+
+
+def test_rows_of_a_selection_share_the_largest_buffer() -> None:
+    limits = attrs.evolve(device(1 << 14).limits, storage_bytes=80_000)
+    key = key_for("u2")
+    assert rows_within(key, 100, 10, limits, 0) == 80_000 // (2 * 100)
+    assert rows_within(key, 100, 90, limits, 0) == 80_000 // (8 * 90)
+    assert rows_within(key, 100, 90, limits, 1000) == 80
+    assert rows_within(key, 0, 0, limits, 0) == 80_000
 
 
 @pytest.mark.parametrize("width", KEYS)

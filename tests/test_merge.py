@@ -234,6 +234,19 @@ def test_ties_of_floats_may_lie_in_any_order(target: str, dtype: str, descending
         np.testing.assert_array_equal(moved, gpusort.argsort(np.concatenate([x, y]), descending=descending))
 
 
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("ties", [(0.0, -0.0), (np.nan, -np.nan), (-np.nan, np.nan), (-0.0, 0.0)])
+def test_ties_of_one_array_at_one_place_are_seen(target: str, ties: tuple[float, float], descending: bool) -> None:
+    if target == "cpu":
+        pytest.skip("there NumPy merges so few")
+    mixed = gpusort.sort(np.array([1, 2, -1, *ties], "f4"), stable=True, descending=descending)
+    plain = gpusort.sort(np.array([-3, 4, 5, *ties], "f4"), descending=descending)  # by their bits
+    for x, y in ((mixed, plain), (plain, mixed)):
+        both = np.concatenate([x, y])
+        expected = gpusort.sort(both, stable=True, descending=descending)
+        assert_same_bits(gpusort.merge(x, y, target=target, descending=descending), expected)
+
+
 @pytest.mark.parametrize("order", [SortOrder.ASCENDING, SortOrder.DESCENDING])
 def test_which_ties_are_in_order(order: SortOrder) -> None:
     values, random = np.array([0.0, -0.0, 1.0, -1.0, np.nan, -np.nan], "f4"), np.random.default_rng(1)

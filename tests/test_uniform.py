@@ -119,6 +119,14 @@ def barrier_in_a_while(cx: Invocation, data: Storage[U32], limit: U32) -> None:
 
 
 @kernel
+def barrier_before_some_leave(cx: Invocation, data: Storage[U32], limit: U32) -> None:
+    while limit > 0:
+        cx.barrier()
+        if cx.local_id == 3:
+            break
+
+
+@kernel
 def ballot_of_some(cx: Invocation, data: Storage[U32], limit: U32) -> None:
     if cx.lane > limit:
         data[cx.global_id] = cx.subgroup_add(limit)
@@ -132,6 +140,7 @@ def ballot_of_some(cx: Invocation, data: Storage[U32], limit: U32) -> None:
         (barrier_in_an_uneven_loop, "barrier", "cx.barrier()", "for _ in dynamic_range(cx.lane, limit):"),
         (barrier_in_a_loop_that_some_leave, "barrier", "cx.barrier()", "if data[cx.global_id] == at:"),
         (barrier_in_a_while, "barrier", "cx.barrier()", "while left > 0:"),
+        (barrier_before_some_leave, "barrier", "cx.barrier()", "if cx.local_id == 3:"),
         (ballot_of_some, "subgroup operation (add)", "subgroup_add", "if cx.lane > limit:"),
     ],
     ids=lambda value: value.name if isinstance(value, Kernel) else "",
