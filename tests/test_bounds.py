@@ -38,7 +38,7 @@ from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Registers, Storage, Workgroup
 from gpusort.types.monoids import Sum
 from gpusort.types.params import BitonicPolicy, RadixPolicy, ReducePolicy, ScanPolicy, Totals
-from gpusort.types.scalars import U8, U32
+from gpusort.types.scalars import U8, U32, U64
 from tests import bounds_cases
 
 ROOT = Path(__file__).parents[1]
@@ -123,6 +123,13 @@ def by_steps_of_data(cx: Invocation, data: Storage[U32], found: Storage[U32], co
         found[cx.local_id] = i
 
 
+def shifted_in_two_widths(cx: Invocation, data: Storage[U32], found: Storage[U32], count: U32) -> None:
+    """A shift counts modulo the width: one by 40 is one by 8 in 32 bits."""
+    start = cx.global_id * 256
+    high = U32(U64(start) >> 40)
+    found[start >> 40] = data[high]
+
+
 def findings(step: Step, lanes: int | None = None) -> Findings:
     """What is found out of a launch, with subgroups as the CPU has them or of so many lanes."""
     program = step.program
@@ -166,6 +173,11 @@ def test_a_literal_index_at_the_very_end_is_tested() -> None:
     assert bounds_needed(at_literals, (64, 32), 32, 0) == 0
     assert bounds_needed(at_literals, (63, 32), 32, 0) == 1
     assert bounds_needed(at_literals, (63, 31), 32, 0) == 2
+
+
+def test_equal_numbers_of_two_widths_are_shifted_apart() -> None:
+    assert bounds_needed(shifted_in_two_widths, (1, 32), 32, 0) == 0
+    assert bounds_needed(shifted_in_two_widths, (1, 31), 32, 0) == 1
 
 
 def test_groups_that_no_subgroup_divides() -> None:

@@ -137,16 +137,16 @@ class Evaluator:
             return self._extreme(op, a, b, type)
         if not type.is_unsigned:
             return self.any(type)
-        known = self._known.get((op, a, b))
-        if known is not None:
-            return known
+        key = (op, a, b, type)
+        if key in self._known:
+            return self._known[key]
         if op is ops.SHR:
             found = self._quotient(a, self._power(operands[1], type), type)
         elif op is ops.FLOORDIV:
             found = self._quotient(a, b, type)
         else:
             found = self._remainder(a, b, type) if op is ops.MOD else self._bits(op, a, b, type)
-        return self._known.setdefault((op, a, b), found)
+        return self._known.setdefault(key, found)
 
     def _result(
         self,
@@ -181,7 +181,7 @@ class Evaluator:
         corners = [x * y for x in self.range(a, type) for y in self.range(b, type)]
         low, high = bounds(type)
         fits = low <= min(corners) and max(corners) <= high
-        return self._result((ops.MUL, a, b), (min(corners), max(corners)) if fits else (low, high))
+        return self._result((ops.MUL, a, b, type), (min(corners), max(corners)) if fits else (low, high))
 
     def _quotient(self, a: Sum, b: Sum, type: Type) -> Sum:
         (low, high), (least, most) = self.range(a, type), self.range(b, type)
