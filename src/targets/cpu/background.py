@@ -35,6 +35,11 @@ _PAUSE = 0.001  # seconds between two looks whether all is loaded
 _AT_EXIT = 20.0  # seconds that the end of a process waits for one kernel
 
 
+def in_turn(*loops: Callable[[], object]) -> Steps:
+    """Each made after the one before."""
+    return lambda: (loop() for loop in loops)
+
+
 class Background:
     """A queue of jobs that load compiled code, filled by calls that could use it."""
 

@@ -92,11 +92,9 @@ class Job:
                 struck = failure
 
     def see_through(self, take_part: Callable[[], None]) -> None:
-        """Takes part in the job, and leaves it only when nobody is at it any more.
-
-        What strikes as `end` is called, before its own `try`, would skip it: so it is called once more, and twice more
-        for what strikes again meanwhile, as where signals come faster than their handler returns.
-        """
+        """Takes part in the job, and leaves it only when nobody is at it any more. What strikes as `end` is called,
+        before its own `try`, would skip it: so it is called once more, and twice more for what strikes again meanwhile,
+        as where signals come faster than their handler returns."""
         try:
             try:
                 try:

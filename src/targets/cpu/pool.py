@@ -32,10 +32,8 @@ class _Helpers:
 
     def call(self, job: Job, wanted: int) -> None:
         """Has so many threads, or as many as the system gives, come to a job: those at another caller's job come last.
-
         Without a lock: callers that come at once, or that are interrupted, may start a thread too many.
-        (`threading.Thread.start` waits by a lock that an interrupt leaks; this starts a thread or does not.)
-        """
+        (`threading.Thread.start` waits by a lock that an interrupt leaks; this starts a thread or does not.)"""
         while len(self._helpers) < wanted:
             helper = Helper()
             try:
@@ -64,11 +62,9 @@ class Pool:
         return self if threads >= self.threads else Pool(max(1, threads), self._helpers)
 
     def run(self, work: Callable[[int], None], count: int) -> None:
-        """Calls work(0) … work(count - 1), in any order, on this thread and its helpers; waits for all.
-
-        An exception, in a piece or raised by a signal handler in this thread, ends the job: no other piece is started,
-        and those under way are waited for.
-        """
+        """Calls work(0) … work(count - 1), in any order, on this thread and its helpers; waits for all. An exception,
+        in a piece or raised by a signal handler in this thread, ends the job: no other piece is started, and those
+        under way are waited for."""
         job = Job(work, count)
 
         def work_too() -> None:

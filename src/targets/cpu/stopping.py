@@ -57,10 +57,8 @@ if hasattr(os, "register_at_fork"):
 
 
 def run_stoppable(work: Work) -> None:
-    """Calls `work` with a flag, at which it is to look from time to time: once it is set, work ends.
-
-    Where no thread can be had, as when the interpreter ends, the caller works, and cannot be interrupted.
-    """
+    """Calls `work` with a flag, at which it is to look from time to time: once it is set, work ends. Where no thread
+    can be had, as when the interpreter ends, the caller works, and cannot be interrupted."""
     runner = _runner()
     if runner is None:
         work(Flag())

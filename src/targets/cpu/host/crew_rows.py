@@ -6,7 +6,7 @@ Elements become words that compare as integers, so no zero and no NaN is to be p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache, partial
 from typing import TypeAlias
 
@@ -16,7 +16,7 @@ from ....algos.host_sort import HostSortPolicy
 from ....algos.sizes import LARGEST_U32
 from ....types.indices import SortOrder
 from ...base import HostArray
-from ..background import background
+from ..background import background, in_turn
 from ..crew import crew, threads_of_crew
 from ..loops import Kernel, address_of, compiled, inside, place_of, text_of
 from .key_words import Elements, Places, constants, lines_of_bits, turned, turned_back
@@ -77,7 +77,7 @@ def _threads(
     threads = threads_of_crew(source.nbytes, policy)
     if not threads or length < _SHORTEST or rows < _MANY * threads or not sort_address(word):
         return 0
-    is_loaded = background.has((name, "rows", dtype), partial(_loading, loops), source.nbytes)
+    is_loaded = background.has((name, "rows", dtype), in_turn(_sort_rows, *loops), source.nbytes)
     return threads if is_loaded else 0
 
 
@@ -101,11 +101,6 @@ def _turns(dtype: np.dtype[np.generic]) -> tuple[_Loading, _Loading]:
     """What makes words of elements, and elements of these again."""
     kind = dtype.itemsize, dtype.kind == "f"
     return partial(_turn, *kind, True), partial(_turn, *kind, False)
-
-
-def _loading(loops: tuple[_Loading, ...]) -> Iterator[object]:
-    yield _sort_rows()
-    yield from (loop() for loop in loops)
 
 
 @cache

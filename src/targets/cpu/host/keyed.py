@@ -35,11 +35,9 @@ _PIECE = 1 << 16
 
 
 def sort_by_words(source: Array, results: Array, by: KeyWords, policy: HostSortPolicy, stable: bool = False) -> None:
-    """Sorts each row of a packed two-dimensional array into `results`, which is `source` itself or lies apart.
-
-    In place, an exception leaves the elements as they came, or in order. `stable` keeps elements that compare equal by
-    the key's ranks in the order they came in, which those that share a word keep in any case.
-    """
+    """Sorts each row of a packed two-dimensional array into `results`, which is `source` itself or lies apart. In
+    place, an exception leaves the elements as they came, or in order. `stable` keeps elements that compare equal by the
+    key's ranks in the order they came in, which those that share a word keep in any case."""
     by.require(source.dtype)
     if not source.size:
         return
@@ -62,7 +60,8 @@ def argsort_by_words(
     """Where each row's elements come from, in order. Elements that compare equal keep theirs."""
     by.require(source.dtype)
     if source.size:
-        argsort_rows(words_of_rows(source, by, wanted, policy), places, SortOrder.ASCENDING, policy)
+        words = _in_pieces(by.to_words(wanted), source, by.word, policy)
+        argsort_rows(words, places, SortOrder.ASCENDING, policy)
 
 
 def taken(source: Array, places: Places, policy: HostSortPolicy) -> Array:
@@ -82,10 +81,6 @@ def taken(source: Array, places: Places, policy: HostSortPolicy) -> Array:
 
     _pool_for(source, policy).over(count, take, pieces)
     return results
-
-
-def words_of_rows(source: Array, by: KeyWords, wanted: Wanted, policy: HostSortPolicy) -> Array:
-    return _in_pieces(by.to_words(wanted), source, by.word, policy)
 
 
 def _ranks_are_words(source: Array, by: KeyWords, policy: HostSortPolicy) -> bool:

@@ -91,11 +91,9 @@ SHORT_STABLE = 6  # the same: NumPy's stable sort takes less time than putting t
 
 
 def sort_chunk(source: HostArray, results: HostArray, order: SortOrder, stable: bool = False) -> None:
-    """Sorts each row of a two-dimensional array, on this thread. `results` is `source` itself, or lies apart.
-
-    In place, one call into C sorts it or writes it: an interrupt finds the elements as they were, or in order. Floats
-    that tie keep their order where it is asked for.
-    """
+    """Sorts each row of a two-dimensional array, on this thread. `results` is `source` itself, or lies apart. In place,
+    one call into C sorts it or writes it: an interrupt finds the elements as they were, or in order. Floats that tie
+    keep their order where it is asked for."""
     match source.dtype.kind, source.dtype.itemsize:
         case "f", 2 if numpy_sorts_slowly(2, "f") and not _keeps_ties(source, stable):
             if stable and results is source:

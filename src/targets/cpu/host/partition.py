@@ -107,13 +107,10 @@ _PATIENCE = 1 << 13  # looks at what another thread has come to: some ten micros
 
 @cache
 def part_in_turn(dtype: np.dtype[np.generic]) -> Kernel:
-    """(source, first, second, pivots, claimed, bounds, missed, parts, passes, block, turn): all passes.
-
-    The first pass reads the source and writes to the first, the second reads that and writes to the second, and so on
-    to and fro. Every thread may call it, and call it again. Threads that start with different parts, `turn`, get less
-    into each other's way. Nothing is written beyond a block's room, whatever another thread does to the source
-    meanwhile.
-    """
+    """(source, first, second, pivots, claimed, bounds, missed, parts, passes, block, turn): all passes. The first pass
+    reads the source and writes to the first, the second reads that and writes to the second, and so on to and fro.
+    Every thread may call it, and call it again. Threads that start with different parts, `turn`, get less into each
+    other's way. Nothing is written beyond a block's room, whatever another thread does to the source meanwhile."""
     word, lanes = name_of(dtype), _VECTOR_BYTES // dtype.itemsize
 
     def one(source: str, target: str, depth: int) -> str:

@@ -162,11 +162,9 @@ def _sort_parts(
     source: Elements, results: Elements, pivots: Elements, policy: HostSortPolicy, pool: Pool, *, by_crew: bool
 ) -> bool:
     """Brings elements into memory apart, part by part, and sorts the parts. False, and nothing done, where the crew is
-    busy, and the row too short for others.
-
-    There is one pivot fewer than parts, a power of two. Every thread may come to help with everything, whoever is late
-    or early; all is one piece of work, for to wake threads takes as long as a pass.
-    """
+    busy, and the row too short for others. There is one pivot fewer than parts, a power of two. Every thread may come
+    to help with everything, whoever is late or early; all is one piece of work, for to wake threads takes as long as a
+    pass."""
     parts = pivots.size + 1
     spare = np.empty(source.size if parts > 2 else 0, pivots.dtype)
     passes = parts.bit_length() - 1
@@ -207,11 +205,9 @@ def _block(source: Elements, threads: int, policy: HostSortPolicy) -> int:
 
 
 def _balanced_pivots(sample: Sample, policy: HostSortPolicy, threads: int) -> Elements:
-    """What parts such a row into as much work for each thread; none where most of it would fall to one part.
-
-    Of an element that occurs often each takes little work: equal ones stay together from the first parting on. NaNs,
-    which lie in the last part, take none.
-    """
+    """What parts such a row into as much work for each thread; none where most of it would fall to one part. Of an
+    element that occurs often each takes little work: equal ones stay together from the first parting on. NaNs, which
+    lie in the last part, take none."""
     numbers = sample.numbers
     if sample.is_mostly_nan:
         return numbers[:0]

@@ -18,7 +18,7 @@ import numpy as np
 from ....algos.host_sort import HostSortPolicy
 from ....types.indices import SortOrder
 from ...base import HostArray
-from ..background import background
+from ..background import background, in_turn
 from ..crew import share_kernel
 from ..loops import Kernel, compiled, inside, numbers_of_plan, place_of, text_of
 from .key_words import Places, constants, lines_of_bits, ranked, turned, turned_back
@@ -234,7 +234,7 @@ def _by_network(
     if not (x.flags.aligned and results.flags.aligned):
         return False
     kind = 1 << (length - 1).bit_length(), dtype.itemsize, dtype.kind == "f"
-    if not background.has((of, *kind), partial(_loading, of, *kind), x.nbytes):
+    if not background.has((of, *kind), in_turn(partial(of, *kind)), x.nbytes):
         return False
     source, goal = Span.of(x), Span.of(results)
     if source is None or goal is None:
@@ -251,7 +251,3 @@ def _by_network(
     least = -(-tasks * _TASKS // max(1, x.size))  # tasks
     share_kernel(of(*kind), tasks, numbers, x.nbytes, least=least)
     return True
-
-
-def _loading(of: Callable[[int, int, bool], Kernel], length: int, size: int, is_float: bool) -> Iterator[object]:
-    yield of(length, size, is_float)

@@ -42,11 +42,9 @@ def sort_rows(
     source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, stable: bool = False
 ) -> None:
     """Sorts each row, along the last axis, into `results`, which is `source` itself or lies apart. Both of any layout.
-
     In place, an exception leaves the elements of each row in it, in some order: long rows are sorted in scratch memory,
     and one call into C copies the result back, which no signal handler interrupts. `stable` keeps floats that tie,
-    zeros of both signs and NaNs of differing bits, in the order they came in; all else that ties is alike.
-    """
+    zeros of both signs and NaNs of differing bits, in the order they came in; all else that ties is alike."""
     length, stable = source.shape[-1], stable and source.dtype.kind == "f"
     if length < 2 or not source.size:
         if results is not source:

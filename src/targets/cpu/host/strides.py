@@ -130,10 +130,8 @@ class Walk:
 
     @classmethod
     def of(cls, x: HostArray, axes: tuple[int, ...], forwards: bool = False) -> Walk | None:
-        """None if strides are no multiples of the element size.
-
-        Reduced axes of negative stride are traversed backwards, in memory order, unless `forwards` is asked for.
-        """
+        """None if strides are no multiples of the element size. Reduced axes of negative stride are traversed
+        backwards, in memory order, unless `forwards` is asked for."""
         span = Span.of(x)
         if span is None:
             return None

@@ -8,7 +8,6 @@ a few elements each are found by a compiled loop.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -17,7 +16,7 @@ import numpy.typing as npt
 from ....algos.host_sort import HostSortPolicy
 from ....types.indices import SortOrder
 from ...base import HostArray
-from ..background import background
+from ..background import background, in_turn
 from ..crew import share_kernel
 from ..loops import place_of
 from ..pool import shared_pool, slices
@@ -171,16 +170,12 @@ def _selected(source: HostArray, places: Places, order: SortOrder) -> bool:
     if rows < 2 or (length > _ALONE and rows < pool.threads):
         return False
     kind = source.itemsize, source.dtype.kind == "f"
-    if not background.has(("select", *kind), partial(_loading, *kind), source.nbytes):
+    if not background.has(("select", *kind), in_turn(partial(select_in_rows, *kind)), source.nbytes):
         return False
     words = source.view(f"i{source.itemsize}")
     numbers = *place_of(words), *place_of(places), *place_of(constants(source.dtype, order)), length, k
     share_kernel(select_in_rows(*kind), rows, numbers, source.nbytes, least=-(-_TASK // length))
     return True
-
-
-def _loading(size: int, is_float: bool) -> Iterator[object]:
-    yield select_in_rows(size, is_float)
 
 
 def _of_short_rows(source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) -> Places:
