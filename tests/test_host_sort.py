@@ -10,10 +10,8 @@ import pytest
 
 import gpusort
 from gpusort import CapabilityError, HostSort, HostSortPolicy, RadixPolicy, SortOrder, UnsupportedTypeError
-from gpusort.algos.choice import choose_sort
 from gpusort.targets.cpu.background import background
 from gpusort.targets.cpu.pool import Pool
-from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for
 from gpusort.types.indices import Placement
 from tests.key_cases import DateKey
@@ -46,11 +44,11 @@ def test_other_targets_refuse_it(name: str) -> None:
         gpusort.sort(np.arange(9), target=name, algorithm=HostSort())
 
 
-def test_it_is_what_the_table_chooses_on_a_cpu_and_nowhere_else() -> None:
-    key = key_for("f4")
-    for rows, length in ((1, 10), (1, 1 << 20), (1000, 64)):
-        assert choose_sort(target_of("cpu").info, key, rows, length) == HostSort()
-        assert not isinstance(choose_sort(target_of("simulator").info, key, rows, length), HostSort)
+def test_it_is_what_sorts_on_a_cpu_and_nowhere_else() -> None:
+    for shape in ((10,), (1 << 20,), (1000, 64)):
+        x = np.ones(shape, np.float32)
+        assert gpusort.plan(gpusort.sort, x, target="cpu").cost.launches == 0
+    assert gpusort.plan(gpusort.sort, np.ones(10, np.float32), target="simulator").cost.launches > 0
 
 
 def test_it_launches_nothing() -> None:

@@ -162,7 +162,7 @@ def test_monoids_of_ones_own_know_where_they_are(kind: ScanKind) -> None:
 @pytest.fixture
 def few_places(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels count to a thousand."""
-    modules = [f"operations.{name}" for name in ("pieces", "base", "scan", "reduce", "argsort")]
+    modules = [f"operations.{name}" for name in ("pieces", "base", "scan", "reduce")]
     for module in (*modules, "external.in_pieces"):
         monkeypatch.setattr(f"gpusort.{module}.LARGEST_U32", 1000)
 
