@@ -156,3 +156,9 @@ def test_columns_that_workgroups_share_take_a_second_launch() -> None:
         assert len(launches) == (1 if shares == 1 else 2)
         seen.add(shares)
     assert {1, 2, 3} <= seen
+
+
+def test_a_view_spans_what_lies_between_its_first_and_last_element() -> None:
+    assert Layout.rows(3, 5).span == 15
+    assert Layout(2, 3, 2, 100, 10, 1).span == 1 + 100 + 20 + 1
+    assert Layout.rows(0, 5).span == Layout.rows(3, 0).span == 0

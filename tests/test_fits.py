@@ -7,7 +7,7 @@ from typing import cast
 import attrs
 import pytest
 
-from gpusort.algos.fit import bytes_held, fitted_partition, fitted_scan_policy, power_below
+from gpusort.algos.fit import bytes_held, fitted_partition, fitted_radix, fitted_scan_policy, power_below
 from gpusort.algos.partition import BUCKETS, MOST_ITEMS, BucketCounts, partition
 from gpusort.algos.select import rows_within
 from gpusort.algos.sorts import Bitonic, BitonicRows, Radix, SortAlgorithm
@@ -82,6 +82,21 @@ def test_a_scan_s_tile_and_a_state_for_each_invocation_fit(group_size: int) -> N
         assert found.items == asked.items or found.group_size * (found.items + 2) > states
     with pytest.raises(CapabilityError, match="2 must fit"):
         fitted_scan_policy(asked, U32, device(7))
+
+
+@pytest.mark.parametrize("value_bytes", [0, 4, 8])
+@pytest.mark.parametrize("width", KEYS)
+def test_a_radix_sort_s_tile_fits_beside_what_is_live_with_it(width: int, value_bytes: int) -> None:
+    """And with an item more in each invocation it would not: of keys, and of values where the keys were."""
+    asked = RadixPolicy(digit_bits=8, group_size=256, items=28, sweeps=False)
+    key = key_for(f"u{width}")
+    for memory in range(8_000, 120_000, 1_000):
+        found = fitted_radix(asked, key, 8 * width, device(memory), value_bytes)
+        apart = 4 * (found.scanned + found.radix)
+        element = max(width, value_bytes)
+        assert apart + element * found.group_size * found.items <= memory
+        if found.items < asked.items:
+            assert apart + element * found.group_size * (found.items + 1) > memory
 
 
 def test_rows_of_a_selection_share_the_largest_buffer() -> None:

@@ -6,11 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from gpusort.kernel.kernel import Kernel
+from gpusort.kernel import ir
+from gpusort.kernel.kernel import Kernel, kernel
 from gpusort.kernel.launch import Buffer, Grid, Launch, Role
+from gpusort.kernel.passes.walk import statements_in
 from gpusort.kernel.span import KernelError
 from gpusort.kernel.specialise import specialise
 from gpusort.types.indices import SortOrder, Stage
+from gpusort.types.invocation import Invocation
+from gpusort.types.memory import Storage
 from gpusort.types.scalars import U32
 from tests import reader_mistakes
 
@@ -238,3 +242,14 @@ def test_message(name: str) -> None:
 def test_every_message_has_an_example(name: str) -> None:
     assert MESSAGES[name].startswith("expected ")
     assert ", e.g. " in MESSAGES[name]
+
+
+def test_an_unrolled_loop_has_as_many_rounds_as_it_has_numbers() -> None:
+    """However large these are."""
+
+    def far_away(cx: Invocation, data: Storage[U32]) -> None:
+        for i in range(20_000, 20_008, 4):
+            data[cx.global_id] = data[cx.global_id] + i
+
+    found = specialise(kernel(far_away).launch(Grid(1, 4), Buffer("data", U32, 4, Role.INOUT))).program
+    assert sum(isinstance(statement, ir.Store) for statement in statements_in(found.body)) == 2
