@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 PIECE_BYTES = 2 << 20
 LEAST_BYTES = 16 << 20  # below, the driver's own copy is as fast
-MOST_LANES = 8  # copying threads: more take memory bandwidth from copies the other way
+_MOST_LANES = {"send": 12, "fetch": 8}  # copying threads: more take memory bandwidth from copies the other way
 _SLOTS = 2  # staging buffers of a lane (double buffering)
 _KEPT = 2  # idle rings kept for each device: transfers that may run at once without allocating
 
@@ -117,7 +117,7 @@ class Transfers:
         pool, device = shared_pool(), cupy.cuda.runtime.getDevice()
         absent = _absent(later)
         threads = max(1, pool.threads // 2) if absent else pool.threads
-        lanes = min(threads, MOST_LANES, len(pieces))
+        lanes = min(threads, _MOST_LANES[way], len(pieces))
         pages = [part[piece] for part in absent for piece in slices(part.size, max(1, pool.threads - lanes))]
         rings = self._rings.setdefault(device, deque(maxlen=_KEPT))
         try:
