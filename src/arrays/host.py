@@ -22,7 +22,7 @@ def is_packed(array: HostArray) -> bool:
     return array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative
 
 
-_TILE = 128, 512  # elements, of which caches hold both sides
+_TILE = 128, 512  # elements, of which caches hold both sides; more one way where there are fewer the other way
 _LEAST_TILED = 1 << 18  # bytes
 _LEAST_PLANE = 1 << 14  # elements, where one plane after the other is worth Python's part
 
@@ -35,7 +35,7 @@ def copy_elements(source: HostArray, to: HostArray) -> None:
         if near != across:
             read, written = (np.moveaxis(array, (across, near), (-2, -1)) for array in (source, to))
             planes = np.ndindex(written.shape[:-2]) if math.prod(written.shape[-2:]) >= _LEAST_PLANE else [()]
-            rows, width = _TILE
+            rows, width = _tile(*written.shape[-2:])
             for plane in planes:
                 for first in range(0, written.shape[-2], rows):
                     for start in range(0, written.shape[-1], width):
@@ -43,6 +43,12 @@ def copy_elements(source: HostArray, to: HostArray) -> None:
                         written[tile] = read[tile]
             return
     to[...] = source
+
+
+def _tile(rows: int, width: int) -> tuple[int, int]:
+    most, wide = _TILE
+    area = most * wide
+    return max(most, area // max(1, min(wide, width))), max(wide, area // max(1, min(most, rows)))
 
 
 def _nearest(array: HostArray) -> int:

@@ -133,7 +133,7 @@ _IN_PIECES = 1 << 17  # elements of a row that is added up in pieces
 _FEW = 8  # rows: more keep the order of NumPy's additions
 _PIECE = 1 << 12
 _SHARED = 1 << 19  # elements: below, waking a thread costs more than it saves
-_WIDE_BYTES = 1 << 26  # of integers as wide as their sums in rows: below, NumPy is as fast as memory lets it
+_WIDE_BYTES = 1 << 26  # of integers as wide as their sums: below, NumPy is as fast as memory lets it
 _CREW_BYTES = 1 << 20  # the same where threads wait in compiled code
 _FEW_SUMS = 1 << 10  # of more, a count of those that are not zero costs more than an addition to all
 
@@ -219,8 +219,6 @@ class LongScan:
 
     def __init__(self, dtype: np.dtype[np.generic], axis: int) -> None:
         self._dtype, self._axis = dtype, axis
-        # integers as wide as their sums: one addition a cycle is all there is to do
-        self._is_as_wide = dtype.kind in "iu" and dtype.itemsize == 8
         self._routes = Routes(self._route)
 
     def __call__(self, x: HostArray) -> HostArray | None:
@@ -247,8 +245,7 @@ class LongScan:
         length, rows = x.shape[axis], x.size // x.shape[axis]
         divides = rows < _FEW and length >= _IN_PIECES
         in_rows = walk.order[axis] == x.ndim - 1 or rows == 1
-        wide_from = (_CREW_BYTES if threads_of_crew(x.nbytes) else _WIDE_BYTES) if self._is_as_wide else 0
-        if in_rows and ((rows < 4 and not divides) or x.nbytes < wide_from):
+        if in_rows and ((rows < 4 and not divides) or self._is_for_numpy(x, divides)):
             return None
         two, piece = padded(stays), _PIECE if divides else length
         block = min(BLOCK, two[1].length)
@@ -258,6 +255,14 @@ class LongScan:
         pieces = -(-length // piece)
         tasks = -(-rows * pieces // 4) if in_rows else two[0].length * -(-two[1].length // block)
         return _Route(walk, plan, tasks, rows, pieces if in_rows else 0)
+
+    def _is_for_numpy(self, x: HostArray, divides: bool) -> bool:
+        """Whether NumPy adds up rows of integers as fast: one addition a cycle is all there is to do."""
+        if self._dtype.kind == "f":
+            return False
+        if self._dtype.itemsize == 8:
+            return x.nbytes < (_CREW_BYTES if threads_of_crew(x.nbytes) else _WIDE_BYTES)
+        return x.size < _SHARED << divides and not threads_of_crew(8 * x.size)
 
     def _by_route(self, x: HostArray, route: _Route) -> HostArray:
         seen, result = _seen_as(self._dtype), result_of(Reducer.SUM, self._dtype)

@@ -201,7 +201,8 @@ class TopKPath:
         x, axis = arrays[0], self.axis
         if axis is None:
             x, axis = x.reshape(-1), -1
-        if x.ndim == 1 and is_packed(x):
-            return top_k_of_row(x, self.k, self.order, self.policy)
-        values, indices = along_rows(x, axis, lambda rows: top_k_rows(rows, self.k, self.order, self.policy))
+        if x.ndim == 1:
+            values, indices = top_k_of_row(packed(x), self.k, self.order, self.policy)
+        else:
+            values, indices = along_rows(x, axis, lambda rows: top_k_rows(rows, self.k, self.order, self.policy))
         return values.astype(x.dtype, copy=False), indices

@@ -27,7 +27,8 @@ from .row_networks import LONGEST_TO_ARGSORT
 from .select_loops import MOST_SELECTED, select_in_rows
 
 _SHORT = 1 << 11  # elements in all rows: sorted before anything else has begun
-_FEW = 1 << 7  # the same of one row
+_FEW = 1 << 9  # the same of one row; of bytes, which NumPy sorts by counting, as many as of all rows
+_TIED = 1 << 7  # elements that stand besides the k first ones, where hardly any are equal
 _ORDERED, _BYTES_ORDERED = 1 << 4, 1 << 10  # elements of a row, of some, that are sorted sooner than chosen from
 _MANY_ROWS = 1 << 12  # elements of a row at most that is looked at beside others
 _ALONE = 1 << 16  # elements of a row that all threads look at, where there are fewer rows than threads
@@ -95,7 +96,8 @@ def _places(source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy)
 
 def _of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) -> Places:
     are_many = 2 * k >= row.size or _LARGE_SHARE * k > row.size > _SHORT
-    near = None if are_many or row.size <= _FEW else _near_first(row, k, order)
+    few = _SHORT if row.itemsize == 1 else _FEW
+    near = None if are_many or row.size <= few else _near_first(row, k, order)
     some = row if near is None else row[near]
     places: Places
     if some.size > _SHORT:
@@ -135,7 +137,7 @@ def _argsorted(source: HostArray, k: int, order: SortOrder, policy: HostSortPoli
 def _first_of(numbers: Elements, ascends: bool, k: int) -> Places | None:
     """The same of a part of a row."""
     best, height = numbers, min(_COLUMN, numbers.size // (4 * k))
-    if height >= _SHORTEST_COLUMN and numbers.size > _SHORT:
+    if height >= _SHORTEST_COLUMN and numbers.size > _FEW:
         width = numbers.size // height
         best = _best_of(numbers[: height * width].reshape(height, width), ascends)
     if ascends:
@@ -144,7 +146,7 @@ def _first_of(numbers: Elements, ascends: bool, k: int) -> Places | None:
     else:
         threshold = np.partition(best, best.size - k)[best.size - k]
         near = _hits_of(numbers >= threshold, k)
-    if near.size > 8 * k + _FEW:  # many are equal to it: the first of them will do
+    if near.size > 8 * k + _TIED:  # many are equal to it: the first of them will do
         is_equal = numbers[near] == threshold
         equal, near = near[is_equal], near[~is_equal]
         near = np.concatenate([near, equal[: max(0, k - near.size)]])
