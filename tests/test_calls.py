@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -295,3 +296,8 @@ def test_a_result_that_does_not_fit_is_refused_when_the_call_is_planned(target: 
 def test_what_is_not_gpusorts_cannot_be_planned() -> None:
     with pytest.raises(UnsupportedTypeError, match="function: expected one of gpusort's"):
         gpusort.plan(np.sort, np.arange(3))
+
+
+def test_a_prepared_call_says_what_it_is_of() -> None:
+    call = gpusort.plan(gpusort.sort, np.zeros((3, 1 << 10), np.float32), axis=0)
+    assert re.fullmatch(r"<PreparedCall of Sort\(axis=0, .*\): float32 of shape \(3, 1024\)>", repr(call))

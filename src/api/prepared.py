@@ -20,7 +20,7 @@ from ..types.specs import Memory, Spec
 from .plan import Cost, Plan, one_or_all, require_fitting, specs_of
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class PreparedCall:
     """A call made ready for arrays of one kind, shape, dtype and layout. It owns its results, and overwrites them."""
 
@@ -90,6 +90,9 @@ class PreparedCall:
                 raise UnsupportedTypeError(
                     f"{name}: expected an array such as was planned for, found {type(x).__name__}"
                 )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.plan.operation}: {'; '.join(map(_told, self.specs))}>"
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         raise UnsupportedTypeError(

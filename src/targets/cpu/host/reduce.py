@@ -45,6 +45,7 @@ Signed: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 _ADDED = 1 << 21  # bytes of floats: below, NumPy adds them
 _MEMORY = 3 << 23  # bytes: longer arrays are read from memory, which two cores do faster than one
 _WORKED_ON = 1 << 24  # the same of any and all, by which NumPy's loops are slower than memory
+_SOON, _NEIGHBOURS = 1 << 16, 1 << 6  # elements, and how many of them lie in a row: NumPy's loops are through by then
 _ROW = 1 << 10  # bytes of neighbours that NumPy's loops need to be fast
 _HEAD = 1 << 9  # elements that may settle what any and all ask
 
@@ -86,6 +87,10 @@ class Folding:
         return route_of(self._fold, self._dtype, walk)
 
     def _suits_numpy(self, walk: Walk, nbytes: int) -> bool:
+        if walk.length == 1:  # a copy
+            return True
+        if self._fold not in ARITHMETIC and walk.rows * walk.length < _SOON and walk.nearest.length >= _NEIGHBOURS:
+            return True
         if self._waits:
             return nbytes < _ADDED
         is_narrow_sum = self._fold is Reducer.SUM and self._dtype.itemsize < 8
