@@ -23,7 +23,7 @@ from ..crew import threads_of_crew
 from ..loops import Kernel
 from .arg_reduce import PlaceFolding
 from .reduce_loops import can_fold, loop_for
-from .reduce_plans import CREW_BYTES, Route, constant_of, route_of
+from .reduce_plans import Route, constant_of, route_of
 from .reducers import (
     ARITHMETIC,
     EXTREMES,
@@ -44,6 +44,7 @@ Signed: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 
 _ADDED = 1 << 21  # bytes of floats: below, NumPy adds them
 _MEMORY = 3 << 23  # bytes: longer arrays are read from memory, which two cores do faster than one
+_CREW_MEMORY = 3 << 20  # the same of threads that wait in compiled code
 _WORKED_ON = 1 << 24  # the same of any and all, by which NumPy's loops are slower than memory
 _SOON, _NEIGHBOURS = 1 << 16, 1 << 6  # elements, and how many of them lie in a row: NumPy's loops are through by then
 _ROW = 1 << 10  # bytes of neighbours that NumPy's loops need to be fast
@@ -99,7 +100,7 @@ class Folding:
         near, most = walk.nearest, _WORKED_ON if self._fold in TRUTHS else _MEMORY
         most <<= 2 if self._dtype.itemsize == 1 else 0
         if threads_of_crew(nbytes):
-            most = min(most, CREW_BYTES)
+            most = min(most, _CREW_MEMORY)
         return nbytes < most and near.stride == 1 and near.length * self._dtype.itemsize >= _ROW
 
     def _is_settled(self, x: HostArray) -> bool:

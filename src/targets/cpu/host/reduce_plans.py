@@ -23,7 +23,7 @@ _BESIDE = 128  # neighbours that are worth a loop over them
 _CHAIN = 1 << 12  # floats at most that are added one after the other
 _SHARED = 1 << 19  # elements that lie apart: below, waking a thread costs more than it saves
 _SHARED_BYTES = 1 << 24  # the same of neighbours
-CREW_BYTES = 1 << 23  # what several cores' caches give sooner to threads that wait in compiled code
+_CREW_BYTES = 1 << 21  # what several cores' caches give sooner to threads that wait in compiled code
 
 
 @attrs.frozen(eq=False)
@@ -114,7 +114,7 @@ def leg_of(
     lies_apart = near.stride != 1 or fold in PLACES  # or is read more slowly than memory gives it
     nbytes = rows * length * dtype.itemsize
     is_shared = rows * length >= _SHARED and (lies_apart or nbytes >= _SHARED_BYTES)
-    is_shared |= nbytes >= CREW_BYTES and threads_of_crew(nbytes) > 0
+    is_shared |= nbytes >= _CREW_BYTES and threads_of_crew(nbytes) > 0
     parts = max(1, min(PARTS, divided // 16)) if tasks < 8 and rows * length >= _SHARED else 1
     if fold is Reducer.SUM and dtype.kind == "f":
         chain = _CHAIN * (16 if in_rows else 1)  # as many sums go on at a time
