@@ -21,7 +21,8 @@ from tests.test_argsort import stable_order
 
 DTYPES = ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?", "M8[s]")
 SHORT = (((1201, 9), -1), ((9, 1201), 0), ((4, 31, 60), 1), ((31, 7, 101), 1), ((700, 2), 1))
-LONG = (((120, 150), 0), ((100, 7, 20), 0), ((3, 90, 100), 1))
+LONG = (((270, 150), 0), ((300, 7, 20), 0), ((3, 290, 100), 1))
+WIDE = {"f4": ((128, 70), 0), "u1": ((101, 9, 8), 0), "u4": ((250, 70), 0)}  # as long as may be, or nearly
 # Each length of a row is a network, which takes a second to compile for each size of elements: one dtype of floats and
 # one of whole numbers have all of them, and of the other sizes one has the longest that is sorted so, one the shortest.
 SHAPES = {"f4": SHORT + LONG, "u1": SHORT + LONG, "f2": (*SHORT[:2], SHORT[4], *LONG), "i8": (*SHORT[:3], *LONG)}
@@ -72,14 +73,16 @@ def test_rows_are_sorted_as_each_one_is(dtype: str, descending: bool, monkeypatc
         return own(*given)
 
     monkeypatch.setattr(many_rows, "network", watched)
-    for shape, axis in SHAPES.get(dtype, SHORT[:2]):
+    shapes = SHAPES.get(dtype, SHORT[:2])
+    for shape, axis in (*shapes, WIDE[dtype]) if dtype in WIDE else shapes:
         x = numbers(dtype, shape)
         expected = bits(one_by_one(x, axis, descending))
         for layout in LAYOUTS:
             taken.clear()
             found = gpusort.sort(laid_out(x, layout), axis=axis, descending=descending, target=SHARING)
             np.testing.assert_array_equal(bits(found), expected)
-            assert bool(taken) is ((shape, axis) in SHORT)
+            if (shape, axis) not in WIDE.values() or layout != "Fortran":  # where rows lie one after the other
+                assert bool(taken) is ((shape, axis) not in LONG)
 
 
 @pytest.mark.parametrize("descending", [False, True])
@@ -93,7 +96,8 @@ def test_short_rows_are_argsorted_as_each_one_is(dtype: str, descending: bool, m
         return own(*given)
 
     monkeypatch.setattr(many_rows, "places_network", watched)
-    for shape, axis in [case for case in SHAPES.get(dtype, SHORT[:2]) if case in SHORT]:
+    shapes = [case for case in SHAPES.get(dtype, SHORT[:2]) if case not in LONG]
+    for shape, axis in (*shapes, WIDE[dtype]) if dtype in ("f4", "u1") else shapes:
         x = numbers(dtype, shape)
         rows = np.moveaxis(x, axis, -1)
         each = [gpusort.argsort(row, descending=descending) for row in rows.reshape(-1, x.shape[axis])]
@@ -103,7 +107,7 @@ def test_short_rows_are_argsorted_as_each_one_is(dtype: str, descending: bool, m
             found = gpusort.argsort(laid_out(x, layout), axis=axis, descending=descending, target=SHARING)
             np.testing.assert_array_equal(found, expected)
             assert taken
-    wide = numbers(dtype, (70, 33))
+    wide = numbers(dtype, (70, 129))
     taken.clear()
     gpusort.argsort(wide, target=SHARING)
     assert not taken

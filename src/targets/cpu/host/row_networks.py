@@ -206,22 +206,30 @@ def exchanges(length: int) -> Iterator[Pair]:
         rank >>= 1
 
 
-_LONGEST = {1: 64, 2: 32, 4: 32, 8: 16}  # rows that lie one after the other: longer ones NumPy sorts as fast
-_LONGEST_BESIDE = {1: 64, 2: 64, 4: 64, 8: 32}  # rows that lie side by side
-LONGEST_TO_ARGSORT = 32
+# By the bytes of an element, of rows that lie one after the other: longer ones take NumPy no longer.
+_LONGEST = {1: 128, 2: 64, 4: 48, 8: 32}
+_LONGEST_TO_ARGSORT = {1: 128, 2: 128, 4: 128, 8: 64}
+# Of rows that lie side by side, which all else would have to turn round: longer ones take seconds to compile.
+_LONGEST_BESIDE, _LONGEST_TO_ARGSORT_BESIDE = 256, 128
 _TASKS = 1 << 14  # elements at least that a thread takes at a time
 
 
 def sort_short_rows(x: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy) -> bool:
     """Sorts along the last axis into `results`, which is x itself, or lies apart. False, and nothing done, where other
     ways suit. An exception leaves whole rows as they were, or in order."""
-    longest = (_LONGEST if abs(x.strides[-1]) == x.itemsize else _LONGEST_BESIDE)[x.itemsize]
+    longest = _LONGEST[x.itemsize] if _follow_each_other(x) else _LONGEST_BESIDE
     return results.dtype == x.dtype and _by_network(network, x, results, longest, order, policy)
 
 
 def argsort_short_rows(x: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy) -> bool:
     """Stable argsorts along the last axis. False, and nothing done, where other ways suit."""
-    return _by_network(places_network, x, places, LONGEST_TO_ARGSORT, order, policy)
+    longest = _LONGEST_TO_ARGSORT[x.itemsize] if _follow_each_other(x) else _LONGEST_TO_ARGSORT_BESIDE
+    return _by_network(places_network, x, places, longest, order, policy)
+
+
+def _follow_each_other(x: HostArray) -> bool:
+    """Whether the elements of a row do."""
+    return abs(x.strides[-1]) == x.itemsize
 
 
 def _by_network(

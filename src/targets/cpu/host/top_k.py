@@ -23,13 +23,13 @@ from ..pool import shared_pool, slices
 from .argsort import argsort_rows
 from .key_words import Elements, Places, constants, numbers_of, ordered_ranks, ordered_words
 from .numpy_sort import places_in_rows
-from .row_networks import LONGEST_TO_ARGSORT
 from .select_loops import MOST_SELECTED, select_in_rows
 
 _SHORT = 1 << 11  # elements in all rows: sorted before anything else has begun
 _FEW = 1 << 9  # the same of one row; of bytes, which NumPy sorts by counting, as many as of all rows
 _TIED = 1 << 7  # elements that stand besides the k first ones, where hardly any are equal
 _ORDERED, _BYTES_ORDERED = 1 << 4, 1 << 10  # elements of a row, of some, that are sorted sooner than chosen from
+_ARGSORTED = 1 << 5  # elements of one of many rows that are sorted sooner than chosen from
 _MANY_ROWS = 1 << 12  # elements of a row at most that is looked at beside others
 _ALONE = 1 << 16  # elements of a row that all threads look at, where there are fewer rows than threads
 _TASK = 1 << 14  # elements at least that a thread takes at a time
@@ -167,7 +167,7 @@ def _best_of(columns: Elements, ascends: bool) -> Elements:
 def _selected(source: HostArray, places: Places, order: SortOrder) -> bool:
     """Selects in each row by a compiled loop. False, and nothing done, if other ways suit."""
     (rows, k), length, pool = places.shape, source.shape[1], shared_pool()
-    if k > MOST_SELECTED or length <= max(2 * k, LONGEST_TO_ARGSORT):
+    if k > MOST_SELECTED or length <= max(2 * k, _ARGSORTED):
         return False
     if rows < 2 or (length > _ALONE and rows < pool.threads):
         return False
@@ -183,7 +183,7 @@ def _selected(source: HostArray, places: Places, order: SortOrder) -> bool:
 def _of_short_rows(source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) -> Places:
     """Some of them at a time."""
     rows, length = source.shape
-    ordered = LONGEST_TO_ARGSORT if source.size >= policy.serial_below else _ORDERED
+    ordered = _ARGSORTED if source.size >= policy.serial_below else _ORDERED
     if 2 * k >= length or length <= (_BYTES_ORDERED if source.itemsize == 1 else ordered):
         return _argsorted(source, k, order, policy)
     chunk = max(1, policy.chunk // length)
