@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import time
+import weakref
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
@@ -110,3 +112,28 @@ def test_threads_take_memory_side_by_side() -> None:
             del mine
 
     run_in_threads(work)
+
+
+def test_a_longer_one_is_kept_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reuse, "_MOST", 16 << 20)
+    monkeypatch.setattr(reuse, "_LARGE_SECONDS", 0.2)
+    first, other = (reuse.new_array((3 * LONG,), DOUBLE) for _ in range(2))
+    address = first.ctypes.data
+    del first
+    again = reuse.new_array((2 * LONG,), DOUBLE)
+    assert again.ctypes.data == address
+    del again
+    gone = [weakref.ref(array.base.base) for array in (other,) if array.base is not None]
+    time.sleep(0.1)
+    del other  # which comes back later, and takes the other's place
+    assert gone[0]() is not None
+    deadline = time.monotonic() + 5
+    while gone[0]() is not None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert gone[0]() is None
+
+
+def test_what_is_asked_to_be_kept_is_all_that_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPUSORT_KEEP_BYTES", "17000000")
+    assert type(reuse.new_array((3 * LONG,), DOUBLE).base) is type(None)
+    assert reuse.new_array((LONG,), DOUBLE).base is not None

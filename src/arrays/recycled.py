@@ -1,9 +1,10 @@
 """Recycles host memory for large results: that of an earlier result which nobody references any more.
 
 New memory comes page by page, cleared, which can take longer than sorting it. So the memory of the last two long
-results is kept when they go, up to `GPUSORT_KEEP_BYTES` each (256 MiB unless set; 0 keeps nothing). A result is a view
-of a whole, and the whole a view of a block. When the whole goes, its block is put on the shelf, and leaves it for
-another result only if nobody else holds it, by CPython's own count: whatever a user keeps of a result holds the block.
+results is kept when they go, up to `GPUSORT_KEEP_BYTES` each (256 MiB unless set; 0 keeps nothing). Unless that is set,
+the memory of a longer one, up to an eighth of the machine's, is kept for half a minute. A result is a view of a whole,
+and the whole a view of a block. When the whole goes, its block is put on the shelf, and leaves it for another result
+only if nobody else holds it, by CPython's own count: whatever a user keeps of a result holds the block.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from __future__ import annotations
 import math
 import sys
 import weakref
+from threading import Timer
+from time import monotonic
 from typing import Any, TypeVar
 
 import numpy as np
 
-from ..types.environment import whole_number
-from .shelf import Shelf  # in a module of its own, which outlives this one at the end of the process
+from ..types.environment import memory_bytes, whole_number, word
+from .shelf import TimedShelf  # in a module of its own, which outlives this one at the end of the process
 
 D = TypeVar("D", bound=np.dtype[np.generic])
 
@@ -32,20 +35,29 @@ class _Block(np.ndarray[tuple[int], np.dtype[np.uint8]]):
     __slots__ = ()
 
 
-_kept: Shelf[None, _Block] = Shelf(2)
+_kept, _large = TimedShelf[_Block](2), TimedShelf[_Block](1)
+_LARGE_SECONDS = 30.0
+_lent: list[weakref.ref[np.ndarray[Any, Any]]] = []  # large wholes, which will come back
+_timers: list[Timer] = []  # the last one that was started
 
 
 def new_array(shape: tuple[int, ...], dtype: D) -> np.ndarray[Any, D]:
     """An uninitialised C-contiguous array, in recycled memory or new."""
     nbytes = math.prod(shape) * dtype.itemsize
-    if nbytes < _LEAST or nbytes > most_bytes():
+    if nbytes < _LEAST or nbytes > _most_for_a_while():
         return np.empty(shape, dtype)
-    size = nbytes + _ALIGNMENT
-    block = _kept.take(lambda _, kept: size <= kept.size <= 2 * size if _is_whole(kept) else None)
+    is_large = nbytes > most_bytes()
+    size, shelf = nbytes + _ALIGNMENT, _large if is_large else _kept
+    block = shelf.take(lambda _, kept: size <= kept.size <= 2 * size if _is_whole(kept) else None)
     if block is None:
+        if is_large:
+            shelf.clear()  # before there is more
         block = _Block((size,), _BYTE)
     whole = block.view(np.ndarray)
-    weakref.finalize(whole, _kept.put, None, block).atexit = False
+    weakref.finalize(whole, shelf.put_now, block).atexit = False
+    if is_large:
+        _lent.append(weakref.ref(whole))
+        _look_later()
     first = -int(block.__array_interface__["data"][0]) % _ALIGNMENT  # ctypes may be gone, at the end of the process
     return whole[first : first + nbytes].view(dtype).reshape(shape)
 
@@ -55,9 +67,34 @@ def most_bytes() -> int:
     return whole_number("GPUSORT_KEEP_BYTES", _MOST, least=0, what="a number of bytes, e.g. 0") if _COUNTED else 0
 
 
+def _most_for_a_while() -> int:
+    """The same of one that is kept for half a minute."""
+    most = most_bytes()
+    return max(most, memory_bytes() // 8) if most and not word("GPUSORT_KEEP_BYTES") else most
+
+
+def _look_later() -> None:
+    """Starts a timer that lets go of what has been idle. It is started as memory is lent, not as it comes back: that
+    may be in any thread and at any moment, when nothing should be done that waits for a lock."""
+    for timer in _timers:
+        timer.cancel()
+    timer = Timer(_LARGE_SECONDS, _look)
+    timer.daemon = True
+    _timers[:] = [timer]
+    timer.start()
+
+
+def _look() -> None:
+    _large.take(lambda since, _: monotonic() - since >= _LARGE_SECONDS)
+    _lent[:] = [whole for whole in _lent if whole() is not None]
+    if _lent or _large:
+        _look_later()
+
+
 def forget() -> None:
     """Releases the recycled blocks."""
     _kept.clear()
+    _large.clear()
 
 
 def _is_whole(block: _Block) -> bool:

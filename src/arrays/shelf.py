@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Callable
+from time import monotonic
 from typing import Generic, TypeVar
 
 O = TypeVar("O")  # noqa: E741  (who the memory is from)
@@ -16,6 +17,9 @@ class Shelf(Generic[O, T]):
 
     def __init__(self, most: int) -> None:
         self._kept: deque[tuple[O, T]] = deque(maxlen=most)  # appending and popping need no lock
+
+    def __len__(self) -> int:
+        return len(self._kept)
 
     def put(self, owner: O, thing: T) -> None:
         self._kept.append((owner, thing))
@@ -37,6 +41,13 @@ class Shelf(Generic[O, T]):
             if answer is not None:
                 self._kept.append(entry)
         return None
+
+
+class TimedShelf(Shelf[float, T]):
+    """Of each block, since when it has been here."""
+
+    def put_now(self, thing: T) -> None:
+        self.put(monotonic(), thing)
 
 
 def _count_alone() -> int:

@@ -29,6 +29,12 @@ def core_count() -> int:
     return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
+def memory_bytes() -> int:
+    """The machine's memory; 0 where the system does not tell."""
+    sysconf = getattr(os, "sysconf", None)
+    return sysconf("SC_PAGE_SIZE") * sysconf("SC_PHYS_PAGES") if sysconf is not None else 0
+
+
 @lru_cache(maxsize=64)
 def _number(name: str, said: str, least: int, what: str) -> int:
     if _DIGITS.issuperset(said):

@@ -17,7 +17,7 @@ from threading import Timer
 import attrs
 import numpy as np
 
-from ...types.environment import whole_number
+from ...types.environment import memory_bytes, whole_number
 from .pages import Bytes, touch_by_threads
 
 _LEAST = 1 << 26  # bytes: for fewer, pinning is not worth it
@@ -28,13 +28,7 @@ _PORTABLE = 1  # cudaHostRegisterPortable: pinned for every device of the proces
 
 def most_bytes() -> int:
     """The most bytes to pin."""
-    return whole_number("GPUSORT_PINNED_BYTES", _quarter(), least=0, what="a number of bytes, e.g. 0")
-
-
-def _quarter() -> int:
-    """A quarter of the machine's memory."""
-    sysconf = getattr(os, "sysconf", None)
-    return sysconf("SC_PAGE_SIZE") * sysconf("SC_PHYS_PAGES") // 4 if sysconf is not None else 0
+    return whole_number("GPUSORT_PINNED_BYTES", memory_bytes() // 4, least=0, what="a number of bytes, e.g. 0")
 
 
 class _Pinned:
