@@ -229,6 +229,21 @@ def test_what_cannot_be_planned_says_what_can() -> None:
             wrong(function, *arguments)
 
 
+def test_a_users_function_is_planned_if_it_hands_its_target_over() -> None:
+    """What it does to its arguments on the way is its own affair."""
+    x = np.arange(6.0).reshape(2, 3)
+
+    def smallest(x: npt.NDArray[np.float64], *, target: Any = "auto") -> object:
+        return gpusort.min(x, axis=1, target=target)
+
+    def smallest_here(x: npt.NDArray[np.float64], *, target: Any = "auto") -> object:
+        return gpusort.min(x, axis=1)
+
+    assert gpusort.plan(smallest, x)(x + 1).tolist() == [1.0, 4.0]
+    with pytest.raises(UnsupportedTypeError, match=r"function: <function .*smallest_here .* does not hand its target"):
+        gpusort.plan(smallest_here, x)
+
+
 @pytest.mark.parametrize("algorithm", [None, gpusort.Bitonic(), gpusort.SerialRadix()], ids=repr)
 def test_what_may_not_be_written_is_not_by_a_warm_call_either(target: str, algorithm: Any) -> None:
     """On the CPU a kernel would write to it through its address: to the bytes of a text, say."""

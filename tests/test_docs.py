@@ -224,3 +224,30 @@ def test_the_first_figures_are_those_of_the_results() -> None:
     measured = re.search(r" (\d\.\d+) ms +CUB .* (\d\.\d\d)x", line[0])
     assert measured is not None
     assert (f"{float(measured[1]):.1f}", measured[2]) == (found[1], found[2])
+
+
+def test_the_comparison_has_the_same_ratios() -> None:
+    """Of the results file that README names: the least and the greatest of sorts beside CUB, and a scan."""
+    first = (ROOT / "README.md").read_text()
+    named = re.search(r"\[results\]\((benchmarks/results/\S+?)\)", first)
+    assert named is not None
+    measured = (ROOT / named[1]).read_text()
+    sorts = re.findall(r"^cuda sort \w\w (?:16777216|268435456) .* CUB .* (\d\.\d\d)x", measured, re.MULTILINE)
+    scans = re.findall(r"^cuda cumsum f4 268435456 .* CUB .* (\d\.\d\d)x", measured, re.MULTILINE)
+    assert len(sorts) > 1
+    text = " ".join((ROOT / "docs" / "comparison.md").read_text().split())
+    assert f"sorts {min(sorts)} to {max(sorts)} times as fast" in text
+    assert f"scans at {scans[0]} of CUB's speed" in text
+
+
+@each_document
+def test_a_name_beside_a_file_is_in_the_file(document: Path) -> None:
+    """In a row of a table that links to modules, and where it says "`name` in [file](file.py)"."""
+    text = re.sub(r"^```.*?^```", "", document.read_text(), flags=re.DOTALL | re.MULTILINE)
+    said = [(line, line) for line in text.splitlines() if line.startswith("|")]
+    said += re.findall(r"(`[\w.]+`) (?:in|of) (\[[^\]]*\]\([^)]*\))", text)
+    for names, links_ in said:
+        files = [document.parent / file for file in re.findall(r"\]\(([^)#]+\.py)\)", links_)]
+        code = "".join(file.read_text() for file in files)
+        for name in re.findall(r"`(?!\w+\.py`)([A-Za-z_][\w.]{2,})`", names) if files else ():
+            assert name.rpartition(".")[2] in code, f"{name} is not in {', '.join(map(str, files))}"

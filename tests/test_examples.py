@@ -31,7 +31,7 @@ def load(path: Path) -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("name", ["ipv4_key", "log_sum_exp", "own_kernel"])
+@pytest.mark.parametrize("name", ["ipv4_key", "log_sum_exp", "own_kernel", "own_reduction"])
 def test_an_example_is_right_on_every_target(name: str, target: str, capsys: pytest.CaptureFixture[str]) -> None:
     load(EXAMPLES / f"{name}.py").main(target)
     assert capsys.readouterr().out
@@ -111,6 +111,7 @@ def test_no_example_is_forgotten() -> None:
         "mistakes",
         "own_kernel",
         "own_operation",
+        "own_reduction",
         "own_target",
         "race",
         "sort_a_file",

@@ -34,15 +34,14 @@ _EXPORTED = "exported"
 
 _HEAD = """# Translations
 
-Every kernel, for every dtype that it is made for, as WGSL: validated by Tint, which browsers with Dawn have, and by
-naga, which wgpu and Firefox have; and translated by naga to what other machines run. SPIR-V, as an
-[export](howto/native.md) writes it, is judged by Khronos's `spirv-val` for Vulkan 1.1. `make test` does it anew and
-compares. Nothing here says that a translation was run.
-
-A cell says how many of the texts a back end takes. Those "by default limits" ask for no more than 16 KiB and 256
-invocations a workgroup with the policies that were taken, which are the defaults; where devices have less, smaller ones
-are chosen. An `enable` line, which Tint wants and naga refuses, stands before a text with subgroups where it is meant
-for Tint. Kernels that an [export](howto/export.md) has made have rows of their own.
+Every kernel is generated as WGSL for every dtype that it supports. Each text is validated by Tint (Dawn, Chromium) and
+by naga (wgpu, Firefox), and translated by naga to MSL, HLSL, SPIR-V and GLSL. Khronos's `spirv-val` validates the
+SPIR-V, as an [export](howto/native.md) writes it, for Vulkan 1.1. `make test` repeats this and compares. It does not
+run the translations: [platforms](../README.md#platforms) says what has run where.
+"""
+_LIMITS = """The last column counts the texts that stay within WebGPU's default limits, 16 KiB of workgroup memory and
+256 invocations a workgroup, with the default policies. On devices with less than a text needs, gpusort chooses smaller
+policies. Kernels that an [export](howto/export.md) makes are always within these limits.
 """
 
 
@@ -122,18 +121,19 @@ def _translated(asked: Sequence[tuple[str, bool, int]]) -> list[dict[str, str]]:
 
 def page(asked: Sequence[Text], found: Sequence[Mapping[str, str]]) -> str:
     """The document."""
-    rows: dict[str, list[tuple[Text, Mapping[str, str]]]] = {}
-    for text, answer in zip(asked, found, strict=True):
+    rows: dict[str, list[Text]] = {}
+    for text in asked:
         name = f"`{text.kernel}`{', exported' if text.dtype == _EXPORTED else ''}"
-        rows.setdefault(name, []).append((text, answer))
-    lines = [
-        f"| kernel | texts | {' | '.join(BACK_ENDS)} | by default limits |",
-        f"|---|{'---:|' * (len(BACK_ENDS) + 2)}",
+        rows.setdefault(name, []).append(text)
+    counts = [sum(answer.get(back_end) == "" for answer in found) for back_end in BACK_ENDS]
+    accepted = [
+        f"| texts | {' | '.join(BACK_ENDS)} |",
+        f"|{'---:|' * (len(BACK_ENDS) + 1)}",
+        f"| {len(asked)} | {' | '.join(map(str, counts))} |",
     ]
+    lines = ["| kernel | texts | by default limits |", "|---|---:|---:|"]
     for name in sorted(rows):
-        counts = [sum(answer.get(back_end) == "" for _, answer in rows[name]) for back_end in BACK_ENDS]
-        small = sum(text.is_small for text, _ in rows[name])
-        lines.append(f"| {name} | {' | '.join(map(str, (len(rows[name]), *counts, small)))} |")
+        lines.append(f"| {name} | {len(rows[name])} | {sum(text.is_small for text in rows[name])} |")
     refused = [
         f"- `{text.kernel}` of {text.dtype}, {back_end}: {answer[back_end]}"
         for text, answer in zip(asked, found, strict=True)
@@ -141,7 +141,7 @@ def page(asked: Sequence[Text], found: Sequence[Mapping[str, str]]) -> str:
         if answer.get(back_end)
     ]
     end = ["Refused:", "", *refused] if refused else ["Nothing is refused."]
-    return "\n".join([_HEAD, *lines, "", *end]) + "\n"
+    return "\n".join([_HEAD, *accepted, "", *end, "", _LIMITS, *lines]) + "\n"
 
 
 def main() -> int:

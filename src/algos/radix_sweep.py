@@ -1,4 +1,4 @@
-"""Onesweep: LSD radix sort with one launch, one read and one write a digit, by decoupled lookback.
+"""Onesweep: LSD radix sort with one launch, one read and one write a digit, by decoupled look-back.
 
 After Merrill and Garland 2016 and Adinets and Merrill 2022. It requires forward progress of started workgroups. Each
 tile publishes its digit counts in status words at once, and inclusive prefix sums as soon as it has them; it walks back

@@ -155,7 +155,7 @@ class BitonicRows(SortsBatches):
 class Radix(SortsBatches):
     """LSD radix sort: a few passes over the whole array, whatever its length.
 
-    With `policy.sweeps`, one launch a digit with decoupled lookback (Onesweep): for targets with
+    With `policy.sweeps`, one launch a digit with decoupled look-back (Onesweep): for targets with
     Capability.FORWARD_PROGRESS. Otherwise three a digit: histogram, prefix sum, scatter.
     """
 

@@ -168,12 +168,12 @@ class KernelPlan(Plan):
     @cached_property
     def _runs_in_place(self) -> WorksRuns | None:
         """In-place runs; None for host arrays, of which an interrupt between two launches would lose elements, unless
-        they travel to a device, and back once."""
-        travels = self.kind.is_host and isinstance(self.target, HasRoom)
-        if len(self.specs) > 1 or (self.kind.is_host and not travels):
+        they are sent to a device, and back, once."""
+        is_sent = self.kind.is_host and isinstance(self.target, HasRoom)
+        if len(self.specs) > 1 or (self.kind.is_host and not is_sent):
             return None
         works = self._run_as.works_in_place(self._run_on, self.target.info)
-        return None if works is None or (travels and len(works) > 1) else self._runs_of(works)
+        return None if works is None or (is_sent and len(works) > 1) else self._runs_of(works)
 
     def _runs_of(self, works: Works) -> WorksRuns:
         return [(work, runs_of(work, self.target, self._keeps_scratch)) for work in works]

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
+from inspect import signature
+from types import FunctionType
 from typing import Any, NoReturn, SupportsIndex
 
 import attrs
@@ -127,11 +129,12 @@ class Planning:
 def plan(function: Callable[..., object], /, *arrays: object, target: Any = "auto", **settings: Any) -> PreparedCall:
     """The call `function(*arrays, **settings)` made ready, but not made: kernels compiled, results and scratch
     allocated. It takes arrays of the same kind, shape, dtype and layout, and gives back the same results' arrays each
-    time: those of `out`, or its own.
+    time: those of `out`, or its own. A function of yours is prepared too, if it hands `target` over to gpusort.
     """
     check_planned(function)
     found = function(*arrays, target=Planning(target), **settings)
-    assert isinstance(found, PreparedCall), function
+    if not isinstance(found, PreparedCall):
+        raise UnsupportedTypeError(f"function: {function!r} does not hand its target over to gpusort")
     return found
 
 
@@ -143,7 +146,8 @@ def check_planned(function: object) -> None:
     """Raises for a function that cannot be prepared, and names what to write instead."""
     home, name = getattr(function, "__module__", None), getattr(function, "__name__", None)
     is_ours = str(home).startswith(f"{__package__}.") and home not in _OTHERS
-    if is_ours and name != "sort_inplace":
+    is_the_packages = str(home).partition(".")[0] == str(__package__).partition(".")[0]
+    if (is_ours and name != "sort_inplace") or (not is_the_packages and _takes_target(function)):
         return
     found = repr(function)
     if isinstance(function, PreparedCall):
@@ -152,8 +156,13 @@ def check_planned(function: object) -> None:
         found = "a functools.partial: hand over its settings by name, as in gpusort.plan(gpusort.sort, x, axis=0)"
     elif is_ours:
         found = "gpusort.sort_inplace: plan gpusort.sort with out=x, which sorts in place"
-    elif str(home).startswith(str(__package__).partition(".")[0]):
+    elif is_the_packages:
         found = f"{home}.{name}, whose calls have nothing to be prepared"
     raise UnsupportedTypeError(
         f"function: expected one of gpusort's functions of arrays, e.g. gpusort.sort, found {found}"
     )
+
+
+def _takes_target(function: object) -> bool:
+    """Whether this may be a user's function that ends in `call`."""
+    return isinstance(function, FunctionType) and "target" in signature(function).parameters

@@ -3,7 +3,7 @@
 New memory comes page by page, cleared, which can take longer than sorting it. So the memory of the last two long
 results is kept when they go, up to `GPUSORT_KEEP_BYTES` each (256 MiB unless set; 0 keeps nothing). Unless that is set,
 the memory of a longer one, up to an eighth of the machine's, is kept for half a minute. A result is a view of a whole,
-and the whole a view of a block. When the whole goes, its block is put on the shelf, and leaves it for another result
+and the whole a view of a block. When the whole goes, its block is put into the cache, and leaves it for another result
 only if nobody else holds it, by CPython's own count: whatever a user keeps of a result holds the block.
 """
 

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Shelf(Generic[O, T]):
-    """The blocks put here last. A block is taken out for reuse only if nobody but the shelf references it."""
+    """A bounded cache of the blocks put here last. A block is reused only if nothing but the cache references it."""
 
     def __init__(self, most: int) -> None:
         self._kept: deque[tuple[O, T]] = deque(maxlen=most)  # appending and popping need no lock
@@ -51,9 +51,9 @@ class TimedShelf(Shelf[float, T]):
 
 
 def _count_alone() -> int:
-    """The reference count of a block just taken off the shelf that nobody else references, measured once."""
-    shelf = deque([(None, object())])
-    entry = shelf.popleft()
+    """The reference count of a block just taken out of the cache that nobody else references, measured once."""
+    kept = deque([(None, object())])
+    entry = kept.popleft()
     _, thing = entry
     return sys.getrefcount(thing)
 

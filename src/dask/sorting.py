@@ -28,7 +28,7 @@ def sort(
     """A sorted dask array of the same chunks, bit for bit that of `gpusort.sort`. Lazy.
 
     A row in one chunk is sorted there. A row in several chunks takes three steps: chunks are sorted, cut exactly at the
-    result's chunk boundaries, and each result chunk sorts the pieces it gets. `exchange` is how pieces travel: "shared"
+    result's chunk boundaries, and each result chunk sorts the pieces it gets. `exchange` is how pieces move: "shared"
     through the memory of one process, "p2p" by the P2P shuffle of `distributed`, "tasks" as results of tasks. "auto" is
     shared for dask's threads; with a distributed client it is tasks for up to 32 chunks, or for chunks that are not
     NumPy's, and else p2p. `target` sorts the chunks; "auto" works where they lie.

@@ -1,10 +1,10 @@
-"""Threads of a pipeline, which end before the pipeline does, whatever strikes the caller.
+"""The thread pool of a pipeline: its threads end before the pipeline does, whatever interrupts the caller.
 
 Not by `concurrent.futures`: an exception that a signal handler raises in the main thread (Ctrl-C) leaks the locks of
 its futures, executors and threads, so that others hang, or go on when their caller has long returned. Here the rules
 of `targets/cpu/job.py` hold: the caller holds nothing that a thread waits for, what they share changes by one call into
-C, and to wait is to look at lists that only grow. And where signals come so fast that one strikes whatever the caller
-does to end its threads, they end as soon as the caller's frame is gone.
+C, and to wait is to look at lists that only grow. And where signals come so fast that whatever the
+caller does to end its threads is interrupted, they end as soon as the caller's frame is gone.
 """
 
 from __future__ import annotations
@@ -137,15 +137,15 @@ class Crew:
 
     def close(self) -> None:
         """Cancels calls that are not begun, and waits for the others, even if interrupted meanwhile."""
-        struck: BaseException | None = None
+        interruption: BaseException | None = None
         while True:
             try:
                 self._close()
                 break
             except BaseException as failure:
-                struck = failure
-        if struck is not None:
-            raise struck
+                interruption = failure
+        if interruption is not None:
+            raise interruption
 
     def _close(self) -> None:
         shared = self._shared
@@ -178,7 +178,7 @@ def uninterrupted(function: Callable[[], T]) -> T:
         finally:
             _see_through(call, call.cancel)
     finally:
-        _see_through(call, call.cancel)  # what strikes as a function begins skips all of it
+        _see_through(call, call.cancel)  # an exception raised as a function begins skips all of it
     return call.result()
 
 
@@ -200,7 +200,7 @@ def always_uninterrupted(function: Callable[[], object]) -> None:
         try:
             _see_through(call, begin)
         finally:
-            _see_through(call, begin)  # what strikes as a function begins skips all of it
+            _see_through(call, begin)  # an exception raised as a function begins skips all of it
     finally:
         _see_through(call, begin)
     call.result()
@@ -216,15 +216,15 @@ def _begin(call: Call[T]) -> None:
 
 def _see_through(call: Call[T], step: Callable[[], None]) -> None:
     """Runs a step, and waits until a call has ended. What a signal handler raises meanwhile is raised then."""
-    struck: BaseException | None = None
+    interruption: BaseException | None = None
     while not call.is_done:
         try:
             step()
             call.wait()
         except BaseException as failure:
-            struck = failure
-    if struck is not None:
-        raise struck
+            interruption = failure
+    if interruption is not None:
+        raise interruption
 
 
 @attrs.frozen(eq=False)

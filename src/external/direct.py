@@ -67,8 +67,8 @@ class DirectFile:
         self.close()
 
     def __del__(self) -> None:
-        if hasattr(self, "_fd"):  # absent where an interrupt struck in __init__
-            self.close()  # for what strikes between __init__ and a `with`
+        if hasattr(self, "_fd"):  # absent if __init__ was interrupted
+            self.close()  # for an interrupt between __init__ and a `with`
 
     def close(self) -> None:
         open_, self._fd = self._fd, _CLOSED

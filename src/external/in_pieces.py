@@ -1,8 +1,8 @@
 """Out-of-core work on a device: host arrays larger than device memory are streamed through it in pieces.
 
 Upload, kernels and download of successive pieces overlap in a pipeline. A row too long for one piece is sorted as files
-are: sorted runs, exact splitters, buckets. Its elements travel to the device and back twice, and the runs take as much
-host memory as the row.
+are: sorted runs, exact splitters, buckets. Its elements are sent to the device and back twice, and the runs take as
+much host memory as the row.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class PieceDevice(Protocol[T]):
         ...
 
     def host_memory(self, nbytes: int, /) -> AbstractContextManager[Array]:
-        """Uninitialised bytes on the host for what travels to the device and back."""
+        """Uninitialised bytes on the host for what is sent to the device and back."""
         ...
 
 
@@ -90,7 +90,7 @@ def made_through(
             kept(number - SLOTS)
 
     made = closing(ahead(pieces))
-    with made as found, made:  # closed twice, for a strike may skip one
+    with made as found, made:  # closed twice, as an interrupt may skip one
         run_pipeline(range(count), load, work, keep, worked)
         for number in range(max(0, count - SLOTS), count):
             kept(number)
@@ -140,7 +140,7 @@ class PieceSort(Generic[T]):
     def merge(
         self, runs: Sequence[Sequence[Array]], out: Sequence[Array], sampled: Sequence[Array] | None = None
     ) -> None:
-        """Merges sorted runs of the same columns, in buckets by exact cuts: each element travels to the device and back
+        """Merges sorted runs of the same columns, in buckets by exact cuts: each element is sent to the device and back
         once. `out` must not overlap with the runs. `sampled`: see `held_cuts`."""
         stretches = stretches_of(sum(run[0].size for run in runs), self.length)
         cuts = held_cuts([run[0] for run in runs], _sizes(stretches), self.words, sampled)

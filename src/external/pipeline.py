@@ -40,7 +40,7 @@ def run_pipeline(
             finally:
                 _close(reader, pool, writer)
         finally:
-            _close(reader, pool, writer)  # what strikes as a function begins skips all of it
+            _close(reader, pool, writer)  # an exception raised as a function begins skips all of it
     finally:
         _close(reader, pool, writer)
 
@@ -57,7 +57,7 @@ def ahead(values: Iterator[T]) -> Generator[T]:
         finally:
             crew.close()
     finally:
-        crew.close()  # what strikes as a function begins skips all of it
+        crew.close()  # an exception raised as a function begins skips all of it
 
 
 def _close(*crews: Crew) -> None:

@@ -142,7 +142,7 @@ class Scratch:
         return is_there
 
     def _leave(self, *, has_failed: bool) -> None:
-        """Removes what is not to be kept, and unlocks, whatever strikes meanwhile."""
+        """Removes what is not to be kept, and unlocks, whatever interrupts it."""
 
         def leave() -> None:
             if self._journal is None:

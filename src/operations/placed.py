@@ -1,5 +1,5 @@
 """Steps of an external argsort: runs of keys with their original indices, and buckets of which only the indices stay.
-Indices travel in 32 bits where these count a row, and are widened to NumPy's at the end."""
+Indices are moved in 32 bits where these count a row, and are widened to NumPy's at the end."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SHORT_INDEX: DType = np.dtype(np.uint32)
 
 
 def index_within(length: int) -> DType:
-    """The dtype of the indices that travel, for rows of a length."""
+    """The dtype of the indices that are moved, for rows of a length."""
     return SHORT_INDEX if length <= LARGEST_U32 else INDEX
 
 

@@ -274,7 +274,7 @@ class Room(Protocol):
     def download(self, address: int, elements: HostArray, /) -> None: ...
 
     def host_memory(self, nbytes: int, /) -> AbstractContextManager[npt.NDArray[np.uint8]]:
-        """Uninitialised host memory for a with block: of a kind that travels fast, if there is one."""
+        """Uninitialised host memory for a with block: of a kind that is transferred fast, if there is one."""
         ...
 
 

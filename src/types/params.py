@@ -286,7 +286,7 @@ class RadixPolicy(Policy):
     copies: int = attrs.field(default=1, converter=as_int, validator=within(1, 1 << 10))
     # its workgroups, at most
     count_groups: int = attrs.field(default=1024, converter=as_int, validator=within(1, MOST_GROUPS))
-    # one launch a digit with decoupled lookback, rather than three without
+    # one launch a digit with decoupled look-back, rather than three without
     sweeps: bool = attrs.field(default=False, validator=is_bool)
     # elements of a row that one sweep moves, at most: a longer row takes more launches a digit
     portion: int = attrs.field(default=MOST_COUNTED, converter=as_int, validator=within(1, MOST_COUNTED))

@@ -1,5 +1,5 @@
-"""Runs pieces of host arrays on a device. All memory is had at once, before anything is done: two slots for what
-travels there, two for what travels back, what stays from piece to piece, and scratch."""
+"""Runs pieces of host arrays on a device, double-buffered. All device memory is allocated before anything is done: two
+upload slots, two download slots, arrays that stay resident from piece to piece, and scratch."""
 
 from __future__ import annotations
 
@@ -136,13 +136,13 @@ class InPieces:
 
     target: HasRoom
     tasks: Sequence[Task]  # of which the largest takes as much memory as any
-    through: Callable[[Desk, Flat, Flat], None]  # sends all pieces of arrays over the desk, to their outputs
+    through: Callable[[Desk, Flat, Flat], None]  # runs all pieces of arrays, into their outputs
     stays: tuple[int, ...] = ()  # bytes of each resident array
     can_be_in_place: bool = False  # whether outputs may be inputs, so that an exception loses no element
 
     @property
     def sizes(self) -> tuple[int, int, int]:
-        """Bytes of a slot for what travels there, of one for what travels back, and of what stays."""
+        """Bytes of an upload slot, of a download slot, and of what stays resident."""
         given, left = (max(map(span, each)) for each in zip(*((t.given, t.left) for t in self.tasks), strict=True))
         return given, left, span(self.stays)
 

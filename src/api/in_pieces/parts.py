@@ -1,8 +1,9 @@
 """Out-of-core calls part by part: batches of whole rows; parts of long rows that are reduced, scanned or selected from.
 
-Rows are independent, so batches of them travel where a device holds several. A longer row's works are those of a device
-whose bindings hold no row: parts of the array travel there; what one work leaves for another stays, and so do results,
-unless they are many. Where 32-bit indices do not count a row, the host keeps the candidates that each part leaves.
+Rows are independent, so they are sent in batches where a device holds several. A longer row's works are those of a
+device whose bindings hold no row: parts of the array are uploaded; what one work leaves for another stays resident, and
+so do results, unless they are many. Where 32-bit indices do not count a row, the host keeps the candidates that each
+part leaves.
 """
 
 from __future__ import annotations
@@ -143,7 +144,7 @@ class _Cut:
     stay: dict[int, int]
 
     def task(self, run: Run) -> tuple[Task, list[Part], list[Part]] | None:
-        """A run as a task with its uploads and downloads; None if an array would travel both ways."""
+        """A run as a task with its uploads and downloads; None if an array would be uploaded and downloaded."""
         given: list[tuple[Part, int]] = []
         left: list[tuple[Part, int]] = []
         for (number, part), buffer in zip(run.parts, given_buffers(run.schedule), strict=True):
@@ -153,15 +154,15 @@ class _Cut:
                 return None
             first, count = part or (0, self.arrays[number].size)
             (left if number else given).append(((number, slice(first, first + count)), buffer.nbytes))
-        travelling = len(given) + len(left)
-        ahead = iter(range(len(given))), iter(range(len(given), travelling))
+        moved = len(given) + len(left)
+        ahead = iter(range(len(given))), iter(range(len(given), moved))
         lines: list[Lines] = []
         for number, part in run.parts:
             spec, stays = self.arrays[number], number in self.stay
-            handle = travelling + self.stay[number] if stays else next(ahead[number > 0])
+            handle = moved + self.stay[number] if stays else next(ahead[number > 0])
             whole = Lines(handle, (spec.size,), (spec.dtype.itemsize,), spec.dtype, is_packed=True)
             lines.append(whole.part(*part) if stays and part is not None else whole)
-        steps = Steps(travelling + len(self.stay), [], [Launch(run, tuple(lines))])
+        steps = Steps(moved + len(self.stay), [], [Launch(run, tuple(lines))])
         task = Task(steps, tuple(nbytes for _, nbytes in given), tuple(nbytes for _, nbytes in left))
         return task, [part for part, _ in given], [part for part, _ in left]
 

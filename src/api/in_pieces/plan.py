@@ -1,6 +1,6 @@
 """The plan for host arrays that may exceed device memory, or are transposed there: each call asks how much is free.
 
-Where a device holds several rows at once, batches of rows travel. A longer row that is sorted is cut into runs and
+Where a device holds several rows at once, they are sent in batches. A longer row that is sorted is cut into runs and
 buckets; two that are merged are runs already. Of any other, what a part leaves for the next one stays on the device.
 """
 
@@ -32,7 +32,7 @@ from .sort import merge_in_pieces, sort_in_pieces
 
 ALWAYS_FIT = 1 << 26  # bytes of arrays for which it is not asked
 LEAST_BYTES = 1 << 20  # fewer are turned on the host, in as much time as it takes to find out what fits
-LEAST_BYTES_OF_SEVERAL = 1 << 24  # fewer travel back and forth in as much time as it takes to make room
+LEAST_BYTES_OF_SEVERAL = 1 << 24  # fewer are transferred both ways in as much time as it takes to make room
 
 
 class PiecesPlan(Plan):

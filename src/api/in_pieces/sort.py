@@ -71,7 +71,7 @@ class SortedRuns:
 
     @classmethod
     def _of_places(cls, asked: Argsort, dtype: DType, length: int, target: Target) -> SortedRuns:
-        """For argsort: keys travel with their indices, and are dropped at the end."""
+        """For argsort: keys are moved with their indices, and are dropped at the end."""
         key = key_for(dtype) if asked.key is None else asked.key
         columns = dtype, index_within(length)
 

@@ -1,8 +1,8 @@
-"""A crew of threads that wait in compiled code: one call wakes them all, and they partition and sort a row without the
-interpreter.
+"""A thread pool in compiled code (the crew): one call wakes its threads, and they partition and sort a row, or run a
+kernel, without the interpreter and its lock.
 
 Threads of the pool come to a job one after the other, some 20 us apart, for each needs the GIL; in a sort of 2^18
-elements by 16 threads that is a third of the time. These never come back to Python: they sleep at semaphores of the C
+elements by 16 threads that is a third of the time. These never come back to Python: they wait at semaphores of the C
 library, inside a loop that Python called once, and each that wakes wakes some others.
 
 A job is one call into C, of the thread that asks for the sort. No signal handler runs in the middle of it, so an
@@ -12,7 +12,7 @@ pool. A forked child has none of the threads, and makes a crew of its own.
 All that they share are words of 64 bits in one array; those that different threads change lie in different cache lines.
 STATE counts the threads that are at the job, and is CLOSED or more while there is none to join: one atomic addition
 says whether a thread is in, and one by the caller that nobody else comes in, and how many are to be waited for. So a
-thread that wakes late, when a job is done, leaves again; or it joins the next one, where it is as welcome as any."""
+thread that wakes late, when a job is done, leaves again; or it joins the next one."""
 
 from __future__ import annotations
 

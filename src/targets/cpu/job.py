@@ -70,31 +70,31 @@ class Job:
 
     def end(self) -> None:
         """Cancels the job and waits for workers that are at a piece, even if interrupted meanwhile."""
-        struck: BaseException | None = None
+        interruption: BaseException | None = None
         while True:
             try:
-                struck = self._waited() or struck
+                interruption = self._waited() or interruption
                 break
             except BaseException as failure:  # between the loops within and their `try`
-                struck = failure
-        if struck is not None:
-            raise struck
+                interruption = failure
+        if interruption is not None:
+            raise interruption
 
     def _waited(self) -> BaseException | None:
-        struck: BaseException | None = None
+        interruption: BaseException | None = None
         while True:
             try:
                 self.cancel()
                 while len(self._left) < len(self._came):
                     self._news.get()
-                return struck
+                return interruption
             except BaseException as failure:
-                struck = failure
+                interruption = failure
 
     def see_through(self, take_part: Callable[[], None]) -> None:
-        """Takes part in the job, and leaves it only when nobody is at it any more. What strikes as `end` is called,
-        before its own `try`, would skip it: so it is called once more, and twice more for what strikes again meanwhile,
-        as where signals come faster than their handler returns."""
+        """Takes part in the job, and leaves it only when nobody is at it any more. An interrupt as `end` is called,
+        before its own `try`, would skip it: so it is called once more, and twice more for interrupts in these calls, as
+        where signals come faster than their handler returns."""
         try:
             try:
                 try:
@@ -113,14 +113,14 @@ class Job:
 
 
 class Helper:
-    """A worker thread, asleep until it gets a job. Signal handlers never run in it."""
+    """A worker thread, which waits on a queue for jobs. Signal handlers never run in it."""
 
     def __init__(self) -> None:
         self._jobs: SimpleQueue[Job] = SimpleQueue()
         self.is_busy = False
 
     def call(self, job: Job) -> None:
-        self.is_busy = True  # by the caller: another who calls before the thread is awake takes others
+        self.is_busy = True  # by the caller: another who calls before the thread runs takes others
         self._jobs.put(job)
 
     def serve(self, name: str) -> None:

@@ -24,8 +24,8 @@ def slices(length: int, count: int) -> list[slice]:
 
 
 class _Helpers:
-    """Worker threads. Each job wakes the same ones, whose cores are awake and whose caches are warm; a shared queue
-    would wake the one that slept longest."""
+    """Worker threads. Each job wakes the same ones, whose cores are not idle and whose caches are warm; a shared queue
+    would wake the one that waited longest."""
 
     def __init__(self) -> None:
         self._helpers: list[Helper] = []

@@ -47,13 +47,13 @@ class _Run(Job):
         self._stop.set()
 
     def leave(self) -> None:
-        _asleep.append(self._runner)  # before the caller knows, who may come again at once
+        _idle.append(self._runner)  # before the caller knows, who may come again at once
         super().leave()
 
 
-_asleep: list[Helper] = []  # whoever takes one of them has it alone
+_idle: list[Helper] = []  # whoever takes one of them has it alone
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_asleep.clear)  # where these threads do not exist
+    os.register_at_fork(after_in_child=_idle.clear)  # where these threads do not exist
 
 
 def run_stoppable(work: Work) -> None:
@@ -73,12 +73,12 @@ def run_stoppable(work: Work) -> None:
 
 
 def _runner() -> Helper | None:
-    """A thread that is asleep: to wake it takes a quarter of the time that starting one does. What interrupts this may
-    leave one that nobody calls."""
+    """An idle thread: to wake it takes a quarter of the time that starting one does. An interrupt here may leave one
+    that nobody calls."""
     if sys.is_finalizing():
         return None
     try:
-        return _asleep.pop()
+        return _idle.pop()
     except IndexError:
         runner = Helper()
         try:

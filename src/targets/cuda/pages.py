@@ -1,7 +1,7 @@
 """Pages of host memory: which are there, and writing to those that are not before a copy has to wait for them.
 
 The system maps a page of new memory when it is first written, a fault of a microsecond or more, which one copying
-thread after another would pay. Several threads touch them beforehand, while other memory travels to the card.
+thread after another would pay. Several threads touch them beforehand, while other memory is copied to the card.
 """
 
 from __future__ import annotations

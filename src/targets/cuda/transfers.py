@@ -55,7 +55,7 @@ class _Lane:
 
     def wait(self) -> None:
         """Waits until no copy is in flight."""
-        for event in getattr(self, "_events", ()):  # absent where an interrupt struck in __init__
+        for event in getattr(self, "_events", ()):  # absent if __init__ was interrupted
             event.synchronize()
 
     def __del__(self) -> None:

@@ -75,7 +75,7 @@ class PlainPython(Interpreter):
             finally:
                 stop(threads)
         finally:
-            stop(threads)  # again, in case an interrupt struck before the first call began
+            stop(threads)  # again, in case an interrupt came before the first call began
 
     def _run_groups(
         self, launch: Launch, storage: Mapping[str, Storage[object]], threads: list[InvocationThread]

@@ -144,7 +144,7 @@ def run_group(
 
 def stop(threads: Sequence[InvocationThread]) -> None:
     """Cancels and joins threads, even when interrupted meanwhile: they could still write to the caller's arrays."""
-    struck: BaseException | None = None
+    interruption: BaseException | None = None
     while True:
         try:
             for thread in threads:
@@ -153,9 +153,9 @@ def stop(threads: Sequence[InvocationThread]) -> None:
                 thread.join()
             break
         except BaseException as failure:
-            struck = failure
-    if struck is not None:
-        raise struck
+            interruption = failure
+    if interruption is not None:
+        raise interruption
 
 
 def _caller() -> Span:

@@ -107,7 +107,7 @@ class _Owned:
         self.raw, self._native, self._release = raw, native, release
 
     def __del__(self) -> None:
-        if hasattr(self, "raw"):  # absent where an interrupt struck in __init__
+        if hasattr(self, "raw"):  # absent if __init__ was interrupted
             self._release(self.raw)
 
 

@@ -201,6 +201,7 @@ class TopKPath:
         x, axis = arrays[0], self.axis
         if axis is None:
             x, axis = x.reshape(-1), -1
+        indices: HostArray
         if x.ndim == 1:
             values, indices = top_k_of_row(packed(x), self.k, self.order, self.policy)
         else:
