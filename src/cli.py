@@ -82,6 +82,14 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("kernel", metavar="KERNEL", nargs="?", help=text)
     show.add_argument("--key", default="f32", help="the dtype, as u32 or f64 (default: %(default)s)")
     show.add_argument("--target", default="ir", choices=tuple(FORMS), help="(default: %(default)s)")
+    plan = command("plan", _plan, "print which kernels a call launches, on machines that need not be here")
+    plan.add_argument("function", metavar="FUNCTION", help="such as sort, argsort, top_k, sum, cumsum, merge")
+    plan.add_argument("--key", default="f32", help="the dtype, as u32 or f64 (default: %(default)s)")
+    plan.add_argument("--shape", required=True, help="of the array, as 1000000 or 1000,300")
+    plan.add_argument("--axis", type=int, default=-1, help="(default: the last)")
+    plan.add_argument("--stable", action="store_true", help="of a sort: equal floats keep their order")
+    plan.add_argument("--k", type=int, default=10, help="of top_k (default: %(default)s)")
+    plan.add_argument("--on", default="cuda", help="cuda, vulkan, webgpu or cpu (default: %(default)s)")
     export = command("export", _export, "export operations to programs outside Python, such as a web page")
     export.add_argument("operation", metavar="OPERATION", nargs="+", help="such as sort, argsort, sum, cumsum, reduce")
     export.add_argument("--out", required=True, metavar="DIR", help="the folder to write to")
@@ -191,4 +199,17 @@ def _show(options: argparse.Namespace) -> int:
     if key not in KEYS:
         raise InvalidArgumentError(f"--key: expected one of {', '.join(KEYS)}, found {key!r}")
     terminal.line(text_of(fitting[0], key, options.target).rstrip("\n"))
+    return 0
+
+
+def _plan(options: argparse.Namespace) -> int:
+    from .plans import MACHINES, Call, launches_of, temporary_bytes
+
+    info = MACHINES.get(options.on)
+    if info is None:
+        raise InvalidArgumentError(f"--on: expected one of {', '.join(MACHINES)}, found {options.on!r}")
+    schedules, terminal = Call.of(options).schedules(info), Terminal()
+    for line in launches_of(schedules):
+        terminal.line(line)
+    terminal.line(f"temporary: {temporary_bytes(schedules):,} bytes")
     return 0

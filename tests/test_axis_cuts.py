@@ -13,6 +13,7 @@ from gpusort.algos.layout import Layout
 from gpusort.algos.reduce import reduce_rows
 from gpusort.algos.reduce_axis import reduce_axis
 from gpusort.types.dtypes import number_for
+from gpusort.types.errors import InvalidArgumentError
 from gpusort.types.monoids import Sum
 from gpusort.types.params import ReducePolicy, power_above
 
@@ -156,6 +157,13 @@ def test_columns_that_workgroups_share_take_a_second_launch() -> None:
         assert len(launches) == (1 if shares == 1 else 2)
         seen.add(shares)
     assert {1, 2, 3} <= seen
+
+
+@pytest.mark.parametrize("number", [-1, 2**63 + 1, 1.0])
+def test_a_layout_is_of_numbers_that_memories_may_have(number: int) -> None:
+    assert Layout(1, 2**63, 0, 0, 2**63, 1).length == 2**63
+    with pytest.raises(InvalidArgumentError, match="length: expected an int from 0 to"):
+        Layout(1, number, 1, 0, 1, 1)
 
 
 def test_a_view_spans_what_lies_between_its_first_and_last_element() -> None:

@@ -78,6 +78,12 @@ def test_samples_are_taken_anywhere_in_their_stretches(count: int) -> None:
         assert all(0.06 * number < tenths.count(tenth) < 0.14 * number for tenth in range(10))
 
 
+def test_the_same_samples_are_taken_ever_after() -> None:
+    """So that a row that takes long does so again, on every machine."""
+    places = [int(sampled_place(U32(i), U32(1 << 30), SampledPolicy())) for i in (0, 1, 2, 3, 1000, 4095)]
+    assert places == [0, 357454, 742376, 801751, 262345369, 1073658172]
+
+
 @pytest.mark.parametrize(
     ("layout", "along"),
     [(Layout.rows(30, 9), True), (Layout(1, 5000, 3, 0, 3, 1), False), (Layout(1, 5000, 1, 0, 3, 1), True),

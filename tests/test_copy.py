@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpusort.algos.copy import Strided, copy_strided, take_rows
+from gpusort.algos.copy import Strided, copy_strided, copy_whole, take_rows
 from gpusort.algos.layout import merged
-from gpusort.kernel.launch import Schedule
+from gpusort.algos.sizes import LARGEST_U32
+from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.targets import registry
+from gpusort.types.errors import CapabilityError
 from gpusort.types.scalars import U8, U16, U32, U64
 from tests.covering import few_cases
 
@@ -85,6 +87,16 @@ def test_tiles_are_squares_unless_an_array_is_narrower(down: int, across: int, s
     assert launch.grid.groups == -(-down // sides[0]) * -(-across // sides[1])
 
 
+@pytest.mark.parametrize(("shape", "is_tiled"), [((4, 32), True), ((4, 31), False), ((2, 64), True), ((63, 2), False)])
+def test_tiles_that_would_be_nearly_empty_are_not_made(shape: tuple[int, int], is_tiled: bool) -> None:
+    """Those of which less than an eighth is used."""
+    down, across = shape
+    source, target = Strided(0, (across, 1), down * across), Strided(0, (1, down), down * across)
+    (launch,) = copy_strided(U32, shape, source, target).launches
+    assert launch.kernel.name == ("transpose_elements" if is_tiled else "copy_elements")
+    assert launch.grid.group_size == 256
+
+
 @pytest.mark.parametrize("dtype", ["u2", "f8", "c16", "V12", "V3"])
 def test_rows_are_taken_by_index(target: str, dtype: str) -> None:
     """Elements of any size: of several words, where they are none."""
@@ -101,6 +113,25 @@ def test_rows_are_taken_by_index(target: str, dtype: str) -> None:
         target=found.reshape(-1).view(words),
     )
     assert found.tobytes() == np.take_along_axis(x, indices.astype(np.intp), 1).tobytes()
+
+
+@pytest.mark.parametrize(("count", "groups"), [(1, 1), (1024, 1), (1025, 2), (10_240, 10)])
+def test_an_invocation_copies_four_elements(count: int, groups: int) -> None:
+    """And a workgroup has eight warps."""
+    spread, packed = Strided(0, (2,), 2 * count), Strided(0, (1,), count)
+    for schedule in (copy_strided(U32, (count,), spread, packed), take_rows(4, 1, count, count)):
+        (launch,) = schedule.launches
+        assert launch.grid == Grid(groups, 256)
+    whole = Buffer("whole", U32, count, Role.INPUT), Buffer("copy", U32, count, Role.OUTPUT)
+    assert copy_whole(*whole).grid == Grid(-(-count // 256), 256), "or one, of contiguous ones"
+
+
+def test_as_many_elements_are_copied_as_kernels_count() -> None:
+    one, most = Strided(0, (1,), 1), Strided(LARGEST_U32 - 1, (1,), LARGEST_U32)
+    assert len(copy_strided(U8, (1,), one, most).launches) == len(copy_strided(U8, (1,), most, one).launches) == 1
+    for source, target in ((one, Strided(0, (1,), LARGEST_U32 + 1)), (Strided(0, (1,), LARGEST_U32 + 1), one)):
+        with pytest.raises(CapabilityError, match=f"at most {LARGEST_U32} are copied"):
+            copy_strided(U8, (1,), source, target)
 
 
 def test_axes_in_one_line_are_one() -> None:

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import itertools
+import math
+import operator
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from threading import get_ident
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gpusort.kernel.builder import MOST_STATEMENTS
+from gpusort.kernel.compile_time import evaluated
 from gpusort.kernel.kernel import Kernel, kernel
 from gpusort.kernel.launch import Buffer, Grid, Role
-from gpusort.kernel.span import KernelError
+from gpusort.kernel.span import KernelError, Span
 from gpusort.kernel.specialise import specialise
+from gpusort.kernel.values import Static
 from gpusort.targets.cpu.stopping import Flag, run_stoppable
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Storage
@@ -193,3 +198,23 @@ def test_a_kernel_too_large_to_compile_is_refused(large: Kernel[[Storage[U32]]],
     with pytest.raises(KernelError, match=message) as refused:
         specialise(large.launch(Grid(1, 1), Buffer("data", U32, 4, Role.INOUT)))
     assert line in refused.value.span.text
+
+
+_operator: Any = operator  # of which typeshed leaves some unknown
+LIMITED: list[tuple[Callable[..., object], tuple[object, ...], tuple[object, ...]]] = [
+    (math.factorial, (256,), (257,)), (math.comb, (256, 128), (257, 1)), (pow, (2, 2048), (2, 2049)),
+    (_operator.lshift, (1, 4095), (1, 4096)), (_operator.mul, ("ab", 5000), ("ab", 5001)),
+    (_operator.mul, (1 << 2000, 1 << 2095), (1 << 2000, 1 << 2096)), (max, (range(10_000),), (range(10_001),)),
+    (len, (range(10**6),), (10**6,)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "fits", "is_too_large"), LIMITED)
+def test_what_python_computes_for_a_kernel_is_limited(
+    function: Callable[..., object], fits: tuple[object, ...], is_too_large: tuple[object, ...]
+) -> None:
+    """Before it is computed, where that would take long."""
+    span = Span("here.py", 1)
+    assert evaluated(span, function, *fits) == Static(function(*fits))
+    with pytest.raises(KernelError):
+        evaluated(span, function, *is_too_large)

@@ -7,7 +7,15 @@ from typing import cast
 import attrs
 import pytest
 
-from gpusort.algos.fit import bytes_held, fitted_partition, fitted_radix, fitted_scan_policy, power_below
+from gpusort.algos.fit import (
+    bytes_held,
+    fitted_partition,
+    fitted_radix,
+    fitted_scan_policy,
+    has_whole_subgroups,
+    lanes_of,
+    power_below,
+)
 from gpusort.algos.partition import BUCKETS, MOST_ITEMS, BucketCounts, partition
 from gpusort.algos.select import rows_within
 from gpusort.algos.sorts import Bitonic, BitonicRows, Radix, SortAlgorithm
@@ -97,6 +105,36 @@ def test_a_radix_sort_s_tile_fits_beside_what_is_live_with_it(width: int, value_
         assert apart + element * found.group_size * found.items <= memory
         if found.items < asked.items:
             assert apart + element * found.group_size * (found.items + 1) > memory
+
+
+@pytest.mark.parametrize(("lanes", "most", "are_used"), [(4, 4, False), (8, 8, True), (8, 64, True), (8, 128, False)])
+def test_subgroups_are_neither_small_nor_wider_than_masks(lanes: int, most: int, are_used: bool) -> None:
+    limits = attrs.evolve(device(1 << 15).limits, subgroup_size=lanes, most_subgroup_size=most)
+    info = attrs.evolve(device(1 << 15), limits=limits)
+    assert has_whole_subgroups(256, info) is are_used
+    assert not has_whole_subgroups(most + 1, info)
+
+
+def test_masks_in_workgroup_memory_have_32_lanes_and_kernels_128_strands() -> None:
+    """At most; what divides the workgroup."""
+    none = attrs.evolve(device(1 << 16, group_size=1024), capabilities=frozenset[Capability]())
+    asked = RadixPolicy(4, 99, 2)
+    assert [lanes_of(asked, size, none)["strand"] for size in (99, 66, 64, 34, 31)] == [11, 22, 32, 17, 31]
+    for size, found in ((129, 128), (128, 128), (96, 96)):
+        one_by_one = RadixPolicy(4, size, 2, strand=1, subgroups=False)
+        assert fitted_radix(one_by_one, key_for("u4"), 32, none).group_size == found
+
+
+def test_where_a_workgroup_is_too_large_the_greatest_power_of_two_is_taken_that_fits() -> None:
+    """And then smaller digits."""
+    asked, found = RadixPolicy(4, 96, 8, 32), set[tuple[int, int]]()
+    for memory in range(100, 12_000, 100):
+        try:
+            policy = fitted_radix(asked, key_for("u4"), 32, device(memory, group_size=200))
+        except CapabilityError:
+            continue
+        found.add((policy.digit_bits, policy.group_size))
+    assert found == {(4, 96), (4, 64), (4, 32), (2, 8)}
 
 
 def test_rows_of_a_selection_share_the_largest_buffer() -> None:

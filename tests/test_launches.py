@@ -24,6 +24,7 @@ from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from gpusort.kernel.span import KernelError
 from gpusort.kernel.specialise import specialise
 from gpusort.targets.registry import target as target_of
+from gpusort.types.bounded import Bounded
 from gpusort.types.errors import InvalidArgumentError, UnsupportedTypeError
 from gpusort.types.finishes import AsItIs
 from gpusort.types.indices import SortOrder
@@ -406,14 +407,29 @@ def of_a_length(length: int) -> Launch:
 
 
 def test_launches_that_were_checked_are_not_kept_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checking, "_CACHE_LIMIT", 3)
-    kept: set[object] = set()
+    kept: Bounded[object, None] = Bounded(3)
     monkeypatch.setattr(checking, "_checked", kept)
     counts: list[int] = []
     for length in range(1, 9):
         of_a_length(length)
         counts.append(len(kept))
     assert counts == [1, 2, 3, 1, 2, 3, 1, 2]
+
+
+@kernel
+def combined(cx: Invocation, first: Storage[U32], second: Storage[U32], out: Storage[U32]) -> None:
+    out[cx.global_id] = first[cx.global_id] + 2 * second[cx.global_id]
+
+
+@pytest.mark.parametrize("names", ["abc", "aab", "abb", "aba", "aaa", "bca"])
+def test_any_parameters_may_be_one_buffer(names: str, target: str) -> None:
+    """Whichever: each case has a program of its own."""
+    buffers = {name: Buffer(name, U32, 4, Role.INOUT) for name in names}
+    launch = combined.launch(GRID, *(buffers[name] for name in names))
+    arrays = {name: np.arange(4, dtype=np.uint32) + 10 * ord(name) for name in buffers}
+    first, second, _ = (arrays[name].copy() for name in names)
+    target_of(target).run(Schedule(tuple(buffers.values()), (launch,)), arrays)
+    assert arrays[names[2]].tolist() == (first + 2 * second).tolist()
 
 
 def test_without_source_a_kernel_is_checked_too() -> None:

@@ -22,7 +22,7 @@ from gpusort.types.elements import dtype_of
 from gpusort.types.indices import SortOrder
 from gpusort.types.keys import RankKey
 from gpusort.types.params import MergePolicy
-from gpusort.types.scalars import U32, Bool
+from gpusort.types.scalars import U32, U64, Bool
 from tests.covering import InTurn, few_cases
 from tests.reference import DTYPES, Array, assert_same_bits, sample
 
@@ -170,17 +170,20 @@ def test_any_small_arrays(first: list[int], second: list[int], descending: bool)
     assert_same_bits(found, gpusort.sort(np.concatenate([x, y]), descending=descending))
 
 
-def test_what_is_not_sorted_is_not_lost_in_other_memory(target: str) -> None:
+@pytest.mark.parametrize("policy", [MergePolicy(1, 6), MergePolicy(4, 3)], ids=["one", "four"])
+def test_what_is_not_sorted_is_not_lost_in_other_memory(target: str, policy: MergePolicy) -> None:
     """What comes out is any, but only elements of both: the simulator would report reads beyond them."""
     if target == "python":
         pytest.skip("takes too long there")
-    for seed in range(5):
+    for seed in range(25 if target == "simulator" else 5):
         x, y = (np.random.default_rng(seed + n).integers(1, 9, 30 + n * seed) for n in (3, 7))
-        found = gpusort.merge(x, y, target=target)
-        assert found.size == x.size + y.size
-        schedule = merge(key_for("i8"), x.size, y.size, SortOrder.ASCENDING, MergePolicy(1, 6))
-        results = np.zeros(found.size, np.uint64)
-        target_of(target).run(schedule, {"first": x.view("u8"), "second": y.view("u8"), "results": results})
+        assert gpusort.merge(x, y, target=target).size == x.size + y.size
+        schedule = merge(key_for("i8"), x.size, y.size, SortOrder.ASCENDING, policy, U64)
+        names, x, y = ("first", "second", "results"), x.view("u8"), y.view("u8")
+        keys = dict(zip(names, (x, y, np.zeros(x.size + y.size, np.uint64)), strict=True))
+        values = dict(zip(("first_values", "second_values", "moved"), map(np.copy, keys.values()), strict=True))
+        target_of(target).run(schedule, keys | values)
+        assert_same_bits(keys["results"], values["moved"])
 
 
 def test_wrong_uses() -> None:

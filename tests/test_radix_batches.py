@@ -18,6 +18,7 @@ from gpusort.algos.radix_sorts import most_radix_rows, radix_sort, shared_words
 from gpusort.algos.sizes import LARGEST_U32, require_countable
 from gpusort.algos.sorts import Radix
 from gpusort.algos.sweep_schedule import SweepState
+from gpusort.algos.sweep_state import RUNS
 from gpusort.kernel.launch import Schedule
 from gpusort.machine import Capability, Limits, TargetInfo
 from gpusort.targets.cuda.target import CudaTarget
@@ -111,6 +112,32 @@ def test_digits_that_are_the_same_in_some_rows_or_in_all(target: str, policy: Ra
         x = (rng.integers(0, 1 << 32, (rows, length), np.uint32) & chosen) | (constant & ~chosen)
         schedule = radix_sort(Batch(key_for("u4"), rows, length, UP, in_place=in_place), policy, 32)
         check(sorted_rows(schedule, target, x), x, UP)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize(
+    ("varies", "elsewhere", "in_place"),
+    [(0, {0}, set[int]()), (0xF, {0}, {0, 1}), (0xF0F000, {3, 5}, {3, 5}), (0xFF0F000, {3, 5, 6}, {0, 3, 5, 6}),
+     (0xFFF_FFFF, {*range(7)}, {*range(8)}), (0xFFFF_FFFF, {*range(8)}, {*range(8)})],
+)  # fmt: skip
+def test_a_sweep_runs_only_where_some_row_has_several_digits(
+    rows: int, varies: int, elsewhere: set[int], in_place: set[int]
+) -> None:
+    """And where elements must get into the other buffer, or back from it."""
+    length, policy = 2 * TILE + 3, policy_for("simulator", sweeps=True)
+    rng = np.random.default_rng(varies % 1000)
+    x = (rng.integers(0, 1 << 32, (rows, length), np.uint32) & np.uint32(varies)) | (
+        rng.integers(0, 1 << 32, (rows, 1), np.uint32) & np.uint32(~varies & 0xFFFF_FFFF)
+    )
+    state = SweepState(rows, length, 8, policy)
+    for expected, is_in_place in ((elsewhere, False), (in_place, True)):
+        schedule = radix_sort(Batch(key_for("u4"), rows, length, UP, in_place=is_in_place), policy, 32)
+        arrays = {"data": x.reshape(-1).copy(), "state": np.zeros(state.words, np.uint32)}
+        results = arrays["data"] if is_in_place else np.zeros_like(arrays["data"])
+        target_of("simulator").run(schedule, arrays if is_in_place else arrays | {"results": results})
+        np.testing.assert_array_equal(results.reshape(x.shape), np.sort(x, axis=1))
+        plans = arrays["state"][state.plans : state.plans + 8]
+        assert {int(number) for number in np.flatnonzero(plans & RUNS)} == expected
 
 
 @few_cases(can=able("u2", downwards=False), pairs=False)

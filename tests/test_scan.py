@@ -9,11 +9,12 @@ import attrs
 import numpy as np
 import pytest
 
-from gpusort.algos.scan import scan_rows
+from gpusort.algos.scan import scan_in_turn, scan_rows
 from gpusort.machine import Capability
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for, number_for
 from gpusort.types.elements import dtype_of
+from gpusort.types.finishes import AsItIs
 from gpusort.types.indices import ScanKind
 from gpusort.types.monoids import Maximum, Monoid, Sum
 from gpusort.types.params import ScanPolicy
@@ -178,3 +179,21 @@ def test_the_order_of_elements_is_kept(
         expected["factor"][i], expected["offset"][i] = state
         factor, offset = following
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("kind", ScanKind)
+@pytest.mark.parametrize("monoid", [Sum(number_for("u4")), IndexSum()], ids=["sum", "indices"])
+@pytest.mark.parametrize("groups", [1, 2, 12])
+def test_a_row_is_scanned_piece_by_piece(monoid: Monoid[Any, Any], kind: ScanKind, groups: int) -> None:
+    """Each from the carry of the one before, in shares of one tile or of several."""
+    x = np.random.default_rng(8).integers(0, 1 << 32, 900, np.uint32)
+    policy = ScanPolicy(16, 3, groups)
+    found, carried = np.zeros(x.size, dtype_of(monoid.state)), np.zeros(3, dtype_of(monoid.state))
+    for first, end in ((0, 1), (1, 500), (500, 548), (548, 900)):
+        schedule = scan_in_turn(monoid, first, end - first, 2, kind, policy, AsItIs(monoid.state))
+        arrays = {"data": x[first:end], "results": found[first:end], "carried": carried}
+        target_of("simulator").run(schedule, arrays)
+        carried[0] = carried[2]
+    lifted: Array = np.arange(x.size, dtype=found.dtype) if isinstance(monoid, IndexSum) else x
+    inclusive: Array = np.cumsum(lifted, dtype=found.dtype)
+    np.testing.assert_array_equal(found, inclusive if kind is ScanKind.INCLUSIVE else inclusive - lifted)

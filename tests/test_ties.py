@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, cast
 
+import attrs
 import numpy as np
 import pytest
 
 from gpusort.algos.choice import choose_scan
-from gpusort.algos.ties import restore_ties
+from gpusort.algos.sizes import LARGEST_U32
+from gpusort.algos.ties import first_not_below, restore_ties
 from gpusort.kernel.launch import Schedule
 from gpusort.machine import Capability
 from gpusort.targets.registry import target as target_of
@@ -137,7 +140,40 @@ def test_without_ties_the_source_is_not_read(target: str) -> None:
         assert_same_bits(mended(target, schedule, lies, x), x)
 
 
+def test_few_rows_are_searched_by_more_loads_at_a_time() -> None:
+    """Which many rows would have to wait for."""
+    for rows, length, ways in ((1, 9, 16), (1, 5000, 16), (4095, 9, 16), (4096, 9, 4), (100_000, 9, 4)):
+        launch: Any = restore_ties(float_key("f4"), rows, length, SortOrder.ASCENDING, POLICY).launches[0]
+        assert launch.arguments[-2] == ways
+
+
 def test_tiles_are_counted_in_half_a_word() -> None:
     schedule: Any = restore_ties(float_key("f4"), 1, 10, SortOrder.ASCENDING, ScanPolicy(4096, 256))
     policy = schedule.launches[0].arguments[-1]
     assert policy.tile == 4096 * 15
+
+
+@attrs.define
+class Steps:
+    """A sorted row of 1.0 and, from an index on, of 2.0, which takes no memory; and how often it is read."""
+
+    cut: int
+    reads: int = 0
+
+    def __getitem__(self, index: U32) -> U32:
+        self.reads += 1
+        return U32(0x3F800000 if int(index) < self.cut else 0x40000000)
+
+
+@pytest.mark.parametrize("ways", [2, 4, 16])
+@pytest.mark.parametrize("length", [1, 5, 15, 16, 17, 1000, 1 << 24, LARGEST_U32])
+def test_a_search_divides_what_is_left_by_its_ways(length: int, ways: int) -> None:
+    """Each round makes that many loads, all in flight at once, and leaves less than a way."""
+    key, two = float_key("f4"), U32(0x40000000)
+    for cut in {0, 1, length // ways, length // 3, length // 2 + 1, length - 1, length}:
+        row = Steps(cut)
+        bound, whole = key.to_word(two), (U32(0), U32(0), U32(length))
+        found = first_not_below(key, cast(Any, row), *whole, bound, SortOrder.ASCENDING, ways)
+        assert found == cut
+        rounds = math.ceil(math.log(length + 1, ways))
+        assert row.reads <= ways * rounds

@@ -9,7 +9,7 @@ import attrs
 from ..kernel.language import *
 from ..types.params import BitonicPolicy, RowsParams
 from .bitonic import bitonic_launches, to_ordered
-from .sizes import require_countable
+from .sizes import LARGEST_U32, require_countable
 
 _MOST_GROUPS = 1 << 10
 
@@ -53,7 +53,7 @@ class PlacedKey(OwnWords[Placed[N]], Generic[N]):
 
     @property
     def greatest(self) -> Placed[N]:
-        return Placed(self.of((1 << self.of.type.bits) - 1), U32((1 << 32) - 1))
+        return Placed(self.of((1 << self.of.type.bits) - 1), U32(LARGEST_U32))
 
 
 def placed_key(word: type[Any]) -> PlacedKey[Any]:

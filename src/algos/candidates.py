@@ -10,10 +10,10 @@ import attrs
 from ..kernel.language import *
 from ..types.keys import RankKey
 from .bitonic import to_ordered
+from .sizes import LARGEST_U32
 
 _DIGIT_BITS = 4
 DIGITS = 1 << _DIGIT_BITS  # the number of values of a digit
-_LAST_INDEX = (1 << 32) - 1
 
 C = TypeVar("C", bound="Candidate")
 
@@ -78,7 +78,7 @@ class WideCandidate:
 
     @classmethod
     def last(cls) -> WideCandidate:
-        return WideCandidate(U64((1 << 64) - 1), U32(_LAST_INDEX))
+        return WideCandidate(U64((1 << 64) - 1), U32(LARGEST_U32))
 
     def __lt__(self, other: WideCandidate, /) -> Bool:
         return (self.word < other.word) | ((self.word == other.word) & (self.place < other.place))

@@ -200,7 +200,7 @@ def _taking(itemsize: int, rows: int, length: int, taken: int, first: int, role:
     return Schedule((source, indices, target), (take_elements.launch(_grid(count), source, indices, target, params),))
 
 
-@lru_cache(maxsize=256)
+@lru_cache
 def _grid(count: int) -> Grid:
     return Grid(-(-count // (_GROUP_SIZE * _EACH)), _GROUP_SIZE)
 

@@ -6,7 +6,7 @@ ranks of one column where the axis is contiguous, else lanes, with a column each
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import Enum, auto
 
 import attrs
 
@@ -93,9 +93,9 @@ class Columns:
 class Arrangement(Enum):
     """How a workgroup's invocations are assigned to columns."""
 
-    GRID = 0  # lanes x ranks; ranks combine in workgroup memory
-    STRANDS = 1  # the ranks of a column are lanes of one subgroup, and combine by shuffles
-    SIDE_BY_SIDE = 2  # one column for each invocation, contiguous ones, and no invocation without one
+    GRID = auto()  # lanes x ranks; ranks combine in workgroup memory
+    STRANDS = auto()  # the ranks of a column are lanes of one subgroup, and combine by shuffles
+    SIDE_BY_SIDE = auto()  # one column for each invocation, contiguous ones, and no invocation without one
 
 
 @attrs.frozen

@@ -19,15 +19,15 @@ from ..types.keys import SortableKey
 from ..types.params import BitonicPolicy, MergePolicy, RadixPolicy, ReducePolicy, ScanPolicy
 from .partition import BUCKETS, MOST_ITEMS, BucketCounts
 
-_WORD = 4  # bytes: the least size of an element in workgroup memory
-_FEW_LANES = 4  # subgroups no larger than this do not pay
+WORD_BYTES = 4  # the least size of an element in workgroup memory
+_LEAST_LANES = 8  # smaller subgroups do not pay
 _MANY_STRANDS = 128  # kernels unroll over strands
 _MASK_LANES, _WIDE_MASK_LANES = 32, 64  # bits of a lane mask in workgroup memory, and in a register
 
 
 def bytes_held(element: object) -> int:
     """The bytes of an element in workgroup memory, at most: on WGSL each unit takes a word or more."""
-    return units_in(element) * max(_WORD, unit_of(element).size)
+    return units_in(element) * max(WORD_BYTES, unit_of(element).size)
 
 
 def power_below(most: int) -> int:
@@ -39,7 +39,7 @@ def has_whole_subgroups(group_size: int, info: TargetInfo) -> bool:
     """Whether a workgroup consists of whole subgroups, whichever of the target's sizes they have, and these pay."""
     limits = info.limits
     most = max(limits.subgroup_size, limits.most_subgroup_size)
-    are_worth_it = limits.subgroup_size > _FEW_LANES and most <= _WIDE_MASK_LANES
+    are_worth_it = limits.subgroup_size >= _LEAST_LANES and most <= _WIDE_MASK_LANES
     return Capability.SUBGROUPS in info.capabilities and are_worth_it and group_size % most == 0
 
 
@@ -59,12 +59,12 @@ def fitted_radix(
     policy: RadixPolicy, key: SortableKey[Any, Any], key_bits: int, info: TargetInfo, value_bytes: int = 0
 ) -> RadixPolicy:
     """Fits a radix sort of such keys, with values of `value_bytes`; raises CapabilityError where nothing fits."""
-    word, value = bytes_held(key.word), max(_WORD, value_bytes) if value_bytes else 0
+    word, value = bytes_held(key.word), max(WORD_BYTES, value_bytes) if value_bytes else 0
     sweeps = policy.sweeps and Capability.FORWARD_PROGRESS in info.capabilities
     most = min(info.limits.group_size, info.limits.groups)  # the scan of counts has a workgroup for each digit value
     for bits in range(min(policy.digit_bits, max(0, most).bit_length() - 1), 0, -1):
         for size in _sizes(policy.group_size, info.limits.group_size, 1 << bits):
-            copies = min(policy.copies, info.limits.workgroup_bytes // (_WORD * -(-key_bits // bits) << bits))
+            copies = min(policy.copies, info.limits.workgroup_bytes // (WORD_BYTES * -(-key_bits // bits) << bits))
             rest = attrs.evolve(
                 policy, digit_bits=bits, group_size=size, **lanes_of(policy, size, info), copies=max(1, copies),
                 count_group=min(policy.count_group, info.limits.group_size),
@@ -82,7 +82,7 @@ def digits_in_tile(policy: RadixPolicy, word: int, info: TargetInfo) -> int:
     """The digit bits for which a tile of words and all counters fit into workgroup memory together; 0 if none do."""
     for bits in range(policy.digit_bits, 0, -1):
         tried = attrs.evolve(policy, digit_bits=bits)
-        held = tried.tile * word + _WORD * (tried.counters + tried.scanned)
+        held = tried.tile * word + WORD_BYTES * (tried.counters + tried.scanned)
         if policy.group_size <= info.limits.group_size and held <= info.limits.workgroup_bytes:
             return bits
     return 0
@@ -108,8 +108,8 @@ def _sizes(wished: int, most: int, least: int) -> Iterator[int]:
 
 def _items(policy: RadixPolicy, word: int, value: int, workgroup_bytes: int) -> int:
     """The items for each invocation that fit, at most the policy's; 0 if not one does."""
-    counting = _WORD * (policy.counters + policy.scanned + policy.radix)
-    apart = _WORD * (policy.scanned + policy.radix)  # what cannot be overlaid with the tile
+    counting = WORD_BYTES * (policy.counters + policy.scanned + policy.radix)
+    apart = WORD_BYTES * (policy.scanned + policy.radix)  # what cannot be overlaid with the tile
     if counting > workgroup_bytes:
         return 0
     room = workgroup_bytes - (counting if policy.sweeps else apart)  # a sweep fills the tile while counters are live
@@ -131,11 +131,11 @@ def fitted_merge(policy: MergePolicy, key: SortableKey[Any, Any], info: TargetIn
     """Fits a merge. Invocations that share a tile have it and its permutation in workgroup memory."""
     if policy.group_size == 1:
         return policy
-    held = info.limits.workgroup_bytes // (bytes_held(key.element) + _WORD)
+    held = info.limits.workgroup_bytes // (bytes_held(key.element) + WORD_BYTES)
     most = min(info.limits.group_size, held)
     if most < 1:
         raise CapabilityError(
-            f"key: an element takes {bytes_held(key.element) + _WORD} bytes of workgroup memory, the target has "
+            f"key: an element takes {bytes_held(key.element) + WORD_BYTES} bytes of workgroup memory, the target has "
             f"{info.limits.workgroup_bytes}"
         )
     size = policy.group_size if policy.group_size <= most else power_below(most)
@@ -170,7 +170,7 @@ def fitted_scan_policy(policy: ScanPolicy, state: object, info: TargetInfo) -> S
 def fitted_partition(policy: ScanPolicy, key: SortableKey[Any, Any], info: TargetInfo) -> ScanPolicy:
     """Fits a partition of such elements: a tile of words and every invocation's counts are in workgroup memory."""
     fitted = fitted_scan_policy(policy, BucketCounts, info)
-    room = info.limits.workgroup_bytes - (fitted.group_size + 1) * bytes_held(BucketCounts) - 3 * BUCKETS * _WORD
+    room = info.limits.workgroup_bytes - (fitted.group_size + 1) * bytes_held(BucketCounts) - 3 * BUCKETS * WORD_BYTES
     most = room // (fitted.group_size * bytes_held(key.word))
     return attrs.evolve(fitted, items=min(policy.items, MOST_ITEMS, most))
 

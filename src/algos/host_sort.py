@@ -3,6 +3,7 @@ policy has the thresholds between its strategies, as measured; `tune()` measures
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import attrs
@@ -141,7 +142,7 @@ class HostSort:
         return (Placement.ELSEWHERE, Placement.IN_PLACE)
 
     def most_rows(self, length: int, groups: int, /) -> int:
-        return 1 << 62
+        return sys.maxsize
 
     def schedule(
         self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, placement: Placement, /

@@ -11,8 +11,6 @@ import attrs
 from ..types.errors import InvalidArgumentError
 from .sizes import LARGEST_U32
 
-_MOST = 1 << 63
-
 
 @attrs.frozen(eq=False)
 class Axis:
@@ -24,7 +22,7 @@ class Axis:
 
 def is_closer(stride: int, other: int) -> bool:
     """Whether one stride is less than another; a broadcast axis (0) counts as the farthest."""
-    return 0 < stride < (other or _MOST)
+    return 0 < stride < (other or math.inf)
 
 
 @attrs.frozen
@@ -41,7 +39,7 @@ class Layout:
 
     def __attrs_post_init__(self) -> None:
         for name, value in attrs.asdict(self).items():
-            if not isinstance(value, int) or not 0 <= value <= _MOST:
+            if not isinstance(value, int) or not 0 <= value <= 2**63:
                 raise InvalidArgumentError(f"Layout: {name}: expected an int from 0 to 2**63, found {value!r}")
 
     @classmethod
@@ -141,9 +139,9 @@ def _nested(others: Sequence[Axis], length: Axis) -> Layout | None:
     return Layout(outer.size, length.size, inner.size, outer.stride, length.stride, inner.stride)
 
 
-def _distance(axis: Axis) -> int:
+def _distance(axis: Axis) -> float:
     """A sort key: descending stride, broadcast axes first."""
-    return -(axis.stride or _MOST)
+    return -(axis.stride or math.inf)
 
 
 def layout_to_scan(shape: Sequence[int], strides: Sequence[int], itemsize: int, axis: int) -> Layout | None:

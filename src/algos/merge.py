@@ -135,9 +135,9 @@ def merge_tile_serially(
                 moved[place] = second_values[other]
             other = other + 1
         else:
-            results[place] = first[minimum(one, params.first - 1)]
+            results[place] = first[one]
             if mode.takes_values:
-                moved[place] = first_values[minimum(one, params.first - 1)]
+                moved[place] = first_values[one]
             one = one + 1
         place = start + (count - 1 - step)
         if (one_end > from_one) & (other_end > from_other):
@@ -155,9 +155,9 @@ def merge_tile_serially(
                 moved[place] = second_values[other_end]
         else:
             one_end = one_end - 1
-            results[place] = first[minimum(one_end, params.first - 1)]
+            results[place] = first[one_end]
             if mode.takes_values:
-                moved[place] = first_values[minimum(one_end, params.first - 1)]
+                moved[place] = first_values[one_end]
 
 
 @kernel

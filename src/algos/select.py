@@ -18,7 +18,7 @@ from .argsort import bitonic_argsort, placed_class
 from .batch import Batch
 from .candidates import DIGITS, first_of
 from .copy import copy_whole
-from .fit import bytes_held, fitted_network, power_below
+from .fit import WORD_BYTES, bytes_held, fitted_network, power_below
 from .select_long import Plan, select_sampled
 from .select_rows import PartPolicy, parts_of, select_by_parts
 from .select_sampled import SampledPolicy
@@ -26,7 +26,6 @@ from .sizes import LARGEST_U32, bound_together, countable_rows, require_countabl
 from .sort_parts import replaced
 from .sorts import Bitonic, PairsAlgorithm
 
-_WORD = 4  # bytes
 _PLACING = 256  # invocations
 
 
@@ -139,7 +138,7 @@ class SelectByParts:
 
     def fitted(self, key: SortableKey[E, N], length: int, k: int, info: TargetInfo, /) -> SelectByParts:
         limits, policy = info.limits, self.policy
-        held = (limits.workgroup_bytes - _WORD * (DIGITS + 1)) // state_bytes(key)
+        held = (limits.workgroup_bytes - WORD_BYTES * (DIGITS + 1)) // state_bytes(key)
         size = min(policy.group_size, power_below(limits.group_size), power_below(max(1, held // 2)))
         items = min(MOST_ITEMS, policy.items * policy.group_size // size)
         kept = min(policy.kept, held - size - 1)
@@ -177,7 +176,7 @@ class SelectBySamples:
     def fitted(self, key: SortableKey[E, N], length: int, k: int, info: TargetInfo, /) -> SelectBySamples:
         limits, policy, state = info.limits, self.policy, state_bytes(key)
         most = power_below(limits.group_size)
-        held = (limits.workgroup_bytes - _WORD * max(DIGITS + 1, policy.ranked)) // state
+        held = (limits.workgroup_bytes - WORD_BYTES * max(DIGITS + 1, policy.ranked)) // state
         if held < 2:
             raise CapabilityError(f"algorithm: {self} finds too little workgroup memory on target {info.name!r}")
         samples, size = min(policy.samples, power_below(held)), min(policy.group_size, most)

@@ -45,7 +45,7 @@ class Plan:
     again: int  # the capacity after a second sampling; 0 if there is none
 
     @classmethod
-    @lru_cache(maxsize=512)
+    @lru_cache
     def of(cls, length: int, k: int, policy: SampledPolicy) -> Plan | None:
         """The plan for rows of a length; None where sampling does not pay."""
         expected = k * policy.samples / length

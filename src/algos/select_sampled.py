@@ -17,10 +17,11 @@ from ..types.checks import as_int, power_within, require, within
 from ..types.params import MOST_GROUPS, MOST_INVOCATIONS, BitonicPolicy
 from .candidates import C
 from .select_rows import kth_of
+from .sizes import LARGEST_U32
 
 D = TypeVar("D")
 
-_ALL = (1 << 32) - 1  # the rank of a threshold that all elements pass
+_ALL = LARGEST_U32  # the rank of a threshold that all elements pass
 
 
 @attrs.frozen

@@ -19,7 +19,16 @@ from .argsort import placed_class
 from .batch import Batch, SortsBatches
 from .bitonic import bitonic_sort
 from .bitonic_rows import bitonic_rows_sort
-from .fit import bytes_held, digits_in_tile, fitted_network, fitted_radix, has_whole_subgroups, no_radix, power_below
+from .fit import (
+    WORD_BYTES,
+    bytes_held,
+    digits_in_tile,
+    fitted_network,
+    fitted_radix,
+    has_whole_subgroups,
+    no_radix,
+    power_below,
+)
 from .radix_rows import radix_rows_sort
 from .radix_sorts import most_radix_rows, radix_sort
 from .sizes import countable_rows
@@ -57,7 +66,9 @@ def fitted(
 class PairsAlgorithm(SortAlgorithm, Protocol):
     """The trait of an algorithm that also argsorts, and sorts key-value pairs; stable."""
 
-    def fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, value_bytes: int = 0, /) -> PairsAlgorithm:
+    def fitted(
+        self, key: SortableKey[E, W], length: int, info: TargetInfo, value_bytes: int = ..., /
+    ) -> PairsAlgorithm:
         """The same, fitted to a target, with values (or indices) of `value_bytes` each, if there are any."""
         ...
 
@@ -202,7 +213,7 @@ class RadixRows(SortsBatches):
 
     def fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, value_bytes: int = 0, /) -> RadixRows:
         require_integers(key, "RadixRows")
-        word = bytes_held(key.word) + (_INDEX_BYTES if value_bytes else 0)  # values stay in global memory
+        word = bytes_held(key.word) + (WORD_BYTES if value_bytes else 0)  # an index: values stay in global memory
         most = min(self.most_group, power_below(info.limits.group_size))
         whole_one = max(self.least_group, info.limits.most_subgroup_size)
         if self.subgroups and whole_one <= most and has_whole_subgroups(whole_one, info):
@@ -242,9 +253,6 @@ class RadixRows(SortsBatches):
 
     def sort(self, batch: Batch, /) -> Schedule:
         return radix_rows_sort(batch, self.policy_for(batch.length), bits_of(batch.key))
-
-
-_INDEX_BYTES = 4  # of an index in the row, in workgroup memory
 
 
 def require_integers(key: SortableKey[E, W], name: str) -> None:

@@ -15,6 +15,7 @@ from typing import Any, Literal, NoReturn, Protocol, TypeVar, Union, cast
 
 import attrs
 
+from ..types.bounded import Bounded
 from ..types.elements import class_of, fields_of, shown
 from ..types.memory import Array, Workgroup
 from ..types.scalars import Scalar
@@ -22,8 +23,8 @@ from .launch import Buffer, kind_of
 from .signature import Parameter, Unknown
 from .span import KernelError
 
-_CACHE_LIMIT = 4096
-_checked: set[object] = set()  # kernels with argument kinds that passed: most launches repeat an earlier one
+# Kernels with kinds of arguments that passed: most launches repeat an earlier one.
+_checked: Bounded[object, None] = Bounded(4096)
 
 
 def check_arguments(function: FunctionType, parameters: tuple[Parameter, ...], arguments: tuple[object, ...]) -> None:
@@ -44,9 +45,7 @@ def check_arguments(function: FunctionType, parameters: tuple[Parameter, ...], a
                 parameter.span, f"expected {mismatch.wanted} for {mismatch.path!r} of kernel {function.__name__!r}, "
                                 f"found {mismatch.found}, e.g. `{mismatch.example}`",
             ) from None  # fmt: skip
-    if len(_checked) >= _CACHE_LIMIT:
-        _checked.clear()
-    _checked.add(kinds)
+    _checked[kinds] = None
 
 
 _SIMPLE = (Scalar, Enum, int, float, str)  # to match the class is enough: nothing inside is left to check

@@ -10,16 +10,13 @@ from collections.abc import Callable, Mapping
 
 import attrs
 
-from ...types.layout import bounds
+from ...types.layout import Type, bounds
 from .. import ir
-from ..span import Span
 from .evaluate import Evaluator, Value
 from .facts import Condition, Facts, Sum, assume, both, either, negated, number
 from .walk import expressions_of, leaves_loop, statements_in, variable_set_by, variables_set_in
 
 UNBOUNDED = 1 << 200  # trip count of a loop that may never end
-_LARGEST = 0xFFFFFFFF
-_NOWHERE = Span("", 0)
 _ATTEMPTS = 3  # widenings, before a loop's ranges are given up
 _DEEPEST = 2  # nesting of loops up to which ranges are sought
 
@@ -154,9 +151,9 @@ class _Walk:
             values.variables.pop(loop.variable, None)
             if loop.variable not in changed:
                 if step.is_constant:
-                    value = start.plus(facts.unknown(0, _LARGEST), max(1, step.constant))
+                    value = start.plus(facts.unknown(*bounds(Type.U32)), max(1, step.constant))
                 else:
-                    value = facts.unknown(0, _LARGEST)
+                    value = facts.unknown(*bounds(Type.U32))
                     facts.assume(value.plus(start, -1))
                 facts.assume(stop.plus(value, -1).plus(number(-1)))
                 values.variables[loop.variable] = value
@@ -208,7 +205,8 @@ class _Walk:
         return most if falls else 1
 
     def _number_in(self, variable: ir.Variable) -> Sum:
-        return self._values.exact(ir.Read(variable, _NOWHERE))
+        value = self._values.variables.get(variable)
+        return self._values.fitted(value, variable.type) if isinstance(value, Sum) else self._values.any(variable.type)
 
     def _widen(
         self, ranges: dict[ir.Variable, tuple[int, int]], behind: Mapping[ir.Variable, Sum], attempt: int

@@ -45,11 +45,13 @@ def _kinds(block: ir.Block) -> dict[ir.Memory, bool]:
     return found
 
 
-@lru_cache(maxsize=512)
+@lru_cache
 def packed_bytes(program: ir.Program) -> int:
     """The bytes of workgroup memory a program needs where memories of different types can share."""
     spans = sorted(_lifetimes(program.body, program.memories), key=lambda item: item[1].first)
-    return sum(max((m.length or 0) * m.type.size for m in slot) for slot in _slots(spans, any_type=True))
+    return sum(
+        max(m.length * m.type.size for m in slot if m.length is not None) for slot in _slots(spans, any_type=True)
+    )
 
 
 @attrs.frozen
@@ -135,4 +137,4 @@ def _slots(
 
 
 def _longest(slot: Sequence[ir.Memory]) -> int:
-    return max(memory.length or 0 for memory in slot)
+    return max(memory.length for memory in slot if memory.length is not None)

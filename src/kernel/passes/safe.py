@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 import attrs
 
 from ...types import ops
+from ...types.bounded import Bounded
 from ...types.layout import Type
 from .. import ir
 from ..launch import Step
@@ -26,7 +27,6 @@ _Checks: TypeAlias = tuple[frozenset[int], frozenset[int]]  # accesses to check 
 _OWN = str(Path(__file__).parents[2])
 _PROOFS = 8  # launches of one of gpusort's own kernels to analyse; later ones run the union of their checks
 _MOST_VARIANTS = 3  # beyond these, one variant with every check that some launch needed
-_MOST_LAUNCHES = 4096
 _LONG = 1 << 30  # statements that a workgroup runs in about a second
 _MOST_COST = 1 << 20  # cap on a loop's poll_cost
 
@@ -40,7 +40,7 @@ class _Known:
     is_own: bool  # whether all accesses are in gpusort's own source
     final: ir.Program | None = None  # the variant for all later launches
     polling: dict[int, int] = attrs.field(factory=dict[int, int])  # poll_cost of the loops that poll in any variant
-    launches: dict[object, ir.Program] = attrs.field(factory=dict[object, ir.Program])
+    launches: Bounded[object, ir.Program] = attrs.field(factory=lambda: Bounded[object, ir.Program](4096))
     variants: dict[_Checks, ir.Program] = attrs.field(factory=dict["_Checks", ir.Program])
 
 
@@ -97,8 +97,6 @@ class Safety:
         findings = analyse(program, LaunchNumbers(step.groups, self._lanes(program.group_size), given))
         polling = long_loops(program, findings.rounds) if self._polls else {}
         with self._lock:
-            if len(known.launches) >= _MOST_LAUNCHES:
-                known.launches.clear()
             found = known.launches[launch] = _variant(program, known, findings.unproven & known.candidates, polling)
             if known.is_own and len(known.launches) >= _PROOFS:
                 known.final = _made(program, known, _all(known))

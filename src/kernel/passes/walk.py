@@ -25,10 +25,14 @@ _SETTING = frozenset({ir.Assign, ir.Load, ir.Atomic, ir.Subgroup, ir.For})
 
 def _getter(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
     """What reads these fields of a statement as a tuple; in C where there are two, as passes ask for little else."""
-    if len(names) > 1:
-        return attrgetter(*names)
-    read = attrgetter(names[0]) if names else None
-    return lambda statement: () if read is None else (read(statement),)
+    match names:
+        case []:
+            return lambda _: ()
+        case [name]:
+            read = attrgetter(name)
+            return lambda statement: (read(statement),)
+        case _:
+            return attrgetter(*names)
 
 
 def _of_atomic(statement: ir.Atomic) -> tuple[ir.Expression, ...]:

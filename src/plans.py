@@ -1,0 +1,100 @@
+"""`gpusort plan`: the launches of a call on a machine of a kind, which need not be here."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+import attrs
+import numpy as np
+
+from .kernel.launch import Launch, Role, Schedule
+from .machine import Capability, Limits, TargetInfo
+from .operations.argsort import Argsort, SortPairs
+from .operations.base import Operation
+from .operations.merge import Merge
+from .operations.reduce import Reduce, Reducer
+from .operations.scan import Cumsum
+from .operations.select import TopK
+from .operations.sort import Sort
+from .show import KEYS
+from .types.errors import InvalidArgumentError
+from .types.memory import Workgroup
+from .types.specs import DType, Spec
+
+_KERNELS = frozenset(Capability) - {Capability.HOST_SORT}
+MACHINES = {
+    "cuda": TargetInfo("cuda", "an H200", "", Limits(1024, 227 << 10, (1 << 31) - 1, 1 << 36, 256, 32, 32), _KERNELS),
+    "vulkan": TargetInfo(
+        "wgsl", "an H200, by Vulkan", "", Limits(1024, 48 << 10, 1 << 31, 1 << 31, 8, 32, 32),
+        frozenset({Capability.SUBGROUPS}),
+    ),
+    "webgpu": TargetInfo("wgsl", "any device", "", Limits(256, 16 << 10, 65535**2, 1 << 27, 8, 1), frozenset()),
+    "cpu": TargetInfo(
+        "cpu", "a processor", "", Limits(1024, 1 << 20, (1 << 32) - 1, 1 << 35, 64, 8, 8),
+        frozenset({Capability.FLOAT64, Capability.SUBGROUPS}),
+    ),
+}  # fmt: skip
+CALLS: Mapping[str, Callable[[Call], Operation]] = {
+    "sort": lambda call: Sort(call.axis, stable=call.stable), "argsort": lambda call: Argsort(call.axis),
+    "sort_by_key": lambda _: SortPairs(), "merge": lambda _: Merge(), "top_k": lambda call: TopK(call.k, call.axis),
+    "sum": lambda call: Reduce(axis=call.axis), "cumsum": lambda call: Cumsum(call.axis),
+    "argmin": lambda call: Reduce(axis=call.axis, reducer=Reducer.ARGMIN),
+}  # fmt: skip
+
+
+@attrs.frozen
+class Call:
+    """A call on arrays of one shape and dtype."""
+
+    function: str
+    dtype: DType
+    shape: tuple[int, ...]
+    axis: int = -1
+    stable: bool = False
+    k: int = 10  # of top_k
+
+    @classmethod
+    def of(cls, options: argparse.Namespace) -> Call:
+        """As the options of the command have it. Raises InvalidArgumentError for one that says nothing."""
+        sizes = str(options.shape).split(",")
+        if options.function not in CALLS:
+            raise InvalidArgumentError(f"FUNCTION: expected one of {', '.join(CALLS)}, found {options.function!r}")
+        if options.key not in KEYS:
+            raise InvalidArgumentError(f"--key: expected one of {', '.join(KEYS)}, found {options.key!r}")
+        if not all(size.isdecimal() for size in sizes):
+            raise InvalidArgumentError(f"--shape: expected sizes such as 1000,300, found {options.shape!r}")
+        shape = tuple(map(int, sizes))
+        if not -len(shape) <= options.axis < len(shape):
+            raise InvalidArgumentError(f"--axis: expected one of {len(shape)} axes, found {options.axis}")
+        return cls(options.function, np.dtype(KEYS[options.key]), shape, options.axis, options.stable, options.k)
+
+    def schedules(self, info: TargetInfo) -> list[Schedule]:
+        """What a machine runs for it: once more for the rows that do not go together."""
+        operation = CALLS[self.function](self)
+        given = (Spec(self.shape, self.dtype),) * len(operation.names)
+        operation.outputs(*given)
+        return [
+            work.schedule(min(work.together, work.rows - first))
+            for work in operation.works(given, info)
+            for first in range(0, work.rows, max(1, work.together))
+        ]
+
+
+def launches_of(schedules: Sequence[Schedule]) -> list[str]:
+    """Of each launch its kernel, the workgroups and the invocations of each, and a workgroup's memories; launches that
+    are alike are counted."""
+    told = Counter(_told(launch) for schedule in schedules for launch in schedule.launches)
+    return [line if count == 1 else f"{line}, {count} times" for line, count in told.items()]
+
+
+def _told(launch: Launch) -> str:
+    memories = sum(one.items.nbytes for one in launch.arguments if isinstance(one, Workgroup))
+    told = f"{launch.kernel.name}: {launch.grid.groups:,} x {launch.grid.group_size:,}"
+    return f"{told}, {memories:,} bytes" if memories else told
+
+
+def temporary_bytes(schedules: Sequence[Schedule]) -> int:
+    """The most that any of them takes besides arrays."""
+    return max((sum(b.nbytes for b in one.buffers if b.role is Role.SCRATCH) for one in schedules), default=0)

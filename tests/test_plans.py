@@ -1,0 +1,42 @@
+"""What is launched where, as `gpusort plan` prints it and docs/plans.md lists it: a change of a threshold, a tile or a
+limit is a change that is seen. `--update-golden` writes the document's table anew."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from gpusort import cli
+from tests.documents import ROOT
+
+DOCUMENT = ROOT / "docs" / "plans.md"
+ROWS = dict(re.findall(r"^\| `(\w+ --.+?)` \| (.*) \|$", DOCUMENT.read_text(), re.MULTILINE))
+
+
+@pytest.mark.parametrize("call", ROWS)
+def test_a_plan_is_as_documented(call: str, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest) -> None:
+    assert cli.main(["plan", *call.split()]) == 0
+    *launches, last = capsys.readouterr().out.splitlines()
+    row = f"{'; '.join(launches)} | {last.removeprefix('temporary: ').removesuffix(' bytes')}"
+    if request.config.getoption("--update-golden"):
+        DOCUMENT.write_text(DOCUMENT.read_text().replace(f"| `{call}` | {ROWS[call]} |", f"| `{call}` | {row} |"))
+    else:
+        assert row == ROWS[call]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [("sort --shape 3x4", "--shape: expected sizes such as 1000,300, found '3x4'"),
+     ("sort --shape 3 --key u7", "--key: expected one of bool, u8"), ("sort --shape 3 --on moon", "--on: expected"),
+     ("mix --shape 3", "FUNCTION: expected one of sort,"), ("top_k --shape 3 --k 4", "--k: expected 0 to the 3"),
+     ("cumsum --shape 3 --axis 1", "--axis: expected one of 1 axes, found 1")],
+)  # fmt: skip
+def test_a_plan_of_nothing_is_refused(call: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["plan", *call.split()]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_an_array_without_elements_launches_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["plan", "sort", "--shape", "0"]) == 0
+    assert capsys.readouterr().out == "temporary: 0 bytes\n"
