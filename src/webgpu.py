@@ -6,15 +6,19 @@ gpusort.sort(x, axis=0)         # the result is on the same device; nothing is c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+import operator
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from .arrays.host import converted
+from .arrays.registry import recognised
 from .arrays.webgpu import STORAGE, Array, padded
 from .arrays.webgpu import from_host as _from_host
 from .targets.registry import opened_device
+from .types.dtypes import checked_dtype
 from .types.errors import InvalidArgumentError, UnsupportedTypeError
 from .types.specs import packed_strides
 
@@ -48,18 +52,17 @@ def array(
     found = device if device is not None else cast("wgpu.GPUDevice | None", made_by)
     if found is None:
         raise InvalidArgumentError("device: expected the buffer's device, as the buffer does not know it; found None")
+    _require_device(found)
     if not usage & STORAGE:
         raise InvalidArgumentError("buffer: expected one that was created with usage STORAGE")
-    kind = np.dtype(dtype)
+    kind, offset = checked_dtype(dtype), _int("offset", offset)
     if kind.names is not None or kind.kind not in "biufmM" or kind.itemsize > 8 or not kind.isnative:
         raise UnsupportedTypeError(f"dtype: expected one of numbers, bools or times of up to 8 bytes, found {kind}")
     if offset < 0 or offset % kind.itemsize:
         raise InvalidArgumentError(
             f"offset: expected a multiple of the {kind.itemsize} bytes of {kind}, found {offset}"
         )
-    if shape is None:
-        shape = (max(0, size - offset) // kind.itemsize,)
-    wanted = (shape,) if isinstance(shape, int) else tuple(shape)
+    wanted = (max(0, size - offset) // kind.itemsize,) if shape is None else _lengths(shape)
     made = Array(buffer, found, kind, wanted, packed_strides(wanted, kind.itemsize), offset)
     if any(length < 0 for length in wanted) or padded(offset + made.nbytes) > size:
         raise InvalidArgumentError(
@@ -71,4 +74,27 @@ def array(
 
 def asarray(values: npt.ArrayLike, device: wgpu.GPUDevice) -> Array:
     """Copies a NumPy array to a new buffer on a device."""
-    return _from_host(device, cast("np.ndarray[Any, np.dtype[np.generic]]", np.asarray(values)))
+    _require_device(device)
+    _, host = recognised("values", converted("values", values))
+    host = cast("np.ndarray[Any, np.dtype[np.generic]]", np.asarray(host))
+    if host.dtype.hasobject:
+        raise UnsupportedTypeError(f"values: elements of dtype {host.dtype} are Python's objects, no buffer takes them")
+    return _from_host(device, host)
+
+
+def _require_device(device: object) -> None:
+    if not hasattr(device, "create_buffer"):
+        raise UnsupportedTypeError(f"device: expected a wgpu.GPUDevice, found {type(device).__name__}")
+
+
+def _lengths(shape: object) -> tuple[int, ...]:
+    numbers = tuple(cast("Iterable[object]", shape)) if isinstance(shape, Iterable) else (shape,)
+    return tuple([_int("shape", number, "an int or a sequence of ints") for number in numbers])
+
+
+def _int(name: str, number: object, expected: str = "an int") -> int:
+    """A plain int: signatures of arrays are told apart by them."""
+    try:
+        return operator.index(cast(SupportsIndex, number))
+    except TypeError as error:
+        raise UnsupportedTypeError(f"{name}: expected {expected}, found {number!r}") from error

@@ -184,10 +184,26 @@ def test_one_and_zero_are_true_and_false_as_in_numpy() -> None:
     assert gpusort.sum(X, axis=np.int64(0)).tolist() == gpusort.sum(X, axis=(np.int64(0),)).tolist() == [3, 5, 7]
 
 
-@pytest.mark.parametrize("value", [3, "nothing", Empty()], ids=kind)
+@pytest.mark.parametrize("value", [3, "nothing", Empty(), [("a", "f4"), ("a", "f4")], ("f4", -1)], ids=repr)
 def test_what_is_no_dtype_is_named(value: object) -> None:
     for name in ("key_for", "number_for"):
         assert refused(name, [value], {}).startswith("dtype: ")
+
+
+def test_times_are_among_what_can_be_added() -> None:
+    message = refused("number_for", ["M8[s]"], {})
+    assert message.endswith("supported: bool, integers of 8 to 64 bits, float16, float32, float64 and timedelta64")
+    assert refused("sum", [np.array(["2020"], "M8[s]")], {}).endswith(message.partition("; ")[2])
+
+
+@pytest.mark.parametrize("name", [*WITH_MONOIDS, "sort", "max"])
+def test_texts_of_any_length_are_named(name: str) -> None:
+    """Of which NumPy makes none of another byte order."""
+    texts = np.array(["b", "a"], np.dtypes.StringDType())
+    options = {} if name in WITH_MONOIDS else {"key": gpusort.key_for("f8")}
+    message = refused(name, [texts, *arguments(name)[1:]], options)
+    assert message.startswith("x: expected dtype ")
+    assert message.endswith("found StringDType()")
 
 
 def test_tuning_names_what_it_takes() -> None:

@@ -273,6 +273,16 @@ def test_arrays_of_pandas_are_as_their_series(name: str) -> None:
         gpusort.sort(pandas.Categorical(["b", "a"]))
 
 
+def test_nan_in_a_wrapped_array_of_numpy_is_a_number() -> None:
+    pandas = library_of("pandas")
+    x = pandas.Series([2.0, np.nan, 1.0]).array
+    found: Any = gpusort.sort(x)
+    assert type(found) is type(x)
+    np.testing.assert_array_equal(np.asarray(found), [1.0, 2.0, np.nan])
+    np.testing.assert_array_equal(np.asarray(gpusort.argsort(x)), [2, 0, 1])
+    assert type(gpusort.argsort(x)) is np.ndarray  # of another dtype
+
+
 def test_extrema_of_times_of_polars_are_pythons() -> None:
     for dtype in ("M8[us]", "m8[us]", "M8[D]"):
         values = np.array([3, 7], dtype)

@@ -266,6 +266,8 @@ TARGET: Any = gpusort.target("cpu")
         (lambda: gpusort.plan(gpusort.sort, X), TypeError, "dask arrays cannot be planned for"),
         (lambda: gpusort.sum(X), TypeError, "dask arrays cannot be reduced or scanned; .compute"),
         (lambda: gpusort.cumsum(X), TypeError, "dask arrays cannot be reduced or scanned"),
+        (lambda: gpusort.merge(X, X), TypeError, "dask arrays cannot be merged"),
+        (lambda: gpusort.merge_by_key(X, X, X, X), TypeError, "dask arrays cannot be merged"),
     ],
 )
 def test_refusals(wrong: Callable[[], object], error: type[Exception], message: str) -> None:

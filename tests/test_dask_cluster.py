@@ -7,7 +7,7 @@ import signal
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import dask
 import dask.array as da
@@ -208,6 +208,8 @@ def test_refusals_of_dataframes() -> None:
         gpusort.dask.sort_values(given, "name")
     with pytest.raises(ValueError, match="ascending: expected one for each of 2 columns, found 1"):
         gpusort.dask.sort_values(given, ["id", "price"], ascending=[True])
+    with pytest.raises(TypeError, match="ascending: expected True or False, found 'no'"):
+        gpusort.dask.sort_values(given, "id", ascending=cast(Any, "no"))
 
 
 @pytest.mark.parametrize("exchange", ["shared", "p2p"])

@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -453,6 +454,8 @@ def test_refusals(tmp_path: Path) -> None:
         (plain, {"by": "a"}, gpusort.InvalidArgumentError, "by: expected None for elements of dtype float64"),
         (records, {}, gpusort.InvalidArgumentError, "by: expected one or more of id, price, name, day, found None"),
         (records, {"by": ["id", "no"]}, gpusort.InvalidArgumentError, "by: expected one or more of id, price"),
+        (records, {"by": 3}, gpusort.UnsupportedTypeError, "by: expected a name, or a list of names, found 3"),
+        (records, {"by": [["id"]]}, gpusort.UnsupportedTypeError, "by: expected a name, or a list of names, found "),
         (records, {"by": "name"}, gpusort.UnsupportedTypeError, "by: name: cannot order elements of dtype"),
         (plain, {"memory": 100}, gpusort.InvalidArgumentError, "memory: expected at least 65536 bytes, found 100"),
         (plain, {"memory": "much"}, gpusort.InvalidArgumentError, "memory: expected a number of bytes"),
@@ -465,6 +468,7 @@ def test_refusals(tmp_path: Path) -> None:
         (b"x.npy", {}, gpusort.UnsupportedTypeError, "source: expected a path, found b"),
         (3, {}, gpusort.UnsupportedTypeError, "source: expected a path, found 3"),
         ("a\0b", {}, gpusort.InvalidArgumentError, "source: expected a path, found 'a.x00b': embedded null"),
+        ("a" * 300, {}, gpusort.InvalidArgumentError, "source: expected a path, found 'aaa.*: .*too long"),
     ):
         with pytest.raises(error, match=message):
             wrong(source, out, **arguments)
@@ -477,6 +481,20 @@ def test_refusals(tmp_path: Path) -> None:
         "empty.npy", "keys.bin", "longer.npy", "nothing.npy", "records.npy", "short.npy", "square.npy", "text.npy",
         "x.npy",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("header", ["[1, 2", f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({10**22},)}}"])
+def test_a_header_that_says_nothing_is_refused(tmp_path: Path, header: str) -> None:
+    """Half a sentence, or a length that no memory has: NumPy's reader stumbles over them."""
+    text = header.ljust(117) + "\n"
+    (tmp_path / "x.npy").write_bytes(np.lib.format.magic(1, 0) + len(text).to_bytes(2, "little") + text.encode())
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"is no whole \.npy file of numbers or records"):
+        gpusort.sort_file(tmp_path / "x.npy", tmp_path / "out.npy")
+
+
+def test_memory_may_be_a_number_of_numpys(tmp_path: Path) -> None:
+    memory = cast(int, np.int64(1 << 20))
+    np.testing.assert_array_equal(sorted_in_a_file(tmp_path, np.arange(5)[::-1], memory=memory), np.arange(5))
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")

@@ -256,6 +256,16 @@ def test_times_of_day_and_decimals(memory: int, suffix: str, tmp_path: Path, in_
         assert read(target).equals(read(tmp_path / f"alone.{suffix}").take(pa.array(expected)))
 
 
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+def test_a_column_that_is_named_twice_counts_once(suffix: str, tmp_path: Path) -> None:
+    """Also in runs, which have columns of keys and no two of a name."""
+    table, source, target = table_of(5000, 1), tmp_path / f"x{suffix}", tmp_path / f"y{suffix}"
+    write(table, source)
+    for memory in (1 << 16, 1 << 28):
+        gpusort.sort_file(source, target, by=["u1", "f4", "u1"], memory=memory)
+        assert_same_table(read(target), table.take(pa.array(order_of(table, ["u1", "f4"], False))))
+
+
 def test_pandas_is_not_imported_for_a_table(tmp_path: Path) -> None:
     """As pyarrow's own conversions do, which takes longer than most sorts."""
     pytest.importorskip("pandas")

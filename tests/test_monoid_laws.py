@@ -189,6 +189,8 @@ def hostile(dtype: str) -> list[npt.NDArray[Any]]:
     if np.dtype(dtype).kind == "f":
         big = float(np.finfo(dtype).max) / 4
         found.append(np.array([big, 1, -big, 1e-3, big, -big, 0, -0.0, np.inf, -1, 3, 7], dtype))
+        most, tiny = np.finfo(dtype).max, np.finfo(dtype).tiny
+        found.append(np.array([-np.inf, most, most, 0, most, tiny, tiny, 0, np.inf, -most, -most, most], dtype))
         found.append(np.array([1e4, -1e4, 0.1, 0.2, 0.3, 1e-7, -1e4, 1e4, 5, np.nan, -np.inf, 2], dtype))
     return found
 

@@ -197,6 +197,16 @@ def test_scalars_and_lists_reduce(name: str) -> None:
     assert_same(ours(np.array(3), axis=0), numpys(np.array(3), axis=0))
 
 
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("target", ["cpu", "simulator"])
+def test_a_scalar_has_no_dimensions_to_keep(name: str, target: str) -> None:
+    ours, numpys = both(name)
+    x = np.array(3)
+    assert_same(ours(x, keepdims=True, target=target), numpys(x, keepdims=True))
+    of_two = x[np.newaxis, np.newaxis]  # whose dimensions are kept
+    assert_same(ours(of_two, keepdims=True, target=target), numpys(of_two, keepdims=True))
+
+
 # -- nothing to reduce ------------------------------------------------------------------------------------
 
 

@@ -155,16 +155,42 @@ def test_buffers_that_hold_no_array_are_refused(device: Any) -> None:
         ((good, ">u4"), UnsupportedTypeError, "dtype: "),
         ((good, "u4", 11), InvalidArgumentError, "shape: .* 40 bytes"),
         ((good, "u4", (-2,)), InvalidArgumentError, "shape: "),
+        ((good, "u4", "10"), UnsupportedTypeError, "shape: expected an int or a sequence of ints, found '1'"),
+        ((good, "u4", (2.0, 5)), UnsupportedTypeError, "shape: expected an int or a sequence of ints, found 2.0"),
+        ((good, "no dtype"), UnsupportedTypeError, "dtype: expected a dtype, e.g. 'f4' or x.dtype, found 'no dtype'"),
     ):
         with pytest.raises(error, match=f"^{expected}"):
             webgpu.array(*arguments)  # pyright: ignore[reportArgumentType]  # the mistakes that are tested
     with pytest.raises(InvalidArgumentError, match=r"^offset: "):
         webgpu.array(good, np.uint32, offset=3)
+    for offset in ("4", 4.0, [4], None):
+        with pytest.raises(UnsupportedTypeError, match=r"^offset: expected an int, found "):
+            webgpu.array(good, np.uint32, offset=cast(Any, offset))
+    for wrong in (3, device.adapter):
+        with pytest.raises(UnsupportedTypeError, match=r"^device: expected a wgpu.GPUDevice, found "):
+            webgpu.array(good, np.uint32, device=cast(Any, wrong))
+    length, first = cast("tuple[Any, Any]", (np.int64(10), np.int64(0)))
+    of_numpy = webgpu.array(good, np.uint32, length, offset=first)
+    assert (type(of_numpy.shape[0]), type(of_numpy.offset)) == (int, int)
     assert webgpu.array(good, np.uint16, offset=6).shape == (17,)
     with pytest.raises(InvalidArgumentError, match="'cpu' works in host memory"):
         sort(webgpu.array(good, np.uint32), target="cpu")
     with pytest.raises(InvalidArgumentError, match=r"^target: expected 'auto', .*, found 'tpu'"):
         sort(webgpu.array(good, np.uint32), target="tpu")
+
+
+def test_what_no_buffer_holds_is_not_uploaded(device: Any) -> None:
+    refused: list[tuple[Any, str]] = [
+        (np.array([None]), "values: elements of dtype object are Python's objects"),
+        (None, "values: expected a NumPy or cupy array, .*, found NoneType"),
+        ([[1], [2, 3]], "values: .* NumPy makes no array of it"),
+        (np.ma.array([1, 2], mask=[True, False]), "values: masked arrays are not supported"),
+    ]
+    for values, expected in refused:
+        with pytest.raises((UnsupportedTypeError, InvalidArgumentError), match=f"^{expected}"):
+            webgpu.asarray(values, device)
+    with pytest.raises(UnsupportedTypeError, match=r"^device: expected a wgpu.GPUDevice, found NoneType"):
+        webgpu.asarray([1], cast(Any, None))
 
 
 def test_arrays_of_two_devices_do_not_meet(device: Any) -> None:

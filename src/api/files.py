@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TypeAlias, cast
 
 import attrs
-import numpy as np
 import numpy.typing as npt
 
 from ..external.formats import Format, Layout, layout_of
@@ -20,7 +19,7 @@ from ..external.table_files import open_table
 from ..external.tables import TableSort
 from ..external.work import SortElements, SortRecords, Work, finding_indices
 from ..targets.base import Target
-from ..types.dtypes import key_for
+from ..types.dtypes import checked_dtype, key_for
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.indices import SortOrder
 from .arguments import ORDERS, checked_flag
@@ -60,7 +59,7 @@ def sort_file(
     if Format.of(job.source).is_table or Format.of(job.target).is_table:
         job.run_table(by, order, engine, dtype, argsort=False)
         return
-    layout = layout_of(job.source, _dtype_or_none(dtype))
+    layout = layout_of(job.source, None if dtype is None else checked_dtype(dtype))
     fields = _fields(layout, by)
     if fields:
         job.run(layout, SortRecords(layout.dtype, fields, order, engine))
@@ -85,7 +84,7 @@ def argsort_file(
     if Format.of(job.source).is_table:
         job.run_table(by, order, engine, dtype, argsort=True)
         return
-    layout = layout_of(job.source, _dtype_or_none(dtype))
+    layout = layout_of(job.source, None if dtype is None else checked_dtype(dtype))
     job.run(layout, finding_indices(layout.dtype, layout.count, _fields(layout, by), order, engine))
 
 
@@ -129,9 +128,9 @@ class _Job:
             raise InvalidArgumentError(f"dtype: expected none for tables, found {dtype!r}")
         for name, path, is_table in (("source", self.source, True), ("target", self.target, not argsort)):
             if Format.of(path).is_table is not is_table:
-                kinds = "a table, as .parquet or .arrow," if is_table else ".npy or a raw file"
+                kinds = "a table, as .parquet or .arrow," if is_table else ".npy or a raw file,"
                 raise InvalidArgumentError(f"{name}: expected {kinds} found {path}")
-        columns = (by,) if isinstance(by, str) else tuple(by or ())
+        columns = _names(by)
         table = open_table(self.source)
         sort = TableSort(self.source, table, self.target, columns, order, engine, self.scratch, self.progress, argsort)
         sort.run(self.memory)
@@ -143,18 +142,23 @@ def _path(name: str, path: object) -> Path:
     if not isinstance(text, str):
         raise UnsupportedTypeError(f"{name}: expected a path, found {path!r}")
     try:
-        return Path(text).resolve()
+        found = Path(text).resolve()
+        found.is_file()  # which not even tells for a name that is too long
+        return found
+    except PermissionError:
+        raise
     except (OSError, RuntimeError, ValueError) as error:  # too long, links in a circle, a character that no name has
         raise InvalidArgumentError(f"{name}: expected a path, found {text!r}: {error}") from error
 
 
-def _dtype_or_none(dtype: npt.DTypeLike | None) -> np.dtype[np.generic] | None:
-    if dtype is None:
-        return None
-    try:
-        return np.dtype(dtype)
-    except TypeError as error:
-        raise UnsupportedTypeError(f"dtype: expected a dtype, e.g. 'f4', found {dtype!r}") from error
+def _names(by: object) -> tuple[str, ...]:
+    """The names of fields or columns, each once: a second time it decides nothing."""
+    if by is None or isinstance(by, str):
+        return () if by is None else (by,)
+    names = tuple(cast("Iterable[object]", by)) if isinstance(by, Iterable) else (by,)
+    if not all(isinstance(name, str) for name in names):
+        raise UnsupportedTypeError(f"by: expected a name, or a list of names, found {by!r}")
+    return tuple(dict.fromkeys(cast("tuple[str, ...]", names)))
 
 
 def _fields(layout: Layout, by: By) -> tuple[str, ...]:
@@ -165,7 +169,7 @@ def _fields(layout: Layout, by: By) -> tuple[str, ...]:
             raise InvalidArgumentError(f"by: expected None for elements of dtype {layout.dtype}, found {by!r}")
         key_for(layout.dtype, "source")
         return ()
-    fields = (by,) if isinstance(by, str) else tuple(by or ())
+    fields = _names(by)
     if not fields or not set(fields) <= set(known):
         raise InvalidArgumentError(f"by: expected one or more of {', '.join(known)}, found {by!r}")
     for field in fields:

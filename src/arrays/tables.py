@@ -97,9 +97,18 @@ class PandasKind(ColumnKind):
 class PandasArrayKind(PandasKind):
     """pandas' extension arrays. NumPy itself would round integers to floats and make missing ones NaN."""
 
+    def _missing(self, column: Any) -> bool:
+        return not _holds_numpys(column) and super()._missing(column)
+
     def _made(self, values: HostArray, like: Any) -> object:
         made: Any = super()._made(values, sys.modules["pandas"].Series(like, copy=False))
-        return made.array if made.dtype.kind in "mM" or not isinstance(made.dtype, np.dtype) else values
+        is_same = _holds_numpys(like) and like.dtype.numpy_dtype == values.dtype
+        return made.array if is_same or made.dtype.kind in "mM" or not isinstance(made.dtype, np.dtype) else values
+
+
+def _holds_numpys(array: Any) -> bool:
+    """Whether an extension array is pandas' wrapper of an array of NumPy's, to which NaN is a number."""
+    return isinstance(array, sys.modules["pandas"].arrays.NumpyExtensionArray)
 
 
 def _nullable(values: HostArray, dtype: Any) -> object:

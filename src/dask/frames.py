@@ -122,7 +122,7 @@ def _keys(
     names = [by] if isinstance(by, str) or _is_among(by, known) else _listed(by)
     if not names or not all(_is_among(name, known) for name in names):
         raise InvalidArgumentError(f"by: expected one or more of {', '.join(map(str, known))}, found {by!r}")
-    ups = list(ascending) if isinstance(ascending, Sequence) else [ascending] * len(names)
+    ups = list(ascending) if isinstance(ascending, list | tuple) else [ascending] * len(names)
     if len(ups) != len(names):
         raise InvalidArgumentError(f"ascending: expected one for each of {len(names)} columns, found {len(ups)}")
     return tuple(_key(meta, name, not checked_flag("ascending", up)) for name, up in zip(names, ups, strict=True))

@@ -9,6 +9,7 @@ import dask.array as da
 from ..api.prepared import Planning
 from ..arrays.kinds import Deferred
 from ..operations.argsort import Argsort, SortPairs
+from ..operations.merge import Merge
 from ..operations.select import TopK
 from ..operations.sort import Sort
 from ..types.errors import UnsupportedTypeError
@@ -41,6 +42,8 @@ class DaskKind(Deferred[da.Array]):
                 return top_k(arrays[0], k, axis=axis, largest=order is _DOWN, sorted=in_order, target=where)
             case Sort() | Argsort() | SortPairs() | TopK():
                 raise _unsupported("sorted by a key or an algorithm of the caller's")
+            case Merge():
+                raise _unsupported("merged")
             case _:
                 raise _unsupported("reduced or scanned")
 

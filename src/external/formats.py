@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any, cast
 
 import attrs
@@ -63,7 +64,7 @@ def layout_of(source: Path, dtype: np.dtype[Any] | None) -> Layout:
 def _npy_layout(source: Path) -> Layout:
     try:
         mapped = np.lib.format.open_memmap(source, "r")
-    except ValueError as error:
+    except (ValueError, OverflowError, TokenError) as error:  # of no numbers, too large ones, half a sentence
         raise InvalidArgumentError(f"source: {source} is no whole .npy file of numbers or records: {error}") from error
     array = cast("np.memmap[tuple[int, ...], np.dtype[Any]]", mapped)
     if array.ndim != 1:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import re
 from pathlib import Path
+from typing import SupportsIndex, cast
 
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 
@@ -18,8 +20,11 @@ def bytes_of(memory: object, name: str = "memory") -> int:
     """Parses a number of bytes, a text such as "600M" or "1.5GiB", or "auto": half of what is free. Units are powers
     of 1024. Raises InvalidArgumentError below LEAST."""
     expected = f'{name}: expected a number of bytes, a text such as "600M" or "1.5GiB", or "auto",'
-    if isinstance(memory, bool) or not isinstance(memory, int | str):
-        raise UnsupportedTypeError(f"{expected} found {memory!r}")
+    if not isinstance(memory, str):
+        try:
+            memory = operator.index(cast(SupportsIndex, None if isinstance(memory, bool) else memory))
+        except TypeError as error:
+            raise UnsupportedTypeError(f"{expected} found {memory!r}") from error
     if memory == "auto":
         return max(LEAST, free_memory() // _SHARE)
     if isinstance(memory, str):

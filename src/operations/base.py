@@ -16,7 +16,7 @@ import numpy as np
 
 from ..algos.sizes import LARGEST_U32
 from ..machine import TargetInfo
-from ..types.dtypes import key_for
+from ..types.dtypes import key_for, native
 from ..types.elements import dtype_of
 from ..types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
 from ..types.keys import SortableKey
@@ -224,7 +224,7 @@ def rows_together(length: int, nbytes: int, groups: int, info: TargetInfo) -> in
 
 def require_readable(name: str, given: Spec, element: Any, reader: str) -> None:
     """Raises UnsupportedTypeError unless the dtype is the element's, or that of unsigned words of its bits."""
-    found, wanted = given.dtype.newbyteorder("="), dtype_of(element)
+    found, wanted = native(given.dtype), dtype_of(element)
     if found != wanted and not (wanted.kind == "u" and found.itemsize == wanted.itemsize and found.kind in "biufmM"):
         others = f", or another of {wanted.itemsize} bytes" if wanted.kind == "u" else ""
         raise UnsupportedTypeError(f"{name}: expected dtype {wanted}{others}, as {reader} takes, found {given.dtype}")

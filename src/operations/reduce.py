@@ -153,7 +153,7 @@ class Reduce(Reduction):
         dtype = x.dtype if by_key else result_dtype(self.reducer.value, x.dtype)
         if x.size == 0:
             self.answer(x)
-        return (Output(self.shape(x), dtype, (), is_scalar=not self.keepdims),)
+        return (Output(self.shape(x), dtype, (), is_scalar=True),)
 
     def answer(self, *given: Spec) -> tuple[HostArray, ...] | None:
         (x,) = given
@@ -214,7 +214,7 @@ class Fold(ByMonoid, Reduction):
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
         (x,) = given
         require_readable("x", x, self.of.element, type(self.of).__name__)
-        return (Output(self.shape(x), dtype_of(self.of.state), (), is_scalar=not self.keepdims),)
+        return (Output(self.shape(x), dtype_of(self.of.state), (), is_scalar=True),)
 
     def answer(self, *given: Spec) -> tuple[HostArray, ...] | None:
         (x,) = given

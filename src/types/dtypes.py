@@ -91,19 +91,24 @@ def number_for(dtype: npt.DTypeLike, argument: str = "dtype") -> ArrayNumber: ..
 def number_for(dtype: npt.DTypeLike, argument: str = "dtype") -> ArrayNumber:
     """How elements of a dtype are added and multiplied; raises UnsupportedTypeError for one that has neither."""
     found = _NUMBER_OF.get(dtype) if isinstance(dtype, np.dtype) else None
-    supported = "bool, integers of 8 to 64 bits, float16, float32 and float64"
+    supported = "bool, integers of 8 to 64 bits, float16, float32, float64 and timedelta64"
     return _known(_NUMBERS, dtype, argument, "add or multiply", supported) if found is None else found
 
 
 def _known(table: dict[str, _T], dtype: npt.DTypeLike, argument: str, what: str, supported: str) -> _T:
-    try:
-        wanted = np.dtype(dtype)
-    except TypeError as error:
-        raise UnsupportedTypeError(f"{argument}: expected a dtype, e.g. 'f4' or x.dtype, found {dtype!r}") from error
+    wanted = checked_dtype(dtype, argument)
     found = table.get(_code(wanted))
     if found is None:
         raise UnsupportedTypeError(f"{argument}: cannot {what} elements of dtype {wanted}; supported: {supported}")
     return found
+
+
+def checked_dtype(dtype: npt.DTypeLike, argument: str = "dtype") -> np.dtype[Any]:
+    """What a caller gives as a dtype; raises UnsupportedTypeError for what NumPy makes none of."""
+    try:
+        return np.dtype(dtype)
+    except (TypeError, ValueError) as error:  # the latter of fields that do not fit together
+        raise UnsupportedTypeError(f"{argument}: expected a dtype, e.g. 'f4' or x.dtype, found {dtype!r}") from error
 
 
 def _code(dtype: np.dtype[Any]) -> str:
@@ -112,8 +117,8 @@ def _code(dtype: np.dtype[Any]) -> str:
 
 
 def native(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
-    """The dtype in native byte order."""
-    return dtype.newbyteorder("=")
+    """The dtype in native byte order. NumPy's texts of any length have none, and refuse to be given one."""
+    return dtype if dtype.isnative else dtype.newbyteorder("=")
 
 
 @attrs.frozen
