@@ -23,15 +23,12 @@ _LABEL = 8  # columns
 
 @attrs.frozen
 class Case:
-    """One array to sort."""
-
     title: str
     values: HostArray
     descending: bool = False
 
 
 def cases() -> Iterator[Case]:
-    """Random numbers, and edge cases."""
     numbers = np.random.default_rng(2025)
     u32 = numbers.integers(0, 1 << 32, 1000, np.uint32)
     yield Case("1000 random u32", u32)

@@ -24,7 +24,7 @@ from .algos.select_sampled import SampledPolicy
 from .algos.sort_parts import argsort_parts, sort_parts
 from .algos.sorts import Bitonic, BitonicRows, Radix, RadixRows, bits_of
 from .algos.ties import restore_ties
-from .algos.words import Wanted, write_elements, write_words
+from .algos.words import write_elements, write_words
 from .kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from .kernel.specialise import specialise
 from .targets.registry import FORMS
@@ -116,7 +116,6 @@ def _selections(key: ArrayKey) -> list[Schedule]:
 
 
 def _copies(key: ArrayKey) -> list[Schedule]:
-    """Copies, strided copies and gathers."""
     shape, count = (12, 20), 12 * 20  # so long both ways that it is transposed by tiles
     rows, columns = Strided(0, (20, 1), count), Strided(0, (1, 12), count)
     spread = Strided(0, (40, 2), 2 * count)
@@ -140,11 +139,10 @@ def _ties(key: ArrayKey) -> list[Schedule]:
 
 
 def _words(key: ArrayKey) -> list[Launch]:
-    """Conversions between elements and words."""
     one, order = Grid(1, 1), SortOrder.ASCENDING
     elements, words = Buffer("elements", key.element, 1, Role.INOUT), Buffer("words", key.word, 1, Role.INOUT)
     return [
-        write_words.launch(one, key, elements, words, order, Wanted.WORDS),
+        write_words.launch(one, key, elements, words, order),
         write_elements.launch(one, key, words, elements, order),
     ]
 

@@ -15,12 +15,12 @@ import numpy.typing as npt
 
 from .arrays.host import converted
 from .arrays.registry import recognised
-from .arrays.webgpu import STORAGE, Array, padded
+from .arrays.webgpu import STORAGE, Array
 from .arrays.webgpu import from_host as _from_host
 from .targets.registry import opened_device
 from .types.dtypes import checked_dtype
 from .types.errors import InvalidArgumentError, UnsupportedTypeError
-from .types.specs import packed_strides
+from .types.specs import packed_strides, padded
 
 if TYPE_CHECKING:
     import wgpu

@@ -241,7 +241,7 @@ def test_rows_that_do_not_lie_side_by_side(dtype: str, order: SortOrder) -> None
         for matrix in (plain, plain.astype(plain.dtype.newbyteorder("S"))):
             path = SortPath(SMALL, NUMPY.spec("x", matrix), 0, order, stable=False)
             before = matrix.tobytes()
-            results = path(matrix)
+            results = path.function(matrix)
             assert matrix.tobytes() == before
             path.into((matrix,), (matrix,))
             for found in (results, matrix):

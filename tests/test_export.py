@@ -14,11 +14,10 @@ import pytest
 
 import gpusort
 from examples.ipv4_key import Ipv4Key
-from gpusort.export.exported import exported_of
 from gpusort.export.kernels import Kernels, wgsl_kernel
 from gpusort.export.module import delta_encoded, encoded_size
 from gpusort.export.operations import LONGEST_BITONIC
-from gpusort.export.plans import Plan, plans_of, plans_of_rows
+from gpusort.export.plans import Plan, exported_of, plans_of, plans_of_rows
 from gpusort.export.request import Request, any_device
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpusort
-from gpusort.algos.words import KeyWords, Wanted
+from gpusort.algos.words import KeyWords
 from gpusort.external.in_pieces import Piece, PieceSort, piece_length
 from gpusort.external.pipeline import SLOTS
 from gpusort.targets.cuda.target import CudaTarget
@@ -67,7 +67,7 @@ class Sorter:
 def sorter(x: Sample, length: int, descending: bool = False, stable: bool = False) -> tuple[Sorter, OnHost]:
     device = OnHost(x.dtype, length, descending, stable)
     order = SortOrder.DESCENDING if descending else SortOrder.ASCENDING
-    words = KeyWords(key_for(x.dtype), order).to_words(Wanted.RANKS if stable else Wanted.WORDS)
+    words = KeyWords(key_for(x.dtype), order).to_words(ranks=stable)
     return Sorter(device, PieceSort(device, words, length, lambda _, count: count, lambda count: count)), device
 
 

@@ -16,7 +16,6 @@ from gpusort.algos.layout import Layout
 from gpusort.algos.radix_sorts import radix_sort
 from gpusort.algos.reduce import reduce_rows
 from gpusort.algos.sorts import Bitonic, BitonicRows, Radix, RadixRows, bits_of, element_bits
-from gpusort.algos.words import Wanted
 from gpusort.machine import Capability, Limits, TargetInfo
 from gpusort.targets.base import Target
 from gpusort.targets.registry import target as target_of
@@ -119,7 +118,7 @@ def test_where_elements_come_from(target: str, key: Key) -> None:
     found = np.zeros(x.size, np.uint64)
     schedule = bitonic_argsort(RankKey(key), 1, x.size, DOWN, SMALL)
     target_of(target).run(schedule, {"data": x, "places": found})
-    np.testing.assert_array_equal(found, sorted_one_by_one(key, x.reshape(1, -1), DOWN, Wanted.RANKS)[0])
+    np.testing.assert_array_equal(found, sorted_one_by_one(key, x.reshape(1, -1), DOWN, ranks=True)[0])
 
 
 def test_a_lossy_key_takes_the_elements_along_as_values(target: str) -> None:
@@ -163,7 +162,7 @@ def test_where_the_least_element_by_a_lossy_key_stands(target: str) -> None:
         monoid, 1, x.size, choose_axis_reduction(monoid.state, Layout.rows(1, x.size), info), finish_of(monoid)
     )
     target_of(target).run(schedule, {"data": x, "results": found})
-    assert found[0] == sorted_one_by_one(key, x.reshape(1, -1), UP, Wanted.RANKS)[0][0]
+    assert found[0] == sorted_one_by_one(key, x.reshape(1, -1), UP, ranks=True)[0][0]
 
 
 def test_a_built_in_key_is_ranked_as_it_is() -> None:

@@ -15,7 +15,7 @@ from gpusort.algos.merge import merge
 from gpusort.algos.merge_path import MergeOrder, of_first_before
 from gpusort.algos.sizes import LARGEST_U32
 from gpusort.kernel.launch import Buffer
-from gpusort.operations.tied import has_ties_in_order
+from gpusort.operations.merge import has_ties_in_order
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for
 from gpusort.types.elements import dtype_of

@@ -10,7 +10,7 @@ import pytest
 
 import gpusort
 from gpusort.algos.host_sort import HostSortPolicy
-from gpusort.algos.words import KeyWords, Wanted
+from gpusort.algos.words import KeyWords
 from gpusort.targets.cpu.host.keyed import argsort_by_words, sort_by_words
 from gpusort.types.dtypes import key_for
 from gpusort.types.elements import decode, dtype_of, encode
@@ -48,12 +48,12 @@ def elements_for(key: Key, shape: int | tuple[int, ...], seed: int = 0) -> Array
     return np.where(small, found % found.dtype.type(9), found)
 
 
-def words_one_by_one(key: Key, x: Array, order: SortOrder, wanted: Wanted) -> list[int]:
+def words_one_by_one(key: Key, x: Array, order: SortOrder, *, ranks: bool) -> list[int]:
     """By the methods as CPython runs them."""
     found: list[int] = []
     for item in x.view(dtype_of(key.element)):
         element = decode(key.element, item)
-        word = key.to_word(element) if wanted is Wanted.WORDS else key.to_rank(element)
+        word = key.to_rank(element) if ranks else key.to_word(element)
         found.append(encode(key.mirrored(word) if order is SortOrder.DESCENDING else word))
     return found
 
@@ -64,18 +64,18 @@ def test_words_are_what_the_methods_say(key: Key, order: SortOrder) -> None:
     dtype = dtype_of(key.element)
     x = elements_for(key, 150) if key in USERS else sample(dtype.str[1:], 150)
     by = KeyWords(key, order)
-    for wanted in Wanted:
-        found = by.to_words(wanted)(x)
+    for ranks in (False, True):
+        found = by.to_words(ranks=ranks)(x)
         assert found.dtype == dtype_of(key.word)
-        assert found.tolist() == words_one_by_one(key, x, order, wanted)
-        assert by.to_words(wanted)(x[:0]).size == 0
+        assert found.tolist() == words_one_by_one(key, x, order, ranks=ranks)
+        assert by.to_words(ranks=ranks)(x[:0]).size == 0
     if not is_lossy(key):
         assert_same_bits(by.to_elements()(by.to_words()(x)), x.view(dtype))
 
 
-def sorted_one_by_one(key: Key, x: Array, order: SortOrder, wanted: Wanted = Wanted.WORDS) -> Array:
+def sorted_one_by_one(key: Key, x: Array, order: SortOrder, *, ranks: bool = False) -> Array:
     """Rows in the order of their words; those that share one as they came."""
-    rows = [np.argsort(np.array(words_one_by_one(key, row, order, wanted), np.uint64), kind="stable") for row in x]
+    rows = [np.argsort(np.array(words_one_by_one(key, row, order, ranks=ranks), np.uint64), kind="stable") for row in x]
     return np.array(rows, np.intp).reshape(x.shape)
 
 
@@ -93,7 +93,7 @@ def test_rows_are_sorted_by_a_users_key(key: Key, order: SortOrder) -> None:
         x = elements_for(key, shape, seed=shape[1])
         places = np.empty(shape, np.intp)
         argsort_by_words(x, places, by, policy)
-        expected = sorted_one_by_one(key, x, order, Wanted.RANKS)
+        expected = sorted_one_by_one(key, x, order, ranks=True)
         np.testing.assert_array_equal(places, expected)
         for stable in (False, True):
             wanted = expected if stable else sorted_one_by_one(key, x, order)
@@ -120,7 +120,7 @@ def test_what_a_key_relies_on_is_looked_at_anew() -> None:
     x = elements_for(key_cases.LowBitsFirst(U32(1)), (1, 100))
     for count in (1, 7):
         by = KeyWords(key_cases.LowBitsFirst(U32(count)))
-        assert by.to_words()(x[0]).tolist() == words_one_by_one(by.key, x[0], by.order, Wanted.WORDS)
+        assert by.to_words()(x[0]).tolist() == words_one_by_one(by.key, x[0], by.order, ranks=False)
 
 
 def refused(key: Key, x: Array, kind: type[Exception], message: str) -> None:
@@ -150,7 +150,7 @@ def test_a_division_by_zero_is_an_error_as_it_is_for_one_element() -> None:
 
 def test_a_key_is_read_once_for_all_arrays() -> None:
     by = KeyWords(key_for(np.dtype(np.float32)))
-    assert by.to_words() is by.to_words(Wanted.WORDS)
-    assert by.to_words(Wanted.RANKS) is by.to_words(Wanted.RANKS)
-    assert by.to_words(Wanted.RANKS) is not by.to_words()
+    assert by.to_words() is by.to_words(ranks=False)
+    assert by.to_words(ranks=True) is by.to_words(ranks=True)
+    assert by.to_words(ranks=True) is not by.to_words()
     assert by.to_elements() is by.to_elements()

@@ -14,8 +14,8 @@ from tempfile import TemporaryDirectory
 
 import attrs
 
-from gpusort.export.exported import exported_of
 from gpusort.export.naga import translated
+from gpusort.export.plans import exported_of
 from gpusort.export.request import checked_request
 from gpusort.kernel import ir
 from gpusort.kernel.launch import Launch

@@ -14,8 +14,8 @@ from types import FunctionType
 from gpusort import SortOrder
 from gpusort.algos.bitonic import ComparisonDistance, ComparisonPair, bitonic_step, to_ordered
 from gpusort.algos.radix import radix_add_up, radix_count, radix_scatter
-from gpusort.export.exported import Exported, exported_of
 from gpusort.export.module import module_of
+from gpusort.export.plans import Exported, exported_of
 from gpusort.export.request import checked_request
 from gpusort.kernel.language import U32
 from gpusort.types.dtypes import key_for

@@ -47,8 +47,6 @@ class OwnWords(Generic[W]):
 
 @attrs.frozen
 class PlacedKey(OwnWords[Placed[N]], Generic[N]):
-    """The key of Placed words."""
-
     of: type[N]
 
     @property
@@ -57,7 +55,6 @@ class PlacedKey(OwnWords[Placed[N]], Generic[N]):
 
 
 def placed_key(word: type[Any]) -> PlacedKey[Any]:
-    """The key of Placed words of a class."""
     entry: Any = placed_class(word)
     return PlacedKey(entry, entry, word)
 

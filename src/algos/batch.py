@@ -48,7 +48,6 @@ class Batch:
 
     @property
     def count(self) -> int:
-        """The elements in all rows."""
         return self.rows * self.length
 
     def buffer(self, name: str, element: type[T], role: Role) -> Buffer[T]:

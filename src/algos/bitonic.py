@@ -206,8 +206,6 @@ def merge_launches(
 
 @attrs.frozen
 class _Network:
-    """A sort's parameters, and its launches."""
-
     key: SortableKey[Any, Any]
     data: Buffer[Any]
     rows: int

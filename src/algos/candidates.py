@@ -123,11 +123,9 @@ class First(Generic[E, N, C]):
 
 
 def first_of(key: SortableKey[E, N], order: SortOrder) -> Monoid[E, Any]:
-    """The monoid for a key and an order."""
     state: Any = WideCandidate if cast(object, key.word) is U64 else NarrowCandidate
     return First[E, N, Any](key, order, state)
 
 
 def digits_of(state: object) -> int:
-    """The number of digits in a candidate."""
     return 16 if state is NarrowCandidate else 24

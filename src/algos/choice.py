@@ -82,7 +82,6 @@ def balanced(radix: Radix, length: int) -> Radix:
 
 
 def choose_bitonic(word: object, limits: Limits) -> Bitonic:
-    """The bitonic sort of such words, fitted to a target's limits."""
     return Bitonic(fitted_network(BitonicPolicy(), word, limits))
 
 
@@ -139,7 +138,6 @@ def choose_axis_scan(state: object, layout: Layout, info: TargetInfo) -> ScanPol
 
 
 def choose_merge(key: SortableKey[E, W], length: int, info: TargetInfo) -> MergePolicy:
-    """The policy of a merge of `length` elements on a target."""
     layout = Layout.rows(1, length)
     wished = next((rule.policy for rule in MERGES if rule.matches(info, layout)), MergePolicy())
     return fitted_merge(wished, key, info)

@@ -45,8 +45,6 @@ class Layout:
 
 @attrs.frozen
 class Index:
-    """An element's index along each axis."""
-
     i0: U32
     i1: U32
     i2: U32

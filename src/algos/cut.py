@@ -60,7 +60,6 @@ class Columns:
 
     @property
     def count(self) -> int:
-        """The columns in all planes."""
         return self.planes.size * self.columns.size
 
     @property
@@ -78,7 +77,6 @@ class Columns:
         return Columns(planes, columns, shares, self.count)
 
     def numbers(self, length_result: int) -> tuple[int, ...]:
-        """Those of `ColumnParams`, in order."""
         return (
             self.columns.size, self.count, self.length, self.planes.stride, self.length_stride, self.columns.stride,
             self.planes.result, length_result, self.columns.result,

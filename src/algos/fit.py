@@ -118,7 +118,6 @@ def _items(policy: RadixPolicy, word: int, value: int, workgroup_bytes: int) -> 
 
 
 def no_radix(info: TargetInfo) -> CapabilityError:
-    """The error for a target that is too small."""
     limits = info.limits
     return CapabilityError(
         f"algorithm: target {info.name!r} has workgroups of at most {limits.group_size} invocations with "

@@ -96,7 +96,6 @@ class HostSortPolicy:
     chunk: int = _count(1 << 16)  # short rows are sorted in batches of so many elements, which stay in the cache
 
     def threads_for(self, nbytes: int) -> int:
-        """The number of threads for a row of `nbytes`."""
         return min(self.most_threads, max(_FEW_THREADS, nbytes // self.thread_bytes))
 
     def crew_for(self, nbytes: int, threads: int, cores: int) -> int:

@@ -49,12 +49,10 @@ class Layout:
 
     @property
     def results(self) -> int:
-        """The number of results of a reduction."""
         return self.outer * self.inner
 
     @property
     def size(self) -> int:
-        """The number of elements in the view."""
         return self.outer * self.length * self.inner
 
     @property

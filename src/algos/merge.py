@@ -215,7 +215,6 @@ def merge(
 def _buffers(
     names: tuple[str, str, str], element: type[E], first: int, second: int
 ) -> tuple[Buffer[E], Buffer[E], Buffer[E]]:
-    """The buffers of two arrays and of the merged one."""
     return (
         Buffer(names[0], element, first, Role.INPUT),
         Buffer(names[1], element, second, Role.INPUT),

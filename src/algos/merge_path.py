@@ -126,7 +126,6 @@ def check_ties(
     key: FloatKey[Any, Any], first: Buffer[Any], second: Buffer[Any], unordered: Buffer[U32], params: MergeParams,
     order: SortOrder, policy: MergePolicy,
 ) -> Launch:  # fmt: skip
-    """The launch that checks the ties of two sorted buffers."""
     size, ways = policy.group_size, _NARROW if policy.group_size == 1 else _WIDE
     ends, shared = Workgroup(U32, _ENDS), Workgroup(U32, size)
     grid = Grid(unordered.count, size)

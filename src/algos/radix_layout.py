@@ -131,8 +131,6 @@ class Portions:
 
 @attrs.frozen
 class Digit:
-    """The value of a digit."""
-
     value: U32
 
 
@@ -145,7 +143,6 @@ class DigitPlace:
 
     @property
     def radix(self) -> int:
-        """The number of values of a digit."""
         return 1 << self.bits
 
     def digit_of(self, word: W) -> Digit:

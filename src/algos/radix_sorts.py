@@ -30,7 +30,6 @@ def widen_places(cx: Invocation, places: Storage[U32], wide: Storage[U64], param
 
 
 def widened(count: int) -> Schedule:
-    """Widens as many indices."""
     places, wide = Buffer("places", U32, count, Role.INPUT), Buffer("wide", U64, count, Role.OUTPUT)
     return Schedule((places, wide), (_widening(places, wide, count, _WIDENING),))
 
@@ -103,8 +102,6 @@ class SwitchedKey(KeyWrapper[A, N]):
 
 @attrs.frozen
 class _RadixSort:
-    """A sort's parameters, and its launches."""
-
     batch: Batch
     policy: RadixPolicy
     key_bits: int
@@ -204,7 +201,6 @@ class _RadixSort:
         return self.batch.order if is_at_end and not self.shares else SortOrder.ASCENDING
 
     def _layout(self, tiles: int) -> Layout:
-        """The layout of the tiles of a counting pass, with `tiles` in each row."""
         batch = self.batch
         if batch.rows == 1:
             return OneRow(U32(batch.length))

@@ -125,7 +125,6 @@ def lead_from_tile(
 
 
 def publish_sum(state: Storage[U32], status: U32, count: U32, phase_bit: U32) -> None:
-    """Publishes an inclusive prefix sum."""
     state.atomic_store(status, (count | UP_TO_HERE) ^ phase_bit)
 
 

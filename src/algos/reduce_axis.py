@@ -181,7 +181,6 @@ def _reduction(
     monoid: Monoid[E, S], finish: Finish[S, R], layout: Layout, policy: ReducePolicy, data: Buffer[E],
     results: Buffer[R], partials: str,
 ) -> Schedule:  # fmt: skip
-    """One reduction between given buffers."""
     require_addressable(layout, layout.results)
     if layout.results == 0:
         return Schedule((data, results), ())

@@ -17,8 +17,6 @@ S = TypeVar("S", SortAlgorithm, PairsAlgorithm)
 
 @attrs.frozen
 class RowsRule(Generic[S]):
-    """A rule for an algorithm on rows."""
-
     target: str
     needs: frozenset[Capability]
     bits: tuple[int, ...]  # of an element
@@ -73,8 +71,6 @@ class PolicyRule(Generic[P]):
 
 @attrs.frozen
 class SelectRule:
-    """A rule for top-k."""
-
     target: str
     bits: tuple[int, ...]  # of an element
     lengths: range  # of a row

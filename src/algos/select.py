@@ -76,7 +76,6 @@ def rows_within(key: SortableKey[E, N], length: int, k: int, limits: Limits, scr
 
 
 def state_bytes(key: SortableKey[E, N]) -> int:
-    """The bytes of a candidate in workgroup memory."""
     return bytes_held(first_of(key, SortOrder.ASCENDING).state)
 
 

@@ -192,7 +192,6 @@ def select_from_rows(
 
 
 def parts_of(length: int, policy: PartPolicy) -> int:
-    """The number of parts in a row."""
     return -(-length // policy.tile)
 
 

@@ -62,8 +62,6 @@ class SampledPolicy(Policy):
 
 @attrs.frozen
 class SampleParams:
-    """The numbers of a launch over rows of one length."""
-
     length: U32
     k: U32
     rank: U32  # of the threshold among the samples, from 0

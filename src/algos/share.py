@@ -79,7 +79,6 @@ class ByRank(Generic[E, N]):
 
 
 def block_of(monoid: Monoid[E, S]) -> Block[E, S]:
-    """The Block for a monoid."""
     searches = isinstance(cast(object, monoid), Search)
     return cast("Block[E, S]", ByRank(cast("Search[Any, Any]", monoid)) if searches else InPairs(monoid))
 
@@ -94,7 +93,6 @@ def combine_pairs(monoid: Monoid[E, S], states: Registers[S], policy: ReducePoli
 
 
 def reduce_share(monoid: Monoid[E, S], block: Block[E, S], data: Storage[E], share: Share, policy: ReducePolicy) -> S:
-    """Reduces a share."""
     match policy.totals:
         case Totals.ONE:
             return reduce_blocks(monoid, block, data, share, policy)

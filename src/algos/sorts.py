@@ -150,7 +150,6 @@ class BitonicRows(SortsBatches):
         return self.lanes * self.most_items
 
     def policy_for(self, length: int) -> RowsPolicy:
-        """The policy for rows of a length."""
         return RowsPolicy.holding(length, self.lanes, self.items, self.group_size)
 
     def most_rows(self, length: int, groups: int, /) -> int:
@@ -271,7 +270,6 @@ def require_integers(key: SortableKey[E, W], name: str) -> None:
 
 
 def element_bits(key: SortableKey[E, W]) -> int:
-    """The bits of an element in memory."""
     return 8 * dtype_of(key.element).itemsize
 
 

@@ -27,7 +27,6 @@ class SweepState:
 
     @property
     def tiles(self) -> int:
-        """The tiles in a row."""
         return -(-self.length // self.policy.tile)
 
     @property
@@ -79,15 +78,12 @@ class SweepState:
         return Buffer("state", U32, self.words, Role.SCRATCH)
 
     def start(self, number: int) -> U32:
-        """The index of a pass's digit starts."""
         return U32(self.starts + number * self.policy.radix)
 
     def plan(self, number: int) -> U32:
-        """The index of a pass's plan."""
         return U32(self.plans + number)
 
     def layout(self) -> Layout:
-        """The layout of the tiles of a sweep."""
         tiles, apart = U32(self.portion_tiles), U32(self.apart)
         if self.rows > 1:
             return ManyRows(U32(self.rows), U32(self.length), tiles, apart)

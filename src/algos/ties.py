@@ -123,7 +123,6 @@ def lesser_zero(key: FloatKey[A, N], order: SortOrder) -> N:
 
 
 def broadcast_from(cx: Invocation, invocation: U32, value: U32, shared: Workgroup[U32]) -> U32:
-    """Broadcasts one invocation's value to the workgroup."""
     cx.barrier()
     if cx.local_id == invocation:
         shared[0] = value
@@ -131,7 +130,6 @@ def broadcast_from(cx: Invocation, invocation: U32, value: U32, shared: Workgrou
 
 
 def workgroup_sum(cx: Invocation, value: U32, shared: Workgroup[U32]) -> U32:
-    """The sum over the workgroup."""
     cx.barrier()
     shared[cx.local_id] = value
     cx.barrier()

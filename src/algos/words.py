@@ -4,7 +4,7 @@ integers on the host sorts by any key."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import Enum
+from functools import partial
 from typing import Any, TypeAlias
 
 import attrs
@@ -26,23 +26,12 @@ Transform: TypeAlias = Callable[[Array], Array]  # of one-dimensional arrays
 _SEEN = 32  # elements that a key is tested on
 
 
-class Wanted(Enum):
-    """Whether a key's words or ranks are computed."""
-
-    WORDS = "words"  # different for different elements
-    RANKS = "ranks"  # the same for elements that compare equal
-
-
 @kernel
 def write_words(
-    cx: Invocation, key: SortableKey[E, W], elements: Storage[E], words: Storage[W], order: SortOrder, wanted: Wanted
+    cx: Invocation, key: SortableKey[E, W], elements: Storage[E], words: Storage[W], order: SortOrder
 ) -> None:
-    """Computes an element's word or rank for an order: lesser ones come first."""
-    match wanted:
-        case Wanted.WORDS:
-            words[cx.group_id] = to_ordered(key, elements[cx.group_id], order)
-        case Wanted.RANKS:
-            words[cx.group_id] = to_ordered(RankKey(key), elements[cx.group_id], order)
+    """Computes an element's word for an order: lesser ones come first."""
+    words[cx.group_id] = to_ordered(key, elements[cx.group_id], order)
 
 
 @kernel
@@ -59,8 +48,8 @@ class KeyWords:
 
     key: SortableKey[Any, Any]
     order: SortOrder = SortOrder.ASCENDING
-    _made: dict[Wanted | None, tuple[OnArrays, Transform]] = attrs.field(
-        factory=dict["Wanted | None", "tuple[OnArrays, Transform]"], init=False, eq=False, repr=False
+    _made: dict[str, tuple[OnArrays, Transform]] = attrs.field(
+        factory=dict[str, "tuple[OnArrays, Transform]"], init=False, eq=False, repr=False
     )  # memoised: a key's methods are compiled once, not for every array
 
     @property
@@ -71,39 +60,33 @@ class KeyWords:
     def word(self) -> np.dtype[np.generic]:
         return dtype_of(self.key.word)
 
-    def to_words(self, wanted: Wanted = Wanted.WORDS) -> Transform:
-        """The transform from elements to words (or ranks): unsigned integers, the lesser of which come first."""
-        return self._transform(wanted)
+    def to_words(self, *, ranks: bool = False) -> Transform:
+        """The transform from elements to words: unsigned integers, the lesser of which come first. With `ranks`,
+        elements that compare equal have the same one."""
+        key: SortableKey[Any, Any] = RankKey(self.key) if ranks else self.key
+        launch = partial(write_words.launch, Grid(1, 1), key)
+        return self._transform("ranks" if ranks else "words", launch, "elements", "words")
 
     def to_elements(self) -> Transform:
         """The transform from words back to elements."""
-        return self._transform(None)
+        return self._transform("elements", partial(write_elements.launch, Grid(1, 1), self.key), "words", "elements")
 
-    def _transform(self, wanted: Wanted | None) -> Transform:
-        """Memoised as long as its kernel's captures are unchanged. None for the elements of words."""
-        known = self._made.get(wanted)
+    def _transform(self, name: str, launch: Callable[..., Launch], source: str, target: str) -> Transform:
+        """Memoised as long as its kernel's captures are unchanged."""
+        known = self._made.get(name)
         if known is not None and known[0].holds:
             return known[1]
-        element, word, one = self.element, self.word, Grid(1, 1)
-        elements: Buffer[Any] = Buffer("elements", self.key.element, 1, Role.OUTPUT if wanted is None else Role.INPUT)
-        words: Buffer[Any] = Buffer("words", self.key.word, 1, Role.INPUT if wanted is None else Role.OUTPUT)
-        if wanted is None:
-            run = OnArrays.of(write_elements.launch(one, self.key, words, elements, self.order))
-        else:
-            run = OnArrays.of(write_words.launch(one, self.key, elements, words, self.order, wanted))
+        classes: dict[str, type[Any]] = {"elements": self.key.element, "words": self.key.word}
+        given = Buffer(source, classes[source], 1, Role.INPUT)
+        run = OnArrays.of(launch(given, Buffer(target, classes[target], 1, Role.OUTPUT), self.order))
+        taken, made = dtype_of(classes[source]), dtype_of(classes[target])
 
-        def to_word(given: Array) -> Array:
-            found = np.empty(given.size, word)
-            run({"elements": given.view(element), "words": found}, given.size)
+        def transform(given: Array) -> Array:
+            found = np.empty(given.size, made)
+            run({source: given.view(taken), target: found}, given.size)
             return found
 
-        def to_element(given: Array) -> Array:
-            found = np.empty(given.size, element)
-            run({"elements": found, "words": given}, given.size)
-            return found
-
-        transform = to_element if wanted is None else to_word
-        self._made[wanted] = run, transform
+        self._made[name] = run, transform
         return transform
 
     def require(self, dtype: np.dtype[np.generic]) -> None:
@@ -133,5 +116,4 @@ class KeyWords:
 
 
 def _bits(elements: Array) -> Array:
-    """The bits of elements, to compare them exactly."""
     return elements.view(f"u{elements.itemsize}") if elements.dtype.kind in "iuf" else elements

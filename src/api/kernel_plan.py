@@ -39,8 +39,6 @@ class _Into:
 
 
 class KernelPlan(Plan):
-    """A plan of kernels for arrays of these specs."""
-
     def __init__(
         self, kind: Located[Any], operation: Operation, specs: tuple[Spec, ...], target: Target,
         keeps_scratch: bool = False,

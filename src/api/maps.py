@@ -26,8 +26,6 @@ _NOT_ASKED = 1 << 26  # bytes that are never too much, unless the environment sa
 
 @attrs.frozen
 class MappedCall:
-    """A call with a memory-mapped array."""
-
     order: SortOrder
     stable: bool
     target: str | Target

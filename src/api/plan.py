@@ -15,7 +15,7 @@ import numpy as np
 from ..arrays.host import HOST
 from ..arrays.kinds import Device, Kind, Located
 from ..operations.base import Operation, Output
-from ..targets.base import HasRoom, HostTarget, IsForFew, IsFunction, Native, Target, WritesInto, WritesShort
+from ..targets.base import HasRoom, HostTarget, Native, Target
 from ..targets.registry import target as target_of
 from ..types.bounded import Bounded
 from ..types.errors import InvalidArgumentError
@@ -56,7 +56,7 @@ class Plan(ABC):
 
     operation: Operation
     run: Callable[..., object]  # allocates and returns the outputs: one array, or a tuple of several
-    # `into` for one short array without any checks before it; see WritesShort in targets/base.py
+    # `into` for one short array without any checks before it; see Native in targets/base.py
     into_short: Callable[[Any, Any], bool] | None = None
 
     @abstractmethod
@@ -191,19 +191,20 @@ class HostPlan(Plan):
         self, kind: Located[HostArray], operation: Operation, target: Target, native: Native | None
     ) -> None:  # fmt: skip
         self.kind, self.operation, self.target, self._native = kind, operation, target, native
-        way: object = native
-        self._few = way if isinstance(way, IsForFew) else None
-        self._into = way.into if isinstance(way, WritesInto) else None
-        self.into_short = way.into_short if isinstance(way, WritesShort) else None
+        self._most = None if native is None else native.most
+        self._into = None if native is None else native.into
+        self.into_short = None if native is None else native.into_short
         self.run = self._fastest()
         self._plans: Bounded[Hashable, Plan | None] = Bounded(_MOST_SHAPES)  # None: the fast path takes such arrays
         self._fitting: Bounded[Hashable, bool] = Bounded(_MOST_SHAPES)
 
     def _fastest(self) -> Callable[..., object]:
-        way, few, call = cast(object, self._native), self._few, self._run
-        if not isinstance(way, IsFunction):
+        native, most, call = self._native, self._most, self._run
+        if native is None or not native.takes_empty:
             return call
-        run, most = way.function, 0 if few is None else few.most
+        run = native.function
+        if most is None:
+            return run
 
         def run_few(*arrays: Any) -> object:
             return run(*arrays) if sum(map(_size_of, arrays)) <= most else call(*arrays)
@@ -211,19 +212,19 @@ class HostPlan(Plan):
         def run_on_two(x: Any, y: Any) -> object:
             return run(x, y) if x.size + y.size <= most else call(x, y)
 
-        return run if few is None else run_on_two if len(self.operation.names) == 2 else run_few
+        return run_on_two if len(self.operation.names) == 2 else run_few
 
     def _run(self, *arrays: Any) -> object:
         plan = self._plan(arrays)
-        return cast(Native, self._native)(*arrays) if plan is None else plan.run(*arrays)
+        return cast(Native, self._native).function(*arrays) if plan is None else plan.run(*arrays)
 
     def is_fast(self, arrays: Sequence[HostArray] | tuple[Spec, ...]) -> bool:
         """Whether the fast path takes all arrays, or so few elements as these have."""
-        return self._native is not None and (self._few is None or sum(map(_size_of, arrays)) <= self._few.most)
+        return self._native is not None and (self._most is None or sum(map(_size_of, arrays)) <= self._most)
 
     def _plan(self, arrays: Arrays) -> Plan | None:
         """The plan for arrays of these shapes; None for the fast path, if that takes them."""
-        is_fast = self.is_fast(arrays) or (self._few is not None and self._few.suits(arrays))
+        is_fast = self.is_fast(arrays) or (self._native is not None and self._native.suits(arrays))
         if is_fast:
             key: Hashable = tuple([array.shape for array in arrays])
         else:  # with the signature all there is to know; an operation of a caller's monoid may have no hash
@@ -241,7 +242,7 @@ class HostPlan(Plan):
     def into(self, arrays: Arrays, outs: Arrays) -> None:
         if self.into_short is not None and self.into_short(arrays[0], outs[0]):
             return
-        if self._native is None or self._few is not None:
+        if self._native is None or self._most is not None:
             plan = self._plan(arrays)
             if plan is not None:
                 plan.into(arrays, outs)

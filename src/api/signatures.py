@@ -64,8 +64,6 @@ class Sorting(Permuting, total=False):
 
 
 class Tensor(Protocol):
-    """A torch tensor."""
-
     @property
     def is_cuda(self) -> bool: ...
     def detach(self) -> Self: ...

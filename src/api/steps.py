@@ -110,8 +110,6 @@ class Launch:
 
 @attrs.frozen
 class Steps:
-    """The steps of one call, in order."""
-
     given: int  # so many arrays that the call is handed
     temporaries: list[Lines] = attrs.field(factory=list[Lines])
     steps: list[Move | Launch] = attrs.field(factory=list[Move | Launch])

@@ -11,8 +11,7 @@ from ..algos.sizes import LARGEST_U32
 from ..forks import never_released_in_children
 from ..kernel.launch import Schedule
 from ..machine import Limits
-from ..targets.base import LaunchesAtOnce, Prepared, Target, prepared_by
-from ..targets.in_turn import in_one_run
+from ..targets.base import LaunchesAtOnce, Prepared, Target, in_one_run, prepared_by
 from ..types.scalars import UNSIGNED
 from ..types.specs import Shape, bounds, packed_strides
 from .steps import Lines, Move, Steps

@@ -156,8 +156,6 @@ class InterfaceKind(Viewed[OnCard, "cupy.ndarray"]):
 
 
 class NumbaKind(InterfaceKind):
-    """Numba's device arrays."""
-
     def given_back(self, values: cupy.ndarray, like: OnCard) -> object:
         # Not waited for: work on it goes on behind ours, on the stream it is told.
         as_numbas = cast(Callable[..., object], getattr(sys.modules["numba.cuda"], "as_cuda_array"))  # noqa: B009  # no stub of it to name it by

@@ -1,5 +1,4 @@
-"""torch tensors, on the CPU and on CUDA devices, without their history. torch is typed here by protocols of what is
-used."""
+"""torch tensors, on the CPU and on CUDA devices, without their history."""
 
 from __future__ import annotations
 
@@ -7,7 +6,8 @@ import sys
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager
 from functools import cache, partial
-from typing import Protocol, Self, TypeAlias, cast
+from types import ModuleType
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 
@@ -17,62 +17,28 @@ from ..types.specs import DType, HostArray, Memory, Shape, Spec, packed_strides
 from .host import NUMPY
 from .kinds import ArrayKind, Device, Kind, Located, Viewed
 
+if TYPE_CHECKING:
+    import torch
+
 _BEYOND_ALIGNED = 7  # the bits of an address that say whether elements of every size are aligned
 _DTYPES = ("uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64",
            "float16", "float32", "float64", "complex64", "complex128")  # fmt: skip
 
-
-class Tensor(Protocol):
-    """What is asked of a torch tensor."""
-
-    @property
-    def is_cuda(self) -> bool: ...
-    @property
-    def requires_grad(self) -> bool: ...
-    @property
-    def device(self) -> object: ...
-    @property
-    def dtype(self) -> Hashable: ...
-    @property
-    def layout(self) -> Hashable: ...
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-    @property
-    def ndim(self) -> int: ...
-    def stride(self) -> tuple[int, ...]: ...
-    def is_contiguous(self) -> bool: ...
-    def is_neg(self) -> bool: ...
-    def data_ptr(self) -> int: ...
-    def get_device(self) -> int: ...
-    def detach(self) -> Self: ...
-    def cpu(self) -> Self: ...
-    def numpy(self) -> HostArray: ...
+EmptyStrided: TypeAlias = "Callable[[tuple[int, ...], tuple[int, ...], Hashable], torch.Tensor]"
 
 
-class Torch(Protocol):
-    """What is asked of the torch module."""
-
-    def from_numpy(self, array: HostArray, /) -> Tensor: ...
-    def as_tensor(self, values: object, /, *, device: object) -> Tensor: ...
-    def empty_strided(
-        self, shape: tuple[int, ...], strides: tuple[int, ...], /, *, dtype: Hashable, device: object
-    ) -> Tensor: ...
-
-
-EmptyStrided: TypeAlias = Callable[[tuple[int, ...], tuple[int, ...], Hashable], Tensor]
-
-
-class TorchKind(ArrayKind[Tensor]):
+class TorchKind(ArrayKind["torch.Tensor"]):
     """What all tensors have in common."""
 
-    def __init__(self, torch: Torch) -> None:
-        self._torch, self._from_numpy = torch, torch.from_numpy  # looked up once
-        named = {name: getattr(torch, name, None) for name in _DTYPES}  # early versions have fewer
+    def __init__(self, library: ModuleType) -> None:
+        self._library = library
+        self._from_numpy: Callable[[HostArray], torch.Tensor] = library.from_numpy  # looked up once
+        named = {name: getattr(library, name, None) for name in _DTYPES}  # early versions have fewer
         self._dtypes: dict[Hashable, DType] = {found: np.dtype(name) for name, found in named.items() if found}
-        self._dtypes[getattr(torch, "bool")] = np.dtype(np.bool_)  # noqa: B009  # the protocol would shadow the class
+        self._dtypes[library.bool] = np.dtype(np.bool_)
         self._of_numpy = {dtype: found for found, dtype in self._dtypes.items()}
 
-    def _refused(self, name: str, array: Tensor, error: Exception) -> UnsupportedTypeError:
+    def _refused(self, name: str, array: torch.Tensor, error: Exception) -> UnsupportedTypeError:
         why = f" ({error})" if array.dtype in self._dtypes else ""
         return UnsupportedTypeError(
             f"{name}: expected a dense torch tensor of a dtype that NumPy has, on the CPU or a CUDA device; found "
@@ -80,18 +46,18 @@ class TorchKind(ArrayKind[Tensor]):
         )
 
 
-class HostTensors(TorchKind, Viewed[Tensor, HostArray]):
+class HostTensors(TorchKind, Viewed["torch.Tensor", HostArray]):
     """Tensors in the host's memory."""
 
     is_host, base = True, NUMPY
 
-    def view(self, array: Tensor, name: str = "x") -> HostArray:
+    def view(self, array: torch.Tensor, name: str = "x") -> HostArray:
         try:
             return array.detach().numpy() if array.requires_grad else array.numpy()
         except (TypeError, RuntimeError) as error:
             raise self._refused(name, array, error) from error
 
-    def given_back(self, values: HostArray, like: Tensor) -> object:
+    def given_back(self, values: HostArray, like: torch.Tensor) -> object:
         try:
             return self._from_numpy(values if type(values) is np.ndarray else np.asarray(values))
         except TypeError:  # not asked before, as it takes time
@@ -102,23 +68,22 @@ class HostTensors(TorchKind, Viewed[Tensor, HostArray]):
     result = given_back
 
 
-class CudaTensors(TorchKind, Located[Tensor]):
+class CudaTensors(TorchKind, Located["torch.Tensor"]):
     """Tensors on CUDA devices. Work goes to torch's current stream of the tensor's device."""
 
-    def __init__(self, torch: Torch) -> None:
-        super().__init__(torch)
+    def __init__(self, library: ModuleType) -> None:
+        super().__init__(library)
         # torch's own compiler and Triton ask in this way: the public one builds an object, and takes ten times as long.
-        handle = getattr(getattr(torch, "_C", None), "_cuda_getCurrentRawStream", None)
+        handle = getattr(getattr(library, "_C", None), "_cuda_getCurrentRawStream", None)
         self._stream = cast("Callable[[int], int]", handle if handle is not None else self._stream_by_object)
         # What torch's compiler allocates with: the public function takes three times as long.
-        guards = getattr(getattr(getattr(torch, "_C", None), "_dynamo", None), "guards", None)
+        guards = getattr(getattr(getattr(library, "_C", None), "_dynamo", None), "guards", None)
         self._empty_strided = cast("EmptyStrided | None", getattr(guards, "_empty_strided_cuda", None))
 
     def _stream_by_object(self, device: int) -> int:
-        current: Callable[[int], object] = sys.modules["torch"].cuda.current_stream
-        return cast(int, getattr(current(device), "cuda_stream"))  # noqa: B009  # no stub of torch to name it by
+        return cast(int, self._library.cuda.current_stream(device).cuda_stream)
 
-    def signature(self, array: Tensor) -> Hashable:
+    def signature(self, array: torch.Tensor) -> Hashable:
         require_own_process("cuda")
         try:
             strides = None if array.is_contiguous() else array.stride()
@@ -127,7 +92,7 @@ class CudaTensors(TorchKind, Located[Tensor]):
         except RuntimeError:
             return array.dtype, array.layout, type(array)
 
-    def spec(self, name: str, array: Tensor) -> Spec:
+    def spec(self, name: str, array: torch.Tensor) -> Spec:
         try:
             if array.dtype not in self._dtypes or array.is_neg():
                 raise RuntimeError("its sign is to be turned yet: call resolve_neg()")
@@ -140,7 +105,7 @@ class CudaTensors(TorchKind, Located[Tensor]):
             tuple(array.shape), dtype, Memory.CUDA, strides, not address & _BEYOND_ALIGNED & (dtype.itemsize - 1)
         )
 
-    def scope(self, array: Tensor) -> AbstractContextManager[object] | None:
+    def scope(self, array: torch.Tensor) -> AbstractContextManager[object] | None:
         import cupy
 
         device = array.get_device()
@@ -151,7 +116,7 @@ class CudaTensors(TorchKind, Located[Tensor]):
 
         return on_stream(device, stream)
 
-    def placed(self, like: Tensor) -> Device[Tensor]:
+    def placed(self, like: torch.Tensor) -> Device[torch.Tensor]:
         import cupy
 
         from .cuda import on_cuda
@@ -159,7 +124,7 @@ class CudaTensors(TorchKind, Located[Tensor]):
         place, device, stream, current = like.device, like.get_device(), self._stream, cupy.cuda.runtime.getDevice
         make, byte = self._maker(like), self._of_numpy[np.dtype(np.uint8)]
 
-        def empty(shape: Shape, dtype: DType, strides: Shape | None) -> Callable[[], Tensor]:
+        def empty(shape: Shape, dtype: DType, strides: Shape | None) -> Callable[[], torch.Tensor]:
             size = dtype.itemsize
             steps = packed_strides(shape, 1) if strides is None else tuple(stride // size for stride in strides)
             return partial(make, shape, steps, self._of_numpy[dtype])
@@ -174,28 +139,28 @@ class CudaTensors(TorchKind, Located[Tensor]):
             type(like).data_ptr,
             empty,
             block,
-            lambda array: self._torch.as_tensor(cupy.asarray(array), device=place),
+            lambda array: self._library.as_tensor(cupy.asarray(array), device=place),
             lambda array: array.cpu().numpy(),
         )
 
-    def _maker(self, like: Tensor) -> EmptyStrided:
+    def _maker(self, like: torch.Tensor) -> EmptyStrided:
         """Makes tensors of a shape, strides and dtype on the current device, which is that of another."""
-        torch, device = self._torch, like.device
+        library, device = self._library, like.device
         return self._empty_strided or (
-            lambda shape, strides, dtype: torch.empty_strided(shape, strides, dtype=dtype, device=device)
+            lambda shape, strides, dtype: library.empty_strided(shape, strides, dtype=dtype, device=device)
         )
 
 
-def choose(name: str, array: Tensor) -> Kind:
+def choose(name: str, array: torch.Tensor) -> Kind:
     """Chooses between host and CUDA tensors; those on other devices are refused as host tensors."""
     return _kind(sys.modules["torch"], array.is_cuda)
 
 
 @cache
-def _kind(torch: Torch, is_cuda: bool, /) -> Kind:
+def _kind(library: ModuleType, is_cuda: bool, /) -> Kind:
     if not is_cuda:
-        return HostTensors(torch)
+        return HostTensors(library)
     from .cuda import ensure_cupy
 
     ensure_cupy()
-    return CudaTensors(torch)
+    return CudaTensors(library)

@@ -23,7 +23,7 @@ from ..targets.registry import read_from_device, target_on_device
 from ..types.dtypes import native
 from ..types.errors import CapabilityError, InvalidArgumentError
 from ..types.scalars import U32
-from ..types.specs import DType, HostArray, Memory, Shape, Spec, bounds, lies_packed, packed_strides
+from ..types.specs import DType, HostArray, Memory, Shape, Spec, bounds, lies_packed, packed_strides, padded
 from .kinds import Device, Located
 from .recycled import most_bytes
 from .shelf import Shelf
@@ -37,11 +37,6 @@ _COPY_SRC, _COPY_DST, STORAGE = 4, 8, 128  # WebGPU fixes the numbers of these f
 _USAGE = STORAGE | _COPY_SRC | _COPY_DST
 
 _kept: Shelf[wgpu.GPUDevice, wgpu.GPUBuffer] = Shelf(4)
-
-
-def padded(nbytes: int) -> int:
-    """Rounds bytes up to whole 4-byte words, at least one: the sizes that WebGPU buffers have."""
-    return max(_WORD, -(-nbytes // _WORD) * _WORD)
 
 
 class Held:
@@ -114,7 +109,6 @@ class Array:
 
     @cached_property
     def spec(self) -> Spec:
-        """The spec of the array."""
         strides = None if lies_packed(self.shape, self.strides, self.itemsize) else self.strides
         return Spec(self.shape, self.dtype, Memory.WEBGPU, strides, not self.offset % _alignment(self.device))
 
@@ -196,7 +190,6 @@ def _address(array: Array) -> int:
 
 @lru_cache(maxsize=64)
 def _alignment(device: wgpu.GPUDevice) -> int:
-    """The alignment of bindings in a buffer, in bytes."""
     return max(_WORD, device.limits["min-storage-buffer-offset-alignment"])
 
 
@@ -217,8 +210,6 @@ def from_host(device: wgpu.GPUDevice, array: HostArray) -> Array:
 
 
 class WebGpuKind(Located[Array]):
-    """Arrays on devices of WebGPU."""
-
     has_strides = False
 
     def signature(self, array: Array) -> Hashable:

@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 
 from ..kernel.launch import Role
 from ..types.traced import Formula, Operator, Term, Unknown
-from .exported import Exported
 from .kernels import LONG, ExportedKernel
-from .plans import Plan
+from .plans import Exported, Plan
 
 _TYPES = {"u8": "uint32_t", "u16": "uint32_t", "u32": "uint32_t", "i32": "int32_t", "f32": "float"}
 _KEYWORDS = frozenset(
@@ -66,7 +65,6 @@ _ARGUMENTS_SAY = """: a kernel's arguments are the addresses of its
 
 
 def header_of(exported: Exported, name: str, format: str, files: Sequence[str], header_words: int) -> str:
-    """The header's text."""
     prefix = identifier(name)
     kernels = exported.kernels.all
     plans = [plan for schedule in exported.schedules for plan in (*schedule.plans, *schedule.descending)]
@@ -93,7 +91,6 @@ def header_of(exported: Exported, name: str, format: str, files: Sequence[str], 
 
 
 def identifier(text: str) -> str:
-    """A text as a valid C identifier."""
     return re.sub(r"\W", "_", text, flags=re.ASCII)
 
 

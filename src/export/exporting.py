@@ -16,12 +16,12 @@ from ..targets.cuda.compile import assemble
 from ..types.errors import InvalidArgumentError
 from ..types.keys import SortableKey
 from ..types.monoids import Monoid
-from .exported import exported_of
 from .kernels import ExportedKernel, capability_of, ptx_kernel, require_assembler, wgsl_kernel
 from .module import module_of, types_of
 from .naga import translated
 from .native import native_files
 from .operations import OPERATIONS
+from .plans import exported_of
 from .request import Format, Request, checked_request, listed
 
 

@@ -55,7 +55,6 @@ class ExportedKernel:
 
     @property
     def bindings(self) -> tuple[Literal["storage", "read-only-storage"], ...]:
-        """The bindings' types in WebGPU's terms."""
         return tuple("storage" if writes else "read-only-storage" for writes in self.writes)
 
 

@@ -7,9 +7,8 @@ import re
 from collections.abc import Sequence
 
 from .c_header import header_of
-from .exported import Exported
 from .kernels import ExportedKernel
-from .plans import Json, Plan, plain
+from .plans import Exported, Json, Plan, plain
 from .request import Format
 
 _SUFFIXES = {

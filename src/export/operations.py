@@ -185,7 +185,6 @@ def _reductions(reducer: Reducer, request: Request) -> Iterator[Variant]:
 
 
 def _cumsums(request: Request) -> Iterator[Variant]:
-    """NumPy's cumulative sum."""
     for name in request.keys:
         if name in TYPES:
             yield _over(f"cumsum {name}", *_of_numpys(Cumsum(), name, request), request.info, ScanKind.INCLUSIVE)
@@ -244,8 +243,6 @@ def _schedules(request: Request) -> Iterator[Variant]:
 
 @attrs.frozen
 class Operation:
-    """An exportable operation."""
-
     part: str  # of the ES module, with its functions
     variants: Callable[[Request], Iterator[Variant]]
 

@@ -7,12 +7,14 @@ each plan is verified against schedules for actual lengths.
 
 Rows of any number: the schedule is traced over their length for two rows and for three. Numbers that differ between the
 two are taken to be linear in the number of rows, and become terms of it; these are verified for five rows.
+
+An export is such plans and the kernels that they refer to, whatever its format.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias
 
@@ -25,7 +27,9 @@ from ..targets.wgsl.kernel import word_of
 from ..targets.wgsl.legalize import Origin
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.traced import Formula, Operator, Term, Traced, Unknown, term_of, value_at
-from .kernels import Kernels
+from .kernels import ExportedKernel, Kernels, wgsl_kernel
+from .operations import OPERATIONS, Variant
+from .request import Request
 
 LONGEST = (1 << 32) - 1
 _ROWS_TO_VERIFY = 5
@@ -182,6 +186,58 @@ def term_of_any(two: Term, three: Term) -> Term:
             raise UnsupportedTypeError(
                 "export: numbers that do not grow by as much with each row are not for any number"
             )
+
+
+@attrs.frozen
+class ExportedSchedule:
+    """An operation on elements of one type, for all lengths."""
+
+    variant: Variant
+    plans: tuple[Plan, ...]
+    descending: tuple[Plan, ...]  # empty if the operation has no order
+
+    @property
+    def by_name(self) -> dict[str, tuple[Plan, ...]]:
+        """The plans of each order."""
+        name = self.variant.name
+        return {name: self.plans, **({f"{name} descending": self.descending} if self.descending else {})}
+
+
+@attrs.frozen
+class Exported:
+    """Kernels, and schedules that refer to them by index."""
+
+    operations: tuple[str, ...]
+    request: Request
+    kernels: Kernels
+    schedules: tuple[ExportedSchedule, ...]
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts of the ES module that are needed besides the driver."""
+        parts = dict.fromkeys(OPERATIONS[name].part for name in self.operations)
+        has_results = any(schedule.variant.result[1] for schedule in self.schedules)
+        return (*(["results"] if has_results else []), *parts)
+
+
+def exported_of(
+    operations: Sequence[str], request: Request, make: Callable[[ir.Program], ExportedKernel] = wgsl_kernel
+) -> Exported:
+    kernels = Kernels(request.info.limits, make)
+    schedules = tuple(
+        ExportedSchedule(
+            variant,
+            _plans_of(variant, variant.make, kernels),
+            _plans_of(variant, variant.descending, kernels) if variant.descending is not None else (),
+        )
+        for operation in operations
+        for variant in OPERATIONS[operation].variants(request)
+    )
+    return Exported(tuple(operations), request, kernels, schedules)
+
+
+def _plans_of(variant: Variant, make: Callable[..., Schedule], kernels: Kernels) -> tuple[Plan, ...]:
+    return (plans_of_rows if variant.of_rows else plans_of)(make, kernels, variant.shortest)
 
 
 Json: TypeAlias = "int | str | list[Json] | dict[str, Json]"

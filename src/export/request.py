@@ -52,8 +52,6 @@ class Rows(Enum):
 
 @attrs.frozen
 class Request:
-    """The checked arguments of an export."""
-
     keys: Mapping[str, SortableKey[Any, Any]]  # by the name of their type
     values: tuple[int, ...]  # sizes of values in bytes
     info: TargetInfo

@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 
 from ..algos.host_sort import Partition
-from ..algos.words import KeyWords, Transform, Wanted
+from ..algos.words import KeyWords, Transform
 from ..types.dtypes import key_for, native
 from ..types.indices import SortOrder
 from ..types.keys import SortableKey
@@ -50,7 +50,7 @@ def transform_of(
     """A function from elements in native byte order to unsigned integers in sort order, by NumPy's order or a user's
     key. With `ranks`, equal elements have equal integers."""
     found = key_for(dtype) if key is None else key
-    return KeyWords(found, order).to_words(Wanted.RANKS if ranks else Wanted.WORDS)
+    return KeyWords(found, order).to_words(ranks=ranks)
 
 
 def words_of(dtype: np.dtype[Any], order: SortOrder, *, ranks: bool) -> Transform:

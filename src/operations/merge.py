@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from typing import Any, ClassVar, cast
 
 import attrs
+import numpy as np
+import numpy.typing as npt
 
 from ..machine import TargetInfo
+from ..types.dtypes import key_for
 from ..types.errors import InvalidArgumentError
 from ..types.indices import SortOrder
-from ..types.keys import SortableKey
+from ..types.keys import FloatKey, SortableKey
 from ..types.scalars import UNSIGNED
 from ..types.specs import Spec
 from .argsort import SortPairs, different_sizes, require_plain
@@ -61,11 +66,13 @@ class Merge(Operation):
         if not first or not second:
             source = each if second else 0
             return Works((copying(*(Copy(result, source + number) for number, result in enumerate(results))),))
-        if self._is_sorted_anew(given, info):
-            return self._sorted_anew(given, info)
+        joined = tuple(Spec(output.shape, output.dtype) for output in self.outputs(*given))
         key = key_of(self.names[0], given[0], self.key)
-        values = self._values(given) if self.with_values else None
         policy = choose_merge(key, first + second, info)
+        is_held = fits_binding(first + second, max(x.dtype.itemsize for x in joined), info)
+        if not is_held or -(-(first + second) // policy.tile) > info.limits.groups:
+            return self._sorted_anew(given, joined, info)
+        values = self._values(given) if self.with_values else None
         sizes = (first, second, first + second)
         parts: dict[str, Part] = {}
         for carried, names in enumerate((_KEYS, _VALUES)[:each]):
@@ -78,23 +85,8 @@ class Merge(Operation):
         """The sort of the concatenated arrays, which gives the same result."""
         return SortPairs(self.order, self.key) if self.with_values else Sort(0, self.order, key=self.key)
 
-    def _joined(self, given: tuple[Spec, ...]) -> tuple[Spec, ...]:
-        return tuple(Spec(output.shape, output.dtype) for output in self.outputs(*given))
-
-    def _is_sorted_anew(self, given: tuple[Spec, ...], info: TargetInfo) -> bool:
-        """Whether the result is too large for one launch or binding."""
-        from ..algos.choice import choose_merge
-
-        joined = self._joined(given)
-        count, itemsize = joined[0].size, max(x.dtype.itemsize for x in joined)
-        if 0 in (given[0].size, given[len(joined)].size):
-            return False
-        policy = choose_merge(key_of(self.names[0], given[0], self.key), count, info)
-        return not fits_binding(count, itemsize, info) or -(-count // policy.tile) > info.limits.groups
-
-    def _sorted_anew(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
+    def _sorted_anew(self, given: tuple[Spec, ...], joined: tuple[Spec, ...], info: TargetInfo) -> Works:
         """Sorts the concatenation: a merge cannot be cut into bindings, as only the device knows where cuts fall."""
-        joined = self._joined(given)
         each = len(joined)
         results, whole = range(2 * each, 3 * each), range(3 * each, 4 * each)  # what is joined lies between works
         starts = (0, given[0].size)
@@ -118,3 +110,32 @@ class MergeByKey(Merge):
 
     names = "keys", "values", "other_keys", "other_values"
     with_values = True
+
+
+def has_ties_in_order(x: npt.NDArray[Any], order: SortOrder) -> bool:
+    """Whether the tied floats of a sorted array are in `sort`'s order, which puts -0.0 before 0.0 and NaNs in the order
+    of their bits; `np.sort` and stable sorts leave them as they come. Both lie together, so a binary search finds
+    them."""
+    key = cast("FloatKey[Any, Any]", key_for(x.dtype))
+    bits, up = x.view(f"{x.dtype.byteorder}u{x.itemsize}"), order is SortOrder.ASCENDING
+    item: Callable[[int], float] = x.item
+    numbers = range(x.size)
+    if x.size and item(x.size - 1) != item(x.size - 1):
+        numbers = range(bisect_left(numbers, True, key=lambda place: bool(item(place) != item(place))))
+        if not _ascend(bits[len(numbers) :], key):
+            return False
+
+    def mirrored(place: int) -> float:
+        return -item(place)
+
+    rising = item if up else mirrored
+    zeros = bits[bisect_left(numbers, 0.0, key=rising) : bisect_right(numbers, 0.0, key=rising)]
+    negative = np.count_nonzero(zeros)
+    return bool(negative == 0 or negative == np.count_nonzero(zeros[:negative] if up else zeros[-negative:]))
+
+
+def _ascend(nans: npt.NDArray[Any], key: FloatKey[Any, Any]) -> bool:
+    """Whether the words of NaNs ascend; these are the same in both orders."""
+    of = nans.dtype.newbyteorder("=").type
+    words = np.where(nans & of(key.sign), ~nans, nans ^ of(key.sign)) - of(key.lowest)
+    return bool((words[1:] >= words[:-1]).all())

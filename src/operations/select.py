@@ -140,5 +140,4 @@ class _Cut:
 
     @property
     def candidates(self) -> int:
-        """Candidates of a row."""
         return sum(min(self.left, piece.count) for piece in self.pieces)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ..machine import TargetInfo
 from ..types import specs
+from ..types.errors import CapabilityError
 
 if TYPE_CHECKING:
     from ..algos.host_sort import HostSortPolicy, Partition
@@ -143,57 +144,64 @@ def prepared_by(target: Target, schedule: Schedule, keeps_scratch: bool = False)
     return _Unprepared(target, schedule, given_buffers(schedule))
 
 
-class Native(Protocol):
+@attrs.frozen(eq=False)
+class InTurn:
+    """A sequence of runs as one, executed one by one."""
+
+    runs: Sequence[OnStream]
+
+    @property
+    def num_given(self) -> int:
+        return sum(run.num_given for run in self.runs)
+
+    @property
+    def scratch_bytes(self) -> int:
+        return max(run.scratch_bytes for run in self.runs)
+
+    @property
+    def own_bytes(self) -> int:
+        return sum(run.own_bytes for run in self.runs)
+
+    def run_at(self, given: Sequence[Any], scratch: Any, stream: int, /) -> None:
+        first = 0
+        for run in self.runs:
+            run.run_at(given[first : first + run.num_given], scratch, stream)
+            first += run.num_given
+
+    def followed_by(self, others: Sequence[OnStream], /) -> OnStream | None:
+        return None
+
+
+def in_one_run(prepared: Sequence[Prepared]) -> OnStream:
+    """Combines what was prepared for the current device into one run, fused where possible. Raises CapabilityError."""
+    runs = [one.on_stream() for one in prepared if isinstance(one, RunsOnStreams)]
+    if len(runs) < len(prepared):
+        raise CapabilityError("target: expected one that works where arrays lie")
+    if len(runs) == 1:
+        return runs[0]
+    return runs[0].followed_by(runs[1:]) or InTurn(runs)
+
+
+def _nothing_suits(arrays: Sequence[HostArray]) -> bool:
+    return False
+
+
+@attrs.frozen(eq=False)
+class Native:
     """A fast path: a target's implementation of an operation without kernels, for NumPy arrays of given dtypes and
-    numbers of dimensions. Not called for empty arrays."""
+    numbers of dimensions."""
 
-    def __call__(self, x: HostArray, /, *others: HostArray) -> Any:
-        """Returns new results: an array, a scalar where NumPy returns one, or a tuple."""
-        ...
-
-
-@runtime_checkable
-class WritesInto(Protocol):
-    """A fast path that can write its results to given arrays."""
-
-    def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
-        """Each result array is an input itself, or does not overlap any. In place, after an exception the array holds
-        its elements in some order."""
-        ...
-
-
-@runtime_checkable
-class WritesShort(Protocol):
-    """A fast path that decides by itself whether it can write a short array into one that is there, so that a warm call
-    checks nothing before it."""
-
-    @property
-    def into_short(self) -> Callable[[HostArray, HostArray], bool] | None:
-        """From an array into itself or another. False, and nothing done, where all ought to be looked at."""
-        ...
-
-
-@runtime_checkable
-class IsFunction(Protocol):
-    """A native way to which a warm call goes straight: it takes arrays of all shapes that its signature allows, those
-    without elements too."""
-
-    @property
-    def function(self) -> Callable[..., object]: ...
-
-
-@runtime_checkable
-class IsForFew(Protocol):
-    """A fast path for short arrays only; kernels are as fast for longer ones."""
-
-    @property
-    def most(self) -> int:
-        """The most elements of all its arrays together."""
-        ...
-
-    def suits(self, arrays: Sequence[HostArray], /) -> bool:
-        """Whether these arrays of more elements are easy enough for it all the same."""
-        ...
+    function: Callable[..., Any]  # returns new results: an array, a scalar where NumPy returns one, or a tuple
+    # whether it takes arrays without elements too, so that a warm call goes straight to it
+    takes_empty: bool = True
+    most: int | None = None  # the most elements of all its arrays together, where kernels are as fast for more
+    suits: Callable[[Sequence[HostArray]], bool] = _nothing_suits  # whether it takes these of more all the same
+    # Writes results to given arrays, each of which is an input itself, or does not overlap any. In place, after an
+    # exception the array holds its elements in some order.
+    into: Callable[[Sequence[HostArray], Sequence[HostArray]], None] | None = None
+    # Writes a short array's result into itself or another without any checks before it; False, and nothing done, where
+    # all ought to be looked at.
+    into_short: Callable[[HostArray, HostArray], bool] | None = None
 
 
 @runtime_checkable

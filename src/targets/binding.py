@@ -95,8 +95,6 @@ def _writers(program: ir.Program) -> Mapping[ir.Memory, ir.Store | ir.Atomic]:
 
 @attrs.frozen
 class ArrayProperties:
-    """An array's properties that the checks need."""
-
     dtype: np.dtype[np.generic]
     shape: tuple[int, ...]
     is_contiguous: bool

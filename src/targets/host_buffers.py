@@ -37,5 +37,4 @@ def starts_written(buffer: Buffer[object]) -> bool:
 
 
 def poison(array: Values) -> None:
-    """Fills an array with POISON (bools with True)."""
     array.view(np.uint8).fill(1 if array.dtype.kind == "b" else POISON)

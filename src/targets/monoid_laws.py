@@ -30,8 +30,6 @@ Leaves: TypeAlias = tuple[Number, ...]
 
 
 class Laws:
-    """Those of one monoid."""
-
     def __init__(self, monoid: Monoid[Any, Any]) -> None:
         self.monoid = monoid
         self.types = [leaf.type for leaf in leaves(monoid.state)]

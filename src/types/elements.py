@@ -129,7 +129,6 @@ def unit_of(element: object) -> Type:
 
 @_memoised
 def units_in(element: object) -> int:
-    """The number of units in an element."""
     return dtype_of(element).itemsize // unit_of(element).size
 
 

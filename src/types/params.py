@@ -257,8 +257,6 @@ class MergeParams:
 
 @attrs.frozen
 class RadixParams:
-    """The size of a radix sort."""
-
     num_elements: U32  # of all rows
 
 

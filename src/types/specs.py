@@ -108,3 +108,8 @@ def bounds(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> t
 def overlap(address: Any, reach: tuple[int, int], other: Any, other_reach: tuple[int, int]) -> bool:
     """Whether the byte ranges (see bounds) of two arrays, at these addresses, overlap."""
     return bool(address + reach[0] < other + other_reach[1] and other + other_reach[0] < address + reach[1])
+
+
+def padded(nbytes: int) -> int:
+    """Bytes rounded up to whole words of 4, at least one, as WebGPU's buffers, bindings and copies have them."""
+    return max(4, -(-nbytes // 4) * 4)

@@ -12,8 +12,6 @@ import attrs
 
 
 class Operator(Enum):
-    """The operators of formulas."""
-
     PLUS = "+"
     MINUS = "-"
     TIMES = "*"
@@ -22,8 +20,6 @@ class Operator(Enum):
 
 
 class Unknown(Enum):
-    """The variables of formulas."""
-
     LENGTH = "n"
     ROWS = "r"  # never traced
 

@@ -148,7 +148,6 @@ class InPieces:
 
     @cached_property
     def nbytes(self) -> int:
-        """All the device memory that it takes."""
         given, left, stays = self.sizes
         return SLOTS * (given + left) + stays + max(task.scratch for task in self.tasks)
 

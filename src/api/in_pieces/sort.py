@@ -13,10 +13,9 @@ from ...external.in_pieces import PieceSort, piece_length
 from ...external.order import transform_of
 from ...operations.argsort import Argsort, SortPairs
 from ...operations.base import Operation
-from ...operations.merge import Merge
+from ...operations.merge import Merge, has_ties_in_order
 from ...operations.placed import SortIndices, SortPlaced, index_within
 from ...operations.sort import Sort
-from ...operations.tied import has_ties_in_order
 from ...targets.base import HasRoom, Target
 from ...types.dtypes import key_for
 from ...types.keys import RankKey, is_lossy
@@ -90,7 +89,6 @@ class SortedRuns:
 def sort_in_pieces(
     operation: Operation, length: int, dtypes: tuple[DType, ...], target: HasRoom, free: int
 ) -> InPieces | None:
-    """The sort of long rows, one after another."""
     runs = SortedRuns.of(operation, dtypes, length, target)
     if runs is None:
         return None

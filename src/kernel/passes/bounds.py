@@ -261,7 +261,6 @@ def _identities(facts: Facts, program: ir.Program, numbers: LaunchNumbers) -> di
 
 
 def relevant_variables(program: ir.Program) -> frozenset[ir.Variable]:
-    """The variables in the slice."""
     return frozenset(expression.variable for expression in _reads(program) if isinstance(expression, ir.Read))
 
 

@@ -33,8 +33,6 @@ _MOST_COST = 1 << 20  # cap on a loop's poll_cost
 
 @attrs.define
 class _Known:
-    """What is known of one program."""
-
     relevant: tuple[int, ...]  # the launch's values that the analysis depends on
     candidates: frozenset[int]  # the accesses that may get a check
     is_own: bool  # whether all accesses are in gpusort's own source

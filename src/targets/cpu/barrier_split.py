@@ -127,8 +127,6 @@ Pieces: TypeAlias = tuple[Piece, ...]
 
 @attrs.frozen
 class BarrierSplit:
-    """A program in pieces."""
-
     pieces: Pieces
     regions: tuple[Region, ...]
     group: frozenset[ir.Variable]
@@ -252,7 +250,6 @@ class _Cutter:
 
 
 def _reads(region: Region) -> set[ir.Variable]:
-    """All variables a region reads."""
     read = [e for statement in statements_in(region_statements(region)) for e in expressions_of(statement)]
     return {variable for expression in read for variable in variables_in(expression)}
 

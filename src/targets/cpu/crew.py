@@ -59,7 +59,6 @@ def _semaphore(number: str) -> str:
 
 
 def words(first: int, count: int) -> str:
-    """Arguments of a job."""
     return ", ".join(f"crew[{place}]" for place in range(first, first + count))
 
 

@@ -33,8 +33,6 @@ _WORTH_SHARING = 1 << 16
 
 @attrs.frozen(eq=False)
 class Ready:
-    """A launch with its kernel and its parameters."""
-
     kernel: Kernel
     groups: int
     work: int  # elements, of its arrays or by its invocations
@@ -162,7 +160,6 @@ class CpuKernels:
         return CpuPrepared(self.ready, schedule, given_buffers(schedule))
 
     def ready(self, work: Work) -> tuple[Ready, ...]:
-        """All launches, checked and compiled."""
         return self._compiled(self._safe(work))
 
     def source(self, step: Step) -> str:

@@ -16,7 +16,6 @@ from ..render import head_of
 
 
 def address_of(array: HostArray) -> int:
-    """Of its first element."""
     address: int = array.__array_interface__["data"][0]
     return address
 
@@ -82,7 +81,6 @@ def inside(head: str, body: Iterable[str]) -> Iterator[str]:
 
 
 def text_of(lines: Iterable[str]) -> str:
-    """The body of a kernel."""
     return "\n".join(inside("", lines)).lstrip("\n")
 
 

@@ -97,11 +97,9 @@ class CpuTarget:
         return (attrs.evolve(HOST_RULE, algorithm=HostSort(self.policy)),)
 
     def read_tuning(self) -> None:
-        """Uses the stored policy."""
         self.policy = self._kept_policy()
 
     def source(self, step: Step) -> str:
-        """The text of a kernel, as it is compiled."""
         return self._kernels.source(step)
 
     @staticmethod
@@ -121,7 +119,6 @@ def _version(package: str) -> str:
 
 @lru_cache(maxsize=1)
 def _processor() -> str:
-    """The processor's name for itself."""
     try:
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
             if line.startswith("model name"):

@@ -27,7 +27,6 @@ _PORTABLE = 1  # cudaHostRegisterPortable: pinned for every device of the proces
 
 
 def most_bytes() -> int:
-    """The most bytes to pin."""
     return whole_number("GPUSORT_PINNED_BYTES", memory_bytes() // 4, least=0, what="a number of bytes, e.g. 0")
 
 
@@ -80,7 +79,6 @@ class PinnedMemory:
         self._keep(block)
 
     def release(self) -> None:
-        """Lets the block go."""
         if self._timer is not None:
             self._timer.cancel()
         self._idle.clear()

@@ -132,7 +132,6 @@ class CudaTarget:
         return cupy.cuda.get_elapsed_time(begin, end) / 1e3
 
     def source(self, step: Step) -> str:
-        """The source of a kernel's module."""
         return text_of(self._safety.safe(step).program).source
 
     def _plan(self, work: Work, device: int) -> Plan:

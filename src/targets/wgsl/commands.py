@@ -37,8 +37,6 @@ class Binding:
 
 @attrs.frozen
 class Dispatch:
-    """A dispatch of columns x rows workgroups."""
-
     kernel: Kernel
     group: int  # index of its binding
     offset: int  # dynamic offset of its parameters in the uniform buffer
@@ -60,7 +58,6 @@ class Clock:
         self._fetched = device.create_buffer(size=_BYTES, usage=_READ_BACK)
 
     def begin(self, encoder: wgpu.GPUCommandEncoder) -> wgpu.GPUComputePassEncoder:
-        """Begins a timed compute pass."""
         return encoder.begin_compute_pass(
             timestamp_writes={
                 "query_set": self._queries, "beginning_of_pass_write_index": 0, "end_of_pass_write_index": 1
@@ -118,7 +115,6 @@ class Commands:
             clock.end(encoder)
 
     def recorded(self, groups: Sequence[Group]) -> Recorded:
-        """Records a pass into a command buffer of its own."""
         encoder = self._handle.create_command_encoder()
         self.encode(encoder, groups)
         return encoder.finish()

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import attrs
+
+from ...algos.sizes import LARGEST_U32
 from ...machine import Limits
 
+_WORD = 4
 DEFAULT_LIMITS: Mapping[str, int] = {
     "max-storage-buffers-per-shader-stage": 8, "max-compute-invocations-per-workgroup": 256,
     "max-compute-workgroup-size-x": 256, "max-compute-workgroup-storage-size": 16384,
@@ -13,13 +17,17 @@ DEFAULT_LIMITS: Mapping[str, int] = {
     "max-buffer-size": 256 << 20,
 }  # fmt: skip
 
-# The same as gpusort's Limits, without subgroups.
-DEFAULTS = Limits(
-    group_size=DEFAULT_LIMITS["max-compute-invocations-per-workgroup"],
-    workgroup_bytes=DEFAULT_LIMITS["max-compute-workgroup-storage-size"],
-    groups=DEFAULT_LIMITS["max-compute-workgroups-per-dimension"] ** 2,
-    storage_bytes=DEFAULT_LIMITS["max-storage-buffer-binding-size"],
-    storage_buffers=DEFAULT_LIMITS["max-storage-buffers-per-shader-stage"],
-    subgroup_size=1,
-    most_subgroup_size=1,
-)
+
+def limits_of(limits: Mapping[str, int]) -> Limits:
+    """A device's limits, by WebGPU's names for them, as gpusort's; without subgroups."""
+    return Limits(
+        group_size=min(limits["max-compute-invocations-per-workgroup"], limits["max-compute-workgroup-size-x"]),
+        workgroup_bytes=limits["max-compute-workgroup-storage-size"],
+        groups=min(limits["max-compute-workgroups-per-dimension"] ** 2, LARGEST_U32),
+        storage_bytes=min(limits["max-buffer-size"], limits["max-storage-buffer-binding-size"]) // _WORD * _WORD,
+        storage_buffers=limits["max-storage-buffers-per-shader-stage"],
+        subgroup_size=1,
+    )
+
+
+DEFAULTS = attrs.evolve(limits_of(DEFAULT_LIMITS), most_subgroup_size=1)

@@ -14,7 +14,7 @@ from ...machine import Capability, Limits
 from ...types.environment import word
 from ...types.errors import TargetUnavailableError
 from .c_names import read_types_by_their_own_names
-from .defaults import DEFAULT_LIMITS
+from .defaults import DEFAULT_LIMITS, limits_of
 from .errors import translated_errors
 from .runtime import IN_BROWSER, NO_ADAPTER, one_opening
 
@@ -45,8 +45,6 @@ _NO_LAYER = "NODEVICE_SELECT"
 
 @attrs.frozen
 class Device:
-    """An open device."""
-
     handle: wgpu.GPUDevice
     adapter: str
     driver: str
@@ -94,7 +92,6 @@ def choose_adapter() -> wgpu.GPUAdapter:
 
 
 def preferred_adapter(found: Sequence[wgpu.GPUAdapter]) -> wgpu.GPUAdapter:
-    """The preferred one of these adapters."""
     if not found:
         raise TargetUnavailableError(f"target 'wgsl' finds no adapter: {NO_ADAPTER}")
     wanted = word(ADAPTER_VARIABLE).lower()
@@ -167,8 +164,7 @@ def device_of_caller(handle: wgpu.GPUDevice) -> Device:
 
 def _described_device(handle: wgpu.GPUDevice) -> Device:
     limits, info = handle.limits, handle.adapter_info
-    groups_in_row = limits["max-compute-workgroups-per-dimension"]
-    storage_bytes = min(limits["max-buffer-size"], limits["max-storage-buffer-binding-size"])
+    known = limits_of(limits)
     cuts_loops, in_software = "llvmpipe" in info.device, is_software(info)
     progress = info.get("vendor_id") in (_NVIDIA, _AMD) and info.get("adapter_type") in _BY_POWER[:2]
     return Device(
@@ -176,19 +172,12 @@ def _described_device(handle: wgpu.GPUDevice) -> Device:
         adapter=info.device,
         driver=", ".join(filter(None, [_backend(info), "in software" * in_software, info.description])),
         is_software=in_software,
-        groups_in_row=groups_in_row,
+        groups_in_row=limits["max-compute-workgroups-per-dimension"],
         has_subgroups=any(name in handle.features for name in _SUBGROUPS),
         most_lanes=32 if info.get("vendor_id") == _NVIDIA else MAX_LANES,
         cuts_loops=cuts_loops,
         alignment=max(_WORD, limits["min-storage-buffer-offset-alignment"]),
-        limits=Limits(
-            group_size=min(limits["max-compute-invocations-per-workgroup"], limits["max-compute-workgroup-size-x"]),
-            workgroup_bytes=limits["max-compute-workgroup-storage-size"],
-            groups=min(groups_in_row**2, 2**32 - 1),
-            storage_bytes=storage_bytes // _WORD * _WORD,
-            storage_buffers=limits["max-storage-buffers-per-shader-stage"] - cuts_loops,
-            subgroup_size=1,
-        ),
+        limits=attrs.evolve(known, storage_buffers=known.storage_buffers - cuts_loops),
         capabilities=frozenset({Capability.FORWARD_PROGRESS} if progress else ()),
     )
 

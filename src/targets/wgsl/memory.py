@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ...types.specs import padded
+
 if TYPE_CHECKING:
     import wgpu
 
@@ -102,11 +104,6 @@ class Lease:
     def keep(self) -> None:
         """Makes the buffers taken so far the caller's own: they do not go back to the pool."""
         self._held.clear()
-
-
-def padded(size: int) -> int:
-    """A size in bytes rounded up to whole words of 4, at least one, as bindings and copies need."""
-    return max(4, -(-size // 4) * 4)
 
 
 def upload(device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer, data: Bytes) -> None:

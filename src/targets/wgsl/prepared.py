@@ -17,12 +17,12 @@ import numpy as np
 
 from ...forks import never_released_in_children
 from ...kernel.launch import Buffer, Role, Schedule, Step
-from ..base import OnStream, arrays_by_name
+from ...types.specs import padded
+from ..base import InTurn, OnStream, arrays_by_name
 from ..binding import work_of
-from ..in_turn import InTurn
 from ..recording import current_encoder
 from .commands import BufferRange, Group, Recorded
-from .memory import Bytes, Lease, padded
+from .memory import Bytes, Lease
 from .ranges import Copies, OnWebGpu, buffer_ranges
 from .session import OVERRUN, PreparedLaunches, Session
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
 
 from ...kernel.launch import Buffer, Role
 from ...types.errors import CapabilityError, InvalidArgumentError
+from ...types.specs import padded
 from .commands import BufferRange
-from .memory import padded
 from .session import Session
 
 if TYPE_CHECKING:

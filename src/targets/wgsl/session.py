@@ -16,6 +16,7 @@ from ...kernel.span import Span
 from ...types.errors import CapabilityError, DeviceLostError, GpusortError, InvalidArgumentError
 from ...types.layout import Type
 from ...types.scalars import U32
+from ...types.specs import padded
 from ..needs import kernel_named, require_at_most, require_needs
 from .commands import Binding, BufferRange, Clock, Commands, Dispatch, Group
 from .device import Device
@@ -23,7 +24,7 @@ from .errors import translated_errors
 from .kernel import PARAMETER_STEP, Kernel, compile_kernel
 from .legalize_words import WordBuilder
 from .loops import ITERATIONS
-from .memory import Bytes, Lease, Pool, Staging, padded, upload
+from .memory import Bytes, Lease, Pool, Staging, upload
 from .native import commands_for
 from .runtime import can_wait
 
@@ -142,7 +143,6 @@ class Session:
             self._staging.finish(encoder, back)
 
     def parameters(self, lease: Lease, ready: PreparedLaunches) -> BufferRange:
-        """Uploads the parameters of all launches."""
         uniform = lease.uniform(ready.parameters.nbytes)
         upload(self.device.handle, uniform, ready.parameters)
         return BufferRange(uniform)

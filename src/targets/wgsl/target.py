@@ -61,7 +61,6 @@ class WgslTarget:
         return self._info
 
     def source(self, step: Step) -> str:
-        """The kernel's WGSL."""
         return lower_to_wgsl(step.program)[1].text
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:

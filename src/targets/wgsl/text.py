@@ -65,7 +65,6 @@ class Use:
 
 
 def uses_of(program: ir.Program) -> dict[ir.Memory, Use]:
-    """How a kernel accesses each of its memories."""
     uses = {memory: Use() for memory in program.memories}
     for statement in statements_in(program.body):
         match statement:
@@ -127,7 +126,6 @@ class _Writer(StatementWriter):
         return head.text() + body.text() + "}\n"
 
     def struct(self) -> None:
-        """The parameters of a launch."""
         fields = [f"{name}: {TYPE_NAMES[parameter.type]}," for parameter, name in self.fields.items()]
         with self.lines.nested("struct Parameters {", "}"):
             for field in ("group_count: u32,", "groups_in_row: u32,", *fields):

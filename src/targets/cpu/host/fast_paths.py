@@ -28,7 +28,6 @@ from .key_words import ordered_words
 from .merge import ShortMerge
 from .numpy_sort import are_ties_alike, turned_as, turning
 from .reduce import host_reduction
-from .reducers import HostCall
 from .row_networks import argsort_short_rows
 from .sort_path import SHORT, SortPath
 from .strides import along_rows, copy_shared, packed, with_last
@@ -37,6 +36,7 @@ from .top_k import top_k_of_row, top_k_rows
 Turner: TypeAlias = Callable[[HostArray], HostArray]
 Indices: TypeAlias = "np.ndarray[Any, np.dtype[np.intp]]"
 _INDEX: np.dtype[np.intp] = np.dtype(np.intp)
+_SCANNED = 1 << 15  # elements of an exclusive scan: of more the kernels take less time
 _SHORT_HALVES = 1 << 9  # of float16, whose places NumPy finds more slowly
 
 
@@ -49,50 +49,33 @@ def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolic
     match operation:
         case Sort(axis, order, stable, None, (None | HostSort()) as chosen):
             policy = policy if chosen is None else chosen.policy
-            return SortPath(policy, given[0], axis, order, stable)
+            path = SortPath(policy, given[0], axis, order, stable)
+            return Native(path.function, into=path.into, into_short=path.into_short)
         case Argsort(axis, order, None, by_bits):
             turn = _turner(given[0].dtype, order)
-            return ArgsortPath(policy, axis, order, by_bits, not by_bits and order is SortOrder.ASCENDING, turn)
+            is_plain = not by_bits and order is SortOrder.ASCENDING
+            return Native(ArgsortPath(policy, axis, order, by_bits, is_plain, turn).run)
         case SortPairs(order, None):
             dtype = given[0].dtype
             by_bits = dtype.kind == "f"  # of all else that ties the bits are alike
             argsort = ArgsortPath(policy, 0, order, by_bits, order is SortOrder.ASCENDING)
-            return PairsPath(argsort, None if dtype.isnative else native(dtype))
+            return Native(PairsPath(argsort.run, None if dtype.isnative else native(dtype)).run)
         case Reduce(axis, keepdims, reducer, None):
             found = host_reduction(reducer, given[0].dtype, len(given[0].shape), axis, keepdims)
-            return None if found is None else ReducePath(found)
+            return None if found is None else Native(found)
         case Cumsum(axis):
             scan = host_cumsum(given[0].dtype, len(given[0].shape), axis)
             if scan is None:
                 return None
             scan = from_zero(scan, axis) if operation.from_zero else scan
-            return ReducePath(scan) if operation.kind is ScanKind.INCLUSIVE else ShortPath(shifted(scan, axis))
+            return Native(scan) if operation.kind is ScanKind.INCLUSIVE else Native(shifted(scan, axis), most=_SCANNED)
         case Merge(order, None):
-            return ShortMerge(order, given[0].dtype, operation.with_values)
+            merge = ShortMerge(order, given[0].dtype, operation.with_values)
+            return Native(merge.function, most=merge.most, suits=merge.suits)
         case TopK(k, axis, order, _, None):
-            return TopKPath(policy, k, axis, order)
+            return Native(TopKPath(policy, k, axis, order).run, takes_empty=False)
         case _:
             return None
-
-
-@attrs.frozen(eq=False)
-class ReducePath:
-    """NumPy's loops, shared out among threads."""
-
-    function: HostCall
-
-    def __call__(self, *arrays: HostArray) -> object:
-        return self.function(arrays[0])
-
-
-@attrs.frozen(eq=False)
-class ShortPath(ReducePath):
-    """The same of short arrays alone."""
-
-    most: int = 1 << 15  # elements: of more the kernels take less time
-
-    def suits(self, arrays: Sequence[HostArray]) -> bool:
-        return False
 
 
 def _turner(dtype: np.dtype[np.generic], order: SortOrder) -> Turner | None:
@@ -106,7 +89,7 @@ def _turner(dtype: np.dtype[np.generic], order: SortOrder) -> Turner | None:
 
 @attrs.frozen(eq=False)
 class ArgsortPath:
-    """The same of the permutation."""
+    """The permutation that sorts along one axis, or of the flattened array."""
 
     policy: HostSortPolicy
     axis: int | None
@@ -115,11 +98,7 @@ class ArgsortPath:
     is_plain: bool = False  # whether NumPy gives what we do of short arrays, but for zeros and NaNs
     turn: Turner | None = None  # what makes elements ascend, of short arrays whose order is another
 
-    @property
-    def function(self) -> Callable[[HostArray], HostArray]:
-        return self.__call__
-
-    def __call__(self, x: HostArray, /, *_: HostArray) -> HostArray:
+    def run(self, x: HostArray, /) -> HostArray:
         axis = self.axis
         if not x.size:
             return np.empty((0,) if axis is None else x.shape, _INDEX)
@@ -174,12 +153,7 @@ class PairsPath:
     argsort: Callable[[HostArray], HostArray]
     native: np.dtype[np.generic] | None = None  # the machine's dtype, where the keys' bytes are in another order
 
-    @property
-    def function(self) -> Callable[[HostArray, HostArray], tuple[HostArray, HostArray]]:
-        return self.__call__
-
-    def __call__(self, *arrays: HostArray) -> tuple[HostArray, HostArray]:
-        keys, values = arrays
+    def run(self, keys: HostArray, values: HostArray, /) -> tuple[HostArray, HostArray]:
         if keys.size != values.size:
             raise different_sizes("values", keys.shape, values.shape)
         if not keys.size:
@@ -197,8 +171,8 @@ class TopKPath:
     axis: int | None
     order: SortOrder
 
-    def __call__(self, *arrays: HostArray) -> tuple[HostArray, HostArray]:
-        x, axis = arrays[0], self.axis
+    def run(self, x: HostArray, /) -> tuple[HostArray, HostArray]:
+        axis = self.axis
         if axis is None:
             x, axis = x.reshape(-1), -1
         indices: HostArray

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ....algos.host_sort import HostSort, HostSortPolicy
-from ....algos.words import Array, KeyWords, Transform, Wanted
+from ....algos.words import Array, KeyWords, Transform
 from ....operations.argsort import Argsort, SortPairs
 from ....operations.base import Operation
 from ....operations.sort import Sort
@@ -43,7 +43,7 @@ def sort_by_words(source: Array, results: Array, by: KeyWords, policy: HostSortP
         return
     if is_lossy(by.key) or (stable and not _ranks_are_words(source, by, policy)):
         places = np.empty(source.shape, np.intp)
-        argsort_by_words(source, places, by, policy, Wanted.RANKS if stable else Wanted.WORDS)
+        argsort_by_words(source, places, by, policy, ranks=stable)
         ordered = taken(source, places, policy)
     else:
         to_words, to_elements = by.to_words(), by.to_elements()
@@ -55,12 +55,12 @@ def sort_by_words(source: Array, results: Array, by: KeyWords, policy: HostSortP
 
 
 def argsort_by_words(
-    source: Array, places: Places, by: KeyWords, policy: HostSortPolicy, wanted: Wanted = Wanted.RANKS
+    source: Array, places: Places, by: KeyWords, policy: HostSortPolicy, *, ranks: bool = True
 ) -> None:
-    """Where each row's elements come from, in order. Elements that compare equal keep theirs."""
+    """Where each row's elements come from, in order. Equals, by `ranks` or by words, keep theirs."""
     by.require(source.dtype)
     if source.size:
-        words = _in_pieces(by.to_words(wanted), source, by.word, policy)
+        words = _in_pieces(by.to_words(ranks=ranks), source, by.word, policy)
         argsort_rows(words, places, SortOrder.ASCENDING, policy)
 
 
@@ -85,7 +85,7 @@ def taken(source: Array, places: Places, policy: HostSortPolicy) -> Array:
 
 def _ranks_are_words(source: Array, by: KeyWords, policy: HostSortPolicy) -> bool:
     """Whether no element shares a rank with another but one of its bits, as the key's own methods say."""
-    flat, words, ranks = source.reshape(-1), by.to_words(), by.to_words(Wanted.RANKS)
+    flat, words, ranks = source.reshape(-1), by.to_words(), by.to_words(ranks=True)
 
     def are_alike(own: slice) -> bool:
         return bool((words(flat[own]) == ranks(flat[own])).all())
@@ -118,8 +118,7 @@ class KeyedWay:
     axis: int | None
     work: Callable[[HostArray], HostArray]
 
-    def __call__(self, *arrays: HostArray) -> HostArray:
-        (x,) = arrays
+    def run(self, x: HostArray, /) -> HostArray:
         (found,) = along_rows(x, self.axis, lambda rows: (self.work(rows),))
         return found if found.dtype == np.intp else found.astype(x.dtype, copy=False)
 
@@ -129,13 +128,14 @@ def keyed_path(operation: Operation, given: Sequence[Spec], policy: HostSortPoli
     match operation:
         case Sort(axis, order, stable, key, (None | HostSort()) as chosen) if key is not None:
             policy = policy if chosen is None else chosen.policy
-            return KeyedWay(axis, partial(_sorted, by=KeyWords(key, order), policy=policy, stable=stable))
+            work = partial(_sorted, by=KeyWords(key, order), policy=policy, stable=stable)
+            return Native(KeyedWay(axis, work).run, takes_empty=False)
         case Argsort(axis, order, key, by_bits) if key is not None:
-            wanted = Wanted.WORDS if by_bits else Wanted.RANKS
-            return KeyedWay(axis, partial(_argsorted, by=KeyWords(key, order), policy=policy, wanted=wanted))
+            work = partial(_argsorted, by=KeyWords(key, order), policy=policy, ranks=not by_bits)
+            return Native(KeyedWay(axis, work).run, takes_empty=False)
         case SortPairs(order, key) if key is not None:
-            by = KeyWords(key, order)
-            return PairsPath(KeyedWay(0, partial(_argsorted, by=by, policy=policy, wanted=Wanted.WORDS)))
+            work = partial(_argsorted, by=KeyWords(key, order), policy=policy, ranks=False)
+            return Native(PairsPath(KeyedWay(0, work).run).run)
         case _:
             return None
 
@@ -146,7 +146,7 @@ def _sorted(rows: HostArray, by: KeyWords, policy: HostSortPolicy, stable: bool)
     return results
 
 
-def _argsorted(rows: HostArray, by: KeyWords, policy: HostSortPolicy, wanted: Wanted) -> HostArray:
+def _argsorted(rows: HostArray, by: KeyWords, policy: HostSortPolicy, ranks: bool) -> HostArray:
     places = np.empty(rows.shape, np.intp)
-    argsort_by_words(rows, places, by, policy, wanted)
+    argsort_by_words(rows, places, by, policy, ranks=ranks)
     return places

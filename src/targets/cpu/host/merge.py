@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 
 from ....operations.argsort import different_sizes
-from ....operations.tied import has_ties_in_order
+from ....operations.merge import has_ties_in_order
 from ....types.dtypes import native
 from ....types.indices import SortOrder
 from ...base import HostArray
@@ -30,9 +30,6 @@ class ShortMerge:
         self._seen = native(dtype) if order is SortOrder.ASCENDING else turned_as(native(dtype))
         self.most = 2 * _MOST if with_values else _MOST_BYTES if dtype.itemsize == 1 else _MOST
         self.function: Callable[..., object] = self._merge_by_key if with_values else self._merge
-
-    def __call__(self, *arrays: HostArray) -> object:
-        return self.function(*arrays)
 
     def suits(self, arrays: Sequence[HostArray]) -> bool:
         """Whether of longer arrays one lies behind the other."""

@@ -60,9 +60,6 @@ class SortPath:
         self.function = self._sorter(self._sorted)
         self.into_short = None if axis is None else self._writer(self.function)
 
-    def __call__(self, x: HostArray, /, *_: HostArray) -> HostArray:
-        return self.function(x)
-
     def _sorted(self, x: HostArray) -> HostArray:
         if self._axis is None:
             return self._flat(x)
@@ -74,7 +71,7 @@ class SortPath:
         self._sort_along(self._axis, x, results)
         return results
 
-    def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
+    def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray]) -> None:
         x, results = arrays[0], outs[0]
         if self.into_short is not None and self.into_short(x, results):
             return
