@@ -68,15 +68,18 @@ class Bracket:
         """What is sampled of a run."""
         return slice(int(self.low[run]), int(self.high[run]), self.gap)
 
-    def narrowed(self, samples: Sequence[HostArray]) -> list[Bracket]:
-        """A bracket for each cut, narrowed by samples from each run."""
+    def counts(self) -> Indices:
+        """How many samples there are of each run."""
+        return -(-(self.high - self.low) // self.gap)
+
+    def narrowed(self, words: HostArray) -> list[Bracket]:
+        """A bracket for each cut, narrowed by samples from one run after the other."""
         before = int(self.low.sum())
         if self.gap == 1:
-            pieces = [sample for sample in samples if sample.size]
-            cuts = [cut_between(rank, self.low, pieces, self.high) for rank in self.ranks]
+            cuts = [cut_between(rank, self.low, [words] if words.size else [], self.high) for rank in self.ranks]
             lows, highs = cuts, cuts
         else:
-            found = Samples.of(samples, (self.high - self.low).tolist(), self.gap)
+            found = Samples.of_words(words, self.counts(), self.high - self.low, self.gap)
             low, high = found.brackets_of([rank - before for rank in self.ranks])
             lows, highs = [self.low + row for row in low], [self.low + row for row in high]
         each = zip(self.ranks, self.numbers, lows, highs, strict=True)
@@ -108,11 +111,14 @@ class Rounds:
 
     def narrow(self, found: Sequence[HostArray]) -> None:
         """Narrows all brackets by the words sampled from each run."""
-        ends = np.zeros(len(found), np.int64)
+        words, sizes = np.concatenate(found), np.array([run.size for run in found], np.int64)
+        starts = np.cumsum(sizes) - sizes  # of what comes next in each run
         narrowed: list[Bracket] = []
         for bracket in self._open:
-            starts, ends = ends, ends + -(-(bracket.high - bracket.low) // bracket.gap)
-            narrowed += bracket.narrowed([run[i:j] for run, i, j in zip(found, starts, ends, strict=True)])
+            counts = bracket.counts()
+            before = np.cumsum(counts) - counts
+            narrowed += bracket.narrowed(words[np.repeat(starts - before, counts) + np.arange(counts.sum())])
+            starts += counts
         self._open = self._kept(narrowed)
 
     @property
@@ -140,15 +146,13 @@ def held_cuts(
     bracket that all cuts share, if they have been read already. That one has few samples, for the first cut soon."""
     shared = Bracket.shared([run.size for run in runs], sizes)
 
-    def read(bracket: Bracket) -> list[HostArray]:
-        elements = [run[bracket.positions(number)] for number, run in enumerate(runs)]
-        found, ends = words(np.concatenate(elements)), accumulate(part.size for part in elements)
-        return [found[end - part.size : end] for part, end in zip(elements, ends, strict=True)]
+    def read(bracket: Bracket) -> HostArray:
+        return words(np.concatenate([run[bracket.positions(number)] for number, run in enumerate(runs)]))
 
     if sizes:
         yield shared.low
     if shared.ranks:
-        for bracket in shared.narrowed(read(shared) if sampled is None else sampled):
+        for bracket in shared.narrowed(read(shared) if sampled is None else np.concatenate(sampled)):
             while bracket.left:
                 (bracket,) = bracket.narrowed(read(bracket))
             yield bracket.low

@@ -34,7 +34,7 @@ class Samples:
 
     lengths: Indices
     gap: int
-    indices: tuple[Indices, ...]  # for each run: the indices of its samples among all
+    run_of: Indices  # for each sample in order: its run
     least: Indices  # for each sample in order: the least number of elements before it
     most: Indices
 
@@ -42,29 +42,26 @@ class Samples:
     def of(cls, samples: Sequence[Array], lengths: Sequence[int], gap: int) -> Samples:
         """From the words at positions 0, gap, 2 gap, … of each run. Raises InvalidArgumentError on wrong counts."""
         counts = np.array([sample.size for sample in samples], np.int64)
-        expected = [-(-length // gap) for length in lengths]
-        if counts.tolist() != expected:
-            raise InvalidArgumentError(f"samples: expected {expected} of the runs, found {counts.tolist()}")
-        run_of = np.repeat(np.arange(counts.size), counts)
-        in_order = np.argsort(np.concatenate(samples), kind="stable") if samples else np.empty(0, np.int64)
-        run_of = run_of[in_order]
-        indices = np.empty(run_of.size, np.int64)
-        indices[in_order] = np.arange(run_of.size)  # a run's own ascend, as it is sorted
+        return cls.of_words(np.concatenate(samples) if samples else np.empty(0), counts, lengths, gap)
+
+    @classmethod
+    def of_words(cls, words: Array, counts: Indices, lengths: Sequence[int] | Indices, gap: int) -> Samples:
+        """The same from all words, of one run after the other: so many of each."""
+        sizes = np.asarray(lengths, np.int64)
+        expected = -(-sizes // gap)
+        if not np.array_equal(counts, expected):
+            raise InvalidArgumentError(f"samples: expected {expected.tolist()} of the runs, found {counts.tolist()}")
+        in_order = np.argsort(words, kind="stable")
         ends = np.cumsum(counts)
         starts = ends - counts
         some = np.flatnonzero(counts)
         # What a sample adds to the ranks of later ones: at least the elements up to it, at most those up to the next.
-        up_to = np.full(run_of.size, gap, np.int64)
+        up_to = np.full(words.size, gap, np.int64)
         up_to[starts[some]] = 1
-        beyond = np.full(run_of.size, gap, np.int64)
-        beyond[ends[some] - 1] = np.array(lengths, np.int64)[some] - (counts[some] - 1) * gap
-        return cls(
-            np.array(lengths, np.int64),
-            gap,
-            tuple(np.split(indices, ends[:-1])) if samples else (),
-            _sums_before(up_to[in_order]),
-            _sums_before(beyond[in_order]),
-        )
+        beyond = np.full(words.size, gap, np.int64)
+        beyond[ends[some] - 1] = sizes[some] - (counts[some] - 1) * gap
+        run_of = np.repeat(np.arange(counts.size), counts)[in_order]
+        return cls(sizes, gap, run_of, _sums_before(up_to[in_order]), _sums_before(beyond[in_order]))
 
     def brackets(self, rank: int) -> tuple[Indices, Indices]:
         """Two positions in each run: elements before the first are among the `rank` least of all runs, elements from
@@ -73,15 +70,17 @@ class Samples:
         return low[0], high[0]
 
     def brackets_of(self, ranks: Sequence[int]) -> tuple[Indices, Indices]:
-        """The same for several ranks: a row for each rank, a column for each run."""
+        """The same for ascending ranks: a row for each rank, a column for each run."""
         below = self._of_each_run(np.searchsorted(self.most, ranks))
         maybe = self._of_each_run(np.searchsorted(self.least, ranks))
         return np.maximum((below - 1) * self.gap + 1, 0), np.minimum(maybe * self.gap, self.lengths)
 
     def _of_each_run(self, firsts: Indices) -> Indices:
-        """For each number of first samples in order, how many are of each run."""
-        counts = [np.searchsorted(indices, firsts) for indices in self.indices]
-        return np.array(counts, np.int64).reshape(len(counts), firsts.size).T
+        """For ascending numbers of first samples in order, how many are of each run."""
+        runs, past = self.lengths.size, np.append(firsts, self.run_of.size)
+        part_of = np.repeat(np.arange(past.size), np.diff(past, prepend=0))
+        counts = np.bincount(part_of * runs + self.run_of, minlength=past.size * runs).reshape(past.size, runs)
+        return np.cumsum(counts[:-1], axis=0)
 
     def cut(self, rank: int, words: Read) -> Indices:
         """How many of the `rank` least elements each run holds. `words(run, start, stop)` reads the bracket's words."""
