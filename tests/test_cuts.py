@@ -198,3 +198,21 @@ def test_rounds_find_the_same_cuts(kind: str, count: int, monkeypatch: pytest.Mo
     found = [*agreed_cuts.held_cuts(runs, sizes.tolist(), lambda words: words)]
     expected = [np.bincount(whose[:end], minlength=count) for end in (0, *ends, whose.size)]
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("left", [100, 4096, 4097, 6000, 8192, 8193, 30_000])
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_bracket_is_narrowed_to_the_cut(left: int, apart: bool) -> None:
+    """Between what is sorted as it is, what is gathered whole, and what is sampled again; of runs of any overlap."""
+    rng = np.random.default_rng(left)
+    drawn = rng.integers(0, 1 << 16, left).astype(np.uint64)
+    parts = np.array_split(np.sort(drawn)[::-1] if apart else drawn, np.sort(rng.integers(0, left, 24)))
+    runs = [np.sort(part) for part in parts]
+    lengths = [run.size for run in runs]
+    for rank in (1, left // 5, left // 2, left - 1):
+        bracket = agreed_cuts.Bracket.of(rank, 0, np.zeros(len(runs), np.int64), np.array(lengths, np.int64))
+        while bracket.left:
+            words = [run[bracket.positions(number)] for number, run in enumerate(runs)]
+            (bracket,) = bracket.narrowed(np.concatenate(words))
+        whose = np.repeat(np.arange(len(runs)), lengths)[np.argsort(np.concatenate(runs), kind="stable")[:rank]]
+        np.testing.assert_array_equal(bracket.low, np.bincount(whose, minlength=len(runs)))

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import attrs
 import numpy as np
 
-from .cuts import Array, Indices, Samples, cut_between
+from .cuts import Array, Indices, Samples, cut_by_sorting
 
 HostArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[Any]]  # lengths, words
 
@@ -76,7 +76,7 @@ class Bracket:
         """A bracket for each cut, narrowed by samples from one run after the other."""
         before = int(self.low.sum())
         if self.gap == 1:
-            cuts = [cut_between(rank, self.low, [words] if words.size else [], self.high) for rank in self.ranks]
+            cuts = [cut_by_sorting(rank, self.low, words, self.high) for rank in self.ranks]
             lows, highs = cuts, cuts
         else:
             found = Samples.of_words(words, self.counts(), self.high - self.low, self.gap)

@@ -96,14 +96,18 @@ def cut_between(rank: int, low: Indices, pieces: Sequence[Array], high: Indices)
         return low
     some, within, count = np.flatnonzero(low < high), rank - int(low.sum()), sum(piece.size for piece in pieces)
     if count <= max(_FEW, _FEW_OF_A_RUN * len(pieces)):
-        least = np.argsort(np.concatenate(pieces), kind="stable")[:within]
-        whose = np.repeat(np.arange(low.size), high - low)[least]
-        return low + np.bincount(whose, minlength=low.size)
+        return cut_by_sorting(rank, low, np.concatenate(pieces), high)
     gap = usual_gap(count, len(pieces))
     samples = Samples.of([piece[::gap] for piece in pieces], [piece.size for piece in pieces], gap)
     cut = low.copy()
     cut[some] += samples.cut(within, lambda run, start, stop: pieces[run][start:stop])
     return cut
+
+
+def cut_by_sorting(rank: int, low: Indices, words: Array, high: Indices) -> Indices:
+    """The same, from few words, of one bracket after the other."""
+    least = np.argsort(words, kind="stable")[: rank - int(low.sum())]
+    return low + np.bincount(np.repeat(np.arange(low.size), high - low)[least], minlength=low.size)
 
 
 def usual_gap(count: int, runs: int) -> int:
