@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import gpusort
-from gpusort.arrays import registry
 from gpusort.arrays.host import HOST as HOST_MEMORY
 from gpusort.arrays.kinds import is_viewed
 from gpusort.arrays.registry import recognised
@@ -21,6 +20,7 @@ from gpusort.types.errors import UnsupportedTypeError
 from gpusort.types.searches import ArgMin
 from gpusort.types.specs import Memory
 from tests import fake_cupy
+from tests.array_classes import forget_classes
 from tests.plan_keys import layout_of, signature_of
 
 HOST = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
@@ -86,9 +86,9 @@ def libraries(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     vars(shelf)["from_dlpack"] = Array
     monkeypatch.setitem(sys.modules, "shelf", shelf)
     monkeypatch.setitem(sys.modules, "bare", bare)
-    registry.forget_classes()
+    forget_classes()
     yield
-    registry.forget_classes()
+    forget_classes()
 
 
 @pytest.fixture(name="cp")

@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 
 import gpusort
-from gpusort.arrays import cuda, registry
+from gpusort.arrays import cuda
 from gpusort.arrays.kinds import Device, Kind, is_viewed
 from gpusort.arrays.registry import recognised
 from gpusort.types.errors import TargetUnavailableError, UnsupportedTypeError
 from gpusort.types.specs import Memory
 from tests import fake_cupy, fake_torch
+from tests.array_classes import forget_classes
 from tests.plan_keys import located, signature_of
 
 HOST = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
@@ -39,10 +40,10 @@ def torch_without_a_card(monkeypatch: pytest.MonkeyPatch, cp: Any) -> ModuleType
 
 def _with_nothing_known(made: ModuleType) -> Iterator[Any]:
     fake_cupy.forget()
-    registry.forget_classes()
+    forget_classes()
     cuda.device_count.cache_clear()
     yield made
-    registry.forget_classes()
+    forget_classes()
     cuda.device_count.cache_clear()
     assert fake_cupy.current_device == [0]
     assert not fake_cupy.entered

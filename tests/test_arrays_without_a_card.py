@@ -16,13 +16,13 @@ from gpusort.api import call as front
 from gpusort.api import stream_call
 from gpusort.api.call import forget_plans
 from gpusort.arrays import cuda as cuda_arrays
-from gpusort.arrays import registry
 from gpusort.targets import registry as targets
 from gpusort.targets.cuda import plan as cuda_plan
 from gpusort.targets.cuda.target import CudaTarget
 from gpusort.types.params import RadixPolicy
 from gpusort.types.searches import ArgMin
 from tests import fake_cupy, fake_torch, key_cases
+from tests.array_classes import forget_classes
 from tests.reference import sample
 
 # What the checkers have no types for is called past them.
@@ -36,13 +36,13 @@ def card(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setitem(sys.modules, "torch", fake_torch.module())
     monkeypatch.setattr(cuda_plan, "RECORDING", 0)  # addresses that come again are launched as a graph
     fake_cupy.forget()
-    registry.forget_classes()
+    forget_classes()
     cuda_arrays.device_count.cache_clear()
     forget_plans()
     target = CudaTarget()
     monkeypatch.setattr(targets, "_opened", {"cuda": target})
     yield
-    registry.forget_classes()
+    forget_classes()
     cuda_arrays.device_count.cache_clear()
     forget_plans()
     assert fake_cupy.current_device == [0]

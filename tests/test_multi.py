@@ -21,7 +21,6 @@ import gpusort
 from gpusort import multi
 from gpusort.api.call import forget_plans
 from gpusort.arrays import cuda as cuda_arrays
-from gpusort.arrays import registry
 from gpusort.external.agreed_cuts import Gather, held_cuts
 from gpusort.multi.communicators import NcclCommunicator
 from gpusort.multi.driving import drive_all
@@ -32,6 +31,7 @@ from gpusort.multi.work import PairsWork, Work
 from gpusort.targets import registry as targets
 from gpusort.targets.cuda.target import CudaTarget
 from tests import fake_cupy
+from tests.array_classes import forget_classes
 from tests.reference import Array, assert_same_bits, sample
 
 LENGTHS = [(5,), (0, 0), (1, 0, 1), (0, 17, 3), (300, 1, 0, 999, 50)]
@@ -283,7 +283,7 @@ def stand_in_for_two_cards(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
     def forget() -> None:
         fake_cupy.forget()
-        registry.forget_classes()
+        forget_classes()
         cuda_arrays.device_count.cache_clear()
         forget_plans()
 

@@ -44,13 +44,6 @@ def recognised(name: str, x: object) -> tuple[Kind, Any]:
     return recognised(name, made) if type(made) is not np.ndarray else (NUMPY, made)
 
 
-def forget_classes() -> None:
-    """Empties the cache of kinds by class: for tests, in which libraries come and go."""
-    KNOWN.clear()
-    KNOWN[np.ndarray] = NUMPY
-    CHOSEN.clear()
-
-
 # The packages of libraries, their classes, and the module and name of the kind of these, or of what chooses one.
 _LIBRARIES = (
     ("torch", ("Tensor",), ".torch", "choose"),

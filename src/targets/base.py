@@ -120,13 +120,15 @@ class _Unprepared:
 
 def arrays_by_name(buffers: Sequence[Buffer[Any]], memories: Sequence[object]) -> dict[str, object]:
     """Converts arrays as Prepared.run takes them to those for Target.run: flat, of the buffers' dtypes and counts."""
-    named: dict[str, object] = {}
-    for buffer, memory in zip(buffers, memories, strict=True):
-        array = cast(HostArray, memory)  # or an array with the same methods
-        flat = array if len(array.shape) == 1 else array.reshape(-1)
-        seen = flat if flat.dtype == buffer.dtype else flat.view(buffer.dtype)
-        named[buffer.name] = seen if seen.shape[0] == buffer.count else seen[: buffer.count]
-    return named
+    return {buffer.name: elements_of(buffer, memory) for buffer, memory in zip(buffers, memories, strict=True)}
+
+
+def elements_of(buffer: Buffer[Any], memory: object) -> HostArray:
+    """A packed array as its buffer's elements."""
+    array = cast(HostArray, memory)  # or an array with the same methods
+    flat = array if array.ndim == 1 else array.reshape(-1)
+    seen = flat if flat.dtype is buffer.dtype else flat.view(buffer.dtype)
+    return seen if seen.shape[0] == buffer.count else seen[: buffer.count]
 
 
 def given_buffers(schedule: Schedule) -> tuple[Buffer[Any], ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 import attrs
 import numpy as np
@@ -12,7 +12,7 @@ from ...kernel import ir
 from ...kernel.launch import Buffer, Role, Schedule, Step
 from ...kernel.passes.safe import Safety
 from ...types.layout import Type
-from ..base import HostArray, given_buffers
+from ..base import HostArray, elements_of, given_buffers
 from ..binding import Work, host_arrays, work_of
 from ..kernel_text import stored_type
 from ..needs import kernel_named, require_at_most, require_within
@@ -122,15 +122,7 @@ class CpuPrepared:
         made, work = self._made, work_of(self._schedule)
         if made is None or made.work is not work:  # or what its kernels took from outside changed
             made = self._made = Launches.of(work, self._ready(work), self._given)
-        made.run([_flat(buffer, memory) for buffer, memory in zip(self._given, memories, strict=True)])
-
-
-def _flat(buffer: Buffer[object], memory: object) -> HostArray:
-    """A packed array as its buffer's elements."""
-    array = cast(HostArray, memory)
-    flat = array if array.ndim == 1 else array.reshape(-1)
-    seen = flat if flat.dtype is buffer.dtype else flat.view(buffer.dtype)
-    return seen if len(seen) == buffer.count else seen[: buffer.count]
+        made.run([elements_of(buffer, memory) for buffer, memory in zip(self._given, memories, strict=True)])
 
 
 _NAME = "target 'cpu'"
