@@ -13,6 +13,7 @@ from gpusort.algos.sizes import LARGEST_U32
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.targets import registry
 from gpusort.types.errors import CapabilityError
+from gpusort.types.memory import Workgroup
 from gpusort.types.scalars import U8, U16, U32, U64
 from tests.covering import few_cases
 
@@ -85,6 +86,8 @@ def test_tiles_are_squares_unless_an_array_is_narrower(down: int, across: int, s
     assert launch.kernel.name == "transpose_elements"
     assert launch.arguments[-3:-1] == sides
     assert launch.grid.groups == -(-down // sides[0]) * -(-across // sides[1])
+    (length,) = (len(one.items) for one in launch.arguments if isinstance(one, Workgroup))
+    assert length == sides[0] * (sides[1] + 1), "a place more in each line, against conflicts of banks"
 
 
 @pytest.mark.parametrize(("shape", "is_tiled"), [((4, 32), True), ((4, 31), False), ((2, 64), True), ((63, 2), False)])
@@ -124,6 +127,31 @@ def test_an_invocation_copies_four_elements(count: int, groups: int) -> None:
         assert launch.grid == Grid(groups, 256)
     whole = Buffer("whole", U32, count, Role.INPUT), Buffer("copy", U32, count, Role.OUTPUT)
     assert copy_whole(*whole).grid == Grid(-(-count // 256), 256), "or one, of contiguous ones"
+
+
+@pytest.mark.parametrize(
+    ("first", "stride", "fits"),
+    [
+        (0, 2, True),
+        (1, 2, True),
+        (2, 2, False),
+        (8, -2, True),
+        (7, -2, False),
+        (9, -2, True),
+        (10, -2, False),
+        (5, 0, True),
+        (10, 0, False),
+    ],
+)
+def test_an_array_lies_in_its_buffer(first: int, stride: int, fits: bool) -> None:
+    """From its first element to its last, whichever way."""
+    here, there = Strided(first, (stride,), 10), Strided(0, (1,), 5)
+    for pair in ((here, there), (there, here)):
+        if fits:
+            assert len(copy_strided(U32, (5,), *pair).launches) == 1
+        else:
+            with pytest.raises(ValueError, match="lie in its buffer"):
+                copy_strided(U32, (5,), *pair)
 
 
 def test_as_many_elements_are_copied_as_kernels_count() -> None:

@@ -207,6 +207,7 @@ def test_wrong_uses() -> None:
         gpusort.merge_by_key(x, x.astype(np.complex128), x, x.astype(np.complex128))
     with pytest.raises(gpusort.InvalidArgumentError, match="no more than 4294967295 elements"):
         merge(key_for("u4"), LARGEST_U32, 1, SortOrder.ASCENDING, MergePolicy())
+    assert merge(key_for("u4"), LARGEST_U32 - 1, 1, SortOrder.ASCENDING, MergePolicy()).launches
 
 
 @few_cases(

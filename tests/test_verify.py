@@ -165,3 +165,20 @@ def test_memories_are_checked(memory: ir.Memory, rule: str, found: str) -> None:
 def test_a_group_has_an_invocation() -> None:
     with pytest.raises(VerifyError, match="a group has an invocation; found 0\n"):
         verify(attrs.evolve(program(), group_size=0))
+
+
+@pytest.mark.parametrize(
+    ("stop", "step", "is_known"),
+    [(None, 1, True), (None, 2, False), (100, None, False), (None, None, False), (100, 64, True),
+     (1 << 31, 1 << 31, True), (0xFFFF_FFFF, 1, True), (0xFFFF_FFFF, 2, False), (0xFFFF_FFFE, 2, True),
+     ((1 << 31) + 1, 1 << 31, False)],
+)  # fmt: skip
+def test_a_loop_s_counter_reaches_its_stop_unless_it_may_wrap(
+    stop: int | None, step: int | None, is_known: bool
+) -> None:
+    """What is not a constant may be any number."""
+    variable, span = ir.Variable("i", Type.U32), Span("here.py", 1)
+    first, end, by = (
+        ir.Read(variable, span) if value is None else ir.Const(value, Type.U32, span) for value in (0, stop, step)
+    )
+    assert ir.For(variable, first, end, by, (), span).ends_before_it_wraps is is_known

@@ -95,7 +95,7 @@ class WideCandidate:
         return WideCandidate(self.word, (self.place & ~(U32(DIGITS - 1) << shift)) | (digit << shift))
 
     def begins_as(self, other: WideCandidate, number: U32) -> Bool:
-        if number <= 16:
+        if number < 16:
             return NarrowCandidate(self.word).begins_as(NarrowCandidate(other.word), number)
         return (self.word == other.word) & (((self.place ^ other.place) >> 1) >> (95 - number * _DIGIT_BITS) == 0)
 
