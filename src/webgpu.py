@@ -6,16 +6,15 @@ gpusort.sort(x, axis=0)         # the result is on the same device; nothing is c
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, SupportsIndex, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from .arrays.host import converted
 from .arrays.registry import recognised
-from .arrays.webgpu import STORAGE, Array
+from .arrays.webgpu import STORAGE, Array, checked_int
 from .arrays.webgpu import from_host as _from_host
 from .targets.registry import opened_device
 from .types.dtypes import checked_dtype
@@ -55,7 +54,7 @@ def array(
     _require_device(found)
     if not usage & STORAGE:
         raise InvalidArgumentError("buffer: expected one that was created with usage STORAGE")
-    kind, offset = checked_dtype(dtype), _int("offset", offset)
+    kind, offset = checked_dtype(dtype), checked_int("offset", offset, "an int")
     if kind.names is not None or kind.kind not in "biufmM" or kind.itemsize > 8 or not kind.isnative:
         raise UnsupportedTypeError(f"dtype: expected one of numbers, bools or times of up to 8 bytes, found {kind}")
     if offset < 0 or offset % kind.itemsize:
@@ -89,12 +88,4 @@ def _require_device(device: object) -> None:
 
 def _lengths(shape: object) -> tuple[int, ...]:
     numbers = tuple(cast("Iterable[object]", shape)) if isinstance(shape, Iterable) else (shape,)
-    return tuple([_int("shape", number, "an int or a sequence of ints") for number in numbers])
-
-
-def _int(name: str, number: object, expected: str = "an int") -> int:
-    """A plain int: signatures of arrays are told apart by them."""
-    try:
-        return operator.index(cast(SupportsIndex, number))
-    except TypeError as error:
-        raise UnsupportedTypeError(f"{name}: expected {expected}, found {number!r}") from error
+    return tuple([checked_int("shape", number, "an int or a sequence of ints") for number in numbers])

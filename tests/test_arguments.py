@@ -135,6 +135,53 @@ def test_keys_and_values_are_named(name: str) -> None:
     assert refused("sort_by_key", [ROW, ROW], {"descending": "no"}).startswith("descending: expected True or False")
 
 
+class HalfAKey:
+    element = word = U32
+
+    def to_word(self, element: U32) -> U32:
+        return ~element
+
+    from_word = to_word
+
+
+class OfPythons:
+    """A key and a monoid, but for the classes, of which no array is made."""
+
+    element: type[object] = int
+    word = element
+    state: type[object] = element
+
+    @property
+    def greatest(self) -> int:
+        return 0
+
+    def to_word(self, element: int) -> int:
+        return element
+
+    identity = lift = combine = from_word = to_rank = mirrored = to_word
+
+
+class OfTuples(OfPythons):
+    element = F64
+    state = tuple
+
+
+@pytest.mark.parametrize("name", [*WITH_MONOIDS, *KEYED])
+def test_a_class_that_is_no_element_is_named(name: str) -> None:
+    wrong = OfPythons()
+    given, options = ([X, wrong], {}) if name in WITH_MONOIDS else (arguments(name), {"key": wrong})
+    message = refused(name, given, options)
+    assert message.startswith("OfPythons: element: expected a scalar, an enum or a frozen attrs class as an element, ")
+    if name in WITH_MONOIDS:
+        assert refused(name, [X, OfTuples()], {}).startswith("OfTuples: state: expected a scalar, an enum or a frozen ")
+
+
+@pytest.mark.parametrize("name", KEYED)
+def test_what_a_key_lacks_is_named(name: str) -> None:
+    message = refused(name, arguments(name), {"key": HalfAKey()})
+    assert message.endswith("which has no greatest, to_rank, mirrored")
+
+
 @pytest.mark.parametrize("name", WITH_MONOIDS)
 @pytest.mark.parametrize(
     ("monoid", "said"),

@@ -219,6 +219,9 @@ def test_a_key_of_ones_own(tmp_path: Path) -> None:
         ({"format": np.zeros(2)}, "format: expected js or wgsl"),
         ({"operations": "schedule", "schedules": "here"}, "schedules: expected 'module:attribute', found 'here'"),
         ({"keys": "u33"}, "keys: expected some of u8, .* found 'u33'"),
+        ({"out": __file__}, "out: expected a folder, or what can become one, found '.*test_export.py'"),
+        ({"out": f"{__file__}/in"}, "out: expected a folder, or what can become one, found '.*test_export.py/in'"),
+        ({"out": "a\0b"}, "out: expected a folder, or what can become one, found 'a.x00b'"),
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, what: dict[str, Any], message: str) -> None:
@@ -237,6 +240,11 @@ def test_mistakes_are_named(tmp_path: Path, what: dict[str, Any], message: str) 
         ({"rows": 1.5}, "rows: expected int or str, or a sequence of these, found 1.5"),
         ({"k": "10"}, "k: expected int, or a sequence of these, found '10'"),
         ({"lanes": "32"}, "lanes: expected an int, found '32'"),
+        ({"out": None}, "out: expected a path, found None"),
+        ({"out": b"x"}, "out: expected a path, found b'x'"),
+        ({"name": 3}, "name: expected a text, found 3"),
+        ({"arch": 90, "format": "ptx"}, "arch: expected a text, found 90"),
+        ({"unrolled": "no"}, "unrolled: expected True or False, found 'no'"),
     ],
 )
 def test_what_is_of_another_type_is_named(tmp_path: Path, what: dict[str, Any], message: str) -> None:

@@ -98,6 +98,16 @@ def test_reductions_stay_on_the_callers_device(device: Any, axis: Any) -> None:
         np.testing.assert_array_equal(cumsum(x, axis=axis).to_numpy(), np.cumsum(host, axis=axis))
 
 
+@pytest.mark.parametrize("shape", [(40,), (3, 500), (2, 40_000)])
+def test_nat_stays_nat_in_sums_of_durations(device: Any, shape: tuple[int, ...]) -> None:
+    host = np.arange(np.prod(shape), dtype=np.int64).reshape(shape).view("m8[us]")
+    host.reshape(-1)[[7, -9]] = "NaT"
+    x = webgpu.asarray(host, device)
+    for axis in (None, 0, -1):
+        assert_same_bits(sum_of(x, axis=axis).to_numpy(), np.asarray(np.sum(host, axis=axis)))
+        assert_same_bits(cumsum(x, axis=axis).to_numpy(), np.cumsum(host, axis=axis))
+
+
 @pytest.mark.parametrize("before", [0, 256, 12, 4])
 def test_an_array_may_lie_anywhere_in_its_buffer(device: Any, before: int) -> None:
     host = sample("u2", 501)
@@ -281,6 +291,12 @@ def test_arrays_are_read_however_they_lie(device: Any) -> None:
     np.testing.assert_array_equal(x.reshape(5, -1).to_numpy(), host.reshape(5, 12))
     with pytest.raises(InvalidArgumentError, match=r"^shape: expected one of 60 elements"):
         x.reshape(7, -1)
+    for negative in ((-3, -20), (-2, 30), (-1, -1)):
+        with pytest.raises(InvalidArgumentError, match=r"^shape: expected one of 60 elements"):
+            x.reshape(*negative)
+    for wrong in ((5.0, 12), ("60",), ((5, 12),)):
+        with pytest.raises(UnsupportedTypeError, match=r"^shape: expected ints, each an argument of its own, found "):
+            x.reshape(*cast(Any, wrong))
     for usage in (STORAGE, STORAGE | COPY_SRC):
         words = sample("u2", 300)
         part = webgpu.array(buffer_of(device, words, usage), np.uint16, (50, 2), offset=310)
@@ -416,5 +432,8 @@ def test_a_frame_allocates_nothing(device: Any, monkeypatch: pytest.MonkeyPatch)
 def test_arrays_of_the_host_cannot_be_recorded(device: Any) -> None:
     x = sample("u4", 100)
     planned = gpusort.plan(gpusort.sort, x)
+    for wrong in (None, 3, device):
+        with pytest.raises(UnsupportedTypeError, match=r"^encoder: expected a wgpu.GPUCommandEncoder, found "):
+            gpusort.plan(gpusort.sort, webgpu.asarray(sample("u4", 9), device)).encode(wrong)
     with pytest.raises(UnsupportedTypeError, match=r"^encode: expected arrays on a device of WebGPU"):
         planned.encode(device.create_command_encoder(), x)

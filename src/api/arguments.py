@@ -17,7 +17,10 @@ ORDERS = tuple(SortOrder)  # by whether they descend: a member of an enumeration
 _EXPECTED = {
     "monoid": ("a monoid, e.g. Sum(number_for(x.dtype))", ("element", "state", "identity", "lift", "combine")),
     "algorithm": ("a value such as Bitonic(), or None", ("placements", "most_rows", "schedule")),
-    "key": ("a SortableKey, e.g. key_for(x.dtype), or None", ("element", "word", "to_word", "from_word")),
+    "key": (
+        "a SortableKey, e.g. key_for(x.dtype), or None",
+        ("element", "word", "greatest", "to_word", "from_word", "to_rank", "mirrored"),
+    ),
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import TypeAlias, cast
 
@@ -19,6 +19,7 @@ from ..external.table_files import open_table
 from ..external.tables import TableSort
 from ..external.work import SortElements, SortRecords, Work, finding_indices
 from ..targets.base import Target
+from ..types.checks import checked_path
 from ..types.dtypes import checked_dtype, key_for
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.indices import SortOrder
@@ -138,9 +139,7 @@ class _Job:
 
 def _path(name: str, path: object) -> Path:
     """The path with symbolic links resolved, so that the rename replaces the file and not a link."""
-    text: object = fspath(cast("PathLike[str]", path)) if isinstance(path, PathLike) else path
-    if not isinstance(text, str):
-        raise UnsupportedTypeError(f"{name}: expected a path, found {path!r}")
+    text = checked_path(name, path)
     try:
         found = Path(text).resolve()
         found.is_file()  # which not even tells for a name that is too long

@@ -70,7 +70,8 @@ def _reduced(reducer: Reducer, x: object, axis: object, keepdims: object, target
 def sum(x: object, /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto") -> object:
     """The sum of the elements: integers in 64 bits, floats in an order that depends on shape, dtype and layout alone.
 
-    NaT makes NaT; so does a sum of times on its way from the first to the last, if it comes by int64's least number.
+    NaT makes NaT; so does a sum of times on its way from the first to the last (in a wgpu buffer in another order), if
+    it comes by int64's least number.
     """
     return _reduced(_SUM, x, axis, keepdims, target)
 

@@ -8,10 +8,11 @@ was shown to a caller, or that commands in a caller's encoder use.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, SupportsIndex, cast
 
 import attrs
 import numpy as np
@@ -21,7 +22,7 @@ from ..targets.base import prepared_by
 from ..targets.recording import current_encoder, recording_into
 from ..targets.registry import read_from_device, target_on_device
 from ..types.dtypes import native
-from ..types.errors import CapabilityError, InvalidArgumentError
+from ..types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
 from ..types.scalars import U32
 from ..types.specs import DType, HostArray, Memory, Shape, Spec, bounds, lies_packed, packed_strides, padded
 from .kinds import Device, Located
@@ -37,6 +38,14 @@ _COPY_SRC, _COPY_DST, STORAGE = 4, 8, 128  # WebGPU fixes the numbers of these f
 _USAGE = STORAGE | _COPY_SRC | _COPY_DST
 
 _kept: Shelf[wgpu.GPUDevice, wgpu.GPUBuffer] = Shelf(4)
+
+
+def checked_int(name: str, number: object, expected: str) -> int:
+    """A plain int: signatures of arrays are told apart by them."""
+    try:
+        return operator.index(cast(SupportsIndex, number))
+    except TypeError as error:
+        raise UnsupportedTypeError(f"{name}: expected {expected}, found {number!r}") from error
 
 
 class Held:
@@ -119,9 +128,10 @@ class Array:
 
     def reshape(self, *shape: int) -> Array:
         """A view of another shape, of a packed array. One length may be -1."""
+        shape = tuple([checked_int("shape", length, "ints, each an argument of its own") for length in shape])
         known = math.prod(length for length in shape if length >= 0)
         found = tuple(self.size // max(1, known) if length == -1 else length for length in shape)
-        if math.prod(found) != self.size or shape.count(-1) > 1:
+        if math.prod(found) != self.size or shape.count(-1) > 1 or min(shape, default=0) < -1:
             raise InvalidArgumentError(f"shape: expected one of {self.size} elements, found {shape}")
         if self.strides != packed_strides(self.shape, self.itemsize):
             raise InvalidArgumentError("reshape: expected an array whose elements lie one behind the other")
@@ -222,6 +232,8 @@ class WebGpuKind(Located[Array]):
         return array.device
 
     def recording(self, encoder: object) -> AbstractContextManager[object]:
+        if not hasattr(encoder, "begin_compute_pass"):
+            raise UnsupportedTypeError(f"encoder: expected a wgpu.GPUCommandEncoder, found {type(encoder).__name__}")
         return recording_into(encoder)
 
     def placed(self, like: Array) -> Device[Array]:

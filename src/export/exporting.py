@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ..kernel import ir
 from ..kernel.launch import Schedule
 from ..kernel.passes.safe import guarded_outside_ours
 from ..targets.cuda.compile import assemble
-from ..types.errors import InvalidArgumentError
+from ..types.checks import checked_path
+from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.keys import SortableKey
 from ..types.monoids import Monoid
 from .kernels import ExportedKernel, capability_of, ptx_kernel, require_assembler, wgsl_kernel
@@ -62,6 +63,11 @@ def export(
         if operation not in OPERATIONS:
             raise InvalidArgumentError(f"operations: expected some of {', '.join(OPERATIONS)}, found {operation!r}")
     request = checked_request(wanted, keys, values, monoids, schedules, lanes, rows, k)
+    for parameter, given, kind in (("name", name, str), ("arch", arch, str), ("unrolled", unrolled, bool)):
+        if not isinstance(cast(object, given), kind):
+            expected = "True or False" if kind is bool else "a text"
+            raise UnsupportedTypeError(f"{parameter}: expected {expected}, found {given!r}")
+    folder = Path(checked_path("out", out))
     if not re.fullmatch(r"[A-Za-z][\w.-]*", name):
         raise InvalidArgumentError(f"name: expected a file's name without its ending, found {name!r}")
     if arch and chosen not in (Format.PTX, Format.CUBIN):
@@ -69,8 +75,10 @@ def export(
             f"arch: expected none for {chosen.value!r}, which is for any machine; found {arch!r}"
         )
     contents = _contents(tuple(dict.fromkeys(wanted)), request, chosen, name, unrolled, arch)
-    folder = Path(out)
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError, ValueError) as error:  # the last of a character that no name has
+        raise InvalidArgumentError(f"out: expected a folder, or what can become one, found {out!r}") from error
     for file, content in contents.items():
         (folder / file).write_bytes(content)
     return tuple(folder / file for file in contents)

@@ -224,10 +224,18 @@ def rows_together(length: int, nbytes: int, groups: int, info: TargetInfo) -> in
 
 def require_readable(name: str, given: Spec, element: Any, reader: str) -> None:
     """Raises UnsupportedTypeError unless the dtype is the element's, or that of unsigned words of its bits."""
-    found, wanted = native(given.dtype), dtype_of(element)
+    found, wanted = native(given.dtype), dtype_within(reader, "element", element)
     if found != wanted and not (wanted.kind == "u" and found.itemsize == wanted.itemsize and found.kind in "biufmM"):
         others = f", or another of {wanted.itemsize} bytes" if wanted.kind == "u" else ""
         raise UnsupportedTypeError(f"{name}: expected dtype {wanted}{others}, as {reader} takes, found {given.dtype}")
+
+
+def dtype_within(reader: str, member: str, element: Any) -> DType:
+    """The dtype of a class that a key or a monoid has; raises UnsupportedTypeError for one that is no element."""
+    try:
+        return dtype_of(element)
+    except TypeError as error:
+        raise UnsupportedTypeError(f"{reader}: {member}: {error}") from error
 
 
 def key_of(name: str, given: Spec, wished: SortableKey[Any, Any] | None) -> SortableKey[Any, Any]:

@@ -18,7 +18,19 @@ from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.keys import SortableKey, is_lossy, ranked
 from ..types.scalars import U32
 from ..types.specs import HostArray, Spec
-from .base import Operation, Output, Part, Work, Works, checked_axes, key_of, require_readable, rows_together, single
+from .base import (
+    Operation,
+    Output,
+    Part,
+    Work,
+    Works,
+    checked_axes,
+    dtype_within,
+    key_of,
+    require_readable,
+    rows_together,
+    single,
+)
 from .monoids import ByMonoid, OverMonoid, adds_as_numpy, result_dtype
 from .pieces import Slots, pieces_of, require_counted
 from .taking import by_indices
@@ -181,9 +193,12 @@ class Reduce(Reduction):
     def monoid(self, given: Spec) -> Monoid[Any, Any]:
         from ..types.monoids import AllTrue, AnyTrue, Maximum, Minimum, Product, Sum, over_bools
         from ..types.searches import ArgMax, ArgMin
+        from ..types.times import SumOfTimes
 
         if self.reducer.adds:
             number = number_for(given.dtype, "x")
+            if given.dtype.kind == "m":
+                return SumOfTimes()
             return Sum(number) if self.reducer is Reducer.SUM else Product(number)
         key = ranked(cast(Any, key_of("x", given, self.key)))
         makers: dict[Reducer, Callable[[Any], Monoid[Any, Any]]] = {
@@ -214,7 +229,8 @@ class Fold(ByMonoid, Reduction):
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
         (x,) = given
         require_readable("x", x, self.of.element, type(self.of).__name__)
-        return (Output(self.shape(x), dtype_of(self.of.state), (), is_scalar=True),)
+        state = dtype_within(type(self.of).__name__, "state", self.of.state)
+        return (Output(self.shape(x), state, (), is_scalar=True),)
 
     def answer(self, *given: Spec) -> tuple[HostArray, ...] | None:
         (x,) = given

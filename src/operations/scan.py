@@ -13,7 +13,7 @@ from ..types.dtypes import number_for
 from ..types.elements import dtype_of
 from ..types.indices import ScanKind
 from ..types.specs import DType, Spec
-from .base import AlongAxis, Operation, Output, Part, Work, Works, require_readable, rows_together, single
+from .base import AlongAxis, Operation, Output, Part, Work, Works, dtype_within, require_readable, rows_together, single
 from .monoids import ByMonoid, OverMonoid, adds_as_numpy, result_dtype
 from .pieces import Slots, pieces_of, require_counted
 
@@ -127,7 +127,7 @@ class Scan(ByMonoid, Scanning):
 
     def result(self, given: Spec) -> DType:
         require_readable("x", given, self.of.element, type(self.of).__name__)
-        return dtype_of(self.of.state)
+        return dtype_within(type(self.of).__name__, "state", self.of.state)
 
 
 @attrs.frozen
@@ -149,5 +149,8 @@ class Cumsum(Scanning):
 
     def monoid(self, given: Spec) -> Monoid[Any, Any]:
         from ..types.monoids import RunningSum, Sum
+        from ..types.times import SumOfTimes
 
+        if given.dtype.kind == "m":
+            return SumOfTimes()
         return (Sum if self.from_zero else RunningSum)(number_for(given.dtype, "x"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from os import PathLike, fspath
 from typing import Any, SupportsIndex, TypeAlias, cast
 
 import attrs
@@ -73,3 +74,11 @@ def checked_count(what: str, count: object, least: int) -> int:
     if count < least:
         raise InvalidArgumentError(f"{what}: expected at least {least}, found {count}")
     return count
+
+
+def checked_path(name: str, path: object) -> str:
+    """A path as text."""
+    text: object = fspath(cast("PathLike[str]", path)) if isinstance(path, PathLike) else path
+    if not isinstance(text, str):
+        raise UnsupportedTypeError(f"{name}: expected a path, found {path!r}")
+    return text

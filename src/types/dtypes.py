@@ -3,7 +3,7 @@ native."""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias, TypeVar, overload
+from typing import Any, Literal, TypeAlias, TypeVar, overload
 
 import attrs
 import numpy as np
@@ -20,6 +20,10 @@ ArrayNumber: TypeAlias = Numeric[Any, Any]
 _T = TypeVar("_T")
 _G = TypeVar("_G", bound=np.generic)
 _Of: TypeAlias = type[_G] | np.dtype[_G]
+# Names of dtypes by what their numbers are added in.
+_U64s: TypeAlias = Literal["?", "bool", "u1", "uint8", "u2", "uint16", "u4", "uint32", "u8", "uint64"]
+_I64s: TypeAlias = Literal["i1", "int8", "i2", "int16", "i4", "int32", "i8", "int64"]
+_F32s: TypeAlias = Literal["f2", "float16", "f4", "float32"]
 
 SUPPORTED = "bool, integers of 8 to 64 bits, float16, float32, float64, datetime64 and timedelta64"
 
@@ -77,15 +81,17 @@ def key_for(dtype: npt.DTypeLike, argument: str = "dtype") -> ArrayKey:
 
 
 @overload
-def number_for(dtype: _Of[np.bool_ | np.unsignedinteger], argument: str = "dtype") -> Numeric[Scalar, U64]: ...
+def number_for(dtype: _Of[np.bool_ | np.unsignedinteger] | _U64s, argument: str = "dtype") -> Numeric[Scalar, U64]: ...
 @overload
-def number_for(dtype: _Of[np.signedinteger | np.timedelta64], argument: str = "dtype") -> Numeric[Scalar, I64]: ...
+def number_for(
+    dtype: _Of[np.signedinteger | np.timedelta64] | _I64s, argument: str = "dtype"
+) -> Numeric[Scalar, I64]: ...
 @overload
 def number_for(  # type: ignore[overload-overlap]  # NumPy makes float64 a class apart, which no dtype shares with float32
-    dtype: _Of[np.float64], argument: str = "dtype"
+    dtype: _Of[np.float64] | Literal["f8", "float64"], argument: str = "dtype"
 ) -> Numeric[Scalar, F64]: ...
 @overload
-def number_for(dtype: _Of[np.float16 | np.float32], argument: str = "dtype") -> Numeric[Scalar, F32]: ...
+def number_for(dtype: _Of[np.float16 | np.float32] | _F32s, argument: str = "dtype") -> Numeric[Scalar, F32]: ...
 @overload
 def number_for(dtype: npt.DTypeLike, argument: str = "dtype") -> ArrayNumber: ...
 def number_for(dtype: npt.DTypeLike, argument: str = "dtype") -> ArrayNumber:

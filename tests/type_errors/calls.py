@@ -105,6 +105,10 @@ def right_monoids(x: F4s, numbers: I4s, kept: bool) -> None:
     assert_type(gpusort.reduce(numbers, Sum(gpusort.number_for(numbers.dtype))), np.int64)
     assert_type(gpusort.scan(numbers, Product(gpusort.number_for(np.int32))), npt.NDArray[np.int64])
     assert_type(gpusort.scan(x, Sum(gpusort.number_for(np.float64))), npt.NDArray[np.float64])
+    assert_type(gpusort.reduce(x, Sum(gpusort.number_for("f4"))), np.float32)
+    assert_type(gpusort.reduce(numbers, Sum(gpusort.number_for("i4")), axis=0), npt.NDArray[np.int64])
+    assert_type(gpusort.scan(x, Product(gpusort.number_for("float64"))), npt.NDArray[np.float64])
+    assert_type(gpusort.scan(x > 0, Sum(gpusort.number_for("?"))), npt.NDArray[np.uint64])
     assert_type(gpusort.reduce(x, MinMax(UnsignedKey(U32, U32, 32))), np.generic | HostArray)
 
 
