@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -87,7 +87,7 @@ def kind(value: object) -> str:
     return type(value).__name__
 
 
-def refused(name: str, given: list[object], options: Mapping[str, object]) -> str:
+def refused(name: str, given: Sequence[object], options: Mapping[str, object]) -> str:
     function: Function = getattr(gpusort, name)
     with pytest.raises((UnsupportedTypeError, InvalidArgumentError)) as caught:
         function(*given, **options)

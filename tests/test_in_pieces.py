@@ -92,6 +92,20 @@ def test_in_place_and_with_ties(values: int) -> None:
     np.testing.assert_array_equal(x, expected)
 
 
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("lies", ["random", "ascending", "descending", "nearly ascending"])
+def test_many_long_runs(lies: str, descending: bool) -> None:
+    """So long that cuts take rounds, and so many that the last round gathers more than a few elements."""
+    rng = np.random.default_rng(24)
+    x = rng.random(1_200_000, np.float32)
+    if lies != "random":
+        x.sort()
+    x = x[::-1].copy() if lies == "descending" else x + x.dtype.type(1e-3) * (lies[0] == "n") * rng.random(x.size, "f4")
+    expected = np.sort(x)[::-1] if descending else np.sort(x)
+    sorter(x, 50_000, descending)[0].into(x, x)
+    np.testing.assert_array_equal(x, expected)
+
+
 @pytest.mark.parametrize("piece", range(1, 9))
 def test_what_fails_in_place_leaves_every_element(piece: int) -> None:
     x = sample("f8", 4000, seed=3)
