@@ -169,8 +169,7 @@ class OfTuples(OfPythons):
 @pytest.mark.parametrize("name", [*WITH_MONOIDS, *KEYED])
 def test_a_class_that_is_no_element_is_named(name: str) -> None:
     wrong = OfPythons()
-    given, options = ([X, wrong], {}) if name in WITH_MONOIDS else (arguments(name), {"key": wrong})
-    message = refused(name, given, options)
+    message = refused(name, [X, wrong], {}) if name in WITH_MONOIDS else refused(name, arguments(name), {"key": wrong})
     assert message.startswith("OfPythons: element: expected a scalar, an enum or a frozen attrs class as an element, ")
     if name in WITH_MONOIDS:
         assert refused(name, [X, OfTuples()], {}).startswith("OfTuples: state: expected a scalar, an enum or a frozen ")
