@@ -7,6 +7,7 @@ import time
 import weakref
 from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 
 import gpusort
 from gpusort.arrays import recycled as reuse
+from gpusort.types import environment
 from gpusort.types.errors import InvalidArgumentError
 from tests.reference import run_in_threads
 
@@ -137,3 +139,20 @@ def test_what_is_asked_to_be_kept_is_all_that_is_kept(monkeypatch: pytest.Monkey
     monkeypatch.setenv("GPUSORT_KEEP_BYTES", "17000000")
     assert type(reuse.new_array((3 * LONG,), DOUBLE).base) is type(None)
     assert reuse.new_array((LONG,), DOUBLE).base is not None
+
+
+@pytest.mark.parametrize(("said", "least"), [("1000000\n", 1_000_000), ("max\n", None), (None, None)])
+def test_a_container_has_the_memory_that_it_is_allowed(
+    said: str | None, least: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment, "_MEMORY_LIMITS", ())
+    environment.memory_bytes.cache_clear()
+    of_the_machine = environment.memory_bytes()
+    assert of_the_machine > 1 << 20
+    limit = tmp_path / "memory.max"
+    if said is not None:
+        limit.write_text(said)
+    monkeypatch.setattr(environment, "_MEMORY_LIMITS", (str(limit),))
+    environment.memory_bytes.cache_clear()
+    assert environment.memory_bytes() == (of_the_machine if least is None else least)
+    environment.memory_bytes.cache_clear()

@@ -29,10 +29,24 @@ def core_count() -> int:
     return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
+# Of a container, in version 2 of control groups and in version 1.
+_MEMORY_LIMITS = "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"
+
+
+@lru_cache(maxsize=1)
 def memory_bytes() -> int:
-    """The machine's memory; 0 where the system does not tell."""
+    """The machine's memory, or what this container may use of it; 0 where the system does not tell."""
     sysconf = getattr(os, "sysconf", None)
-    return sysconf("SC_PAGE_SIZE") * sysconf("SC_PHYS_PAGES") if sysconf is not None else 0
+    found = sysconf("SC_PAGE_SIZE") * sysconf("SC_PHYS_PAGES") if sysconf is not None else 0
+    for path in _MEMORY_LIMITS:
+        try:
+            with open(path, encoding="ascii") as limit:
+                said = limit.read().strip()
+        except OSError:
+            continue
+        if said.isdigit():  # or "max"
+            found = min(found, int(said))
+    return found
 
 
 @lru_cache(maxsize=64)
