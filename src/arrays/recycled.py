@@ -38,15 +38,15 @@ class _Block(np.ndarray[tuple[int], np.dtype[np.uint8]]):
 _kept, _large = TimedShelf[_Block](2), TimedShelf[_Block](1)
 _LARGE_SECONDS = 30.0
 _lent: list[weakref.ref[np.ndarray[Any, Any]]] = []  # large wholes, which will come back
-_timers: list[Timer] = []  # the last one that was started
+_timers: list[Timer] = []  # the one that runs, if any
 
 
 def new_array(shape: tuple[int, ...], dtype: D) -> np.ndarray[Any, D]:
     """An uninitialised C-contiguous array, in recycled memory or new."""
     nbytes = math.prod(shape) * dtype.itemsize
-    if nbytes < _LEAST or nbytes > _most_for_a_while():
-        return np.empty(shape, dtype)
     is_large = nbytes > most_bytes()
+    if nbytes < _LEAST or (is_large and nbytes > _most_for_a_while()):
+        return np.empty(shape, dtype)
     size, shelf = nbytes + _ALIGNMENT, _large if is_large else _kept
     block = shelf.take(lambda _, kept: size <= kept.size <= 2 * size if _is_whole(kept) else None)
     if block is None:
@@ -69,15 +69,14 @@ def most_bytes() -> int:
 
 def _most_for_a_while() -> int:
     """The same of one that is kept for half a minute."""
-    most = most_bytes()
-    return max(most, memory_bytes() // 8) if most and not word("GPUSORT_KEEP_BYTES") else most
+    return memory_bytes() // 8 if _COUNTED and not word("GPUSORT_KEEP_BYTES") else 0
 
 
 def _look_later() -> None:
-    """Starts a timer that lets go of what has been idle. It is started as memory is lent, not as it comes back: that
-    may be in any thread and at any moment, when nothing should be done that waits for a lock."""
-    for timer in _timers:
-        timer.cancel()
+    """Starts a timer that lets go of what has been idle, unless one runs. It is started as memory is lent, not as it
+    comes back: that may be in any thread and at any moment, when nothing should be done that waits for a lock."""
+    if any(timer.is_alive() for timer in _timers):
+        return
     timer = Timer(_LARGE_SECONDS, _look)
     timer.daemon = True
     _timers[:] = [timer]
@@ -85,6 +84,7 @@ def _look_later() -> None:
 
 
 def _look() -> None:
+    _timers.clear()
     _large.take(lambda since, _: monotonic() - since >= _LARGE_SECONDS)
     _lent[:] = [whole for whole in _lent if whole() is not None]
     if _lent or _large:
@@ -95,6 +95,9 @@ def forget() -> None:
     """Releases the recycled blocks."""
     _kept.clear()
     _large.clear()
+    for timer in _timers:
+        timer.cancel()
+    _timers.clear()
 
 
 def _is_whole(block: _Block) -> bool:
