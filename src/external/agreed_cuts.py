@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import attrs
 import numpy as np
 
-from .cuts import Array, Indices, Samples, cut_by_sorting
+from .cuts import Array, Indices, Samples, counts_of, cut_by_sorting
 
 HostArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[Any]]  # lengths, words
 
@@ -68,10 +68,6 @@ class Bracket:
         """What is sampled of a run."""
         return slice(int(self.low[run]), int(self.high[run]), self.gap)
 
-    def counts(self) -> Indices:
-        """How many samples there are of each run."""
-        return -(-(self.high - self.low) // self.gap)
-
     def narrowed(self, words: HostArray) -> list[Bracket]:
         """A bracket for each cut, narrowed by samples from one run after the other."""
         before = int(self.low.sum())
@@ -79,7 +75,7 @@ class Bracket:
             cuts = [cut_by_sorting(rank, self.low, words, self.high) for rank in self.ranks]
             lows, highs = cuts, cuts
         else:
-            found = Samples.of_words(words, self.counts(), self.high - self.low, self.gap)
+            found = Samples.of_words(words, self.high - self.low, self.gap)
             low, high = found.brackets_of([rank - before for rank in self.ranks])
             lows, highs = [self.low + row for row in low], [self.low + row for row in high]
         each = zip(self.ranks, self.numbers, lows, highs, strict=True)
@@ -115,7 +111,7 @@ class Rounds:
         starts = np.cumsum(sizes) - sizes  # of what comes next in each run
         narrowed: list[Bracket] = []
         for bracket in self._open:
-            counts = bracket.counts()
+            counts = counts_of(bracket.high - bracket.low, bracket.gap)
             before = np.cumsum(counts) - counts
             narrowed += bracket.narrowed(words[np.repeat(starts - before, counts) + np.arange(counts.sum())])
             starts += counts

@@ -42,15 +42,16 @@ class Samples:
     def of(cls, samples: Sequence[Array], lengths: Sequence[int], gap: int) -> Samples:
         """From the words at positions 0, gap, 2 gap, … of each run. Raises InvalidArgumentError on wrong counts."""
         counts = np.array([sample.size for sample in samples], np.int64)
-        return cls.of_words(np.concatenate(samples) if samples else np.empty(0), counts, lengths, gap)
-
-    @classmethod
-    def of_words(cls, words: Array, counts: Indices, lengths: Sequence[int] | Indices, gap: int) -> Samples:
-        """The same from all words, of one run after the other: so many of each."""
-        sizes = np.asarray(lengths, np.int64)
-        expected = -(-sizes // gap)
+        sizes = np.array(lengths, np.int64)
+        expected = counts_of(sizes, gap)
         if not np.array_equal(counts, expected):
             raise InvalidArgumentError(f"samples: expected {expected.tolist()} of the runs, found {counts.tolist()}")
+        return cls.of_words(np.concatenate(samples) if samples else np.empty(0), sizes, gap)
+
+    @classmethod
+    def of_words(cls, words: Array, lengths: Indices, gap: int) -> Samples:
+        """The same from all words, of one run after the other."""
+        counts = counts_of(lengths, gap)
         in_order = np.argsort(words, kind="stable")
         ends = np.cumsum(counts)
         starts = ends - counts
@@ -59,9 +60,9 @@ class Samples:
         up_to = np.full(words.size, gap, np.int64)
         up_to[starts[some]] = 1
         beyond = np.full(words.size, gap, np.int64)
-        beyond[ends[some] - 1] = sizes[some] - (counts[some] - 1) * gap
+        beyond[ends[some] - 1] = lengths[some] - (counts[some] - 1) * gap
         run_of = np.repeat(np.arange(counts.size), counts)[in_order]
-        return cls(sizes, gap, run_of, _sums_before(up_to[in_order]), _sums_before(beyond[in_order]))
+        return cls(lengths, gap, run_of, _sums_before(up_to[in_order]), _sums_before(beyond[in_order]))
 
     def brackets(self, rank: int) -> tuple[Indices, Indices]:
         """Two positions in each run: elements before the first are among the `rank` least of all runs, elements from
@@ -87,6 +88,11 @@ class Samples:
         low, high = self.brackets(rank)
         runs = np.flatnonzero(low < high).tolist()
         return cut_between(rank, low, [words(run, int(low[run]), int(high[run])) for run in runs], high)
+
+
+def counts_of(lengths: Indices, gap: int) -> Indices:
+    """How many samples there are of each run."""
+    return -(-lengths // gap)
 
 
 def cut_between(rank: int, low: Indices, pieces: Sequence[Array], high: Indices) -> Indices:
