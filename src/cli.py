@@ -184,7 +184,7 @@ def _particulars(info: TargetInfo) -> list[tuple[str, str]]:
 
 
 def _show(options: argparse.Namespace) -> int:
-    from .show import KEYS, kernel_names, text_of
+    from .show import kernel_names, text_of
 
     kernel, key, terminal, names = options.kernel, options.key, Terminal(), kernel_names()
     if kernel is None:
@@ -196,14 +196,13 @@ def _show(options: argparse.Namespace) -> int:
         if fitting:
             raise InvalidArgumentError(f"KERNEL: {kernel!r} may be {', '.join(fitting)}")
         raise InvalidArgumentError(f"KERNEL: there is no kernel {kernel!r}; `gpusort show` lists them")
-    if key not in KEYS:
-        raise InvalidArgumentError(f"--key: expected one of {', '.join(KEYS)}, found {key!r}")
     terminal.line(text_of(fitting[0], key, options.target).rstrip("\n"))
     return 0
 
 
 def _plan(options: argparse.Namespace) -> int:
-    from .plans import MACHINES, Call, launches_of, temporary_bytes
+    from .api.plan import cost_of
+    from .plans import MACHINES, Call, launches_of
 
     info = MACHINES.get(options.on)
     if info is None:
@@ -211,5 +210,5 @@ def _plan(options: argparse.Namespace) -> int:
     schedules, terminal = Call.of(options).schedules(info), Terminal()
     for line in launches_of(schedules):
         terminal.line(line)
-    terminal.line(f"temporary: {temporary_bytes(schedules):,} bytes")
+    terminal.line(f"temporary: {cost_of(schedules).temporary_bytes:,} bytes")
     return 0

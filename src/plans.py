@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 import attrs
 import numpy as np
 
-from .kernel.launch import Launch, Role, Schedule
+from .kernel.launch import Launch, Schedule
 from .machine import Capability, Limits, TargetInfo
 from .operations.argsort import Argsort, SortPairs
 from .operations.base import Operation
@@ -18,7 +18,7 @@ from .operations.reduce import Reduce, Reducer
 from .operations.scan import Cumsum
 from .operations.select import TopK
 from .operations.sort import Sort
-from .show import KEYS
+from .show import code_of
 from .types.errors import InvalidArgumentError
 from .types.memory import Workgroup
 from .types.specs import DType, Spec
@@ -61,14 +61,13 @@ class Call:
         sizes = str(options.shape).split(",")
         if options.function not in CALLS:
             raise InvalidArgumentError(f"FUNCTION: expected one of {', '.join(CALLS)}, found {options.function!r}")
-        if options.key not in KEYS:
-            raise InvalidArgumentError(f"--key: expected one of {', '.join(KEYS)}, found {options.key!r}")
+        dtype = np.dtype(code_of(options.key))
         if not all(size.isdecimal() for size in sizes):
             raise InvalidArgumentError(f"--shape: expected sizes such as 1000,300, found {options.shape!r}")
         shape = tuple(map(int, sizes))
         if not -len(shape) <= options.axis < len(shape):
             raise InvalidArgumentError(f"--axis: expected one of {len(shape)} axes, found {options.axis}")
-        return cls(options.function, np.dtype(KEYS[options.key]), shape, options.axis, options.stable, options.k)
+        return cls(options.function, dtype, shape, options.axis, options.stable, options.k)
 
     def schedules(self, info: TargetInfo) -> list[Schedule]:
         """What a machine runs for it: once more for the rows that do not go together."""
@@ -93,8 +92,3 @@ def _told(launch: Launch) -> str:
     memories = sum(one.items.nbytes for one in launch.arguments if isinstance(one, Workgroup))
     told = f"{launch.kernel.name}: {launch.grid.groups:,} x {launch.grid.group_size:,}"
     return f"{told}, {memories:,} bytes" if memories else told
-
-
-def temporary_bytes(schedules: Sequence[Schedule]) -> int:
-    """The most that any of them takes besides arrays."""
-    return max((sum(b.nbytes for b in one.buffers if b.role is Role.SCRATCH) for one in schedules), default=0)

@@ -152,9 +152,16 @@ def kernel_names() -> tuple[str, ...]:
     return tuple({**launches_for("u4"), **launches_for("f4")})
 
 
+def code_of(key: str) -> str:
+    """NumPy's code of a dtype that `--key` names."""
+    if key not in KEYS:
+        raise InvalidArgumentError(f"--key: expected one of {', '.join(KEYS)}, found {key!r}")
+    return KEYS[key]
+
+
 def text_of(kernel: str, key: str, form: str) -> str:
     """A kernel's code. Raises InvalidArgumentError if there is none for the key."""
-    launches = launches_for(KEYS[key])
+    launches = launches_for(code_of(key))
     if kernel not in launches:
         raise InvalidArgumentError(f"KERNEL: {kernel!r} is not made for {key}; there are {', '.join(launches)}")
     return FORMS[form](specialise(launches[kernel]))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 import os
 import re
 from pathlib import Path
 from typing import SupportsIndex, cast
 
+from ..types.checks import as_int
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 
 LEAST = 1 << 16
@@ -21,10 +21,9 @@ def bytes_of(memory: object, name: str = "memory") -> int:
     of 1024. Raises InvalidArgumentError below LEAST."""
     expected = f'{name}: expected a number of bytes, a text such as "600M" or "1.5GiB", or "auto",'
     if not isinstance(memory, str):
-        try:
-            memory = operator.index(cast(SupportsIndex, None if isinstance(memory, bool) else memory))
-        except TypeError as error:
-            raise UnsupportedTypeError(f"{expected} found {memory!r}") from error
+        memory = as_int(cast(SupportsIndex, memory))
+        if type(memory) is not int:
+            raise UnsupportedTypeError(f"{expected} found {memory!r}")
     if memory == "auto":
         return max(LEAST, free_memory() // _SHARE)
     if isinstance(memory, str):
