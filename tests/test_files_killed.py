@@ -39,7 +39,7 @@ def count(progress):
     if len(steps) == at:
         os.kill(os.getpid(), signal.SIGKILL)
 getattr(gpusort, call)("source.npy", "target.npy", by=by or None, memory={memory}, resume=resume, progress=count)
-print(len(steps), steps[0].done)
+print(len(steps), steps[0].done if steps else "all")
 """
 
 
@@ -75,9 +75,12 @@ def test_killed_at_a_step_and_resumed(at: int, x: Array, tmp_path: Path) -> None
     assert names(tmp_path) == ["source.npy", "target.npy.part", "target.npy.sorting"]  # nothing under the target's name
     code, printed = killed(tmp_path, 0, resume=True)
     assert code == 0
-    steps, first = map(int, printed.split())
-    assert steps <= STEPS - max(0, at - 3)  # what was written is not done again, but the two pieces on their way
-    assert at < 4 or first >= 4 * 4 * COUNT // RUNS // 2
+    steps, first = printed.split()
+    assert int(steps) <= STEPS - max(0, at - 3)  # what was written is not done again, but the two pieces on their way
+    if first == "all":  # the last two pieces came to their end while the one before was reported
+        assert at == STEPS
+    else:
+        assert at < 4 or int(first) >= 4 * 4 * COUNT // RUNS // 2
     assert_sorted(tmp_path, x)
 
 
@@ -169,9 +172,9 @@ def test_lines_above_the_last_sync() -> None:
 def test_a_line_that_is_not_whole_is_not_believed(x: Array, tmp_path: Path) -> None:
     assert killed(tmp_path, RUNS + 9, resume=True)[0] == -signal.SIGKILL
     journal = tmp_path / "target.npy.sorting" / "journal"
-    lines = journal.read_text().splitlines()
-    assert lines[-1].startswith("bucket ")
-    journal.write_text("\n".join(lines)[:-1])
+    written = journal.read_text().rpartition("\nbucket ")  # a line that tells of an fsync may follow
+    assert written[1]
+    journal.write_text("".join(written[:2]) + written[2].splitlines()[0][:-1])
     gpusort.sort_file(tmp_path / "source.npy", tmp_path / "target.npy", resume=True)
     assert_sorted(tmp_path, x)
 
