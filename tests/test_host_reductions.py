@@ -14,6 +14,7 @@ from gpusort.operations.reduce import Reducer
 from gpusort.targets.cpu.host import arg_reduce as extreme_places
 from gpusort.targets.cpu.host import reduce as folding
 from gpusort.targets.cpu.host import reduce_plans as fold_routes
+from gpusort.targets.cpu.host import regrouped
 from gpusort.targets.cpu.host.reduce import Axes, host_reduction
 from tests.covering import few_cases
 from tests.new_process import printed
@@ -25,7 +26,7 @@ LAYOUTS = ("C", "Fortran", "strided", "mirrored")
 LONG_SHAPES = ((40_000,), (5000, 8), (8, 5000), (200, 200), (33, 35, 37), (20_000, 3))
 COMPILED = (
     *((name, "f4") for name in NAMES), ("max", "i2"), ("argmin", "i2"), ("all", "i2"), ("sum", "u1"), ("prod", "i4"),
-    ("min", "f2"), ("argmax", "f2"), ("any", "f2"),
+    ("min", "f2"), ("argmax", "f2"), ("any", "f2"), ("sum", "?"), ("any", "?"), ("min", "?"),
 )  # fmt: skip
 
 
@@ -82,8 +83,10 @@ def test_short_arrays_reduce_as_numpys_do(name: str, dtype: str) -> None:
 @pytest.mark.parametrize(("name", "dtype"), COMPILED)
 def test_long_arrays_reduce_as_numpys_do(name: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """By compiled loops, wherever there are any."""
-    for constant in ("_ADDED", "_MEMORY", "_WORKED_ON"):
+    for constant in ("ADDED", "_MEMORY", "_TOLD"):
         monkeypatch.setattr(folding, constant, 0)
+    monkeypatch.setattr(folding, "_NEAR_BOOLS", 1 << 30)
+    monkeypatch.setattr(regrouped, "ADDED", 0)
     monkeypatch.setattr(fold_routes, "_SHARED", 1 << 15)
     monkeypatch.setattr(fold_routes, "_SHARED_BYTES", 0)
     monkeypatch.setattr(extreme_places, "_SHARED", 1 << 15)
@@ -112,6 +115,33 @@ def test_one_element_far_from_the_first_decides(name: str) -> None:
             x[299, 399] = -0.0
         assert reduced(name, x) == (name == "any")
         assert reduced(name, x, 0).tolist() == [name == "all"] * 399 + [name == "any"]
+
+
+@pytest.mark.parametrize("name", ["any", "all"])
+@pytest.mark.parametrize("dtype", ["f4", "u1"])
+def test_one_element_decides_wherever_it_is(name: str, dtype: str) -> None:
+    """What is settled ends loops early: at the edges of blocks of 2^10 elements, of parts of 2^15 and of rows."""
+    decides = name == "any"
+    for shape in ((1 << 20,), (5, 200_001), (260_000, 4)):
+        x = np.full(shape, not decides, dtype)
+        flat = x.reshape(-1)
+        edges = (0, 1 << 10, 1 << 15, shape[-1], 3 << 18, flat.size)
+        for place in {edge + off for edge in edges for off in (-1, 0, 1)}:
+            if 0 <= place < flat.size:
+                flat[place] = decides
+                assert reduced(name, x) == decides, place
+                if x.ndim > 1:
+                    assert_same(reduced(name, x, 1), by_numpy(name, x, 1), place)
+                    assert_same(reduced(name, x, 0), by_numpy(name, x, 0), place)
+                flat[place] = not decides
+        assert reduced(name, x) == (not decides)
+
+
+def test_bytes_of_bools_that_are_neither_0_nor_1_are_true() -> None:
+    x = np.arange(300_000, dtype=np.uint8).view(np.bool_).reshape(-1, 3)
+    for axis in (None, 0, 1):
+        np.testing.assert_array_equal(reduced("sum", x, axis), (x.view(np.uint8) != 0).sum(axis))
+        assert np.asarray(reduced("min", x, axis)).view(np.uint8).max() <= 1
 
 
 def test_the_first_elements_can_decide() -> None:

@@ -11,6 +11,7 @@ for the one before it."""
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import TypeAlias, cast
@@ -27,6 +28,7 @@ from ..background import background
 from ..crew import share_kernel, threads_of_crew
 from ..loops import Kernel, compiled, inside, name_of, numbers_of_plan, place_of, text_of
 from .reducers import result_of, silence, silently, takes
+from .regrouped import LEAST_IN_LINES, accumulated, has_short_lines
 from .strides import Routes, Walk, padded, ways_beside
 
 BLOCK = 1 << 11  # sums at most that a task keeps at hand where neighbours stay
@@ -128,7 +130,7 @@ def _place(n: int, number: str) -> Iterator[str]:
 
 HostScan: TypeAlias = Callable[[HostArray], HostArray]
 
-_LONG = 1 << 14  # elements: below, NumPy is done before anything else has begun
+_LONG = 1 << 13  # elements: below, NumPy is done before anything else has begun
 _IN_PIECES = 1 << 17  # elements of a row that is added up in pieces
 _FEW = 8  # rows: more keep the order of NumPy's additions
 _PIECE = 1 << 12
@@ -148,11 +150,14 @@ def host_cumsum(dtype: np.dtype[np.generic], ndim: int, axis: int | None) -> Hos
     is_float, is_half, long = dtype.kind == "f", dtype.kind == "f" and dtype.itemsize == 2, None
     if not is_half and dtype.kind != "m" and dtype.isnative:
         long = LongScan(dtype, 0 if axis is None else axis % ndim)
-    made, along = np.dtype(np.float32) if is_half else None, axis or 0
+    made, along, result = np.dtype(np.float32) if is_half else None, axis or 0, result_of(Reducer.SUM, dtype)
+    in_lines, most = long is not None and axis is not None and ndim > 1, _SHARED if is_float else sys.maxsize
 
     def add_up(x: HostArray) -> HostArray:
         if axis is None:  # packed, for NumPy adds what lies apart slowly
             x = x.ravel()
+        elif in_lines and LEAST_IN_LINES <= x.size < most and has_short_lines(x, along):
+            return silence().run(accumulated, x, along, result)
         found = long(x) if long is not None and x.size >= _LONG else None
         if found is not None:
             return found
@@ -199,8 +204,7 @@ def shifted(scan: HostScan, axis: int | None) -> HostScan:
 
 
 def _shift(results: HostArray, sums: HostArray) -> None:
-    results[:1] = 0
-    results[1:] = sums[:-1]
+    results[:1], results[1:] = 0, sums[:-1]
 
 
 @attrs.frozen(eq=False)
@@ -225,9 +229,10 @@ class LongScan:
         """The sums; None where NumPy's loop is to add."""
         if type(x) is not np.ndarray:
             return None
-        if self._dtype.kind == "b":  # of any bytes, of which all but zero are true
-            x = np.not_equal(x.view(np.uint8), 0)
         route = self._routes.of(x)
+        if route is not None and self._dtype.kind == "b":  # of any bytes, of which all but zero are true
+            x = np.not_equal(x.view(np.uint8), 0)
+            route = self._routes.of(x)
         if route is None:
             return None
         waits = route.pieces > 1 and self._dtype.kind == "f"

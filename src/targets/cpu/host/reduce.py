@@ -38,16 +38,19 @@ from .reducers import (
     silently,
     takes,
 )
+from .regrouped import ADDED, LEAST, LEAST_IN_LINES, LINE, Regrouped
 from .strides import Routes, Walk
 
 Signed: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 
-_ADDED = 1 << 21  # bytes of floats: below, NumPy adds them
 _MEMORY = 3 << 23  # bytes: longer arrays are read from memory, which two cores do faster than one
 _CREW_MEMORY = 3 << 20  # the same of threads that wait in compiled code
-_WORKED_ON = 1 << 24  # the same of any and all, by which NumPy's loops are slower than memory
+_NEAR_BOOLS = 1 << 7  # of which NumPy reads many at once
+_TOLD = 1 << 17  # elements of any and all, by which NumPy's loops are slower than memory
 _SOON, _NEIGHBOURS = 1 << 16, 1 << 6  # elements, and how many of them lie in a row: NumPy's loops are through by then
 _ROW = 1 << 10  # bytes of neighbours that NumPy's loops need to be fast
+_FEW_ROWS, _LONG_ROW = 1 << 8, 1 << 13  # extremes of more rows, or of shorter ones (bytes), are found sooner by ours
+_FEW_COLUMNS, _LONG_COLUMNS = 1 << 9, 1 << 11  # the same of lines that stay
 _HEAD = 1 << 9  # elements that may settle what any and all ask
 
 
@@ -59,7 +62,11 @@ class Folding:
     def __init__(
         self, fold: Reducer, dtype: np.dtype[np.generic], axes: tuple[int, ...], ndim: int, keepdims: bool
     ) -> None:
+        self._is_bool = dtype.kind == "b"  # bytes, of which all but zero are true
+        if self._is_bool:
+            fold = {Reducer.MIN: Reducer.ALL, Reducer.MAX: Reducer.ANY}.get(fold, fold)
         self._fold, self._dtype, self._axes, self._keepdims = fold, dtype, axes, keepdims
+        self._seen_as = np.dtype(np.uint8) if self._is_bool else dtype
         self._waits = fold in ARITHMETIC and dtype.kind == "f"
         self._routes = Routes(self._route)
         self._loops: dict[bool, tuple[Kernel, np.dtype[np.generic]]] = {}  # in rows, or not
@@ -75,9 +82,13 @@ class Folding:
         if route is None:
             return None
         if route.in_rows not in self._loops:
-            if not self._waits and not can_fold(self._fold, self._dtype, x.nbytes):
+            if not self._waits and not can_fold(self._fold, self._seen_as, x.nbytes):
                 return self._by_numpy(x, route)
-            self._loops[route.in_rows] = loop_for(self._fold, self._dtype, route.in_rows)
+            self._loops[route.in_rows] = loop_for(self._fold, self._seen_as, route.in_rows)
+        if self._is_bool and self._fold in ARITHMETIC:
+            x = np.not_equal(x.view(np.uint8), 0)
+            route = self._routes.of(x)
+            assert route is not None
         return self._by_route(x, route, *self._loops[route.in_rows])
 
     def _route(self, x: HostArray) -> Route | None:
@@ -85,7 +96,7 @@ class Folding:
         walk = Walk.of(x, self._axes)
         if walk is None or len(walk.kept) > 2 or len(walk.gone) > 2 or self._suits_numpy(walk, x.nbytes):
             return None
-        return route_of(self._fold, self._dtype, walk)
+        return route_of(self._fold, self._seen_as, walk)
 
     def _suits_numpy(self, walk: Walk, nbytes: int) -> bool:
         if walk.length == 1:  # a copy
@@ -93,15 +104,22 @@ class Folding:
         if self._fold not in ARITHMETIC and walk.rows * walk.length < _SOON and walk.nearest.length >= _NEIGHBOURS:
             return True
         if self._waits:
-            return nbytes < _ADDED
+            return nbytes < ADDED
         is_narrow_sum = self._fold is Reducer.SUM and self._dtype.itemsize < 8
         if self._dtype == np.float16 or self._fold is Reducer.PROD or is_narrow_sum:
             return False
-        near, most = walk.nearest, _WORKED_ON if self._fold in TRUTHS else _MEMORY
-        most <<= 2 if self._dtype.itemsize == 1 else 0
+        if self._is_bool and self._fold in TRUTHS:
+            return walk.nearest.length >= _NEAR_BOOLS
+        near, most = walk.nearest, _MEMORY << 2 if self._dtype.itemsize == 1 else _MEMORY
         if threads_of_crew(nbytes):
             most = min(most, _CREW_MEMORY)
-        return nbytes < most and near.stride == 1 and near.length * self._dtype.itemsize >= _ROW
+        stretch, count = near.length * self._dtype.itemsize, walk.rows * walk.length // near.length
+        if near.stride != 1 or stretch < _ROW or nbytes >= most:
+            return False
+        if self._fold in TRUTHS:
+            return walk.rows * walk.length < (_TOLD << 2 if self._dtype.itemsize == 1 else _TOLD)
+        few, least = (_FEW_ROWS, _LONG_ROW) if walk.nearest_goes else (_FEW_COLUMNS, _LONG_COLUMNS)
+        return self._fold is Reducer.SUM or count < few or stretch > least
 
     def _is_settled(self, x: HostArray) -> bool:
         """Whether the first elements say all."""
@@ -169,9 +187,11 @@ def host_reduction(
         return _guarded(partial(_halves, reduce), (axes, keepdims))
     made = np.dtype(np.bool_) if fold in TRUTHS else None
     settings = (axes[0] if len(axes) == 1 else axes, made, None, keepdims)
+    has_loops |= dtype.kind == "b" and (fold in ARITHMETIC or len(axes) < ndim)
     long = Folding(fold, dtype, axes, ndim, keepdims) if has_loops and axes else None
+    regrouped = Regrouped.of(fold, dtype, axes, ndim, keepdims)
     # NumPy's loops of floats warn of what is no mistake
-    return _guarded(reduce, settings, long, is_silent=dtype.kind == "f")
+    return _guarded(reduce, settings, long, regrouped, is_silent=dtype.kind == "f")
 
 
 def _checked(axis: Axes, ndim: int) -> tuple[int, ...] | None:
@@ -197,14 +217,19 @@ def _halves(reduce: Callable[..., object], x: HostArray, axes: tuple[int, ...], 
 
 def _guarded(
     call: Callable[..., object], settings: tuple[object, ...], long: Folding | PlaceFolding | None = None,
-    *, is_silent: bool = False,
+    regrouped: Regrouped | None = None, *, is_silent: bool = False,
 ) -> HostCall:  # fmt: skip
-    """With another way for long arrays, and errors of our own kind for arrays of nothing."""
+    """With other ways for long arrays and for short lines, and errors of our own kind for arrays of nothing."""
 
     least = LONG if long is None else long.least
 
     def guarded(x: HostArray) -> object:
-        if x.size >= least and long is not None:
+        size = x.size
+        if size >= LEAST_IN_LINES and regrouped is not None and (size >= LEAST or x.shape[-1] <= LINE):
+            found = regrouped(x)
+            if found is not None:
+                return found
+        if size >= least and long is not None:
             found = long(x)
             if found is not None:
                 return found

@@ -19,7 +19,7 @@ import numpy as np
 from ....operations.reduce import Reducer
 from ..background import background
 from ..loops import Kernel, compiled, inside, name_of, numbers_of_plan, text_of
-from .reducers import PLACES, result_of
+from .reducers import PLACES, TRUTHS, result_of
 
 _PLAN = ("start", "n0", "s0", "n1", "s1", "m0", "t0", "m1", "t1", "parts", "block", "constant")
 _COUNTS = frozenset(["n0", "n1", "m0", "m1", "parts", "block"])
@@ -64,14 +64,13 @@ _ROWS = """
             origin = start + i8(row // n1) * s0 + i8(row % n1) * s1
         element = flat[origin + low * t1]
         found = {lifted}
+{begun}
         begin = low + 1
         for r in range(i8(m0)):
             base = origin + r * t0 + begin * t1
             count = high - begin
             if t1 == 1:
-                for j in range(count):
-                    element = flat[base + j]
-                    found = {stepped}
+{near}
             else:
                 if t1 == 2:
                     for j in range(2 * count - 1):
@@ -83,7 +82,9 @@ _ROWS = """
                         found = {stepped}
             begin = low
         out[i8(task)] = found
+{ended}
 """
+_BLOCK = 1 << 10  # elements after which `any` and `all` look whether they are settled
 
 
 @attrs.frozen
@@ -139,12 +140,10 @@ def _loading(fold: Reducer, dtype: np.dtype[np.generic]) -> Iterator[object]:
 def loop_for(fold: Reducer, dtype: np.dtype[np.generic], in_rows: bool) -> tuple[Kernel, np.dtype[np.generic]]:
     """The loop, and the dtype of what it leaves."""
     made = Elements.of(fold, dtype)
-    stepped, arrays = made.step.format(made.lifted), f"out: {name_of(made.state)}[]"
-    if in_rows:  # nothing else where j is odd
-        skipped = made.step.format(f"select((j & 1) == 0, {made.lifted}, {made.nothing})")
-        body = _ROWS.format(lifted=made.lifted, stepped=stepped, skipped=skipped)
-        return _kernel(f"{fold.value}_rows", made.seen_as, arrays, body), made.state
-    step = ("found = out[place + j]", f"out[place + j] = {stepped}")
+    arrays = f"out: {name_of(made.state)}[]"
+    if in_rows:
+        return _kernel(f"{fold.value}_rows", made.seen_as, arrays, _rows(made, fold in TRUTHS)), made.state
+    step = ("found = out[place + j]", f"out[place + j] = {made.step.format(made.lifted)}")
     body = _columns([f"out[place + j] = {made.lifted}"], step, ways=2)
     return _kernel(f"{fold.value}_columns", made.seen_as, arrays, body), made.state
 
@@ -169,6 +168,25 @@ def places_for(fold: Reducer, dtype: np.dtype[np.generic]) -> tuple[Kernel, np.d
     )  # fmt: skip
     body = _columns((f"best[place + j] = {lifted}", "where[place + j] = low"), step, ways=1)
     return _kernel(fold.value, seen_as, f"best: {name_of(seen_as)}[], where: i4[]", body), seen_as
+
+
+def _rows(made: Elements, ends_early: bool) -> str:
+    """For neighbours that go. What `ends_early` leaves the rest of a row once that is settled: after a block, and in
+    another part by the first part's result, which says before that nothing is."""
+    stepped = made.step.format(made.lifted)
+    skipped = made.step.format(f"select((j & 1) == 0, {made.lifted}, {made.nothing})")  # nothing else where j is odd
+    step, begun, ended = ("element = flat[base + j]", f"found = {stepped}"), [""], [""]
+    near = inside("for j in range(count):", step)
+    if ends_early:
+        block = inside(f"for j in range({_BLOCK} * b, min(count, {_BLOCK} * (b + 1))):", step)
+        near = inside(f"if found == {made.nothing}:", block)
+        near = inside(f"for b in range(i8(u8(count + {_BLOCK - 1}) // {_BLOCK})):", near)
+        begun = [f"found = {made.step.format('out[i8(row)]')}"]
+        ended = [*inside(f"if found != {made.nothing}:", ["out[i8(row)] = found"])]
+    return _ROWS.format(
+        lifted=made.lifted, stepped=stepped, skipped=skipped, near=indent(text_of(near), 12 * " "),
+        begun=indent(text_of(begun), 4 * " "), ended=indent(text_of(ended), 4 * " "),
+    )  # fmt: skip
 
 
 def _columns(begin: Sequence[str], step: Sequence[str], *, ways: int) -> str:

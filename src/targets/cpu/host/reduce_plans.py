@@ -12,7 +12,7 @@ from ....operations.reduce import Reducer
 from ...base import HostArray
 from ..crew import share_kernel, threads_of_crew
 from ..loops import Kernel, place_of
-from .reducers import EXTREMES, PLACES, silently
+from .reducers import EXTREMES, PLACES, TRUTHS, silently
 from .strides import Walk, Way, padded
 
 BLOCK = 1 << 12  # results that are kept at hand: fewer, and memory is read in stretches too short to be foreseen
@@ -20,6 +20,7 @@ _SIDE = 1 << 10  # the same where several elements of a row are worked on side b
 PARTS = 16  # at most, where they are for threads
 _ROW = 32  # neighbours that are worth a loop of their own
 _BESIDE = 128  # neighbours that are worth a loop over them
+_SETTLED = 1 << 15  # elements of a part where the others are left out once one is settled
 _CHAIN = 1 << 12  # floats at most that are added one after the other
 _SHARED = 1 << 19  # elements that lie apart: below, waking a thread costs more than it saves
 _SHARED_BYTES = 1 << 24  # the same of neighbours
@@ -40,6 +41,7 @@ class Leg:
     outer: int
     count: int
     skips: bool  # whether every second neighbour is to be left out
+    ends_early: bool  # whether the loop leaves the rest of what is settled
 
     def run(self, kernel: Kernel, memory: tuple[int, int], *outs: HostArray) -> None:
         places = [number for out in outs for number in place_of(out)]
@@ -54,6 +56,8 @@ class Leg:
     ) -> HostArray:
         """Of every row one: the loop's results, and then what is left of these to reduce by the ufunc."""
         out: HostArray = np.empty(self.parts * self.rows, state)
+        if self.ends_early:
+            out.fill(ufunc.identity)  # nothing is settled
         self.run(kernel, memory, out)
         found = self.wanted(out)
         if self.parts > 1:
@@ -115,14 +119,17 @@ def leg_of(
     nbytes = rows * length * dtype.itemsize
     is_shared = rows * length >= _SHARED and (lies_apart or nbytes >= _SHARED_BYTES)
     is_shared |= nbytes >= _CREW_BYTES and threads_of_crew(nbytes) > 0
+    ends_early = fold in TRUTHS and in_rows
     parts = max(1, min(PARTS, divided // 16)) if tasks < 8 and rows * length >= _SHARED else 1
+    if ends_early and tasks < 8:
+        parts = max(1, divided // _SETTLED)
     if fold is Reducer.SUM and dtype.kind == "f":
         chain = _CHAIN * (16 if in_rows else 1)  # as many sums go on at a time
         parts = max(parts, min(divided, -(-length // chain)))
     ways = [number for way in (*stay, *go) for number in (way.length, way.stride)]
     plan = np.array([start, *ways, parts, block, constant_of(fold, dtype)], np.int64)
     shared_bytes = nbytes if is_shared else 0
-    return Leg(plan, place_of(plan), parts * tasks, shared_bytes, rows, parts, stay[0].length, count, skips)
+    return Leg(plan, place_of(plan), parts * tasks, shared_bytes, rows, parts, stay[0].length, count, skips, ends_early)
 
 
 def constant_of(fold: Reducer, dtype: np.dtype[np.generic]) -> int:

@@ -1,0 +1,152 @@
+"""Reductions of packed arrays in which few neighbours lie together, regrouped so that NumPy's inner loops are long.
+
+NumPy calls an inner loop for each line of neighbours: 100,000 lines of 3 elements are 100,000 calls of some 15 ns.
+Where lines are reduced, or added up, their elements are taken column by column, each column of all lines at once. Where
+lines stay, several are taken as one long line, and what is left of it is reduced again. Nothing is compiled, so the
+first call is as fast as any, and compiled loops take as long or longer until the array leaves the caches.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TypeAlias, cast
+
+import numpy as np
+
+from ....arrays.recycled import new_array
+from ....operations.reduce import Reducer
+from ....types.bounded import Bounded
+from ...base import HostArray
+from .reducers import ARITHMETIC, LONG, UFUNCS, result_of, silence
+
+Regroup: TypeAlias = Callable[[HostArray], HostArray]
+
+ADDED = 1 << 21  # bytes of floats: below, no compiled loop adds them, as their sums must not depend on what is loaded
+LEAST = 1 << 11  # elements: of fewer, those are worth a look whose last axis is as short as a line
+LEAST_IN_LINES = 1 << 8
+LINE = 1 << 3  # elements of lines to be reduced, which each column reads anew
+_LINES = 40  # for each of their elements: what a column's call of NumPy's is worth
+_NEAR_BYTES = 1 << 9  # of lines that stay
+_NEAR_LINES = 1 << 5
+_CALLS = 1 << 9  # of inner loops: fewer take no longer than what it takes to regroup them
+_LONG_LINE = 1 << 9  # elements of a line that is made of several
+_SERIAL = 1 << 13  # floats of a line that NumPy multiplies one after the other
+_SIDE = 1 << 8  # products that go on side by side instead
+_CACHED = 1 << 15  # elements that each column's turn finds in a cache
+_MOST_SHAPES = 64
+
+
+class Regrouped:
+    """A reduction along neighbouring axes, some of an array's or all."""
+
+    def __init__(
+        self, fold: Reducer, dtype: np.dtype[np.generic], axes: tuple[int, ...], ndim: int, keepdims: bool
+    ) -> None:
+        self._fold, self._axes, self._ndim, self._keepdims = fold, axes, ndim, keepdims
+        self._size, self._ufunc, self._made = dtype.itemsize, UFUNCS[fold], result_of(fold, dtype)
+        self._is_silent = dtype.kind == "f"
+        self._adds_zero = fold is Reducer.SUM and self._is_silent  # -0.0 becomes 0.0, as in NumPy
+        self._most = ADDED // self._size if fold in ARITHMETIC and self._is_silent else LONG
+        self._known = Bounded[object, "Regroup | None"](_MOST_SHAPES)
+
+    @classmethod
+    def of(
+        cls, fold: Reducer, dtype: np.dtype[np.generic], axes: tuple[int, ...], ndim: int, keepdims: bool
+    ) -> Regrouped | None:
+        """None if axes do not lie side by side, or there is nothing to regroup."""
+        are_beside = bool(axes) and axes[-1] - axes[0] == len(axes) - 1
+        if not are_beside or dtype.kind not in "biuf" or not dtype.isnative:
+            return None
+        if fold in ARITHMETIC and dtype == np.float16:  # which are added in 32 bits
+            return None
+        if len(axes) == ndim and not (fold is Reducer.PROD and dtype.kind == "f"):
+            return None
+        return cls(fold, dtype, axes, ndim, keepdims)
+
+    def __call__(self, x: HostArray) -> object | None:
+        """The result; None where NumPy takes no longer, or a compiled loop is to do it."""
+        lies = x.shape, x.strides
+        try:
+            run = self._known[lies]
+        except KeyError:
+            run = self._known[lies] = self._regroup(x)
+        if run is None or type(x) is not np.ndarray:
+            return None
+        found = silence().run(run, x) if self._is_silent else run(x)
+        return cast(object, found if found.ndim else found[()])
+
+    def _regroup(self, x: HostArray) -> Regroup | None:
+        """For arrays whose last axis lies together, or else whose first axis does."""
+        is_c, first, last = x.flags.c_contiguous, self._axes[0], self._axes[-1] + 1
+        if x.size >= self._most or not x.flags.forc:
+            return None
+        lengths = x.shape[:first], x.shape[first:last], x.shape[last:]
+        seen_as = outer, length, near = tuple(map(math.prod, lengths if is_c else lengths[::-1]))
+        reduce = self._way(outer, length, near)
+        if reduce is None:
+            return None
+        gone = (1,) * len(self._axes) if self._keepdims else ()
+        made = (*lengths[0], *gone, *lengths[2])
+        if is_c:
+            return lambda x: reduce(x.reshape(seen_as)).reshape(made)
+        return lambda x: reduce(x.T.reshape(seen_as)).reshape(made[::-1]).T
+
+    def _way(self, outer: int, length: int, near: int) -> Regroup | None:
+        if near == 1:
+            if length <= LINE:
+                return self._columns if outer >= _LINES * length > _LINES else None
+            is_serial = self._fold is Reducer.PROD and self._is_silent and length >= _SERIAL
+            return self._side_by_side if is_serial else None
+        has_few = near * self._size > _NEAR_BYTES or length < _NEAR_LINES or outer * length < _CALLS
+        return None if has_few else self._lines
+
+    def _columns(self, x: HostArray) -> HostArray:
+        """Lines that are reduced: of (outer, length, 1)."""
+        found = cast(HostArray, self._ufunc(x[:, 0], x[:, 1], dtype=self._made))
+        for column in range(2, x.shape[1]):
+            self._ufunc(found, x[:, column], out=found)
+        if self._adds_zero:
+            np.add(found, 0.0, found)
+        return found
+
+    def _lines(self, x: HostArray) -> HostArray:
+        """Lines that stay: of (outer, length, near)."""
+        outer, length, near = x.shape
+        count = min(_LONG_LINE // near, math.isqrt(length))
+        whole = length // count * count
+        several = self._reduced(x[:, :whole].reshape(outer, -1, count * near))
+        return self._with_rest(self._reduced(several.reshape(outer, count, near)), x[:, whole:])
+
+    def _side_by_side(self, x: HostArray) -> HostArray:
+        """Lines that are reduced: as if several stayed, which are reduced then."""
+        outer, whole = len(x), x.shape[1] // _SIDE * _SIDE
+        found = self._reduced(x[:, :whole].reshape(outer, -1, _SIDE)).reshape(outer, -1, 1 << 5)
+        return self._with_rest(self._reduced(self._reduced(found)), x[:, whole:, 0])
+
+    def _with_rest(self, found: HostArray, rest: HostArray) -> HostArray:
+        return cast(HostArray, self._ufunc(found, self._reduced(rest), out=found)) if rest.shape[1] else found
+
+    def _reduced(self, x: HostArray) -> HostArray:
+        return cast(HostArray, self._ufunc.reduce(x, 1, self._made))
+
+
+def has_short_lines(x: HostArray, axis: int) -> bool:
+    """Whether NumPy's loops along an axis are so short, and so many, that `accumulated` is faster."""
+    length = x.shape[axis]
+    return type(x) is np.ndarray and 1 < length <= LINE and x.size >= _LINES * length * length
+
+
+def accumulated(x: HostArray, axis: int, made: np.dtype[np.generic]) -> HostArray:
+    """Cumulative sums along an axis of a few elements: each column of all lines at once, in the order of NumPy's
+    additions."""
+    results: HostArray = new_array(x.shape, made)
+    columns, sums = x.swapaxes(0, axis), results.swapaxes(0, axis)
+    inner = max(1, x.size // (len(columns) * columns.shape[1]))
+    step = max(1, _CACHED // (len(columns) * inner))
+    for first in range(0, columns.shape[1], step):
+        some = slice(first, first + step)
+        sums[0, some] = columns[0, some]
+        for column in range(1, len(columns)):
+            np.add(sums[column - 1, some], columns[column, some], out=sums[column, some])
+    return results
