@@ -26,12 +26,12 @@ from .argsort import argsort_rows, argsort_runs
 from .cumsum import from_zero, host_cumsum, shifted
 from .key_words import ordered_words
 from .merge import ShortMerge
-from .numpy_sort import are_ties_alike, turned_as, turning
+from .numpy_sort import are_ties_alike, places_in_rows, turned_as, turning
 from .reduce import host_reduction
 from .row_networks import argsort_short_rows
 from .sort_path import SHORT, SortPath
 from .strides import along_rows, copy_shared, packed, with_last
-from .top_k import top_k_of_row, top_k_rows
+from .top_k import SHORT_ROWS, taken, top_k_of_row, top_k_rows
 
 Turner: TypeAlias = Callable[[HostArray], HostArray]
 Indices: TypeAlias = "np.ndarray[Any, np.dtype[np.intp]]"
@@ -73,7 +73,7 @@ def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolic
             merge = ShortMerge(order, given[0].dtype, operation.with_values)
             return Native(merge.function, most=merge.most, suits=merge.suits)
         case TopK(k, axis, order, _, None):
-            return Native(TopKPath(policy, k, axis, order).run, takes_empty=False)
+            return Native(TopKPath(policy, k, axis, order, _turner(given[0].dtype, order)).run, takes_empty=False)
         case _:
             return None
 
@@ -170,6 +170,7 @@ class TopKPath:
     k: int
     axis: int | None
     order: SortOrder
+    turn: Turner | None = None  # what makes elements ascend, of short arrays whose order is another
 
     def run(self, x: HostArray, /) -> tuple[HostArray, HostArray]:
         axis = self.axis
@@ -178,6 +179,16 @@ class TopKPath:
         indices: HostArray
         if x.ndim == 1:
             values, indices = top_k_of_row(packed(x), self.k, self.order, self.policy)
+        elif x.size <= SHORT_ROWS:
+            values, indices = self._of_short_rows(x, axis)
         else:
             values, indices = along_rows(x, axis, lambda rows: top_k_rows(rows, self.k, self.order, self.policy))
         return values.astype(x.dtype, copy=False), indices
+
+    def _of_short_rows(self, x: HostArray, axis: int) -> tuple[HostArray, HostArray]:
+        """All are sorted before anything else has begun."""
+        rows = np.ascontiguousarray(x.swapaxes(axis, -1))
+        shape, words = (*rows.shape[:-1], self.k), rows if self.turn is None else self.turn(rows)
+        indices = places_in_rows(words.reshape(-1, rows.shape[-1]))[:, : self.k].copy()
+        values = taken(rows.reshape(-1, rows.shape[-1]), indices)
+        return values.reshape(shape).swapaxes(axis, -1), indices.reshape(shape).swapaxes(axis, -1)

@@ -25,7 +25,7 @@ from .key_words import Elements, Places, constants, numbers_of, ordered_ranks, o
 from .numpy_sort import places_in_rows
 from .select_loops import MOST_SELECTED, select_in_rows
 
-_SHORT = 1 << 11  # elements in all rows: sorted before anything else has begun
+SHORT_ROWS = 1 << 11  # elements in all rows: sorted before anything else has begun, by who calls this
 _FEW = 1 << 9  # the same of one row; of bytes, which NumPy sorts by counting, as many as of all rows
 _TIED = 1 << 7  # elements that stand besides the k first ones, where hardly any are equal
 _ORDERED, _BYTES_ORDERED = 1 << 4, 1 << 10  # elements of a row, of some, that are sorted sooner than chosen from
@@ -46,7 +46,7 @@ def top_k_rows(
     """The first k elements of each row of a packed array in an order, NaN and NaT last, and where in the row they
     stand. Of equals the first come first."""
     places = _places(source, k, order, policy)
-    return _taken(source, places), places
+    return taken(source, places), places
 
 
 def top_k_of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) -> tuple[HostArray, Places]:
@@ -55,7 +55,7 @@ def top_k_of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolic
     return row.take(places), places
 
 
-def _taken(packed: Elements, places: Places) -> Elements:
+def taken(packed: Elements, places: Places) -> Elements:
     """Elements of each row. NumPy's function for that takes as long as a short row."""
     length: int = packed.shape[1]
     starts: Places = np.arange(0, packed.size, length)
@@ -82,8 +82,6 @@ def _places(source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy)
     rows, length = source.shape
     if not k or not rows:
         return np.empty((rows, k), np.intp)
-    if rows > 1 and source.size <= _SHORT:
-        return places_in_rows(_ascending(*_numbers(source, order)))[:, :k].copy()
     places: Places = np.empty((rows, k), np.intp)
     if _selected(source, places, order):
         return places
@@ -95,12 +93,12 @@ def _places(source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy)
 
 
 def _of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) -> Places:
-    are_many = 2 * k >= row.size or _LARGE_SHARE * k > row.size > _SHORT
-    few = _SHORT if row.itemsize == 1 else _FEW
+    are_many = 2 * k >= row.size or _LARGE_SHARE * k > row.size > SHORT_ROWS
+    few = SHORT_ROWS if row.itemsize == 1 else _FEW
     near = None if are_many or row.size <= few else _near_first(row, k, order)
     some = row if near is None else row[near]
     places: Places
-    if some.size > _SHORT:
+    if some.size > SHORT_ROWS:
         places = _argsorted(some[np.newaxis], k, order, policy)[0]
     else:
         places = _ascending(*_numbers(some, order)).argsort(kind="stable")[:k]
@@ -223,7 +221,7 @@ def _within(words: Elements, thresholds: Elements, k: int) -> Places:
         return places_in_rows(words)[:, :k]
     near, columns = words.reshape(-1).take(hits), hits % length
     if hits.size == rows * k:  # then k in each row, for none has fewer
-        return _taken(columns.reshape(rows, k), near.reshape(rows, k).argsort(axis=1, kind="stable"))
+        return taken(columns.reshape(rows, k), near.reshape(rows, k).argsort(axis=1, kind="stable"))
     row = hits // length
     counts = np.bincount(row, minlength=rows)
     slot = np.arange(hits.size) - (np.cumsum(counts) - counts)[row]
@@ -231,7 +229,7 @@ def _within(words: Elements, thresholds: Elements, k: int) -> Places:
     behind_all = np.nan if words.dtype.kind == "f" else np.iinfo(words.dtype).max
     padded, where = np.full(shape, behind_all, words.dtype), np.zeros(shape, np.intp)
     padded[row, slot], where[row, slot] = near, columns
-    return _taken(where, padded.argsort(axis=1, kind="stable")[:, :k])
+    return taken(where, padded.argsort(axis=1, kind="stable")[:, :k])
 
 
 def _hits_of(mask: npt.NDArray[np.bool_], at_least: int) -> Places:
