@@ -72,6 +72,26 @@ def test_long_products_of_floats() -> None:
             assert np.isnan(gpusort.prod(x))
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_sums_of_rows_of_floats(dtype: str) -> None:
+    for shape in ((1000, 16), (300, 300), (40, 1000), (1 << 16,), (3, 50_001), (1, 100_003), (7, 20, 100)):
+        axis = len(shape) - 1
+        made = Regrouped.of(Reducer.SUM, np.dtype(dtype), (axis,), len(shape), False)
+        x = np.random.default_rng(1).integers(-100, 100, shape).astype(dtype)
+        assert made is not None
+        assert (made(x) is None) == (dtype == "f8" and shape[-1] > 1024)
+        np.testing.assert_array_equal(gpusort.sum(x, axis=axis), np.sum(x, axis=axis), strict=True)
+        np.testing.assert_array_equal(gpusort.sum(x.T, axis=0), np.sum(x.T, axis=0), strict=True)
+        y = np.random.default_rng(1).standard_normal(shape).astype(dtype)
+        off = np.abs(gpusort.sum(y, axis=axis) - y.astype("f8").sum(axis))
+        assert (off <= 4 * float(np.finfo(dtype).eps) * np.abs(y).astype("f8").sum(axis)).all()
+        y[...] = -0.0
+        assert not np.signbit(gpusort.sum(y, axis=axis)).any()
+        for special in (np.inf, np.nan, -np.inf):
+            y.reshape(-1)[-1] = special
+            np.testing.assert_array_equal(gpusort.sum(y, axis=axis), np.sum(y, axis=axis))
+
+
 def test_zeros_nans_and_infinities() -> None:
     for shape, axis in (((300, 3), 1), ((1000, 3), 0)):
         x: Array = np.full(shape, -0.0, np.float32)

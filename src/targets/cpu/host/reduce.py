@@ -38,7 +38,7 @@ from .reducers import (
     silently,
     takes,
 )
-from .regrouped import ADDED, LEAST, LEAST_IN_LINES, LINE, Regrouped
+from .regrouped import ADDED, LEAST_IN_LINES, LINE, Regrouped
 from .strides import Routes, Walk
 
 Signed: TypeAlias = npt.NDArray[np.signedinteger[Any]]
@@ -222,10 +222,11 @@ def _guarded(
     """With other ways for long arrays and for short lines, and errors of our own kind for arrays of nothing."""
 
     least = LONG if long is None else long.least
+    regroup_from = 0 if regrouped is None else regrouped.least
 
     def guarded(x: HostArray) -> object:
         size = x.size
-        if size >= LEAST_IN_LINES and regrouped is not None and (size >= LEAST or x.shape[-1] <= LINE):
+        if size >= LEAST_IN_LINES and regrouped is not None and (size >= regroup_from or x.shape[-1] <= LINE):
             found = regrouped(x)
             if found is not None:
                 return found

@@ -23,7 +23,7 @@ from .reducers import ARITHMETIC, LONG, UFUNCS, result_of, silence
 Regroup: TypeAlias = Callable[[HostArray], HostArray]
 
 ADDED = 1 << 21  # bytes of floats: below, no compiled loop adds them, as their sums must not depend on what is loaded
-LEAST = 1 << 11  # elements: of fewer, those are worth a look whose last axis is as short as a line
+_LEAST = 1 << 11  # elements: of fewer, those are worth a look whose last axis is as short as a line
 LEAST_IN_LINES = 1 << 8
 LINE = 1 << 3  # elements of lines to be reduced, which each column reads anew
 _LINES = 40  # for each of their elements: what a column's call of NumPy's is worth
@@ -31,6 +31,9 @@ _NEAR_BYTES = 1 << 9  # of lines that stay
 _NEAR_LINES = 1 << 5
 _CALLS = 1 << 9  # of inner loops: fewer take no longer than what it takes to regroup them
 _LONG_LINE = 1 << 9  # elements of a line that is made of several
+_FROM_ROW = ((1 << 7, 1 << 13), (1 << 10, 1 << 15))  # floats in a row at most, and in all at least, that einsum adds
+_FROM_FLAT = 1 << 16  # of longer rows, in 32 bits
+_CHAIN = 1 << 9  # floats of such a row that it adds at a time: the longer, the less exact
 _SERIAL = 1 << 13  # floats of a line that NumPy multiplies one after the other
 _SIDE = 1 << 8  # products that go on side by side instead
 _CACHED = 1 << 15  # elements that each column's turn finds in a cache
@@ -47,6 +50,9 @@ class Regrouped:
         self._size, self._ufunc, self._made = dtype.itemsize, UFUNCS[fold], result_of(fold, dtype)
         self._is_silent = dtype.kind == "f"
         self._adds_zero = fold is Reducer.SUM and self._is_silent  # -0.0 becomes 0.0, as in NumPy
+        self.least = _LEAST  # elements
+        if len(axes) == ndim:
+            self.least = _SERIAL if fold is Reducer.PROD else _FROM_FLAT
         self._most = ADDED // self._size if fold in ARITHMETIC and self._is_silent else LONG
         self._known = Bounded[object, "Regroup | None"](_MOST_SHAPES)
 
@@ -60,7 +66,7 @@ class Regrouped:
             return None
         if fold in ARITHMETIC and dtype == np.float16:  # which are added in 32 bits
             return None
-        if len(axes) == ndim and not (fold is Reducer.PROD and dtype.kind == "f"):
+        if len(axes) == ndim and not (fold in ARITHMETIC and dtype.kind == "f"):
             return None
         return cls(fold, dtype, axes, ndim, keepdims)
 
@@ -96,10 +102,21 @@ class Regrouped:
         if near == 1:
             if length <= LINE:
                 return self._columns if outer >= _LINES * length > _LINES else None
-            is_serial = self._fold is Reducer.PROD and self._is_silent and length >= _SERIAL
-            return self._side_by_side if is_serial else None
+            return self._way_along(outer * length, length) if self._is_silent else None
         has_few = near * self._size > _NEAR_BYTES or length < _NEAR_LINES or outer * length < _CALLS
         return None if has_few else self._lines
+
+    def _way_along(self, size: int, length: int) -> Regroup | None:
+        """Of longer lines that are reduced, of floats."""
+        match self._fold:
+            case Reducer.PROD:
+                return self._side_by_side if length >= _SERIAL else None
+            case Reducer.SUM:
+                longest = [least for most, least in _FROM_ROW if length <= most]
+                least = longest[0] if longest else _FROM_FLAT if self._size < 8 else self._most
+                return self._by_einsum if size >= least else None
+            case _:
+                return None
 
     def _columns(self, x: HostArray) -> HostArray:
         """Lines that are reduced: of (outer, length, 1)."""
@@ -123,6 +140,16 @@ class Regrouped:
         outer, whole = len(x), x.shape[1] // _SIDE * _SIDE
         found = self._reduced(x[:, :whole].reshape(outer, -1, _SIDE)).reshape(outer, -1, 1 << 5)
         return self._with_rest(self._reduced(self._reduced(found)), x[:, whole:, 0])
+
+    def _by_einsum(self, x: HostArray) -> HostArray:
+        """Sums of lines that are reduced: by einsum, whose loops have less to do before they begin, and add several at
+        once; and what it gives of parts of a long line, by NumPy's pairwise sum."""
+        outer, length, _ = x.shape
+        if length <= 2 * _CHAIN:  # of one part, and a rest
+            return cast(HostArray, np.einsum("ij->i", x[:, :, 0]))
+        whole = length // _CHAIN * _CHAIN
+        found = np.einsum("ijk->ij", x[:, :whole].reshape(outer, -1, _CHAIN))
+        return self._with_rest(self._reduced(found), x[:, whole:, 0])
 
     def _with_rest(self, found: HostArray, rest: HostArray) -> HostArray:
         return cast(HostArray, self._ufunc(found, self._reduced(rest), out=found)) if rest.shape[1] else found
