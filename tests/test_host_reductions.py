@@ -86,7 +86,8 @@ def test_long_arrays_reduce_as_numpys_do(name: str, dtype: str, monkeypatch: pyt
     for constant in ("ADDED", "_MEMORY", "_TOLD"):
         monkeypatch.setattr(folding, constant, 0)
     monkeypatch.setattr(folding, "_NEAR_BOOLS", 1 << 30)
-    monkeypatch.setattr(regrouped, "ADDED", 0)
+    for constant in ("ADDED", "LONG", "_EXACT"):
+        monkeypatch.setattr(regrouped, constant, 0)
     monkeypatch.setattr(fold_routes, "_SHARED", 1 << 15)
     monkeypatch.setattr(fold_routes, "_SHARED_BYTES", 0)
     monkeypatch.setattr(extreme_places, "_SHARED", 1 << 15)

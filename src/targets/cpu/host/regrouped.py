@@ -18,7 +18,7 @@ from ....arrays.recycled import new_array
 from ....operations.reduce import Reducer
 from ....types.bounded import Bounded
 from ...base import HostArray
-from .reducers import ARITHMETIC, LONG, UFUNCS, result_of, silence
+from .reducers import ARITHMETIC, EXTREMES, LONG, UFUNCS, result_of, silence
 
 Regroup: TypeAlias = Callable[[HostArray], HostArray]
 
@@ -37,6 +37,7 @@ _CHAIN = 1 << 9  # floats of such a row that it adds at a time: the longer, the 
 _SERIAL = 1 << 13  # floats of a line that NumPy multiplies one after the other
 _SIDE = 1 << 8  # products that go on side by side instead
 _CACHED = 1 << 15  # elements that each column's turn finds in a cache
+_EXACT = 1 << 18  # elements of which NumPy's loops make as much as compiled ones, whose results are the same
 _MOST_SHAPES = 64
 
 
@@ -46,14 +47,18 @@ class Regrouped:
     def __init__(
         self, fold: Reducer, dtype: np.dtype[np.generic], axes: tuple[int, ...], ndim: int, keepdims: bool
     ) -> None:
-        self._fold, self._axes, self._ndim, self._keepdims = fold, axes, ndim, keepdims
+        self._fold, self._axes, self._keepdims = fold, axes, keepdims
         self._size, self._ufunc, self._made = dtype.itemsize, UFUNCS[fold], result_of(fold, dtype)
         self._is_silent = dtype.kind == "f"
         self._adds_zero = fold is Reducer.SUM and self._is_silent  # -0.0 becomes 0.0, as in NumPy
         self.least = _LEAST  # elements
         if len(axes) == ndim:
             self.least = _SERIAL if fold is Reducer.PROD else _FROM_FLAT
-        self._most = ADDED // self._size if fold in ARITHMETIC and self._is_silent else LONG
+        self._most = LONG
+        if fold in ARITHMETIC and self._is_silent:
+            self._most = ADDED // self._size
+        elif dtype.kind in "biu" and (self._made == dtype or fold in EXTREMES):
+            self._most = _EXACT
         self._known = Bounded[object, "Regroup | None"](_MOST_SHAPES)
 
     @classmethod
