@@ -21,11 +21,12 @@ import gpusort
 from gpusort import multi
 from gpusort.api.call import forget_plans
 from gpusort.arrays import cuda as cuda_arrays
-from gpusort.external.agreed_cuts import Gather, held_cuts
+from gpusort.external import brackets
+from gpusort.external.brackets import held_cuts
 from gpusort.multi.communicators import NcclCommunicator
 from gpusort.multi.driving import drive_all
 from gpusort.multi.memory import CudaMemory, Mark, Memory
-from gpusort.multi.shard import Shard, merged, sort_shard
+from gpusort.multi.shard import Gather, Shard, Swap, merged, sort_shard
 from gpusort.multi.sorting import Sizes, sizes_of
 from gpusort.multi.work import PairsWork, Work
 from gpusort.targets import registry as targets
@@ -103,8 +104,9 @@ class Threads:
 
     def exchange(self, pieces: Sequence[Array], received: Sequence[Array]) -> None:
         everyones: list[Any] = self._told(pieces)
+        assert len(pieces[self.rank]) == len(received[self.rank]) == 0
         for other, room in enumerate(received):
-            np.copyto(np.asarray(room), np.asarray(everyones[other][self.rank]))
+            room[...] = everyones[other][self.rank].reshape(room.shape)
         self.barrier.wait()
 
     def _told(self, mine: Any) -> list[Any]:
@@ -314,6 +316,33 @@ def test_arrays_on_several_devices_and_several_on_one() -> None:
     assert_same_bits(joined(keys), joined(values))
 
 
+@attrs.frozen
+class ThreadsOfACard(Threads):
+    """Whose arrays are on one card, as NCCL's must be."""
+
+    def exchange(self, pieces: Sequence[Any], received: Sequence[Any]) -> None:
+        everyones: list[Any] = self._told([piece.get() for piece in pieces])
+        for other, room in enumerate(received):
+            come = everyones[other][self.rank]
+            assert come.nbytes == room.nbytes
+            ctypes.memmove(room.data.ptr, come.ctypes.data, come.nbytes)
+        self.barrier.wait()
+
+
+@pytest.mark.usefixtures("cards")
+def test_processes_that_share_a_device() -> None:
+    hosts = parts_of("i4", (50, 0, 40))
+    parts = [fake_cupy.on_card(host, 0) for host in hosts]
+
+    def work(comm: Threads) -> Any:
+        card = ThreadsOfACard(comm.rank, comm.board, comm.barrier)
+        return multi.sort_shard(parts[comm.rank], card, sizes="balanced").get()
+
+    found = of_all_ranks(work, 3)
+    assert [part.size for part in found] == [30, 30, 30]
+    assert_same_bits(np.concatenate(found), np.sort(np.concatenate(hosts)))
+
+
 @pytest.mark.usefixtures("cards")
 def test_copies_have_ended_where_memory_is_freed_by_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     parts: list[Any] = [fake_cupy.on_card(host, device) for device, host in enumerate(parts_of("i4", (20, 20)))]
@@ -456,16 +485,18 @@ def test_others_need_no_rank_that_fails_in_its_merge(monkeypatch: pytest.MonkeyP
 class Traffic:
     """How much ranks tell and send one another."""
 
-    gathered_bytes: int = 0  # received by one rank in all-gathers
+    told_bytes: int = 0  # received by all ranks to find the cuts
+    collectives: int = 0  # of all ranks, to find the cuts
     moved_bytes: int = 0  # between ranks in exchanges, in all
     messages: int = 0  # of exchanges, in all
 
     def counted(self, shard: Shard) -> Shard:
         step = next(shard)
         while True:
-            if isinstance(step, Gather):
-                self.gathered_bytes += step.values.nbytes
             reply = yield step
+            if isinstance(step, Gather | Swap):
+                self.told_bytes += sum(piece.nbytes for piece in reply)
+                self.collectives += 1
             try:
                 step = shard.send(reply)
             except StopIteration as end:
@@ -482,10 +513,10 @@ class CountingMemory(Memory):
         return super().copy(target, source, after)
 
 
-@pytest.mark.parametrize("ranks", [2, 16])
+@pytest.mark.parametrize("ranks", [2, 16, 64])
 def test_what_ranks_ask_of_each_other(ranks: int) -> None:
     """No element travels more than once, and what is agreed on is little: docs/scale.md counts on it."""
-    each = 1 << 12
+    each = 1 << 13
     parts = np.split(np.random.default_rng(1).integers(0, 1 << 32, ranks * each, dtype=np.uint32), ranks)
     traffic, work = Traffic(), Work(np.dtype(np.uint32))
     memory = CountingMemory(traffic)
@@ -498,7 +529,39 @@ def test_what_ranks_ask_of_each_other(ranks: int) -> None:
     expected = (ranks - 1) * each * 4  # uniform keys: a rank keeps its share
     assert abs(traffic.moved_bytes / expected - 1) < 0.05
     assert traffic.messages <= ranks * (ranks - 1)
-    assert traffic.gathered_bytes < ranks * ranks * 512 * 8 * 4
+    rounds = 2
+    words = max(8192, 64 * ranks)
+    assert traffic.collectives == ranks * (2 * rounds + 1)
+    rounded_up = 4 * ranks  # a word more of each run
+    assert traffic.told_bytes <= ranks * (rounds * (words * 4 + rounded_up + 24 * ranks) + 8 * ranks)
+
+
+RUNS: dict[str, Callable[[np.random.Generator, int], Array]] = {
+    "apart": lambda rng, rank: rng.integers(rank * 1000, rank * 1000 + 3000, rng.integers(0, 400)).astype("i8"),
+    "ties": lambda rng, rank: rng.integers(-1, 2, rng.integers(0, 400)).astype("i1"),
+    "one value": lambda rng, rank: np.full(rng.integers(0, 400), 7, "u4"),
+    "one run": lambda rng, rank: rng.standard_normal(20_000 if rank == 1 else 0),
+    "NaN": lambda rng, rank: np.where(rng.random(300) < 0.3, -np.nan, rng.integers(-2, 2, 300) * 0.0).astype("f4"),
+}
+
+
+@pytest.mark.parametrize("kind", RUNS)
+@pytest.mark.parametrize("ranks", [2, 3, 8, 33, 64])
+def test_many_ranks_agree_in_rounds(ranks: int, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some have nothing, or get nothing."""
+    monkeypatch.setattr(brackets, "_ENOUGH", 32)
+    monkeypatch.setattr(brackets, "_ENOUGH_OF_A_RUN", 8)
+    rng = np.random.default_rng(ranks)
+    parts = [RUNS[kind](rng, rank) for rank in range(ranks)]
+    whole = np.concatenate(parts)
+    ends = np.sort(rng.integers(0, whole.size + 1, ranks - 1))
+    sizes = np.diff([0, *ends, whole.size]).tolist()
+    indices = multi.argsort(parts, descending=ranks == 8, sizes=sizes)
+    assert [part.size for part in indices] == sizes
+    np.testing.assert_array_equal(np.concatenate(indices), gpusort.argsort(whole, descending=ranks == 8))
+    found = of_all_ranks(lambda comm: multi.sort_shard(parts[comm.rank], comm, sizes=sizes), ranks)
+    assert [part.size for part in found] == sizes
+    assert_same_bits(np.concatenate(found), gpusort.sort(whole))
 
 
 @settings(max_examples=60, deadline=None)

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..algos.sizes import LARGEST_U32
 from ..algos.words import Transform
-from .agreed_cuts import Bracket, held_cuts
+from .brackets import held_cuts, shared_bracket
 from .cuts import Array, Indices
 from .pipeline import SLOTS, ahead, run_pipeline
 
@@ -119,7 +119,7 @@ class PieceSort(Generic[T]):
         with self._held(source[0].size, columns) as held:
             runs = [[column[part] for column in held] for part in stretches]
             sampled: list[Array] = []
-            shared = Bracket.shared([run[0].size for run in runs], _sizes(stretches))
+            shared = shared_bracket([run[0].size for run in runs], _sizes(stretches))
             made_through(
                 self.device,
                 (

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..external.agreed_cuts import Gather
 from ..external.cuts import Array
 from .agreement import gathered, tell_failure
 from .communicators import Communicator
 from .memory import Mark, Memory
-from .shard import Exchange, Runs, Shard, Step
+from .shard import Exchange, Gather, Runs, Shard, Step, Swap, in_parts
 
 _NOTHING = np.empty(0, np.uint8)
 
 
-def drive_one(shard: Shard, communicator: Communicator) -> Runs:
+def drive_one(shard: Shard, communicator: Communicator, memory: Memory) -> Runs:
     """Drives the rank of this process by a communicator. All ranks are there before each exchange, so that one that
     fails on the way, or runs out of memory, is at a gather, where it can tell the others."""
+    shard = _by_exchanges(shard, communicator.rank, memory)
     reply: Sequence[Array] = ()
     while True:
         try:
@@ -50,13 +50,36 @@ def drive_all(shards: Sequence[Shard], memories: Sequence[Memory]) -> list[Runs]
                         steps.append(shard.send(reply) if reply else next(shard))
                     except StopIteration as end:
                         results.append(end.value)
-            replies = [[step.values for step in steps if isinstance(step, Gather)]] * len(shards)
+            gathers = [step.values for step in steps if isinstance(step, Gather)]
+            swaps = [step.pieces for step in steps if isinstance(step, Swap)]
+            replies = [*zip(*swaps, strict=True)] if swaps else [gathers] * len(shards)
             _exchange([step for step in steps if isinstance(step, Exchange)], memories)
     except BaseException:
         for memory in memories:
             memory.finish_copies()
         raise
     return results
+
+
+def _by_exchanges(shard: Shard, rank: int, memory: Memory) -> Shard:
+    """The same steps, but for swaps, which are exchanges of the rank's memory: communicators have no other."""
+    reply: Sequence[Array] = ()
+    while True:
+        try:
+            step = shard.send(reply) if reply else next(shard)
+        except StopIteration as end:
+            runs: Runs = end.value
+            return runs
+        if not isinstance(step, Swap):
+            reply = yield step
+            continue
+        pieces, counts = [*step.pieces], [*step.counts]
+        stays, pieces[rank], counts[rank] = pieces[rank], pieces[rank][:0], 0
+        sent = memory.from_host(np.concatenate(pieces))
+        room = memory.empty(sum(counts), sent.dtype)
+        yield Exchange(in_parts(sent, [piece.size for piece in pieces]), in_parts(room, counts))
+        come = in_parts(memory.to_host(room), counts)
+        reply = (*come[:rank], stays, *come[rank + 1 :])
 
 
 def _exchange(steps: Sequence[Exchange], memories: Sequence[Memory]) -> None:

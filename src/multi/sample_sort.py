@@ -19,7 +19,6 @@ import numpy as np
 from ..algos.fit import fitted_partition
 from ..algos.partition import BUCKETS, partition
 from ..algos.sizes import LARGEST_U32
-from ..external.agreed_cuts import Gather
 from ..external.cuts import Array
 from ..kernel.launch import Schedule
 from ..machine import TargetInfo
@@ -28,7 +27,7 @@ from ..types.indices import SortOrder
 from ..types.keys import SortableKey
 from ..types.params import ScanPolicy
 from .memory import Memory
-from .shard import Exchange, Marks, Shard, Started, Step, sort_shard
+from .shard import Exchange, Gather, Marks, Shard, Started, Step, sort_shard
 from .work import Columns, Work
 
 _MOST_PIECES = 3  # buckets of each rank

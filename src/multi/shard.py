@@ -9,15 +9,16 @@ Elements are ordered by (word, rank, position), so sizes are exact whatever the 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, TypeAlias
 
 import attrs
 import numpy as np
 
-from ..external.agreed_cuts import Gather, agreed_cuts
-from ..external.cuts import Array
+from ..external.brackets import Bracket, HostArray
+from ..external.cuts import Array, Indices, counts_of
+from ..types.dtypes import native
 from .memory import Mark, Memory
 from .work import Columns, Work
 
@@ -25,6 +26,21 @@ from .work import Columns, Work
 @attrs.frozen
 class Started:
     """A step without communication: device work is queued, and the next rank can be driven."""
+
+
+@attrs.frozen(eq=False)
+class Gather:
+    """An all-gather of values on the host, in the order of ranks."""
+
+    values: HostArray
+
+
+@attrs.frozen(eq=False)
+class Swap:
+    """An all-to-all exchange of values on the host: a piece to every rank, and from each as many as `counts` says."""
+
+    pieces: Sequence[HostArray]
+    counts: Sequence[int]
 
 
 @attrs.frozen(eq=False)
@@ -47,9 +63,10 @@ class Exchange:
     marks: Marks | None = None
 
 
-Step: TypeAlias = Started | Gather | Exchange
+Step: TypeAlias = Started | Gather | Swap | Exchange
 Runs: TypeAlias = list[Columns]
-# Sent: the result of a Gather. Returned: sorted runs, whose merge is the rank's result, and waits for no other rank.
+# Sent: what a Gather or Swap asks for, from each rank. Returned: sorted runs, whose merge is the rank's result, and
+# waits for no other rank.
 Shard: TypeAlias = Generator[Step, Sequence[Array], Runs]
 
 
@@ -62,22 +79,51 @@ def sort_shard(
     if len(lengths) == 1:
         return [held]
 
-    def words(parts: list[slice]) -> Array:
-        return work.words(np.concatenate([memory.to_host(held[0][part]) for part in parts]))
+    def words(positions: Indices) -> HostArray:
+        sampled = memory.to_host(held[0][memory.from_host(positions)])
+        return work.words(np.ascontiguousarray(sampled, native(work.dtype)))
 
-    cuts = yield from agreed_cuts(words, rank, lengths, sizes)
-    counts = (cuts[rank + 1] - cuts[rank]).tolist()
+    cuts, counts = yield from agreed_cuts(words, rank, lengths, sizes)
     counts[rank] = 0  # the rank's own slice is merged in place, not sent
     columns: list[list[Array]] = []
     for column in held:
-        pieces = [column[start:stop] for start, stop in pairwise(cuts[:, rank].tolist())]
+        pieces = [column[start:stop] for start, stop in pairwise(cuts)]
         whole = memory.empty(sum(counts), column.dtype)
-        room = [whole[start:stop] for start, stop in pairwise(accumulate(counts, initial=0))]
+        room = [*in_parts(whole, counts)]
         stays, pieces[rank] = pieces[rank], room[rank]
         yield Exchange(tuple(pieces), tuple(room))
         room[rank] = stays
         columns.append(room)
     return list(zip(*columns, strict=True))
+
+
+def agreed_cuts(
+    words: Callable[[Indices], HostArray], mine: int, lengths: Sequence[int], sizes: Sequence[int]
+) -> Generator[Step, Sequence[Array], tuple[list[int], list[int]]]:
+    """Where each rank's part starts in this rank's run, and the run's end; and how many elements each rank has for this
+    one. `words` returns those at some positions of this rank's run.
+
+    A rank seeks one cut, the start of its own part. It tells each rank what to sample of its run, and gets the samples.
+    """
+    bracket = Bracket.whole(lengths, sum(sizes[:mine]))
+    told = yield Gather(words(np.arange(0, lengths[mine], bracket.gap)))  # all ranks seek their cuts in whole runs
+    while True:
+        (bracket,) = bracket.narrowed(np.concatenate(told))
+        gap = bracket.gap if bracket.left else 0
+        wanted = np.stack([bracket.low, bracket.high, np.full_like(bracket.low, gap)], axis=1)
+        asked = np.stack((yield Swap([*wanted], [3] * len(lengths))))
+        if not asked[:, 2].any():
+            break
+        positions: list[Indices] = [np.arange(low, high, gap or 1) for low, high, gap in asked.tolist()]
+        sampled = np.split(words(np.concatenate(positions)), np.cumsum([part.size for part in positions])[:-1])
+        told = yield Swap(sampled, counts_of(bracket.high - bracket.low, bracket.gap).tolist())
+    cuts = np.append(asked[:, 0], lengths[mine])
+    counts = np.concatenate((yield Swap([*np.diff(cuts)[:, None]], [1] * len(lengths))))
+    return cuts.tolist(), counts.tolist()
+
+
+def in_parts(array: Array, sizes: Sequence[int]) -> tuple[Array, ...]:
+    return tuple(array[start:stop] for start, stop in pairwise(accumulate(sizes, initial=0)))
 
 
 def merged(work: Work, runs: Runs) -> Columns:

@@ -131,7 +131,7 @@ def _in_many(make: _Maker, named: Mapping[str, object], communicator: object, si
         call = (type(work).__name__, work.order.value, work.stable, type(work.key).__name__, wanted, memory.where.value)
         lengths = agreed_lengths(comm, given[0].spec.size, (*call, *[one.spec.dtype.str for one in given]))
         shard = sort_by_samples(work, memory, columns, comm.rank, lengths, sizes_of(wanted, lengths), _SAMPLE_SORT)
-        return _merged(work, drive_one(shard, comm), given)
+        return _merged(work, drive_one(shard, comm, memory), given)
 
 
 def _merged(work: Work, runs: Runs, rank: Sequence[RankArray]) -> tuple[Any, ...]:
