@@ -196,10 +196,11 @@ def test_any_function_can_be_planned(target: str) -> None:
 
 def test_prepared_calls_of_arrays_without_elements_write_what_there_is(target: str) -> None:
     empty, x, rows = np.empty(0, "f4"), np.arange(5, dtype="f4"), np.empty((3, 0), "f4")
-    for arrays in ((empty, x), (x, empty)):
-        prepared = gpusort.plan(gpusort.merge, *arrays, target=target)
-        prepared.outs[0][...] = 77
-        np.testing.assert_array_equal(prepared(*arrays), x)
+    for first, second in ((empty, x), (x, empty)):
+        merged = gpusort.plan(gpusort.merge, first, second, target=target)
+        merged.outs[0][...] = 77
+        np.testing.assert_array_equal(merged(first, second), x)
+    function: Any
     for function, expected in ((gpusort.sum, 0), (gpusort.prod, 1), (gpusort.any, False), (gpusort.all, True)):
         prepared = gpusort.plan(function, rows, axis=1, target=target)
         prepared.outs[0][...] = 77
@@ -233,7 +234,7 @@ def test_a_users_function_is_planned_if_it_hands_its_target_over() -> None:
     """What it does to its arguments on the way is its own affair."""
     x = np.arange(6.0).reshape(2, 3)
 
-    def smallest(x: npt.NDArray[np.float64], *, target: Any = "auto") -> object:
+    def smallest(x: npt.NDArray[np.float64], *, target: Any = "auto") -> npt.NDArray[np.float64]:
         return gpusort.min(x, axis=1, target=target)
 
     def smallest_here(x: npt.NDArray[np.float64], *, target: Any = "auto") -> object:
@@ -255,7 +256,7 @@ def test_what_may_not_be_written_is_not_by_a_warm_call_either(target: str, algor
     with pytest.raises(InvalidArgumentError, match="out: expected an array that can be written, found a read-only one"):
         gpusort.sort(x, out=frozen, **settings)
     out = np.zeros_like(x)
-    prepared = gpusort.plan(gpusort.sort, x, out=out, **settings)
+    prepared = gpusort.plan(gpusort.sort, x, out=out, target=target, algorithm=settings["algorithm"])
     out.flags.writeable = False
     with pytest.raises(InvalidArgumentError, match="out: expected an array that can be written, found a read-only one"):
         prepared(x)

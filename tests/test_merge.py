@@ -228,7 +228,7 @@ def test_ties_of_floats_may_lie_in_any_order(target: str, dtype: str, descending
         )
         expected = gpusort.sort(np.concatenate([x, y]).astype(dtype), stable=True, descending=descending)
         assert_same_bits(gpusort.merge(x, y, target=target, descending=descending), expected)
-        prepared = gpusort.plan(gpusort.merge, *map(np.zeros_like, (x, y)), target=target, descending=descending)
+        prepared = gpusort.plan(gpusort.merge, np.zeros_like(x), np.zeros_like(y), target=target, descending=descending)
         assert_same_bits(prepared(x, y), expected)
         places = np.arange(expected.size)
         keys, moved = gpusort.merge_by_key(

@@ -6,14 +6,16 @@ y = call(x)  # nothing is compiled, looked up or allocated; y is the same array 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from contextlib import nullcontext
 from functools import partial
 from inspect import signature
 from types import FunctionType
-from typing import Any, NoReturn, SupportsIndex
+from typing import Any, Generic, NoReturn, ParamSpec, SupportsIndex, TypeVar, cast, overload
 
 import attrs
+import numpy as np
+from numpy.typing import NDArray
 
 from ..arrays.kinds import Kind, Located, is_viewed
 from ..arrays.registry import recognised
@@ -21,10 +23,18 @@ from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.specs import Memory, Spec
 from .plan import Cost, Plan, one_or_all, require_fitting, specs_of
 
+P = ParamSpec("P")
+S = TypeVar("S", bound=Sized)
+G = TypeVar("G", bound=np.generic)
+R_co = TypeVar("R_co", covariant=True)
+
 
 @attrs.frozen(eq=False, repr=False)
-class PreparedCall:
-    """A call made ready for arrays of one kind, shape, dtype and layout. It owns its results, and overwrites them."""
+class PreparedCall(Generic[R_co]):
+    """A call made ready for arrays of one kind, shape, dtype and layout. It owns its results, and overwrites them.
+
+    They are such as the function gives, but for a scalar: that is an array of no dimension here.
+    """
 
     plan: Plan
     located: Located[Any]  # what the plan works on
@@ -35,7 +45,7 @@ class PreparedCall:
     results: Sequence[Any]  # the same as `outs`, of that kind
 
     @classmethod
-    def of(cls, plan: Plan, kind: Located[Any], arrays: Sequence[Any], outs: Sequence[Any] | None) -> PreparedCall:
+    def of(cls, plan: Plan, kind: Located[Any], arrays: Sequence[Any], outs: Sequence[Any] | None) -> PreparedCall[Any]:
         specs = specs_of(kind, plan.operation, arrays)
         outputs = plan.operation.outputs(*specs)
         if outs is not None:
@@ -47,7 +57,7 @@ class PreparedCall:
         outs = plan.new_outputs(arrays) if outs is None else outs
         return cls(plan, kind, specs, [kind.layout(x) for x in arrays], outs, kind, outs)
 
-    def viewed_as(self, kind: Kind, like: Any, out: object) -> PreparedCall:
+    def viewed_as(self, kind: Kind, like: Any, out: object) -> PreparedCall[Any]:
         """The same for arrays of a kind that are viewed as those of this one's."""
         if not is_viewed(kind):
             return self
@@ -59,7 +69,13 @@ class PreparedCall:
             self, kind=kind, results=[kind.result(x, like) for x in self.outs] if out is None else [out]
         )
 
-    def __call__(self, *arrays: object) -> Any:
+    @overload  # of scalars none has a length
+    def __call__(self: PreparedCall[S], *arrays: object) -> S: ...
+    @overload
+    def __call__(self: PreparedCall[G], *arrays: object) -> NDArray[G]: ...
+    @overload
+    def __call__(self, *arrays: object) -> R_co: ...
+    def __call__(self, *arrays: object) -> object:
         """Runs the call and returns its results, the same arrays each time: those given as `out`, or its own."""
         if is_viewed(self.kind):
             self._require_kind(self.kind, arrays)
@@ -102,7 +118,7 @@ class PreparedCall:
             "function and its settings, and call gpusort.plan there"
         )
 
-    def encode(self, encoder: Any, /, *arrays: object) -> Any:
+    def encode(self, encoder: Any, /, *arrays: object) -> R_co:
         """Records the call into a command encoder of wgpu, for arrays of `gpusort.webgpu`: in passes of its own, which
         run when the caller submits them. Gives the arrays that hold the results then."""
         with self.kind.recording(encoder):
@@ -126,16 +142,17 @@ class Planning:
     target: Any
 
 
-def plan(function: Callable[..., object], /, *arrays: object, target: Any = "auto", **settings: Any) -> PreparedCall:
+def plan(function: Callable[P, R_co], /, *arrays: P.args, **settings: P.kwargs) -> PreparedCall[R_co]:
     """The call `function(*arrays, **settings)` made ready, but not made: kernels compiled, results and scratch
     allocated. It takes arrays of the same kind, shape, dtype and layout, and gives back the same results' arrays each
     time: those of `out`, or its own. A function of yours is prepared too, if it hands `target` over to gpusort.
     """
     check_planned(function)
-    found = function(*arrays, target=Planning(target), **settings)
+    planning = {**settings, "target": Planning(settings.get("target", "auto"))}
+    found = cast(Callable[..., object], function)(*arrays, **planning)
     if not isinstance(found, PreparedCall):
         raise UnsupportedTypeError(f"function: {function!r} does not hand its target over to gpusort")
-    return found
+    return cast(PreparedCall[R_co], found)
 
 
 # Of the modules of this package all have functions whose calls can be prepared, but these.

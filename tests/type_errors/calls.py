@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import assert_type
+from typing import Any, assert_type
 
 import attrs
 import numpy as np
@@ -110,6 +110,41 @@ def right_monoids(x: F4s, numbers: I4s, kept: bool) -> None:
     assert_type(gpusort.scan(x, Product(gpusort.number_for("float64"))), npt.NDArray[np.float64])
     assert_type(gpusort.scan(x > 0, Sum(gpusort.number_for("?"))), npt.NDArray[np.uint64])
     assert_type(gpusort.reduce(x, MinMax(UnsignedKey(U32, U32, 32))), np.generic | HostArray)
+
+
+def smallest(x: F4s, *, target: str = "auto") -> F4s:
+    return gpusort.sort(x, target=target)[:2]
+
+
+def right_prepared_calls(x: F4s, numbers: I4s, grid: Grid, buffer: gpusort.webgpu.Array, untyped: Any) -> None:
+    call = gpusort.plan(gpusort.sort, x)
+    assert_type(call, gpusort.PreparedCall[F4s])
+    assert_type(call(x), F4s)
+    assert_type(gpusort.plan(gpusort.sort, grid, axis=None, target="cpu")(grid), F4s)
+    assert_type(gpusort.plan(gpusort.sort, numbers, out=numbers, descending=True)(numbers), I4s)
+    assert_type(gpusort.plan(gpusort.argsort, grid)(grid), np.ndarray[tuple[int, int], Places])
+    assert_type(gpusort.plan(gpusort.sort_by_key, x, numbers)(x, numbers), tuple[F4s, I4s])
+    assert_type(gpusort.plan(gpusort.merge, x, x)(x, x), F4s)
+    assert_type(gpusort.plan(gpusort.top_k, grid, 3)(grid)[1], npt.NDArray[np.int64])
+    assert_type(gpusort.plan(gpusort.top_k, grid, k=3)(grid)[0], np.ndarray[tuple[int, ...], np.dtype[np.float32]])
+    assert_type(gpusort.plan(gpusort.cumsum, numbers)(numbers), npt.NDArray[np.int64])
+    assert_type(gpusort.plan(gpusort.sort, buffer).encode(None, buffer), gpusort.webgpu.Array)
+    assert_type(gpusort.plan(smallest, x)(x), F4s)
+    assert_type(gpusort.plan(untyped, x)(x), Any)
+    # Instead of a scalar, an array of no dimension: it is written anew by each call.
+    assert_type(gpusort.plan(gpusort.sum, numbers)(numbers), npt.NDArray[np.int64])
+    assert_type(gpusort.plan(gpusort.argmax, x)(x), npt.NDArray[np.int64])
+    assert_type(gpusort.plan(gpusort.max, grid, axis=0)(grid), npt.NDArray[np.float32])
+    assert_type(gpusort.plan(gpusort.reduce, x, Sum(gpusort.number_for(np.float32)))(x), npt.NDArray[np.float32])
+
+
+def wrong_prepared_calls(x: F4s) -> None:
+    assert_type(gpusort.plan(gpusort.sort, x)(x), I4s)  # E: assert-type, reportAssertTypeFailure
+    gpusort.plan(gpusort.sort)  # E: arg-type, reportCallIssue
+    gpusort.plan(gpusort.sort, x, decending=True)  # E: arg-type, reportCallIssue
+    gpusort.plan(gpusort.sort, x, axis="last")  # E: arg-type, reportArgumentType
+    gpusort.plan(gpusort.merge, x)  # E: arg-type, reportCallIssue
+    gpusort.plan(gpusort.sort(x), x)  # E: arg-type, reportArgumentType+reportCallIssue
 
 
 def wrong_results(x: F4s) -> None:
