@@ -19,6 +19,7 @@ from .operations.scan import Cumsum
 from .operations.select import TopK
 from .operations.sort import Sort
 from .show import code_of
+from .targets.registry import usual_info
 from .types.errors import InvalidArgumentError
 from .types.memory import Workgroup
 from .types.specs import DType, Spec
@@ -30,11 +31,7 @@ MACHINES = {
         "wgsl", "an H200, by Vulkan", "", Limits(1024, 48 << 10, 1 << 31, 1 << 31, 8, 32, 32),
         frozenset({Capability.SUBGROUPS}),
     ),
-    "webgpu": TargetInfo("wgsl", "any device", "", Limits(256, 16 << 10, 65535**2, 1 << 27, 8, 1), frozenset()),
-    "cpu": TargetInfo(
-        "cpu", "a processor", "", Limits(1024, 1 << 20, (1 << 32) - 1, 1 << 35, 64, 8, 8),
-        frozenset({Capability.FLOAT64, Capability.SUBGROUPS}),
-    ),
+    "webgpu": usual_info("wgsl"), "cpu": usual_info("cpu"),
 }  # fmt: skip
 CALLS: Mapping[str, Callable[[Call], Operation]] = {
     "sort": lambda call: Sort(call.axis, stable=call.stable), "argsort": lambda call: Argsort(call.axis),

@@ -110,6 +110,11 @@ def targets() -> list[TargetInfo | Unavailable]:
     return found
 
 
+def usual_info(name: str) -> TargetInfo:
+    """What kernels of the target "cpu" or "wgsl" have on any machine: nothing is opened."""
+    return cast(TargetInfo, _loaded({"cpu": "cpu.limits", "wgsl": "wgsl.defaults"}[name], "USUAL"))
+
+
 def target_on_device(device: Any) -> Target:
     """The target "wgsl" on a wgpu device of the caller's."""
     from .wgsl.target import target_on

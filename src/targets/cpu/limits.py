@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...algos.sizes import LARGEST_U32
-from ...machine import Capability, Limits
+from ...machine import Capability, Limits, TargetInfo
 
 _SUBGROUP_SIZE = 8
 
@@ -23,4 +23,5 @@ LIMITS = Limits(
     most_subgroup_size=subgroup_size(1024),
 )
 CAPABILITIES = frozenset({Capability.FLOAT64, Capability.SUBGROUPS, Capability.HOST_SORT})
+USUAL = TargetInfo("cpu", "a processor", "", LIMITS, CAPABILITIES - {Capability.HOST_SORT})
 REGISTER_BYTES = 4 << 20  # they lie on a thread's stack, as workgroup memory does

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import attrs
 
 from ...algos.sizes import LARGEST_U32
-from ...machine import Limits
+from ...machine import Limits, TargetInfo
 
 _WORD = 4
 DEFAULT_LIMITS: Mapping[str, int] = {
@@ -31,3 +31,4 @@ def limits_of(limits: Mapping[str, int]) -> Limits:
 
 
 DEFAULTS = attrs.evolve(limits_of(DEFAULT_LIMITS), most_subgroup_size=1)
+USUAL = TargetInfo("wgsl", "any device", "", DEFAULTS, frozenset())
