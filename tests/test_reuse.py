@@ -15,6 +15,7 @@ import pytest
 
 import gpusort
 from gpusort.arrays import recycled as reuse
+from gpusort.external import memory as memory_budget
 from gpusort.types import environment
 from gpusort.types.errors import InvalidArgumentError
 from tests.reference import run_in_threads
@@ -141,18 +142,46 @@ def test_what_is_asked_to_be_kept_is_all_that_is_kept(monkeypatch: pytest.Monkey
     assert reuse.new_array((LONG,), DOUBLE).base is not None
 
 
-@pytest.mark.parametrize(("said", "least"), [("1000000\n", 1_000_000), ("max\n", None), (None, None)])
+GROUPS: dict[str, tuple[str, dict[str, str], list[tuple[int, int]]]] = {
+    "version 2": (
+        "0::/user/one\n",
+        {"user/one/memory.max": "max\n", "user/memory.max": "1000\n", "user/memory.current": "400\n",
+         "memory.max": "2000000\n", "memory.current": "1500000\n", "memory/memory.limit_in_bytes": "1\n"},
+        [(1000, 400), (2000000, 1500000)],
+    ),
+    "of a container": ("0::/\n", {"memory.max": "1000000\n"}, [(1000000, 0)]),
+    "version 1, by a name of the host's": (
+        "3:cpu,cpuacct:/docker/f00\n2:memory:/docker/f00\n",
+        {"memory/memory.limit_in_bytes": "5000\n", "memory/memory.usage_in_bytes": "6000\n", "memory.max": "1\n"},
+        [(5000, 6000)],
+    ),
+    "no limit": ("0::/\n", {"memory.max": "max\n"}, []),
+    "no groups": ("", {}, []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("groups", GROUPS.values(), ids=GROUPS)
 def test_a_container_has_the_memory_that_it_is_allowed(
-    said: str | None, least: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    groups: tuple[str, dict[str, str], list[tuple[int, int]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(environment, "_MEMORY_LIMITS", ())
-    environment.memory_bytes.cache_clear()
-    of_the_machine = environment.memory_bytes()
+    told, files, expected = groups
+    for name, said in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(said)
+    (tmp_path / "told").write_text(told)
+    limits = environment.memory_limits(str(tmp_path / "told"), str(tmp_path))
+    assert limits == expected
+
+    def memory(limits: list[tuple[int, int]]) -> tuple[int, int]:
+        for module in (environment, memory_budget):
+            monkeypatch.setattr(module, "memory_limits", lambda: limits)
+        environment.memory_bytes.cache_clear()
+        return environment.memory_bytes(), memory_budget.free_memory()
+
+    of_the_machine, _ = memory([])
     assert of_the_machine > 1 << 20
-    limit = tmp_path / "memory.max"
-    if said is not None:
-        limit.write_text(said)
-    monkeypatch.setattr(environment, "_MEMORY_LIMITS", (str(limit),))
+    allowed, free = memory(limits)
     environment.memory_bytes.cache_clear()
-    assert environment.memory_bytes() == (of_the_machine if least is None else least)
-    environment.memory_bytes.cache_clear()
+    assert allowed == min([of_the_machine, *(limit for limit, _ in expected)])
+    if expected:
+        assert free == max(0, min(limit - used for limit, used in expected))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import SupportsIndex, cast
 
 from ..types.checks import as_int
+from ..types.environment import memory_limits
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 
 LEAST = 1 << 16
@@ -38,8 +39,9 @@ def bytes_of(memory: object, name: str = "memory") -> int:
 
 
 def free_memory() -> int:
-    """Free bytes: the least of the machine's and of those left in this process's cgroups."""
-    return min([_machine_free(), *_cgroup_free()])
+    """Free bytes: the least of the machine's and of those left in this process's control groups."""
+    # What a group uses includes page cache that could be dropped, so this errs on the safe side.
+    return min([_machine_free(), *(max(0, limit - used) for limit, used in memory_limits())])
 
 
 def _machine_free() -> int:
@@ -48,27 +50,3 @@ def _machine_free() -> int:
     except OSError:
         found = None
     return int(found[1]) << 10 if found else os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-
-
-def _cgroup_free(proc: Path = Path("/proc/self/cgroup"), mounts: Path = Path("/sys/fs/cgroup")) -> list[int]:
-    """Limit less usage of this process's cgroup and all its ancestors, in cgroup version 1 or 2."""
-    try:
-        lines = proc.read_text().splitlines()
-    except OSError:
-        return []
-    left: list[int] = []
-    for line in lines:
-        _, controllers, group = line.split(":", 2)
-        if not controllers:
-            root, limit, used = mounts, "memory.max", "memory.current"
-        elif "memory" in controllers.split(","):
-            root, limit, used = mounts / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
-        else:
-            continue
-        path = Path(group.lstrip("/"))
-        for folder in (root / path, *(root / parent for parent in path.parents)):
-            try:  # usage includes reclaimable page cache, so this errs on the safe side
-                left.append(max(0, int((folder / limit).read_text()) - int((folder / used).read_text())))
-            except (OSError, ValueError):  # no such group, or no limit ("max")
-                continue
-    return left

@@ -29,24 +29,41 @@ def core_count() -> int:
     return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
-# Of a container, in version 2 of control groups and in version 1.
-_MEMORY_LIMITS = "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"
-
-
 @lru_cache(maxsize=1)
 def memory_bytes() -> int:
     """The machine's memory, or what this container may use of it; 0 where the system does not tell."""
     sysconf = getattr(os, "sysconf", None)
     found = sysconf("SC_PAGE_SIZE") * sysconf("SC_PHYS_PAGES") if sysconf is not None else 0
-    for path in _MEMORY_LIMITS:
-        try:
-            with open(path, encoding="ascii") as limit:
-                said = limit.read().strip()
-        except OSError:
+    return min([found, *(limit for limit, _ in memory_limits())])
+
+
+def memory_limits(proc: str = "/proc/self/cgroup", mounts: str = "/sys/fs/cgroup") -> list[tuple[int, int]]:
+    """The bytes that this process's control group may use, and uses, and the same for all around it, a container's
+    among them, in version 1 or 2. Groups without a limit are left out."""
+    found: list[tuple[int, int]] = []
+    for line in _read(proc).splitlines():
+        _, controllers, group = line.split(":", 2)
+        if not controllers:
+            folder, names = mounts, ("memory.max", "memory.current")
+        elif "memory" in controllers.split(","):
+            folder, names = f"{mounts}/memory", ("memory.limit_in_bytes", "memory.usage_in_bytes")
+        else:
             continue
-        if said.isdigit():  # or "max"
-            found = min(found, int(said))
+        parts = [folder, *filter(None, group.split("/"))]
+        for count in range(len(parts), 0, -1):
+            limit, used = (_read("/".join((*parts[:count], name))).strip() for name in names)
+            if limit.isdigit():  # or "max", or there is no such group where this process sees them
+                found.append((int(limit), int(used or 0)))
     return found
+
+
+def _read(path: str) -> str:
+    """A file's text; none if it cannot be read."""
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return file.read()
+    except OSError:
+        return ""
 
 
 @lru_cache(maxsize=64)
