@@ -99,6 +99,14 @@ class ByMonoid(OverMonoid):
 _COUNTS_OR_ADDS = ("argmin", "argmax", "sum", "prod", "cumsum")
 
 
+def of_numbers(make: Callable[[Any], Monoid[Any, Any]], dtype: DType) -> Monoid[Any, Any]:
+    """A monoid of an array's numbers; if they are times, which can only be added, their sum."""
+    from ..types.times import SumOfTimes
+
+    number = number_for(dtype, "x")
+    return SumOfTimes() if dtype.kind == "m" else make(number)
+
+
 @lru_cache(maxsize=512)
 def result_dtype(function: str, dtype: DType) -> DType:
     """The result dtype of NumPy's function on a 64-bit platform."""

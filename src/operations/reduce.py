@@ -31,7 +31,7 @@ from .base import (
     rows_together,
     single,
 )
-from .monoids import ByMonoid, OverMonoid, adds_as_numpy, result_dtype
+from .monoids import ByMonoid, OverMonoid, adds_as_numpy, of_numbers, result_dtype
 from .pieces import Slots, pieces_of, require_counted
 from .taking import by_indices
 
@@ -193,13 +193,9 @@ class Reduce(Reduction):
     def monoid(self, given: Spec) -> Monoid[Any, Any]:
         from ..types.monoids import AllTrue, AnyTrue, Maximum, Minimum, Product, Sum, over_bools
         from ..types.searches import ArgMax, ArgMin
-        from ..types.times import SumOfTimes
 
         if self.reducer.adds:
-            number = number_for(given.dtype, "x")
-            if given.dtype.kind == "m":
-                return SumOfTimes()
-            return Sum(number) if self.reducer is Reducer.SUM else Product(number)
+            return of_numbers(Sum if self.reducer is Reducer.SUM else Product, given.dtype)
         key = ranked(cast(Any, key_of("x", given, self.key)))
         makers: dict[Reducer, Callable[[Any], Monoid[Any, Any]]] = {
             Reducer.MIN: Minimum, Reducer.MAX: Maximum, Reducer.ARGMIN: ArgMin, Reducer.ARGMAX: ArgMax,

@@ -14,7 +14,7 @@ from ..types.elements import dtype_of
 from ..types.indices import ScanKind
 from ..types.specs import DType, Spec
 from .base import AlongAxis, Operation, Output, Part, Work, Works, dtype_within, require_readable, rows_together, single
-from .monoids import ByMonoid, OverMonoid, adds_as_numpy, result_dtype
+from .monoids import ByMonoid, OverMonoid, adds_as_numpy, of_numbers, result_dtype
 from .pieces import Slots, pieces_of, require_counted
 
 if TYPE_CHECKING:
@@ -149,8 +149,5 @@ class Cumsum(Scanning):
 
     def monoid(self, given: Spec) -> Monoid[Any, Any]:
         from ..types.monoids import RunningSum, Sum
-        from ..types.times import SumOfTimes
 
-        if given.dtype.kind == "m":
-            return SumOfTimes()
-        return (Sum if self.from_zero else RunningSum)(number_for(given.dtype, "x"))
+        return of_numbers(Sum if self.from_zero else RunningSum, given.dtype)
