@@ -190,9 +190,6 @@ class CTarget:
     def info(self) -> TargetInfo:
         return self._info
 
-    def source(self, step: Step) -> str:
-        return Writer(step.program, self._rows).text()
-
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
         work = work_of(schedule)  # read and checked once
         kernels = [self._kernel(step) for step in work.steps]  # all or nothing: compiled before anything runs
@@ -214,7 +211,7 @@ class CTarget:
         if found is None:
             if step.program.group_size > 1:
                 raise CapabilityError(f"{step.program.span}: target 'c' has workgroups of one invocation")
-            found = self._kernels[step.program] = compiled(self.source(step))
+            found = self._kernels[step.program] = compiled(Writer(step.program, self._rows).text())
         return found
 
 

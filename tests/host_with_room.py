@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from gpusort.kernel.launch import Role, Schedule, Step
+from gpusort.kernel.launch import Role, Schedule
 from gpusort.machine import TargetInfo
 from gpusort.targets.base import OnStream, arrays_by_name, given_buffers
 from gpusort.targets.simulator.target import Simulator
@@ -125,9 +125,6 @@ class HostWithRoom:
 
     def prepare(self, schedule: Schedule, /, *, keeps_scratch: bool = False) -> _Run:
         return _Run(self, schedule)
-
-    def source(self, step: Step) -> str:
-        return self.inner.source(step)
 
     def free_bytes(self) -> int:
         return self.free

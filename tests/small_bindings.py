@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
-from gpusort.kernel.launch import Schedule, Step
+from gpusort.kernel.launch import Schedule
 from gpusort.machine import Limits, TargetInfo
 from gpusort.targets.simulator.target import Simulator
 from gpusort.targets.wgsl.defaults import DEFAULT_LIMITS
@@ -33,9 +33,6 @@ class Small:
         assert all(buffer.nbytes <= self.nbytes for buffer in schedule.buffers)
         self.schedules.append(schedule)
         self.inner.run(schedule, arrays)
-
-    def source(self, step: Step) -> str:
-        return self.inner.source(step)
 
 
 def device_with_bindings_of(nbytes: int) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import gpusort
-from gpusort.kernel.launch import Schedule, Step
+from gpusort.kernel.launch import Schedule
 from gpusort.machine import Limits, TargetInfo
 from gpusort.targets.simulator.target import Simulator
 from tests.covering import few_cases
@@ -256,9 +256,6 @@ class Recording:
         assert all(launch.grid.group_size <= self.limits.group_size for launch in schedule.launches)
         assert all(launch.grid.groups <= self.limits.groups for launch in schedule.launches)
         self.inner.run(schedule, arrays)
-
-    def source(self, step: Step) -> str:
-        return self.inner.source(step)
 
 
 LIMITS = Simulator().info.limits

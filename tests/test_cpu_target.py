@@ -15,6 +15,7 @@ from gpusort.kernel.specialise import specialise
 from gpusort.machine import Capability
 from gpusort.targets.cpu.limits import subgroup_size
 from gpusort.targets.cpu.target import CpuTarget
+from gpusort.targets.registry import FORMS
 from gpusort.targets.simulator.target import Simulator
 from gpusort.types.errors import CapabilityError
 from gpusort.types.intrinsics import dynamic_range
@@ -218,7 +219,7 @@ def test_info_says_who_runs_the_kernels() -> None:
     assert info.adapter
     assert info.driver.startswith("llvmlite 0.")
     assert info.capabilities == {Capability.FLOAT64, Capability.SUBGROUPS, Capability.HOST_SORT}
-    assert "def kernel(" in TARGET.source(
+    assert "def kernel(" in FORMS["cpu"](
         specialise(
             widen.launch(
                 Grid(1, 1),

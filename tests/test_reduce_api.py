@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gpusort
-from gpusort.kernel.launch import Schedule, Step
+from gpusort.kernel.launch import Schedule
 from gpusort.machine import Limits, TargetInfo
 from gpusort.targets.registry import target as target_of
 from gpusort.targets.simulator.target import Simulator
@@ -314,9 +314,6 @@ class Small:
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
         self.buffers.append(schedule.buffers[0].count)
         self.inner.run(schedule, arrays)
-
-    def source(self, step: Step) -> str:
-        return self.inner.source(step)
 
 
 def test_rows_are_shared_out_over_runs() -> None:

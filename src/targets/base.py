@@ -17,7 +17,7 @@ from ..types.errors import CapabilityError
 if TYPE_CHECKING:
     from ..algos.host_sort import HostSortPolicy, Partition
     from ..algos.rules import SortRule
-    from ..kernel.launch import Buffer, Schedule, Step
+    from ..kernel.launch import Buffer, Schedule
     from ..operations.base import Operation
     from ..types.indices import SortOrder
     from ..types.monoids import Monoid
@@ -36,10 +36,6 @@ class Target(Protocol):
         """Runs all launches. `arrays` holds an array for each buffer that is not SCRATCH, by name: NumPy's (contiguous,
         one-dimensional, of the element's dtype), or the target's own kind. Host arrays hold the results when this
         returns, device arrays when the work on the current stream is done. The checks are in binding.py."""
-        ...
-
-    def source(self, step: Step) -> str:
-        """The code generated for a kernel, as `gpusort show` prints it."""
         ...
 
 

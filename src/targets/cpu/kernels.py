@@ -154,9 +154,6 @@ class CpuKernels:
     def ready(self, work: Work) -> tuple[Ready, ...]:
         return self._compiled(self._safe(work))
 
-    def source(self, step: Step) -> str:
-        return module_text(self._safety.safe(step).program)
-
     def _safe(self, work: Work) -> Work:
         for step in work.steps:
             _check_limits(step)

@@ -22,7 +22,7 @@ from .pool import thread_count
 
 if TYPE_CHECKING:
     from ...algos.rules import SortRule
-    from ...kernel.launch import Schedule, Step
+    from ...kernel.launch import Schedule
     from ...operations.base import Operation
     from ...types.indices import SortOrder
     from ...types.specs import Spec
@@ -98,9 +98,6 @@ class CpuTarget:
 
     def read_tuning(self) -> None:
         self.policy = self._kept_policy()
-
-    def source(self, step: Step) -> str:
-        return self._kernels.source(step)
 
     @staticmethod
     def _kept_policy() -> HostSortPolicy:

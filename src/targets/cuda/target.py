@@ -131,9 +131,6 @@ class CudaTarget:
                     np.copyto(host[buffer.name], array.get())
         return cupy.cuda.get_elapsed_time(begin, end) / 1e3
 
-    def source(self, step: Step) -> str:
-        return text_of(self._safety.safe(step).program).source
-
     def _plan(self, work: Work, device: int) -> Plan:
         """Checks and compiles all kernels, before anything is launched. Cached as long as the work lives."""
         plans = self._plans.setdefault(work, {})

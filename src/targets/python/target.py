@@ -13,7 +13,7 @@ from typing import TypeAlias, cast
 
 import numpy as np
 
-from ...kernel.launch import Buffer, Launch, Role, Schedule, Step, is_buffer
+from ...kernel.launch import Buffer, Launch, Role, Schedule, is_buffer
 from ...kernel.span import KernelError, Span
 from ...types.elements import dtype_of
 from ...types.errors import InvalidArgumentError
@@ -42,10 +42,6 @@ class PlainPython(Interpreter):
 
     def __reduce__(self) -> Reduced:
         return reduce_to_settings(self, self._subgroup_size)
-
-    def source(self, step: Step) -> str:
-        """A comment that says where the kernel's function is: no code is generated."""
-        return f"# {step.program.span}: the kernel {step.program.name!r} runs as it stands there\n"
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
         work = work_of(schedule, read_all=False)

@@ -13,7 +13,6 @@ import numpy as np
 
 from ...kernel import ir
 from ...kernel.launch import Schedule, Step
-from ...kernel.listing import listing
 from ...kernel.passes.overlay import packed_bytes
 from ...kernel.passes.walk import writers_in
 from ...machine import Capability
@@ -44,10 +43,6 @@ class Simulator(Interpreter):
 
     def __reduce__(self) -> Reduced:
         return reduce_to_settings(self, self._subgroup_size, self._iteration_limit)
-
-    def source(self, step: Step) -> str:
-        """The IR's listing: the simulator interprets it, and generates no code."""
-        return listing(step.program)
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
         self.run_work(work_of(schedule), arrays)

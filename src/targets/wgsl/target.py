@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...forks import require_own_process
-from ...kernel.launch import Schedule, Step
+from ...kernel.launch import Schedule
 from ...machine import TargetInfo
 from ...types.errors import CapabilityError, DeviceLostError, GpusortError, TargetUnavailableError, UnsupportedTypeError
 from ..base import given_buffers
@@ -20,7 +20,6 @@ from ..uninterrupted import import_uninterrupted, run_uninterrupted
 from .commands import Clock
 from .device import TIMESTAMPS, device_of_caller, open_device
 from .errors import translated_errors
-from .kernel import lower_to_wgsl
 from .memory import Bytes
 from .prepared import WgslPrepared, kernels_named
 from .runtime import LIBRARY, one_opening
@@ -59,9 +58,6 @@ class WgslTarget:
     def info(self) -> TargetInfo:
         require_own_process(NAME)
         return self._info
-
-    def source(self, step: Step) -> str:
-        return lower_to_wgsl(step.program)[1].text
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
         self.run_work(work_of(schedule), arrays)
