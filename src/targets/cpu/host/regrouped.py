@@ -22,6 +22,8 @@ from .reducers import ARITHMETIC, EXTREMES, LONG, UFUNCS, result_of, silence
 
 Regroup: TypeAlias = Callable[[HostArray], HostArray]
 
+_einsum = cast("Callable[[str, HostArray], HostArray]", np.einsum)
+
 ADDED = 1 << 21  # bytes of floats: below, no compiled loop adds them, as their sums must not depend on what is loaded
 _LEAST = 1 << 11  # elements: of fewer, those are worth a look whose last axis is as short as a line
 LEAST_IN_LINES = 1 << 8
@@ -151,9 +153,9 @@ class Regrouped:
         once; and what it gives of parts of a long line, by NumPy's pairwise sum."""
         outer, length, _ = x.shape
         if length <= 2 * _CHAIN:  # of one part, and a rest
-            return cast(HostArray, np.einsum("ij->i", x[:, :, 0]))
+            return _einsum("ij->i", x[:, :, 0])
         whole = length // _CHAIN * _CHAIN
-        found = np.einsum("ijk->ij", x[:, :whole].reshape(outer, -1, _CHAIN))
+        found = _einsum("ijk->ij", x[:, :whole].reshape(outer, -1, _CHAIN))
         return self._with_rest(self._reduced(found), x[:, whole:, 0])
 
     def _with_rest(self, found: HostArray, rest: HostArray) -> HostArray:
