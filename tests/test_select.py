@@ -260,6 +260,29 @@ def test_edges_of_k() -> None:
         top_k(key, 3, 50, 20, SortOrder.ASCENDING, SelectBySamples(SAMPLED))
 
 
+@pytest.mark.parametrize("length", [97, 98, 129, 131, 135, 136, 513, 520, 650])
+def test_a_last_part_of_fewer_than_k_elements_is_passed_on(target: str, length: int) -> None:
+    """Alone, to launches that find its padding where they look for k elements."""
+    if target in ("python", "cpu") and length != 131:
+        pytest.skip("takes too long there")
+    check(target, PARTS, sample("f4", (2, length), seed=length), 8, largest=True)
+
+
+@pytest.mark.parametrize(
+    ("policy", "most"),
+    [
+        (PartPolicy(8, 4, 3, 9), 3),
+        (PartPolicy(8, 4, 8, 5), 5),
+        (PartPolicy(8, 1, 8, 9), 4),
+        (PartPolicy(2, 3, 2, 2), 2),
+    ],
+)
+def test_a_part_gives_as_many_as_it_has_sets_and_room_and_is_halved(policy: PartPolicy, most: int) -> None:
+    check("simulator", SelectByParts(policy), sample("i2", (2, 50), seed=most), most, largest=False)
+    with pytest.raises(gpusort.InvalidArgumentError, match=f"k: expected at most {most}, as SelectByParts"):
+        top_k(key_for("i2"), 2, 50, most + 1, SortOrder.ASCENDING, SelectByParts(policy))
+
+
 @pytest.mark.parametrize(("held", "message"), [(1, "too little workgroup memory"), (2, "k: 1 of 400 elements are too")])
 def test_samples_take_memory_for_two(held: int, message: str) -> None:
     """With less there is none to rank; with little more than that, too few for any k."""
@@ -267,6 +290,38 @@ def test_samples_take_memory_for_two(held: int, message: str) -> None:
     limits = Limits(64, 4 * (DIGITS + 1) + held * state_bytes(key), 65535, 128 << 20, 8, 1, 1)
     with pytest.raises(gpusort.CapabilityError, match=message):
         SelectBySamples(SAMPLED).fitted(key, 400, 1, TargetInfo("wgsl", "tiny", "none", limits, frozenset()))
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [SAMPLED, attrs.evolve(SAMPLED, ranked=2), attrs.evolve(SAMPLED, samples=64, group_size=64, few=64, ranked=1)],
+    ids=["candidates", "more candidates", "samples"],
+)
+def test_as_many_rows_are_sampled_at_once_as_workgroups_buffers_and_32_bits_allow(policy: SampledPolicy) -> None:
+    """And not one more."""
+    key, selection, length = key_for("f4"), SelectBySamples(policy), 400
+    plan = Plan.of(length, 1, policy)
+    assert plan is not None
+
+    def most(rows: int) -> tuple[int, int, int]:
+        schedule = selection.schedule(key, rows, length, 1, SortOrder.ASCENDING)
+        buffers = schedule.buffers
+        return (
+            max(launch.grid.groups for launch in schedule.launches), max(buffer.nbytes for buffer in buffers),
+            max(buffer.count for buffer in buffers),
+        )  # fmt: skip
+
+    limits = Limits(64, 1 << 14, (1 << 32) - 1, 1 << 60, 8, 1, 1)
+    for found, limit, at in (
+        (attrs.evolve(limits, groups=9999), 9999, 0), (attrs.evolve(limits, storage_bytes=99_999), 99_999, 1),
+        (limits, (1 << 32) - 1, 2),
+    ):  # fmt: skip
+        rows = selection.most_rows(key, length, 1, found)
+        assert most(rows)[at] <= limit
+        if at < 2:
+            assert most(rows + 1)[at] > limit
+        else:
+            assert (rows + 1) * max(length, plan.capacity) > limit
 
 
 # -- which is taken ------------------------------------------------------------------------------------------

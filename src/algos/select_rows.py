@@ -94,9 +94,11 @@ def gather_first(
     least: Workgroup[C], kept: Workgroup[C], counters: Workgroup[U32],
     total: Workgroup[U32], digits: int, policy: PartPolicy,
 ) -> U32:  # fmt: skip
-    """Collects at least the first k elements of a part in `kept`, unordered; returns how many. k is at most `count`."""
+    """Collects at least the first k elements of a part in `kept`, unordered, or all that are not padding if they are
+    fewer; returns how many. k is at most `count`."""
     elements: Registers[E] = Registers(source.element, policy.items)
-    mine = source.identity()
+    last = source.identity().with_digit(U32(digits - 1), U32(DIGITS - 2))  # no element comes after it, and padding does
+    mine = last
     for i in dynamic_range(U32(0), U32(policy.items)):
         elements[i] = data[first + minimum(i * cx.group_size + cx.local_id, count - 1)]
     for i in dynamic_range(U32(0), U32(policy.items)):
@@ -106,7 +108,7 @@ def gather_first(
             mine = state
     least[cx.local_id] = mine
     if cx.local_id == 0:
-        least[cx.group_size] = source.identity()
+        least[cx.group_size] = last
         counters[DIGITS] = U32(0)
     cx.barrier()
     if cx.local_id < policy.sets:
@@ -116,7 +118,7 @@ def gather_first(
                 mine = other
         least[cx.local_id] = mine
     cx.barrier()
-    if cx.local_id < policy.sets:
+    if (cx.local_id < policy.sets) & (mine < last):
         if count_before(least, mine, U32(policy.sets)) == k - 1:
             least[cx.group_size] = mine
     cx.barrier()
@@ -165,7 +167,7 @@ def select_from_parts(
             rank = count_before(kept, kept[i], found)
             if rank < params.k:
                 candidates[part * params.k + rank] = kept[i]
-        for i in dynamic_range(count + cx.local_id, params.k, cx.group_size):
+        for i in dynamic_range(found + cx.local_id, params.k, cx.group_size):
             candidates[part * params.k + i] = source.identity()
         cx.barrier()
 
