@@ -7,6 +7,7 @@ from typing import cast
 import attrs
 import pytest
 
+from gpusort.algos.candidates import DIGITS
 from gpusort.algos.fit import (
     bytes_held,
     fitted_partition,
@@ -17,7 +18,8 @@ from gpusort.algos.fit import (
     power_below,
 )
 from gpusort.algos.partition import BUCKETS, MOST_ITEMS, BucketCounts, partition
-from gpusort.algos.select import rows_within
+from gpusort.algos.select import SelectByParts, rows_within, state_bytes, top_k
+from gpusort.algos.select_rows import PartPolicy
 from gpusort.algos.sorts import Bitonic, BitonicRows, Radix, SortAlgorithm
 from gpusort.kernel.launch import Schedule
 from gpusort.machine import Capability, Limits, TargetInfo
@@ -144,6 +146,30 @@ def test_rows_of_a_selection_share_the_largest_buffer() -> None:
     assert rows_within(key, 100, 90, limits, 0) == 80_000 // (8 * 90)
     assert rows_within(key, 100, 90, limits, 1000) == 80
     assert rows_within(key, 0, 0, limits, 0) == 80_000
+
+
+@pytest.mark.parametrize("width", KEYS)
+def test_a_selection_by_parts_keeps_its_tile_and_as_many_candidates_as_fit(width: int) -> None:
+    """By smaller workgroups with more items."""
+    asked, k = SelectByParts(PartPolicy(group_size=64, items=4, sets=32, kept=100)), 2
+    state, sizes = state_bytes(KEYS[width]), set[int]()
+    for memory in range(100, 5000, 12):
+        try:
+            found = asked.fitted(KEYS[width], 1000, k, device(memory, group_size=32)).policy
+        except CapabilityError:
+            assert memory < 4 * (DIGITS + 2) + 5 * state  # two sets' minima, what k of them give, and two kept
+            continue
+        held = held_by(top_k(KEYS[width], 1, 1000, k, SortOrder.ASCENDING, SelectByParts(found)))
+        assert held <= memory
+        assert found.kept == 100 or held + state > memory
+        assert found.tile == 256
+        assert found.sets == min(32, found.group_size)
+        sizes.add(found.group_size)
+    assert sizes == {2, 4, 8, 16, 32}
+    with pytest.raises(CapabilityError, match="k: 33 is more"):
+        asked.fitted(KEYS[width], 1000, 33, device(5000))
+    huge = SelectByParts(PartPolicy(group_size=64, items=200, sets=32, kept=100))
+    assert huge.fitted(KEYS[width], 1000, k, device(5000, group_size=32)).policy.items == 256
 
 
 @pytest.mark.parametrize("width", KEYS)

@@ -137,7 +137,7 @@ class SelectByParts:
 
     def fitted(self, key: SortableKey[E, N], length: int, k: int, info: TargetInfo, /) -> SelectByParts:
         limits, policy = info.limits, self.policy
-        held = (limits.workgroup_bytes - WORD_BYTES * (DIGITS + 1)) // state_bytes(key)
+        held = (limits.workgroup_bytes - WORD_BYTES * (DIGITS + 2)) // state_bytes(key)
         size = min(policy.group_size, power_below(limits.group_size), power_below(max(1, held // 2)))
         items = min(MOST_ITEMS, policy.items * policy.group_size // size)
         kept = min(policy.kept, held - size - 1)
