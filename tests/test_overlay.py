@@ -8,7 +8,7 @@ import pytest
 from gpusort.kernel import ir
 from gpusort.kernel.kernel import Kernel, kernel
 from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
-from gpusort.kernel.passes.overlay import overlaid
+from gpusort.kernel.passes.overlay import overlaid, packed_bytes
 from gpusort.kernel.specialise import specialise
 from gpusort.targets.registry import target as target_of
 from gpusort.types.intrinsics import dynamic_range
@@ -59,6 +59,23 @@ def inside_one_of_two_branches(
     if cx.num_groups > 1:
         cx.barrier()
         data[cx.global_id] = c[GROUP - 1 - cx.local_id]
+
+
+@kernel
+def beside_a_branch(
+    cx: Invocation, data: Storage[U32], a: Workgroup[U32], b: Workgroup[U32], c: Workgroup[U32]
+) -> None:
+    if cx.num_groups > 0:
+        c[cx.local_id] = data[cx.global_id]
+        cx.barrier()
+        data[cx.global_id] = c[GROUP - 1 - cx.local_id]
+    a[cx.local_id] = data[cx.global_id]
+    cx.barrier()
+    mine = a[GROUP - 1 - cx.local_id]
+    cx.barrier()
+    b[cx.local_id] = mine * 3
+    cx.barrier()
+    data[cx.global_id] = b[GROUP - 1 - cx.local_id]
 
 
 @kernel
@@ -137,10 +154,21 @@ def test_they_share_where_a_barrier_parts_them(subject: Two) -> None:
 
 
 def test_the_branch_in_which_most_end_is_looked_at() -> None:
-    """Whatever was in use before another one."""
+    """Whatever was in use before another one. If one memory alone ends in it, it is no reason to part the others."""
     memories = [Workgroup(U32, GROUP), Workgroup(U32, GROUP), Workgroup(U32, GROUP)]
-    program = specialise(inside_one_of_two_branches.launch(Grid(4, GROUP), DATA, *memories)).program
-    assert {memory.name for memory in workgroup_memories(overlaid(program))} == {"a_or_b", "c"}
+    for subject, names in ((inside_one_of_two_branches, {"a_or_b", "c"}), (beside_a_branch, {"a", "c_or_b"})):
+        program = specialise(subject.launch(Grid(4, GROUP), DATA, *memories)).program
+        assert {memory.name for memory in workgroup_memories(overlaid(program))} == names
+        assert packed_bytes(program) == 2 * 4 * GROUP
+
+
+@pytest.mark.parametrize(
+    ("subject", "words"),
+    [(one_after_the_other, 2), (inside_a_branch, 2), (without_a_barrier_between, 3), (one_comes_back, 3),
+     (around_a_loop, 3)],
+)  # fmt: skip
+def test_memory_counts_once_where_it_is_shared(subject: Two, words: int) -> None:
+    assert packed_bytes(specialise(launched(subject, DATA)).program) == words * 4 * GROUP
 
 
 @pytest.mark.parametrize("subject", [without_a_barrier_between, one_comes_back, around_a_loop], ids=lambda k: k.name)

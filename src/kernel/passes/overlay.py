@@ -49,9 +49,9 @@ def _kinds(block: ir.Block) -> dict[ir.Memory, bool]:
 def packed_bytes(program: ir.Program) -> int:
     """The bytes of workgroup memory a program needs where memories of different types can share."""
     spans = sorted(_lifetimes(program.body, program.memories), key=lambda item: item[1].first)
-    return sum(
-        max(m.length * m.type.size for m in slot if m.length is not None) for slot in _slots(spans, any_type=True)
-    )
+    known = {memory for memory, _ in spans}
+    slots = [*_slots(spans, any_type=True), *([m] for m in _workgroup_memories(program.body) if m not in known)]
+    return sum(max(m.length * m.type.size for m in slot if m.length is not None) for slot in slots)
 
 
 @attrs.frozen
