@@ -143,15 +143,18 @@ def _names(node: ast.AST) -> Iterator[str]:
 
 
 def tests_for(mutant: Mutant, reach: Mapping[str, Reach]) -> list[str]:
-    """The tests that reach a mutant, in the order to run them: one case of each test first, the quickest before others,
-    and files that are for it alone before all."""
-    functions = functions_of(mutant)
+    """The tests that reach a mutant, in the order to run them: those of the compiler alone, or of algorithms where no
+    kernel runs, before all, then files that are named as its own, one case of each test first, the quickest first."""
+    functions, folder = functions_of(mutant), mutant.path.parts[1]
     found = sorted((test for test, one in reach.items() if one.functions & functions), key=lambda t: reach[t].seconds)
     cases: Counter[str] = Counter()
-    order: dict[str, tuple[bool, bool, float]] = {}
+    order: dict[str, tuple[bool, bool, bool, float]] = {}
     for test in found:
         name = test.partition("[")[0]
-        order[test] = (mutant.path.stem not in test.partition("::")[0], cases[name] > 0, reach[test].seconds)
+        is_elsewhere = any(not one.startswith(f"{folder}/") for one in reach[test].functions)
+        order[test] = (
+            is_elsewhere, mutant.path.stem not in test.partition("::")[0], cases[name] > 0, reach[test].seconds
+        )  # fmt: skip
         cases[name] += 1
     return sorted(found, key=lambda test: order[test])
 

@@ -287,6 +287,8 @@ def test_layouts_say_how_an_array_lies() -> None:
     )
     assert layouts_to_reduce(x[::-1].shape, x[::-1].strides, 4, (1,), in_order=False) is None
     assert of(np.zeros((0, 3), np.float32), 0) == Layout(3, 0, 1, 0, 0, 0)
+    assert layout_to_scan((2, 3, 0), (4, 4, 4), 4, 1) == Layout(2, 3, 0, 0, 0, 0)
+    assert layout_to_scan((0, 2, 3), (24, 12, 4), 4, 1) == Layout(0, 2, 3, 0, 0, 0)
     assert layout_to_scan(x.shape, x.strides, 4, 1) == Layout(2, 3, 20, 60, 20, 1)
     assert layout_to_scan(x.T.shape, x.T.strides, 4, 1) is None
     assert layout_to_scan((4, 1, 5), (20, 20, 4), 4, 1) == Layout(1, 1, 20, 0, 1, 1)

@@ -118,6 +118,26 @@ def until_told(cx: Invocation, data: Storage[U32], found: Storage[U32], count: U
         found[cx.local_id] = data[1]
 
 
+def once_if_told(cx: Invocation, data: Storage[U32], found: Storage[U32], count: U32) -> None:
+    while data[cx.local_id] == count:
+        found[cx.local_id] = data[1]
+        break
+
+
+def rising(cx: Invocation, data: Storage[U32], found: Storage[U32], count: U32) -> None:
+    at = U32(3)
+    while at < count:
+        found[cx.local_id] = at
+        at = at + 1
+
+
+def falling(cx: Invocation, data: Storage[U32], found: Storage[U32], count: U32) -> None:
+    at = count
+    while at > 3:
+        found[cx.local_id] = at
+        at = at - 1
+
+
 def by_steps_of_data(cx: Invocation, data: Storage[U32], found: Storage[U32], count: U32) -> None:
     for i in dynamic_range(count, U32(64), data[0]):
         found[cx.local_id] = i
@@ -159,7 +179,10 @@ def test_a_branch_that_no_launch_takes_is_not_tested() -> None:
     assert bounds_needed(in_one_branch, (64, 32), 32, 65) == 2
 
 
-@pytest.mark.parametrize(("function", "most"), [(strided, 2), (until_told, None), (by_steps_of_data, None)])
+@pytest.mark.parametrize(
+    ("function", "most"),
+    [(strided, 2), (until_told, None), (by_steps_of_data, None), (once_if_told, 1), (rising, 62), (falling, 62)],
+)
 def test_how_often_loops_run(function: Callable[..., None], most: int | None) -> None:
     """One that may never end runs more often than can be counted, and asks whether it is interrupted."""
     data: Buffer[U32] = Buffer("data", U32, 64, Role.INPUT)

@@ -49,6 +49,11 @@ def not_the_first(cx: Invocation, out: Storage[U32], count: U32) -> None:
         out[cx.global_id - 1] = count
 
 
+def backwards_from_the_second(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    if cx.global_id != 0:
+        out[INVOCATIONS - 1 - cx.global_id] = count
+
+
 def not_the_last(cx: Invocation, out: Storage[U32], count: U32) -> None:
     if cx.global_id != 31:
         out[cx.global_id] = count
@@ -193,7 +198,8 @@ def what_one_round_sees(cx: Invocation, out: Storage[U32], count: U32) -> None:
 # How many elements each touches. What is masked is a multiple of four.
 TOUCHED: dict[Guarded, int] = {
     below: COUNT, not_from: COUNT, up_to: COUNT + 1, not_beyond: COUNT + 1, not_the_first: INVOCATIONS - 1,
-    not_the_last: INVOCATIONS - 1, only_one: COUNT + 1, between: COUNT - 4, not_outside: COUNT - 4,
+    backwards_from_the_second: INVOCATIONS - 1, not_the_last: INVOCATIONS - 1, only_one: COUNT + 1,
+    between: COUNT - 4, not_outside: COUNT - 4,
     chosen_where_below: COUNT - 4, chosen_where_not_beyond: COUNT - 3, backwards: COUNT, doubled: 2 * COUNT,
     divided_by_some: (INVOCATIONS - 1 + COUNT) // 2 - 4,
     halved: COUNT // 2, shifted: COUNT // 4, remaining: COUNT, masked: 13, in_steps: COUNT,

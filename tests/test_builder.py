@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from textwrap import dedent
 
+import attrs
 import pytest
 
 from gpusort.algos.sizes import countable_rows, countable_span
@@ -15,6 +16,7 @@ from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role
 from gpusort.kernel.listing import listing
 from gpusort.kernel.passes.safe import long_loops
+from gpusort.kernel.passes.walk import expressions_of, nodes_in, statements_in
 from gpusort.kernel.span import KernelError, Span
 from gpusort.kernel.specialise import specialise
 from gpusort.types import ops
@@ -178,3 +180,35 @@ def test_a_loop_polls_by_what_an_iteration_costs_up_to_a_million_statements(roun
     program = ir.Program("loops", 1, (), (), (x, inner.variable, outer.variable), (outer,), HERE)
     found = long_loops(program, {id(inner): rounds, id(outer): 1 << 31})
     assert found[id(outer)] == cost
+
+
+@attrs.frozen
+class Two:
+    a: U32
+    b: U32
+
+
+@attrs.frozen
+class Three:
+    a: Two
+    b: U32
+
+
+@kernel
+def moves_pairs(cx: Invocation, data: Storage[Two]) -> None:
+    data[cx.global_id % 7] = data[cx.local_id % 5]
+
+
+@kernel
+def moves_threes(cx: Invocation, data: Storage[Three]) -> None:
+    data[cx.global_id % 7] = data[cx.local_id % 5]
+
+
+def test_the_index_of_an_element_of_several_units_is_computed_once() -> None:
+    for program in (
+        specialise(moves_pairs.launch(Grid(1, 8), Buffer("data", Two, 8, Role.INOUT))).program,
+        specialise(moves_threes.launch(Grid(1, 8), Buffer("data", Three, 8, Role.INOUT))).program,
+    ):
+        read = [one for statement in statements_in(program.body) for one in expressions_of(statement)]
+        computed = [node for one in read for node in nodes_in(one) if isinstance(node, ir.Apply) and node.op is ops.MOD]
+        assert len(computed) == 2

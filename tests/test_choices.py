@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from gpusort.algos.choice import balanced, choose_axis_reduction, choose_pairs, choose_sort
+from gpusort.algos.choice import balanced, choose_axis_reduction, choose_pairs, choose_scan, choose_sort
 from gpusort.algos.cut import Columns
 from gpusort.algos.layout import Layout
 from gpusort.algos.scan import shares
@@ -63,6 +63,23 @@ def test_short_rows_are_reduced_by_few_invocations() -> None:
 def test_a_row_is_scanned_in_shares(rows: int, length: int, found: tuple[int, int]) -> None:
     """Of so many tiles each, and no more of them than there are workgroups."""
     assert shares(rows, length, ScanPolicy(group_size=10, items=3, groups=4)) == found
+
+
+@pytest.mark.parametrize("length", [1, 31, 33, 100, 479, 481, 1000, 3840, 3841, 100_000])
+@pytest.mark.parametrize("states", [2, 3, 5, 31, 64, 65, 100, 257, 520, 1000, 4096, 5000])
+def test_a_scan_takes_the_room_that_it_needs_and_no_more(states: int, length: int) -> None:
+    """In workgroup memory: of invocations first, then of elements in each, one less than a power of two."""
+    least, most, most_items = 32, 256, 15
+    unknown = attrs.evolve(MEASURED["wgsl"], name="unknown")
+    info = attrs.evolve(unknown, limits=attrs.evolve(unknown.limits, workgroup_bytes=4 * states))
+    policy = choose_scan(U32, length, info)
+    size, items = policy.group_size, policy.items
+    assert size * (items + 1) <= states
+    assert size <= least or size // 2 * most_items < length, "half the invocations would do"
+    assert size == most or 4 * size > states or (size >= least and size * most_items >= length)
+    assert (items + 1) & items == 0
+    assert items == 1 or size * ((items - 1) // 2) < length, "half the elements would do"
+    assert items == most_items or size * (2 * items + 2) > states or policy.tile >= length
 
 
 @pytest.mark.parametrize("count", [5000, 1 << 24, (1 << 32) - 1])

@@ -183,11 +183,12 @@ def test_the_order_of_elements_is_kept(
 
 @pytest.mark.parametrize("kind", ScanKind)
 @pytest.mark.parametrize("monoid", [Sum(number_for("u4")), IndexSum()], ids=["sum", "indices"])
-@pytest.mark.parametrize("groups", [1, 2, 12])
-def test_a_row_is_scanned_piece_by_piece(monoid: Monoid[Any, Any], kind: ScanKind, groups: int) -> None:
-    """Each from the carry of the one before, in shares of one tile or of several."""
+@pytest.mark.parametrize(
+    "policy", [ScanPolicy(16, 3, 1), ScanPolicy(16, 3, 2), ScanPolicy(16, 3, 12), ScanPolicy(1, 9)]
+)
+def test_a_row_is_scanned_piece_by_piece(monoid: Monoid[Any, Any], kind: ScanKind, policy: ScanPolicy) -> None:
+    """Each from the carry of the one before, in shares of one tile or of several, by invocations together or alone."""
     x = np.random.default_rng(8).integers(0, 1 << 32, 900, np.uint32)
-    policy = ScanPolicy(16, 3, groups)
     found, carried = np.zeros(x.size, dtype_of(monoid.state)), np.zeros(3, dtype_of(monoid.state))
     for first, end in ((0, 1), (1, 500), (500, 548), (548, 900)):
         schedule = scan_in_turn(monoid, first, end - first, 2, kind, policy, AsItIs(monoid.state))

@@ -114,7 +114,7 @@ def test_maxima_along_an_axis(target: str, axis: int) -> None:
     np.testing.assert_array_equal(maxima, np.maximum.accumulate(x, axis))
 
 
-@pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 3), (2, 0, 3)], ids=str)
+@pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 3), (2, 0, 3), (2, 3, 0)], ids=str)
 def test_arrays_of_nothing(target: str, shape: tuple[int, ...]) -> None:
     x = np.zeros(shape, "i4")
     for axis in (None, *range(len(shape))):

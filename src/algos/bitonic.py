@@ -230,7 +230,7 @@ class _Network:
 
     @property
     def group_size(self) -> int:
-        return max(1, min(self.policy.group_size, self.tile // 2))
+        return min(self.policy.group_size, self.tile // 2)
 
     def merge(self, stage: int, first: int) -> Iterator[Launch]:
         """The passes of a stage, from `first`."""

@@ -190,7 +190,7 @@ class Evaluator:
         if b == number(1):
             return a
         above = (a.plus(number(1 - least)),) if b.is_constant else ()
-        return self._result((ops.FLOORDIV, a, b), (low // most, high // least), (a,), above, times=least)
+        return self._result((ops.FLOORDIV, a, b), (low // most, high), (a,), above, times=least)
 
     def _remainder(self, a: Sum, b: Sum, type: Type) -> Sum:
         least, most = self.range(b, type)
