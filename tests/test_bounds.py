@@ -20,7 +20,6 @@ from gpusort.algos.reduce import reduce_rows
 from gpusort.algos.reduce_axis import reduce_axis
 from gpusort.algos.scan import scan_rows
 from gpusort.algos.scan_axis import scan_axis
-from gpusort.kernel import ir
 from gpusort.kernel.kernel import Kernel, kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule, Step
 from gpusort.kernel.passes.bounds import Findings, LaunchNumbers, analyse
@@ -263,18 +262,6 @@ def test_on_cuda_own_kernels_are_as_they_stand(name: str) -> None:
         assert safety.safe(step) is step
 
 
-def test_forms_of_a_program_are_few() -> None:
-    """However many lengths come, few kernels are compiled."""
-    safety, forms = Safety(subgroup_size), set[ir.Program]()
-    for by in range(200):
-        data: Buffer[U32] = Buffer("data", U32, 100 + by % 7, Role.INPUT)
-        found: Buffer[U32] = Buffer("found", U32, 32 + by % 3, Role.OUTPUT)
-        step = specialise(bounds_cases.shifted.launch(Grid(4, 8), data, found, U32(by)))
-        forms.add(safety.safe(step).program)
-        assert safety.safe(step).program is safety.safe(step).program
-    assert len(forms) == 2
-
-
 # -- the text ---------------------------------------------------------------------------------------------------
 
 
@@ -345,12 +332,3 @@ def test_a_loop_beyond_registers(target: str) -> None:
     array = np.arange(8, dtype=np.uint32)
     gpusort.target(target).run(Schedule((data,), (kernel(loop_beyond).launch(Grid(1, 1), data),)), {"data": array})
     assert array.tolist() == [0, 1, 2, 3, 0, 1, 2, 3]
-
-
-def test_own_kernels_are_proven_some_times_and_then_known() -> None:
-    """Scans of ever other lengths do not wait for proofs."""
-    safety, forms = Safety(subgroup_size, polls=True), set[ir.Program]()
-    for length in range(4000, 40_000, 3000):
-        for launch in SCHEDULES["scan"](length).launches:
-            forms.add(safety.safe(specialise(launch)).program)
-    assert len(forms) == 2, "one for each kernel"

@@ -114,6 +114,10 @@ def shifted(cx: Invocation, out: Storage[U32], count: U32) -> None:
         out[cx.global_id >> 2] = count
 
 
+def shifted_by_some(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    out[cx.global_id >> (cx.local_id % 3 + 2)] = count
+
+
 def divided_by_some(cx: Invocation, out: Storage[U32], count: U32) -> None:
     out[(cx.global_id + count) // (cx.local_id % 3 + 2) - 5] = count
 
@@ -202,7 +206,8 @@ TOUCHED: dict[Guarded, int] = {
     between: COUNT - 4, not_outside: COUNT - 4,
     chosen_where_below: COUNT - 4, chosen_where_not_beyond: COUNT - 3, backwards: COUNT, doubled: 2 * COUNT,
     divided_by_some: (INVOCATIONS - 1 + COUNT) // 2 - 4,
-    halved: COUNT // 2, shifted: COUNT // 4, remaining: COUNT, masked: 13, in_steps: COUNT,
+    halved: COUNT // 2, shifted: COUNT // 4, shifted_by_some: INVOCATIONS // 4,
+    remaining: COUNT, masked: 13, in_steps: COUNT,
     by_a_bool: 2, by_a_power: 17, by_any_power: 17, of_some_bits: 33, at_most_some: COUNT + 1, at_least_some: COUNT + 1,
     this_or_that: COUNT + 3, a_product: 3 * 6 + 1, bits_of_either: 16, common_bits: 11, rounded_down: INVOCATIONS - 7,
     from_the_second: COUNT - 1, what_one_round_sees: 4,

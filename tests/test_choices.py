@@ -104,7 +104,7 @@ def test_the_same_samples_are_taken_ever_after() -> None:
 @pytest.mark.parametrize(
     ("layout", "along"),
     [(Layout.rows(30, 9), True), (Layout(1, 5000, 3, 0, 3, 1), False), (Layout(1, 5000, 1, 0, 3, 1), True),
-     (Layout(3, 1, 4, 4, 4, 1), False), (Layout(5, 7, 1, 1, 5, 1), False)],
+     (Layout(3, 1, 4, 4, 4, 1), False), (Layout(5, 7, 1, 1, 5, 1), False), (Layout(1, 1, 4, 0, 1, 8), False)],
 )  # fmt: skip
 def test_neighbouring_invocations_read_what_lies_close(layout: Layout, along: bool) -> None:
     assert Columns.of(layout).ranks_are_neighbours is along

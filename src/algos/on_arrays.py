@@ -234,7 +234,7 @@ def _divisor(run: _Run, divisor: Values, node: ir.Apply) -> Values:
     zero = divisor == 0
     if (zero & run.mask).any():
         raise ZeroDivisionError(f"{node.span}: {node.op} by zero\n    {node.span.text}")
-    return np.where(zero, divisor.dtype.type(1), divisor) if zero.any() else divisor
+    return divisor | zero if zero.any() else divisor
 
 
 def _place_of(index: ir.Expression) -> int | None:

@@ -172,7 +172,7 @@ class Evaluator:
             return number(1 << (exponent.constant & last))
         within = self.facts.within(exponent, 0, last)
         least, most = self.range(exponent, Type.U32) if within else (0, last)
-        return self._result(("power", exponent, last), (1 << max(0, least), 1 << min(last, most)))
+        return self._result(("power", exponent, last), (1 << least, 1 << min(last, most)))
 
     def _product(self, a: Sum, b: Sum, type: Type) -> Sum:
         if a.is_constant or b.is_constant:
