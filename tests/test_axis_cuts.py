@@ -15,7 +15,7 @@ from gpusort.algos.reduce_axis import reduce_axis
 from gpusort.types.dtypes import number_for
 from gpusort.types.errors import InvalidArgumentError
 from gpusort.types.monoids import Sum
-from gpusort.types.params import ReducePolicy, power_above
+from gpusort.types.params import ReducePolicy, ScanPolicy, power_above
 
 LENGTHS = (2, 7, 8, 9, 64, 65, 300, 5000)
 COUNTS = (1, 2, 3, 8, 17, 64, 1000, 70_000)
@@ -53,6 +53,13 @@ def test_shares_are_such_that_a_second_launch_pays() -> None:
 
 
 VIEWS = {"rows": along_rows, "columns": along_columns}
+
+
+def test_a_column_alone_has_one_lane() -> None:
+    """No other invocation has its rank."""
+    view = Columns.to_scan(Layout(1, 500, 1, 0, 7, 1))
+    cut = Cut.of_scan(view, ScanPolicy(64, 3, 4), 4)
+    assert (cut.lanes, cut.ranks, cut.tiles(view)) == (1, 64, 1)
 
 
 @pytest.mark.parametrize("views", VIEWS)

@@ -203,7 +203,8 @@ def test_a_kernel_too_large_to_compile_is_refused(large: Kernel[[Storage[U32]]],
 _operator: Any = operator  # of which typeshed leaves some unknown
 LIMITED: list[tuple[Callable[..., object], tuple[object, ...], tuple[object, ...]]] = [
     (math.factorial, (256,), (257,)), (math.comb, (256, 128), (257, 1)), (pow, (2, 2048), (2, 2049)),
-    (_operator.lshift, (1, 4095), (1, 4096)), (_operator.mul, ("ab", 5000), ("ab", 5001)),
+    (_operator.lshift, (1, 4095), (1, 4096)), (_operator.lshift, (0, 4096), (0, 4097)),
+    (_operator.mul, ("ab", 5000), ("ab", 5001)),
     (_operator.mul, (1 << 2000, 1 << 2095), (1 << 2000, 1 << 2096)), (max, (range(10_000),), (range(10_001),)),
     (len, (range(10**6),), (10**6,)),
 ]  # fmt: skip

@@ -198,3 +198,13 @@ def test_a_row_is_scanned_piece_by_piece(monoid: Monoid[Any, Any], kind: ScanKin
     lifted: Array = np.arange(x.size, dtype=found.dtype) if isinstance(monoid, IndexSum) else x
     inclusive: Array = np.cumsum(lifted, dtype=found.dtype)
     np.testing.assert_array_equal(found, inclusive if kind is ScanKind.INCLUSIVE else inclusive - lifted)
+
+
+def test_totals_are_left_where_several_shares_need_them() -> None:
+    """By a launch more."""
+    total, policy = Sum(number_for("u4")), ScanPolicy(16, 3, 2)
+    for length, launches in ((48, 1), (49, 2)):
+        schedule = scan_in_turn(total, 5, length, 1, ScanKind.INCLUSIVE, policy, AsItIs(total.state))
+        assert (
+            len(schedule.launches) == len(scan_rows(total, 1, length, ScanKind.INCLUSIVE, policy).launches) == launches
+        )

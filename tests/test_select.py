@@ -27,6 +27,7 @@ from gpusort.algos.select import (
 from gpusort.algos.select_long import Plan, select_sampled
 from gpusort.algos.select_rows import PartPolicy
 from gpusort.algos.select_sampled import SampledPolicy
+from gpusort.algos.sizes import LARGEST_U32
 from gpusort.algos.sorts import BitonicRows, Radix
 from gpusort.kernel.launch import Buffer, Launch, Schedule
 from gpusort.kernel.passes.overlay import packed_bytes
@@ -208,11 +209,12 @@ def adverse(dtype: str, length: int) -> dict[str, Array]:
     return {
         "constant": np.full(length, 7, dtype), "ascending": ramp, "descending": ramp[::-1].copy(),
         "ten values": (np.arange(length) * 7919 % 10).astype(dtype), "columns": columns,
+        "greatest": np.full(length, np.inf if ramp.dtype.kind == "f" else np.iinfo(dtype).max, dtype),
         "special": np.resize(special, length).astype(dtype), "any": sample(dtype, length, seed=6),
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("dtype", ["u1", "f4", "i8", "f8"])
+@pytest.mark.parametrize("dtype", ["u1", "u4", "f4", "i8", "f8"])
 def test_parts_of_adverse_rows(target: str, dtype: str) -> None:
     if target in ("python", "cpu") or dtype not in dtypes_for(target):
         pytest.skip("takes too long there")
@@ -408,3 +410,6 @@ def test_a_candidate_is_a_number_of_digits(kind: Any, bits: int) -> None:
             assert bool(one < other) == (digits[place] < 8)
             assert bool(other < one) == (digits[place] >= 8)
             assert one < kind.last()
+    greatest = word((1 << bits) - 1)
+    assert kind.last() == kind.of(greatest, U32(LARGEST_U32))
+    assert kind.last_element() == kind.of(greatest, U32(LARGEST_U32 - 1)), "the last of the longest row"

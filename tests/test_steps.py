@@ -99,6 +99,7 @@ CASES: dict[str, Callable[[], Schedule]] = {
     "scan by lanes": lambda: scan_rows(TOTAL, 2, 960, ScanKind.EXCLUSIVE, LANES_SCAN),
     "scan of a piece": lambda: scan_in_turn(TOTAL, 7, 900, 1, ScanKind.INCLUSIVE, SCAN, AsItIs(TOTAL.state)),
     "scan of columns": lambda: scan_axis(TOTAL, Layout(1, 300, 9, 0, 9, 1), ScanKind.INCLUSIVE, SCAN),
+    "scan of eight columns": lambda: scan_axis(TOTAL, Layout(1, 300, 8, 0, 8, 1), ScanKind.INCLUSIVE, SCAN),
     "scan of columns, apart": lambda: scan_axis(
         TOTAL, Layout(2, 60, 40, 2400, 40, 1), ScanKind.INCLUSIVE, ScanPolicy(32, 3, 8, side_by_side=True)
     ),

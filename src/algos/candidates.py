@@ -25,6 +25,8 @@ class Candidate(Protocol):
     def of(cls, word: U32 | U64, place: U32) -> Self: ...
     @classmethod
     def last(cls) -> Self: ...  # what comes after all elements
+    @classmethod
+    def last_element(cls) -> Self: ...  # what no element comes after
     @property
     def place(self) -> U32: ...
     def __lt__(self, other: Self, /) -> Bool: ...
@@ -46,6 +48,10 @@ class NarrowCandidate:
     @classmethod
     def last(cls) -> NarrowCandidate:
         return NarrowCandidate(U64((1 << 64) - 1))
+
+    @classmethod
+    def last_element(cls) -> NarrowCandidate:
+        return NarrowCandidate(U64((1 << 64) - 2))
 
     @property
     def place(self) -> U32:
@@ -79,6 +85,10 @@ class WideCandidate:
     @classmethod
     def last(cls) -> WideCandidate:
         return WideCandidate(U64((1 << 64) - 1), U32(LARGEST_U32))
+
+    @classmethod
+    def last_element(cls) -> WideCandidate:
+        return WideCandidate(U64((1 << 64) - 1), U32(LARGEST_U32 - 1))
 
     def __lt__(self, other: WideCandidate, /) -> Bool:
         return (self.word < other.word) | ((self.word == other.word) & (self.place < other.place))

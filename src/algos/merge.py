@@ -47,10 +47,10 @@ class Tile:
         count = minimum(params.first + params.second - start, U32(policy.tile))
         first = cuts[number]
         second = start - first
-        # If the arrays are not sorted, the cuts are arbitrary: clamp them, so that all accesses are in bounds.
-        least = count - minimum(count, params.second - second)
+        # If the arrays are not sorted, a cut may be before the last one, or too far behind it: clamp their distance, so
+        # that all accesses are in bounds. Each cut by itself leaves as many elements of both as there are.
         of_first = minimum(cuts[number + 1] - first, minimum(count, params.first - first))
-        return Tile(start, count, first, second, maximum(of_first, least))
+        return Tile(start, count, first, second, of_first)
 
 
 def merge_tile(

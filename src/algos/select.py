@@ -22,7 +22,7 @@ from .fit import WORD_BYTES, bytes_held, fitted_network, power_below
 from .select_long import Plan, select_sampled
 from .select_rows import PartPolicy, parts_of, select_by_parts
 from .select_sampled import SampledPolicy
-from .sizes import LARGEST_U32, bound_together, countable_rows, require_countable
+from .sizes import bound_together, countable_rows, require_countable
 from .sort_parts import replaced
 from .sorts import Bitonic, PairsAlgorithm
 
@@ -195,8 +195,7 @@ class SelectBySamples:
             return 0
         policy = self.policy
         groups = max(-(-plan.capacity // policy.ranked), policy.samples // policy.ranked)
-        most = min(limits.groups // groups, LARGEST_U32 // plan.capacity)
-        return min(most, rows_within(key, length, k, limits, plan.capacity * state_bytes(key)))
+        return min(limits.groups // groups, rows_within(key, length, k, limits, plan.capacity * state_bytes(key)))
 
     def schedule(self, key: SortableKey[E, N], rows: int, length: int, k: int, order: SortOrder, /) -> Schedule:
         plan = Plan.of(length, k, self.policy)

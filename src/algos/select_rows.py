@@ -97,7 +97,7 @@ def gather_first(
     """Collects at least the first k elements of a part in `kept`, unordered, or all that are not padding if they are
     fewer; returns how many. k is at most `count`."""
     elements: Registers[E] = Registers(source.element, policy.items)
-    last = source.identity().with_digit(U32(digits - 1), U32(DIGITS - 2))  # no element comes after it, and padding does
+    last = source.state.last_element()  # padding comes after it
     mine = last
     for i in dynamic_range(U32(0), U32(policy.items)):
         elements[i] = data[first + minimum(i * cx.group_size + cx.local_id, count - 1)]
