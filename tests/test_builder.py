@@ -97,7 +97,7 @@ def test_of_floats_nothing_is_left_out(of: Type) -> None:
 @kernel
 def with_blocks(cx: Invocation, data: Storage[U32]) -> None:
     left = data[0]
-    while left > 2:
+    while left > data[1]:
         for i in dynamic_range(U32(0), left):
             if i == 3:
                 data[i] = left
@@ -114,13 +114,15 @@ def test_a_block_is_indented_by_one_step() -> None:
                storage data: U32[]
                variable data_at: U32
                variable left: U32
+               variable data_at_2: U32
                variable bound: U32
                variable i: U32
                variable condition: Bool
         data_at = data[0]
         left = data_at
         while:
-        holds (left > 2), do:
+            data_at_2 = data[1]
+        holds (left > data_at_2), do:
             bound = left
             for i in range(0, bound, 1):
                 condition = (i == 3)

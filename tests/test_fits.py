@@ -109,6 +109,19 @@ def test_a_radix_sort_s_tile_fits_beside_what_is_live_with_it(width: int, value_
             assert apart + element * found.group_size * (found.items + 1) > memory
 
 
+def test_a_sort_sweeps_where_the_histograms_of_all_its_passes_fit() -> None:
+    """With as many copies of them as do; below that it counts pass by pass, with the same digits."""
+    asked = RadixPolicy(digit_bits=4, group_size=32, items=1, copies=4, sweeps=True)
+    progress = frozenset({Capability.SUBGROUPS, Capability.FORWARD_PROGRESS})
+    each, seen = 4 * 16 * 16, list[tuple[bool, int]]()
+    for memory in range(600, 6_000, 4):
+        found = fitted_radix(asked, KEYS[8], 64, attrs.evolve(device(memory), capabilities=progress))
+        assert (found.digit_bits, found.sweeps) == (4, memory >= each)
+        assert found.copies == max(1, min(4, memory // each))
+        seen.append((found.sweeps, found.copies))
+    assert {*seen} == {(False, 1), (True, 1), (True, 2), (True, 3), (True, 4)}
+
+
 @pytest.mark.parametrize(("lanes", "most", "are_used"), [(4, 4, False), (8, 8, True), (8, 64, True), (8, 128, False)])
 def test_subgroups_are_neither_small_nor_wider_than_masks(lanes: int, most: int, are_used: bool) -> None:
     limits = attrs.evolve(device(1 << 15).limits, subgroup_size=lanes, most_subgroup_size=most)

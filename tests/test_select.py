@@ -94,10 +94,11 @@ class Planned:
     """Samples that are taken for what they are not."""
 
     plan: Plan
+    policy: SampledPolicy = SAMPLED
 
     def schedule(self, key: ArrayKey, rows: int, length: int, k: int, order: SortOrder, /) -> Schedule:
         return select_sampled(
-            key, rows, length, k, order, known_buffers(key, rows, length, k), self.plan, SAMPLED
+            key, rows, length, k, order, known_buffers(key, rows, length, k), self.plan, self.policy
         )  # fmt: skip
 
 
@@ -239,6 +240,16 @@ def test_thresholds_that_miss(target: str, plan: Plan) -> None:
     check(target, Planned(plan), rows, 7, largest=True)
     if target != "cpu":
         check(target, Planned(plan), rows, 14, largest=False)
+
+
+@pytest.mark.parametrize("plan", [Plan(0, 60, 0), Plan(15, 60, 60), Plan(6, 300, 0)], ids=str)
+def test_an_invocation_alone_selects(plan: Plan) -> None:
+    """In workgroups of one: of samples, of parts, and where the threshold failed."""
+    rows = np.stack([*adverse("f4", 60).values()])
+    alone = attrs.evolve(SAMPLED, group_size=1, ranked=1, filter_group=1)
+    for k in (7, 12):
+        check("simulator", Planned(plan, alone), rows, k, largest=True)
+    check("simulator", SelectByParts(PartPolicy(group_size=1, items=8, sets=1, kept=2)), rows, 1, largest=True)
 
 
 @pytest.mark.parametrize("is_second", [False, True])
