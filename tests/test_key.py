@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import attrs
@@ -16,17 +17,19 @@ from gpusort.algos.layout import Layout
 from gpusort.algos.radix_sorts import radix_sort
 from gpusort.algos.reduce import reduce_rows
 from gpusort.algos.sorts import Bitonic, BitonicRows, Radix, RadixRows, bits_of, element_bits
+from gpusort.kernel.span import KernelError
 from gpusort.machine import Capability, Limits, TargetInfo
 from gpusort.targets.base import Target
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for
 from gpusort.types.elements import dtype_of
+from gpusort.types.errors import UnsupportedTypeError
 from gpusort.types.finishes import finish_of
 from gpusort.types.indices import Placement, SortOrder
 from gpusort.types.keys import RankKey, SortableKey, is_lossy, ranked
 from gpusort.types.monoids import Maximum, Minimum
 from gpusort.types.params import BitonicPolicy, RadixPolicy
-from gpusort.types.scalars import U32
+from gpusort.types.scalars import I32, U32, U64
 from gpusort.types.searches import ArgMin
 from tests import key_cases
 from tests.covering import few_cases
@@ -207,3 +210,98 @@ def test_what_a_key_takes_from_outside_may_change(target: str, monkeypatch: pyte
         assert gpusort.sort(x, key=key_cases.Flipped(), target=target).tolist() == expected.tolist()
         assert gpusort.argsort(x, key=key_cases.Flipped(), target=target).tolist() == expected.tolist()
         assert gpusort.min(x, key=key_cases.Flipped(), target=target) == expected[0]
+
+
+class NumberForWord(key_cases.AbsoluteFirst):
+    def to_word(self, element: Any) -> Any:
+        return 3
+
+
+class NoWord(key_cases.AbsoluteFirst):
+    def to_word(self, element: Any) -> Any:
+        pass
+
+
+class WideRank(key_cases.AbsoluteFirst):
+    def to_rank(self, element: Any) -> Any:
+        return U64(U32(element))
+
+
+class WordForElement(key_cases.AbsoluteFirst):
+    def from_word(self, word: Any) -> Any:
+        return word
+
+
+class PythonsGreatest(key_cases.AbsoluteFirst):
+    greatest: Any = 0xFFFFFFFF
+
+
+@attrs.frozen
+class SignedWords:
+    """Satisfies SortableKey[I32, I32]."""
+
+    element: type[I32] = I32
+    word: type[I32] = I32
+
+    @property
+    def greatest(self) -> I32:
+        return I32(2**31 - 1)
+
+    def to_word(self, element: I32) -> I32:
+        return element
+
+    def from_word(self, word: I32) -> I32:
+        return word
+
+    def to_rank(self, element: I32) -> I32:
+        return element
+
+    def mirrored(self, word: I32) -> I32:
+        return ~word
+
+
+class NumpysWord(key_cases.AbsoluteFirst):
+    word: Any = np.uint32
+
+
+@pytest.mark.parametrize(
+    ("key", "method", "complaint"),
+    [
+        (NumberForWord(), "to_word", "expected U32, the `word` of NumberForWord, from 'NumberForWord.to_word', found "
+         "the compile-time value 3, e.g. `return U32(x)`"),
+        (NoWord(), "to_word", "expected U32, the `word` of NoWord, from 'NoWord.to_word', found the compile-time value "
+         "None, e.g. `return U32(x)`"),
+        (WideRank(), "to_rank", "expected U32, the `word` of WideRank, from 'WideRank.to_rank', found a U64, e.g. "
+         "`return U32(x)`"),
+        (WordForElement(), "from_word", "expected I32, the `element` of WordForElement, from "
+         "'WordForElement.from_word', found a U32, e.g. `return I32(x)`"),
+    ],
+    ids=lambda value: type(value).__name__,
+)  # fmt: skip
+@pytest.mark.parametrize("where", ["cpu", "simulator"])  # no target is asked: the reader tells
+def test_a_method_that_gives_another_class_is_named_with_its_line(
+    key: Any, method: str, complaint: str, where: str
+) -> None:
+    x = np.array([3, -1, 2], np.int32)
+    with pytest.raises(KernelError) as caught:
+        gpusort.argsort(x, key=key, target=where) if method == "to_rank" else gpusort.sort(x, key=key, target=where)
+    line = inspect.getsourcelines(getattr(key, method))[1]
+    assert str(caught.value).split("\n")[0].endswith(f"test_key.py:{line}: {complaint}")
+
+
+def test_what_a_key_says_of_its_words_is_checked_on_every_target(target: str) -> None:
+    x = np.array([3, -1, 2], np.int32)
+    for key, complaint in (
+        (PythonsGreatest(), "PythonsGreatest: greatest: expected U32 to store, found 4294967295, e.g. `U32(x)`"),
+        (NumpysWord(), "NumpysWord: word: expected a scalar, an enum or a frozen attrs class as an element, found"),
+    ):
+        for function in (gpusort.sort, gpusort.argsort, gpusort.max):
+            with pytest.raises(UnsupportedTypeError) as caught:
+                function(x, key=key, target=target)
+            assert str(caught.value).startswith(complaint)
+
+
+def test_words_that_a_sort_does_not_take_are_told_apart_from_those_that_it_takes() -> None:
+    with pytest.raises(KernelError) as caught:
+        gpusort.argsort(np.array([3, 1], np.int32), key=SignedWords(), target="simulator")
+    assert "expected U32 or U64 (N) for 'key.word' of kernel 'place_words', found I32, e.g. `U32`" in str(caught.value)

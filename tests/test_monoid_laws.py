@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pytest
 
 import gpusort
+from gpusort.kernel.span import KernelError
 from gpusort.targets.monoid_laws import Laws
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for, number_for
@@ -170,6 +171,73 @@ def test_structs_of_floats(watching: str) -> None:
     assert "Spread: combine(a, identity) gives Moments(count=F32(1.0)" in refusal(
         lambda: gpusort.reduce(RAMP * RAMP, Spread(forgetful=True), target=watching)
     )
+
+
+class NumberForNothing(_OfFloats):
+    def identity(self) -> Any:
+        return 0.0
+
+    def combine(self, a: F32, b: F32) -> F32:
+        return a + b
+
+
+class PlaceForState(_OfFloats):
+    def lift(self, element: F32, index: U32) -> Any:
+        return index
+
+    def combine(self, a: F32, b: F32) -> F32:
+        return a + b
+
+
+class NoState(_OfFloats):
+    def combine(self, a: F32, b: F32) -> Any:
+        pass
+
+
+class PartForWhole(Spread):
+    def combine(self, a: Moments, b: Moments) -> Any:
+        return a.mean
+
+
+@pytest.mark.parametrize(
+    ("monoid", "method", "state", "found"),
+    [
+        (NumberForNothing(), "identity", "F32", "0.0"),
+        (PlaceForState(), "lift", "F32", "U32(0)"),
+        (NoState(), "combine", "F32", "None"),
+        (PartForWhole(), "combine", "Moments", "F32(1.0)"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+@pytest.mark.parametrize("function", [gpusort.reduce, gpusort.scan])
+def test_a_method_that_gives_no_state_is_named_with_its_line(
+    monoid: Any, method: str, state: str, found: str, function: Any
+) -> None:
+    line = inspect.getsourcelines(getattr(monoid, method))[1]
+    name = monoid.__class__.__name__
+    for watching in ("simulator", "python"):
+        with pytest.raises(KernelError) as caught:
+            function(RAMP, monoid, target=watching)
+        assert f"test_monoid_laws.py:{line}: {name}.{method}: expected {state} to store, found {found}, e.g." in str(
+            caught.value
+        )
+    with pytest.raises(KernelError) as caught:
+        function(RAMP, monoid, target="cpu")
+    complaint = f"expected {state}, the `state` of {name}, from '{name}.{method}', found "
+    assert f"test_monoid_laws.py:{line}: {complaint}" in str(caught.value)
+
+
+class Mixed(_OfFloats):
+    def combine(self, a: F32, b: F32) -> Any:
+        other: Any = U32(1)
+        return a + other
+
+
+@WATCHING
+def test_what_scalars_refuse_in_a_monoid_is_named_with_its_line(watching: str) -> None:
+    line = inspect.getsourcelines(Mixed.combine)[1] + 2
+    with pytest.raises(KernelError, match=rf"test_monoid_laws\.py:{line}: expected F32 beside F32, found U32\(1\)"):
+        gpusort.reduce(RAMP, Mixed(), target=watching)
 
 
 def test_other_targets_look_at_nothing() -> None:

@@ -108,7 +108,7 @@ class _Matcher:
             self._require(type(value) is cls, annotation, value, path)
         elif getattr(cls, "_is_protocol", False):
             kind = type(value)  # the class first: a property of the object may be slow to compute
-            has_all = all(hasattr(kind, name) or hasattr(value, name) for name in _members(cls))
+            has_all = all(hasattr(kind, name) or hasattr(value, name) for name in members_of(cls))
             self._require(has_all and not isinstance(value, type), annotation, value, path)
             for name, pattern in _classes_named(annotation):
                 self.type(pattern, getattr(value, name), f"{path}.{name}")
@@ -160,7 +160,9 @@ class _Matcher:
     def type(self, pattern: object, found: object, path: str) -> None:
         """Matches a class: an argument itself, or one that an argument's member names; raises _Mismatch."""
         if not self._fits(pattern, found):
-            raise _Mismatch(path, self._named(pattern), shown(found), shown(_filled(pattern, self.bound)))
+            meaning = _filled(pattern, self.bound)
+            allowed = getattr(meaning, "__constraints__", ())
+            raise _Mismatch(path, self._named(pattern), shown(found), shown(allowed[0] if allowed else meaning))
 
     def _fits(self, pattern: object, found: object) -> bool:
         if _accepts_anything(pattern) or found is Any:
@@ -170,8 +172,10 @@ class _Matcher:
                 return False
             if pattern in self.bound:
                 return _same(self.bound[pattern], found)
+            if not _is_allowed(pattern, found):
+                return False
             self.bound[pattern] = found
-            return _is_allowed(pattern, found)
+            return True
         origin, parts = typing.get_origin(pattern) or pattern, typing.get_args(pattern)
         if _is_union(origin):
             return any(self._fits(part, found) for part in parts)
@@ -180,8 +184,11 @@ class _Matcher:
         return all(map(self._fits, parts, typing.get_args(found)))
 
     def _named(self, annotation: object) -> str:
-        """An annotation as a message names it: with what its type variables are bound to, then as it is written."""
+        """An annotation as a message names it: with what its type variables are bound to or may be, then as it is
+        written."""
         meaning = _filled(annotation, self.bound)
+        if isinstance(meaning, TypeVar) and meaning.__constraints__:
+            return f"{' or '.join(map(shown, meaning.__constraints__))} ({shown(annotation)})"
         return shown(annotation) if meaning == annotation else f"{shown(meaning)} ({shown(annotation)})"
 
     def _require(self, holds: bool, annotation: object, value: object, path: str) -> None:
@@ -230,7 +237,7 @@ def _filled(annotation: object, meanings: Mapping[Any, object]) -> object:
 
 
 @cache
-def _members(protocol: type) -> tuple[str, ...]:
+def members_of(protocol: type) -> tuple[str, ...]:
     """The public members of a Protocol, inherited ones included."""
     found: dict[str, None] = {}
     for cls in protocol.__mro__:
@@ -246,7 +253,7 @@ def _classes_named(annotation: object) -> tuple[tuple[str, object], ...]:
     cls: Any = typing.get_origin(annotation) or annotation
     filled = dict(zip(getattr(cls, "__parameters__", ()), typing.get_args(annotation), strict=False))
     found: list[tuple[str, object]] = []
-    for name in _members(cls):
+    for name in members_of(cls):
         member = cast("dict[str, object]", vars(cls)).get(name)
         getter = member.fget if isinstance(member, property) else None
         try:

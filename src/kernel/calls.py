@@ -25,6 +25,7 @@ from .compile_time import evaluated
 from .expressions import ExpressionReader
 from .memories import invocation_method, memory_method, registers
 from .operators import intrinsic, scalar_of_class
+from .returned import require_returned
 from .source import signature_of
 from .span import KernelError, Span, expected
 from .values import (
@@ -65,7 +66,9 @@ class CallReader(ExpressionReader, ABC):
             case Method(owner=MemoryValue() as array):
                 return memory_method(self.builder, array, callee.name, self.positional(node), span)
             case Method():
-                return self.call_function(node, callee.plain(), [callee.owner])
+                found = self.call_function(node, callee.plain(), [callee.owner])
+                require_returned(callee.plain(), callee.owner, lift(found, span))
+                return found
             case Static(value=cls) if isinstance(cls, type) and issubclass(cls, Scalar):
                 return scalar_of_class(cls, [self.read(argument) for argument in node.args], span)
             case Static(value=cls) if _origin_of(cls) is Registers:

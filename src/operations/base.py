@@ -17,7 +17,7 @@ import numpy as np
 from ..algos.sizes import LARGEST_U32
 from ..machine import TargetInfo
 from ..types.dtypes import key_for, native
-from ..types.elements import dtype_of
+from ..types.elements import dtype_of, mismatch
 from ..types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
 from ..types.keys import SortableKey
 from ..types.specs import DType, HostArray, Spec
@@ -242,5 +242,9 @@ def key_of(name: str, given: Spec, wished: SortableKey[Any, Any] | None) -> Sort
     """The caller's key, checked against the dtype; without one, the key of NumPy's order."""
     if wished is None:
         return key_for(given.dtype, name)
-    require_readable(name, given, wished.element, type(wished).__name__)
+    reader = type(wished).__name__
+    require_readable(name, given, wished.element, reader)
+    dtype_within(reader, "word", wished.word)
+    if (wrong := mismatch(wished.word, wished.greatest)) is not None:
+        raise UnsupportedTypeError(f"{reader}: greatest: {wrong}")
     return wished

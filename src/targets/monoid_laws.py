@@ -8,23 +8,26 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from random import Random
 from typing import Any, TypeAlias, cast
 
 import numpy as np
 
-from ..kernel.span import Span
-from ..types.elements import decode, encode, leaves
+from ..kernel.span import KernelError, Span
+from ..types.elements import decode, encode, leaves, mismatch
 from ..types.errors import MonoidError
 from ..types.layout import Type
 from ..types.monoids import Monoid
 from ..types.scalars import U32
+from .refusals import refused_line
 
 _TRIPLES = 40
 _TOLERANCE = {Type.F32: 2.0**-12, Type.F64: 2.0**-26}
 # Whether a float may have overflowed, or underflowed.
 _LOST: tuple[Callable[[float], bool], ...] = (lambda number: not math.isfinite(number), lambda number: number == 0)
+_UNKNOWN = Span("<unknown>", 0)
 Number: TypeAlias = int | float | bool
 Leaves: TypeAlias = tuple[Number, ...]
 
@@ -37,11 +40,11 @@ class Laws:
     def check(self, elements: Sequence[Any] | np.ndarray[Any, Any], indices: Sequence[int], commutes: bool) -> None:
         """Raises MonoidError if `combine` is not associative on these elements, if `identity` is not neutral, or, if
         `commutes`, if it is not commutative. `indices` are the elements' indices in their rows."""
-        monoid, combine = self.monoid, self.monoid.combine
+        element, combine = self.monoid.element, partial(self.state, self.monoid.combine)
         given = zip(elements, indices, strict=True)
-        lifted = [monoid.lift(decode(monoid.element, item), U32(index)) for item, index in given]
+        lifted = [self.state(self.monoid.lift, decode(element, item), U32(index)) for item, index in given]
         states = [*lifted, *(combine(a, b) for a, b in zip(lifted[::2], lifted[1::2], strict=False))]
-        nothing = monoid.identity()
+        nothing = self.state(self.monoid.identity)
         for state in states:
             for how, found in (
                 ("combine(identity, a)", combine(nothing, state)),
@@ -66,6 +69,20 @@ class Laws:
                     f"combine(a, b) gives {left_part!r}, combine(b, a) gives {other!r}, for a = {a!r}, b = {b!r}: "
                     "`reduce` takes elements in any order; `scan` keeps it"
                 )
+
+    def state(self, method: Callable[..., object], *given: object) -> Any:
+        """What a method of the monoid gives. Raises KernelError if that is no state, or if scalars refuse an operation
+        of it, as the reader would."""
+        try:
+            found = method(*given)
+        except Exception as error:
+            if (line := refused_line(error)) is not None:
+                raise KernelError(line, str(error)) from error
+            raise
+        if (wrong := mismatch(self.monoid.state, found)) is not None:
+            name = getattr(method, "__qualname__", repr(method))
+            raise KernelError(_line_of(method) or _UNKNOWN, f"{name}: {wrong}")
+        return found
 
     def loses(self, found: object, *operands: object) -> bool:
         """Whether a result overflows or underflows, as far as can be told: none of the operands had."""
@@ -96,7 +113,9 @@ class Laws:
             yield from (number for type, number in zip(self.types, state, strict=True) if type.is_float)
 
     def fail(self, message: str) -> None:
-        raise MonoidError(f"{_location(self.monoid)}{type(self.monoid).__name__}: {message}")
+        line = _line_of(self.monoid.combine)
+        where = "" if line is None else f"{line}: "
+        raise MonoidError(f"{where}{type(self.monoid).__name__}: {message}")
 
 
 def _triples(states: Sequence[Any]) -> Iterator[tuple[Any, Any, Any]]:
@@ -115,8 +134,7 @@ def _flat(encoded: object) -> Iterator[Number]:
         yield cast(Number, encoded)
 
 
-def _location(monoid: object) -> str:
-    """A prefix with the file and line of `combine`, if known."""
-    combine = inspect.unwrap(getattr(type(monoid), "combine", _location))
-    code = getattr(combine, "__code__", None)
-    return "" if code is None else f"{Span(code.co_filename, code.co_firstlineno)}: "
+def _line_of(method: Callable[..., object]) -> Span | None:
+    """The line of a method's definition, if known."""
+    code = getattr(inspect.unwrap(getattr(method, "__func__", method)), "__code__", None)
+    return None if code is None else Span(code.co_filename, code.co_firstlineno)

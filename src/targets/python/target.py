@@ -3,18 +3,15 @@ means, and can be debugged. Kernels that never synchronise run in a plain loop i
 
 from __future__ import annotations
 
-import inspect
 import platform
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
-from traceback import extract_tb
 from typing import TypeAlias, cast
 
 import numpy as np
 
 from ...kernel.launch import Buffer, Launch, Role, Schedule, is_buffer
-from ...kernel.span import KernelError, Span
+from ...kernel.span import KernelError
 from ...types.elements import dtype_of
 from ...types.errors import InvalidArgumentError
 from ...types.invocation import Invocation, InvocationIds
@@ -24,13 +21,13 @@ from ..binding import work_of
 from ..host_buffers import Bytes, bytes_behind, starts_written
 from ..interpreters import Interpreter
 from ..needs import require_at_most, require_needs
+from ..refusals import refused_line
 from ..registry import Reduced, reduce_to_settings
 from .synchronise import resolve, subgroup_result
 from .threads import InvocationThread, run_group, stop
 from .waits import may_wait
 
 _Synchronise: TypeAlias = Callable[[str, tuple[object, ...]], object]
-_TYPES = Path(inspect.getfile(Storage)).parent  # the package of scalars and arrays
 
 
 class PlainPython(Interpreter):
@@ -137,16 +134,6 @@ def _storage(buffer: Buffer[object], memory: Bytes) -> Storage[object]:
     if not starts_written(buffer):
         storage.written = np.zeros(len(items), np.bool_)
     return storage
-
-
-def refused_line(error: Exception) -> Span | None:
-    """The line in a kernel or helper for an error raised by scalars or arrays, which the kernel reader would reject on
-    other targets; None for other errors."""
-    frames = extract_tb(error.__traceback__)
-    outer = [frame for frame in frames if not Path(frame.filename).is_relative_to(_TYPES)]
-    by_scalar = isinstance(error, ValueError) and Path(frames[-1].filename).name == "scalars.py"  # a literal too large
-    refused = (isinstance(error, TypeError) or by_scalar) and not isinstance(error, KernelError)
-    return Span(outer[-1].filename, outer[-1].lineno or 1) if refused and outer[-1] is not frames[-1] else None
 
 
 def _argument(argument: object, storage: Mapping[str, Storage[object]]) -> object:
