@@ -225,6 +225,27 @@ def test_buffers_of_one_name() -> None:
             Schedule((DATA, OUT), (copy.launch(GRID, other, OUT),))
 
 
+def test_what_is_no_schedule_is_named(target: str) -> None:
+    """A comma forgotten in `(launch,)`, buffers and launches in the other order, a launch in a schedule's place."""
+    launch: Any = add_one.launch(GRID, MINE)
+    buffer: Any = MINE
+    consumed: Any = iter((MINE,))
+    of_buffers, of_launches = (
+        "Schedule: buffers: expected a tuple of Buffer",
+        "Schedule: launches: expected a tuple of Launch",
+    )
+    for made, message in (
+        (lambda: Schedule((MINE,), launch), rf"^{of_launches}, e\.g\. `\(launch,\)`, found a Launch$"),
+        (lambda: Schedule(buffer, (launch,)), rf"^{of_buffers}, e\.g\. `\(buffer,\)`, found a Buffer$"),
+        (lambda: Schedule((launch,), (buffer,)), rf"^{of_buffers}, .* found a Launch in it$"),
+        (lambda: Schedule((MINE,), (launch.kernel,)), rf"^{of_launches}, .* found a Kernel in it$"),
+        (lambda: Schedule(consumed, (launch,)), rf"^{of_buffers}, .* found a tuple_iterator$"),
+        (lambda: target_of(target).run(launch, {"mine": ramp()}), "^schedule: expected a Schedule, .* found a Launch$"),
+    ):
+        with pytest.raises(UnsupportedTypeError, match=message):
+            made()
+
+
 def test_no_workgroups_and_no_elements(target: str) -> None:
     x = ramp()
     target_of(target).run(Schedule((MINE,), (add_one.launch(Grid(0, N), MINE),)), {"mine": x})

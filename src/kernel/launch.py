@@ -153,6 +153,8 @@ class Schedule:
     launches: tuple[Launch, ...]
 
     def __attrs_post_init__(self) -> None:
+        _require_all("buffers", self.buffers, Buffer)
+        _require_all("launches", self.launches, Launch)
         named: dict[str, Buffer[Any]] = {}
         for buffer in self.buffers:
             if named.setdefault(buffer.name, buffer) is not buffer:
@@ -161,6 +163,20 @@ class Schedule:
             for argument in launch.arguments:
                 if is_buffer(argument):
                     require_alike(argument, named.get(argument.name))
+
+
+def _require_all(name: str, items: object, kind: type[object]) -> None:
+    """Raises UnsupportedTypeError unless these are a tuple of such; a comma is easily forgotten in `(launch,)`."""
+    found = f"a {type(items).__name__}"
+    if isinstance(items, tuple | list):
+        others = [item for item in cast("tuple[object, ...] | list[object]", items) if not isinstance(item, kind)]
+        if not others:
+            return
+        found = f"a {type(others[0]).__name__} in it"
+    example = f"({kind.__name__.lower()},)"
+    raise UnsupportedTypeError(
+        f"Schedule: {name}: expected a tuple of {kind.__name__}, e.g. `{example}`, found {found}"
+    )
 
 
 def is_buffer(argument: object) -> TypeGuard[Buffer[Any]]:

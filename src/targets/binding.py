@@ -20,7 +20,7 @@ from ..kernel.captures import Captures
 from ..kernel.launch import Buffer, Role, Schedule, Step
 from ..kernel.passes.walk import writers_in
 from ..kernel.specialise import captures_of, specialise
-from ..types.errors import GpusortError, InvalidArgumentError
+from ..types.errors import GpusortError, InvalidArgumentError, UnsupportedTypeError
 
 HostArray: TypeAlias = np.ndarray[tuple[int], np.dtype[np.generic]]
 
@@ -44,6 +44,10 @@ def work_of(schedule: Schedule, *, read_all: bool = True) -> Work:
     known = _known.get(key)
     if known is not None and known[0]() is schedule and all(captures.hold() for captures in known[2]):
         return known[1]
+    if not isinstance(cast(object, schedule), Schedule):
+        raise UnsupportedTypeError(
+            f"schedule: expected a Schedule, e.g. `Schedule(buffers, (launch,))`, found a {type(schedule).__name__}"
+        )
     steps: list[Step] = []
     for launch in schedule.launches:
         try:
