@@ -14,10 +14,13 @@ from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.machine import TargetInfo
 from gpusort.operations.base import AlongAxis, Output, Part, Work, Works, rows_together
+from gpusort.operations.reduce import Reduction
 from gpusort.operations.sort import Sort
+from gpusort.types.dtypes import number_for
 from gpusort.types.intrinsics import dynamic_range
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Storage
+from gpusort.types.monoids import Monoid, Sum
 from gpusort.types.scalars import U32, UNSIGNED
 from gpusort.types.specs import Spec
 
@@ -86,3 +89,26 @@ def test_its_mistakes_and_its_empty_results_are_as_everybodys(target: str) -> No
     assert cast("np.ndarray[Any, Any]", low_median(np.zeros((0, 2)), target=target)).shape == (0,)
     with pytest.raises(np.exceptions.AxisError, match=r"^axis: "):
         low_median(np.zeros((2, 2)), axis=2, target=target)
+    numpys: Any = np.int64(-1)
+    assert cast("np.ndarray[Any, Any]", low_median(np.ones((3, 2)), axis=numpys, target=target)).shape == (3,)
+    wrong: Any = "rows"
+    with pytest.raises(gpusort.UnsupportedTypeError, match=r"^axis: expected an int, found 'rows'$"):
+        low_median(np.zeros((2, 2)), axis=wrong, target=target)
+
+
+@attrs.frozen
+class Careless(Reduction):
+    """A sum of float32 that checks nothing of its arguments."""
+
+    def outputs(self, *given: Spec) -> tuple[Output, ...]:
+        return (Output(self.shape(given[0]), np.dtype(np.float32), (), is_scalar=True),)
+
+    def monoid(self, given: Spec) -> Monoid[Any, Any]:
+        return Sum(number_for("float32"))
+
+
+def test_elements_that_its_monoid_does_not_read_are_never_taken_for_others(target: str) -> None:
+    assert call(Careless, (None, False), target, np.ones(5, np.float32)) == 5
+    for dtype in ("i4", "u4", "f8"):  # of one size with float32, whose bits would be those of other numbers; of two
+        with pytest.raises(gpusort.UnsupportedTypeError, match=r"^x: expected dtype float32, as Careless takes, found"):
+            call(Careless, (None, False), target, np.ones(5, dtype))

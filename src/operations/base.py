@@ -178,6 +178,8 @@ class AlongAxis(Operation):
 
 def checked_axis(axis: int, ndim: int) -> int:
     """The axis as a non-negative int. Raises numpy.exceptions.AxisError if it is out of range."""
+    if not hasattr(type(axis), "__index__"):  # of a function of one's own, which has not asked
+        raise UnsupportedTypeError(f"axis: expected an int, found {axis!r}")
     if not -ndim <= axis < ndim:
         raise np.exceptions.AxisError(axis, ndim, "axis")
     return axis % ndim

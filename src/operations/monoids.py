@@ -17,7 +17,7 @@ from ..types.elements import dtype_of, leaves
 from ..types.errors import CapabilityError, UnsupportedTypeError
 from ..types.layout import Type
 from ..types.specs import DType, Spec
-from .base import Operation, Part, Work, Works, single
+from .base import Operation, Part, Work, Works, require_readable, single
 from .pieces import fits_binding
 
 if TYPE_CHECKING:
@@ -53,7 +53,10 @@ class OverMonoid(Operation):
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
         (x,) = given
-        require_floats(self.monoid(x), info)
+        monoid = self.monoid(x)
+        # What `outputs` of a user's own has let pass: kernels would take the bits of one dtype for another.
+        require_readable("x", x, monoid.element, type(self).__name__)
+        require_floats(monoid, info)
         found = self.as_it_lies(x, info)
         if found is not None and all(launch.grid.groups <= info.limits.groups for launch in found.launches):
             return Works((single(found, {"data": Part(0, x.size), "results": Part(1, x.size)}, as_it_lies=True),))
