@@ -273,3 +273,25 @@ TARGET: Any = gpusort.target("cpu")
 def test_refusals(wrong: Callable[[], object], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         wrong()
+
+
+def test_chunks_of_another_dtype_than_the_others_are_refused() -> None:
+    """Words of ints and of floats do not compare. Byte orders may differ, and a chunk of no elements has no dtype."""
+
+    def of(*chunks: Array) -> da.Array:
+        def chunk(at: Array) -> Array:
+            return chunks[int(at[0])]
+
+        lengths, empty = tuple(chunk.size for chunk in chunks), np.empty(0, chunks[0].dtype)
+        made = chunked(np.arange(len(chunks)), 1).map_blocks(chunk, chunks=(lengths,), meta=empty)
+        assert isinstance(made, da.Array)
+        return made
+
+    ints, floats, none = np.array([3, 1]), np.array([2.5, 0.5]), np.empty(0)
+    for function in (gpusort.dask.sort, gpusort.dask.argsort, gpusort.dask.unique):
+        with pytest.raises(
+            TypeError, match=r"^x: expected one dtype in all chunks, found int64 and float64; make them alike"
+        ):
+            function(of(ints, none, floats)).compute()
+    assert gpusort.dask.sort(of(ints, none, ints)).compute().tolist() == [1, 1, 3, 3]
+    assert gpusort.dask.argsort(of(floats, floats.astype(">f8"))).compute().tolist() == [1, 3, 0, 2]

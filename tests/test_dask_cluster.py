@@ -212,6 +212,44 @@ def test_refusals_of_dataframes() -> None:
         gpusort.dask.sort_values(given, "id", ascending=cast(Any, "no"))
 
 
+def of_partitions(*parts: dict[str, Any]) -> dd.DataFrame:
+    """A frame that says of all partitions what is true of the first."""
+    frames = [pd.DataFrame(part) for part in parts]
+    library: Any = dd
+
+    def part(number: int) -> pd.DataFrame:
+        return frames[number]
+
+    made: dd.DataFrame = library.from_map(part, range(len(frames)), meta=frames[0].iloc[:0])
+    return made
+
+
+def test_partitions_of_another_dtype_than_the_frame_says_are_refused() -> None:
+    """Of floats in a column of ints, as files with blanks have, the ints below them would be compared."""
+    pandas: Any = pd
+    ints, floats, none = {"a": [4, 1]}, {"a": [3.7, 3.2]}, {"a": np.empty(0)}
+    with dask.config.set(scheduler="synchronous"):
+        for other, message in (
+            (
+                floats,
+                r"^frame: expected int64 in the column 'a' of every .* found float64, e\.g\. `frame\.astype\(\{'a': ",
+            ),
+            (
+                {"a": pandas.array([3, None], dtype="Int64")},
+                r"^frame: expected int64 in the column 'a' .* found Int64, ",
+            ),
+        ):
+            for parts in ((ints, other), (ints, none, other)):
+                with pytest.raises(TypeError, match=message):
+                    gpusort.dask.sort_values(of_partitions(*parts), "a").compute()
+        mixed: Any = of_partitions(ints, floats)
+        for given in (of_partitions(floats, ints), mixed.astype({"a": "float64"}), of_partitions(floats, none, ints)):
+            found: Any = gpusort.dask.sort_values(given, "a").compute()
+            assert found["a"].tolist() == [1, 3.2, 3.7, 4]
+        narrow: Any = gpusort.dask.sort_values(of_partitions(ints, {"a": np.array([3, -2], np.int8)}), "a").compute()
+        assert narrow["a"].tolist() == [-2, 1, 3, 4]
+
+
 @pytest.mark.parametrize("exchange", ["shared", "p2p"])
 def test_few_tasks_a_partition(exchange: str) -> None:
     """Of a dataframe seven and a few, with what reads it."""

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..external.cuts import Array, Indices, Samples, cut_between
+from ..types.errors import UnsupportedTypeError
 
 Counts: TypeAlias = npt.NDArray[np.integer[Any]]  # in the narrowest dtype: there is one for every pair of chunks
 Run: TypeAlias = tuple[Any, ...]  # a sorted chunk: arrays, or a dataframe
@@ -34,6 +35,10 @@ class Work(ABC):
     @abstractmethod
     def words(self, run: Run, indices: slice | Indices) -> Array:
         """Host words that compare in the order of the elements at these indices."""
+
+    def dtype(self, run: Run) -> object:
+        """What must be alike in all runs, as their words are compared; None where the words say nothing of it."""
+        return None
 
     @abstractmethod
     def to_chunk(self, pieces: Sequence[Run]) -> Any:
@@ -54,13 +59,14 @@ class RunSamples:
     length: int
     gap: int
     words: Array
+    dtype: object  # of the elements
 
     @classmethod
     def of(cls, work: Work, run: Run, runs: int) -> RunSamples:
         """With a gap that makes samples and brackets of about equal size in all."""
         length = work.length(run)
         gap = 1 << (isqrt(length // (3 * runs)).bit_length())
-        return cls(length, gap, work.words(run, slice(None, None, gap)))
+        return cls(length, gap, work.words(run, slice(None, None, gap)), work.dtype(run))
 
 
 @attrs.frozen(eq=False)
@@ -75,6 +81,13 @@ class Brackets:
 
     @classmethod
     def of(cls, drawn: Sequence[RunSamples], *, keeps_equals: bool) -> Brackets:
+        dtypes = list(dict.fromkeys(one.dtype for one in drawn if one.length))
+        if len(dtypes) > 1:  # words of one are none of the other
+            found = " and ".join(map(str, dtypes))
+            raise UnsupportedTypeError(
+                f"x: expected one dtype in all chunks, found {found}; make them alike, e.g. by "
+                "`x.map_blocks(lambda chunk: chunk.astype('f8'))`"
+            )
         gap = max(one.gap for one in drawn)
         lengths = [one.length for one in drawn]
         samples = Samples.of([one.words[:: gap // one.gap] for one in drawn], lengths, gap)

@@ -72,12 +72,25 @@ class RowKey:
 
     def values(self, column: pd.Series) -> list[Array]:
         """The arrays that `columns` order. Times with a zone are those of UTC; dates of Arrow are times."""
+        self._require_fits(column)
         if not self.may_be_null:
             return [column.to_numpy(self.dtype)]
         if self.dtype.kind == "M":  # Arrow's, of which pandas makes objects where they are dates
             column = column.astype(f"timestamp[{np.datetime_data(self.dtype)[0]}][pyarrow]")
         zero = np.zeros((), self.dtype)[()]
         return [column.isna().to_numpy(), column.to_numpy(self.dtype, na_value=zero)]
+
+    def _require_fits(self, column: pd.Series) -> None:
+        """Raises UnsupportedTypeError where a partition has other elements than the frame says, which would be ordered
+        by what they are converted to: floats in a column of ints, as `read_csv` makes of one with blanks."""
+        if not len(column):
+            return
+        seen, may_lack = _seen(column), self.may_be_null or self.dtype.kind not in "biu"
+        if seen is None or not np.can_cast(seen, self.dtype) or (not may_lack and column.isna().to_numpy().any()):
+            raise UnsupportedTypeError(
+                f"frame: expected {self.dtype} in the column {self.name!r} of every partition, as the frame says; "
+                f"found {column.dtype}, e.g. `frame.astype({{{self.name!r}: {str(column.dtype)!r}}})`"
+            )
 
 
 @attrs.frozen
@@ -141,8 +154,7 @@ def _listed(by: object) -> list[object]:
 
 
 def _key(meta: pd.DataFrame, name: object, descending: bool) -> RowKey:
-    dtype = meta[name].dtype
-    seen = dtype if isinstance(dtype, np.dtype) else _numpys(dtype)
+    dtype, seen = meta[name].dtype, _seen(meta[name])
     if seen is None or not is_ordered(seen):
         raise UnsupportedTypeError(
             f"by: cannot order the column {name!r} of dtype {dtype}; supported: {SUPPORTED}, and pandas' dtypes of "
@@ -151,10 +163,13 @@ def _key(meta: pd.DataFrame, name: object, descending: bool) -> RowKey:
     return RowKey(name, seen, descending, may_be_null=hasattr(dtype, "numpy_dtype"))
 
 
-def _numpys(dtype: object) -> np.dtype[Any] | None:
+def _seen(column: pd.Series) -> np.dtype[Any] | None:
     """NumPy's dtype of a column's values: of pandas' masked and Arrow dtypes, and of times with a zone, too."""
     import pandas as pd
 
+    dtype = column.dtype
+    if isinstance(dtype, np.dtype):
+        return dtype
     if isinstance(dtype, pd.DatetimeTZDtype):
         return np.dtype(f"M8[{dtype.unit}]")
     return cast("np.dtype[Any] | None", getattr(dtype, "numpy_dtype", None))

@@ -42,6 +42,9 @@ class SortKeys(Work):
     def to_run(self, chunk: Any) -> Run:
         return (sort(chunk, descending=self.descending, stable=self.by_ranks, target=self.target),)
 
+    def dtype(self, run: Run) -> object:
+        return run[0].dtype.newbyteorder("=")
+
     def words(self, run: Run, indices: slice | Indices) -> Array:
         keys = run[0]
         keys = keys[indices if isinstance(indices, slice) else np.asarray(indices, like=keys)]  # on the keys' device
