@@ -3,8 +3,8 @@
 WGSL permits fast-math: compilers may assume that there is no infinity or NaN, and ignore the sign of zero. Drivers fold
 `a - a` to 0, `a + 0.0` to `a`, `0.0 - a` to `-a`, `(a + b) - a` to `b`, and contract `a * b + c` to a fused
 multiply-add; translators emit `a != b` in a form that is false for NaN. So floats are compared as integers, and float
-operands and results are hidden from the optimiser: their bits are combined with a parameter that is always zero, which
-no compiler knows. That costs one or two integer instructions for each float operation.
+results, zeros and converted integers are hidden from the optimiser: their bits are combined with a parameter that is
+always zero, which no compiler knows. That costs one or two integer instructions for each float operation.
 """
 
 from __future__ import annotations
@@ -65,6 +65,10 @@ class Operations:
             return Pair.constant(self.build, int(node.value))
         if node.type in (Type.U8, Type.U16):
             return self.build.literal(int(node.value))
+        if (
+            node.type is Type.F32 and node.value == 0
+        ):  # whatever becomes of it: a variable's value, a choice, a sum's start
+            return self._hidden(self.build.literal(int(np.float32(node.value).view(np.uint32))).seen_as(Type.F32))
         return Word(self.build, node)
 
     def _apply(self, node: ir.Apply) -> Value:
@@ -94,12 +98,14 @@ class Operations:
         if isinstance(value, Pair):
             if to.bits == 64:
                 return value
-            return value.to_float(source is Type.I64) if to is Type.F32 else value.low.seen_as(to)
+            return self._hidden(value.to_float(source is Type.I64)) if to is Type.F32 else value.low.seen_as(to)
         if to.bits == 64:
             return Pair.widened(value)
         if to in (Type.U8, Type.U16):
             return value.to(Type.U32) & (1 << to.bits) - 1
-        return value.seen_as(to) if node.op is ops.BITCAST else value.to(to)
+        if node.op is ops.BITCAST:
+            return value.seen_as(to)
+        return self._hidden(value.to(to)) if to is Type.F32 else value.to(to)  # an integer may be known to be zero
 
     def _wide(self, node: ir.Apply, values: Sequence[Value]) -> Value:
         op = node.op
@@ -136,14 +142,24 @@ class Operations:
             return _with(ops.XOR, operands[0], self.build.literal(_SIGN) | self._zero())
         if len(operands) == 2:
             first, second = operands
-            operands = self._given(first), self._given(second, op in (ops.SUB, ops.DIV))
+            meets_itself = op in (ops.SUB, ops.DIV)
+            operands = self._given(first), self._hidden(second) if meets_itself else self._given(second)
         return _with(ops.XOR, self.build.apply(op, *operands), self._zero())
 
-    def _given(self, operand: Word, meets_itself: bool = False) -> Word:
-        """Hides an operand that is zero, or that may equal the other one (`meets_itself`), so that nothing is folded.
-        By OR, as results are hidden by XOR: two XORs with the same word would cancel."""
-        is_zero = isinstance(operand.node, ir.Const) and operand.node.value == 0
-        return _with(ops.OR, operand, self._zero()) if is_zero or meets_itself else operand
+    def _given(self, operand: Word) -> Word:
+        """Hides an operand whose bits may be known: an integer's, unless it hides a float."""
+        match operand.node:
+            case ir.Apply(op=ops.BITCAST, operands=(ir.Apply(operands=(_, hiding)),)) if hiding == self._zero().node:
+                return operand
+            case ir.Apply(op=ops.BITCAST):
+                return self._hidden(operand)
+            case _:
+                return operand
+
+    def _hidden(self, value: Word) -> Word:
+        """Hides a value, so that nothing is folded. By OR, as results are hidden by XOR: two XORs with the same word
+        would cancel."""
+        return _with(ops.OR, value, self._zero())
 
     def _compared(self, op: Op, a: Word, b: Word) -> Word:
         if op is ops.NE:
