@@ -41,3 +41,26 @@ def test_reduce(benchmark: BenchmarkFixture, reduction: str, target: str, dtype:
 
     np.testing.assert_array_equal(reduce(), numpys(x))
     benchmark(reduce)
+
+
+SHORT_AXES = [((100_000, 3), 0), ((100_000, 3), 1), ((4096, 64), 1), ((300, 3), 1)]
+ALONG: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "sum": (gpusort.sum, np.sum),
+    "max": (gpusort.max, np.max),
+    "any": (gpusort.any, np.any),
+    "cumsum": (gpusort.cumsum, np.cumsum),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+@pytest.mark.parametrize(("shape", "axis"), SHORT_AXES, ids=str)
+@pytest.mark.parametrize("of", ["numpy", "gpusort"])
+@pytest.mark.parametrize("function", ALONG)
+def test_short_axis(
+    benchmark: BenchmarkFixture, function: str, of: str, shape: tuple[int, int], axis: int, dtype: str
+) -> None:
+    """Points, pixels, and rows of a few features. `any` finds nothing."""
+    ours, numpys = ALONG[function]
+    x = np.random.default_rng(1).integers(0, 1 if function == "any" else 16, shape).astype(dtype)
+    np.testing.assert_array_equal(ours(x, axis=axis), numpys(x, axis=axis))
+    benchmark(numpys if of == "numpy" else ours, x, axis=axis)
