@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
 
     source = Path(options.file)
     kind = ".argsort.npy" if options.argsort else f".sorted{source.suffix}"
-    target = Path(options.output) if options.output else source.parent / (source.stem + kind)
+    target = source.parent / (source.stem + kind) if options.output is None else Path(options.output)
     bar = Bar(Terminal(sys.stderr))
     began = time.perf_counter()
     try:

@@ -257,6 +257,7 @@ def test_sizes(nbytes: int, text: str) -> None:
             ("sort", __file__, "--output", "/no/where"),
             r"gpusort: --output: expected a file in an existing .*/no/where",
         ),
+        (("sort", __file__, "--dtype", "u1", "--output", ""), r"gpusort: --output: expected a file"),
         (("tune", "--target", "tpu"), r"gpusort: --target: expected 'auto', 'cpu', .*, found 'tpu'"),
         (("export", "sort", "--out", "x", "--keys", "u31"), r"gpusort: --keys: expected some of u8, .*, found 'u31'"),
         (("export", "sort", "--out", "x", "--subgroups", "3"), r"gpusort: --subgroups: expected 0, or .*, found 3"),

@@ -251,6 +251,8 @@ TARGET: Any = gpusort.target("cpu")
         (lambda: gpusort.dask.sort(X, axis=1), ValueError, "axis 1 is out of bounds"),
         (lambda: gpusort.dask.sort(X, descending=NO), TypeError, "descending: expected True or False"),
         (lambda: gpusort.dask.sort(X, target=TARGET), TypeError, "target: expected a name for dask"),
+        (lambda: gpusort.dask.sort(X, target="tpu"), ValueError, "target: expected 'auto', 'cpu', .*, found 'tpu'"),
+        (lambda: gpusort.dask.unique(X, target="tpu"), ValueError, "target: expected 'auto', 'cpu', .*, found 'tpu'"),
         (lambda: gpusort.dask.sort(chunked(np.zeros(3, complex), 1)), TypeError, "x: cannot order elements of dtype c"),
         (lambda: gpusort.dask.sort_by_key(X, X[:5]), ValueError, r"values: expected one for each key, .* \(5,\)"),
         (lambda: gpusort.dask.sort_by_key(X, HOST), TypeError, "values: expected a dask array"),

@@ -10,6 +10,7 @@ import numpy as np
 from ..api.arguments import axis_or_none
 from ..arrays.registry import recognised
 from ..operations.base import checked_axis
+from ..targets.registry import require_name
 from ..types.dtypes import key_for
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from .exchange import Exchange, meta_of
@@ -23,9 +24,11 @@ def require(name: str, x: object, kind: type = da.Array) -> None:
 
 
 def checked_target(target: object) -> str:
-    """Raises UnsupportedTypeError unless the target is a name: tasks open it where they run."""
+    """Raises UnsupportedTypeError unless the target is a name, for tasks open it where they run, and
+    InvalidArgumentError if there is none of that name."""
     if not isinstance(target, str):
         raise UnsupportedTypeError(f"target: expected a name for dask arrays, e.g. 'cuda', found {target!r}")
+    require_name(target)
     return target
 
 

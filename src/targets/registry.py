@@ -143,16 +143,21 @@ def choose(wanted: str | Target, memory: Memory, device: object | None = None, p
         if not isinstance(wanted, type) and callable(getattr(wanted, "run", None)) and hasattr(wanted, "info"):
             return wanted
         raise InvalidArgumentError(f"{parameter}: expected {_choices()}, or a Target, found {wanted!r}")
+    require_name(wanted, parameter)
     name = _AUTO[memory] if wanted == "auto" else wanted
-    entry = _ENTRIES.get(name)
-    if entry is None:
-        raise InvalidArgumentError(f"{parameter}: expected {_choices()}, found {name!r}")
+    entry = _ENTRIES[name]
     if memory not in entry.takes:
         fitting = " or ".join(repr(other) for other in _ENTRIES if memory in _ENTRIES[other].takes)
         raise InvalidArgumentError(
             f"{parameter}: {name!r} works in host memory, and the array is on {memory.value}; use {fitting}, or copy it"
         )
     return target(name) if device is None else target_on_device(device)
+
+
+def require_name(wanted: str, parameter: str = "target") -> None:
+    """Raises InvalidArgumentError, which names the parameter, for what is neither "auto" nor a target's name."""
+    if wanted != "auto" and wanted not in _ENTRIES:
+        raise InvalidArgumentError(f"{parameter}: expected {_choices()}, found {wanted!r}")
 
 
 def _choices() -> str:
