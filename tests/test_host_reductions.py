@@ -11,6 +11,7 @@ import pytest
 
 import gpusort
 from gpusort.operations.reduce import Reducer
+from gpusort.targets.cpu.background import background
 from gpusort.targets.cpu.host import arg_reduce as extreme_places
 from gpusort.targets.cpu.host import reduce as folding
 from gpusort.targets.cpu.host import reduce_plans as fold_routes
@@ -143,6 +144,15 @@ def test_bytes_of_bools_that_are_neither_0_nor_1_are_true() -> None:
     for axis in (None, 0, 1):
         np.testing.assert_array_equal(reduced("sum", x, axis), (x.view(np.uint8) != 0).sum(axis))
         assert np.asarray(reduced("min", x, axis)).view(np.uint8).max() <= 1
+
+
+@pytest.mark.parametrize(("shape", "axes"), [((300, 400), 0), ((300, 400), 1), ((20, 20, 20, 20, 20), (1, 3))])
+def test_bools_that_are_repeated_are_counted_as_they_lie_once_copied(shape: tuple[int, ...], axes: Axes) -> None:
+    row: Array = np.arange(shape[-1]) % 3 > 0
+    with background.off():
+        for x in (np.broadcast_to(row, shape), np.broadcast_to(row, shape).swapaxes(0, -1)):
+            for name in ("sum", "prod", "any"):
+                assert_same(reduced(name, x, axes), by_numpy(name, x, axes), (name, x.strides))
 
 
 def test_the_first_elements_can_decide() -> None:

@@ -229,10 +229,7 @@ class LongScan:
         """The sums; None where NumPy's loop is to add."""
         if type(x) is not np.ndarray:
             return None
-        route = self._routes.of(x)
-        if route is not None and self._dtype.kind == "b":  # of any bytes, of which all but zero are true
-            x = np.not_equal(x.view(np.uint8), 0)
-            route = self._routes.of(x)
+        x, route = self._routes.of_bools(x) if self._dtype.kind == "b" else (x, self._routes.of(x))
         if route is None:
             return None
         waits = route.pieces > 1 and self._dtype.kind == "f"

@@ -78,17 +78,14 @@ class Folding:
         """The result; None where NumPy's loop is to give it."""
         if self._head and self._is_settled(x):
             return in_shape(np.array(self._fold is Reducer.ANY), x, self._axes, self._keepdims)
-        route = self._routes.of(x)
+        counts_bools = self._is_bool and self._fold in ARITHMETIC
+        x, route = self._routes.of_bools(x) if counts_bools else (x, self._routes.of(x))
         if route is None:
             return None
         if route.in_rows not in self._loops:
             if not self._waits and not can_fold(self._fold, self._seen_as, x.nbytes):
                 return self._by_numpy(x, route)
             self._loops[route.in_rows] = loop_for(self._fold, self._seen_as, route.in_rows)
-        if self._is_bool and self._fold in ARITHMETIC:
-            x = np.not_equal(x.view(np.uint8), 0)
-            route = self._routes.of(x)
-            assert route is not None
         return self._by_route(x, route, *self._loops[route.in_rows])
 
     def _route(self, x: HostArray) -> Route | None:

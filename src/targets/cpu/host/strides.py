@@ -91,6 +91,14 @@ class Routes(Generic[R]):
             route = self._known[lies] = self._make(x)
             return route
 
+    def of_bools(self, x: HostArray) -> tuple[HostArray, R | None]:
+        """The same of bools that are to be counted, and these as 0 and 1: they are any bytes, of which all but zero are
+        true. What NumPy makes may lie in another way than the array."""
+        if self.of(x) is None:
+            return x, None
+        x = np.not_equal(x.view(np.uint8), 0)
+        return x, self.of(x)
+
 
 @attrs.frozen
 class Span:
