@@ -31,16 +31,21 @@ def one_after_the_other(cx: Invocation, data: Storage[U32], a: Workgroup[U32], b
     data[cx.global_id] = b[(cx.local_id + 1) % GROUP]
 
 
+def turn_twice(cx: Invocation, data: Storage[U32], a: Workgroup[U32], b: Workgroup[U32]) -> None:
+    """By one memory after the other."""
+    a[cx.local_id] = data[cx.global_id]
+    cx.barrier()
+    mine = a[GROUP - 1 - cx.local_id]
+    cx.barrier()
+    b[cx.local_id] = mine * 3
+    cx.barrier()
+    data[cx.global_id] = b[GROUP - 1 - cx.local_id]
+
+
 @kernel
 def inside_a_branch(cx: Invocation, data: Storage[U32], a: Workgroup[U32], b: Workgroup[U32]) -> None:
     if cx.num_groups > 0:
-        a[cx.local_id] = data[cx.global_id]
-        cx.barrier()
-        mine = a[GROUP - 1 - cx.local_id]
-        cx.barrier()
-        b[cx.local_id] = mine * 3
-        cx.barrier()
-        data[cx.global_id] = b[GROUP - 1 - cx.local_id]
+        turn_twice(cx, data, a, b)
 
 
 @kernel
@@ -49,13 +54,7 @@ def inside_one_of_two_branches(
 ) -> None:
     c[cx.local_id] = data[cx.global_id]
     if cx.num_groups > 0:
-        a[cx.local_id] = data[cx.global_id]
-        cx.barrier()
-        mine = a[GROUP - 1 - cx.local_id]
-        cx.barrier()
-        b[cx.local_id] = mine * 3
-        cx.barrier()
-        data[cx.global_id] = b[GROUP - 1 - cx.local_id]
+        turn_twice(cx, data, a, b)
     if cx.num_groups > 1:
         cx.barrier()
         data[cx.global_id] = c[GROUP - 1 - cx.local_id]
@@ -69,13 +68,7 @@ def beside_a_branch(
         c[cx.local_id] = data[cx.global_id]
         cx.barrier()
         data[cx.global_id] = c[GROUP - 1 - cx.local_id]
-    a[cx.local_id] = data[cx.global_id]
-    cx.barrier()
-    mine = a[GROUP - 1 - cx.local_id]
-    cx.barrier()
-    b[cx.local_id] = mine * 3
-    cx.barrier()
-    data[cx.global_id] = b[GROUP - 1 - cx.local_id]
+    turn_twice(cx, data, a, b)
 
 
 @kernel

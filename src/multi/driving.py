@@ -22,14 +22,13 @@ def drive_one(shard: Shard, communicator: Communicator, memory: Memory) -> Runs:
     reply: Sequence[Array] = ()
     while True:
         try:
-            step = shard.send(reply) if reply else next(shard)
-        except StopIteration as end:
-            runs: Runs = end.value
-            return runs
+            step = _advanced(shard, reply)
         except BaseException as error:
             tell_failure(communicator, error)
             raise
         reply = ()
+        if isinstance(step, list):
+            return step
         if isinstance(step, Gather):
             reply = gathered(communicator, step.values)
         elif isinstance(step, Exchange):
@@ -46,10 +45,11 @@ def drive_all(shards: Sequence[Shard], memories: Sequence[Memory]) -> list[Runs]
             steps: list[Step] = []
             for shard, memory, reply in zip(shards, memories, replies, strict=True):
                 with memory.scope():
-                    try:
-                        steps.append(shard.send(reply) if reply else next(shard))
-                    except StopIteration as end:
-                        results.append(end.value)
+                    step = _advanced(shard, reply)
+                if isinstance(step, list):
+                    results.append(step)
+                else:
+                    steps.append(step)
             gathers = [step.values for step in steps if isinstance(step, Gather)]
             swaps = [step.pieces for step in steps if isinstance(step, Swap)]
             replies = [*zip(*swaps, strict=True)] if swaps else [gathers] * len(shards)
@@ -61,15 +61,22 @@ def drive_all(shards: Sequence[Shard], memories: Sequence[Memory]) -> list[Runs]
     return results
 
 
+def _advanced(shard: Shard, reply: Sequence[Array]) -> Step | Runs:
+    """The next step, or the runs at the end."""
+    try:
+        return shard.send(reply) if reply else next(shard)
+    except StopIteration as end:
+        runs: Runs = end.value
+        return runs
+
+
 def _by_exchanges(shard: Shard, rank: int, memory: Memory) -> Shard:
     """The same steps, but for swaps, which are exchanges of the rank's memory: communicators have no other."""
     reply: Sequence[Array] = ()
     while True:
-        try:
-            step = shard.send(reply) if reply else next(shard)
-        except StopIteration as end:
-            runs: Runs = end.value
-            return runs
+        step = _advanced(shard, reply)
+        if isinstance(step, list):
+            return step
         if not isinstance(step, Swap):
             reply = yield step
             continue

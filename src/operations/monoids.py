@@ -17,7 +17,7 @@ from ..types.elements import dtype_of, leaves
 from ..types.errors import CapabilityError, UnsupportedTypeError
 from ..types.layout import Type
 from ..types.specs import DType, Spec
-from .base import Operation, Part, Work, Works, require_readable, single
+from .base import Operation, Part, Work, Works, dtype_within, require_readable, single
 from .pieces import fits_binding
 
 if TYPE_CHECKING:
@@ -97,6 +97,12 @@ class ByMonoid(OverMonoid):
         from ..types.finishes import AsItIs
 
         return AsItIs(self.of.state)
+
+    def state(self, given: Spec) -> DType:
+        """The dtype of states; raises UnsupportedTypeError if the monoid does not read the array, or has none."""
+        reader = type(self.of).__name__
+        require_readable("x", given, self.of.element, reader)
+        return dtype_within(reader, "state", self.of.state)
 
 
 _COUNTS_OR_ADDS = ("argmin", "argmax", "sum", "prod", "cumsum")

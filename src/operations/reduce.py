@@ -18,19 +18,7 @@ from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.keys import SortableKey, is_lossy, ranked
 from ..types.scalars import U32
 from ..types.specs import HostArray, Spec
-from .base import (
-    Operation,
-    Output,
-    Part,
-    Work,
-    Works,
-    checked_axes,
-    dtype_within,
-    key_of,
-    require_readable,
-    rows_together,
-    single,
-)
+from .base import Operation, Output, Part, Work, Works, checked_axes, key_of, rows_together, single
 from .monoids import ByMonoid, OverMonoid, adds_as_numpy, of_numbers, result_dtype
 from .pieces import Slots, pieces_of, require_counted
 from .taking import by_indices
@@ -224,9 +212,7 @@ class Fold(ByMonoid, Reduction):
 
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
         (x,) = given
-        require_readable("x", x, self.of.element, type(self.of).__name__)
-        state = dtype_within(type(self.of).__name__, "state", self.of.state)
-        return (Output(self.shape(x), state, (), is_scalar=True),)
+        return (Output(self.shape(x), self.state(x), (), is_scalar=True),)
 
     def answer(self, *given: Spec) -> tuple[HostArray, ...] | None:
         (x,) = given

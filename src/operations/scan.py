@@ -13,7 +13,7 @@ from ..types.dtypes import number_for
 from ..types.elements import dtype_of
 from ..types.indices import ScanKind
 from ..types.specs import DType, Spec
-from .base import AlongAxis, Operation, Output, Part, Work, Works, dtype_within, require_readable, rows_together, single
+from .base import AlongAxis, Operation, Output, Part, Work, Works, rows_together, single
 from .monoids import ByMonoid, OverMonoid, adds_as_numpy, of_numbers, result_dtype
 from .pieces import Slots, pieces_of, require_counted
 
@@ -126,8 +126,7 @@ class Scan(ByMonoid, Scanning):
         return self
 
     def result(self, given: Spec) -> DType:
-        require_readable("x", given, self.of.element, type(self.of).__name__)
-        return dtype_within(type(self.of).__name__, "state", self.of.state)
+        return self.state(given)
 
 
 @attrs.frozen

@@ -65,9 +65,7 @@ class Operations:
             return Pair.constant(self.build, int(node.value))
         if node.type in (Type.U8, Type.U16):
             return self.build.literal(int(node.value))
-        if (
-            node.type is Type.F32 and node.value == 0
-        ):  # whatever becomes of it: a variable's value, a choice, a sum's start
+        if node.type is Type.F32 and node.value == 0:  # whatever becomes of it: it may be where a sum starts
             return self._hidden(self.build.literal(int(np.float32(node.value).view(np.uint32))).seen_as(Type.F32))
         return Word(self.build, node)
 

@@ -33,11 +33,12 @@ _NEAR_BYTES = 1 << 9  # of lines that stay
 _NEAR_LINES = 1 << 5
 _CALLS = 1 << 9  # of inner loops: fewer take no longer than what it takes to regroup them
 _LONG_LINE = 1 << 9  # elements of a line that is made of several
-_FROM_ROW = ((1 << 7, 1 << 13), (1 << 10, 1 << 15))  # floats in a row at most, and in all at least, that einsum adds
+_SHORT_ROW, _LONG_ROW = 1 << 7, 1 << 10  # floats in a row at most that einsum adds in one go
+_FROM_SHORT, _FROM_LONG = 1 << 13, 1 << 15  # floats in all of such rows, where that is faster
 _FROM_FLAT = 1 << 16  # of longer rows, in 32 bits
 _CHAIN = 1 << 9  # floats of such a row that it adds at a time: the longer, the less exact
 _SERIAL = 1 << 13  # floats of a line that NumPy multiplies one after the other
-_SIDE = 1 << 8  # products that go on side by side instead
+_SIDE, _SIDE_LEFT = 1 << 8, 1 << 5  # products that go on side by side instead, and then of these
 _CACHED = 1 << 15  # elements that each column's turn finds in a cache
 _EXACT = 1 << 18  # elements of which NumPy's loops make as much as compiled ones, whose results are the same
 _MOST_SHAPES = 64
@@ -119,9 +120,9 @@ class Regrouped:
             case Reducer.PROD:
                 return self._side_by_side if length >= _SERIAL else None
             case Reducer.SUM:
-                longest = [least for most, least in _FROM_ROW if length <= most]
-                least = longest[0] if longest else _FROM_FLAT if self._size < 8 else self._most
-                return self._by_einsum if size >= least else None
+                if length > _LONG_ROW:
+                    return self._by_einsum if size >= _FROM_FLAT and self._size < 8 else None
+                return self._by_einsum if size >= (_FROM_SHORT if length <= _SHORT_ROW else _FROM_LONG) else None
             case _:
                 return None
 
@@ -145,14 +146,14 @@ class Regrouped:
     def _side_by_side(self, x: HostArray) -> HostArray:
         """Lines that are reduced: as if several stayed, which are reduced then."""
         outer, whole = len(x), x.shape[1] // _SIDE * _SIDE
-        found = self._reduced(x[:, :whole].reshape(outer, -1, _SIDE)).reshape(outer, -1, 1 << 5)
+        found = self._reduced(x[:, :whole].reshape(outer, -1, _SIDE)).reshape(outer, -1, _SIDE_LEFT)
         return self._with_rest(self._reduced(self._reduced(found)), x[:, whole:, 0])
 
     def _by_einsum(self, x: HostArray) -> HostArray:
         """Sums of lines that are reduced: by einsum, whose loops have less to do before they begin, and add several at
         once; and what it gives of parts of a long line, by NumPy's pairwise sum."""
         outer, length, _ = x.shape
-        if length <= 2 * _CHAIN:  # of one part, and a rest
+        if length <= _LONG_ROW:
             return _einsum("ij->i", x[:, :, 0])
         whole = length // _CHAIN * _CHAIN
         found = _einsum("ijk->ij", x[:, :whole].reshape(outer, -1, _CHAIN))
