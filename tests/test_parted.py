@@ -117,6 +117,13 @@ def test_ranks_together_have_the_whole(dtype: str, ranks: int) -> None:
             assert_same_bits(np.concatenate(found), gpusort.sort(whole, descending=descending))
 
 
+@pytest.mark.parametrize("step", [2, -1])
+def test_parts_with_a_step(step: int) -> None:
+    parts = [sample("f4", 3000, seed=rank)[::step] for rank in range(2)]
+    found = sorted_over(parts)
+    assert_same_bits(np.concatenate(found), gpusort.sort(np.concatenate(parts)))
+
+
 def test_elements_travel_once_and_a_few_twice() -> None:
     parts = [np.random.default_rng(rank).integers(0, 1 << 32, 40_000, dtype=np.uint32) for rank in range(2)]
     traffic = Traffic()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Protocol
 
 import attrs
@@ -49,8 +50,13 @@ def transform_of(
 ) -> Transform:
     """A function from elements in native byte order to unsigned integers in sort order, by NumPy's order or a user's
     key. With `ranks`, equal elements have equal integers."""
-    found = key_for(dtype) if key is None else key
-    return KeyWords(found, order).to_words(ranks=ranks)
+    words = _plain_words(dtype, order) if key is None else KeyWords(key, order)
+    return words.to_words(ranks=ranks)
+
+
+@lru_cache(64)
+def _plain_words(dtype: np.dtype[Any], order: SortOrder) -> KeyWords:
+    return KeyWords(key_for(dtype), order)
 
 
 def words_of(dtype: np.dtype[Any], order: SortOrder, *, ranks: bool) -> Transform:

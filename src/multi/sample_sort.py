@@ -9,7 +9,7 @@ would be too uneven (many equal keys, or very different data on each rank), all 
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -22,12 +22,13 @@ from ..algos.sizes import LARGEST_U32
 from ..external.cuts import Array
 from ..kernel.launch import Schedule
 from ..machine import TargetInfo
+from ..targets.base import prepared_by
 from ..types.dtypes import key_for
 from ..types.indices import SortOrder
 from ..types.keys import SortableKey
 from ..types.params import ScanPolicy
 from .memory import Memory
-from .shard import Exchange, Gather, Marks, Shard, Started, Step, sort_shard
+from .shard import Exchange, Gather, Marks, Shard, Started, Step, in_parts, sort_shard
 from .work import Columns, Work
 
 _MOST_PIECES = 3  # buckets of each rank
@@ -71,7 +72,7 @@ def sort_by_samples(
 
 @attrs.frozen(eq=False)
 class _Plan:
-    """Splitters and bucket capacities. Computed by each rank, with the same result, as all see the same samples."""
+    """Splitters and bucket capacities. The same for all ranks, as all see the same samples."""
 
     between: Array  # the splitters' words, one fewer than buckets
     pieces: int  # buckets of each rank; surplus buckets come first and are empty
@@ -82,22 +83,10 @@ class _Plan:
         cls, work: Work, memory: Memory, data: Array, lengths: Sequence[int], sizes: Sequence[int],
         how: SampleSortPolicy,
     ) -> Generator[Step, Sequence[Array], _Plan | None]:  # fmt: skip
-        ranks, pieces = len(sizes), min(_MOST_PIECES, BUCKETS // len(sizes))
-        gap = max(1, sum(lengths) // (how.samples * ranks))
-        samples = [np.sort(found) for found in (yield Gather(work.words(memory.to_host(data[::gap]))))]
-        words = np.sort(np.concatenate(samples))
-        ends = np.array([*_ends(sizes, pieces)][:-1]) / sum(sizes)
-        between = np.zeros(BUCKETS - 1, words.dtype)  # no word is below zero: surplus buckets stay empty
-        between[BUCKETS - 1 - ends.size :] = words[np.minimum((ends * words.size).astype(np.int64), words.size - 1)]
-        below = np.array([[0, *np.searchsorted(found, between), found.size] for found in samples])
-        share = np.diff(below) / np.maximum(below[:, -1:], 1)
-        held = (share * np.array(lengths)[:, None]).sum(axis=0)[-ranks * pieces :].reshape(ranks, pieces).sum(axis=1)
-        if (held > _MOST_OVER * np.array(sizes)).any():
-            return None
-        margin = _SIGMAS * (np.sqrt(share * (1 - share) / how.samples) + 1 / how.samples)
-        most = np.ceil(np.minimum(share + margin, 1) * np.array(lengths)[:, None]).astype(np.int64)
-        plan = cls(between, pieces, most)
-        return plan if all(_rounded(plan.room(rank)) <= LARGEST_U32 for rank in range(ranks)) else None
+        gap = max(1, sum(lengths) // (how.samples * len(sizes)))
+        samples = yield Gather(work.words(memory.to_host(data[::gap])))
+        told = tuple(found.tobytes() for found in samples)
+        return _plan_for(told, samples[0].dtype, tuple(lengths), tuple(sizes), how.samples)
 
     def bucket(self, rank: int, piece: int) -> int:
         """The index of a rank's bucket."""
@@ -107,38 +96,61 @@ class _Plan:
         """The indices of a rank's buckets."""
         return slice(self.bucket(rank, 0), self.bucket(rank, self.pieces))
 
-    def rooms(self, rank: int) -> Array:
-        """Positions of the buckets in a rank's memory, a row for each: start, end of its capacity, start of the next.
-        Behind the rank's own buckets there is room to receive the other ranks' elements."""
-        apart = self.most[rank].copy()
-        apart[self.owned(rank)] = self.most[:, self.owned(rank)].sum(axis=0)
-        starts = np.cumsum(apart) - apart
-        return np.stack([starts, starts + self.most[rank], starts + apart], axis=1)
+    @cached_property
+    def rooms(self) -> Array:
+        """Positions of the buckets in each rank's memory, a row for each: start, end of its capacity, start of the
+        next. Behind the rank's own buckets there is room to receive the other ranks' elements."""
+        apart = self.most.copy()
+        for rank in range(len(apart)):
+            apart[rank, self.owned(rank)] = self.most[:, self.owned(rank)].sum(axis=0)
+        starts = np.cumsum(apart, axis=1) - apart
+        return np.stack([starts, starts + self.most, starts + apart], axis=2)
 
     def room(self, rank: int) -> int:
         """Elements of memory for all of a rank's buckets."""
-        return int(self.rooms(rank)[-1, 2])
+        return _rounded(int(self.rooms[rank, -1, 2]))
 
     def partitioned(
         self, work: Work, memory: Memory, data: Array, rank: int, how: SampleSortPolicy
     ) -> tuple[Array, Array]:
         """Partitions the rank's elements. Returns the buckets' memory, and their counts, which may exceed capacity."""
-        rooms, target = self.rooms(rank), memory.target()
-        schedule = _schedule(work.dtype, len(data), _rounded(self.room(rank)), work.order, how.policy, target.info)
-        held = memory.empty(schedule.buffers[-1].count, work.dtype)
-        taken = memory.from_host(np.zeros(BUCKETS, np.uint32))
-        arrays: dict[str, Array] = {
-            "data": data, "between": memory.from_host(self.between),
-            "rooms": memory.from_host(rooms[:, :2].astype(np.uint32).reshape(-1)), "taken": taken, "results": held,
-        }  # fmt: skip
-        target.run(schedule, {buffer.name: arrays[buffer.name].view(buffer.dtype) for buffer in schedule.buffers})
-        return held, taken
+        room, target = self.room(rank), memory.target()
+        schedule = _schedule(work.dtype, len(data), room, work.order, how.policy, target.info)
+        held, taken = memory.empty(room, work.dtype), np.zeros(BUCKETS, np.uint32)
+        limits = self.rooms[rank, :, :2].astype(np.uint32)
+        tables = [table.view(np.uint8).reshape(-1) for table in (self.between, limits, taken)]
+        between, rooms, counts = in_parts(memory.from_host(np.concatenate(tables)), [table.size for table in tables])
+        packed = data if data.flags.c_contiguous else data.copy()
+        prepared_by(target, schedule).run((packed, between, rooms, counts, held))
+        return held, counts.view(np.uint32)
 
     def has_held(self, counts: Array, sizes: Sequence[int]) -> bool:
         """Whether no bucket overflowed, and the imbalance is small."""
         got = counts.sum(axis=0)
         held = [int(got[self.owned(rank)].sum()) for rank in range(len(sizes))]
         return bool((counts <= self.most).all() and (held <= _MOST_OVER * np.array(sizes) + 1).all())
+
+
+@lru_cache(4)
+def _plan_for(
+    told: tuple[bytes, ...], word: np.dtype[Any], lengths: tuple[int, ...], sizes: tuple[int, ...], wanted: int
+) -> _Plan | None:
+    """Memoised, as the ranks of a process ask alike, one after another."""
+    ranks, pieces = len(sizes), min(_MOST_PIECES, BUCKETS // len(sizes))
+    samples = [np.sort(np.frombuffer(found, word)) for found in told]
+    words = np.sort(np.concatenate(samples))
+    ends = np.array([*_ends(sizes, pieces)][:-1]) / sum(sizes)
+    between = np.zeros(BUCKETS - 1, word)  # no word is below zero: surplus buckets stay empty
+    between[BUCKETS - 1 - ends.size :] = words[np.minimum((ends * words.size).astype(np.int64), words.size - 1)]
+    below = np.array([[0, *np.searchsorted(found, between), found.size] for found in samples])
+    share = np.diff(below) / np.maximum(below[:, -1:], 1)
+    held = (share * np.array(lengths)[:, None]).sum(axis=0)[-ranks * pieces :].reshape(ranks, pieces).sum(axis=1)
+    if (held > _MOST_OVER * np.array(sizes)).any():
+        return None
+    margin = _SIGMAS * (np.sqrt(share * (1 - share) / wanted) + 1 / wanted)
+    most = np.ceil(np.minimum(share + margin, 1) * np.array(lengths)[:, None]).astype(np.int64)
+    plan = _Plan(between, pieces, most)
+    return plan if all(plan.room(rank) <= LARGEST_U32 for rank in range(ranks)) else None
 
 
 @lru_cache(32)
@@ -169,7 +181,7 @@ def _sorted(
 ) -> Shard:
     """Exchanges and sorts buckets, then exchanges elements for exact sizes."""
     ranks = range(len(sizes))
-    rooms = plan.rooms(rank)[:, 0].tolist()
+    rooms = plan.rooms[rank, :, 0].tolist()
     buckets: list[Array] = []
     marks: list[Marks] = []
     for piece in range(plan.pieces):
@@ -197,6 +209,7 @@ def _sorted(
             memory.wait(arrived)
         work.sort_into(bucket, whole[at : at + len(bucket)])
         at += len(bucket)
+        yield Started()
     for mark in marks:
         for left in mark.left:
             memory.wait(left)  # before the sent buckets' memory is reused
