@@ -64,7 +64,7 @@ PROGRAMS: dict[str, tuple[Callable[[], Schedule], str]] = {
         "scan_shares",
     ),
     "radix_scatter_u32": (
-        lambda: radix_sort(Batch(key_for("u4"), 1, 99, SortOrder.ASCENDING), RadixPolicy(4, 64, 2), 8),
+        lambda: radix_sort(Batch(key_for("u4"), 1, 99_999, SortOrder.ASCENDING), RadixPolicy(4, 64, 2), 8),
         "radix_scatter",
     ),
 }

@@ -68,6 +68,7 @@ def sorts(dtype: str) -> Iterator[Schedule]:
         yield radix_sort(Batch(key, 1, 5000, ASCENDING), policy, bits)
         yield radix_sort(Batch(RankKey(key), 1, 5000, ASCENDING, places=U64), policy, bits)
         yield radix_sort(Batch(key, 1, 5000, ASCENDING, value=U64), policy, bits)
+    yield radix_sort(Batch(key, 1, 1 << 20, ASCENDING), RADIX, bits)  # with prefix sums over its many tiles
     for values in (None, U64):
         yield merge(key, 3000, 2000, ASCENDING, MergePolicy(64, 3), values)
     yield merge(key, 3000, 2000, ASCENDING, MergePolicy(1, 9), U64)

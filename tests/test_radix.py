@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from gpusort.algos import radix_counts
 from gpusort.algos.batch import Batch
 from gpusort.algos.radix_sorts import radix_sort
 from gpusort.kernel.launch import Schedule
@@ -126,6 +127,29 @@ def sweeping_target(quick_target: str) -> str:
     if not has_progress and quick_target != "simulator":
         pytest.skip(f"{quick_target} does not promise forward progress between workgroups")
     return quick_target
+
+
+@pytest.mark.parametrize("most", [0, 320], ids=["prefix sums", "sums of spans"])
+@pytest.mark.parametrize("length", [16 * TILE, 16 * TILE + 1, 2 * 16 * 8 * TILE + 3])
+def test_how_tiles_learn_where_their_digits_begin(
+    quick_target: str, length: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the end of a span of tiles, behind it, and with as many spans as are loaded at a time and more."""
+    monkeypatch.setattr(radix_counts, "MOST_SUMMED", most)
+    x = random_bits("u1", length)
+    for order in SortOrder:
+        schedule = radix_sort(Batch(key_for("u1"), 1, length, order), policy_for(quick_target), 8)
+        check(schedule, quick_target, x, order)
+
+
+@pytest.mark.parametrize("passes", [1, 3])
+def test_with_few_tiles_there_are_no_prefix_sums(passes: int) -> None:
+    policy = RadixPolicy(4, GROUP, ITEMS)
+    for rows, tiles, is_summed in ((1, 320, True), (1, 321, False), (2, 2, False)):
+        batch = Batch(key_for("u4"), rows, tiles * TILE, SortOrder.ASCENDING)
+        names = [launch.kernel.name for launch in radix_sort(batch, policy, 4 * passes).launches]
+        each = ["radix_count", "radix_scatter"] if is_summed else ["radix_count", "radix_add_up", "radix_scatter"]
+        assert names == ["sweep_clear"] * is_summed + each * passes
 
 
 @few_cases(can=able("f2", "u4", "M8[s]"), pairs=False)

@@ -1,6 +1,7 @@
 """LSD radix sort, the portable form: no workgroup waits for another, so no forward progress is required.
 
-Each pass is a histogram of every tile, a prefix sum over these, and a scatter (as in Satish, Harris and Garland 2009).
+Each pass is a histogram of every tile, a prefix sum over these, and a scatter (as in Satish, Harris and Garland 2009);
+with few tiles the scatter adds up the histograms itself (radix_counts.py).
 The key's transform is fused into the loads of the first pass and the stores of the last. Which buffer a pass reads is
 fixed at compile time.
 """
@@ -8,9 +9,10 @@ fixed at compile time.
 from __future__ import annotations
 
 from ..kernel.language import *
-from ..types.params import RadixParams, RadixPolicy
+from ..types.params import RadixPolicy
 from .batch import Mode
 from .bitonic import from_ordered, to_ordered
+from .radix_counts import Histograms
 from .radix_layout import DigitPlace, Layout, TilePlace
 from .radix_tile import (
     Ranking,
@@ -28,13 +30,12 @@ from .radix_tile import (
 @kernel
 def radix_count(
     cx: Invocation, key: SortableKey[A, N], data: Storage[A], counters: Workgroup[U32], counts: Storage[U32],
-    totals: Storage[U32], layout: Layout, place: DigitPlace, order: SortOrder, policy: RadixPolicy,
+    totals: Storage[U32], histograms: Histograms, layout: Layout, place: DigitPlace, order: SortOrder,
+    policy: RadixPolicy,
 ) -> None:  # fmt: skip
     """Writes the digit histogram of every tile."""
     if cx.local_id < policy.radix:
         counters[cx.local_id] = U32(0)
-    if cx.global_id == 0:
-        totals[policy.radix] = U32(0)
     cx.barrier()
     here = layout.tile_at(cx.group_id, policy.tile)
     if here.remaining() >= policy.tile:
@@ -49,16 +50,16 @@ def radix_count(
             counters.atomic_add(place.digit_of(to_ordered(key, data[here.start + i], order)).value, U32(1))
     cx.barrier()
     if cx.local_id < policy.radix:
-        counts[cx.local_id * cx.num_groups + cx.group_id] = counters[cx.local_id]
+        histograms.write(cx, counts, totals, counters[cx.local_id], policy)
 
 
 @kernel
 def radix_add_up(
     cx: Invocation, counts: Storage[U32], totals: Storage[U32], shared: Workgroup[U32], last: Workgroup[U32],
-    tiles: U32, params: RadixParams, policy: RadixPolicy,
+    tiles: U32, policy: RadixPolicy,
 ) -> None:  # fmt: skip
-    """An exclusive prefix sum over the tiles of all rows, one workgroup for each digit value; also the digit's total.
-    The word after the totals is 1 if all elements have the same digit."""
+    """An exclusive prefix sum over the tiles of all rows, one workgroup for each digit value; also the digit's
+    total."""
     row = cx.group_id * tiles
     before = U32(0)
     for start in dynamic_range(U32(0), tiles, cx.group_size):
@@ -74,16 +75,14 @@ def radix_add_up(
         cx.barrier()
     if cx.local_id == 0:
         totals[cx.group_id] = before
-        if before == params.num_elements:
-            totals[policy.radix] = U32(1)
 
 
 @kernel
 def radix_scatter(
     cx: Invocation, source: SortableKey[A, N], data: Storage[A], target: SortableKey[A, N], results: Storage[A],
     values: Storage[V], moved: Storage[V], tile: Workgroup[N], beside: Workgroup[V], counters: Workgroup[U32],
-    shared: Workgroup[U32], bases: Workgroup[U32], counts: Storage[U32], totals: Storage[U32], layout: Layout,
-    place: DigitPlace, orders: tuple[SortOrder, SortOrder], mode: Mode[V], policy: RadixPolicy,
+    shared: Workgroup[U32], bases: Workgroup[U32], counts: Storage[U32], totals: Storage[U32], histograms: Histograms,
+    layout: Layout, place: DigitPlace, orders: tuple[SortOrder, SortOrder], mode: Mode[V], policy: RadixPolicy,
 ) -> None:  # fmt: skip
     """Scatters every key, and its value, to its sorted index, from a tile sorted in workgroup memory, so that stores
     are coalesced. If all elements of a row have the same digit, it only copies."""
@@ -91,17 +90,19 @@ def radix_scatter(
     strand = Strand.of(cx, policy)
     words: Registers[N] = Registers(source.word, policy.items)
     load_tile(source, data, orders[0], here, strand, words, policy)
-    total = U32(0)
-    if layout.has_rows:
-        total = total_of_row(cx, here, counts, totals, bases, policy)
-    elif cx.local_id == 0:
-        bases[0] = totals[policy.radix]
+    if cx.local_id == 0:
+        bases[0] = U32(0)
+    cx.barrier()
+    total, before = U32(0), U32(0)
+    if cx.local_id < policy.radix:
+        mine = histograms.of_digit(cx, counts, totals, here, policy)
+        total, before = mine.total, mine.before
+        if total == here.end - here.origin:
+            bases[0] = U32(1)
     clear_counters(cx, counters, policy)
     if cx.load_uniform(bases, 0) == 1:
         copy_tile(cx, target, results, orders[1], values, moved, strand, words, here, mode, policy)
     else:
-        if not layout.has_rows:
-            total = totals[cx.local_id] if cx.local_id < policy.radix else U32(0)
         start = count_before(cx, shared, total, policy.digit_strands, policy)
         ranking = Ranking(words, strand, counters, place)
         ranking.count_strands(cx, policy)
@@ -109,11 +110,7 @@ def radix_scatter(
         total_here = ranking.total_of_digit(cx, counts_here, policy)
         first = ranking.place_strands(cx, counts_here, shared, total_here, policy)
         if cx.local_id < policy.radix:
-            line = cx.local_id * cx.num_groups
-            before = start + counts[line + cx.group_id]
-            if layout.has_rows:
-                before -= counts[line + here.leader]
-            bases[cx.local_id] = here.origin + before - first
+            bases[cx.local_id] = here.origin + start + before - first
         cx.barrier()
         places: Registers[U32] = Registers(U32, policy.items)
         for row in dynamic_range(U32(0), U32(policy.items)):
@@ -132,25 +129,6 @@ def radix_scatter(
                 place_values(values, here, strand, places, beside, policy)
             cx.barrier()
             store_values(cx, beside, moved, targets, here, policy)
-
-
-def total_of_row(
-    cx: Invocation, here: TilePlace, counts: Storage[U32], totals: Storage[U32], bases: Workgroup[U32],
-    policy: RadixPolicy,
-) -> U32:  # fmt: skip
-    """The total of this invocation's digit in the tile's row, from prefix sums over the tiles of all rows. Sets
-    `bases[0]` to 1 if all elements of the row have one digit, else 0; the caller has a barrier before reading it."""
-    if cx.local_id == 0:
-        bases[0] = U32(0)
-    cx.barrier()
-    total = U32(0)
-    if cx.local_id < policy.radix:
-        line = cx.local_id * cx.num_groups
-        total = counts[line + here.next_leader] if here.next_leader < cx.num_groups else totals[cx.local_id]
-        total -= counts[line + here.leader]
-        if total == here.end - here.origin:
-            bases[0] = U32(1)
-    return total
 
 
 def copy_tile(

@@ -12,10 +12,12 @@ from ..types.keys import KeyWrapper, UnsignedKey
 from ..types.params import RadixParams, RadixPolicy
 from .batch import Batch, Mode, Three
 from .radix import radix_add_up, radix_count, radix_scatter
+from .radix_counts import Scanned, Summed, spans_of
 from .radix_layout import DigitPlace, Layout, ManyRows, OneRow
 from .radix_sweep import sweep
 from .sizes import LARGEST_U32, countable_rows, require_countable, require_digits
 from .sweep_schedule import MOST_ROUNDS, SweepState, prepare
+from .sweep_state import sweep_clear
 
 _MOST_BITS = 64  # of a word
 _MOST_SHARED = 1 << 24  # words of scratch memory for counts, with many rows
@@ -46,10 +48,10 @@ def radix_sort(batch: Batch, policy: RadixPolicy, key_bits: int, shares: bool = 
 
 
 def shared_words(rows: int, length: int, passes: int, policy: RadixPolicy) -> int:
-    """The words of scratch memory for counts."""
+    """The words of scratch memory for counts, where there are many."""
     if policy.sweeps:
         return SweepState(rows, length, passes, policy).words if rows * length else 0
-    return (rows * -(-length // policy.tile) + 1) * policy.radix + 1
+    return (rows * -(-length // policy.tile) + 1) * policy.radix
 
 
 def most_radix_rows(policy: RadixPolicy, length: int, groups: int) -> int:
@@ -161,32 +163,42 @@ class _RadixSort:
         return launches, [state.buffer()]
 
     def _by_counts(self, keys: Three, values: Three, mode: Mode[Any]) -> tuple[list[Launch], list[Buffer[U32]]]:
-        """Three launches a pass: histogram, prefix sum, scatter. Also the counts' buffers."""
-        policy, params = self.policy, RadixParams(U32(self.batch.count))
-        of_row = -(-self.batch.length // policy.tile)
-        tiles, layout = self.batch.rows * of_row, self._layout(of_row)
+        """Three launches a pass: histogram, prefix sum, scatter; with few tiles, no prefix sum. Also the counts'
+        buffers."""
+        policy, batch = self.policy, self.batch
+        of_row = -(-batch.length // policy.tile)
+        tiles, layout = batch.rows * of_row, self._layout(of_row)
+        spans = 0 if self.shares else spans_of(batch.rows, tiles)  # an exported module has few kernels
         counts = Buffer("counts", U32, tiles * policy.radix, Role.SCRATCH)
-        totals = Buffer("totals", U32, policy.radix + 1, Role.SCRATCH)
+        totals = Buffer("totals", U32, max(1, self.passes * spans) * policy.radix, Role.SCRATCH)
         grid, launches = Grid(tiles, policy.group_size), list[Launch]()
+        if spans:
+            launches.append(sweep_clear.launch(grid, totals, U32(0)))
         before, beside = keys[0], values[0]
         for number in range(self.passes):
             is_first, is_last = number == 0, number == self.passes - 1
             side = 1 if (self.passes - number) % 2 == 1 else 2
             source, target = self._key(is_first), self._key(is_last)
             orders = (self._order(is_first), self._order(is_last))
-            launches += (
+            histograms = Summed(U32(number * spans)) if spans else Scanned(layout.has_rows)
+            launches.append(
                 radix_count.launch(
-                    grid, source, before, Workgroup(U32, policy.radix), counts, totals, layout, self._place(number),
-                    orders[0], policy,
-                ),
-                radix_add_up.launch(
-                    Grid(policy.radix, policy.group_size), counts, totals, Workgroup(U32, policy.scanned),
-                    Workgroup(U32, 1), U32(tiles), params, policy,
-                ),
+                    grid, source, before, Workgroup(U32, policy.radix), counts, totals, histograms, layout,
+                    self._place(number), orders[0], policy,
+                )
+            )  # fmt: skip
+            if not spans:
+                launches.append(
+                    radix_add_up.launch(
+                        Grid(policy.radix, policy.group_size), counts, totals, Workgroup(U32, policy.scanned),
+                        Workgroup(U32, 1), U32(tiles), policy,
+                    )
+                )  # fmt: skip
+            launches.append(
                 radix_scatter.launch(
                     grid, source, before, target, keys[side], beside, values[side], *self._workgroup(mode), counts,
-                    totals, layout, self._place(number), orders, mode.in_pass(is_first, is_last), policy,
-                ),
+                    totals, histograms, layout, self._place(number), orders, mode.in_pass(is_first, is_last), policy,
+                )
             )  # fmt: skip
             before, beside = keys[side], values[side]
         return launches, [counts, totals]

@@ -166,7 +166,7 @@ class Radix(SortsBatches):
     """LSD radix sort: a few passes over the whole array, whatever its length.
 
     With `policy.sweeps`, one launch a digit with decoupled look-back (Onesweep): for targets with
-    Capability.FORWARD_PROGRESS. Otherwise three a digit: histogram, prefix sum, scatter.
+    Capability.FORWARD_PROGRESS. Otherwise three a digit: histogram, prefix sum, scatter; two for one row of few tiles.
     """
 
     policy: RadixPolicy = attrs.field(factory=RadixPolicy, validator=instance_of(RadixPolicy))

@@ -70,6 +70,7 @@ SORTS: tuple[SortRule, ...] = (
     SortRule("wgsl", _SWEEPS, _WIDE, range(2049, 4097), _ANY, RadixRows(16, most_group=256), 48 << 10),
     SortRule("wgsl", _SWEEPS, _NARROW, range(4097, 1 << 18), _ONE, _counted(4, 256)),
     SortRule("wgsl", _SWEEPS, _NARROW, range(1 << 18, 1 << 19), _ONE, _counted(8, 256), 20 << 10),
+    SortRule("wgsl", _SWEEPS, _NARROW, range(1 << 19, (1 << 20) + 1), _ONE, _counted(8), 24 << 10),
     SortRule("wgsl", _SWEEPS, _NARROW, range(1 << 17, 1 << 32), _ANY, _counted(11), 24 << 10),
     SortRule(
         "wgsl", _SWEEPS, _NARROW, range(1 << 13, 1 << 17), _SEVERAL, _counted(11), 24 << 10, _FROM_18_BITS
