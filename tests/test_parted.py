@@ -15,7 +15,7 @@ from gpusort.algos.partition import BUCKETS, partition
 from gpusort.algos.sizes import LARGEST_U32
 from gpusort.external.order import transform_of
 from gpusort.multi import sample_sort
-from gpusort.multi.driving import drive_all
+from gpusort.multi.driving import drive_all, drive_one
 from gpusort.multi.sample_sort import SampleSortPolicy, sort_by_samples
 from gpusort.multi.shard import merged
 from gpusort.multi.work import Work
@@ -26,7 +26,7 @@ from gpusort.types.indices import SortOrder
 from gpusort.types.params import ScanPolicy
 from tests.covering import few_cases
 from tests.reference import Array, assert_same_bits, sample
-from tests.test_multi import CountingMemory, Traffic
+from tests.test_multi import CountingMemory, Threads, Traffic, of_all_ranks
 
 SMALL = ScanPolicy(group_size=32, items=7, subgroups=True)
 TILE = 32 * 7
@@ -96,6 +96,21 @@ def sorted_over(
     found = [merged(work, runs)[0] for runs in drive_all(shards, [memory] * len(parts))]
     assert [one.size for one in found] == list(sizes or lengths)
     return found
+
+
+def test_each_rank_by_a_communicator() -> None:
+    parts = [sample("f4", 2000 + rank, seed=rank) for rank in range(3)]
+    lengths = [one.size for one in parts]
+    work, memory = Work(parts[0].dtype), DeviceLike(Traffic())
+    how = SampleSortPolicy(least=1, samples=256, policy=SMALL)
+
+    def sorted_by(comm: Threads) -> Array:
+        shard = sort_by_samples(work, memory, (parts[comm.rank],), comm.rank, lengths, lengths, how)
+        return merged(work, drive_one(shard, comm, memory))[0]
+
+    found = of_all_ranks(sorted_by, len(parts))
+    assert [one.size for one in found] == lengths
+    assert_same_bits(np.concatenate(found), gpusort.sort(np.concatenate(parts)))
 
 
 @few_cases(pairs=False)
