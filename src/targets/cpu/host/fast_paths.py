@@ -24,9 +24,10 @@ from ....types.specs import Spec
 from ...base import HostArray, Native
 from .argsort import argsort_rows, argsort_runs
 from .cumsum import from_zero, host_cumsum, shifted
+from .float_ties import are_ties_alike
 from .key_words import ordered_words
 from .merge import ShortMerge
-from .numpy_sort import are_ties_alike, places_in_rows, turned_as, turning
+from .numpy_sort import places_in_rows, turned_as, turning
 from .reduce import host_reduction
 from .row_networks import argsort_short_rows
 from .sort_path import SHORT, SortPath

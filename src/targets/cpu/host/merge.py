@@ -13,8 +13,9 @@ from ....operations.merge import has_ties_in_order
 from ....types.dtypes import native
 from ....types.indices import SortOrder
 from ...base import HostArray
+from .float_ties import are_ties_alike
 from .key_words import ordered_ranks, ordered_words
-from .numpy_sort import are_ties_alike, turned_as, turning
+from .numpy_sort import turned_as, turning
 
 _MOST = 1 << 13  # elements of both: of more the kernels take less time
 _MOST_BYTES = 1 << 15  # the same of bytes, which NumPy counts

@@ -9,7 +9,6 @@ them takes less time than the sort.
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,55 +16,13 @@ import numpy.typing as npt
 from ....types.dtypes import FloatBits
 from ....types.indices import SortOrder
 from ...base import HostArray
-from ...counts import count_nonzero
+from .float_ties import has_minus_zero, is_ordered_by_numpy
 from .key_words import Elements, Places, bits_of, elements_in_order, numbers_of, ordered_ranks, ordered_words
 from .numpy_speed import numpy_sorts_slowly
 
-# elements: of more, a look at all as integers costs less than a count of those that are not zero
-FEW = 640
 _COUNTED, _COUNTED_BOOLS = 48, 160  # elements of a row: NumPy counts bytes where its sort is to be stable
 # elements of a row of 32 or 64 bits: NumPy's stable sort inserts them before its SIMD sort has begun
 INSERTED = 6
-_WORDS: dict[int, tuple[np.dtype[np.signedinteger[Any]], int]] = {  # and the least of them
-    2: (np.dtype(np.int16), -(1 << 15)), 4: (np.dtype(np.int32), -(1 << 31)), 8: (np.dtype(np.int64), -(1 << 63)),
-}  # fmt: skip
-
-
-def has_minus_zero(source: Elements) -> bool:
-    """Whether -0.0 is among packed floats. As an integer it is the least of all; after a sort it may have become
-    another zero."""
-    word, least = _WORDS[source.itemsize]
-    words = source.view(word if source.dtype.isnative else word.newbyteorder())
-    return bool(words.item(words.argmin()) == least)
-
-
-def is_ordered_by_numpy(source: Elements) -> bool:
-    """Whether NumPy orders floats as we do: there is no NaN, and no -0.0."""
-    size = source.size
-    if not size:
-        return True
-    if (size > FEW or count_nonzero(source) != size) and has_minus_zero(source):
-        return False
-    greatest = source.item(source.argmax())  # NaN, where there is one
-    return bool(greatest == greatest)
-
-
-def puts_nans_back(source: Elements, results: Elements) -> bool:
-    """Whether all NaNs, of which there are some, have the same bits; then the results' NaNs have these."""
-    found = bits_of(source)[source != source]
-    if count_nonzero(found != found[0]):
-        return False
-    if results is not source:
-        bits_of(results)[results != results] = found[0]
-    return True
-
-
-def are_ties_alike(source: Elements) -> bool:
-    """Whether packed floats that tie have the same bits, so that any stable order is theirs by their bits too. -0.0 is
-    taken to have 0.0 beside it."""
-    if is_ordered_by_numpy(source):
-        return True
-    return not has_minus_zero(source) and puts_nans_back(source, source)
 
 
 def turning(order: SortOrder, kind: str) -> np.ufunc | None:

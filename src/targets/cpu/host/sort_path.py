@@ -13,17 +13,9 @@ from ....types.indices import SortOrder
 from ....types.specs import Spec
 from ...base import HostArray
 from ...counts import count_nonzero
-from .numpy_sort import (
-    FEW,
-    INSERTED,
-    SHORT_STABLE,
-    counted_from,
-    has_minus_zero,
-    is_ordered_by_numpy,
-    puts_nans_back,
-    turned_as,
-    turning,
-)
+from .float_ties import FEW, FloatTies, is_ordered_by_numpy
+from .key_words import elements_in_order, ordered_words
+from .numpy_sort import INSERTED, SHORT_STABLE, counted_from, turned_as, turning
 from .sort import sort_rows
 from .strides import with_last
 
@@ -33,7 +25,7 @@ SHORT = 1 << 10  # elements: below, NumPy's sort alone
 _FEW_ONE_BY_ONE = 128  # the same of float16 and in another byte order, where NumPy counts one by one
 _INSERTED_HALVES = 32  # elements of a row of float16, as INSERTED
 _NEVER = 1 << 62
-_FEW_STABLE = 128  # elements in all, that NumPy's stable sort is given in any row
+_FEW_STABLE = 2048  # elements in all, that NumPy's stable sort is given in any row
 
 
 class SortPath:
@@ -114,6 +106,7 @@ class SortPath:
     def _sorter(self, go_on: Sorted) -> Sorted:
         """Sorts into a new array. `go_on` does what is longer, and floats whose bits NumPy's sort may lose."""
         dtype, turn, has_rows, short, long_row = self._dtype, self._turn, self._has_rows, self._short, self._long_row
+        order, stable = self._order, self._stable
         axis = 0 if self._axis is None else self._axis
         copy = cast(Sorted, np.ndarray.flatten if self._axis is None else np.ndarray.copy)
         stable_from, stable_to = self._stable_from, self._stable_to
@@ -136,6 +129,10 @@ class SortPath:
                 turn(numbers, numbers)
             return results
 
+        if dtype.kind != "f":
+            return sort
+        ties, tied = FloatTies.of(dtype), go_on if stable or not dtype.isnative else self._by_words
+
         def sort_floats(x: HostArray) -> HostArray:
             size = x.size
             length = x.shape[axis] if has_rows else size
@@ -143,8 +140,9 @@ class SortPath:
                 return go_on(x)
             results = x.copy("K") if has_rows else copy(x)
             flat = results.ravel("K") if has_rows else results  # as it lies: all else would be packed before a look
-            if (size > few or count_nonzero(flat) != size) and has_minus_zero(flat):
-                return go_on(x)
+            has_both_zeros = (size > few or count_nonzero(flat) != size) and ties.has_minus_zero(flat)
+            if has_both_zeros and (has_rows or tied is go_on):
+                return tied(x)
             if not size:
                 return results
             if turn is not None:
@@ -156,9 +154,19 @@ class SortPath:
             greatest = flat[flat.argmax() if has_rows else -1]  # NaN, where there is one
             if turn is not None:
                 turn(results, results)
-            return results if greatest == greatest or puts_nans_back(x, results) else go_on(x)
+            if greatest == greatest:
+                if has_both_zeros:
+                    ties.put_zeros_back(x, results, order)
+                return results
+            return tied(x) if has_both_zeros or not ties.puts_nans_back(x, results, stable) else results
 
-        return sort_floats if dtype.kind == "f" else sort
+        return sort_floats
+
+    def _by_words(self, x: HostArray) -> HostArray:
+        """Sorts few floats as integers, by the order of all their bits."""
+        words = ordered_words(x.flatten() if self._axis is None else x, self._order)
+        words.sort(-1 if self._axis is None else self._axis)
+        return elements_in_order(words, self._dtype, self._order)
 
     def _writer(self, sort: Sorted) -> Callable[[HostArray, HostArray], bool]:
         """Sorts into another array or where it lies: either is written by one call into C. False, and nothing done,

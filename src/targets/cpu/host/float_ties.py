@@ -1,0 +1,104 @@
+"""Floats that tie and yet differ in their bits, zeros of both signs and NaNs, in a few elements: whether there are any,
+and where they belong after NumPy's sort, which may return any of them for another."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import attrs
+import numpy as np
+
+from ....types.indices import SortOrder
+from ...counts import count_nonzero
+from .key_words import Elements, bits_of
+
+# elements: of more, a look at all as integers costs less than a count of those that are not zero
+FEW = 640
+
+
+@attrs.frozen(eq=False)
+class FloatTies:
+    """For one dtype. Bits are compared as integers with arrays of no dimension, which takes NumPy the least time."""
+
+    word: np.dtype[np.generic]
+    least: int  # -0.0 as a signed integer, the least of all
+    minus_zero: Elements
+    zero: Elements
+    usual_nan: Elements
+    minus_nan: Elements
+    is_native: bool
+
+    @classmethod
+    @cache
+    def of(cls, dtype: np.dtype[np.generic]) -> FloatTies:
+        word = np.dtype(f"i{dtype.itemsize}").newbyteorder(dtype.byteorder)
+        least, nan = -(1 << (8 * dtype.itemsize - 1)), np.array(np.nan, dtype).view(word)
+        return cls(word, least, np.array(least, word), np.array(0, word), nan, nan | least, dtype.isnative)
+
+    def has_minus_zero(self, source: Elements) -> bool:
+        """Whether -0.0 is among packed floats; after a sort it may have become another zero."""
+        words = source.view(self.word)
+        return bool(words.item(words.argmin()) == self.least)
+
+    def is_ordered_by_numpy(self, source: Elements) -> bool:
+        """Whether NumPy orders floats as we do: there is no NaN, and no -0.0."""
+        size = source.size
+        if not size:
+            return True
+        if (size > FEW or count_nonzero(source) != size) and self.has_minus_zero(source):
+            return False
+        greatest = source.item(source.argmax())  # NaN, where there is one
+        return bool(greatest == greatest)
+
+    def put_zeros_back(self, source: Elements, results: Elements, order: SortOrder) -> None:
+        """Writes the zeros of sorted native floats, of one dimension, without NaN: in the order of their bits."""
+        words = source.view(self.word)
+        minus, plus = count_nonzero(words == self.minus_zero), count_nonzero(words == self.zero)
+        if order is SortOrder.ASCENDING:
+            first = count_nonzero(words < self.zero) - minus
+            middle, end = first + minus, first + minus + plus
+            results[first:middle], results[middle:end] = -0.0, 0.0
+        else:
+            first = count_nonzero(words > self.zero)
+            middle, end = first + plus, first + minus + plus
+            results[first:middle], results[middle:end] = 0.0, -0.0
+
+    def puts_nans_back(self, source: Elements, results: Elements, stable: bool) -> bool:
+        """Whether all NaNs, of which there are some, have the same bits; then the results' NaNs have these. The usual
+        ones, of both signs, are but counted: they are the last ones of a row, or NumPy has left them as they are."""
+        if self.is_native:
+            nans, given, words = count_nonzero(source != source), source.view(self.word), results.view(self.word)
+            plus, size = count_nonzero(given == self.usual_nan), words.size
+            minus = 0 if plus == nans else count_nonzero(given == self.minus_nan)
+            if words.ndim == 1 and plus + minus == nans and not (stable and plus and minus):
+                words[size - nans : size - minus], words[size - minus :] = self.usual_nan, self.minus_nan
+                return True
+            if plus == nans and count_nonzero(words == self.usual_nan) == nans:
+                return True
+        found = bits_of(source)[source != source]
+        if count_nonzero(found != found[0]):
+            return False
+        bits_of(results)[results != results] = found[0]
+        return True
+
+
+def has_minus_zero(source: Elements) -> bool:
+    return FloatTies.of(source.dtype).has_minus_zero(source)
+
+
+def is_ordered_by_numpy(source: Elements) -> bool:
+    return FloatTies.of(source.dtype).is_ordered_by_numpy(source)
+
+
+def are_ties_alike(source: Elements) -> bool:
+    """Whether packed floats that tie have the same bits, so that any stable order is theirs by their bits too. -0.0 is
+    taken to have 0.0 beside it."""
+    ties = FloatTies.of(source.dtype)
+    if ties.is_ordered_by_numpy(source):
+        return True
+    return not ties.has_minus_zero(source) and _are_nans_alike(source)
+
+
+def _are_nans_alike(source: Elements) -> bool:
+    found = bits_of(source)[source != source]
+    return not count_nonzero(found != found[0])

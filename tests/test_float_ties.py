@@ -1,0 +1,71 @@
+"""Short arrays of floats on the host with zeros of both signs and NaNs: sorted by their bits, by NumPy and counts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpusort import sort, sort_inplace
+from gpusort.algos.words import KeyWords
+from gpusort.types.dtypes import key_for
+from gpusort.types.indices import SortOrder
+from tests.reference import Array, assert_same_bits
+
+SPECIAL: dict[str, list[float]] = {
+    "zeros": [0.0, -0.0], "minus zeros": [-0.0], "usual NaNs": [np.nan], "negative NaNs": [-np.nan],
+    "NaNs of both signs": [np.nan, -np.nan], "all": [0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf],
+}  # fmt: skip
+
+
+def holding(kind: str, dtype: str, shape: tuple[int, ...]) -> Array:
+    rng = np.random.default_rng(len(kind) + sum(shape))
+    x = rng.standard_normal(shape).astype(dtype)
+    special = np.array(SPECIAL[kind], dtype)
+    return np.where(rng.random(shape) < 0.3, special[rng.integers(0, special.size, shape)], x)
+
+
+def in_bit_order(x: Array, descending: bool, axis: int | None) -> Array:
+    """By the key itself, as NumPy sees its words."""
+    by = KeyWords(key_for(x.dtype.newbyteorder("=")), SortOrder.DESCENDING if descending else SortOrder.ASCENDING)
+    native = np.ascontiguousarray(x.reshape(-1) if axis is None else x, x.dtype.newbyteorder("="))
+    words = by.to_words()(native.reshape(-1)).reshape(native.shape)
+    ordered = np.sort(words, axis=-1 if axis is None else axis)
+    return by.to_elements()(ordered.reshape(-1)).view(native.dtype).reshape(native.shape)
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("kind", SPECIAL)
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", ">f4", ">f8"])
+def test_short_arrays(dtype: str, kind: str, descending: bool) -> None:
+    for shape in ((1,), (2,), (7,), (100,), (639,), (641,), (3000,), (5, 60), (60, 5), (4, 5, 6)):
+        whole = holding(kind, dtype, (2 * shape[0], *shape[1:]))
+        for x in (whole[: shape[0]], whole[::2], np.asfortranarray(whole[: shape[0]])):
+            for axis in (*range(x.ndim), None):
+                expected = in_bit_order(x, descending, axis)
+                found = sort(x, axis=axis, descending=descending)
+                assert_same_bits(found.astype(expected.dtype), expected)
+                if axis is not None:
+                    given, out = x.copy(), np.empty_like(x)
+                    sort(x, axis=axis, descending=descending, out=out)
+                    assert_same_bits(out.astype(expected.dtype), expected)
+                    sort_inplace(given, axis=axis, descending=descending)
+                    assert_same_bits(given.astype(expected.dtype), expected)
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("kind", SPECIAL)
+def test_stable_sorts_keep_what_ties_in_its_order(kind: str, descending: bool) -> None:
+    for shape in ((7,), (100,), (3000,), (5, 60)):
+        x = holding(kind, "f8", shape)
+        turned = -x if descending else x
+        expected = np.take_along_axis(x, np.argsort(turned, axis=-1, kind="stable"), -1)
+        assert_same_bits(sort(x, stable=True, descending=descending), expected)
+
+
+def test_payloads_are_kept() -> None:
+    bits = np.array([0x7FF8000000000001, 0x7FF8000000000000, 0xFFF8000000000003, 0x8000000000000000, 0], np.uint64)
+    x = np.resize(bits, 200).view(np.float64)
+    for descending in (False, True):
+        assert_same_bits(sort(x, descending=descending), in_bit_order(x, descending, 0))
+        rows = x.reshape(10, 20)
+        assert_same_bits(sort(rows, axis=0, descending=descending), in_bit_order(rows, descending, 0))
