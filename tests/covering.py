@@ -65,12 +65,13 @@ def covering(rows: Sequence[Row], pairs: bool = True) -> set[int]:
 
     def worth(index: int) -> tuple[int, ...]:
         first, *others = enumerate(rows[index])
-        if pairs or not new[index]:
-            return new[index], -used[first]
-        return new[index], -used[first], len(all_met[index] - seen), -sum(used[value] for value in others)
+        if pairs:
+            return (-used[first],)
+        return -used[first], len(all_met[index] - seen), -sum(used[value] for value in others)
 
     while missing:
-        best = max(range(len(rows)), key=worth)
+        most = max(new)
+        best = max((index for index, count in enumerate(new) if count == most), key=worth)
         chosen.add(best)
         used.update(enumerate(rows[best]))
         seen |= all_met[best]

@@ -10,6 +10,7 @@ import random
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any, TypeAlias
@@ -29,6 +30,12 @@ STRIKES = "GPUSORT_TEST_STRIKES"  # how many places are tried in each case, or "
 SEED = "GPUSORT_TEST_SEED"  # which
 
 
+@cache
+def _real_path(file: str) -> str:
+    """Asked for every call that is traced."""
+    return os.path.realpath(file)
+
+
 class Struck(BaseException):
     """What strikes: nothing that anybody catches by its name."""
 
@@ -42,7 +49,7 @@ class _Striker:
     seen: int = 0
 
     def enter(self, frame: FrameType, event: str, argument: object) -> Trace | None:
-        if not os.path.realpath(frame.f_code.co_filename).startswith(self.below):
+        if not _real_path(frame.f_code.co_filename).startswith(self.below):
             return None
         frame.f_trace_opcodes = True
         return self.step(frame, event, argument)
