@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import signal
-from collections.abc import Iterator
+import sys
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,6 +27,16 @@ os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # or JAX takes 
 # Mesa's software adapter compiles each shader at once, which it is asked to do without its own optimisations: a fifth
 # of a test's time on the target "wgsl" was theirs. GALLIVM_PERF= asks for them again.
 os.environ.setdefault("GALLIVM_PERF", "nopt")
+
+# The files that take longest, longest first: begun first, so that no process is left alone with one at the end. Each
+# file is one process's (--dist loadfile), which then starts its browser, or compiles its kernels, once.
+_LONGEST = (
+    "pyodide", "files_killed", "files_parted", "files_tables", "forks", "docs", "installs", "packaging",
+    "in_pieces_calls", "reader_fuzz", "cpu_sorting", "files_struck", "export_node", "in_pieces_card", "dask_cluster",
+    "examples", "multi", "select", "background", "pieces", "works_in_pieces", "dask", "arrays_without_a_card", "ties",
+    "interrupts", "policies", "files_parquet", "translations", "web_page", "shipped", "type_errors",
+)  # fmt: skip
+_ORDER = {f"test_{name}": number for number, name in enumerate(_LONGEST)}
 
 
 # A machine that is busy with other things takes seconds to draw what it draws in milliseconds, which is no mistake.
@@ -87,9 +99,19 @@ def pytest_configure(config: pytest.Config) -> None:
         # As a shell has what it starts in its background: no test of Ctrl-C would see one, nor would the processes that
         # tests start, which are to be interrupted too.
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    _keep_memory()
     gc.set_threshold(20_000, 20, 50)  # a twentieth of a test's time was spent on looking for what may go
     background.in_caller = True  # what a test finds must not depend on what came before it
     config.addinivalue_line("markers", MARK)
+
+
+def _keep_memory() -> None:
+    """Has glibc keep the memory of large arrays for the next ones: given back at once, it comes again page by page,
+    each with a fault and zeros, which was half of what the system's calls took."""
+    if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
+        trim, top_pad, mmap = -1, -2, -3  # as malloc.h names what is set
+        for name, value in ((trim, 1 << 30), (top_pad, 16 << 20), (mmap, 32 << 20)):
+            libc.mallopt(name, value)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -99,8 +121,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-@pytest.hookimpl(tryfirst=True)  # of all that are there, whatever -k then takes
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not config.getoption("--whole"):
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None]:
+    if not config.getoption("--whole"):  # of all that are there, whatever -k then takes
         items[:], left_out = chosen_of(items)
         config.hook.pytest_deselected(items=left_out)
+    yield
+    items.sort(key=lambda item: _ORDER.get(item.path.stem, len(_ORDER)))
