@@ -6,6 +6,8 @@ from enum import Enum
 
 import attrs
 
+from .types.memory import MOST_REGISTER_BYTES
+
 
 class Capability(Enum):
     """A feature beyond the portable core."""
@@ -27,6 +29,7 @@ class Limits:
     storage_buffers: int  # of one kernel
     subgroup_size: int  # the smallest that a kernel may run with; 1 if there are no subgroups
     most_subgroup_size: int = 64  # the largest
+    register_bytes: int = MOST_REGISTER_BYTES  # of an array of registers
 
 
 @attrs.frozen

@@ -9,7 +9,6 @@ import pytest
 
 from gpusort.algos.candidates import DIGITS
 from gpusort.algos.fit import (
-    bytes_held,
     fitted_partition,
     fitted_radix,
     fitted_scan_policy,
@@ -24,6 +23,7 @@ from gpusort.algos.sorts import Bitonic, BitonicRows, Radix, SortAlgorithm
 from gpusort.kernel.launch import Schedule
 from gpusort.machine import Capability, Limits, TargetInfo
 from gpusort.types.dtypes import key_for
+from gpusort.types.elements import bytes_held
 from gpusort.types.errors import CapabilityError
 from gpusort.types.indices import SortOrder
 from gpusort.types.memory import Workgroup

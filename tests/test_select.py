@@ -14,7 +14,6 @@ import gpusort
 from gpusort.algos import select_sampled as sampling
 from gpusort.algos.candidates import DIGITS, NarrowCandidate, WideCandidate, digits_of
 from gpusort.algos.choice import choose_top_k
-from gpusort.algos.fit import bytes_held
 from gpusort.algos.select import (
     ArgsortAndTake,
     SelectByParts,
@@ -35,7 +34,7 @@ from gpusort.kernel.specialise import specialise
 from gpusort.machine import Capability, Limits, TargetInfo
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import ArrayKey, key_for
-from gpusort.types.elements import dtype_of
+from gpusort.types.elements import bytes_held, dtype_of
 from gpusort.types.indices import SortOrder
 from gpusort.types.memory import Workgroup
 from gpusort.types.params import BitonicPolicy, RadixPolicy

@@ -8,11 +8,12 @@ from typing import Any, TypeVar, cast
 import attrs
 
 from ..machine import Limits, TargetInfo
+from ..types.elements import bytes_held
 from ..types.errors import CapabilityError, UnsupportedTypeError
 from ..types.keys import RankKey, SortableKey, Word
 from ..types.params import BitonicPolicy, MergePolicy, ReducePolicy, ScanPolicy, power_above
 from ..types.scalars import U32, U64
-from .fit import bytes_held, fitted_merge, fitted_network, fitted_reduce, fitted_scan_policy, power_below
+from .fit import fitted_merge, fitted_network, fitted_reduce, fitted_scan_policy, power_below
 from .host_sort import HostSort
 from .layout import Layout
 from .rules import RowsRule

@@ -13,21 +13,15 @@ from typing import Any
 import attrs
 
 from ..machine import Capability, Limits, TargetInfo
-from ..types.elements import unit_of, units_in
+from ..types.elements import WORD_BYTES, bytes_held
 from ..types.errors import CapabilityError
 from ..types.keys import SortableKey
 from ..types.params import BitonicPolicy, MergePolicy, RadixPolicy, ReducePolicy, ScanPolicy
 from .partition import BUCKETS, MOST_ITEMS, BucketCounts
 
-WORD_BYTES = 4  # the least size of an element in workgroup memory
 _LEAST_LANES = 8  # smaller subgroups do not pay
 _MANY_STRANDS = 128  # kernels unroll over strands
 _MASK_LANES, _WIDE_MASK_LANES = 32, 64  # bits of a lane mask in workgroup memory, and in a register
-
-
-def bytes_held(element: object) -> int:
-    """The bytes of an element in workgroup memory, at most: on WGSL each unit takes a word or more."""
-    return units_in(element) * max(WORD_BYTES, unit_of(element).size)
 
 
 def power_below(most: int) -> int:
@@ -142,15 +136,16 @@ def fitted_merge(policy: MergePolicy, key: SortableKey[Any, Any], info: TargetIn
 
 
 def fitted_reduce(policy: ReducePolicy, state: object, info: TargetInfo) -> ReducePolicy:
-    """Fits a reduction to such states; raises CapabilityError if no state fits into workgroup memory."""
+    """Fits a reduction to such states; raises CapabilityError if no state fits into workgroup memory or registers."""
     limits = info.limits
     most = min(limits.group_size, _states(state, limits))
     size = policy.group_size if policy.group_size <= most else power_below(most)
     subgroups = policy.subgroups and has_whole_subgroups(size, info)
     strand = power_below(min(policy.strand, limits.subgroup_size)) if subgroups else 1
     return attrs.evolve(
-        policy, group_size=size, groups=min(policy.groups, limits.groups), subgroups=subgroups, strand=strand
-    )
+        policy, group_size=size, items=min(policy.items, _registers(state, limits)),
+        groups=min(policy.groups, limits.groups), subgroups=subgroups, strand=strand,
+    )  # fmt: skip
 
 
 def fitted_scan_policy(policy: ScanPolicy, state: object, info: TargetInfo) -> ScanPolicy:
@@ -160,8 +155,9 @@ def fitted_scan_policy(policy: ScanPolicy, state: object, info: TargetInfo) -> S
     most = min(limits.group_size, held // 2)  # a tile of at least an item each, and a state for each invocation
     size = policy.group_size if policy.group_size <= most else power_below(most)
     in_one = Capability.SUBGROUPS in info.capabilities and size <= limits.subgroup_size
+    items = min(policy.items, held // size - 1, _registers(state, limits))
     return attrs.evolve(
-        policy, group_size=size, items=min(policy.items, held // size - 1), groups=min(policy.groups, limits.groups),
+        policy, group_size=size, items=items, groups=min(policy.groups, limits.groups),
         subgroups=policy.subgroups and (in_one or has_whole_subgroups(size, info)),
     )  # fmt: skip
 
@@ -183,3 +179,14 @@ def _states(state: object, limits: Limits, least: int = 1) -> int:
             f"{limits.workgroup_bytes}; {least} must fit"
         )
     return held
+
+
+def _registers(state: object, limits: Limits) -> int:
+    """The states that an array of registers holds; raises CapabilityError for none."""
+    most = limits.register_bytes // bytes_held(state)
+    if most < 1:
+        raise CapabilityError(
+            f"policy: a state takes {bytes_held(state)} bytes of registers, of which the target has "
+            f"{limits.register_bytes} for an array"
+        )
+    return most

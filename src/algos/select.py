@@ -10,7 +10,7 @@ import attrs
 from ..kernel.language import *
 from ..machine import Limits, TargetInfo
 from ..types.checks import instance_of
-from ..types.elements import dtype_of
+from ..types.elements import WORD_BYTES, bytes_held, dtype_of
 from ..types.errors import CapabilityError, InvalidArgumentError
 from ..types.keys import RankKey
 from ..types.params import MOST_ITEMS, BitonicPolicy, RowsParams
@@ -18,7 +18,7 @@ from .argsort import bitonic_argsort, placed_class
 from .batch import Batch
 from .candidates import DIGITS, first_of
 from .copy import copy_whole
-from .fit import WORD_BYTES, bytes_held, fitted_network, power_below
+from .fit import fitted_network, power_below
 from .select_long import Plan, select_sampled
 from .select_rows import PartPolicy, parts_of, select_by_parts
 from .select_sampled import SampledPolicy

@@ -10,7 +10,7 @@ import attrs
 from ..kernel.language import *
 from ..machine import Capability, TargetInfo
 from ..types.checks import as_int, instance_of, is_bool, power_within, require, within
-from ..types.elements import dtype_of, scalar_of
+from ..types.elements import WORD_BYTES, bytes_held, dtype_of, scalar_of
 from ..types.errors import CapabilityError, UnsupportedTypeError
 from ..types.layout import Type
 from ..types.params import MOST_INVOCATIONS, MOST_ITEMS, BitonicPolicy, RadixPolicy, RowsPolicy, power_above
@@ -20,8 +20,6 @@ from .batch import Batch, SortsBatches
 from .bitonic import bitonic_sort
 from .bitonic_rows import bitonic_rows_sort
 from .fit import (
-    WORD_BYTES,
-    bytes_held,
     digits_in_tile,
     fitted_network,
     fitted_radix,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..types import ops
-from ..types.elements import Leaf, class_of, dtype_of, leaves, scalar_of, unit_of, units_in
+from ..types.elements import Leaf, bytes_held, class_of, dtype_of, leaves, scalar_of, unit_of, units_in
 from ..types.layout import Type
 from ..types.memory import MOST_REGISTER_BYTES
 from ..types.ops import AtomicOp, SubgroupOp
@@ -153,7 +153,7 @@ def registers(given: Sequence[Given], memories: list[ir.Memory], span: Span) -> 
     except TypeError as error:
         raise KernelError(span, f"{error}, e.g. `Registers(U32, 8)`") from None
     made = array_of(f"registers_{len(memories)}", ir.Space.REGISTERS, element.value, length.value)
-    most = MOST_REGISTER_BYTES // (made.memory.stride * max(4, made.memory.type.size))
+    most = MOST_REGISTER_BYTES // bytes_held(element.value)
     if length.value > most:
         expected(span, f"at most {most} registers of this class in an array, found {length.value}, "
                        "e.g. workgroup memory, a parameter `tile: Workgroup[U32]`")  # fmt: skip

@@ -18,6 +18,8 @@ from .scalars import Bool, Scalar
 T = TypeVar("T")
 R = TypeVar("R")
 
+WORD_BYTES = 4  # the least size of an element in workgroup memory and registers
+
 
 @attrs.frozen
 class Leaf:
@@ -130,6 +132,11 @@ def unit_of(element: object) -> Type:
 @_memoised
 def units_in(element: object) -> int:
     return dtype_of(element).itemsize // unit_of(element).size
+
+
+def bytes_held(element: object) -> int:
+    """The bytes of an element in workgroup memory or in registers, at most: on WGSL each unit takes a word or more."""
+    return units_in(element) * max(WORD_BYTES, unit_of(element).size)
 
 
 def mismatch(element: object, value: object) -> str | None:

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from .checks import checked_count
-from .elements import decode, dtype_of, encode, mismatch
+from .elements import bytes_held, decode, dtype_of, encode, mismatch
 from .errors import InvalidArgumentError, OutOfBoundsError, UninitializedReadError, outside
 from .scalars import U32, Scalar
 
@@ -125,7 +125,7 @@ class Registers(Array[E]):
 
     def __init__(self, element: type[E], length: int) -> None:
         length = checked_count("Registers: length", length, 1)
-        most = MOST_REGISTER_BYTES // max(4, dtype_of(element).itemsize)
+        most = MOST_REGISTER_BYTES // bytes_held(element)
         if length > most:
             raise InvalidArgumentError(f"Registers: expected at most {most} of this class in an array, found {length}")
         super().__init__(element, np.zeros(length, dtype_of(element)))

@@ -40,6 +40,7 @@ _OPENGL = "OpenGL"  # offers few storage buffers: taken only if asked for
 _SOFTWARE = ("llvmpipe", "softpipe", "swiftshader", "basic render")
 _SUBGROUPS = ("subgroups", "subgroup")  # the standard's name, and wgpu-native's
 _WORD = 4
+_LLVMPIPE_REGISTERS = 1024  # bytes in an array, beyond which llvmpipe compiles for minutes
 _NO_LAYER = "NODEVICE_SELECT"
 
 
@@ -177,7 +178,11 @@ def _described_device(handle: wgpu.GPUDevice) -> Device:
         most_lanes=32 if info.get("vendor_id") == _NVIDIA else MAX_LANES,
         cuts_loops=cuts_loops,
         alignment=max(_WORD, limits["min-storage-buffer-offset-alignment"]),
-        limits=attrs.evolve(known, storage_buffers=known.storage_buffers - cuts_loops),
+        limits=attrs.evolve(
+            known,
+            storage_buffers=known.storage_buffers - cuts_loops,
+            register_bytes=_LLVMPIPE_REGISTERS if cuts_loops else known.register_bytes,
+        ),
         capabilities=frozenset({Capability.FORWARD_PROGRESS} if progress else ()),
     )
 

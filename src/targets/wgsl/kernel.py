@@ -15,7 +15,6 @@ from ...kernel.verify import verify
 from ...machine import Capability
 from ...types.errors import CapabilityError, DeviceLostError, GpusortError
 from ...types.layout import Type
-from ...types.memory import MOST_REGISTER_BYTES
 from ..needs import kernel_named, require_at_most
 from .device import MAX_LANES, Device
 from .errors import is_loss
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 
 PARAMETER_STEP = 256  # bytes: the alignment of dynamic offsets that every adapter allows
 _COMPUTE = 4  # ShaderStage.COMPUTE
-_LLVMPIPE_REGISTERS = 1024  # bytes in an array, beyond which llvmpipe compiles for minutes
 _FORMATS = {Type.BOOL: "<I", Type.U32: "<I", Type.I32: "<i", Type.F32: "<f", Type.U64: "<Q", Type.I64: "<q",
             Type.F64: "<d", Type.U8: "<I", Type.U16: "<I"}  # fmt: skip
 
@@ -152,13 +150,12 @@ def _refusal(program: ir.Program, text: str, message: str) -> str:
 def _require_fits(program: ir.Program, device: Device) -> None:
     limits, spaces = device.limits, (ir.Space.WORKGROUP, ir.Space.REGISTERS)
     workgroup, registers = ([4 * (m.length or 0) for m in program.memories if m.space is space] for space in spaces)
-    most_registers = _LLVMPIPE_REGISTERS if device.cuts_loops else MOST_REGISTER_BYTES
     for what, asked, most, names in (  # with the names of the limits that a device is requested with
         ("invocations in a workgroup", program.group_size, limits.group_size,
          ["max-compute-invocations-per-workgroup", "max-compute-workgroup-size-x"]),
         ("bytes of workgroup memory", sum(workgroup), limits.workgroup_bytes, ["max-compute-workgroup-storage-size"]),
         ("storage buffers", len(program.storage), limits.storage_buffers, ["max-storage-buffers-per-shader-stage"]),
-        ("bytes in an array of registers", max(registers, default=0), most_registers, []),
+        ("bytes in an array of registers", max(registers, default=0), limits.register_bytes, []),
     ):  # fmt: skip
         hint = device.hint(*[(name, asked) for name in names])
         require_at_most(kernel_named(program), what, asked, most, f"adapter {device.adapter!r}", hint)
