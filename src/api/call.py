@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from numpy import ndarray
 
 from ..arrays.host import NUMPY, SUBCLASS
-from ..arrays.kinds import Kind, Located, Viewed, is_deferred, is_viewed
+from ..arrays.kinds import Kind, Located, is_deferred, is_viewed
 from ..arrays.registry import recognised
 from ..operations.base import Operation
 from ..targets.base import Target
@@ -22,7 +22,7 @@ from ..types.bounded import Bounded
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.import_lock import release_import_lock
 from .plan import Plan, as_tuple, one_or_all, plan_for, require_writable, specs_of
-from .prepared import Planning, PreparedCall
+from .prepared import Planning, PreparedCall, given_back
 
 Maker: TypeAlias = Callable[..., Operation]
 Settings: TypeAlias = tuple[object, ...]  # what cannot be hashed has its plan made anew
@@ -51,7 +51,9 @@ def call(make: Maker, settings: Settings, target: Wherever, x: Any, short_key: H
                 key = make, settings, target, kind, kind.signature(x)
             elif kind.is_host and type(target) is not Planning:  # viewed as NumPy's, as tensors are
                 found = call(make, settings, target, kind.view(x))
-                return _given_back(kind, found, x) if found.__class__ is tuple else kind.result(found, x)
+                if found.__class__ is tuple:
+                    return one_or_all(given_back([(kind, x)], as_tuple(found)))
+                return kind.result(found, x)
             else:
                 return _viewed(make, settings, target, ("x",), [(kind, x)], None)
         try:
@@ -168,17 +170,13 @@ def _viewed(
         if out is None:
             result = call_with(make, settings, target, tuple(views))
             if isinstance(result, PreparedCall):
-                return result.viewed_as(kind, like, out)
-            return _given_back(kind, result, like) if is_viewed(kind) else result
+                return result.viewed_as(found, out)
+            return one_or_all(given_back(found, as_tuple(result)))
         own, seen = found[-1][0], views.pop()
         if not own.tells_by_view and own.is_read_only(out):
             require_writable(own, "out", out, own.spec("out", out))
         result = call_with(make, settings, target, tuple(views), views[0] if out is like else seen)
-        return result.viewed_as(kind, like, out) if isinstance(result, PreparedCall) else out
-
-
-def _given_back(kind: Viewed[Any, Any], found: object, like: Any) -> object:
-    return one_or_all([kind.result(x, like) for x in as_tuple(found)])
+        return result.viewed_as(found[:-1], out) if isinstance(result, PreparedCall) else out
 
 
 def forget_plans() -> None:

@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from functools import partial
 from inspect import signature
 from types import FunctionType
-from typing import Any, Generic, NoReturn, ParamSpec, SupportsIndex, TypeVar, cast, overload
+from typing import Any, Generic, NoReturn, ParamSpec, SupportsIndex, TypeAlias, TypeVar, cast, overload
 
 import attrs
 import numpy as np
@@ -29,6 +29,18 @@ G = TypeVar("G", bound=np.generic)
 R_co = TypeVar("R_co", covariant=True)
 
 
+Given: TypeAlias = Sequence[tuple[Kind, Any]]  # the caller's arrays, with their kinds
+
+
+def given_back(given: Given, results: Sequence[Any]) -> list[object]:
+    """Each result such as the array of its place (sorted values are as the values that came in), or as the first."""
+    found: list[object] = []
+    for number, x in enumerate(results):
+        kind, like = given[number if number < len(given) else 0]
+        found.append(kind.result(x, like) if is_viewed(kind) else x)
+    return found
+
+
 @attrs.frozen(eq=False, repr=False)
 class PreparedCall(Generic[R_co]):
     """A call made ready for arrays of one kind, shape, dtype and layout. It owns its results, and overwrites them.
@@ -41,8 +53,9 @@ class PreparedCall(Generic[R_co]):
     specs: tuple[Spec, ...]
     layouts: list[object]  # by which arrays are known to be as they were planned for
     outs: Sequence[Any]
-    kind: Kind  # the caller's
-    results: Sequence[Any]  # the same as `outs`, of that kind
+    kinds: Sequence[Kind]  # those of the caller's arrays
+    results: Sequence[Any]  # the same as `outs`, of these kinds
+    takes_views: bool = False  # of any of these arrays
 
     @classmethod
     def of(cls, plan: Plan, kind: Located[Any], arrays: Sequence[Any], outs: Sequence[Any] | None) -> PreparedCall[Any]:
@@ -55,19 +68,18 @@ class PreparedCall(Generic[R_co]):
         with kind.scope(arrays[0]) or nullcontext():
             plan.make_ready(arrays)
         outs = plan.new_outputs(arrays) if outs is None else outs
-        return cls(plan, kind, specs, [kind.layout(x) for x in arrays], outs, kind, outs)
+        return cls(plan, kind, specs, [kind.layout(x) for x in arrays], outs, (kind,) * len(specs), outs)
 
-    def viewed_as(self, kind: Kind, like: Any, out: object) -> PreparedCall[Any]:
-        """The same for arrays of a kind that are viewed as those of this one's."""
-        if not is_viewed(kind):
-            return self
-        if out is None and kind.copies:
-            raise UnsupportedTypeError(
-                f"plan: results are written anew by every call, as arrays like {type(like).__name__} cannot be"
-            )
-        return attrs.evolve(
-            self, kind=kind, results=[kind.result(x, like) for x in self.outs] if out is None else [out]
-        )
+    def viewed_as(self, given: Given, out: object) -> PreparedCall[Any]:
+        """The same for arrays of kinds that are viewed as those of this one's."""
+        for kind, like in given:
+            if out is None and is_viewed(kind) and kind.copies:
+                raise UnsupportedTypeError(
+                    f"plan: results are written anew by every call, as arrays like {type(like).__name__} cannot be"
+                )
+        results = given_back(given, self.outs) if out is None else [out]
+        kinds = [kind for kind, _ in given]
+        return attrs.evolve(self, kinds=kinds, results=results, takes_views=any(map(is_viewed, kinds)))
 
     @overload  # of scalars none has a length
     def __call__(self: PreparedCall[S], *arrays: object) -> S: ...
@@ -77,10 +89,11 @@ class PreparedCall(Generic[R_co]):
     def __call__(self, *arrays: object) -> R_co: ...
     def __call__(self, *arrays: object) -> object:
         """Runs the call and returns its results, the same arrays each time: those given as `out`, or its own."""
-        if is_viewed(self.kind):
-            self._require_kind(self.kind, arrays)
-            with self.kind.scope(arrays[0]) or nullcontext():
-                self._run([self.kind.view(x) for x in arrays])
+        if self.takes_views:
+            kinds = self.kinds
+            self._require_kinds(kinds, arrays)
+            with kinds[0].scope(arrays[0]) or nullcontext():
+                self._run([kind.view(x) if is_viewed(kind) else x for kind, x in zip(kinds, arrays, strict=True)])
         else:
             self._run(arrays)
         return one_or_all(self.results)
@@ -91,20 +104,20 @@ class PreparedCall(Generic[R_co]):
         except AttributeError:  # no array at all, or one of another library
             is_known = False
         if not is_known:
-            self._require_kind(self.located, arrays)
+            self._require_kinds([self.located] * len(self.kinds), arrays)
             found = specs_of(self.located, self.plan.operation, arrays)
             if found != self.specs:
                 wanted, given = ("; ".join(map(_told, specs)) for specs in (self.specs, found))
                 raise InvalidArgumentError(f"arrays: expected such as were planned for, {wanted}, found {given}")
         self.plan.into(arrays, self.outs)
 
-    def _require_kind(self, wanted: Kind, arrays: Sequence[object]) -> None:
+    def _require_kinds(self, wanted: Sequence[Kind], arrays: Sequence[object]) -> None:
         names = self.plan.operation.names
         if len(arrays) != len(names):
             raise InvalidArgumentError(f"arrays: expected {', '.join(names)}, found {len(arrays)} arrays")
-        for name, x in zip(names, arrays, strict=True):
+        for name, own, x in zip(names, wanted, arrays, strict=True):
             kind, array = recognised(name, x)
-            if kind is not wanted or array is not x:
+            if kind is not own or array is not x:
                 raise UnsupportedTypeError(
                     f"{name}: expected an array such as was planned for, found {type(x).__name__}"
                 )
@@ -121,7 +134,7 @@ class PreparedCall(Generic[R_co]):
     def encode(self, encoder: Any, /, *arrays: object) -> R_co:
         """Records the call into a command encoder of wgpu, for arrays of `gpusort.webgpu`: in passes of its own, which
         run when the caller submits them. Gives the arrays that hold the results then."""
-        with self.kind.recording(encoder):
+        with self.kinds[0].recording(encoder):
             return self(*arrays)
 
     @property
@@ -143,9 +156,10 @@ class Planning:
 
 
 def plan(function: Callable[P, R_co], /, *arrays: P.args, **settings: P.kwargs) -> PreparedCall[R_co]:
-    """The call `function(*arrays, **settings)` made ready, but not made: kernels compiled, results and scratch
-    allocated. It takes arrays of the same kind, shape, dtype and layout, and gives back the same results' arrays each
-    time: those of `out`, or its own. A function of yours is prepared too, if it hands `target` over to gpusort.
+    """The call `function(*arrays, **settings)` made ready, but not made: its algorithm chosen, results and scratch
+    allocated; its first run compiles what is not compiled yet. It takes arrays of the same kind, shape, dtype and
+    layout, and gives back the same results' arrays each time: those of `out`, or its own. A function of yours is
+    prepared too, if it hands `target` over to gpusort.
     """
     check_planned(function)
     planning = {**settings, "target": Planning(settings.get("target", "auto"))}

@@ -101,7 +101,7 @@ class NumPyKind(Located[HostArray]):
         return array.dtype, array.ndim
 
     def layout(self, array: HostArray) -> object:
-        return array.dtype, array.shape, array.strides, array.flags.aligned
+        return array.__class__, array.dtype, array.shape, array.strides, array.flags.aligned
 
     def placed(self, like: HostArray) -> Device[HostArray]:
         return HOST

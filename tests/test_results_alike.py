@@ -1,0 +1,69 @@
+"""Results are such as the caller's arrays of their place: name, unit, subclass. What hides elements is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpusort
+from gpusort.types.errors import UnsupportedTypeError
+
+
+class Quantity(np.ndarray[Any, Any]):
+    """Numbers with a unit, which go from array to array."""
+
+    unit = ""
+
+    def __array_finalize__(self, other: object) -> None:
+        self.unit = getattr(other, "unit", "")
+
+
+def quantity(values: list[float], unit: str) -> Quantity:
+    made = np.array(values, np.float32).view(Quantity)
+    made.unit = unit
+    return made
+
+
+def test_sorted_values_keep_their_unit_and_keys_theirs(target: str) -> None:
+    metres, seconds = quantity([3.0, 1.0, 2.0], "m"), quantity([30.0, 10.0, 20.0], "s")
+    plain: Any = np.array([3.0, 1.0, 2.0], np.float32)
+    for keys, values, units in ((metres, seconds, ["m", "s"]), (plain, seconds, ["", "s"]), (metres, plain, ["m", ""])):
+        planned: Any = gpusort.plan(gpusort.sort_by_key, keys, values, target=target)
+        for found in (gpusort.sort_by_key(keys, values, target=target), planned(keys, values)):
+            assert [getattr(x, "unit", "") for x in found] == units
+            assert [type(x) for x in found] == [type(keys), type(values)]
+            np.testing.assert_array_equal(found[1], np.sort(values))
+    merged: Any = gpusort.merge_by_key(np.sort(metres), seconds, np.sort(metres), seconds, target=target)
+    assert [x.unit for x in merged] == ["m", "s"]
+    largest: Any = gpusort.top_k(metres, 2, target=target)
+    assert [x.unit for x in largest] == ["m", "m"]
+
+
+def test_columns_of_values_keep_their_name(target: str) -> None:
+    pandas: Any = pytest.importorskip("pandas")
+    keys, values = pandas.Series([1, 2, 3], name="age"), pandas.Series([10.0, 20.0, 30.0], name="weight")
+    columns: Any
+    for columns in (
+        gpusort.sort_by_key(keys, values, target=target),
+        gpusort.merge_by_key(keys, values, keys, values, target=target),
+    ):
+        assert [x.name for x in columns] == ["age", "weight"]
+
+
+def test_a_prepared_call_refuses_what_a_plain_one_does(target: str) -> None:
+    """A masked array has dtype, shape and strides of the array that was planned for, and elements that do not count."""
+    x = np.array([3.0, 1.0, 2.0], np.float32)
+    masked: Any = np.ma.array(x, mask=[False, True, False])
+    function: Any
+    for function in (gpusort.sort, gpusort.max, gpusort.argsort):
+        planned: Any = gpusort.plan(function, x, target=target)
+        with pytest.raises(UnsupportedTypeError, match="x: masked arrays are not supported"):
+            planned(masked)
+    pairs: Any = gpusort.plan(gpusort.sort_by_key, x, x, target=target)
+    with pytest.raises(UnsupportedTypeError, match="values: masked arrays are not supported"):
+        pairs(x, masked)
+    planned = gpusort.plan(gpusort.sort, x, target=target)
+    with pytest.raises(UnsupportedTypeError, match="x: expected an array such as was planned for, found Quantity"):
+        planned(quantity([3.0, 1.0, 2.0], "m"))
