@@ -7,8 +7,10 @@ import sys
 
 def main() -> int:
     """Runs the command line, which is imported only now: importing this module stays cheap."""
-    from .cli import main as run
-
+    try:
+        from .cli import main as run
+    except KeyboardInterrupt:
+        return 130
     return run()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 
 import attrs
 import numpy as np
@@ -24,6 +25,7 @@ from .types.errors import InvalidArgumentError
 from .types.memory import Workgroup
 from .types.specs import DType, Spec
 
+_MOST_BYTES = 1 << 40
 _KERNELS = frozenset(Capability) - {Capability.HOST_SORT}
 MACHINES = {
     "cuda": TargetInfo("cuda", "an H200", "", Limits(1024, 227 << 10, (1 << 31) - 1, 1 << 36, 256, 32, 32), _KERNELS),
@@ -62,6 +64,8 @@ class Call:
         if not all(size.isdecimal() for size in sizes):
             raise InvalidArgumentError(f"--shape: expected sizes such as 1000,300, found {options.shape!r}")
         shape = tuple(map(int, sizes))
+        if prod(shape) * dtype.itemsize > _MOST_BYTES:  # the launches are made, each of them
+            raise InvalidArgumentError(f"--shape: expected at most {_MOST_BYTES:,} bytes, found {options.shape!r}")
         if not -len(shape) <= options.axis < len(shape):
             raise InvalidArgumentError(f"--axis: expected one of {len(shape)} axes, found {options.axis}")
         return cls(options.function, dtype, shape, options.axis, options.stable, options.k)

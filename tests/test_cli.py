@@ -7,12 +7,14 @@ import os
 import re
 import subprocess
 import sys
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from gpusort import cli, demo
+from gpusort.__main__ import main
 from gpusort.api import sorting
 from gpusort.external.progress import Progress
 from gpusort.show import KEYS, kernel_names, launches_for
@@ -264,6 +266,10 @@ def test_sizes(nbytes: int, text: str) -> None:
         (("export", "shuffle", "--out", "x"), r"gpusort: OPERATION: expected some of sort, .*, found 'shuffle'"),
         (("sort", "x" * 300), r"gpusort: .*File name too long"),
         (("show", "bitonic"), r"gpusort: KERNEL: 'bitonic' may be bitonic_tile, bitonic_step, .*"),
+        (
+            ("plan", "sort", "--shape", "99999999999999999999"),
+            r"gpusort: --shape: expected at most .* bytes, found '9+'",
+        ),
         (("show", "bitonic_step", "--key", "c64"), r"gpusort: --key: expected one of bool, u8, .*, found 'c64'"),
         (("show", "scan_totals", "--key", "datetime64"), r"gpusort: KERNEL: 'scan_totals' is not made for datetime64"),
         (("show", "reduce_row", "--key", "f64", "--target", "wgsl"), r"gpusort: .*64-bit float"),
@@ -282,6 +288,17 @@ def test_an_unknown_command_prints_the_usage() -> None:
     assert done.returncode == 2
     assert "usage: gpusort" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_ctrl_c_while_the_command_line_is_imported_prints_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Struck(MetaPathFinder):
+        def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+            if fullname == "gpusort.cli":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "gpusort.cli")
+    monkeypatch.setattr(sys, "meta_path", [Struck(), *sys.meta_path])
+    assert main() == 130
 
 
 def test_without_a_command_the_help_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
