@@ -14,6 +14,7 @@ from gpusort.api.call import call
 from gpusort.kernel.language import F32, U32
 from gpusort.operations.base import Output
 from gpusort.operations.reduce import Reduction
+from gpusort.types.dtypes import native
 from gpusort.types.specs import Spec
 
 
@@ -50,7 +51,7 @@ class PeakToPeak(Reduction):
 
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
         (x,) = given
-        if x.dtype != np.float32:
+        if native(x.dtype) != np.float32:
             raise gpusort.UnsupportedTypeError(f"x: expected float32, found {x.dtype}")
         if self.rows(x)[1] == 0:
             raise gpusort.InvalidArgumentError("x: an empty row has no range")
@@ -77,6 +78,8 @@ def main(where: str = "cpu") -> None:
     x = np.random.default_rng(1).standard_normal((6, 7, 8), dtype=np.float32)
     for axis in (None, 0, -1, (0, 2)):
         assert np.array_equal(np.asarray(ptp(x, axis=axis, target=where)), np.ptp(x, axis=axis))
+    swapped = x.astype(x.dtype.newbyteorder())  # of the other byte order, which is packed first
+    assert ptp(swapped, target=where) == np.ptp(x)
     prepared = gpusort.plan(ptp, x.T, axis=1, target=where)  # of a transposed array, which is not copied
     assert np.array_equal(np.asarray(prepared(x.T)), np.ptp(x.T, axis=1))
     print(ptp(x, axis=(1, 2), target=where))
