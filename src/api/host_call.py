@@ -11,10 +11,13 @@ import numpy as np
 
 from ..arrays.host import copy_elements
 from ..arrays.kinds import Device
+from ..operations.argsort import Argsort
 from ..operations.base import Operation
 from ..targets.base import ChecksMonoids, Target
 from ..types.dtypes import native
-from ..types.elements import dtype_of
+from ..types.elements import decode, dtype_of, encode, mismatch
+from ..types.errors import InvalidArgumentError
+from ..types.keys import SortableKey, is_lossy
 from ..types.specs import HostArray, Spec
 from .steps import Launch, Lines, Move, Steps
 
@@ -78,11 +81,13 @@ def _is_turned(lines: Lines) -> bool:
 
 
 def law_check(operation: Operation, spec: Spec, target: Target) -> Callable[[HostArray], None] | None:
-    """The check of a monoid's laws (identity, associativity) before each call, on a sample of the array; None if the
-    monoid is no caller's own, or the target checks none."""
-    monoid = operation.checked_monoid
-    if monoid is None or not isinstance(target, ChecksMonoids):
+    """The check of a monoid's laws (identity, associativity), or of a key's (from_word is the inverse), before each
+    call, on a sample of the array; None if neither is the caller's own, or the target checks none."""
+    if not isinstance(target, ChecksMonoids):
         return None
+    monoid = operation.checked_monoid
+    if monoid is None:
+        return _key_check(operation)
     axes, element = operation.axes(spec), dtype_of(monoid.element)
     length = operation.rows(spec)[1]
 
@@ -91,5 +96,30 @@ def law_check(operation: Operation, spec: Spec, target: Target) -> Callable[[Hos
         places = np.unique(np.linspace(0, math.prod(rows.shape) - 1, _LOOKED_AT).astype(np.intp))
         found = np.array(rows.flat[places], native(rows.dtype)).view(element)
         target.check_monoid(monoid, found, [int(place) % length for place in places], operation.commutes)
+
+    return check
+
+
+def _key_check(operation: Operation) -> Callable[[HostArray], None] | None:
+    """None for an argsort, whose results no inverse makes."""
+    key: SortableKey[Any, Any] | None = getattr(operation, "key", None)
+    if key is None or is_lossy(key) or isinstance(operation, Argsort):
+        return None
+
+    def check(array: HostArray) -> None:
+        for place in np.unique(np.linspace(0, max(0, array.size - 1), _LOOKED_AT).astype(np.intp))[: array.size]:
+            given = np.array(array.flat[place], native(array.dtype)).view(dtype_of(key.element))[()]
+            try:
+                word = key.to_word(decode(key.element, given))
+                found = key.from_word(word)
+            except Exception:  # of a method of the user's: the run itself names it, with its line
+                return
+            fits = mismatch(key.word, word) is None and mismatch(key.element, found) is None  # else likewise
+            is_nan = given != given  # of which the bits may change on the way
+            if fits and not is_nan and np.array(encode(found), given.dtype).tobytes() != given.tobytes():
+                raise InvalidArgumentError(
+                    f"key: {key} makes {found} of the word of {given}; from_word must give back the element, or the "
+                    "key must say `is_lossy = True`"
+                )
 
     return check

@@ -1,0 +1,82 @@
+"""The simulator and `python` try whether a key gives elements back, as the host's sort does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+
+import gpusort
+from gpusort.types.errors import InvalidArgumentError
+from gpusort.types.scalars import U32
+
+
+@attrs.frozen
+class Halves:
+    """Different elements have one word, which it does not declare."""
+
+    element: type[U32] = U32
+    word: type[U32] = U32
+    is_lossy: bool = False
+
+    @property
+    def greatest(self) -> U32:
+        return U32(0xFFFFFFFF)
+
+    def to_word(self, element: U32) -> U32:
+        return element >> 1
+
+    def from_word(self, word: U32) -> U32:
+        return word
+
+    def to_rank(self, element: U32) -> U32:
+        return self.to_word(element)
+
+    def mirrored(self, word: U32) -> U32:
+        return ~word
+
+
+@attrs.frozen
+class Talking(Halves):
+    """A bijection, which prints: that works on the target `python` alone."""
+
+    def to_word(self, element: U32) -> U32:
+        print("to_word", element)
+        return ~element
+
+    def from_word(self, word: U32) -> U32:
+        return ~word
+
+
+X = np.array([5, 9, 2, 7, 3, 8], np.uint32)
+
+
+@pytest.mark.parametrize("target", ["cpu", "simulator", "python"])
+def test_a_sort_by_a_key_that_loses_elements_is_refused_before_any_is_lost(target: str) -> None:
+    x = X.copy()
+    with pytest.raises(InvalidArgumentError, match=r"key: Halves.* makes .*2.* of the word of 5; from_word must give"):
+        gpusort.sort_inplace(x, key=Halves(), target=target)
+    np.testing.assert_array_equal(x, X)
+
+
+@pytest.mark.parametrize("target", ["simulator", "python"])
+def test_so_is_every_call_whose_results_are_elements(target: str) -> None:
+    function: Any
+    for function, arguments in (
+        (gpusort.min, (X,)),
+        (gpusort.merge, (np.sort(X), np.sort(X))),
+        (gpusort.sort_by_key, (X, X)),
+        (gpusort.top_k, (X, 2)),
+    ):
+        function(*arguments, key=Halves(is_lossy=True), target=target)
+        with pytest.raises(InvalidArgumentError, match="from_word must give back the element"):
+            function(*arguments, key=Halves(), target=target)
+    assert gpusort.argsort(X, key=Halves(), target=target).tolist() == [2, 4, 0, 3, 1, 5]
+    assert gpusort.sort(X[:0], key=Halves(), target=target).size == 0
+
+
+def test_a_key_under_a_debugger_may_print(capsys: pytest.CaptureFixture[str]) -> None:
+    assert gpusort.sort(X, key=Talking(), target="python").tolist() == [9, 8, 7, 5, 3, 2]
+    assert "to_word" in capsys.readouterr().out
