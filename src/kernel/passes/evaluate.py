@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from ...types import ops
-from ...types.layout import Type, bounds
+from ...types.layout import Type, bounds, wrap
 from .. import ir
 from .facts import UNKNOWN, Condition, Facts, Sum, assume, at_least_zero, both, either, negated, number, zero
 
@@ -45,7 +45,7 @@ class Evaluator:
         """The exact value of a sum that is known modulo the type's width."""
         low, high = bounds(type)
         if value.is_constant:
-            return number((value.constant - low) % (high - low + 1) + low)
+            return number(wrap(type, value.constant))
         return value if self.facts.within(value, low, high) else self._result(("fitted", value, type), (low, high))
 
     def modular(self, expression: ir.Expression) -> Sum:
@@ -57,7 +57,7 @@ class Evaluator:
         return UNKNOWN if isinstance(value, Sum) else value
 
     def any(self, type: Type) -> Sum:
-        return self.facts.unknown(*((0, 0) if type.is_float else bounds(type)))
+        return self.facts.unknown(*bounds(type))
 
     def range(self, value: Sum, type: Type) -> tuple[int, int]:
         """The least and greatest value of a number that fits its type."""
@@ -197,7 +197,7 @@ class Evaluator:
         if least < 1:
             return self.any(type)
         if not b.is_constant:
-            return self._result((ops.MOD, a, b), (0, most - 1), (a, b.plus(number(-1))))
+            return self._result((ops.MOD, a, b), (0, most), (a, b.plus(number(-1))))
         if self.facts.within(a, 0, most - 1):
             return a
         rest = (a.plus(self._quotient(a, b, type), -most),)

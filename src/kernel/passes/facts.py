@@ -153,7 +153,7 @@ class Facts:
         for unknown, factor in sum.terms:
             for fact in self._about[unknown]:
                 other = next(f for u, f in fact.terms if u == unknown)
-                if (other > 0) != (factor > 0):
+                if other * factor < 0:
                     times = abs(other) // math.gcd(other, factor)
                     yield times, sum.scaled(times).plus(fact, abs(factor * times // other))
 
