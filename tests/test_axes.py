@@ -293,6 +293,10 @@ def test_layouts_say_how_an_array_lies() -> None:
     assert layout_to_scan(x.T.shape, x.T.strides, 4, 1) is None
     assert layout_to_scan((4, 1, 5), (20, 20, 4), 4, 1) == Layout(1, 1, 20, 0, 1, 1)
     assert layout_to_scan((4, 5), (4, 16), 4, 0) == Layout(1, 4, 5, 0, 1, 4)
+    assert layout_to_scan((4, 5), (40, 8), 4, 1) == Layout(4, 5, 1, 10, 2, 1)
+    assert layout_to_scan((5,), (8,), 4, 0) == Layout(1, 5, 1, 0, 2, 1)
+    assert layout_to_scan((1, 5), (-7, 4), 4, 1) == Layout(1, 5, 1, 0, 1, 1), "one is not a step away from any"
+    assert layout_to_scan((2, 5), (-20, 4), 4, 1) is layout_to_scan((2, 5), (22, 4), 4, 1) is None
 
 
 def test_what_32_bits_cannot_count_is_refused() -> None:

@@ -303,10 +303,14 @@ def beyond_unrolled(cx: Invocation, shared: Workgroup[U32], data: Storage[U32]) 
         shared[i] = U32(i)
 
 
-@pytest.mark.parametrize("beyond", [beyond_registers, beyond_workgroup, beyond_atomic, beyond_unrolled])
-def test_a_literal_index_outside_is_refused(beyond: Kernel[[Workgroup[U32], Storage[U32]]]) -> None:
+@pytest.mark.parametrize(
+    ("beyond", "length"),
+    [(beyond_registers, 4), (beyond_workgroup, 9), (beyond_atomic, 9), (beyond_unrolled, 9)],
+)
+def test_a_literal_index_outside_is_refused(beyond: Kernel[[Workgroup[U32], Storage[U32]]], length: int) -> None:
     data: Buffer[U32] = Buffer("data", U32, 4, Role.INOUT)
-    with pytest.raises(KernelError, match=r"expected an index below \d, the array's length, found \d, e.g. `\d`"):
+    told = f"expected an index below {length}, the array's length, found {length}, e.g. `{length - 1}`"
+    with pytest.raises(KernelError, match=re.escape(told)):
         specialise(beyond.launch(Grid(1, 1), Workgroup(U32, 9), data))
 
 

@@ -235,3 +235,19 @@ def test_what_a_second_round_sees_is_not_taken_for_known() -> None:
     for count, expected in ((0, 0), (1, 0), (2, 1)):
         launch = made.launch(Grid(1, INVOCATIONS), Buffer("out", U32, 9, Role.OUTPUT), U32(count))
         assert needed(specialise(launch)) == expected
+
+
+def test_what_comes_round_after_round_is_not_taken_for_known() -> None:
+    """From one variable to the next: in the first rounds all are as they were before the loop."""
+
+    def handed_on(cx: Invocation, out: Storage[U32], count: U32) -> None:
+        a, b, c, d, e = U32(0), U32(0), U32(0), U32(0), U32(0)
+        for _ in dynamic_range(U32(0), count):
+            for index in (a, b, c, d, e):
+                out[index] = count
+            a, b, c, d, e = b, c, d, e, e + 1
+
+    made = kernel(handed_on)
+    for count, expected in ((1, 0), (9, 5)):
+        launch = made.launch(Grid(1, 1), Buffer("out", U32, 1, Role.OUTPUT), U32(count))
+        assert needed(specialise(launch)) == expected

@@ -134,6 +134,34 @@ def test_a_block_is_indented_by_one_step() -> None:
         """)
 
 
+@attrs.frozen
+class Couple:
+    a: U32
+    b: U32
+
+
+@kernel
+def moving(cx: Invocation, pairs: Storage[Couple], numbers: Storage[U32]) -> None:
+    pairs[cx.local_id + 1] = pairs[cx.local_id + 2]
+    numbers[cx.local_id + 1] = numbers[cx.local_id + 2]
+
+
+def test_an_index_is_computed_once_for_all_units_of_an_element() -> None:
+    """And in its place, where the element is one unit."""
+    pairs, numbers = Buffer("pairs", Couple, 9, Role.INOUT), Buffer("numbers", U32, 9, Role.INOUT)
+    text = listing(specialise(moving.launch(Grid(1, 4), pairs, numbers)).program)
+    assert re.findall(r"^ *\d+  (.*)$", text, re.MULTILINE) == [
+        "index = (local_id + 2)",
+        "pairs_at = pairs[(index * 2)]",
+        "pairs_at_2 = pairs[((index * 2) + 1)]",
+        "index_2 = (local_id + 1)",
+        "pairs[(index_2 * 2)] = pairs_at",
+        "pairs[((index_2 * 2) + 1)] = pairs_at_2",
+        "numbers_at = numbers[(local_id + 2)]",
+        "numbers[(local_id + 1)] = numbers_at",
+    ]
+
+
 # -- how large things may be ------------------------------------------------------------------------------
 
 

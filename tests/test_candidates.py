@@ -7,15 +7,20 @@ import random
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
 
 from gpusort.algos.candidates import DIGITS, NarrowCandidate, WideCandidate, digits_of, first_of
 from gpusort.algos.partition import BUCKETS, MOST_ITEMS, BucketCounts, CountBuckets, Edges
 from gpusort.algos.radix_layout import DigitPlace, Lanes
+from gpusort.algos.select_sampled import SampleParams, select_anew
 from gpusort.algos.sweep_state import PassPlan, passes_that_run
+from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
+from gpusort.targets.registry import target
 from gpusort.types.dtypes import key_for
+from gpusort.types.elements import encode
 from gpusort.types.indices import SortOrder
-from gpusort.types.memory import Registers
+from gpusort.types.memory import Registers, Workgroup
 from gpusort.types.scalars import U32, U64
 
 WORDS = {NarrowCandidate: 32, WideCandidate: 64}  # the bits of a candidate's word
@@ -51,6 +56,7 @@ def test_candidates_are_numbers_of_hexadecimal_digits(kind: Any) -> None:
         assert number == word << 32 | place
         assert int(one.place) == place
         assert bool((one < other).item()) is (number < behind)
+        assert not (one < one).item()
         written = f"{number:0{digits}x}"
         assert [int(one.digit(U32(at))) for at in range(digits)] == [int(digit, 16) for digit in written]
         for at in range(digits):
@@ -168,3 +174,37 @@ def test_elements_end_in_the_results_whichever_passes_run(passes: int, in_place:
             place = target
             ran.append(number)
         assert place == "results"
+
+
+@pytest.mark.parametrize("level", [0, 1])
+@pytest.mark.parametrize("dtype", ["u4", "u8"])
+def test_the_first_are_found_by_their_digits_where_samples_mislead(dtype: str, level: int) -> None:
+    """Exactly these, where the next ones are equal; of rows in which too few or too many candidates are counted."""
+    key, k, length, capacity, rows = key_for(dtype), 5, 40, 9, 5
+    source: Any = first_of(key, SortOrder.ASCENDING)
+    x = np.random.default_rng(1).integers(0, 3, (rows, length)).astype(dtype)
+    x[1] = 7
+    data = Buffer("data", key.element, x.size, Role.INPUT)
+    candidates: Buffer[Any] = Buffer("candidates", source.state, rows * capacity, Role.INOUT)
+    counts = Buffer("counts", U32, 2 * rows, Role.INOUT)
+    params = SampleParams(U32(length), U32(k), U32(0), U32(1), U32(capacity))
+    launch = select_anew.launch(
+        Grid(rows, 8), source, data, candidates, counts, Workgroup(U32, DIGITS), Workgroup(U32, 1), params, U32(20),
+        level, digits_of(source.state),
+    )  # fmt: skip
+    counted = np.full((rows, 2), 7, np.uint32)
+    counted[:, level] = k - 1, capacity + 1, k, capacity, 7
+    if level:
+        counted[4, 0] = 21
+    after, found = counted.copy(), np.zeros((rows, capacity), candidates.dtype)
+    arrays = {"data": x.reshape(-1), "candidates": found.reshape(-1), "counts": after.reshape(-1)}
+    target("simulator").run(Schedule((data, candidates, counts), (launch,)), arrays)
+    for row in range(rows):
+        is_misled = row < 2 or (level == 1 and row == 4)
+        assert after[row, level] == (k if is_misled else counted[row, level])
+        assert after[row, 1 - level] == counted[row, 1 - level]
+        expected = np.zeros(capacity, candidates.dtype)
+        if is_misled:
+            first = sorted((word, place) for place, word in enumerate(x[row].tolist()))[:k]
+            expected[-k:] = [encode(source.state.of(key.word(word), U32(place))) for word, place in first]
+        np.testing.assert_array_equal(np.sort(found[row]), expected)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import attrs
 import pytest
 
+from gpusort.algos import choice
 from gpusort.algos.choice import balanced, choose_axis_reduction, choose_pairs, choose_scan, choose_sort
 from gpusort.algos.cut import Columns
 from gpusort.algos.layout import Layout
+from gpusort.algos.radix_counts import spans_of
+from gpusort.algos.rules import SortRule
 from gpusort.algos.scan import shares
 from gpusort.algos.select_sampled import SampledPolicy, sampled_place
 from gpusort.algos.sorts import Radix
@@ -41,12 +44,16 @@ def test_tiles_are_such_that_the_last_of_a_row_is_not_empty(length: int, tile: i
     assert balanced(whole, length).policy.tile == tile
     assert balanced(Radix(attrs.evolve(whole.policy, items=8)), length).policy.items == 8
     assert balanced(Radix(attrs.evolve(whole.policy, items=15)), 7 * 384).policy.items == 11  # 7 are too few
+    assert balanced(Radix(attrs.evolve(whole.policy, items=16)), 8 * 384).policy.items == 8
 
 
-def test_two_rows_are_several() -> None:
-    one, two, three = (radix(choose_sort(CARD, key_for("u4"), rows, 22_000, with_tuned=False)) for rows in (1, 2, 3))
-    assert two == three
-    assert -(-22_000 // two.tile) * two.tile < -(-22_000 // one.tile) * one.tile * 1.5
+def test_two_rows_are_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one, the last tile's padding is nothing beside the rest."""
+    whole = Radix(RadixPolicy(8, 384, 28, 32))
+    rule = SortRule("cuda", frozenset(), (32,), range(1 << 20), range(9), whole)
+    monkeypatch.setattr(choice, "SORTS", (rule,))
+    tiles = [radix(choose_sort(CARD, key_for("u4"), rows, 22_000, with_tuned=False)).tile for rows in (1, 2, 3)]
+    assert tiles == [10_752, 7_680, 7_680]
 
 
 def test_short_rows_are_reduced_by_few_invocations() -> None:
@@ -130,3 +137,10 @@ class Twenty:
 def test_a_state_that_fills_the_registers_is_reduced_one_element_at_a_time() -> None:
     items = [choose_axis_reduction(state, Layout.rows(2000, 5000), CARD).items for state in (U32, Four, Twenty)]
     assert items[0] > items[1] > items[2] == 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "tiles", "spans"), [(1, 1, 1), (1, 16, 1), (1, 17, 2), (1, 319, 20), (1, 320, 20), (1, 321, 0), (2, 4, 0)]
+)
+def test_few_tiles_of_one_row_are_summed_by_spans(rows: int, tiles: int, spans: int) -> None:
+    assert spans_of(rows, tiles) == spans

@@ -179,6 +179,10 @@ def test_a_selection_by_parts_keeps_its_tile_and_as_many_candidates_as_fit(width
         assert found.sets == min(32, found.group_size)
         sizes.add(found.group_size)
     assert sizes == {2, 4, 8, 16, 32}
+    least = 4 * (DIGITS + 2) + 3 * state  # one set, what is the least of its minima, and what is kept
+    assert asked.fitted(KEYS[width], 1000, 1, device(least)).policy.kept == 1
+    with pytest.raises(CapabilityError):
+        asked.fitted(KEYS[width], 1000, 1, device(least - 1))
     with pytest.raises(CapabilityError, match="k: 33 is more"):
         asked.fitted(KEYS[width], 1000, 33, device(5000))
     huge = SelectByParts(PartPolicy(group_size=64, items=200, sets=32, kept=100))

@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 
 import gpusort
-from gpusort import CapabilityError, HostSort, HostSortPolicy, RadixPolicy, SortOrder, UnsupportedTypeError
+from gpusort import (
+    CapabilityError,
+    HostSort,
+    HostSortPolicy,
+    InvalidArgumentError,
+    RadixPolicy,
+    SortOrder,
+    UnsupportedTypeError,
+)
 from gpusort.targets.cpu.background import background
 from gpusort.targets.cpu.pool import Pool
 from gpusort.types.dtypes import key_for
@@ -81,3 +89,31 @@ def test_what_is_no_policy_is_refused() -> None:
     wrong: Any = RadixPolicy()
     with pytest.raises(UnsupportedTypeError, match="HostSort: policy: expected"):
         HostSort(wrong)
+
+
+def test_its_thresholds_are_met_to_the_element() -> None:
+    """And those of bytes by what an element has."""
+    policy = HostSortPolicy(
+        pack_from=100, thread_bytes=1000, most_threads=9, count_bytes_from=50, count_pairs_from=70, part_bytes_from=2400
+    )
+    one, two, four, eight = (np.dtype(f"u{size}") for size in (1, 2, 4, 8))
+    assert not policy.packs(10**6, 10**6, two)
+    for dtype, elements in ((four, 3200), (eight, 6400)):
+        assert policy.packs(100, elements // 100, dtype)
+        assert not policy.packs(100, elements // 100 - 1, dtype)
+        assert not policy.packs(99, elements, dtype)
+        assert policy.packs(elements, 1, dtype)
+    assert [policy.threads_for(nbytes) for nbytes in (0, 4999, 5000, 8999, 9000, 10**9)] == [4, 4, 5, 8, 9, 9]
+    for threads, most in ((2, 2400), (3, 2400), (4, 800), (16, 800)):
+        found = [policy.part_from(dtype, threads) for dtype in (one, two, four, eight)]
+        assert found == [50, 70, most // 4, most // 8]
+
+
+@pytest.mark.parametrize(("name", "least", "most"), [("serial_below", 0, 1 << 62), ("block", 1, 1 << 30)])
+def test_thresholds_and_counts_have_limits(name: str, least: int, most: int) -> None:
+    policy: Any = HostSortPolicy
+    for value in (least, most):
+        assert getattr(policy(**{name: value}), name) == value
+    for value in (least - 1, most + 1):
+        with pytest.raises(InvalidArgumentError, match=f"{name}: expected an int from {least} to {most}"):
+            policy(**{name: value})

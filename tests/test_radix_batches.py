@@ -276,6 +276,22 @@ def test_few_workgroups_of_a_launch_take_few_rows() -> None:
         assert groups <= max(rows, 4 * SWEEP.count_groups)
 
 
+@pytest.mark.parametrize("rows", [2, 3, 7, 50, 131, 132, 133, 200])
+@pytest.mark.parametrize("length", [5000, 100_000, 1 << 20])
+def test_histograms_of_rows_are_shared_by_as_many_workgroups_as_end_first(rows: int, length: int) -> None:
+    """In waves of those that run at once, each of which reads as many blocks as its share has, and is set up."""
+    policy = attrs.evolve(SWEEP, count_groups=132)
+    blocks = -(-length // (policy.count_group * policy.count_items))
+
+    def duration(groups: int) -> int:
+        waves = -(-rows * groups // 132)
+        return waves * (-(-blocks // groups) + 1)
+
+    each, rest = divmod(SweepState(rows, length, 4, policy).counting_groups(), rows)
+    assert rest == 0
+    assert duration(each) == min(duration(groups) for groups in range(1, max(1, min(blocks, 4 * 132 // rows)) + 1))
+
+
 @pytest.mark.parametrize(("rows", "length"), [(1, 1000), (1, 1 << 22), (70, 100_000), (1000, 4096)])
 def test_no_workgroup_clears_nothing(rows: int, length: int) -> None:
     state = SweepState(rows, length, 4, SWEEP)

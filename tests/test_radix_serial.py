@@ -48,6 +48,18 @@ def test_one_row_in_shares(target: str, dtype: str, length: int, order: SortOrde
         check(made, target, x, order)
 
 
+@pytest.mark.parametrize(
+    ("rows", "length", "share"),
+    [(1, 9, 9), (1, 10, 10), (1, 29, 10), (1, 30, 10), (1, 31, 11), (1, 33, 11), (1, 3000, 1000), (2, 3000, 3000),
+     (2, 1, 1)],
+)  # fmt: skip
+def test_shares_are_few_and_not_too_small(rows: int, length: int, share: int) -> None:
+    assert POLICY.share(rows, length) == share
+    schedule = serial_radix_sort(Batch(key_for("u2"), rows, length, UP), POLICY, range(16))
+    assert {launch.grid.groups for launch in schedule.launches} <= {1, rows * -(-length // share)}
+    assert len(schedule.launches) == 3 * 4
+
+
 @few_cases(can=can, pairs=False)
 @pytest.mark.parametrize("order", SortOrder)
 @pytest.mark.parametrize("dtype", ["u1", "u2", "f4", "i8"])

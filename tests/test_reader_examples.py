@@ -10,10 +10,11 @@ import attrs
 import numpy as np
 import pytest
 
-from gpusort.kernel.examples import converted, is_from_a_library, operand_of
+from gpusort.kernel.examples import converted, is_from_a_library, operand_of, shown_value
 from gpusort.types import ops, scalars
 from gpusort.types.intrinsics import bitcast
 from gpusort.types.layout import Type
+from gpusort.types.memory import Workgroup
 from gpusort.types.ops import Op
 from gpusort.types.scalars import Scalar
 
@@ -75,3 +76,12 @@ def test_whose_a_function_is(monkeypatch: pytest.MonkeyPatch) -> None:
     assert is_from_a_library(product)
     assert not is_from_a_library(tried)
     assert not is_from_a_library(converted)
+
+
+def test_a_value_is_shown_where_a_line_has_room_for_it() -> None:
+    assert shown_value("x" * 58) == repr("x" * 58)
+    assert shown_value("x" * 59) == "a str"
+    assert shown_value(np.eye(2)) == "a ndarray"
+    assert shown_value(np.arange(2)) == "array([0, 1])"
+    assert shown_value(Workgroup(scalars.U32, 7)) == "Workgroup(U32, 7)"
+    assert shown_value(scalars.U32) == "the class U32"

@@ -12,7 +12,7 @@ import pytest
 
 import gpusort
 from gpusort.algos import select_sampled as sampling
-from gpusort.algos.candidates import DIGITS, NarrowCandidate, WideCandidate, digits_of
+from gpusort.algos.candidates import DIGITS
 from gpusort.algos.choice import choose_top_k
 from gpusort.algos.select import (
     ArgsortAndTake,
@@ -26,7 +26,6 @@ from gpusort.algos.select import (
 from gpusort.algos.select_long import Plan, select_sampled
 from gpusort.algos.select_rows import PartPolicy
 from gpusort.algos.select_sampled import SampledPolicy
-from gpusort.algos.sizes import LARGEST_U32
 from gpusort.algos.sorts import BitonicRows, Radix
 from gpusort.kernel.launch import Buffer, Launch, Schedule
 from gpusort.kernel.passes.overlay import packed_bytes
@@ -38,7 +37,6 @@ from gpusort.types.elements import bytes_held, dtype_of
 from gpusort.types.indices import SortOrder
 from gpusort.types.memory import Workgroup
 from gpusort.types.params import BitonicPolicy, RadixPolicy
-from gpusort.types.scalars import U32, U64
 from tests.covering import few_cases
 from tests.reference import DTYPES, Array, assert_same_bits, sample
 from tests.test_argsort import stable_order
@@ -398,28 +396,3 @@ def test_what_is_taken_where_it_is(target: str, k: int) -> None:
     info = target_of(target).info
     x = sample("f4", (2, 1500), seed=k)
     check(target, choose_top_k(info, key_for("f4"), 2, 1500, k), x, k, largest=True)
-
-
-@pytest.mark.parametrize(("kind", "bits"), [(NarrowCandidate, 32), (WideCandidate, 64)])
-def test_a_candidate_is_a_number_of_digits(kind: Any, bits: int) -> None:
-    """Those of its word, then those of its place: as many as select the k-th of them."""
-    rng = np.random.default_rng(bits)
-    word = U64 if bits == 64 else U32
-    count = digits_of(kind)
-    assert 4 * count == bits + 32
-    for _ in range(20):
-        number = int(rng.integers(0, 1 << 32)) << 64 | int(rng.integers(0, 1 << 63)) << 1 | 1
-        number &= (1 << bits + 32) - 1
-        one = kind.of(word(number >> 32), U32(number & 0xFFFF_FFFF))
-        digits = [number >> 4 * (count - 1 - place) & 15 for place in range(count)]
-        assert [int(one.digit(U32(place))) for place in range(count)] == digits
-        for place in range(count):
-            other = one.with_digit(U32(place), U32(digits[place] ^ 8))
-            assert int(other.digit(U32(place))) == digits[place] ^ 8
-            assert [bool(one.begins_as(other, U32(n))) for n in range(count)] == [n <= place for n in range(count)]
-            assert bool(one < other) == (digits[place] < 8)
-            assert bool(other < one) == (digits[place] >= 8)
-            assert one < kind.last()
-    greatest = word((1 << bits) - 1)
-    assert kind.last() == kind.of(greatest, U32(LARGEST_U32))
-    assert kind.last_element() == kind.of(greatest, U32(LARGEST_U32 - 1)), "the last of the longest row"

@@ -13,30 +13,31 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 
 from gpusort.algos.argsort import bitonic_argsort
 from gpusort.algos.batch import Batch
 from gpusort.algos.bitonic import bitonic_sort
-from gpusort.algos.copy import Strided, copy_strided, take_rows
+from gpusort.algos.copy import Strided, copy_strided, copy_whole, take_rows, take_within
 from gpusort.algos.layout import Layout
 from gpusort.algos.merge import merge
 from gpusort.algos.partition import partition
 from gpusort.algos.radix_serial import SerialRadix, SerialRadixPolicy
-from gpusort.algos.radix_sorts import radix_sort
+from gpusort.algos.radix_sorts import radix_sort, widened
 from gpusort.algos.reduce import reduce_rows
 from gpusort.algos.reduce_axis import reduce_axis
 from gpusort.algos.scan import scan_in_turn, scan_rows
 from gpusort.algos.scan_axis import scan_axis
-from gpusort.algos.select import ArgsortAndTake, SelectByParts, SelectBySamples, top_k
+from gpusort.algos.select import ArgsortAndTake, SelectByParts, SelectBySamples, chosen_indices, top_k
 from gpusort.algos.select_rows import PartPolicy
 from gpusort.algos.select_sampled import SampledPolicy
 from gpusort.algos.sort_parts import argsort_parts, sort_parts
 from gpusort.algos.sorts import Bitonic, BitonicRows, Radix, RadixRows
 from gpusort.algos.ties import restore_ties
 from gpusort.kernel import ir
-from gpusort.kernel.launch import Schedule
+from gpusort.kernel.launch import Buffer, Role, Schedule
 from gpusort.targets.simulator.checks import Lanes
 from gpusort.targets.simulator.lockstep import Lockstep
 from gpusort.targets.simulator.memory import Region
@@ -58,11 +59,14 @@ FLOATS: Any = key_for("f4")
 MASKED = RadixPolicy(4, 64, 2, 16, subgroups=False, count_group=64, count_items=2, copies=2)
 LANES = RadixPolicy(4, 64, 2, 16, lookback=2, count_group=64, count_items=2, copies=2)
 SWEEPS = RadixPolicy(4, 64, 2, 16, lookback=2, count_group=64, count_items=2, copies=2, sweeps=True)
+SMALL = RadixPolicy(2, 4, 1, 4, subgroups=False)
 SCAN, LANES_SCAN = ScanPolicy(32, 3, 4), ScanPolicy(32, 3, 4, subgroups=True)
 SAMPLED = SampledPolicy(
     samples=64, group_size=64, ranked=16, filter_group=32, items=4, groups=6, staged=64, few=64, sorted_from=30,
     network=BitonicPolicy(64, 16, 2),
 )  # fmt: skip
+ONE = ScanPolicy(1, 3, 4)  # of invocations
+BETWEEN = Buffer("source", U32, 700, Role.INPUT), Buffer("target", U32, 700, Role.OUTPUT)
 ROW, TIED = 30, np.array([0, 1 << 31, 0x7FC00000, 0x7FC00001, 0x3F800000], np.uint32)
 CASES: dict[str, Callable[[], Schedule]] = {
     "bitonic": lambda: bitonic_sort(KEY, 2, 700, UP, BitonicPolicy(64, 16, 2)),
@@ -116,7 +120,47 @@ CASES: dict[str, Callable[[], Schedule]] = {
     "copy": lambda: copy_strided(U32, (30, 40), Strided(0, (40, 1), 1200), Strided(0, (80, 2), 2400)),
     "transposition": lambda: copy_strided(U32, (30, 40), Strided(0, (1, 30), 1200), Strided(0, (40, 1), 1200)),
     "gather": lambda: take_rows(12, 3, 100, 40),
-}
+    "gather within a row": lambda: take_within(8, 30, 70, 90),
+    "copy of a line": lambda: copy_strided(U32, (700,), Strided(3, (2,), 1402), Strided(0, (1,), 700)),
+    "copy of three axes": lambda: copy_strided(
+        U32, (9, 8, 7), Strided(0, (112, 14, 2), 1007), Strided(4, (64, 8, 1), 579)
+    ),
+    "copy of five axes": lambda: copy_strided(
+        U32, (2, 3, 4, 5, 6), Strided(0, (1440, 480, 120, 24, 2), 2880), Strided(719, (-360, -120, -30, -6, -1), 720)
+    ),
+    "copy of a whole": lambda: Schedule(BETWEEN, (copy_whole(*BETWEEN),)),
+    "chosen": lambda: chosen_indices(3, 20, 64, 32, 1000),
+    "wide places": lambda: widened(700),
+    "partition by many lanes": lambda: partition(KEY, 950, 512, UP, ScanPolicy(160, 3, 4, subgroups=True)),
+    "radix by counts, spans": lambda: radix_sort(Batch(KEY, 1, 398, UP), SMALL, 4),
+    "radix by counts, many tiles": lambda: radix_sort(Batch(KEY, 1, 1400, UP), SMALL, 4),
+    "radix by counts, values": lambda: radix_sort(Batch(KEY, 1, 700, UP, value=U64), MASKED, 32),
+    "radix by sweeps, masks": lambda: radix_sort(Batch(KEY, 1, 1024, UP), attrs.evolve(MASKED, sweeps=True), 16),
+    "radix by sweeps, in place": lambda: radix_sort(Batch(KEY, 2, 384, UP, in_place=True), SWEEPS, 32),
+    "radix by sweeps, portions": lambda: radix_sort(Batch(KEY, 1, 900, UP), attrs.evolve(SWEEPS, portion=256), 16),
+    "radix rows, masks": lambda: RadixRows(4, 32, 64, 16, 4, subgroups=False).sort(Batch(WIDE, 2, 256, UP, value=U32)),
+    "sum of columns by lanes": lambda: reduce_axis(
+        TOTAL, Layout(70, 40, 1, 80, 2, 1), ReducePolicy(32, 4, 4, subgroups=True, strand=8)
+    ),
+    "sum of columns, shared": lambda: reduce_axis(
+        TOTAL, Layout(1, 900, 70, 0, 70, 1), ReducePolicy(32, 4, 9, side_by_side=True)
+    ),
+    "scan of columns, shared": lambda: scan_axis(
+        TOTAL, Layout(1, 200, 40, 0, 40, 1), ScanKind.EXCLUSIVE, ScanPolicy(32, 3, 20, side_by_side=True)
+    ),
+    "sum, one by one": lambda: reduce_rows(TOTAL, 2, 90, ReducePolicy(1, 4, 6)),
+    "scan, one by one": lambda: scan_rows(TOTAL, 2, 90, ScanKind.INCLUSIVE, ONE),
+    "scan of a piece, one by one": lambda: scan_in_turn(TOTAL, 0, 90, 1, ScanKind.EXCLUSIVE, ONE, AsItIs(TOTAL.state)),
+    "scan of columns, one by one": lambda: scan_axis(TOTAL, Layout(1, 30, 3, 0, 3, 1), ScanKind.INCLUSIVE, ONE),
+    "ties of rows, one by one": lambda: restore_ties(FLOATS, 8, ROW, UP, attrs.evolve(ONE, items=ROW)),
+    "ties of a long row, one by one": lambda: restore_ties(FLOATS, 1, 90, UP, ONE),
+    "partition, one by one": lambda: partition(KEY, 45, 512, UP, ONE),
+    "top_k by parts, one by one": lambda: top_k(KEY, 2, 40, 1, UP, SelectByParts(PartPolicy(1, 6, 1, 1), 3)),
+    "top_k by samples, one by one": lambda: top_k(
+        KEY, 1, 500, 1, UP,
+        SelectBySamples(attrs.evolve(SAMPLED, group_size=1, ranked=1, filter_group=1, staged=2, sorted_from=9)),
+    ),
+}  # fmt: skip
 
 
 def given(schedule: Schedule) -> dict[str, np.ndarray[Any, Any]]:
@@ -137,6 +181,8 @@ def given(schedule: Schedule) -> dict[str, np.ndarray[Any, Any]]:
                 made.sort()
             case "indices":
                 made %= 100
+            case "chosen":
+                made %= 64
             case "rooms":
                 made[:] = np.repeat(np.arange(9) * buffer.count * 4, 2)[1:-1]
             case "taken" | "carried":

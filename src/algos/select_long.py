@@ -56,11 +56,10 @@ class Plan:
         capacity = min(length, math.ceil(share * _poisson_mean_above(rank + 1)))
         if share * (rank + 1) <= policy.few:
             return cls(rank, capacity, 0)
-        left = 0.0
-        for count in (policy.few + 1, share * (rank + 1), capacity):
-            again = k * policy.samples / count + 1
-            wanted = again + 6 * (math.sqrt(again) + 2) + 13
-            left = max(left, count / policy.samples * _poisson_mean_above(math.ceil(wanted)))
+        # The more pass the first threshold, the more pass the second one.
+        again = k * policy.samples / capacity + 1
+        wanted = again + 6 * (math.sqrt(again) + 2) + 13
+        left = capacity / policy.samples * _poisson_mean_above(math.ceil(wanted))
         again_capacity = max(policy.few, math.ceil(left))
         return cls(rank, capacity, again_capacity if 2 * again_capacity <= capacity else 0)
 

@@ -1,0 +1,156 @@
+"""Sorts of rows and selections on devices of any size: what is made of a policy fits, and as little is given up as
+need be."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import attrs
+import pytest
+
+from gpusort.algos.argsort import placed_class
+from gpusort.algos.candidates import DIGITS
+from gpusort.algos.fit import bytes_held, fitted_merge, fitted_reduce, fitted_scan_policy
+from gpusort.algos.select import ArgsortAndTake, SelectBySamples, candidates_of, state_bytes
+from gpusort.algos.select_sampled import SampledPolicy
+from gpusort.algos.sorts import Radix, RadixRows
+from gpusort.machine import Capability, Limits, TargetInfo
+from gpusort.types.dtypes import key_for
+from gpusort.types.errors import CapabilityError
+from gpusort.types.params import BitonicPolicy, MergePolicy, RadixPolicy, ReducePolicy, ScanPolicy
+from gpusort.types.scalars import U32
+
+KEYS = {4: key_for("u4"), 8: key_for("u8")}  # by the bytes of their words
+
+
+def device(
+    workgroup_bytes: int, group_size: int, lanes: int = 1, most_lanes: int = 1, groups: int = 65_535
+) -> TargetInfo:  # fmt: skip
+    limits = Limits(group_size, workgroup_bytes, groups, 1 << 30, 8, lanes, most_lanes)
+    found = frozenset({Capability.SUBGROUPS}) if lanes > 1 else frozenset[Capability]()
+    return TargetInfo("wgsl", "a device", "none", limits, found)
+
+
+def held(policy: RadixPolicy, word: int) -> int:
+    return policy.tile * word + 4 * (policy.counters + policy.scanned)
+
+
+@pytest.mark.parametrize("value_bytes", [0, 8])
+@pytest.mark.parametrize("width", KEYS)
+def test_rows_are_sorted_by_as_many_bits_at_a_time_as_counters_fit_for(width: int, value_bytes: int) -> None:
+    """In tiles of workgroups that a device has, of whole subgroups where it has any. Values stay where they are: words
+    go with their numbers."""
+    asked, word, length = RadixRows(8, 64, 256, 16, 6), width + (4 if value_bytes else 0), 100
+    seen = set[tuple[int, int, bool, int]]()
+    for group_size, (lanes, most_lanes), memory in product(
+        (1, 2, 3, 31, 64, 100, 128, 256, 1024), ((1, 1), (8, 8), (16, 64), (32, 128), (32, 32)), range(50, 9000, 250)
+    ):
+        info = device(memory, group_size, lanes, most_lanes)
+        try:
+            found = asked.fitted(KEYS[width], length, info, value_bytes)
+        except CapabilityError:
+            if group_size >= 64:  # even a bit at a time is too much of two elements in each invocation
+                uses_lanes = 1 < lanes <= most_lanes <= 64
+                assert memory < held(RadixPolicy(1, 64, 2, lanes if uses_lanes else 32, uses_lanes), word)
+            else:
+                assert group_size == 1 or memory < 2000
+            continue
+        policy = found.policy_for(min(length, found.capacity))
+        assert held(policy, word) <= memory
+        assert policy.group_size <= found.most_group <= group_size
+        assert found.least_group == min(64, 1 << group_size.bit_length() - 1)
+        uses_lanes = lanes > 1 and most_lanes <= 64 and group_size >= 64
+        assert found.subgroups is uses_lanes
+        assert found.strand == (lanes if uses_lanes else min(32, found.least_group))
+        assert found.digit_bits <= 6
+        if 1 << found.digit_bits < min(64, found.least_group):
+            assert held(attrs.evolve(policy, digit_bits=found.digit_bits + 1), word) > memory
+        assert found.items == 8 or found.items == max(1, -(-length // found.least_group))
+        seen.add((found.digit_bits, found.items, found.subgroups, found.most_group))
+    assert len(seen) > 15
+
+
+def test_subgroups_wider_than_a_workgroup_was_to_be_make_it_wider() -> None:
+    asked = RadixRows(8, 32, 256, 16, 5)
+    assert asked.fitted(KEYS[4], 100, device(1 << 15, 256, 32, 64)).least_group == 64
+    assert asked.fitted(KEYS[4], 100, device(1 << 15, 256, 32, 32)).least_group == 32
+    assert asked.fitted(KEYS[4], 100, device(1 << 15, 32, 32, 64)).subgroups is False
+    own = attrs.evolve(asked, subgroups=False)
+    assert own.fitted(KEYS[4], 100, device(1 << 15, 256, 32, 32)).strand == 16
+    assert own.fitted(KEYS[4], 100, device(1 << 15, 8, 32, 32)).strand == 8
+
+
+@pytest.mark.parametrize("bits", [7, 8, 9])
+def test_sorts_of_an_even_number_of_passes_are_in_place_too(bits: int) -> None:
+    passes = -(-32 // bits)
+    assert len(Radix(RadixPolicy(bits, 512, 4)).placements(KEYS[4])) == (2 if passes % 2 == 0 else 1)
+
+
+@pytest.mark.parametrize("width", KEYS)
+def test_samples_and_candidates_are_as_many_as_there_is_memory_for(width: int) -> None:
+    policy = SampledPolicy(256, 64, 16, 64, staged=200, few=256, network=BitonicPolicy(64, 16, 2))
+    asked = SelectBySamples(policy)
+    key, state, seen = KEYS[width], state_bytes(KEYS[width]), set[int]()
+    apart = 4 * max(DIGITS + 1, 16)
+    for memory in range(apart, apart + 300 * state, state // 2):
+        try:
+            found = asked.fitted(key, 100_000, 3, device(memory, 48)).policy
+        except CapabilityError:
+            assert memory < apart + 8 * state  # of so few, half would pass
+            continue
+        fits = (memory - apart) // state
+        assert found.samples <= fits
+        assert found.samples == 256 or 2 * found.samples > fits
+        assert found.staged == min(200, fits)
+        assert (found.group_size, found.filter_group, found.ranked) == (32, 32, min(16, found.samples))
+        assert found.network.tile * state <= memory
+        seen.add(found.samples)
+    assert seen == {8, 16, 32, 64, 128, 256}
+    assert asked.fitted(key, 100_000, 3, device(1 << 16, 8)).policy.ranked == 8
+    assert asked.fitted(key, 100_000, 3, device(1 << 16, 64, groups=9)).policy.groups == 9
+
+
+def test_an_argsort_to_take_from_is_fitted_as_it_is_alone() -> None:
+    asked = ArgsortAndTake(Radix(RadixPolicy(4, 64, 8)), BitonicPolicy(1024, 256, 2))
+    for memory, group_size, groups in ((1 << 14, 256, 65_535), (1500, 300, 1000), (1200, 32, 100)):
+        info = device(memory, group_size, groups=groups)
+        found = asked.fitted(KEYS[4], 1000, 10, info)
+        assert (found.group_size, found.groups) == (min(256, group_size), min(1024, groups))
+        assert found.sort == Radix(RadixPolicy(4, 64, 8)).fitted(KEYS[4], 1000, info, 4)
+        tile, placed = found.network.tile, bytes_held(placed_class(U32))
+        assert tile * placed <= memory
+        assert tile == 1024 or 2 * tile * placed > memory
+
+
+@pytest.mark.parametrize(
+    ("k", "itemsize", "count"),
+    [(1, 4, 64), (64, 4, 64), (65, 4, 128), (200, 4, 256), (1, 1, 256), (257, 1, 512), (9, 16, 16), (17, 24, 32),
+     (1, 256, 1), (3, 512, 3), (33, 8, 64)],
+)  # fmt: skip
+def test_candidates_of_a_part_end_where_others_can_be_bound(k: int, itemsize: int, count: int) -> None:
+    """At a multiple of 256 bytes: no later than need be."""
+    assert candidates_of(k, itemsize) == count
+    assert count * itemsize % 256 == 0
+
+
+@pytest.mark.parametrize("wished", [96, 64, 100])
+def test_a_workgroup_is_as_large_as_it_was_to_be_where_a_device_has_it(wished: int) -> None:
+    """To the invocation, by its own number and by its memory; else it is the next power of two."""
+    for most in (wished, wished + 1, wished - 1):
+        found = wished if most >= wished else 64 if wished > 64 else 32
+        key, merging = KEYS[4], MergePolicy(wished, 3)
+        assert fitted_merge(merging, key, device(1 << 15, most)).group_size == found
+        assert fitted_merge(merging, key, device(8 * most, 1024)) == MergePolicy(found, most // found)
+        assert fitted_reduce(ReducePolicy(wished), U32, device(1 << 15, most)).group_size == found
+        assert fitted_reduce(ReducePolicy(wished), U32, device(4 * most, 1024)).group_size == found
+        assert fitted_scan_policy(ScanPolicy(wished, 3), U32, device(1 << 15, most)).group_size == found
+        assert fitted_scan_policy(ScanPolicy(wished, 1), U32, device(8 * most, 1024)).group_size == found
+
+
+def test_one_invocation_merges_without_workgroup_memory() -> None:
+    alone, two = MergePolicy(1, 1000), MergePolicy(2, 1000)
+    assert fitted_merge(alone, KEYS[4], device(4, 1)) == alone
+    assert fitted_merge(two, KEYS[4], device(8 * 20, 8)) == MergePolicy(2, 10)
+    assert fitted_merge(two, KEYS[4], device(8, 8)) == MergePolicy(1, 1)
+    with pytest.raises(CapabilityError, match="takes 8 bytes of workgroup memory, the target has 7"):
+        fitted_merge(two, KEYS[4], device(7, 8))

@@ -1,0 +1,41 @@
+"""Which launches share a program: those whose arguments are of the same kinds, and the same ones."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from gpusort.kernel.kernel import kernel
+from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
+from gpusort.kernel.specialise import specialise
+from gpusort.targets.registry import target
+from gpusort.types.invocation import Invocation
+from gpusort.types.memory import Storage
+from gpusort.types.scalars import U32
+
+NAMES = ("x", "y", "z")
+
+
+@kernel
+def three_in_one(cx: Invocation, a: Storage[U32], b: Storage[U32], c: Storage[U32], least: U32) -> None:
+    c[0] = a[0] + 10 * b[0] + least
+
+
+def test_buffers_that_are_one_are_one_memory_of_the_program() -> None:
+    """Whichever of the arguments these are."""
+    buffers = {name: Buffer(name, U32, 1, Role.INOUT) for name in NAMES}
+    programs = dict[tuple[int, ...], object]()
+    for names in product(NAMES, repeat=3):
+        a, b, c = (buffers[name] for name in names)
+        launch = three_in_one.launch(Grid(1, 1), a, b, c, U32(3))
+        step = specialise(launch)
+        assert [buffer.name for buffer in step.buffers] == [*dict.fromkeys(names)]
+        assert len(step.program.storage) == len({*names})
+        pattern = tuple(names.index(name) for name in names)
+        assert programs.setdefault(pattern, step.program) is step.program
+        arrays = {name: np.array([at + 1], np.uint32) for at, name in enumerate(NAMES) if name in names}
+        expected = arrays[names[0]][0] + 10 * arrays[names[1]][0] + 3
+        target("simulator").run(Schedule(tuple(buffers[name] for name in arrays), (launch,)), arrays)
+        assert arrays[names[2]] == [expected]
+    assert len({*map(id, programs.values())}) == len(programs) == 5
