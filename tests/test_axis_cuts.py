@@ -116,6 +116,17 @@ def test_lanes_give_way_to_ranks_while_workgroups_are_too_few() -> None:
         assert cut.ranks == min(size // cut.lanes, most_ranks)
 
 
+@pytest.mark.parametrize(("line", "itemsize", "least"), [(64, 4, 16), (64, 64, 1), (64, 128, 1), (8, 8, 1), (16, 8, 2)])
+def test_a_scan_s_lanes_give_way_to_ranks_but_for_a_cache_line_of_them(line: int, itemsize: int, least: int) -> None:
+    """However large elements are, it has one."""
+    view = Columns.to_scan(Layout(1, 5000, 24, 0, 24, 1))
+    for groups, lanes in ((1000, least), (1, 24)):
+        cut = Cut.of_scan(view, ScanPolicy(64, 3, groups, line=line), itemsize)
+        assert cut.lanes == lanes
+        assert cut.ranks == 64 // lanes
+        assert Cut.of(view, ReducePolicy(64, 3, groups, line=line), itemsize).lanes == lanes
+
+
 @pytest.mark.parametrize(
     ("columns", "size", "found"),
     [(7, 256, 0), (8, 256, 8), (63, 256, 8), (64, 256, 64), (255, 256, 64), (256, 256, 256), (9999, 256, 256),
@@ -177,3 +188,54 @@ def test_a_view_spans_what_lies_between_its_first_and_last_element() -> None:
     assert Layout.rows(3, 5).span == 15
     assert Layout(2, 3, 2, 100, 10, 1).span == 1 + 100 + 20 + 1
     assert Layout.rows(0, 5).span == Layout.rows(3, 0).span == 0
+
+
+LAYOUTS = (
+    Layout.rows(1, 5), Layout.rows(3, 5), Layout(1, 5, 4, 0, 4, 1), Layout(2, 5, 4, 20, 4, 1),
+    Layout(3, 5, 4, 1, 12, 3), Layout(2, 1, 4, 4, 9, 1), Layout(2, 5, 1, 7, 30, 9), Layout(2, 3, 4, 0, 4, 1),
+    Layout(4, 3, 2, 100, 7, 30),
+)  # fmt: skip
+
+
+def columns_of(view: Columns) -> list[tuple[int, int]]:
+    """Where each column begins, in the array and in the results."""
+    planes, columns = view.planes, view.columns
+    return [
+        (plane * planes.stride + column * columns.stride, plane * planes.result + column * columns.result)
+        for plane in range(planes.size)
+        for column in range(columns.size)
+    ]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+def test_columns_begin_where_those_of_the_layout_do(layout: Layout) -> None:
+    """And so do their results: those of a scan, of a reduction, and of a share of one, which are packed."""
+    places = [(outer, inner) for outer in range(layout.outer) for inner in range(layout.inner)]
+    starts = [outer * layout.outer_stride + inner * layout.inner_stride for outer, inner in places]
+    scanned, reduced = Columns.to_scan(layout), Columns.of(layout)
+    results = [outer * layout.length * layout.inner + inner for outer, inner in places]
+    assert sorted(columns_of(scanned)) == sorted(zip(starts, results, strict=True))
+    assert sorted(columns_of(reduced)) == sorted(zip(starts, range(len(places)), strict=True))
+    for view in (scanned, reduced):
+        assert (view.length, view.length_stride) == (layout.length, layout.length_stride)
+        assert view.count == len(places)
+    assert scanned.planes.size > 1 or scanned.planes == Loop(1, 0, 0)
+    assert columns_of(reduced.in_order) == [(start, at) for at, (start, _) in enumerate(columns_of(reduced))]
+    partials = reduced.partials(3)
+    assert (partials.length, partials.length_stride) == (3, len(places))
+    assert columns_of(partials) == [(at, result) for at, (_, result) in enumerate(columns_of(reduced))]
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 3, 4, 5, 10, 11, 100])
+def test_shares_of_a_scan_are_of_two_tiles_or_more(blocks: int) -> None:
+    """As many as half the workgroups there are, so that both launches have work for all; none is empty."""
+    policy = ScanPolicy(32, 3, 40, line=4)
+    view = Columns.to_scan(Layout(1, 96 * blocks - 5, 2, 0, 2, 1))
+    cut = Cut.of_scan(view, policy, 4)
+    tile = cut.ranks * policy.items
+    tiles = -(-view.length // tile)
+    most = max(1, min(20 // cut.tiles(view), tiles // 2))
+    each = -(-tiles // most)
+    assert cut.shares == -(-tiles // each)
+    assert cut.rows_of_share(view, policy.items) == min(view.length, each * tile)
+    assert (cut.shares - 1) * cut.rows_of_share(view, policy.items) < view.length

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import attrs
 import pytest
 
 from gpusort.algos import choice
-from gpusort.algos.choice import balanced, choose_axis_reduction, choose_pairs, choose_scan, choose_sort
+from gpusort.algos.choice import (
+    balanced,
+    choose_axis_reduction,
+    choose_pairs,
+    choose_scan,
+    choose_sort,
+    choose_top_k,
+)
 from gpusort.algos.cut import Columns
 from gpusort.algos.layout import Layout
 from gpusort.algos.radix_counts import spans_of
-from gpusort.algos.rules import SortRule
+from gpusort.algos.rules import SelectRule, SortRule
 from gpusort.algos.scan import shares
+from gpusort.algos.select import ArgsortAndTake
 from gpusort.algos.select_sampled import SampledPolicy, sampled_place
 from gpusort.algos.sorts import Radix
 from gpusort.types.dtypes import key_for
+from gpusort.types.keys import RankKey
 from gpusort.types.params import RadixPolicy, ScanPolicy
 from gpusort.types.scalars import U32, U64
 from tests.test_policies import MEASURED
@@ -144,3 +155,38 @@ def test_a_state_that_fills_the_registers_is_reduced_one_element_at_a_time() -> 
 )
 def test_few_tiles_of_one_row_are_summed_by_spans(rows: int, tiles: int, spans: int) -> None:
     assert spans_of(rows, tiles) == spans
+
+
+@attrs.frozen
+class Takes:
+    """An algorithm for so many rows, once it is fitted."""
+
+    rows: int
+    is_fitted: bool = False
+
+    def fitted(self, *given: object) -> Takes:
+        return attrs.evolve(self, is_fitted=True)
+
+    def most_rows(self, *given: object) -> int:
+        return self.rows if self.is_fitted else 1
+
+
+@pytest.mark.parametrize(("rows", "is_taken"), [(0, False), (1, True), (2, True)])
+def test_what_takes_no_row_once_it_is_fitted_is_passed_over(
+    rows: int, is_taken: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    algorithm, fitted = cast("Any", Takes(rows)), cast("Any", Takes(rows, True))
+    monkeypatch.setattr(choice, "SORTS", (SortRule("cuda", frozenset(), (32,), range(99), range(9), algorithm),))
+    assert (choose_sort(CARD, key_for("u4"), 3, 50, with_tuned=False) == fitted) is is_taken
+    monkeypatch.setattr(choice, "SELECTIONS", (SelectRule("cuda", (32,), range(99), range(9), 7, algorithm),))
+    assert (choose_top_k(CARD, key_for("u4"), 3, 50, 5) == fitted) is is_taken
+
+
+def test_what_nothing_selects_is_argsorted_with_places_of_32_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choice, "SELECTIONS", ())
+    key = key_for("u4")
+    found = choose_top_k(CARD, key, 1, 1 << 20, 5)
+    assert isinstance(found, ArgsortAndTake)
+    pairs = choose_pairs(CARD, RankKey(key), 1, 1 << 20, 4)
+    assert pairs is not None
+    assert found.sort == pairs.fitted(RankKey(key), 1 << 20, CARD, 4)

@@ -10,7 +10,14 @@ import pytest
 
 from gpusort.algos.argsort import placed_class
 from gpusort.algos.candidates import DIGITS
-from gpusort.algos.fit import bytes_held, fitted_merge, fitted_reduce, fitted_scan_policy
+from gpusort.algos.fit import (
+    bytes_held,
+    fitted_merge,
+    fitted_network,
+    fitted_radix,
+    fitted_reduce,
+    fitted_scan_policy,
+)
 from gpusort.algos.select import ArgsortAndTake, SelectBySamples, candidates_of, state_bytes
 from gpusort.algos.select_sampled import SampledPolicy
 from gpusort.algos.sorts import Radix, RadixRows
@@ -154,3 +161,37 @@ def test_one_invocation_merges_without_workgroup_memory() -> None:
     assert fitted_merge(two, KEYS[4], device(8, 8)) == MergePolicy(1, 1)
     with pytest.raises(CapabilityError, match="takes 8 bytes of workgroup memory, the target has 7"):
         fitted_merge(two, KEYS[4], device(7, 8))
+
+
+def test_a_network_holds_two_words_at_least() -> None:
+    asked = BitonicPolicy(64, 16, 2)
+    for memory, tile in ((8, 2), (15, 2), (16, 4), (255, 32), (256, 64), (9999, 64)):
+        assert fitted_network(asked, U32, device(memory, 100).limits) == BitonicPolicy(tile, 16, 2)
+    assert fitted_network(asked, U32, device(256, 15).limits).group_size == 8
+    with pytest.raises(CapabilityError, match="holds two words of 4 bytes"):
+        fitted_network(asked, U32, device(7, 100).limits)
+
+
+@pytest.mark.parametrize(
+    ("group_size", "groups", "bits"),
+    [(1024, 65_535, 8), (256, 256, 8), (255, 65_535, 7), (1024, 255, 7), (16, 65_535, 4), (15, 16, 3), (2, 2, 1)],
+)
+def test_a_digit_has_as_many_values_as_there_are_invocations_and_workgroups(
+    group_size: int, groups: int, bits: int
+) -> None:
+    found = fitted_radix(RadixPolicy(8, 256, 4), KEYS[4], 32, device(1 << 20, group_size, groups=groups))
+    assert (found.digit_bits, found.group_size) == (bits, min(256, 1 << group_size.bit_length() - 1))
+    for info in (device(1 << 20, 1), device(1 << 20, 256, groups=1)):
+        with pytest.raises(CapabilityError, match="too little for a radix sort"):
+            fitted_radix(RadixPolicy(8, 256, 4), KEYS[4], 32, info)
+
+
+def test_digits_lose_a_bit_at_a_time_where_there_is_little_memory() -> None:
+    found = list[int]()
+    for memory in range(20, 20_000, 20):
+        try:
+            found.append(fitted_radix(RadixPolicy(8, 256, 1, 32, False), KEYS[4], 32, device(memory, 256)).digit_bits)
+        except CapabilityError:
+            assert not found, "less memory would do"
+    assert found == sorted(found)
+    assert {*found} == {1, 2, 3, 4, 5, 6, 7, 8}

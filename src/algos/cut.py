@@ -29,6 +29,9 @@ class Loop:
     result: int
 
 
+_ALL_IN_ONE = Loop(1, 0, 0)  # plane
+
+
 @attrs.frozen
 class Columns:
     """A layout as the kernels traverse it: of the two axes that stay, `columns` is the one with the lesser stride."""
@@ -55,8 +58,8 @@ class Columns:
         outer = Loop(layout.outer, layout.outer_stride, layout.length * layout.inner)
         inner = Loop(layout.inner, layout.inner_stride, 1)
         if inner.size == 1:
-            return cls(Loop(1, 0, 0), outer, layout.length, layout.length_stride)
-        return cls(outer if outer.size > 1 else Loop(1, 0, 0), inner, layout.length, layout.length_stride)
+            return cls(_ALL_IN_ONE, outer, layout.length, layout.length_stride)
+        return cls(outer if outer.size > 1 else _ALL_IN_ONE, inner, layout.length, layout.length_stride)
 
     @property
     def count(self) -> int:
@@ -73,7 +76,7 @@ class Columns:
         planes = attrs.evolve(self.planes, stride=self.columns.size)
         columns = attrs.evolve(self.columns, stride=1)
         if self.planes.size == 1 or self.planes.result == self.columns.size * self.columns.result:
-            planes, columns = Loop(1, 0, 0), attrs.evolve(columns, size=self.count)
+            planes, columns = _ALL_IN_ONE, attrs.evolve(columns, size=self.count)
         return Columns(planes, columns, shares, self.count)
 
     def numbers(self, length_result: int) -> tuple[int, ...]:
