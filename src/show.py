@@ -78,6 +78,7 @@ def _sorts(key: ArrayKey) -> list[Schedule]:
         BitonicRows().sort(Batch(ranks, 2, _ROW, order, places=U64)),
         BitonicRows().sort(Batch(key, 2, _ROW, order, value=U32)),
         radix_sort(Batch(key, 1, _LENGTH, order), RadixPolicy(), bits),
+        radix_sort(Batch(key, 2, _LENGTH, order), RadixPolicy(), bits),  # with prefix sums
         radix_sort(Batch(key, 1, _LENGTH, order), sweeping, bits),
         radix_sort(Batch(key, 2, _LENGTH, order), sweeping, bits),
         radix_sort(Batch(ranks, 1, _LENGTH, order, places=U64), sweeping, bits),
