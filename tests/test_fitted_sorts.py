@@ -11,7 +11,6 @@ import pytest
 from gpusort.algos.argsort import placed_class
 from gpusort.algos.candidates import DIGITS
 from gpusort.algos.fit import (
-    bytes_held,
     fitted_merge,
     fitted_network,
     fitted_radix,
@@ -23,6 +22,7 @@ from gpusort.algos.select_sampled import SampledPolicy
 from gpusort.algos.sorts import Radix, RadixRows
 from gpusort.machine import Capability, Limits, TargetInfo
 from gpusort.types.dtypes import key_for
+from gpusort.types.elements import bytes_held
 from gpusort.types.errors import CapabilityError
 from gpusort.types.params import BitonicPolicy, MergePolicy, RadixPolicy, ReducePolicy, ScanPolicy
 from gpusort.types.scalars import U32
