@@ -58,7 +58,8 @@ class Timed:
         arrays.get("results", arrays["data"])[...] = np.sort(arrays["data"])
         length = len(arrays["data"])
         tiles = {launch.grid.groups for launch in schedule.launches if launch.grid.group_size == 384}
-        if -(-length // (384 * 14)) not in tiles or len(schedule.launches) % 3:
+        scatters = any(launch.kernel.name == "radix_scatter" for launch in schedule.launches)
+        if -(-length // (384 * 14)) not in tiles or not scatters:
             return 1.0
         if self.lies:
             arrays["results"][0] += 1
