@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from gpusort.kernel.source import parsed
 from tests.cuda_stand_in import KINDS, WARP, Group, Invocation, Kind, Meeting, Memory, Pointer, Scalar
 
 
@@ -51,7 +52,7 @@ class _Meetings(ast.NodeTransformer):
 @lru_cache(maxsize=256)
 def _code(source: str) -> CodeType:
     text = source[source.index("def kernel(") :] + "\n    if False:\n        yield\n"  # also where nobody meets
-    return compile(ast.fix_missing_locations(_Meetings().visit(ast.parse(text))), "<kernel>", "exec")
+    return compile(ast.fix_missing_locations(_Meetings().visit(parsed(text))), "<kernel>", "exec")
 
 
 @cache

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import attrs
 
+from ..forks import OwnLock
 from .captures import Captures
 from .span import KernelError, Span
 
@@ -64,6 +65,16 @@ def signature_of(function: FunctionType) -> inspect.Signature:
     return known[1]
 
 
+_parsing = OwnLock()
+
+
+def parsed(text: str) -> ast.Module:
+    """`ast.parse` by one thread at a time: Python 3.11 counts the depths of all threads' trees together, and raises a
+    SystemError where one thread goes on while another has begun."""
+    with _parsing.held:
+        return ast.parse(text)
+
+
 @cache
 def source_of(function: FunctionType) -> Source:
     """Parses a function's source. Raises KernelError where its file has none, or it is no plain function."""
@@ -80,7 +91,7 @@ def source_of(function: FunctionType) -> Source:
     if lines[0][:1].isspace():  # a method; textwrap.dedent fails where a docstring's lines are indented less
         text, first = "if True:\n" + text, first - 1
     try:
-        tree = ast.parse(text).body[0]
+        tree = parsed(text).body[0]
     except SyntaxError:
         tree = None
     if isinstance(tree, ast.If):

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import attrs
 
+from ...kernel.source import parsed
 from .calls import Calls, Operand
 from .numbers import B1, I8, KINDS, U1, Kind, Untranslatable, Value, literal
 from .places import Array
@@ -47,7 +48,7 @@ def signature_of(text: str) -> tuple[Taken, ...]:
 
 def function_of(text: str) -> ast.FunctionDef:
     """The text's one function."""
-    (function,) = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
+    (function,) = [node for node in parsed(text).body if isinstance(node, ast.FunctionDef)]
     return function
 
 
