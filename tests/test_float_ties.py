@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gpusort import sort, sort_inplace
+from gpusort.algos.host_sort import HostSort, HostSortPolicy
 from gpusort.algos.words import KeyWords
 from gpusort.types.dtypes import key_for
 from gpusort.types.indices import SortOrder
@@ -69,3 +70,17 @@ def test_payloads_are_kept() -> None:
         assert_same_bits(sort(x, descending=descending), in_bit_order(x, descending, 0))
         rows = x.reshape(10, 20)
         assert_same_bits(sort(rows, axis=0, descending=descending), in_bit_order(rows, descending, 0))
+
+
+@pytest.mark.parametrize("by_radix", [False, True])
+@pytest.mark.parametrize("kind", SPECIAL)
+def test_longer_ones_by_numpy_or_by_radix(kind: str, by_radix: bool) -> None:
+    """About where a radix sort begins where NumPy sorts slowly, and where threads do."""
+    algorithm = HostSort(HostSortPolicy(by_radix=by_radix))
+    for length in (8192, 8193, 65_535, 65_536):
+        for x in (holding(kind, "f4", (length,)), np.resize(np.array(SPECIAL[kind], "f4"), length)):
+            for descending in (False, True):
+                found = sort(x, algorithm=algorithm, descending=descending)
+                assert_same_bits(found, in_bit_order(x, descending, 0))
+            stable = np.take_along_axis(x, np.argsort(x, kind="stable"), -1)
+            assert_same_bits(sort(x, algorithm=algorithm, stable=True), stable)

@@ -87,7 +87,7 @@ def _sort_long_rows(
 ) -> None:
     (rows, length), pool = source.shape, shared_pool()
     by_radix = suits_radix(source.size, length, source.dtype, policy)
-    if by_radix and not (rows == 1 and _is_easy(source[0], policy)):
+    if by_radix and not (rows == 1 and is_easy(source[0], policy)):
         if rows == 1 and _is_counted(source, results, order, policy, stable):
             return
         if can_sort_by_radix(source.dtype, order, source.nbytes):
@@ -166,7 +166,7 @@ def _blocks(shape: tuple[int, ...], most: int) -> Iterator[_Block]:
             yield *before, slice(first, first + step)
 
 
-def _is_easy(row: HostArray, policy: HostSortPolicy) -> bool:
+def is_easy(row: HostArray, policy: HostSortPolicy) -> bool:
     """Whether so few elements of a row differ that NumPy sorts it sooner, or a long one seems to be in order."""
     numbers = numbers_of(row)
     is_long = row.size >= policy.part_from(row.dtype)

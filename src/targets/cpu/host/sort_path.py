@@ -16,7 +16,8 @@ from ...counts import count_nonzero
 from .float_ties import FEW, FloatTies, is_ordered_by_numpy
 from .key_words import elements_in_order, ordered_words
 from .numpy_sort import INSERTED, SHORT_STABLE, counted_from, turned_as, turning
-from .sort import sort_rows
+from .radix_sort import suits_radix
+from .sort import is_easy, sort_rows
 from .strides import with_last
 
 Sorted: TypeAlias = Callable[[HostArray], HostArray]
@@ -25,6 +26,7 @@ SHORT = 1 << 10  # elements: below, NumPy's sort alone
 _FEW_ONE_BY_ONE = 128  # the same of float16 and in another byte order, where NumPy counts one by one
 _INSERTED_HALVES = 32  # elements of a row of float16, as INSERTED
 _NEVER = 1 << 62
+_LEAST_BY_RADIX = 4  # bytes of an element
 _FEW_STABLE = 2048  # elements in all, that NumPy's stable sort is given in any row
 
 
@@ -49,10 +51,20 @@ class SortPath:
             self._stable_to = _INSERTED_HALVES
         elif has_rows and dtype.itemsize > 2 and dtype.kind in "iuf":
             self._stable_to = INSERTED
-        self.function = self._sorter(self._sorted)
+        self.function = self._sorter(self._sorted, self._short)
+        # Longer ones are NumPy's alone as well where it sorts fast, which is measured once.
+        self._by_numpy = None
+        if not has_rows and dtype.itemsize >= _LEAST_BY_RADIX and self._short < policy.serial_below:
+            self._by_numpy = self._sorter(self._sorted_long, policy.serial_below)
         self.into_short = None if axis is None else self._writer(self.function)
 
     def _sorted(self, x: HostArray) -> HostArray:
+        if self._by_numpy is not None and x.size < self._policy.serial_below:
+            if not suits_radix(x.size, x.size, self._dtype, self._policy) or is_easy(x.ravel(), self._policy):
+                return self._by_numpy(x)
+        return self._sorted_long(x)
+
+    def _sorted_long(self, x: HostArray) -> HostArray:
         if self._axis is None:
             return self._flat(x)
         if x.shape[self._axis] == 1:
@@ -103,9 +115,10 @@ class SortPath:
 
     # -- short arrays ----------------------------------------------------------------------------------------
 
-    def _sorter(self, go_on: Sorted) -> Sorted:
-        """Sorts into a new array. `go_on` does what is longer, and floats whose bits NumPy's sort may lose."""
-        dtype, turn, has_rows, short, long_row = self._dtype, self._turn, self._has_rows, self._short, self._long_row
+    def _sorter(self, go_on: Sorted, short: int) -> Sorted:
+        """Sorts up to `short` elements into a new array. `go_on` does what is longer, and floats whose bits NumPy may
+        lose."""
+        dtype, turn, has_rows, long_row = self._dtype, self._turn, self._has_rows, self._long_row
         order, stable = self._order, self._stable
         axis = 0 if self._axis is None else self._axis
         copy = cast(Sorted, np.ndarray.flatten if self._axis is None else np.ndarray.copy)
