@@ -59,7 +59,7 @@ class SortPath:
         self.into_short = None if axis is None else self._writer(self.function)
 
     def _sorted(self, x: HostArray) -> HostArray:
-        if self._by_numpy is not None and x.size < self._policy.serial_below:
+        if self._by_numpy is not None and self._short < x.size < self._policy.serial_below:
             if not suits_radix(x.size, x.size, self._dtype, self._policy) or is_easy(x.ravel(), self._policy):
                 return self._by_numpy(x)
         return self._sorted_long(x)
