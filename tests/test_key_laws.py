@@ -11,31 +11,17 @@ import pytest
 import gpusort
 from gpusort.types.errors import InvalidArgumentError
 from gpusort.types.scalars import U32
+from tests.key_cases import NotTheOther
 
 
 @attrs.frozen
-class Halves:
+class Halves(NotTheOther):
     """Different elements have one word, which it does not declare."""
 
-    element: type[U32] = U32
-    word: type[U32] = U32
     is_lossy: bool = False
-
-    @property
-    def greatest(self) -> U32:
-        return U32(0xFFFFFFFF)
-
-    def to_word(self, element: U32) -> U32:
-        return element >> 1
 
     def from_word(self, word: U32) -> U32:
         return word
-
-    def to_rank(self, element: U32) -> U32:
-        return self.to_word(element)
-
-    def mirrored(self, word: U32) -> U32:
-        return ~word
 
 
 @attrs.frozen

@@ -52,7 +52,7 @@ class PassPlan:
 
 @kernel
 def sweep_clear(cx: Invocation, state: Storage[U32], first: U32) -> None:
-    """Zeroes histograms and tickets."""
+    """Zeroes histograms and tickets, or what the portable form adds up."""
     for i in dynamic_range(first + cx.global_id, state.length, cx.num_groups * cx.group_size):
         state[i] = U32(0)
 

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from ..kernel.language import *
 from ..types.elements import dtype_of, scalar_of
-from ..types.errors import InvalidArgumentError, UnsupportedTypeError
-from ..types.keys import RankKey
+from ..types.errors import UnsupportedTypeError
+from ..types.keys import RankKey, no_inverse
 from ..types.layout import Type
 from .bitonic import from_ordered, to_ordered
 from .on_arrays import OnArrays
@@ -109,10 +109,7 @@ class KeyWords:
         found = back(words(some))
         wrong = np.flatnonzero(_bits(found) != _bits(some))
         if wrong.size:
-            raise InvalidArgumentError(
-                f"key: {self.key} makes {found[wrong[0]]} of the word of {some[wrong[0]]}; from_word must give back "
-                "the element, or the key must say `is_lossy = True`"
-            )
+            raise no_inverse(self.key, some[wrong[0]], found[wrong[0]])
 
 
 def _bits(elements: Array) -> Array:

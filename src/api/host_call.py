@@ -16,8 +16,7 @@ from ..operations.base import Operation
 from ..targets.base import ChecksMonoids, Target
 from ..types.dtypes import native
 from ..types.elements import decode, dtype_of, encode, mismatch
-from ..types.errors import InvalidArgumentError
-from ..types.keys import SortableKey, is_lossy
+from ..types.keys import SortableKey, is_lossy, no_inverse
 from ..types.specs import HostArray, Spec
 from .steps import Launch, Lines, Move, Steps
 
@@ -117,9 +116,6 @@ def _key_check(operation: Operation) -> Callable[[HostArray], None] | None:
             fits = mismatch(key.word, word) is None and mismatch(key.element, found) is None  # else likewise
             is_nan = given != given  # of which the bits may change on the way
             if fits and not is_nan and np.array(encode(found), given.dtype).tobytes() != given.tobytes():
-                raise InvalidArgumentError(
-                    f"key: {key} makes {found} of the word of {given}; from_word must give back the element, or the "
-                    "key must say `is_lossy = True`"
-                )
+                raise no_inverse(key, given, found)
 
     return check

@@ -7,6 +7,7 @@ from typing import Generic, Protocol, Self, TypeVar, cast
 
 import attrs
 
+from .errors import InvalidArgumentError
 from .intrinsics import minimum
 from .scalars import U8, U16, U32, U64, Bool
 
@@ -61,6 +62,14 @@ def is_lossy(key: SortableKey[E, WordT]) -> bool:
     """Whether different elements may have one word, which a key declares by `is_lossy = True`. Then from_word is not
     used, and elements with the same word keep their order."""
     return bool(getattr(key, "is_lossy", False))
+
+
+def no_inverse(key: object, given: object, found: object) -> InvalidArgumentError:
+    """For a key that gives another element back than it was given, and does not declare it."""
+    return InvalidArgumentError(
+        f"key: {key} makes {found} of the word of {given}; from_word must give back the element, or the key must say "
+        "`is_lossy = True`"
+    )
 
 
 @attrs.frozen

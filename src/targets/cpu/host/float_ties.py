@@ -26,14 +26,13 @@ class FloatTies:
     zero: Elements
     usual_nan: Elements
     minus_nan: Elements
-    is_native: bool
 
     @classmethod
     @cache
     def of(cls, dtype: np.dtype[np.generic]) -> FloatTies:
         word = np.dtype(f"i{dtype.itemsize}").newbyteorder(dtype.byteorder)
         least, nan = -(1 << (8 * dtype.itemsize - 1)), np.array(np.nan, dtype).view(word)
-        return cls(word, least, np.array(least, word), np.array(0, word), nan, nan | least, dtype.isnative)
+        return cls(word, least, np.array(least, word), np.array(0, word), nan, nan | least)
 
     def has_minus_zero(self, source: Elements) -> bool:
         """Whether -0.0 is among packed floats; after a sort it may have become another zero."""
@@ -54,19 +53,14 @@ class FloatTies:
         """Writes the zeros of sorted native floats, of one dimension, without NaN: in the order of their bits."""
         words = source.view(self.word)
         minus, plus = count_nonzero(words == self.minus_zero), count_nonzero(words == self.zero)
-        if order is SortOrder.ASCENDING:
-            first = count_nonzero(words < self.zero) - minus
-            middle, end = first + minus, first + minus + plus
-            results[first:middle], results[middle:end] = -0.0, 0.0
-        else:
-            first = count_nonzero(words > self.zero)
-            middle, end = first + plus, first + minus + plus
-            results[first:middle], results[middle:end] = 0.0, -0.0
+        ascends = order is SortOrder.ASCENDING
+        first = count_nonzero(words < self.zero) - minus if ascends else count_nonzero(words > self.zero)
+        fill_zeros(results[first : first + minus + plus], minus, order)
 
     def puts_nans_back(self, source: Elements, results: Elements, stable: bool) -> bool:
         """Whether all NaNs, of which there are some, have the same bits; then the results' NaNs have these. The usual
         ones, of both signs, are but counted: they are the last ones of a row, or NumPy has left them as they are."""
-        if self.is_native:
+        if self.word.isnative:
             nans, given, words = count_nonzero(source != source), source.view(self.word), results.view(self.word)
             plus, size = count_nonzero(given == self.usual_nan), words.size
             minus = 0 if plus == nans else count_nonzero(given == self.minus_nan)
@@ -76,10 +70,18 @@ class FloatTies:
             if plus == nans and count_nonzero(words == self.usual_nan) == nans:
                 return True
         found = bits_of(source)[source != source]
-        if count_nonzero(found != found[0]):
+        if not _are_alike(found):
             return False
         bits_of(results)[results != results] = found[0]
         return True
+
+
+def fill_zeros(zeros: Elements, minus: int, order: SortOrder) -> None:
+    """Writes zeros, some of which are to be -0.0, in the order of their bits."""
+    if order is SortOrder.ASCENDING:
+        zeros[:minus], zeros[minus:] = -0.0, 0.0
+    else:
+        zeros[: zeros.size - minus], zeros[zeros.size - minus :] = 0.0, -0.0
 
 
 def has_minus_zero(source: Elements) -> bool:
@@ -96,9 +98,8 @@ def are_ties_alike(source: Elements) -> bool:
     ties = FloatTies.of(source.dtype)
     if ties.is_ordered_by_numpy(source):
         return True
-    return not ties.has_minus_zero(source) and _are_nans_alike(source)
+    return not ties.has_minus_zero(source) and _are_alike(bits_of(source)[source != source])
 
 
-def _are_nans_alike(source: Elements) -> bool:
-    found = bits_of(source)[source != source]
-    return not count_nonzero(found != found[0])
+def _are_alike(bits: Elements) -> bool:
+    return not count_nonzero(bits != bits[0])

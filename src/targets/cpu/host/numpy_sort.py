@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ....types.dtypes import FloatBits
 from ....types.indices import SortOrder
 from ...base import HostArray
-from .float_ties import has_minus_zero, is_ordered_by_numpy
+from .float_ties import fill_zeros, has_minus_zero, is_ordered_by_numpy
 from .key_words import Elements, Places, bits_of, elements_in_order, numbers_of, ordered_ranks, ordered_words
 from .numpy_speed import numpy_sorts_slowly
 
@@ -172,7 +172,7 @@ def restore_ties(source: Elements, results: Elements, order: SortOrder, stable: 
     if span is not None:
         words = bits_of(source)
         if len(results) == 1 and not stable:
-            _write_zeros(words, bits_of(results)[0, span], order)
+            _write_zeros(words, results[0, span], order)
         elif has_minus_zero(source):  # without -0.0 all are alike
             _write(words, bits_of(results), span.start, order, stable)
     if has_nans:
@@ -197,9 +197,7 @@ def _write_zeros(words: Elements, zeros: Elements, order: SortOrder) -> None:
     blocks = (row[start : start + _BLOCK] for start in range(0, row.size, _BLOCK))
     negatives = sum([int(np.count_nonzero(block == negative)) for block in blocks])
     if negatives:
-        ascends = order is SortOrder.ASCENDING
-        middle = negatives if ascends else zeros.size - negatives
-        zeros[:middle], zeros[middle:] = (negative, 0) if ascends else (0, negative)
+        fill_zeros(zeros, negatives, order)
 
 
 def _write(words: Elements, sorted_: Elements, first: int | None, order: SortOrder, stable: bool) -> None:
