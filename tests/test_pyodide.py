@@ -280,6 +280,29 @@ gc.set_threshold(*kept)
 json.dumps(gc.isenabled())""")
 
 
+def test_calls_wait_for_the_one_that_uses_the_device(python: Python) -> None:
+    """A call suspends while its kernels are compiled and while it waits for results; others begin meanwhile."""
+    python.page.run("""pyodide.runPython(`
+import json, numpy, gpusort
+def is_sorted(dtype):
+    x = numpy.arange(300, dtype=dtype)[::-1]
+    return json.dumps((gpusort.sort(x, stable=True) == x[::-1]).all().item())`)""")
+    calls = json.dumps([f"is_sorted({dtype!r})" for dtype in ("u4", "i4", "u4", "f4")])
+    found = python.page.run(f"""
+const asked = GPUAdapter.prototype.requestDevice;
+let count = 0;
+GPUAdapter.prototype.requestDevice = function (...given) {{ count += 1; return asked.apply(this, given); }};
+try {{
+  await pyodide.runPythonAsync("is_sorted('i1')");
+  const before = count;
+  const sorted = await Promise.all({calls}.map((code) => pyodide.runPythonAsync(code)));
+  return [...sorted, count - before];
+}} finally {{
+  GPUAdapter.prototype.requestDevice = asked;
+}}""")
+    assert found == ["true"] * 4 + [0]
+
+
 def test_a_page_without_webgpu_says_so(python: Python) -> None:
     code = f"DTYPE, NEW = 'f4', 'i4'\n{_WITHOUT_WAITING}"
     found = python.page.run(f"""

@@ -142,6 +142,23 @@ class Answer(Generic[_J, _P]):
         return self._made[0]
 
 
+class Turn:
+    """A page's lock. Calls that wait side by side share one thread, so a call that finds it taken waits for a promise;
+    one that cannot wait goes on."""
+
+    def __init__(self) -> None:
+        self._free = asyncio.Event()
+        self._free.set()
+
+    def __enter__(self) -> None:
+        while not self._free.is_set() and can_wait():
+            waited(self._free.wait())
+        self._free.clear()
+
+    def __exit__(self, *_: object) -> None:
+        self._free.set()
+
+
 class SharedOpening(Generic[_J, _P]):
     """While an opening is in progress, its request's answer is shared with all others."""
 

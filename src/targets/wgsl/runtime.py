@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from contextlib import AbstractContextManager, nullcontext
 
 IN_BROWSER = sys.platform == "emscripten"  # Pyodide's word for it
@@ -31,3 +32,12 @@ def can_wait() -> bool:
     from .javascript import can_wait as can_wait_there
 
     return can_wait_there()
+
+
+def exclusive_use() -> AbstractContextManager[object]:
+    """A lock on the use of a device. Reentrant: a signal handler may run a schedule, in a session of its own."""
+    if not IN_BROWSER:
+        return threading.RLock()
+    from .javascript import Turn
+
+    return Turn()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -22,7 +21,7 @@ from .device import TIMESTAMPS, device_of_caller, open_device
 from .errors import translated_errors
 from .memory import Bytes
 from .prepared import WgslPrepared, kernels_named
-from .runtime import LIBRARY, one_opening
+from .runtime import LIBRARY, exclusive_use, one_opening
 from .session import PreparedLaunches, Session
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ class WgslTarget:
             import_uninterrupted(LIBRARY)
         except (ImportError, OSError) as error:
             raise TargetUnavailableError(f"target 'wgsl' needs wgpu: pip install wgpu ({error})") from error
-        self._lock = threading.RLock()  # reentrant: a signal handler may run a schedule, in a session of its own
+        self._lock = exclusive_use()
         self._handle = handle
         self._session: Session | None = self._opened()
         self._info = _info_of(self._session)
