@@ -380,7 +380,7 @@ def _launch_kernel(
     stream: int, pointers: int, extra: int,
 ) -> None:  # fmt: skip
     assert (y, z, group_y, group_z, extra) == (1, 1, 1, 1, 0)
-    if threading.current_thread() is not threading.main_thread() and not hasattr(_context, "is_set"):
+    if not _current_context():
         raise CUDADriverError(201)
     launch = functions[function].bound(groups, group_size, pointers, shared_bytes)
     if recording:
@@ -442,7 +442,8 @@ class Driver:
     def __init__(self) -> None:
         words = [ctypes.c_uint64] * 4
         asked: list[tuple[Any, int]] = [
-            (self.up, 4), (self.down, 4), (self.record, 2), (self.wait, 1), (self.copy, 3),
+            (self.up, 4), (self.down, 4), (self.record, 2), (self.wait, 1), (self.enter, 1),
+            (self.copy, 3),
         ]  # fmt: skip
         self._held: list[Any] = [
             ctypes.CFUNCTYPE(ctypes.c_int32, *words[:count])(function) for function, count in asked
@@ -465,6 +466,9 @@ class Driver:
 
     def wait(self, event: int) -> int:
         return 0
+
+    def enter(self, context: int) -> int:
+        return 0 if context == CONTEXT else 201
 
     def copy(self, target: int, source: int, size: int) -> int:
         """C's memmove."""
@@ -522,6 +526,14 @@ def _synchronize() -> None:
 _context = threading.local()  # of the driver's: a new thread has none before a call of the runtime
 
 
+CONTEXT = 0xC0DE  # the driver's name for it
+
+
+def _current_context() -> int:
+    has_one = threading.current_thread() is threading.main_thread() or hasattr(_context, "is_set")
+    return CONTEXT if has_one else 0
+
+
 def _set_device(device: int) -> None:
     assert device == current_device[0]
     _context.is_set = True
@@ -568,6 +580,7 @@ def module() -> ModuleType:
         CUDADriverError=CUDADriverError,
         funcSetAttribute=_set_attribute,
         launchKernel=_launch_kernel,
+        ctxGetCurrent=_current_context,
     )
     cuda = SimpleNamespace(
         runtime=runtime, driver=driver, alloc=_alloc, alloc_pinned_memory=PinnedMemory, Device=Device,

@@ -9,7 +9,7 @@ touch the pages of a newly allocated result.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 
     from .pinned_copies import Numbers, Way
 
-PIECE_BYTES = 2 << 20
+PIECE_BYTES = 4 << 20
 LEAST_BYTES = 16 << 20  # below, the driver's own copy is as fast
 _MOST_LANES = {"send": 12, "fetch": 8}  # copying threads: more take memory bandwidth from copies the other way
+_ALIGNMENT = 1 << 12  # bytes: pieces are a multiple of this
 _SLOTS = 2  # staging buffers of a lane (double buffering)
 _KEPT = 2  # idle rings kept for each device: transfers that may run at once without allocating
 
@@ -42,16 +43,10 @@ class _Lane:
         self._of_slots = np.array([event.ptr for event in self._events], np.int64)
         self._memory = cupy.cuda.alloc_pinned_memory(_SLOTS * PIECE_BYTES)
 
-    def move(self, way: Way, pieces: Numbers, first: int, step: int, stream: Stream) -> None:
-        """Copies pieces first, first + step, …; raises CUDADriverError."""
-        import cupy
-
-        from .pinned_copies import driver_functions, moved
-
-        room, ring = (self._memory.ptr, PIECE_BYTES), self._of_slots
-        status = moved(way, driver_functions(), pieces, first, step, *room, ring, stream.ptr)
-        if status:
-            raise cupy.cuda.driver.CUDADriverError(status)
+    @property
+    def staging(self) -> tuple[int, Numbers]:
+        """The address of the first buffer, and the events."""
+        return self._memory.ptr, self._of_slots
 
     def wait(self) -> None:
         """Waits until no copy is in flight."""
@@ -65,10 +60,10 @@ class _Lane:
 _Ring: TypeAlias = list[_Lane]
 
 
-def _pieces(pointer: int, array: npt.NDArray[np.generic]) -> Numbers:
-    """An array cut into pieces of up to PIECE_BYTES: rows of device address, host address and bytes."""
-    starts = np.arange(0, array.nbytes, PIECE_BYTES, dtype=np.int64)
-    sizes = np.minimum(np.int64(array.nbytes) - starts, np.int64(PIECE_BYTES))
+def _pieces(pointer: int, array: npt.NDArray[np.generic], nbytes: int) -> Numbers:
+    """An array cut into pieces of up to `nbytes`: rows of device address, host address and bytes."""
+    starts = np.arange(0, array.nbytes, nbytes, dtype=np.int64)
+    sizes = np.minimum(np.int64(array.nbytes) - starts, np.int64(nbytes))
     return np.stack([starts + np.int64(pointer), starts + np.int64(array.ctypes.data), sizes], axis=1)
 
 
@@ -96,8 +91,7 @@ class Transfers:
             for part in _absent(later):
                 touch_by_threads(part)
             return
-        pieces = np.concatenate([_pieces(start, part) for start, part in zip(starts, parts, strict=False)])
-        self._in_lanes("send", pieces, stream, later)
+        self._in_lanes("send", dict(zip(starts, parts, strict=False)), stream, later)
 
     def download(self, pointer: int, target: npt.NDArray[np.generic], stream: Stream) -> None:
         """Copies from an address on the current card into an array, which is complete once the stream is."""
@@ -107,17 +101,25 @@ class Transfers:
         if is_copied_directly(target):
             runtime.memcpyAsync(target.ctypes.data, pointer, target.nbytes, runtime.memcpyDeviceToHost, stream.ptr)
             return
-        self._in_lanes("fetch", _pieces(pointer, target), stream, ())
+        self._in_lanes("fetch", {pointer: target}, stream, ())
 
-    def _in_lanes(self, way: Way, pieces: Numbers, stream: Stream, later: Sequence[Bytes]) -> None:
-        """Deals the pieces out to threads, each with a lane. With pages to touch, at least half of all threads do
-        that."""
+    def _in_lanes(
+        self, way: Way, arrays: Mapping[int, npt.NDArray[np.generic]], stream: Stream, later: Sequence[Bytes]
+    ) -> None:
+        """Deals pieces of arrays, by device address, out to threads, each with a lane. With pages to touch, at least
+        half of all threads do that."""
         import cupy
+
+        from .pinned_copies import moving
 
         pool, device = shared_pool(), cupy.cuda.runtime.getDevice()
         absent = _absent(later)
         threads = max(1, pool.threads // 2) if absent else pool.threads
-        lanes = min(threads, _MOST_LANES[way], len(pieces))
+        nbytes = sum(array.nbytes for array in arrays.values())
+        lanes = min(threads, _MOST_LANES[way])
+        turns = -(-nbytes // (lanes * PIECE_BYTES))
+        each = -(-nbytes // (lanes * turns) // _ALIGNMENT) * _ALIGNMENT  # as many for each lane, if there is one array
+        pieces = np.concatenate([_pieces(start, array, each) for start, array in arrays.items()])
         pages = [part[piece] for part in absent for piece in slices(part.size, max(1, pool.threads - lanes))]
         rings = self._rings.setdefault(device, deque(maxlen=_KEPT))
         try:
@@ -125,13 +127,13 @@ class Transfers:
         except IndexError:
             ring = _Ring()
         ring.extend(_Lane() for _ in range(lanes - len(ring)))
+        cupy.cuda.runtime.setDevice(device)  # a new thread has no CUDA context, and cupy sets none for device 0
+        said = np.zeros(lanes, np.int64)
+        move = moving(way, said, pieces, cupy.cuda.driver.ctxGetCurrent(), stream.ptr, PIECE_BYTES)
 
         def work(number: int) -> None:
             if number < lanes:
-                with cupy.cuda.Device(device):
-                    # A new thread has no current CUDA context, and cupy does not set one for device 0.
-                    cupy.cuda.runtime.setDevice(device)
-                    ring[number].move(way, pieces, number, lanes, stream)
+                move(number, *ring[number].staging)
             else:
                 touch(pages[number - lanes])
 
@@ -141,6 +143,8 @@ class Transfers:
             for lane in ring:  # now rather than in __del__, which would swallow a second interrupt
                 lane.wait()
             raise
+        if said.any():
+            raise cupy.cuda.driver.CUDADriverError(int(said[said != 0][0]))
         rings.append(ring)
 
 
