@@ -68,7 +68,7 @@ def sorter(x: Sample, length: int, descending: bool = False, stable: bool = Fals
     device = OnHost(x.dtype, length, descending, stable)
     order = SortOrder.DESCENDING if descending else SortOrder.ASCENDING
     words = KeyWords(key_for(x.dtype), order).to_words(ranks=stable)
-    return Sorter(device, PieceSort(device, words, length, lambda _, count: count, lambda count: count)), device
+    return Sorter(device, PieceSort(device, words, length, lambda count: count, lambda count: count)), device
 
 
 @pytest.mark.parametrize("dtype", ["u1", "f4", "i8", "f8", "M8[s]"])
@@ -130,7 +130,7 @@ class PairsOnHost:
     def work(self, slot: int, piece: Piece[Places], /) -> None:
         keys, *others = self.given[slot]
         order = np.argsort(keys, kind="stable")
-        columns = others or [piece.task.first + np.arange(piece.task.count)]
+        columns = [others[0] + np.arange(piece.task.count)] if piece.task.is_numbered else others
         self.made[slot] = [column[order] for column in (keys, *columns)]
 
     def download(self, slot: int, piece: Piece[Places], /) -> None:
@@ -145,8 +145,8 @@ class PairsOnHost:
 class Places:
     """Of the elements of a run."""
 
-    first: int
     count: int
+    is_numbered: bool = False
 
 
 @settings(max_examples=60, deadline=None)
@@ -154,11 +154,13 @@ class Places:
 def test_equal_keys_keep_their_order_wherever_runs_are_cut(size: int, length: int, values: int, some: Random) -> None:
     keys = np.array([some.randrange(values) for _ in range(size)], np.uint32)
     places = np.zeros(size, np.int64)
-    sort = PieceSort(PairsOnHost(), lambda part: part, length, Places, lambda count: Places(0, count))
-    sort.into([keys], [places], [keys.dtype, places.dtype])
+    device, index = PairsOnHost(), np.dtype(np.int64)
+    numbered = PieceSort(device, lambda part: part, length, lambda count: Places(count, True), Places, index)
+    numbered.into([keys], [places], [keys.dtype, places.dtype])
     np.testing.assert_array_equal(places, np.argsort(keys, kind="stable"))
     found, moved = np.zeros_like(keys), np.zeros(size, np.int16)
     values_of = np.arange(size, dtype=np.int16)[::-1].copy()
+    sort = PieceSort(device, lambda part: part, length, Places, Places)
     sort.into([keys, values_of], [found, moved], [keys.dtype, moved.dtype])
     np.testing.assert_array_equal(found, np.sort(keys))
     np.testing.assert_array_equal(moved, values_of[places])

@@ -23,6 +23,7 @@ from gpusort.algos.bitonic import bitonic_sort
 from gpusort.algos.copy import Strided, copy_strided, copy_whole, take_rows, take_within
 from gpusort.algos.layout import Layout
 from gpusort.algos.merge import merge
+from gpusort.algos.numbering import numbered
 from gpusort.algos.partition import partition
 from gpusort.algos.radix_serial import SerialRadix, SerialRadixPolicy
 from gpusort.algos.radix_sorts import radix_sort, widened
@@ -131,6 +132,7 @@ CASES: dict[str, Callable[[], Schedule]] = {
     "copy of a whole": lambda: Schedule(BETWEEN, (copy_whole(*BETWEEN),)),
     "chosen": lambda: chosen_indices(3, 20, 64, 32, 1000),
     "wide places": lambda: widened(700),
+    "numbers": lambda: numbered(700, U32),
     "partition by many lanes": lambda: partition(KEY, 950, 512, UP, ScanPolicy(160, 3, 4, subgroups=True)),
     "radix by counts, spans": lambda: radix_sort(Batch(KEY, 1, 398, UP), SMALL, 4),
     "radix by counts, many tiles": lambda: radix_sort(Batch(KEY, 1, 1400, UP), SMALL, 4),

@@ -108,8 +108,9 @@ class PieceSort(Generic[T]):
     device: PieceDevice[T]
     words: Transform  # of keys, to compare runs by
     length: int  # of pieces
-    to_run: Callable[[int, int], T]  # the task that sorts elements from a start on, of a count
+    to_run: Callable[[int], T]  # the task that sorts a count of elements
     to_bucket: Callable[[int], T]  # the task that sorts a count of elements, concatenated slices of runs
+    index: DType | None = None  # if runs are also given the index of their first element: its dtype
 
     def into(self, source: Sequence[Array], out: Sequence[Array], columns: Sequence[DType]) -> None:
         """Sorts. `columns` are the dtypes of the runs' columns, which may be more than the source's; `out` has an array
@@ -123,7 +124,7 @@ class PieceSort(Generic[T]):
             made_through(
                 self.device,
                 (
-                    Piece([[column[part]] for column in source], self.to_run(part.start, run[0].size), run)
+                    Piece([*[[column[part]] for column in source], *self._first(part)], self.to_run(run[0].size), run)
                     for part, run in zip(stretches, runs, strict=True)
                 ),
                 len(runs),
@@ -136,6 +137,9 @@ class PieceSort(Generic[T]):
                     if any(column.ctypes.data == given.ctypes.data for given in source):
                         np.copyto(column, kept)
                 raise
+
+    def _first(self, part: slice) -> list[list[Array]]:
+        return [] if self.index is None else [[np.array([part.start], self.index)]]
 
     def merge(
         self, runs: Sequence[Sequence[Array]], out: Sequence[Array], sampled: Sequence[Array] | None = None

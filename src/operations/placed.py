@@ -3,7 +3,7 @@ Indices are moved in 32 bits where these count a row, and are widened to NumPy's
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import attrs
 import numpy as np
@@ -11,16 +11,11 @@ import numpy as np
 from ..algos.sizes import LARGEST_U32
 from ..machine import TargetInfo
 from ..types.indices import SortOrder
-from ..types.intrinsics import maximum
 from ..types.keys import RankKey, SortableKey
 from ..types.scalars import U32, U64
 from ..types.specs import DType, Spec
 from .argsort import SortPairs
 from .base import INDEX, Operation, Output, Part, Works, key_of, single
-from .scan import Scan
-
-E = TypeVar("E")
-P = TypeVar("P", U32, U64)
 
 SHORT_INDEX: DType = np.dtype(np.uint32)
 
@@ -31,47 +26,31 @@ def index_within(length: int) -> DType:
 
 
 @attrs.frozen
-class CountedFrom(Generic[E, P]):
-    """The monoid of the greatest index, counted from `first`: its scan numbers the elements of a row."""
-
-    element: type[E]
-    state: type[P]
-    first: P
-
-    def identity(self) -> P:
-        return self.state(0)
-
-    def lift(self, element: E, index: U32) -> P:
-        return self.first + self.state(index)
-
-    def combine(self, a: P, b: P) -> P:
-        return maximum(a, b)
-
-
-@attrs.frozen
 class SortPlaced(Operation):
-    """Sorted keys with their indices, counted from `first`. Stable; equal keys may come back as one of them."""
+    """Sorted keys with their indices, counted from the one that is given. Stable; equal keys may come back as one of
+    them."""
 
-    first: int
     order: SortOrder = SortOrder.ASCENDING
     key: SortableKey[Any, Any] | None = None
-    index: DType = INDEX
+    names = "keys", "first"
 
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
-        (x,) = given
-        return Output(x.shape, x.dtype, (0,)), Output(x.shape, self.index, (0,))
+        keys, first = given
+        return Output(keys.shape, keys.dtype, (0,)), Output(keys.shape, first.dtype, (0,))
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
-        (x,) = given
-        key, indices = key_of("x", x, self.key), 3  # those before the sort
-        state: Any = U64 if self.index == INDEX else U32
-        numbering = Scan(0, of=CountedFrom[Any, Any](key.element, state, state(self.first))).works(given, info)
-        sorting = SortPairs(self.order, RankKey(key)).works((x, attrs.evolve(x, dtype=self.index)), info)
+        from ..algos.numbering import numbered
+
+        keys, first = given
+        unsorted = 4  # the number of the indices before the sort
+        numbering = numbered(keys.size, U64 if first.dtype == INDEX else U32)
+        pairs = (keys, attrs.evolve(keys, dtype=first.dtype))
+        sorting = SortPairs(self.order, RankKey(key_of("keys", keys, self.key))).works(pairs, info)
         works = (
-            *numbering.within((0, indices), 4),
-            *sorting.within((0, indices, 1, 2), 4 + len(numbering.between)),
+            single(numbering, {"first": Part(1, 1), "indices": Part(unsorted, keys.size)}),
+            *sorting.within((0, unsorted, 2, 3), 1 + unsorted),
         )
-        return Works(works, (Output(x.shape, self.index, (0,)), *numbering.between, *sorting.between))
+        return Works(works, (Output(keys.shape, first.dtype, (0,)), *sorting.between))
 
 
 @attrs.frozen

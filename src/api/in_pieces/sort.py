@@ -19,6 +19,7 @@ from ...operations.sort import Sort
 from ...targets.base import HasRoom, Target
 from ...types.dtypes import key_for
 from ...types.keys import RankKey, is_lossy
+from ...types.specs import Memory, Spec
 from .desk import Desk, DType, Flat, InPieces, Task, fitting, specs_on_device
 
 
@@ -28,8 +29,9 @@ class SortedRuns:
 
     words: Callable[[], Transform]  # by which runs are cut
     columns: tuple[DType, ...]  # of a run: its keys, and what goes along with them
-    run: Callable[[int, int], Task]  # from one place on, so many
+    run: Callable[[int], Task]  # of so many
     bucket: Callable[[int], Task]  # which leaves the results
+    index: DType | None = None  # of indices, if they go along with the keys
 
     @classmethod
     def of(cls, operation: Operation, dtypes: tuple[DType, ...], length: int, target: Target) -> SortedRuns | None:
@@ -66,7 +68,7 @@ class SortedRuns:
             return Task.of(asked, specs_on_device((count,), dtypes), target)
 
         words = partial(transform_of, dtypes[0], asked.order, ranks=ranks, key=asked.key)
-        return cls(words, dtypes, lambda _, count: task(count), task)
+        return cls(words, dtypes, task, task)
 
     @classmethod
     def _of_places(cls, asked: Argsort, dtype: DType, length: int, target: Target) -> SortedRuns:
@@ -74,16 +76,17 @@ class SortedRuns:
         key = key_for(dtype) if asked.key is None else asked.key
         columns = dtype, index_within(length)
 
-        def run(first: int, count: int) -> Task:
-            asked_of_run = SortPlaced(first, asked.order, key, columns[1])
-            return Task.of(asked_of_run, specs_on_device((count,), (dtype,)), target)
+        @cache
+        def run(count: int) -> Task:
+            keys, first = Spec((count,), dtype, Memory.CUDA), Spec((1,), columns[1], Memory.CUDA)
+            return Task.of(SortPlaced(asked.order, key), (keys, first), target)
 
         @cache
         def bucket(count: int) -> Task:
             return Task.of(SortIndices(asked.order, key), specs_on_device((count,), columns), target)
 
         words = partial(transform_of, dtype, asked.order, ranks=True, key=asked.key)
-        return cls(words, columns, run, bucket)
+        return cls(words, columns, run, bucket, columns[1])
 
 
 def sort_in_pieces(
@@ -95,12 +98,12 @@ def sort_in_pieces(
 
     def made(piece: int) -> InPieces:
         def through(desk: Desk, arrays: Flat, outs: Flat) -> None:
-            sort = PieceSort(desk, runs.words(), piece, runs.run, runs.bucket)
+            sort = PieceSort(desk, runs.words(), piece, runs.run, runs.bucket, runs.index)
             for first in range(0, arrays[0].size, length):
                 row = slice(first, first + length)
                 sort.into([array[row] for array in arrays], [out[row] for out in outs], runs.columns)
 
-        tasks = [task for count in _lengths(length, piece) for task in (runs.run(0, count), runs.bucket(count))]
+        tasks = [task for count in _lengths(length, piece) for task in (runs.run(count), runs.bucket(count))]
         return InPieces(target, tasks, through, can_be_in_place=isinstance(operation, Sort))
 
     return fitting(piece_length(length, sum(dtype.itemsize for dtype in runs.columns)), made, free)
