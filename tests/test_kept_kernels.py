@@ -133,7 +133,7 @@ driver = Driver()
 pinned_copies.driver_functions = lambda: driver.functions
 said = np.ones(1, np.int64)
 move = pinned_copies.moving("send", said, np.zeros((0, 3), np.int64), CONTEXT, 0, 0)
-move(0, 0, np.zeros(1, np.int64))
+move(0, 0, *np.zeros((2, 1), np.int64))
 assert not said.any()
 print(sum(kernel.was_kept for kernel in loaded.values()))
 """

@@ -48,75 +48,80 @@ for at in range(head, end, 64):
 native(functions[5], to + end, source + end, nbytes - end)
 fence()
 """
-_BEGIN = """
-    status = native(functions[4], context)
-    slots = len(events)
-"""
 _SEND = """
-    turn = 0
-    for number in range(first, first + mine * step, step):
-        piece = 3 * number
-        if status == 0:
-            status = native(functions[3], events[turn])
-        if status != 0:
+    status = native(functions[4], context)
+    place = 0
+    while status == 0:
+        piece = 3 * fetch_add(claimed, 0, 1)
+        if piece >= len(pieces):
             break
-        slot = memory + turn * room
-        native(functions[5], slot, pieces[piece + 1], pieces[piece + 2])
-        status = native(functions[0], pieces[piece], slot, pieces[piece + 2], stream)
+        slot = memory + place * room
+        status = native(functions[3], events[place])
         if status == 0:
-            status = native(functions[2], events[turn], stream)
-        turn += 1
-        if turn == slots:
-            turn = 0
-    said[first] = status
+            native(functions[5], slot, pieces[piece + 1], pieces[piece + 2])
+            status = native(functions[0], pieces[piece], slot, pieces[piece + 2], stream)
+        if status == 0:
+            status = native(functions[2], events[place], stream)
+        place += 1
+        if place == len(events):
+            place = 0
+    said[number] = status
 """
 _FETCH = f"""
+    status = native(functions[4], context)
+    for place in range(len(events)):
+        held[place] = len(pieces)
     place = 0
-    for turn in range(0, mine + slots):
+    idle = 0
+    while idle < len(events):
         slot = memory + place * room
         if status == 0:
             status = native(functions[3], events[place])
         if status != 0:
             break
-        if turn >= slots:
-            if turn - slots < mine:
-                past = 3 * (first + (turn - slots) * step)
-                to = pieces[past + 1]
-                source = slot
-                nbytes = pieces[past + 2]
-{indent(COPY, " " * 16)}
-        if turn < mine:
-            next = 3 * (first + turn * step)
-            status = native(functions[1], slot, pieces[next], pieces[next + 2], stream)
+        piece = held[place]
+        if piece < len(pieces):
+            to = pieces[piece + 1]
+            source = slot
+            nbytes = pieces[piece + 2]
+{indent(COPY, " " * 12)}
+        piece = 3 * fetch_add(claimed, 0, 1)
+        held[place] = piece
+        if piece < len(pieces):
+            status = native(functions[1], slot, pieces[piece], pieces[piece + 2], stream)
             if status == 0:
                 status = native(functions[2], events[place], stream)
+        else:
+            idle += 1
         place += 1
-        if place == slots:
+        if place == len(events):
             place = 0
-    said[first] = status
+    said[number] = status
 """
 _TAKES = (
-    "said: i8[], functions: i8[], pieces: i8[], step: i8, context: i8, stream: i8, room: i8, first: i8, mine: i8, "
-    "memory: i8, events: i8[]"
+    "said: i8[], claimed: i8[], functions: i8[], pieces: i8[], context: i8, stream: i8, room: i8, number: i8, "
+    "memory: i8, events: i8[], held: i8[]"
 )
 
 
 @cache
 def _loop(way: Way) -> Kernel:
-    return compiled(way, _TAKES, _BEGIN + {"send": _SEND, "fetch": _FETCH}[way])
+    return compiled(way, _TAKES, {"send": _SEND, "fetch": _FETCH}[way])
 
 
 def moving(
     way: Way, said: Numbers, pieces: Numbers, context: int, stream: int, room: int
-) -> Callable[[int, int, Numbers], None]:
-    """A function for as many threads as `said` has room for, each with its number, staging memory, and events: it sends
-    pieces number, number + threads, … to the card, or fetches them, and leaves the driver's status in `said`, 0 if
-    all went well. A piece is a device address, a host address and a number of bytes. Each of the staging buffers (slots
-    of `room` bytes) has an event, recorded when its copy is queued: the slot is reused once that has passed. The last
-    copies to the card are not waited for. The thread is given the driver's context, which a new one has none of."""
-    move = _loop(way).on(said, driver_functions(), pieces, len(said), context, stream, room)
+) -> Callable[[int, int, Numbers, Numbers], None]:
+    """A function for as many threads as `said` has room for, each with its number, its staging buffers (slots of `room`
+    bytes), an event for each, and room for a number for each. While there are pieces it sends the next to the card,
+    or fetches it (work stealing: a thread that comes late moves less); the driver's status is left in `said`, 0 if all
+    went well. A piece is a device address, a host address and a number of bytes. A buffer's event is recorded when its
+    copy is queued, and the buffer reused once that has passed; the last copies to the card are not waited for. The
+    thread is given the driver's context, as a new one has none."""
+    claimed = np.zeros(1, np.int64)
+    move = _loop(way).on(said, claimed, driver_functions(), pieces, context, stream, room)
 
-    def moved(number: int, memory: int, events: Numbers) -> None:
-        move(number, len(range(number, len(pieces), len(said))), memory, *place_of(events))
+    def moved(number: int, memory: int, events: Numbers, held: Numbers) -> None:
+        move(number, memory, *place_of(events), *place_of(held))
 
     return moved

@@ -40,13 +40,13 @@ class _Lane:
         import cupy
 
         self._events = [cupy.cuda.Event(disable_timing=True) for _ in range(_SLOTS)]
-        self._of_slots = np.array([event.ptr for event in self._events], np.int64)
+        self._of_slots, self._held = np.array([[event.ptr, 0] for event in self._events], np.int64).T.copy()
         self._memory = cupy.cuda.alloc_pinned_memory(_SLOTS * PIECE_BYTES)
 
     @property
-    def staging(self) -> tuple[int, Numbers]:
-        """The address of the first buffer, and the events."""
-        return self._memory.ptr, self._of_slots
+    def staging(self) -> tuple[int, Numbers, Numbers]:
+        """The address of the first buffer; the events; the pieces that are in the buffers."""
+        return self._memory.ptr, self._of_slots, self._held
 
     def wait(self) -> None:
         """Waits until no copy is in flight."""
