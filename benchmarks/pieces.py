@@ -113,11 +113,11 @@ def rates(rounds: int) -> dict[str, float]:
     copy = cupy.cuda.runtime.memcpyAsync
 
     def staged_up() -> None:
-        transfers.upload(up.data.ptr, [host], there)
+        transfers.upload([(up.data.ptr, host)], there)
         there.synchronize()
 
     def staged_down() -> None:
-        transfers.download(down.data.ptr, back, here)
+        transfers.download([(down.data.ptr, back)], here)
         here.synchronize()
 
     def pinned_up() -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from gpusort.kernel.launch import Role, Schedule
 from gpusort.machine import TargetInfo
-from gpusort.targets.base import OnStream, arrays_by_name, given_buffers
+from gpusort.targets.base import Copies, OnStream, arrays_by_name, given_buffers
 from gpusort.targets.simulator.target import Simulator
 from gpusort.types.errors import DeviceMemoryError
 from gpusort.types.specs import HostArray
@@ -40,23 +40,23 @@ class HostRoom:
         first = address - self._memory.ctypes.data
         return self._memory[first : first + nbytes]
 
-    def upload(self, address: int, parts: Sequence[HostArray], later: Sequence[HostArray], /) -> None:
-        for part in parts:
-            self.at(address, part.nbytes)[:] = part.view(np.uint8)
-            address += part.nbytes
-            self.uploaded += part.nbytes
+    def upload(self, copies: Copies, later: Sequence[HostArray], /) -> None:
+        for address, array in copies:
+            self.at(address, array.nbytes)[:] = array.view(np.uint8)
+            self.uploaded += array.nbytes
         for array in later:
             array.view(np.uint8)[...] = 0xAB
 
-    def work(self, run: Callable[[int], object], uploads: Sequence[object], /) -> None:
+    def work(self, run: Callable[[int], object], upload: object, /) -> None:
         self.works += 1
         if self.works == self._fails_at:
             raise RuntimeError("the device stopped working")
         run(1)
 
-    def download(self, address: int, elements: HostArray, /) -> None:
-        elements.view(np.uint8)[...] = self.at(address, elements.nbytes)
-        self.downloaded += elements.nbytes
+    def download(self, copies: Copies, /) -> None:
+        for address, array in copies:
+            array.view(np.uint8)[...] = self.at(address, array.nbytes)
+            self.downloaded += array.nbytes
 
     @contextmanager
     def host_memory(self, nbytes: int, /) -> Generator[np.ndarray[Any, np.dtype[np.uint8]]]:

@@ -16,7 +16,7 @@ from gpusort.api.plan import as_tuple
 from gpusort.external import in_pieces
 from gpusort.targets.cuda import room
 from gpusort.targets.cuda.target import CudaTarget
-from gpusort.targets.cuda.transfers import Transfers
+from gpusort.targets.cuda.transfers import Copies, Transfers
 from gpusort.types.errors import DeviceMemoryError
 from tests import fake_cupy
 from tests.reference import Array, assert_same_bits, sample
@@ -167,12 +167,13 @@ def test_an_interrupt_on_the_way_back_loses_no_element(card: CudaTarget, monkeyp
     x = sample("u4", 300)
     expected, download, struck = gpusort.sort(x), Transfers.download, list[int]()
 
-    def strike(self: Transfers, pointer: int, target: Array, stream: Any) -> None:
+    def strike(self: Transfers, copies: Copies, stream: Any) -> None:
         if not struck:
+            ((pointer, target),) = copies
             struck.append(pointer)
-            download(self, pointer, target[:150], stream)
+            download(self, [(pointer, target[:150])], stream)
             raise KeyboardInterrupt
-        download(self, pointer, target, stream)
+        download(self, copies, stream)
 
     monkeypatch.setattr(Transfers, "download", strike)
     with pytest.raises(KeyboardInterrupt):

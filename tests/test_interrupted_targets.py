@@ -170,9 +170,9 @@ def test_pinned_memory_is_not_used_anew_while_it_is_copied(monkeypatch: pytest.M
 
     def move(ways: Transfers) -> None:
         if way == "upload":
-            ways.upload(1 << 40, [array], stream)
+            ways.upload([(1 << 40, array)], stream)
         else:
-            ways.download(1 << 40, array, stream)
+            ways.download([(1 << 40, array)], stream)
 
     struck = 0
     for place in places(events(lambda: move(Transfers()), CUDA), 80):

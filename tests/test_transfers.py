@@ -39,9 +39,9 @@ def copies(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_every_byte_goes_there_and_back(copies: list[str], size: int) -> None:
     source = np.random.default_rng(size).integers(0, 256, size, np.uint8)
     there, back, transfers = np.zeros(size, np.uint8), np.zeros(size, np.uint8), Transfers()
-    transfers.upload(there.ctypes.data, [source], STREAM)
+    transfers.upload([(there.ctypes.data, source)], STREAM)
     np.testing.assert_array_equal(there, source)
-    transfers.download(there.ctypes.data, back, STREAM)
+    transfers.download([(there.ctypes.data, back)], STREAM)
     np.testing.assert_array_equal(back, source)
     for way in ("up", "down"):
         pieces = [int(line.split()[-1]) for line in copies if line.startswith(f"copy {way}")]
@@ -68,7 +68,7 @@ def test_memory_that_will_be_written_is_touched(copies: list[str]) -> None:
     source = np.random.default_rng(1).integers(0, 256, LONG, np.uint8)
     there, known = np.zeros_like(source), np.full(1 << 20, 7, np.uint8)
     later = np.frombuffer(mmap.mmap(-1, 1 << 20), np.uint8)  # closed by nobody: a thread may hold it a little longer
-    Transfers().upload(there.ctypes.data, [source], STREAM, [later[1:], later[:0], known])
+    Transfers().upload([(there.ctypes.data, source)], STREAM, [later[1:], later[:0], known])
     assert is_mapped(later)
     np.testing.assert_array_equal(there, source)
     assert (known == 7).all()  # its pages were there
@@ -77,13 +77,13 @@ def test_memory_that_will_be_written_is_touched(copies: list[str]) -> None:
 def test_a_transfer_may_be_of_any_shape(copies: list[str]) -> None:
     source = np.arange(LONG // 8, dtype=np.float64).reshape(3, -1)
     there = np.zeros_like(source)
-    Transfers().upload(there.ctypes.data, [source], STREAM)
+    Transfers().upload([(there.ctypes.data, source)], STREAM)
     np.testing.assert_array_equal(there, source)
 
 
 def test_pinned_memory_takes_no_detour(copies: list[str]) -> None:
     source, there = fake_cupy.PinnedMemory(LONG), np.zeros(LONG, np.uint8)
-    Transfers().upload(there.ctypes.data, [source], STREAM)
+    Transfers().upload([(there.ctypes.data, source)], STREAM)
     assert copies == [f"copy up {LONG}"]
 
 
@@ -111,9 +111,9 @@ def test_what_the_driver_refuses_is_an_error(copies: list[str], monkeypatch: pyt
 
     def way(back: bool) -> None:
         if back:
-            Transfers().download(there.ctypes.data, source, STREAM)
+            Transfers().download([(there.ctypes.data, source)], STREAM)
         else:
-            Transfers().upload(there.ctypes.data, [source], STREAM)
+            Transfers().upload([(there.ctypes.data, source)], STREAM)
 
     for back in (False, True):
         driver = _Refusing(calls)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..types.monoids import Monoid
 
 HostArray: TypeAlias = specs.HostArray
+Copies: TypeAlias = Sequence[tuple[int, HostArray]]  # each with an address of a device
 Elements: TypeAlias = np.ndarray[tuple[int], np.dtype[np.generic]]
 
 
@@ -267,17 +268,17 @@ class Room(Protocol):
     @property
     def address(self) -> int: ...
 
-    def upload(self, address: int, parts: Sequence[HostArray], later: Sequence[HostArray], /) -> object:
-        """Uploads arrays that are parts of one allocation, concatenated, to an address. `later` are arrays that will be
-        overwritten: their pages may be touched meanwhile. Returns what `work` is to wait for: the copy may be under
-        way until then, so that the next one follows without a pause."""
+    def upload(self, copies: Copies, later: Sequence[HostArray], /) -> object:
+        """Uploads arrays, each to an address. `later` are arrays that will be overwritten: their pages may be touched
+        meanwhile. Returns what `work` is to wait for: the copies may be under way until then, so that the next ones
+        follow without a pause."""
         ...
 
-    def work(self, run: Callable[[int], object], uploads: Sequence[object], /) -> None:
-        """Calls `run` with a stream, on which it queues its work behind the uploads, with the device current."""
+    def work(self, run: Callable[[int], object], upload: object, /) -> None:
+        """Calls `run` with a stream, on which it queues its work behind an upload, with the device current."""
         ...
 
-    def download(self, address: int, elements: HostArray, /) -> None: ...
+    def download(self, copies: Copies, /) -> None: ...
 
     def host_memory(self, nbytes: int, /) -> AbstractContextManager[npt.NDArray[np.uint8]]:
         """Uninitialised host memory for a with block: of a kind that is transferred fast, if there is one."""

@@ -85,15 +85,14 @@ class Desk:
         starts = [*accumulate([*[given] * SLOTS, *[left] * SLOTS, stays], initial=room.address)]
         self._given, self._left = starts[:SLOTS], starts[SLOTS : 2 * SLOTS]
         self._stays, self._scratch = _places(starts[-2], way.stays), starts[-1]
-        self._uploads: list[list[object]] = [[] for _ in range(SLOTS)]  # of each slot, what its work waits for
+        self._uploads: list[object] = [None] * SLOTS  # of each slot, what its work waits for
 
     def upload(self, slot: int, piece: Piece[Task], /) -> None:
-        later = piece.left
-        uploads: list[object] = []
+        copies: list[tuple[int, HostArray]] = []
         for address, parts in zip(_places(self._given[slot], piece.task.given), piece.given, strict=True):
-            uploads.append(self._room.upload(address, parts, later))
-            later = ()
-        self._uploads[slot] = uploads
+            starts = accumulate((part.nbytes for part in parts), initial=address)
+            copies += zip(starts, parts, strict=False)
+        self._uploads[slot] = self._room.upload(copies, piece.left)
 
     def work(self, slot: int, piece: Piece[Task], /) -> None:
         task = piece.task
@@ -110,15 +109,14 @@ class Desk:
         self._room.work(run, self._uploads[slot])
 
     def download(self, slot: int, piece: Piece[Task], /) -> None:
-        for address, array in zip(_places(self._left[slot], piece.task.left), piece.left, strict=True):
-            self._room.download(address, array)
+        self._room.download([*zip(_places(self._left[slot], piece.task.left), piece.left, strict=True)])
 
     def host_memory(self, nbytes: int, /) -> AbstractContextManager[HostArray]:
         return self._room.host_memory(nbytes)
 
     def fetch(self, number: int, array: HostArray) -> None:
         """Downloads a resident array."""
-        self._room.download(self._stays[number], array)
+        self._room.download([(self._stays[number], array)])
 
     def _scratch_for(self, sizes: Sequence[int]) -> tuple[object, list[Any]]:
         """Scratch of the room: one run uses it at a time."""

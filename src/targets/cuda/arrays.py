@@ -140,7 +140,7 @@ class Binding:
     def _download(self, roles: Sequence[Role]) -> None:
         for array, pointer in self._on_host:
             if array.buffer.role in roles and array.host is not None:
-                self._transfers.download(pointer, array.host, self.stream)
+                self._transfers.download([(pointer, array.host)], self.stream)
 
     def _address(self, buffer: Buffer[object], array: BoundArray | None) -> int:
         import cupy
@@ -152,7 +152,7 @@ class Binding:
         if array is not None and array.host is not None:
             self._on_host.append((array, memory.ptr))
             if buffer.role in (Role.INPUT, Role.INOUT):
-                self._transfers.upload(memory.ptr, [array.host], self.stream, self._later)
+                self._transfers.upload([(memory.ptr, array.host)], self.stream, self._later)
                 self._later = []
         return memory.ptr
 

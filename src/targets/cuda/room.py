@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from ..base import HostArray
+from ..base import Copies, HostArray
 from .errors import device_errors
 from .pages import Bytes
 from .pinned import PinnedMemory
@@ -62,30 +62,29 @@ class CudaRoom:
         with device_errors():
             self._there, self._work, self._back = (cupy.cuda.Stream(non_blocking=True) for _ in range(3))
 
-    def upload(self, address: int, parts: Sequence[HostArray], later: Sequence[HostArray], /) -> cupy.cuda.Event:
+    def upload(self, copies: Copies, later: Sequence[HostArray], /) -> cupy.cuda.Event:
         import cupy
 
         with cupy.cuda.Device(self._device), device_errors():
             touched = [bytes_of(array) for array in later if array.nbytes and not is_pinned(array)]
-            self._transfers.upload(address, parts, self._there, touched)
+            self._transfers.upload(copies, self._there, touched)
             return self._there.record(cupy.cuda.Event(disable_timing=True))
 
-    def work(self, run: Callable[[int], object], uploads: Sequence[Any], /) -> None:
+    def work(self, run: Callable[[int], object], upload: Any, /) -> None:
         import cupy
 
         with cupy.cuda.Device(self._device), self._work, device_errors():
             try:
-                for event in uploads:
-                    self._work.wait_event(event)
+                self._work.wait_event(upload)
                 run(self._work.ptr)
             finally:
                 self._work.synchronize()
 
-    def download(self, address: int, elements: HostArray, /) -> None:
+    def download(self, copies: Copies, /) -> None:
         import cupy
 
         with cupy.cuda.Device(self._device), device_errors():
-            self._transfers.download(address, elements, self._back)
+            self._transfers.download(copies, self._back)
             self._back.synchronize()
 
     def wait(self) -> None:

@@ -9,8 +9,7 @@ touch the pages of a newly allocated result.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
@@ -25,9 +24,12 @@ if TYPE_CHECKING:
 
     from .pinned_copies import Numbers, Way
 
+Array: TypeAlias = npt.NDArray[np.generic]
+Copies: TypeAlias = Sequence[tuple[int, Array]]  # with an address on a card each
+
 PIECE_BYTES = 4 << 20
 LEAST_BYTES = 16 << 20  # below, the driver's own copy is as fast
-_MOST_LANES = {"send": 12, "fetch": 8}  # copying threads: more take memory bandwidth from copies the other way
+_MOST_LANES = {"send": 12, "fetch": 6}  # copying threads: more take memory bandwidth from copies the other way
 _ALIGNMENT = 1 << 12  # bytes: pieces are a multiple of this
 _SLOTS = 2  # staging buffers of a lane (double buffering)
 _KEPT = 2  # idle rings kept for each device: transfers that may run at once without allocating
@@ -60,11 +62,15 @@ class _Lane:
 _Ring: TypeAlias = list[_Lane]
 
 
-def _pieces(pointer: int, array: npt.NDArray[np.generic], nbytes: int) -> Numbers:
+def _bytes(copies: Copies) -> int:
+    return sum(array.nbytes for _, array in copies)
+
+
+def _pieces(address: int, array: Array, nbytes: int) -> Numbers:
     """An array cut into pieces of up to `nbytes`: rows of device address, host address and bytes."""
     starts = np.arange(0, array.nbytes, nbytes, dtype=np.int64)
     sizes = np.minimum(np.int64(array.nbytes) - starts, np.int64(nbytes))
-    return np.stack([starts + np.int64(pointer), starts + np.int64(array.ctypes.data), sizes], axis=1)
+    return np.stack([starts + np.int64(address), starts + np.int64(array.ctypes.data), sizes], axis=1)
 
 
 @attrs.define
@@ -74,40 +80,38 @@ class Transfers:
 
     _rings: dict[int, deque[_Ring]] = attrs.field(factory=dict[int, deque[_Ring]])  # idle ones by device (events' own)
 
-    def upload(
-        self, pointer: int, parts: Sequence[npt.NDArray[np.generic]], stream: Stream, later: Sequence[Bytes] = ()
-    ) -> None:
-        """Queues the copy of arrays of one allocation, to be concatenated, to an address on the current card. They may
-        be changed as soon as this returns, unless they are pinned or small (then after the stream). `later` is host
-        memory to be written afterwards: pages of it that are not there yet are touched meanwhile, which overwrites
-        them."""
+    def upload(self, copies: Copies, stream: Stream, later: Sequence[Bytes] = ()) -> None:
+        """Queues copies of arrays to addresses on the current card. The arrays may be changed as soon as this returns,
+        unless they are pinned or small (then after the stream). `later` is host memory to be written afterwards: pages
+        of it that are not there yet are touched meanwhile, which overwrites them."""
         import cupy
 
         runtime = cupy.cuda.runtime
-        starts = list(accumulate((part.nbytes for part in parts), initial=pointer))
-        if starts[-1] - pointer < LEAST_BYTES or is_pinned(parts[0]):
-            for start, part in zip(starts, parts, strict=False):
-                runtime.memcpyAsync(start, part.ctypes.data, part.nbytes, runtime.memcpyHostToDevice, stream.ptr)
+        if _bytes(copies) < LEAST_BYTES or is_pinned(copies[0][1]):
+            for address, array in copies:
+                runtime.memcpyAsync(address, array.ctypes.data, array.nbytes, runtime.memcpyHostToDevice, stream.ptr)
             for part in _absent(later):
                 touch_by_threads(part)
             return
-        self._in_lanes("send", dict(zip(starts, parts, strict=False)), stream, later)
+        self._in_lanes("send", copies, stream, later)
 
-    def download(self, pointer: int, target: npt.NDArray[np.generic], stream: Stream) -> None:
-        """Copies from an address on the current card into an array, which is complete once the stream is."""
+    def download(self, copies: Copies, stream: Stream) -> None:
+        """Copies from addresses on the current card into arrays, which are complete once the stream is."""
         import cupy
 
         runtime = cupy.cuda.runtime
-        if is_copied_directly(target):
-            runtime.memcpyAsync(target.ctypes.data, pointer, target.nbytes, runtime.memcpyDeviceToHost, stream.ptr)
-            return
-        self._in_lanes("fetch", {pointer: target}, stream, ())
+        staged: list[tuple[int, Array]] = []
+        for address, array in copies:
+            if is_copied_directly(array):
+                runtime.memcpyAsync(array.ctypes.data, address, array.nbytes, runtime.memcpyDeviceToHost, stream.ptr)
+            else:
+                staged.append((address, array))
+        if staged:
+            self._in_lanes("fetch", staged, stream, ())
 
-    def _in_lanes(
-        self, way: Way, arrays: Mapping[int, npt.NDArray[np.generic]], stream: Stream, later: Sequence[Bytes]
-    ) -> None:
-        """Deals pieces of arrays, by device address, out to threads, each with a lane. With pages to touch, at least
-        half of all threads do that."""
+    def _in_lanes(self, way: Way, copies: Copies, stream: Stream, later: Sequence[Bytes]) -> None:
+        """Lets threads take pieces of arrays in turn, each with a lane. With pages to touch, at least half of all
+        threads do that."""
         import cupy
 
         from .pinned_copies import moving
@@ -115,11 +119,10 @@ class Transfers:
         pool, device = shared_pool(), cupy.cuda.runtime.getDevice()
         absent = _absent(later)
         threads = max(1, pool.threads // 2) if absent else pool.threads
-        nbytes = sum(array.nbytes for array in arrays.values())
-        lanes = min(threads, _MOST_LANES[way])
+        nbytes, lanes = _bytes(copies), min(threads, _MOST_LANES[way])
         turns = -(-nbytes // (lanes * PIECE_BYTES))
         each = -(-nbytes // (lanes * turns) // _ALIGNMENT) * _ALIGNMENT  # as many for each lane, if there is one array
-        pieces = np.concatenate([_pieces(start, array, each) for start, array in arrays.items()])
+        pieces = np.concatenate([_pieces(address, array, each) for address, array in copies])
         pages = [part[piece] for part in absent for piece in slices(part.size, max(1, pool.threads - lanes))]
         rings = self._rings.setdefault(device, deque(maxlen=_KEPT))
         try:
@@ -153,17 +156,17 @@ def _absent(arrays: Sequence[Bytes]) -> list[Bytes]:
     return [array for array in arrays if not is_mapped(array)]
 
 
-def is_copied_directly(array: npt.NDArray[np.generic]) -> bool:
+def is_copied_directly(array: Array) -> bool:
     """Whether the driver's own copy is as fast: the array is small or already pinned."""
     return array.nbytes < LEAST_BYTES or is_pinned(array)
 
 
-def is_pinned(array: npt.NDArray[np.generic]) -> bool:
+def is_pinned(array: Array) -> bool:
     import cupy
 
     runtime = cupy.cuda.runtime
     return runtime.pointerGetAttributes(array.ctypes.data).type != runtime.memoryTypeUnregistered
 
 
-def bytes_of(array: npt.NDArray[np.generic]) -> Bytes:
+def bytes_of(array: Array) -> Bytes:
     return array.reshape(-1).view(np.uint8)
