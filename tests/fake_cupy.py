@@ -514,7 +514,9 @@ def _register(pointer: int, nbytes: int, flags: int) -> None:
 
 
 def _unregister(pointer: int) -> None:
-    (place,) = (place for place in pinned if place.start == pointer)
+    place = next((place for place in pinned if place.start == pointer), None)
+    if place is None:
+        raise CUDARuntimeError(713)
     log.append(f"unregister {len(place)}")
     pinned.remove(place)
 

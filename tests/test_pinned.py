@@ -17,6 +17,9 @@ from gpusort.targets.cuda.target import CudaTarget
 from gpusort.types.errors import InvalidArgumentError
 from tests import fake_cupy
 from tests.reference import assert_same_bits, sample
+from tests.striking import events, strike
+
+CUDA = "targets/cuda/pinned.py"
 
 
 @pytest.fixture
@@ -91,6 +94,24 @@ def test_memory_that_nobody_asks_for_is_let_go(memory: PinnedMemory, monkeypatch
         if isinstance(thread, threading.Timer):
             thread.join(20)
     assert not fake_cupy.pinned
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of what strikes where memory is let go
+def test_what_is_interrupted_leaves_no_freed_memory_pinned(memory: PinnedMemory) -> None:
+    def take() -> None:
+        memory.release()
+        with memory.taken(2000):
+            pass
+
+    struck = 0
+    for place in range(1, events(take, CUDA) + 1):
+        memory.release()
+        fake_cupy.pinned.clear()  # if it struck where memory is let go, which Python then only tells of
+        if strike(take, place, CUDA):
+            memory.release()
+            struck += 1
+            assert not fake_cupy.pinned, f"struck at {place}"
+    assert struck > 150
 
 
 def test_the_runs_of_sorts_in_pieces_are_pinned(memory: PinnedMemory, monkeypatch: pytest.MonkeyPatch) -> None:

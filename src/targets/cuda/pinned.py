@@ -11,7 +11,7 @@ import os
 import sys
 from collections import deque
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Timer
 
 import attrs
@@ -42,8 +42,10 @@ class _Pinned:
         touch_by_threads(memory)  # the driver, in one thread, would touch its pages at a tenth of this rate
         self.memory = memory
         self._device, self._process = cupy.cuda.runtime.getDevice(), os.getpid()
-        cupy.cuda.runtime.hostRegister(memory.ctypes.data, nbytes, _PORTABLE)
-        self._address = memory.ctypes.data  # last: set where there is something to undo
+        # Before there is something to undo: a signal's handler runs, and may raise, right behind a long call. What is
+        # freed and still registered is an error of the next allocation at its address.
+        self._address = memory.ctypes.data
+        cupy.cuda.runtime.hostRegister(self._address, nbytes, _PORTABLE)
 
     def __del__(self) -> None:
         address = getattr(self, "_address", 0)
@@ -51,7 +53,8 @@ class _Pinned:
             import cupy
 
             cupy.cuda.runtime.setDevice(self._device)  # which a timer's thread has none of
-            cupy.cuda.runtime.hostUnregister(address)
+            with suppress(cupy.cuda.runtime.CUDARuntimeError):  # where it was refused
+                cupy.cuda.runtime.hostUnregister(address)
 
 
 @attrs.define(eq=False)
