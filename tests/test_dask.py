@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import Any
@@ -275,6 +276,31 @@ TARGET: Any = gpusort.target("cpu")
 def test_refusals(wrong: Callable[[], object], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         wrong()
+
+
+ONE: Any = da.from_array(np.array(3, np.float32))
+
+
+def test_an_array_of_no_dimension_is_treated_as_numpys() -> None:
+    array = np.array(3, np.float32)
+    for axis in (-1, 0, None):
+        found = gpusort.dask.argsort(ONE, axis=axis)
+        assert found.shape == (1,)
+        np.testing.assert_array_equal(found.compute(), gpusort.argsort(array, axis=axis))
+    np.testing.assert_array_equal(gpusort.dask.unique(ONE), [3])
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "settings"), [("argsort", 1, {"axis": 1}), ("sort", 1, {}), ("top_k", 1, {"k": 1}),
+    ("sort_by_key", 2, {})],
+)  # fmt: skip
+def test_what_numpys_of_no_dimension_is_refused_for_so_is_dasks(
+    name: str, count: int, settings: dict[str, int]
+) -> None:
+    with pytest.raises(ValueError, match="dimension") as refused:
+        getattr(gpusort, name)(*[np.array(3, np.float32)] * count, **settings)
+    with pytest.raises(type(refused.value), match=f"^{re.escape(str(refused.value))}$"):
+        getattr(gpusort.dask, name)(*[ONE] * count, **settings)
 
 
 def test_chunks_of_another_dtype_than_the_others_are_refused() -> None:

@@ -32,14 +32,17 @@ def checked_target(target: object) -> str:
     return target
 
 
-def checked(x: da.Array, name: str, axis: SupportsIndex | None, exchange: str) -> tuple[da.Array, int, Exchange]:
-    """The array, the axis, and the exchange; the flattened array if axis is None."""
+def checked(
+    x: da.Array, name: str, axis: SupportsIndex | None, exchange: str, *, takes_scalars: bool = False
+) -> tuple[da.Array, int, Exchange]:
+    """The array, the axis, and the exchange; the flattened array if axis is None. With `takes_scalars`, an array of no
+    dimensions is a row of one."""
     require(name, x)
     recognised(name, meta_of(x))
     key_for(x.dtype, name)
     number = axis_or_none(axis)
-    if number is None:
-        x, number = _flattened(x), 0
+    if number is None or (takes_scalars and not x.ndim):
+        x, number = _flattened(x), number or 0
     number = checked_axis(number, x.ndim)
     return x, number, Exchange.of(exchange, x, x.numblocks[number])
 

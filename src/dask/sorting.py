@@ -46,7 +46,7 @@ def argsort(
     """The stable argsort along an axis, as int64 indices like those of `gpusort.argsort`. All else is as for `sort`."""
     checked_flag("stable", stable)
     down, name = checked_flag("descending", descending), checked_target(target)
-    array, number, way = checked(x, "x", axis, exchange)
+    array, number, way = checked(x, "x", axis, exchange, takes_scalars=True)
     chunk = partial(argsort_chunk, axis=number, descending=down, target=name)
     return _sorted(array, number, FindIndices(down, name), chunk, way, np.dtype(np.int64))
 
@@ -59,7 +59,7 @@ def sort_by_key(
     Both are one-dimensional, of one length; the values are rechunked like the keys. All else is as for `sort`.
     """
     down, name = checked_flag("descending", descending), checked_target(target)
-    _, _, way = checked(keys, "keys", -1, exchange)
+    _, _, way = checked(keys, "keys", -1, exchange, takes_scalars=True)  # whose shape is refused beside the values'
     require("values", values)
     recognised("values", meta_of(values))
     values = _chunked_like(keys, values)
