@@ -13,6 +13,7 @@ from .sort_command import add_arguments as add_sort_arguments
 from .sort_command import run as run_sort
 from .targets.registry import FORMS, Unavailable, targets
 from .terminal import Terminal, Tone
+from .types.checks import number_in
 from .types.errors import GpusortError, InvalidArgumentError
 
 
@@ -86,9 +87,9 @@ def _parser() -> argparse.ArgumentParser:
     plan.add_argument("function", metavar="FUNCTION", help="such as sort, argsort, top_k, sum, cumsum, merge")
     plan.add_argument("--key", default="f32", help="the dtype, as u32 or f64 (default: %(default)s)")
     plan.add_argument("--shape", required=True, help="of the array, as 1000000 or 1000,300")
-    plan.add_argument("--axis", type=int, default=-1, help="(default: the last)")
+    plan.add_argument("--axis", type=_int, default=-1, help="(default: the last)")
     plan.add_argument("--stable", action="store_true", help="of a sort: equal floats keep their order")
-    plan.add_argument("--k", type=int, default=10, help="of top_k (default: %(default)s)")
+    plan.add_argument("--k", type=_int, default=10, help="of top_k (default: %(default)s)")
     plan.add_argument("--on", default="cuda", help="cuda, vulkan, webgpu or cpu (default: %(default)s)")
     export = command("export", _export, "export operations to programs outside Python, such as a web page")
     export.add_argument("operation", metavar="OPERATION", nargs="+", help="such as sort, argsort, sum, cumsum, reduce")
@@ -105,9 +106,16 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument("--arch", default="", help="architecture for ptx and cubin, as sm_90 (default: sm_80)")
     export.add_argument("--name", default="gpusort", help="of the files (default: %(default)s)")
     text = "use subgroups of at least LANES lanes"
-    export.add_argument("--subgroups", type=int, default=0, metavar="LANES", help=text)
+    export.add_argument("--subgroups", type=_int, default=0, metavar="LANES", help=text)
     export.add_argument("--unrolled", action="store_true", help="unroll loops over registers")
     return parser
+
+
+def _int(text: str) -> int:
+    """An option's int, of ASCII digits; argparse says which option has none."""
+    if number_in(text.removeprefix("-")) is None:
+        raise argparse.ArgumentTypeError(f"expected an int, found {text!r}")
+    return int(text)
 
 
 def _export(options: argparse.Namespace) -> int:
@@ -119,9 +127,10 @@ def _export(options: argparse.Namespace) -> int:
     sys.path.insert(0, "")  # to import the user's modules from the current folder, as `python -m` can
 
     def numbers(option: str, text: str, example: str) -> list[int]:
-        if not all(part.isdecimal() for part in parts(text)):
+        found = [number for number in map(number_in, parts(text)) if number is not None]
+        if len(found) != len(parts(text)):
             raise InvalidArgumentError(f"{option}: expected {example}, found {text!r}")
-        return [*map(int, parts(text))]
+        return found
 
     rows: list[int | str] = []
     for part in parts(options.rows):

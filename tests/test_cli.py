@@ -270,6 +270,13 @@ def test_sizes(nbytes: int, text: str) -> None:
             ("plan", "sort", "--shape", "99999999999999999999"),
             r"gpusort: --shape: expected at most .* bytes, found '9+'",
         ),
+        (("plan", "sort", "--shape", "9" * 5000), r"gpusort: --shape: expected at most .* bytes, found '9+'"),
+        (("plan", "sort", "--shape", "٣,3"), r"gpusort: --shape: expected sizes such as 1000,300, found '٣,3'"),
+        (("plan", "sort", "--shape", "3²"), r"gpusort: --shape: expected sizes such as 1000,300, found '3²'"),
+        (("export", "sort", "--out", "x", "--rows", "١٠"), r"gpusort: --rows: expected lengths .*, found '١٠'"),
+        (("export", "top_k", "--out", "x", "--k", "9,١"), r"gpusort: --k: expected numbers such as 10, found '9,١'"),
+        (("sort", __file__, "--memory", "٦٠٠M"), r"gpusort: --memory: expected a number of bytes, .*, found '٦٠٠M'"),
+        (("sort", __file__, "--memory", "600\u212a"), r"gpusort: --memory: expected a number of bytes, .*, found '600"),
         (("show", "bitonic_step", "--key", "c64"), r"gpusort: --key: expected one of bool, u8, .*, found 'c64'"),
         (("show", "scan_totals", "--key", "datetime64"), r"gpusort: KERNEL: 'scan_totals' is not made for datetime64"),
         (("show", "reduce_row", "--key", "f64", "--target", "wgsl"), r"gpusort: .*64-bit float"),
@@ -281,6 +288,14 @@ def test_a_mistake_is_one_line(arguments: tuple[str, ...], message: str, capsys:
     assert shown.out == ""
     assert re.match(message, shown.err)
     assert "Traceback" not in shown.err
+
+
+@pytest.mark.parametrize("text", ["٢", "1_0", "two", "-"])
+def test_an_int_is_of_ascii_digits(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["plan", "sort", "--shape", "3,3", f"--axis={text}"])
+    assert f"argument --axis: expected an int, found {text!r}" in capsys.readouterr().err
+    assert cli.main(["plan", "sort", "--shape", "3,3", "--axis", "-2"]) == 0
 
 
 def test_an_unknown_command_prints_the_usage() -> None:

@@ -233,6 +233,7 @@ def test_machine_code_is_for_one_card(tmp_path: Path) -> None:
         ({"format": "wgsl", "arch": "sm_90"}, InvalidArgumentError, "arch: expected none for 'wgsl'"),
         ({"format": "ptx", "arch": "sm_75"}, InvalidArgumentError, "arch: expected a card of sm_80 or later"),
         ({"format": "cubin", "arch": "90"}, InvalidArgumentError, "arch: expected .* 'sm_90', found '90'"),
+        ({"format": "cubin", "arch": "sm_٩٠"}, InvalidArgumentError, "arch: expected .* 'sm_90', found 'sm_٩٠'"),
         ({"format": "glsl"}, InvalidArgumentError, "format: expected js or wgsl or spirv"),
     ],
 )

@@ -130,7 +130,7 @@ _BEFORE_A_VALUE = re.compile(r"([(\[]|, |[^=<>!]= )$")
 
 def capability_of(name: str) -> ComputeCapability:
     """Parses an architecture such as "sm_90"; the oldest supported one if empty. Raises InvalidArgumentError."""
-    found = re.fullmatch(r"sm_(\d+)(\d)", name or f"sm_{SHIPPED_FOR[0]}{SHIPPED_FOR[1]}")
+    found = re.fullmatch(r"sm_([0-9]{1,3})([0-9])", name or f"sm_{SHIPPED_FOR[0]}{SHIPPED_FOR[1]}")
     if found is None or (int(found[1]), int(found[2])) < SHIPPED_FOR:
         raise InvalidArgumentError(f"arch: expected a card of sm_80 or later, e.g. 'sm_90', found {name!r}")
     return int(found[1]), int(found[2])

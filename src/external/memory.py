@@ -28,11 +28,11 @@ def bytes_of(memory: object, name: str = "memory") -> int:
     if memory == "auto":
         return max(LEAST, free_memory() // _SHARE)
     if isinstance(memory, str):
-        parts = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", memory.strip().lower())
+        parts = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", memory.strip(), re.ASCII | re.IGNORECASE)
         if parts is None:
             raise InvalidArgumentError(f"{expected} found {memory!r}")
         number, unit = parts.groups()
-        memory = int(min(float(number), _MOST) * (1 << _UNITS[unit]))
+        memory = int(min(float(number), _MOST) * (1 << _UNITS[unit.lower()]))
     if memory < LEAST:
         raise InvalidArgumentError(f"{name}: expected at least {LEAST} bytes, found {memory}")
     return memory

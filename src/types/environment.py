@@ -5,11 +5,8 @@ from __future__ import annotations
 import os
 from functools import lru_cache
 
+from .checks import LARGEST, number_in
 from .errors import InvalidArgumentError
-
-_DIGITS = frozenset("0123456789")
-_LARGEST = (1 << 63) - 1
-_MOST_DIGITS = 18  # fewer than the largest has
 
 
 def word(name: str) -> str:
@@ -17,7 +14,7 @@ def word(name: str) -> str:
     return os.environ.get(name, "").strip()
 
 
-def whole_number(name: str, usual: int, *, least: int, what: str, most: int = _LARGEST) -> int:
+def whole_number(name: str, usual: int, *, least: int, what: str, most: int = LARGEST) -> int:
     """A variable's number, at most `most`; `usual` where it is not set. Raises InvalidArgumentError below `least`."""
     said = word(name)
     return usual if not said else min(_number(name, said, least, what), most)
@@ -68,9 +65,7 @@ def _read(path: str) -> str:
 
 @lru_cache(maxsize=64)
 def _number(name: str, said: str, least: int, what: str) -> int:
-    if _DIGITS.issuperset(said):
-        digits = said.lstrip("0") or "0"
-        number = int(digits) if len(digits) <= _MOST_DIGITS else _LARGEST
-        if number >= least:
-            return number
+    number = number_in(said)
+    if number is not None and number >= least:
+        return number
     raise InvalidArgumentError(f"{name}: expected {what}, found {said!r}")
