@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar, cast
 
 import attrs
@@ -13,7 +15,7 @@ from gpusort.api.call import call
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.machine import TargetInfo
-from gpusort.operations.base import AlongAxis, Output, Part, Work, Works, rows_together
+from gpusort.operations.base import AlongAxis, Operation, Output, Part, Work, Works, rows_together
 from gpusort.operations.reduce import Reduction
 from gpusort.operations.sort import Sort
 from gpusort.types.dtypes import number_for
@@ -94,6 +96,41 @@ def test_its_mistakes_and_its_empty_results_are_as_everybodys(target: str) -> No
     wrong: Any = "rows"
     with pytest.raises(gpusort.UnsupportedTypeError, match=r"^axis: expected an int, found 'rows'$"):
         low_median(np.zeros((2, 2)), axis=wrong, target=target)
+
+
+@attrs.frozen
+class OfOtherShape(LowMedian):
+    """Says that its results are longer than they are, or shorter."""
+
+    by: int = 0
+
+    def outputs(self, *given: Spec) -> tuple[Output, ...]:
+        (found,) = super().outputs(*given)
+        return (attrs.evolve(found, shape=(found.shape[0] + self.by,)),)
+
+
+@attrs.frozen
+class SumOfOtherShape(Reduction):
+    by: int = 0
+
+    def outputs(self, *given: Spec) -> tuple[Output, ...]:
+        return (Output((self.shape(given[0])[0] + self.by,), np.dtype(np.float32), ()),)
+
+    def monoid(self, given: Spec) -> Monoid[Any, Any]:
+        return Sum(number_for("float32"))
+
+
+@pytest.mark.parametrize("make", [partial(OfOtherShape, -1), partial(SumOfOtherShape, -1, False)])
+def test_outputs_of_another_shape_than_its_works_write_are_refused(
+    make: Callable[[int], Operation], target: str
+) -> None:
+    x = np.ones((4, 5), np.float32)
+    for given in (x, np.asfortranarray(x)):
+        assert cast("np.ndarray[Any, Any]", call(make, (0,), target, given)).shape == (4,)
+        with pytest.raises(gpusort.InvalidArgumentError, match=r"^outputs: expected an array of 16 bytes.* of 24$"):
+            call(make, (2,), target, given)
+        with pytest.raises(gpusort.InvalidArgumentError, match=r"^outputs, or a Part: expected .* of 16 .* of 12$"):
+            call(make, (-1,), target, given)
 
 
 @attrs.frozen

@@ -3,6 +3,7 @@ copied back; host_call.py and stream_call.py execute them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from enum import Enum
 from typing import TypeAlias
@@ -13,6 +14,7 @@ from ..kernel.launch import Schedule
 from ..operations.base import Output, Part, Work
 from ..targets.base import Prepared, Target, given_buffers, prepared_by
 from ..types.dtypes import native
+from ..types.errors import InvalidArgumentError
 from ..types.specs import DType, Shape, Spec, bounds, packed_strides
 
 
@@ -88,6 +90,10 @@ class Lines:
         """The byte offsets between which its elements lie, relative to the first."""
         return bounds(self.shape, self.strides, self.dtype.itemsize)
 
+    @property
+    def nbytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
+
     def lies_like(self, other: Lines) -> bool:
         return (self.shape, self.strides, self.dtype) == (other.shape, other.strides, other.dtype)
 
@@ -135,10 +141,12 @@ def steps_of(
     rows = [*inputs, *results, *(steps.temporary(output.shape, output.dtype) for output in between)]
     if way is Way.IN_PLACE and results[0] is not outs[0]:
         steps.move(inputs[0], results[0])
+    ends = [0] * len(rows)  # of what is bound or copied, in bytes
     for work, runs in works:
         for copied in work.copies:
             source, to = rows[copied.source], rows[copied.to]
             steps.move(source, to if copied.first is None else to.part(copied.first, *source.shape))
+            ends[copied.to] = max(ends[copied.to], (copied.first or 0) * to.dtype.itemsize + source.nbytes)
         for run in runs:
             taken: list[Lines] = []
             for number, part in run.parts:
@@ -150,8 +158,26 @@ def steps_of(
                     steps.move(rows[number], packed)
                     rows[number] = packed
                 taken.append(rows[number] if part is None else rows[number].part(*part))
+            for buffer, (number, _), lines in zip(given_buffers(run.schedule), run.parts, taken, strict=True):
+                _require_room(buffer.name, buffer.nbytes, lines)
+                ends[number] = max(ends[number], (lines.first or 0) * lines.dtype.itemsize + buffer.nbytes)
             steps.steps.append(Launch(run, tuple(taken)))
+    for result, end in zip(results, ends[len(inputs) :], strict=False):
+        if end < result.nbytes:
+            raise InvalidArgumentError(
+                f"outputs: expected an array of {end} bytes, as many as the works write, found one of {result.nbytes}"
+            )
     for result, out in zip(results, outs, strict=True):
         if result is not out:
             steps.move(result, out)
     return steps
+
+
+def _require_room(buffer: str, nbytes: int, lines: Lines) -> None:
+    """Raises InvalidArgumentError for an operation, a user's, that has a buffer bound to an array too small for it."""
+    low, high = lines.bounds
+    if high - low < nbytes:
+        raise InvalidArgumentError(
+            f"outputs, or a Part: expected an array of {nbytes} bytes for the buffer {buffer!r}, found one of "
+            f"{high - low}"
+        )
