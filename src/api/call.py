@@ -137,7 +137,7 @@ def _plan_of(
     operation = operation.simplest(*specs)
     operation.outputs(*specs)  # which raises what is wrong with the arguments
     where = choose(target, specs[0].memory, kind.device(arrays[0]))
-    return plan_for(operation, kind, specs, where, keeps_scratch)
+    return plan_for(operation, kind, specs, arrays, where, keeps_scratch)
 
 
 def _alike(names: tuple[str, ...], given: tuple[Any, ...]) -> list[tuple[Kind, Any]]:

@@ -86,7 +86,7 @@ def law_check(operation: Operation, spec: Spec, target: Target) -> Callable[[Hos
         return None
     monoid = operation.checked_monoid
     if monoid is None:
-        return _key_check(operation)
+        return key_check(operation)
     axes, element = operation.axes(spec), dtype_of(monoid.element)
     length = operation.rows(spec)[1]
 
@@ -99,8 +99,8 @@ def law_check(operation: Operation, spec: Spec, target: Target) -> Callable[[Hos
     return check
 
 
-def _key_check(operation: Operation) -> Callable[[HostArray], None] | None:
-    """None for an argsort, whose results no inverse makes."""
+def key_check(operation: Operation) -> Callable[[HostArray], None] | None:
+    """The check of a key on a sample of an array; None for an argsort, whose results no inverse makes."""
     key: SortableKey[Any, Any] | None = getattr(operation, "key", None)
     if key is None or is_lossy(key) or isinstance(operation, Argsort):
         return None

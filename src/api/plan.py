@@ -128,25 +128,35 @@ def results_of(arrays: Sequence[HostArray], outputs: Sequence[Output]) -> object
 
 
 def plan_for(
-    operation: Operation, kind: Located[Any], specs: tuple[Spec, ...], target: Target, keeps_scratch: bool = False
-) -> Plan:
+    operation: Operation, kind: Located[Any], specs: tuple[Spec, ...], arrays: Arrays, target: Target,
+    keeps_scratch: bool = False,
+) -> Plan:  # fmt: skip
     """Chooses and makes the plan of an operation for arrays of a kind and these specs on a target. One that keeps its
     scratch is for these specs alone, and a call of it allocates nothing."""
     if not kind.is_host:
-        return _by_kernels(kind, operation, specs, target, keeps_scratch)
+        return _by_kernels(kind, operation, specs, arrays, target, keeps_scratch)
     if operation.is_the_hosts(specs[0]):
         target = target_of("cpu")
     native = target.native(operation, specs) if isinstance(target, HostTarget) else None
     plan = HostPlan(kind, operation, target, native)
-    return _by_kernels(kind, operation, specs, target, True) if keeps_scratch and not plan.is_fast(specs) else plan
+    if not keeps_scratch or plan.is_fast(specs):
+        return plan
+    return _by_kernels(kind, operation, specs, arrays, target, keeps_scratch)
 
 
 def _by_kernels(
-    kind: Located[Any], operation: Operation, specs: tuple[Spec, ...], target: Target, keeps_scratch: bool = False
-) -> Plan:
-    """A plan for these specs alone: of kernels, in pieces if need be, unless there is nothing to compute."""
+    kind: Located[Any], operation: Operation, specs: tuple[Spec, ...], arrays: Arrays, target: Target,
+    keeps_scratch: bool = False,
+) -> Plan:  # fmt: skip
+    """A plan for these specs alone: of kernels, in pieces if need be, unless there is nothing to compute. A caller's
+    key is tried on elements of these arrays if they are the host's: to read a device's would be to wait for it."""
     if operation.answer(*specs) is not None:
         return AnsweredPlan(kind, operation, specs)
+    if kind.is_host and getattr(operation, "key", None) is not None:
+        from .host_call import key_check
+
+        if (check := key_check(operation)) is not None:
+            check(arrays[0])
     if kind.is_host and isinstance(target, HasRoom):
         from .in_pieces.plan import PiecesPlan
 
@@ -235,7 +245,11 @@ class HostPlan(Plan):
             specs = specs_of(self.kind, self.operation, arrays)
             self.operation.outputs(*specs)  # shapes are no part of the signature: what does not fit is refused here
             is_answered = self.operation.answer(*specs) is not None
-            plan = None if is_fast and not is_answered else _by_kernels(self.kind, self.operation, specs, self.target)
+            plan = (
+                None
+                if is_fast and not is_answered
+                else _by_kernels(self.kind, self.operation, specs, arrays, self.target)
+            )
             self._plans[key] = plan
             return plan
 
