@@ -11,6 +11,7 @@ from .algos.bitonic import bitonic_sort
 from .algos.copy import Strided, copy_strided, copy_whole, take_rows, take_within
 from .algos.layout import Layout
 from .algos.merge import merge
+from .algos.numbering import numbered
 from .algos.partition import partition
 from .algos.radix_serial import SerialRadix
 from .algos.radix_sorts import radix_sort
@@ -82,6 +83,7 @@ def _sorts(key: ArrayKey) -> list[Schedule]:
         radix_sort(Batch(key, 1, _LENGTH, order), sweeping, bits),
         radix_sort(Batch(key, 2, _LENGTH, order), sweeping, bits),
         radix_sort(Batch(ranks, 1, _LENGTH, order, places=U64), sweeping, bits),
+        numbered(_LENGTH, U32),
         SerialRadix().schedule(key, 1, _LENGTH, order, Placement.ELSEWHERE),
         merge(key, _LENGTH, _LENGTH, order, MergePolicy(128, 7)),
         merge(key, _LENGTH, _LENGTH, order, MergePolicy(128, 7), U32),
