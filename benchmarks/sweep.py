@@ -144,11 +144,12 @@ def problem_of(case: Case, host: Array, x: Any) -> str:
         if case.library.name in ("numpy", "cupy") and result.dtype != wanted.dtype:
             return f"dtype {result.dtype}, expected {wanted.dtype}"
         if function.exact or host.dtype.kind != "f":
-            same = np.array_equal(result.astype(wanted.dtype, copy=False), wanted)
+            same = np.array_equal(result.astype(wanted.dtype, copy=False), wanted, equal_nan=True)
         else:  # as far as sums may be off, of which no element is larger than 6
             most = 6 if function.name != "prod" else 1
             slack = 64 * float(np.finfo(host.dtype).eps) * most * math.sqrt(host.size)
-            same = np.allclose(result, wanted, rtol=1e-3 if host.dtype == np.float32 else 1e-9, atol=slack)
+            rtol = 1e-3 if host.dtype == np.float32 else 1e-9
+            same = np.allclose(result, wanted, rtol=rtol, atol=slack, equal_nan=True)
         if not same:
             return "another result than NumPy's"
     return ""

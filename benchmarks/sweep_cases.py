@@ -127,9 +127,34 @@ def _scanned(gpusort: Any, x: Any, axis: int | None) -> object:
     return gpusort.scan(x.reshape(-1) if axis is None else x, _sum_of(x), axis=axis or 0)
 
 
+_SORT = Function("sort", torch=_sorted_in_torch)
+_ARGSORT = Function("argsort", numpy=_argsort, torch=_placed_in_torch)
+_TOP_10 = _top(10)
+_MIN, _MAX = Function("min", torch=_least_in_torch), Function("max", torch=_most_in_torch)
+_CUMSUM = Function("cumsum", exact=False, torch=_added_in_torch)
+
+
+def _of_special_values() -> Iterator[Function]:
+    """Of rows whose elements are not just any. (Of NaNs, NumPy's partition has the top where we have the end.)"""
+    sorts = _SORT, _ARGSORT, _TOP_10
+    special: dict[str, tuple[Callable[[Array], Array], tuple[Function, ...]]] = {
+        "of equals": (np.ones_like, (*sorts, _CUMSUM)),
+        "of both zeros": (lambda x: np.copysign(np.zeros_like(x), x), (*sorts, _MIN, _MAX)),
+        "of NaNs": (lambda x: np.full_like(x, np.nan), (_SORT, _ARGSORT, _MIN, _MAX, _CUMSUM)),
+        "of two values": (lambda x: (x > np.median(x)).astype(x.dtype), sorts),
+        "of ascending": (np.sort, sorts),
+        "of descending": (lambda x: np.sort(x)[::-1].copy(), sorts),
+    }
+    for says, (data, functions) in special.items():
+        kinds = "f" if says in ("of both zeros", "of NaNs") else "biuf"
+        for of in functions:
+            label = f"{of.says} {says}".strip()
+            yield attrs.evolve(of, says=label, data=data, kinds=kinds, is_of_rows=True, halves=of in sorts)
+
+
 FUNCTIONS = (
-    Function("sort", torch=_sorted_in_torch),
-    Function("argsort", numpy=_argsort, torch=_placed_in_torch),
+    _SORT,
+    _ARGSORT,
     Function("sort", says="descending", keywords={"descending": True}, numpy=_sorted_down, torch=_sorted_down_in_torch),
     Function(
         "sort_by_key",
@@ -147,23 +172,25 @@ FUNCTIONS = (
         data=_two_runs,
         is_of_rows=True,
     ),
-    _top(10),
+    _TOP_10,
     _top(64),
     Function("sum", exact=False),
     Function("prod", exact=False, data=_near_one),
-    Function("min", torch=_least_in_torch),
-    Function("max", torch=_most_in_torch),
+    _MIN,
+    _MAX,
     Function("argmin"),
     Function("argmax"),
     Function("any"),
     Function("any", says="of zeros", data=np.zeros_like),
     Function("all"),
     Function("all", says="of ones", data=np.ones_like),
-    Function("cumsum", exact=False, torch=_added_in_torch),
+    _CUMSUM,
     Function("reduce", says="by Sum", ours=_reduced, numpy=by_name("sum"), torch=in_torch("sum"), exact=False),
     Function("scan", says="by Sum", ours=_scanned, numpy=by_name("cumsum"), torch=_added_in_torch, exact=False),
+    *_of_special_values(),
 )
 DTYPES = ("f4", "f8", "i4", "i8", "u1")
+HALF = "f2"  # of the functions that say so
 LAYOUTS = ("C", "Fortran", "strided")
 SHAPES: tuple[tuple[int, ...], ...] = (
     (10,), (1000,), (100_000,), (1 << 20,), (1 << 22,),
@@ -225,8 +252,10 @@ def cases(
     for shape in SHAPES:
         if np.prod(shape) > largest:
             continue
-        for dtype in DTYPES:
+        for dtype in (*DTYPES, HALF):
             for function in FUNCTIONS:
+                if dtype == HALF and not function.halves:
+                    continue
                 for layout in LAYOUTS if len(shape) > 1 else ("C", "strided"):
                     axes = (None, *range(len(shape))) if not function.is_of_rows else (0,) if len(shape) == 1 else ()
                     for axis in axes:
