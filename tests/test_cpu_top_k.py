@@ -103,6 +103,18 @@ def test_more_nans_than_numbers() -> None:
     check(x[:, : 70 * 1000].reshape(70, 1000), 5, 50)
 
 
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_columns_of_nothing_but_nan(dtype: str) -> None:
+    """Of those that a row is looked at in, every second one, or all but so few that these give no threshold."""
+    for length in (9000, LONG):
+        x = sample(dtype, (1, length), seed=length)
+        x[0, ::2] = np.nan
+        check(x, 1, 20, 100)
+        few = np.full_like(x, np.nan)
+        few[0, : length // 2 : 64] = x[0, 1::2][: len(few[0, : length // 2 : 64])]
+        check(few, 1, 20, 100)
+
+
 @pytest.mark.parametrize("dtype", ["?", "u1", "i8", "f4", "M8[ns]"])
 def test_most_are_equal_to_the_best(dtype: str) -> None:
     """There may be none better than these."""

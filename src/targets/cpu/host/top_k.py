@@ -138,6 +138,8 @@ def _first_of(numbers: Elements, ascends: bool, k: int) -> Places | None:
     if height >= _SHORTEST_COLUMN and numbers.size > _FEW:
         width = numbers.size // height
         best = _best_of(numbers[: height * width].reshape(height, width), ascends)
+    if best.size < k:
+        return None
     if ascends:
         threshold = np.partition(best, k - 1)[k - 1]
         near = _hits_of(numbers <= threshold, k)
@@ -152,10 +154,11 @@ def _first_of(numbers: Elements, ascends: bool, k: int) -> Places | None:
 
 
 def _best_of(columns: Elements, ascends: bool) -> Elements:
-    """The least or the greatest number of each column."""
+    """The least or the greatest number of each column that has any."""
     best: Elements = columns.min(0) if ascends else columns.max(0)
     if best.dtype.kind == "f" and (greatest := best.max()) != greatest:
         best = (np.fmin if ascends else np.fmax).reduce(columns, 0)  # which takes several times as long
+        best = best[best == best]
     return best
 
 
