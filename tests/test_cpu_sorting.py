@@ -24,6 +24,7 @@ from gpusort.targets.cpu.host.argsort import argsort_rows, argsort_runs
 from gpusort.targets.cpu.host.key_words import Places, elements_in_order, ordered_words
 from gpusort.targets.cpu.host.packed_argsort import argsort_packed
 from gpusort.targets.cpu.host.partition import part_in_turn
+from gpusort.targets.cpu.host.sample import sorted_at_sight
 from gpusort.targets.cpu.host.sort import sort_rows
 from gpusort.targets.cpu.host.sort_path import SortPath
 from gpusort.targets.cpu.target import CpuTarget
@@ -32,7 +33,7 @@ from gpusort.types.errors import InvalidArgumentError
 from gpusort.types.indices import SortOrder
 from tests.covering import few_cases
 from tests.new_process import printed
-from tests.reference import DTYPES, Array, run_in_threads, sample
+from tests.reference import DTYPES, Array, assert_same_bits, run_in_threads, sample, sorted_by_numpy
 
 # Every way of sorting is taken by arrays of a few thousand elements.
 SMALL = HostSortPolicy(
@@ -292,6 +293,42 @@ def test_patterns(dtype: str, order: SortOrder) -> None:
 
 @few_cases(pairs=False)
 @pytest.mark.parametrize("order", SortOrder)
+@pytest.mark.parametrize("dtype", [dtype for dtype in DTYPES if np.dtype(dtype).itemsize > 1])
+def test_rows_that_are_sorted_at_sight(dtype: str, order: SortOrder) -> None:
+    """In place and not, packed or spread, stably or by bits: those that are, and those that only seem to be so."""
+    policy, found, is_float = attrs.evolve(SMALL, part_bytes_from=1 << 20), set[str](), np.dtype(dtype).kind == "f"
+    rows = patterns(dtype, 1300)
+    rows["two"] = np.resize([5, 9, 5], 1300).astype(dtype)
+    if is_float:
+        rows["descending zeros"] = rows["ascending zeros"][::-1]
+        rows["nans of both signs"] = np.copysign(np.nan, rows["zeros"])
+    for name, row in rows.items():
+        for stable in (False, True):
+            expected = sorted_by_numpy(row, descending=order is SortOrder.DESCENDING)
+            if not (stable and is_float):
+                expected = in_order(row[np.newaxis], order)[0].view(dtype)
+            for x in (np.array(row), np.repeat(row, 2)[::2]):
+                before, path = x.tobytes(), SortPath(policy, NUMPY.spec("x", x), 0, order, stable)
+                if sorted_at_sight(x, order, policy, stable) is not None:
+                    found.add(f"{name}{' stably' * stable}")
+                assert_same_bits(path.function(x), expected)
+                assert x.tobytes() == before
+                path.into((x,), (x,))
+                assert_same_bits(np.array(x), expected)
+    assert {"constant", "constant stably", "two"} <= found
+    assert found.isdisjoint({"three", "few", "some", "skewed", "nearly"})
+    if is_float:
+        assert {"zeros", "nans of both signs"} <= found
+        assert "nans of both signs stably" not in found
+    elif np.dtype(dtype).kind in "iu":
+        assert {"ascending", "descending", "two stably"} <= found
+    if dtype in ("f4", "f8"):
+        zeros = {f"{way}zeros{stably}" for way in ("ascending ", "descending ") for stably in ("", " stably")}
+        assert zeros <= found
+
+
+@few_cases(pairs=False)
+@pytest.mark.parametrize("order", SortOrder)
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 def test_zeros_and_nans_of_many_rows(dtype: str, order: SortOrder) -> None:
     for shape in ((40, 50), (3, 1000), (300, 3)):
@@ -410,6 +447,7 @@ import sys
 import numpy as np
 from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.targets.cpu.host.partition import part_in_turn
+from gpusort.targets.cpu.host.sample import sorted_at_sight
 from gpusort.targets.cpu.host.sort import sort_rows
 from gpusort.types.indices import SortOrder
 def sort(length, policy):

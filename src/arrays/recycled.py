@@ -44,8 +44,10 @@ _timers: list[Timer] = []  # the one that runs, if any
 def new_array(shape: tuple[int, ...], dtype: D) -> np.ndarray[Any, D]:
     """An uninitialised C-contiguous array, in recycled memory or new."""
     nbytes = math.prod(shape) * dtype.itemsize
+    if nbytes < _LEAST:
+        return np.empty(shape, dtype)
     is_large = nbytes > most_bytes()
-    if nbytes < _LEAST or (is_large and nbytes > _most_for_a_while()):
+    if is_large and nbytes > _most_for_a_while():
         return np.empty(shape, dtype)
     size, shelf = nbytes + _ALIGNMENT, _large if is_large else _kept
     block = shelf.take(lambda _, kept: size <= kept.size <= 2 * size if _is_whole(kept) else None)

@@ -90,11 +90,7 @@ def _sort_long_rows(
     if by_radix and not (rows == 1 and is_easy(source[0], policy)):
         if rows == 1 and _is_counted(source, results, order, policy, stable):
             return
-        if can_sort_by_radix(source.dtype, order, source.nbytes):
-            worth_a_thread = _WORTH_ONE_THAT_WAITS if threads_of_crew(source.nbytes) else _WORTH_A_THREAD
-            some = pool.of_at_most(min(policy.most_threads, -(-source.size // worth_a_thread)))
-            _sort_apart(lambda ordered: sort_by_radix(source, ordered, order, some), source, results, order, stable)
-        else:
+        if not sort_packed_by_radix(source, results, order, policy, stable):
             _sort_in_blocks(source, results, order, policy, stable)
         return
     few = pool.of_at_most(policy.threads_for(source.nbytes // rows))
@@ -106,6 +102,17 @@ def _sort_long_rows(
             sort_row(row, result, order, stable)
         else:
             sort_one(row, result, order, policy, few, stable)
+
+
+def sort_packed_by_radix(
+    source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, stable: bool
+) -> bool:
+    """Whether the kernels are there, and packed rows are sorted by them."""
+    if not can_sort_by_radix(source.dtype, order, source.nbytes):
+        return False
+    worth_a_thread = _WORTH_ONE_THAT_WAITS if threads_of_crew(source.nbytes) else _WORTH_A_THREAD
+    some = shared_pool().of_at_most(min(policy.most_threads, -(-source.size // worth_a_thread)))
+    return _sort_apart(lambda ordered: sort_by_radix(source, ordered, order, some), source, results, order, stable)
 
 
 def _sort_in_blocks(

@@ -8,6 +8,7 @@ from typing import TypeAlias, cast
 import numpy as np
 
 from ....algos.host_sort import HostSortPolicy
+from ....arrays.host import is_packed
 from ....arrays.recycled import new_array
 from ....types.indices import SortOrder
 from ....types.specs import Spec
@@ -17,7 +18,8 @@ from .float_ties import FEW, FloatTies, is_ordered_by_numpy
 from .key_words import elements_in_order, ordered_words
 from .numpy_sort import INSERTED, SHORT_STABLE, counted_from, turned_as, turning
 from .radix_sort import suits_radix
-from .sort import is_easy, sort_rows
+from .sample import sorted_at_sight
+from .sort import is_easy, sort_packed_by_radix, sort_rows
 from .strides import with_last
 
 Sorted: TypeAlias = Callable[[HostArray], HostArray]
@@ -51,6 +53,7 @@ class SortPath:
             self._stable_to = _INSERTED_HALVES
         elif has_rows and dtype.itemsize > 2 and dtype.kind in "iuf":
             self._stable_to = INSERTED
+        self._looks = dtype.isnative and dtype.itemsize > 1
         self.function = self._sorter(self._sorted, self._short)
         # Longer ones are NumPy's alone as well where it sorts fast, which is measured once.
         self._by_numpy = None
@@ -59,9 +62,17 @@ class SortPath:
         self.into_short = None if axis is None else self._writer(self.function)
 
     def _sorted(self, x: HostArray) -> HostArray:
+        seen = self._at_sight(x)
+        if seen is not None:
+            return seen
         if self._by_numpy is not None and self._short < x.size < self._policy.serial_below:
             if not suits_radix(x.size, x.size, self._dtype, self._policy) or is_easy(x.ravel(), self._policy):
                 return self._by_numpy(x)
+            rows, results = x.reshape(1, -1), new_array((x.size,), self._dtype)
+            if is_packed(rows) and sort_packed_by_radix(
+                rows, results[np.newaxis], self._order, self._policy, self._stable
+            ):
+                return results
         return self._sorted_long(x)
 
     def _sorted_long(self, x: HostArray) -> HostArray:
@@ -83,8 +94,13 @@ class SortPath:
             results[...] = self.function(x)
         elif self._keeps_ties_by_numpy(x):
             results[...] = self._sorted_stably(x)
+        elif (seen := self._at_sight(x)) is not None:
+            results[...] = seen
         else:
             self._sort_along(self._axis, x, x if _are_one(x, results) else results)
+
+    def _at_sight(self, x: HostArray) -> HostArray | None:
+        return sorted_at_sight(x, self._order, self._policy, self._stable) if self._looks and x.ndim == 1 else None
 
     def _keeps_ties_by_numpy(self, x: HostArray) -> bool:
         """Whether floats are few, or rows short: NumPy's stable sort then takes less time than putting ties back."""
