@@ -27,6 +27,7 @@ class Tensor:
         self.dtype = dtype or _NAMES[inside.dtype]
         self._neg, self._elsewhere = neg, elsewhere
         self.layout = "torch.strided"
+        self.version = 0
 
     @property
     def is_cuda(self) -> bool:
@@ -124,6 +125,10 @@ def _as_tensor(values: Any, *, device: Any) -> Tensor:
     return Tensor(values)
 
 
+def _increment_version(tensor: Tensor) -> None:
+    tensor.version += 1
+
+
 @contextmanager
 def stream(pointer: int) -> Any:
     streams.append(pointer)
@@ -143,7 +148,8 @@ def module() -> ModuleType:
     vars(torch).update({name.partition(".")[2]: name for name in _NAMES.values()})
     vars(torch).update(
         Tensor=Tensor, bfloat16=BFLOAT16, from_numpy=Tensor, as_tensor=_as_tensor, empty=_empty, empty_like=_empty_like,
-        empty_strided=_empty_strided,
+        empty_strided=_empty_strided, is_grad_enabled=lambda: True,
+        autograd=SimpleNamespace(graph=SimpleNamespace(increment_version=_increment_version)),
         _C=SimpleNamespace(_cuda_getCurrentRawStream=_current_stream),
     )  # fmt: skip
     return torch

@@ -224,6 +224,25 @@ def test_what_does_not_go_together_is_refused() -> None:
 LAYOUTS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {  # how it is held, and how that is looked at
     "turned": (lambda host: host.transpose(2, 1, 0), lambda x: x.transpose(2, 1, 0)),
     "backwards": (lambda host: host[::-1, :, ::-1], lambda x: x[::-1, :, ::-1]),
+def test_torch_is_told_which_tensors_were_written_to() -> None:
+    host = sample("f4", 50)
+    x, out = on_card("torch", host), on_card("torch", host)
+    assert call["sort"](x, out=out) is out
+    sort_inplace = cast("Callable[..., Any]", gpusort.sort_inplace)
+    sort_inplace(out)
+    prepared = gpusort.plan(gpusort.sort, x)
+    prepared(x)
+    found: Any = prepared(x)
+    into = gpusort.plan(gpusort.sort, x, out=out)
+    into(x)
+    assert (x.version, out.version, found.version) == (0, 3, 2)
+    out.requires_grad = True
+    for wrong in (lambda: call["sort"](x, out=out), lambda: sort_inplace(out), lambda: into(x)):
+        with pytest.raises(gpusort.InvalidArgumentError, match=r"^(x|out): .* found one that requires grad"):
+            wrong()
+    assert out.version == 3
+
+
     "with gaps": (lambda host: np.repeat(host, 2, axis=2), lambda x: x[:, :, ::2]),
 }
 

@@ -110,6 +110,8 @@ def call_with(
         if out is None:
             return plan.run(*arrays)
         plan.into(arrays, (out,))
+        if kind.is_told:
+            kind.tell_written((out,))
         return out
     except BaseException:
         release_import_lock()
@@ -176,7 +178,10 @@ def _viewed(
         if not own.tells_by_view and own.is_read_only(out):
             require_writable(own, "out", out, own.spec("out", out))
         result = call_with(make, settings, target, tuple(views), views[0] if out is like else seen)
-        return result.viewed_as(found[:-1], out) if isinstance(result, PreparedCall) else out
+        if isinstance(result, PreparedCall):
+            return result.viewed_as(found[:-1], out)
+        own.tell_written((out,))
+        return out
 
 
 def forget_plans() -> None:

@@ -93,7 +93,7 @@ def require_fitting(kind: Kind, outs: Arrays, outputs: tuple[Output, ...]) -> No
 
 def require_writable(kind: Kind, name: str, array: Any, spec: Spec) -> None:
     if kind.is_read_only(array):
-        raise InvalidArgumentError(f"{name}: expected an array that can be written, found a read-only one")
+        raise InvalidArgumentError(f"{name}: expected an array that can be written, found {kind.read_only}")
     if spec.may_share_elements:
         raise InvalidArgumentError(
             f"{name}: expected an array each of whose elements has a place of its own, found shape {spec.shape} with "

@@ -96,6 +96,8 @@ class PreparedCall(Generic[R_co]):
                 self._run([kind.view(x) if is_viewed(kind) else x for kind, x in zip(kinds, arrays, strict=True)])
         else:
             self._run(arrays)
+        if self.kinds[0].is_told:
+            self.kinds[0].tell_written(self.results)
         return one_or_all(self.results)
 
     def _run(self, arrays: Sequence[Any]) -> None:

@@ -43,7 +43,9 @@ class ArrayKind(ABC, Generic[A]):
     is_host: bool = False
     is_located: bool = False  # asked in every call, as these are found faster than an abstract class is
     is_deferred: bool = False
+    is_told: bool = False  # whether the library asks to know what others have written to
     tells_by_view: bool = True  # whether what the array is seen as is read-only where the array is
+    read_only: str = "a read-only one"  # the words of errors for an array that may not be written
 
     @abstractmethod
     def spec(self, name: str, array: A) -> Spec:
@@ -52,6 +54,10 @@ class ArrayKind(ABC, Generic[A]):
     def is_read_only(self, array: A) -> bool:
         """Whether it may not be written."""
         return False
+
+    def tell_written(self, arrays: Sequence[object]) -> None:
+        """Tells the library that a call has written to these arrays."""
+        return
 
     def recording(self, encoder: object) -> AbstractContextManager[object]:
         """A context in which calls are recorded into the caller's command encoder and not run."""

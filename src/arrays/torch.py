@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
 from functools import cache, partial
 from types import ModuleType
@@ -28,15 +28,31 @@ EmptyStrided: TypeAlias = "Callable[[tuple[int, ...], tuple[int, ...], Hashable]
 
 
 class TorchKind(ArrayKind["torch.Tensor"]):
-    """What all tensors have in common."""
+    """What all tensors have in common.
+
+    torch's gradients know nothing of what is written here. So a tensor is not written to while its gradient is
+    recorded; and what was saved for another's gradient is told to have changed, so that torch refuses to use it.
+    """
+
+    is_told, tells_by_view = True, False
+    read_only = "one that requires grad, with no gradient for this: call under torch.no_grad(), or detach() it"
 
     def __init__(self, library: ModuleType) -> None:
         self._library = library
+        self._tell: Callable[[torch.Tensor], None] = library.autograd.graph.increment_version
         self._from_numpy: Callable[[HostArray], torch.Tensor] = library.from_numpy  # looked up once
         named = {name: getattr(library, name, None) for name in _DTYPES}  # early versions have fewer
         self._dtypes: dict[Hashable, DType] = {found: np.dtype(name) for name, found in named.items() if found}
         self._dtypes[library.bool] = np.dtype(np.bool_)
         self._of_numpy = {dtype: found for found, dtype in self._dtypes.items()}
+
+    def is_read_only(self, array: torch.Tensor) -> bool:
+        return array.requires_grad and cast(bool, self._library.is_grad_enabled())
+
+    def tell_written(self, arrays: Sequence[object]) -> None:
+        for array in arrays:
+            if isinstance(array, self._library.Tensor):  # states of several fields are NumPy's
+                self._tell(cast("torch.Tensor", array))
 
     def _refused(self, name: str, array: torch.Tensor, error: Exception) -> UnsupportedTypeError:
         why = f" ({error})" if array.dtype in self._dtypes else ""
