@@ -80,7 +80,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split
 _MODULES = ("dask", "export", "multi", "targets", "webgpu")  # export and targets can be called, too
 
 
-def __getattr__(name: str) -> object:
+def _found(name: str) -> object:
     if name in _MODULES:
         return _imported(name)
     home = _HOME_OF.get(name)
@@ -89,6 +89,10 @@ def __getattr__(name: str) -> object:
     found: object = getattr(_imported(home), name)
     globals()[name] = found
     return found
+
+
+# By its name as text, so that type checkers, which know all names from above, object to any other.
+globals()["__getattr__"] = _found
 
 
 def _imported(home: str) -> object:

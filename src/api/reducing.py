@@ -17,7 +17,7 @@ from ..types.indices import ScanKind
 from ..types.specs import HostArray
 from .arguments import axes_or_none, axis_or_none, check_like, check_policy, checked_flag, index_of
 from .call import call
-from .signatures import Axis, AxisOrAll, F, Keyed, Nested, Other, Signed, Unsigned, Where
+from .signatures import Axis, AxisOrAll, F, Keyed, Like, Nested, Signed, Unsigned, Where
 from .signatures_reductions import is_arithmetic, is_extremum, is_place, is_reduce, is_scan, is_truth
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def cumsum(  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappi
 @overload
 def cumsum(x: Nested[float], /, *, axis: AxisOrAll = None, target: Where = "auto") -> NDArray[np.float64]: ...
 @overload
-def cumsum(x: Other, /, *, axis: AxisOrAll = None, target: Where = "auto") -> Other: ...
+def cumsum(x: Like, /, *, axis: AxisOrAll = None, target: Where = "auto") -> Like: ...
 @overload
 def cumsum(x: ArrayLike, /, *, axis: AxisOrAll = None, target: Where = "auto") -> HostArray: ...
 def cumsum(x: object, /, *, axis: AxisOrAll = None, target: Where = "auto") -> object:

@@ -35,6 +35,9 @@ V = TypeVar("V", bound=np.dtype[np.generic])
 Shape = TypeVar("Shape", bound=tuple[int, ...])
 F = TypeVar("F", bound=np.floating | np.timedelta64)
 Other = TypeVar("Other", bound="OnCard | Tensor | Array | Chunked")
+# For calls whose results are of the library of what is given: these, and columns, of which single values are not.
+Like = TypeVar("Like", bound="OnCard | Tensor | Array | Chunked | Column")
+LikeToo = TypeVar("LikeToo", bound="OnCard | Tensor | Array | Chunked | Column")
 
 Nested: TypeAlias = "Sequence[T | Nested[T]]"
 Axes: TypeAlias = SupportsIndex | tuple[SupportsIndex, ...]
@@ -74,6 +77,12 @@ class Chunked(Protocol):
 
     @property
     def numblocks(self) -> tuple[int, ...]: ...
+
+
+class Column(Protocol):
+    """A Series or an Index of pandas, or a Series of polars."""
+
+    def to_frame(self) -> object: ...
 
 
 # What a call may say by name, and so what comes back: one value; an array, for axes that are kept, or for those that

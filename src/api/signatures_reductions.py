@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..types.specs import HostArray
-from .signatures import Along, Axes, Either, F, Kept, Keyed, Nested, Other, Signed, ToOne, Unsigned, Where
+from .signatures import Along, Axes, Either, F, Kept, Keyed, Like, Nested, Other, Signed, ToOne, Unsigned, Where
 
 if TYPE_CHECKING:
     from ..types.monoids import Monoid
@@ -207,7 +207,7 @@ class Scan(Protocol):
     """scan: an array of the monoid's states."""
 
     @overload
-    def __call__(self, x: Other, /, monoid: Monoid[E, S], **how: Unpack[Scanned]) -> Other | NDArray[np.void]: ...
+    def __call__(self, x: Like, /, monoid: Monoid[E, S], **how: Unpack[Scanned]) -> Like | NDArray[np.void]: ...
     @overload
     def __call__(self, x: ArrayLike, /, monoid: Monoid[E, _Unknown], **how: Unpack[Scanned]) -> HostArray: ...
     @overload

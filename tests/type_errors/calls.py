@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, assert_type
+from typing import Any, Generic, TypeVar, assert_type
 
 import attrs
 import numpy as np
@@ -13,6 +13,7 @@ from gpusort.types.keys import UnsignedKey
 from gpusort.types.monoids import MinMax, Product, Sum
 from gpusort.types.scalars import F32, U32
 
+N = TypeVar("N")
 F4s = np.ndarray[tuple[int], np.dtype[np.float32]]
 I4s = np.ndarray[tuple[int], np.dtype[np.int32]]
 Grid = np.ndarray[tuple[int, int], np.dtype[np.float32]]
@@ -79,8 +80,29 @@ def right_lists(flat: list[int], deep: list[list[float]], flags: list[bool]) -> 
     assert_type(gpusort.cumsum(deep), npt.NDArray[np.float64])
 
 
+class Column(Generic[N]):
+    """What pandas and polars have in common, and what their classes say to NumPy."""
+
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> npt.NDArray[np.float64]:
+        return np.zeros(3)
+
+    def to_frame(self, name: str | None = None) -> object:
+        return name
+
+
+def right_columns(keys: Column[int], values: Column[float]) -> None:
+    assert_type(gpusort.sort(keys), Column[int])
+    assert_type(gpusort.argsort(values, descending=True), Column[float])
+    assert_type(gpusort.sort_by_key(keys, values), tuple[Column[int], Column[float]])
+    assert_type(gpusort.merge_by_key(keys, values, keys, values), tuple[Column[int], Column[float]])
+    assert_type(gpusort.merge(keys, keys), Column[int])
+    assert_type(gpusort.top_k(values, 2), tuple[Column[float], Column[float]])
+    assert_type(gpusort.cumsum(keys), Column[int])
+    assert_type(gpusort.sum(keys), np.generic | HostArray)
+
+
 class Series:
-    """Whatever NumPy can make an array of, such as a column of a table."""
+    """Whatever else NumPy can make an array of."""
 
     def __array__(self, dtype: object = None, copy: bool | None = None) -> npt.NDArray[np.float64]:
         return np.zeros(3)
@@ -150,6 +172,10 @@ def wrong_prepared_calls(x: F4s) -> None:
 def wrong_results(x: F4s) -> None:
     assert_type(gpusort.sort(x), I4s)  # E: assert-type, reportAssertTypeFailure
     gpusort.sort_by_key(x)  # E: call-overload, reportCallIssue
+
+
+def wrong_names(x: F4s) -> None:
+    gpusort.sorted(x)  # E: attr-defined, reportAttributeAccessIssue
 
 
 def wrong_options(x: F4s) -> None:
