@@ -455,6 +455,7 @@ def test_refusals(tmp_path: Path) -> None:
         (records, {}, gpusort.InvalidArgumentError, "by: expected one or more of id, price, name, day, found None"),
         (records, {"by": ["id", "no"]}, gpusort.InvalidArgumentError, "by: expected one or more of id, price"),
         (records, {"by": 3}, gpusort.UnsupportedTypeError, "by: expected a name, or a list of names, found 3"),
+        (records, {"by": {"id"}}, gpusort.UnsupportedTypeError, "by: expected a name, or a list of names, found {"),
         (records, {"by": [["id"]]}, gpusort.UnsupportedTypeError, "by: expected a name, or a list of names, found "),
         (records, {"by": "name"}, gpusort.UnsupportedTypeError, "by: name: cannot order elements of dtype"),
         (plain, {"memory": 100}, gpusort.InvalidArgumentError, "memory: expected at least 65536 bytes, found 100"),
@@ -477,6 +478,8 @@ def test_refusals(tmp_path: Path) -> None:
             gpusort.sort_file(plain, target)
     with pytest.raises(gpusort.InvalidArgumentError, match="target: expected another file than the source"):
         gpusort.argsort_file(plain, plain)
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"target: expected \.npy or a raw file, found .*\.parquet"):
+        gpusort.argsort_file(plain, tmp_path / "places.parquet")
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "empty.npy", "keys.bin", "longer.npy", "nothing.npy", "records.npy", "short.npy", "square.npy", "text.npy",
         "x.npy",

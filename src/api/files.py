@@ -82,6 +82,8 @@ def argsort_file(
     if job.source == job.target:
         raise InvalidArgumentError(f"target: expected another file than the source, found {job.target}")
     engine = OwnEngine.for_files(target_device, job.memory)
+    if Format.of(job.target).is_table:
+        raise InvalidArgumentError(f"target: expected .npy or a raw file, found {job.target}")
     if Format.of(job.source).is_table:
         job.run_table(by, order, engine, dtype, argsort=True)
         return
@@ -127,10 +129,9 @@ class _Job:
     def run_table(self, by: By, order: SortOrder, engine: OwnEngine, dtype: object, *, argsort: bool) -> None:
         if dtype is not None:
             raise InvalidArgumentError(f"dtype: expected none for tables, found {dtype!r}")
-        for name, path, is_table in (("source", self.source, True), ("target", self.target, not argsort)):
-            if Format.of(path).is_table is not is_table:
-                kinds = "a table, as .parquet or .arrow," if is_table else ".npy or a raw file,"
-                raise InvalidArgumentError(f"{name}: expected {kinds} found {path}")
+        for name, path in (("source", self.source), ("target", self.target)):
+            if not (argsort or Format.of(path).is_table):
+                raise InvalidArgumentError(f"{name}: expected a table, as .parquet or .arrow, found {path}")
         columns = _names(by)
         table = open_table(self.source)
         sort = TableSort(self.source, table, self.target, columns, order, engine, self.scratch, self.progress, argsort)
@@ -155,7 +156,7 @@ def _names(by: object) -> tuple[str, ...]:
     if by is None or isinstance(by, str):
         return () if by is None else (by,)
     names = tuple(cast("Iterable[object]", by)) if isinstance(by, Iterable) else (by,)
-    if not all(isinstance(name, str) for name in names):
+    if not all(isinstance(name, str) for name in names) or isinstance(by, set | frozenset):  # sets have no order
         raise UnsupportedTypeError(f"by: expected a name, or a list of names, found {by!r}")
     return tuple(dict.fromkeys(cast("tuple[str, ...]", names)))
 
