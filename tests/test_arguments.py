@@ -200,6 +200,21 @@ def test_what_is_no_monoid_is_named(name: str, monoid: object, said: str) -> Non
     assert said in message
 
 
+class Unhashable(OfPythons):
+    """As a class with `__eq__`, or a dataclass that is not frozen."""
+
+    __hash__ = None  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]  # so says Python
+
+
+@pytest.mark.parametrize("name", [*WITH_MONOIDS, *KEYED])
+def test_what_has_no_hash_is_named(name: str) -> None:
+    wrong = Unhashable()
+    message = refused(name, [X, wrong], {}) if name in WITH_MONOIDS else refused(name, arguments(name), {"key": wrong})
+    assert message.endswith(
+        "found a Unhashable that has no hash (unhashable type: 'Unhashable'); make its class and its fields immutable"
+    )
+
+
 @pytest.mark.parametrize("name", ["Radix", "Bitonic", "RadixRows", "BitonicRows"])
 def test_the_class_of_an_algorithm_is_no_algorithm(name: str) -> None:
     for function in ("sort", "sort_inplace"):

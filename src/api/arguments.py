@@ -80,9 +80,19 @@ def check_like(parameter: str, value: object) -> None:
         found = f"the class {value.__name__}: make a value of it"
     else:
         missing = [name for name in members if not hasattr(value, name)]
-        found = f"{value!r}, which has no {', '.join(missing)}" if missing else ""
+        found = f"{value!r}, which has no {', '.join(missing)}" if missing else _unhashable(parameter, value)
     if found:
         raise UnsupportedTypeError(f"{parameter}: expected {expected}, found {found}")
+
+
+def _unhashable(parameter: str, value: object) -> str:
+    """What is wrong with a key or a monoid by which no compiled code could be found again; an algorithm is not kept."""
+    if parameter != "algorithm":
+        try:
+            hash(value)
+        except TypeError as error:
+            return f"a {type(value).__name__} that has no hash ({error}); make its class and its fields immutable"
+    return ""
 
 
 def check_policy(policy: object, kind: type[Policy]) -> None:
