@@ -106,5 +106,19 @@ def test_a_warm_call_refuses_tensors_without_memory_and_nested_ones() -> None:
 def test_a_warm_call_finds_what_is_missing() -> None:
     polars = pytest.importorskip("polars", reason="polars is not installed")
     call["sort"](polars.Series([3, 1, 2]))
-    with pytest.raises(gpusort.InvalidArgumentError, match=r"^x: found a Series of Int64 in which elements"):
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"^x: found missing elements in Series of Int64"):
         call["sort"](polars.Series([3, None, 2]))
+
+
+def test_columns_of_two_libraries_are_told_apart() -> None:
+    pandas, polars = (pytest.importorskip(name, reason=f"{name} is not installed") for name in ("pandas", "polars"))
+    keys, values = pandas.Series([3, 1, 2]), polars.Series([1, 2, 3])
+    for one, other, said in ((keys, values, "pandas, found Series of polars"), (values, keys, "polars, found Series")):
+        with pytest.raises(gpusort.UnsupportedTypeError, match=rf"^values: expected .* same kind as keys, .*{said}"):
+            gpusort.sort_by_key(one, other)
+
+
+def test_a_lazy_frame_is_told_to_be_collected() -> None:
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    with pytest.raises(gpusort.UnsupportedTypeError, match=r"found a LazyFrame of polars: of x = x\.collect\(\)"):
+        call["sort"](polars.LazyFrame({"a": [3, 1, 2]}))

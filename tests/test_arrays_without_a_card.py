@@ -215,15 +215,15 @@ def test_what_does_not_go_together_is_refused() -> None:
     x, tensor = on_card("cupy", sample("u4", 9)), on_card("torch", sample("u4", 9))
     with pytest.raises(gpusort.UnsupportedTypeError, match=r"^out: expected an array of the same kind as x"):
         call["sort"](x, out=tensor)
+    on_the_host = fake_torch.Tensor(sample("u4", 9))
+    with pytest.raises(gpusort.UnsupportedTypeError, match=r"same kind as x, Tensor on cuda:0, found Tensor on cpu$"):
+        call["sort"](tensor, out=on_the_host)
     with pytest.raises(gpusort.InvalidArgumentError, match="'cpu' works in host memory"):
         call["sort"](tensor, target="cpu")
     with pytest.raises(gpusort.UnsupportedTypeError, match=r"^x: "):
         call["sort"](fake_torch.Tensor(tensor.inside, dtype=fake_torch.BFLOAT16))
 
 
-LAYOUTS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {  # how it is held, and how that is looked at
-    "turned": (lambda host: host.transpose(2, 1, 0), lambda x: x.transpose(2, 1, 0)),
-    "backwards": (lambda host: host[::-1, :, ::-1], lambda x: x[::-1, :, ::-1]),
 def test_torch_is_told_which_tensors_were_written_to() -> None:
     host = sample("f4", 50)
     x, out = on_card("torch", host), on_card("torch", host)
@@ -243,6 +243,9 @@ def test_torch_is_told_which_tensors_were_written_to() -> None:
     assert out.version == 3
 
 
+LAYOUTS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {  # how it is held, and how that is looked at
+    "turned": (lambda host: host.transpose(2, 1, 0), lambda x: x.transpose(2, 1, 0)),
+    "backwards": (lambda host: host[::-1, :, ::-1], lambda x: x[::-1, :, ::-1]),
     "with gaps": (lambda host: np.repeat(host, 2, axis=2), lambda x: x[:, :, ::2]),
 }
 

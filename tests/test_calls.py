@@ -207,6 +207,10 @@ def test_prepared_calls_of_arrays_without_elements_write_what_there_is(target: s
         np.testing.assert_array_equal(prepared(rows), np.full(3, expected))
 
 
+def without_target(x: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    return gpusort.sort(x)
+
+
 def test_what_cannot_be_planned_says_what_can() -> None:
     wrong: Any = gpusort.plan
     x = np.arange(3)
@@ -223,6 +227,7 @@ def test_what_cannot_be_planned_says_what_can() -> None:
         (partial(gpusort.sort, axis=0), (x,), r"a functools\.partial: hand over its settings by name"),
         ("sort", (x,), "'sort'"),
         (np.sort, (x,), "<function sort at"),
+        (without_target, (x,), "<function .*, which has no target to hand over to gpusort"),
     ):
         with pytest.raises(
             UnsupportedTypeError, match=rf"function: expected one of gpusort's functions of arrays, .*, found {said}"

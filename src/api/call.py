@@ -150,12 +150,23 @@ def _alike(names: tuple[str, ...], given: tuple[Any, ...]) -> list[tuple[Kind, A
         kind = found[0][0] if found else own
         is_alike = own is kind or (own in (NUMPY, SUBCLASS) and kind in (NUMPY, SUBCLASS))
         if not is_alike or (array is not x and name == "out"):
+            wanted, given_instead = _told_apart(found[0][1], x)
             raise UnsupportedTypeError(
-                f"{name}: expected an array of the same kind as {names[0]}, {type(found[0][1]).__name__}, found "
-                f"{type(x).__name__}"
+                f"{name}: expected an array of the same kind as {names[0]}, {wanted}, found {given_instead}"
             )
         found.append((own, array))
     return found
+
+
+def _told_apart(one: object, other: object) -> tuple[str, str]:
+    """The classes of two arrays: with their libraries, or else their devices, where both have the same name."""
+    names, homes = zip(*[(type(x).__name__, type(x).__module__.partition(".")[0]) for x in (one, other)], strict=True)
+    if names[0] != names[1]:
+        return names[0], names[1]
+    if homes[0] != homes[1]:
+        return f"{names[0]} of {homes[0]}", f"{names[1]} of {homes[1]}"
+    here, there = (getattr(x, "device", "another device") for x in (one, other))
+    return f"{names[0]} on {here}", f"{names[1]} on {there}"
 
 
 def _viewed(

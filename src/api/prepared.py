@@ -161,7 +161,7 @@ def plan(function: Callable[P, R_co], /, *arrays: P.args, **settings: P.kwargs) 
     """The call `function(*arrays, **settings)` made ready, but not made: its algorithm chosen, results and scratch
     allocated; its first run compiles what is not compiled yet. It takes arrays of the same kind, shape, dtype and
     layout, and gives back the same results' arrays each time: those of `out`, or its own. A function of yours is
-    prepared too, if it hands `target` over to gpusort.
+    prepared too, if it hands its `target` over to one call of gpusort, and returns the result as it is.
     """
     check_planned(function)
     planning = {**settings, "target": Planning(settings.get("target", "auto"))}
@@ -187,6 +187,8 @@ def check_planned(function: object) -> None:
         found = "a prepared call: it can be called as it is"
     elif isinstance(function, partial):
         found = "a functools.partial: hand over its settings by name, as in gpusort.plan(gpusort.sort, x, axis=0)"
+    elif isinstance(function, FunctionType) and not is_the_packages:
+        found = f"{function!r}, which has no target to hand over to gpusort"
     elif is_ours:
         found = "gpusort.sort_inplace: plan gpusort.sort with out=x, which sorts in place"
     elif is_the_packages:

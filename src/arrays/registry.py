@@ -58,7 +58,8 @@ _LIBRARIES = (
 # Whole tables: NumPy would make an array of them, without the columns' names and dtypes.
 _TABLES = (
     ("pandas", ("DataFrame",), "x['a'] is a column, x.iloc[gpusort.argsort(x['a'])] sorts rows"),
-    ("polars", ("DataFrame", "LazyFrame"), "x['a'] is a column, x[gpusort.argsort(x['a'])] sorts rows"),
+    ("polars", ("DataFrame",), "x['a'] is a column, x[gpusort.argsort(x['a'])] sorts rows"),
+    ("polars", ("LazyFrame",), "of x = x.collect(), x['a'] is a column, and x[gpusort.argsort(x['a'])] sorts rows"),
     ("pyarrow", ("Table", "RecordBatch"), "x['a'] is a column, x.take(gpusort.argsort(x['a'])) sorts rows"),
     ("dask.dataframe", ("DataFrame", "Series"), "gpusort.dask.sort_values(frame, 'a') sorts rows, "
                                                 "x['a'].to_dask_array() is a column"),
