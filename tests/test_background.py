@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -137,6 +138,21 @@ def test_a_job_is_loaded_once(loads: Background) -> None:
     assert loads.wait(60)
     assert loads.has("job", load, 8)
     assert steps == [0, 1, 2]
+
+
+def test_a_job_that_ends_as_it_is_asked_for_is_not_loaded_again(loads: Background) -> None:
+    import_module("llvmlite.binding")
+    steps: list[int] = []
+
+    class EndsAsItIsAskedFor(dict[Hashable, bool]):
+        def get(self, job: Hashable, default: Any = None) -> Any:
+            self[job] = True
+            return default
+
+    loads._done = EndsAsItIsAskedFor()
+    assert not loads.has("job", lambda: iter(map(steps.append, range(3))), 8)
+    assert loads.wait(60)
+    assert not steps
 
 
 def test_a_failure_is_told_and_numpy_goes_on(loads: Background, caplog: pytest.LogCaptureFixture) -> None:

@@ -105,7 +105,7 @@ class Background:
     def _ask(self, job: Hashable, steps: Steps) -> None:
         """Enqueues a job. Safe to interrupt: the next request starts again; of two loading threads one leaves."""
         with self._lock:
-            if self.is_stopping:
+            if self.is_stopping or job in self._done:  # by now
                 return
             self._pending.setdefault(job, steps)
             if not self._is_loading:
