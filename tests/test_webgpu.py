@@ -437,3 +437,10 @@ def test_arrays_of_the_host_cannot_be_recorded(device: Any) -> None:
             gpusort.plan(gpusort.sort, webgpu.asarray(sample("u4", 9), device)).encode(wrong)
     with pytest.raises(UnsupportedTypeError, match=r"^encode: expected arrays on a device of WebGPU"):
         planned.encode(device.create_command_encoder(), x)
+
+
+def test_numpy_copies_nothing_to_the_host_by_itself(device: Any) -> None:
+    x = webgpu.asarray(sample("u4", 9), device)
+    for function in (np.asarray, np.sort, np.sum, list):
+        with pytest.raises(TypeError, match=r"x\.to_numpy\(\) copies it there|not iterable"):
+            function(x)
