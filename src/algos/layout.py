@@ -4,7 +4,7 @@ in elements and not negative; 0 is a broadcast axis. The caller packs arrays tha
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import attrs
 
@@ -114,7 +114,8 @@ def layouts_to_reduce(
             stride *= axis.size
         kept = [packed[axis] for axis in kept]
         along = _merged([packed[axis] for axis in along])
-    layout = _nested(kept, along[0] if along else Axis(1, 1))
+    (last,) = along or [Axis(1, 1)]
+    layout = _nested(kept, last)
     return None if layout is None else (*found, layout)
 
 
@@ -125,15 +126,18 @@ def _of_nothing(shape: Sequence[int], axes: Collection[int]) -> Layout:
 
 def _nested(others: Sequence[Axis], length: Axis) -> Layout | None:
     """The layout of a loop within those of the other axes, in their order; None if these do not merge into two."""
-    kept = _merged(others)
-    if len(kept) > 2:
-        return None
-    if len(kept) == 2:
-        outer, inner = kept
-    elif kept and (length.size == 1 or is_closer(kept[0].stride, length.stride)):
-        outer, inner = Axis(1, 0), kept[0]
-    else:
-        outer, inner = kept[0] if kept else Axis(1, 0), Axis(1, 1)
+    outer, inner = Axis(1, 0), Axis(1, 1)
+    match _merged(others):
+        case []:
+            pass
+        case [one] if length.size == 1 or is_closer(one.stride, length.stride):
+            inner = one
+        case [one]:
+            outer = one
+        case [first, second]:
+            outer, inner = first, second
+        case _:
+            return None
     return Layout(outer.size, length.size, inner.size, outer.stride, length.stride, inner.stride)
 
 
@@ -155,7 +159,7 @@ def layout_to_scan(shape: Sequence[int], strides: Sequence[int], itemsize: int, 
         before, after = _merged(counted[:axis]), _merged(counted[axis + 1 :])
     if len(before) > 1 or len(after) > 1:
         return None
-    outer, inner = before[0] if before else Axis(1, 0), after[0] if after else Axis(1, 1)
+    (outer,), (inner,) = before or [Axis(1, 0)], after or [Axis(1, 1)]
     length = counted[axis]
     return Layout(outer.size, length.size, inner.size, outer.stride, length.stride, inner.stride)
 
@@ -171,17 +175,22 @@ def _axes_of(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> lis
 
 
 def _merged(axes: Sequence[Axis]) -> list[Axis]:
-    sizes, (strides,) = merged(tuple(axis.size for axis in axes), tuple(axis.stride for axis in axes))
-    return [Axis(size, stride) for size, stride in zip(sizes, strides, strict=True)]
+    return [Axis(*axis) for axis in _fewest((axis.size, axis.stride) for axis in axes)]
 
 
 def merged(shape: tuple[int, ...], *all_strides: tuple[int, ...]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
     """The shape and strides with as few axes as possible: drops axes of length 1, merges contiguous neighbours."""
-    axes: list[tuple[int, ...]] = []  # of each its size, then its strides
-    for size, *strides in zip(shape, *all_strides, strict=True):
+    axes = _fewest(zip(shape, *all_strides, strict=True))
+    sizes, *lines = (tuple(axis[n] for axis in axes) for n in range(1 + len(all_strides)))
+    return sizes, lines
+
+
+def _fewest(given: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """The same of axes that are each a size, then strides."""
+    axes: list[tuple[int, ...]] = []
+    for size, *strides in given:
         if axes and axes[-1][1:] == tuple(size * stride for stride in strides):
             axes[-1] = (axes[-1][0] * size, *strides)
         elif size != 1:
             axes.append((size, *strides))
-    sizes, *lines = (tuple(axis[n] for axis in axes) for n in range(1 + len(all_strides)))
-    return sizes, lines
+    return axes
