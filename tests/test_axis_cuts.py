@@ -127,6 +127,13 @@ def test_a_scan_s_lanes_give_way_to_ranks_but_for_a_cache_line_of_them(line: int
         assert Cut.of(view, ReducePolicy(64, 3, groups, line=line), itemsize).lanes == lanes
 
 
+def test_a_lane_is_left_where_a_workgroup_has_fewer_ranks_than_would_pay() -> None:
+    """One of 48 invocations, which is no power of two."""
+    view = Columns.of(Layout(1, 5000, 24, 0, 24, 1))
+    cut = Cut.of(view, ReducePolicy(48, 3, 1000, line=4), 8)
+    assert (cut.lanes, cut.ranks) == (1, 48)
+
+
 @pytest.mark.parametrize(
     ("columns", "size", "found"),
     [(7, 256, 0), (8, 256, 8), (63, 256, 8), (64, 256, 64), (255, 256, 64), (256, 256, 256), (9999, 256, 256),
@@ -141,6 +148,56 @@ def test_columns_side_by_side_fill_their_workgroup(columns: int, size: int, foun
         assert (cut.group_size, cut.lanes, cut.ranks) == (found, found, 1)
         assert cut.tiles(view) == -(-columns // found)
         assert cut.groups(view) == 3 * cut.tiles(view) * cut.shares
+    scanned = Columns.to_scan(Layout(3, 500, columns, 500 * columns, columns, 1))
+    scan = Cut.of_scan(scanned, ScanPolicy(group_size=size, side_by_side=True), 4)
+    assert (scan.arrangement, scan.group_size) == (cut.arrangement, found or size)
+    if found:
+        assert (scan.lanes, scan.ranks) == (found, 1)
+
+
+def test_a_scan_of_columns_side_by_side_is_shared_by_half_the_workgroups() -> None:
+    """Twelve for three planes: four shares of nine of the 34 tiles, or fewer of more."""
+    policy = ScanPolicy(group_size=64, items=15, groups=24, side_by_side=True)
+    view = Columns.to_scan(Layout(3, 500, 64, 32_000, 64, 1))
+    cut = Cut.of_scan(view, policy, 4)
+    assert (cut.arrangement, cut.shares, cut.groups(view)) == (Arrangement.SIDE_BY_SIDE, 4, 12)
+    assert cut.rows_of_share(view, 15) == 9 * 15
+
+
+@pytest.mark.parametrize("layout", [Layout(1, 500, 70, 0, 140, 2), Layout(70, 500, 1, 1, 70, 1)])
+def test_columns_are_side_by_side_where_they_are_and_their_scans_are(layout: Layout) -> None:
+    """And not where either has a stride."""
+    scan = Cut.of_scan(Columns.to_scan(layout), ScanPolicy(64, 15, side_by_side=True), 4)
+    assert scan.arrangement is Arrangement.GRID
+    reduction = Cut.of(Columns.of(layout), ReducePolicy(64, 15, side_by_side=True), 4)
+    assert (reduction.arrangement is Arrangement.GRID) == (layout.inner == 70)
+
+
+@pytest.mark.parametrize(
+    ("layout", "columns", "scanned"),
+    [(Layout(1, 5, 4, 1, 12, 3), 4, 4), (Layout(6, 5, 1, 5, 1, 1), 6, 6), (Layout(6, 5, 4, 1, 24, 6), 6, 4)],
+)
+def test_an_axis_of_one_is_not_that_of_the_columns(layout: Layout, columns: int, scanned: int) -> None:
+    """However close it lies."""
+    assert Columns.of(layout).columns.size == columns
+    assert Columns.to_scan(layout).columns.size == scanned
+
+
+@pytest.mark.parametrize("views", VIEWS)
+def test_every_invocation_has_one_lane_and_rank_and_neighbours_read_neighbours(views: str) -> None:
+    for view, _, cut in cuts(VIEWS[views]()):
+        found = cut.params(view, view.count)
+        steps = int(found.lane_step), int(found.rank_step)
+        places = [lane * steps[0] + rank * steps[1] for lane in range(cut.lanes) for rank in range(cut.ranks)]
+        assert sorted(places) == [*range(len(places))]
+        if cut.lanes > 1 < cut.ranks:
+            assert steps[views == "rows"] == 1
+
+
+def test_a_column_alone_is_read_along_its_length() -> None:
+    for layout in (Layout(1, 500, 1, 1, 7, 1), Layout(1, 500, 1, 0, 7, 0), Layout(1, 1, 1, 1, 7, 1)):
+        assert Columns.to_scan(layout).ranks_are_neighbours
+        assert Columns.of(layout).ranks_are_neighbours
 
 
 def test_partial_results_lie_one_share_after_another() -> None:
@@ -193,7 +250,7 @@ def test_a_view_spans_what_lies_between_its_first_and_last_element() -> None:
 LAYOUTS = (
     Layout.rows(1, 5), Layout.rows(3, 5), Layout(1, 5, 4, 0, 4, 1), Layout(2, 5, 4, 20, 4, 1),
     Layout(3, 5, 4, 1, 12, 3), Layout(2, 1, 4, 4, 9, 1), Layout(2, 5, 1, 7, 30, 9), Layout(2, 3, 4, 0, 4, 1),
-    Layout(4, 3, 2, 100, 7, 30),
+    Layout(4, 3, 2, 100, 7, 30), Layout(5, 3, 4, 1, 20, 5),
 )  # fmt: skip
 
 

@@ -113,7 +113,7 @@ class Cut:
     def of(cls, view: Columns, policy: ReducePolicy, itemsize: int) -> Cut:
         """For a reduction: ranks enough for `items` elements each, and shares enough to use all workgroups."""
         size, items = policy.group_size, policy.items
-        most_ranks = power_above(min(size, max(1, -(-view.length // items))))
+        most_ranks = power_above(min(size, -(-view.length // items)))
         side_by_side = _most_side_by_side(view, size) if policy.side_by_side else 0
         arrangement = Arrangement.GRID
         if view.ranks_are_neighbours:
@@ -121,11 +121,11 @@ class Cut:
             rounds = -(-view.length // (policy.strand * items))
             if policy.subgroups and (rounds <= _FEW_ROUNDS or view.count * policy.strand >= policy.groups * size):
                 arrangement, ranks = Arrangement.STRANDS, min(most_ranks, policy.strand)
-            lanes = max(1, min(size // ranks, view.count))
+            lanes = min(size // ranks, view.count)
         elif side_by_side:
             arrangement, size, lanes, ranks = Arrangement.SIDE_BY_SIDE, side_by_side, side_by_side, 1
         else:
-            lanes, ranks = _lanes_and_ranks(view, size, items, policy.groups, max(1, policy.line // itemsize))
+            lanes, ranks = _lanes_and_ranks(view, size, items, policy.groups, policy.line // itemsize)
         one = cls(arrangement, size, lanes, ranks, 1)
         return attrs.evolve(one, shares=shares_of(view.length, ranks * items, policy.groups // one.groups(view)))
 
@@ -137,7 +137,7 @@ class Cut:
         if side_by_side and view.columns.result == 1:
             one = cls(Arrangement.SIDE_BY_SIDE, side_by_side, side_by_side, 1, 1)
         else:
-            lanes, ranks = _lanes_and_ranks(view, size, items, policy.groups, max(1, policy.line // itemsize))
+            lanes, ranks = _lanes_and_ranks(view, size, items, policy.groups, policy.line // itemsize)
             one = cls(Arrangement.GRID, size, lanes, ranks, 1)
         blocks = -(-view.length // (one.ranks * items))
         each = -(-blocks // max(1, min(policy.groups // 2 // one.groups(view), blocks // _FEWEST_BLOCKS)))
@@ -183,9 +183,9 @@ def _most_side_by_side(view: Columns, size: int) -> int:
 def _lanes_and_ranks(view: Columns, size: int, items: int, groups: int, least: int) -> tuple[int, int]:
     """The lanes and ranks of a workgroup: as many lanes as possible, then fewer in favour of ranks while workgroups
     would be too few for the device, but at least `least`, which read a whole cache line."""
-    least = min(least, size)
-    most_ranks = power_above(min(size, max(1, -(-view.length // items))))
-    lanes = max(1, min(size, view.count))
+    least = max(1, min(least, size))
+    most_ranks = power_above(min(size, -(-view.length // items)))
+    lanes = min(size, view.count)
     while lanes > least and size // lanes < most_ranks and -(-view.count // lanes) < groups:
         lanes = max(least, power_above(lanes) // 2)
     return lanes, min(size // lanes, most_ranks)
