@@ -7,6 +7,7 @@ from typing import cast
 import attrs
 import pytest
 
+from gpusort.algos.batch import Batch
 from gpusort.algos.candidates import DIGITS
 from gpusort.algos.fit import (
     fitted_partition,
@@ -17,10 +18,13 @@ from gpusort.algos.fit import (
     power_below,
 )
 from gpusort.algos.partition import BUCKETS, MOST_ITEMS, BucketCounts, partition
+from gpusort.algos.radix_sorts import radix_sort
 from gpusort.algos.select import SelectByParts, rows_within, state_bytes, top_k
 from gpusort.algos.select_rows import PartPolicy
-from gpusort.algos.sorts import Bitonic, BitonicRows, Radix, SortAlgorithm
+from gpusort.algos.sorts import Bitonic, BitonicRows, Radix, RadixRows, SortAlgorithm
 from gpusort.kernel.launch import Schedule
+from gpusort.kernel.passes.overlay import packed_bytes
+from gpusort.kernel.specialise import specialise
 from gpusort.machine import Capability, Limits, TargetInfo
 from gpusort.types.dtypes import key_for
 from gpusort.types.elements import bytes_held
@@ -30,6 +34,7 @@ from gpusort.types.memory import Workgroup
 from gpusort.types.params import BitonicPolicy, RadixPolicy, ScanPolicy
 from gpusort.types.scalars import U32
 
+UP = SortOrder.ASCENDING
 KEYS = {4: key_for("f4"), 8: key_for("f8")}  # by the bytes of their words
 
 
@@ -119,7 +124,36 @@ def test_a_sort_sweeps_where_the_histograms_of_all_its_passes_fit() -> None:
         assert (found.digit_bits, found.sweeps) == (4, memory >= each)
         assert found.copies == max(1, min(4, memory // each))
         seen.append((found.sweeps, found.copies))
+        one_by_one = attrs.evolve(asked, sweeps=False)
+        assert not fitted_radix(one_by_one, KEYS[8], 64, attrs.evolve(device(memory), capabilities=progress)).sweeps
     assert {*seen} == {(False, 1), (True, 1), (True, 2), (True, 3), (True, 4)}
+
+
+@pytest.mark.parametrize(("group_size", "bits"), [(2, 1), (4, 2), (8, 3)])
+def test_a_sweep_has_digits_of_two_bits_or_more(group_size: int, bits: int) -> None:
+    """And histograms are counted by no more invocations and workgroups than there are."""
+    asked = RadixPolicy(4, 16, 2, 2, False, count_group=256, count_groups=100, sweeps=True)
+    progress = attrs.evolve(device(9_999, group_size), capabilities=frozenset({Capability.FORWARD_PROGRESS}))
+    for groups in (99, 100, 101):
+        info = attrs.evolve(progress, limits=attrs.evolve(progress.limits, groups=groups))
+        found = fitted_radix(asked, KEYS[4], 32, info)
+        assert (found.digit_bits, found.sweeps) == (bits, bits > 1)
+        assert (found.count_group, found.count_groups) == (group_size, min(100, groups))
+
+
+@pytest.mark.parametrize("sweeps", [False, True])
+def test_a_radix_sort_s_tile_fits_to_the_word(sweeps: bool) -> None:
+    """Beside the counters where it is filled while they are live, as what kernels overlay says."""
+    asked, counts = RadixPolicy(2, 8, 6, 2, False, sweeps=sweeps), (4, 5, 6)
+    schedules = [radix_sort(Batch(KEYS[4], 1, 99, UP), attrs.evolve(asked, items=n), 32) for n in counts]
+    held = [packed_bytes(specialise(schedule.launches[-1]).program) for schedule in schedules]
+    unused = 4 * asked.scanned if sweeps else 0  # counted apart from the tile, as no target shares all that it could
+    progress = frozenset({Capability.FORWARD_PROGRESS})
+    for memory in range(held[0], held[-1] + 2 * unused + 8, 4):
+        found = fitted_radix(asked, KEYS[4], 32, attrs.evolve(device(memory), capabilities=progress))
+        assert (found.digit_bits, found.group_size, found.sweeps) == (2, 8, sweeps)
+        assert found.items <= 6
+        assert [found.items >= n for n in counts] == [memory >= most + unused for most in held]
 
 
 @pytest.mark.parametrize(("lanes", "most", "are_used"), [(4, 4, False), (8, 8, True), (8, 64, True), (8, 128, False)])
@@ -150,6 +184,7 @@ def test_where_a_workgroup_is_too_large_the_greatest_power_of_two_is_taken_that_
             continue
         found.add((policy.digit_bits, policy.group_size))
     assert found == {(4, 96), (4, 64), (4, 32), (2, 8)}
+    assert fitted_radix(asked, key_for("u4"), 32, device(1 << 16, group_size=96)).group_size == 96
 
 
 def test_rows_of_a_selection_share_the_largest_buffer() -> None:
@@ -214,19 +249,22 @@ def test_rows_in_registers_give_up_lanes_first_and_items_then(width: int) -> Non
     assert asked.fitted(KEYS[width], 10, device(1 << 20)) == asked
     assert asked.fitted(KEYS[width], 10, device(1 << 20, lanes=8)).lanes == 8
     assert asked.fitted(KEYS[width], 10, device(1 << 20, group_size=16)).lanes == 16
+    none = attrs.evolve(device(1 << 20), capabilities=frozenset[Capability]())
+    assert asked.fitted(KEYS[width], 10, none).lanes == 1
 
 
 ALGORITHMS: tuple[SortAlgorithm, ...] = (
     Bitonic(BitonicPolicy(tile=64, group_size=16, fused_passes=2)), Bitonic(BitonicPolicy(tile=16, group_size=16)),
-    BitonicRows(lanes=8, items=2, most_items=16, group_size=32),
+    BitonicRows(lanes=8, items=2, most_items=16, group_size=32), RadixRows(2, 16, 64, 16, 4, subgroups=False),
     Radix(RadixPolicy(4, 16, 2, 16, subgroups=False)), Radix(RadixPolicy(5, 64, 3, 16)),
 )  # fmt: skip
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=str)
 def test_as_many_rows_are_sorted_at_once_as_there_are_workgroups_for(algorithm: SortAlgorithm) -> None:
-    """And not one more: of any length."""
-    key, most_groups, seen = KEYS[4], 1000, 0
+    """And not one more: of any length, up to the longest that a sort of rows takes."""
+    key, most_groups, longest = KEYS[4], 1000, getattr(algorithm, "capacity", 5000)
+    assert longest in (128, 5000)
 
     def groups(rows: int) -> int:
         return max(
@@ -236,8 +274,9 @@ def test_as_many_rows_are_sorted_at_once_as_there_are_workgroups_for(algorithm: 
     place = algorithm.placements(key)[0]
     for length in (2, 3, 15, 16, 17, 63, 64, 65, 128, 129, 1000, 5000):
         rows = algorithm.most_rows(length, most_groups)
+        assert (rows > 0) == (length <= longest), length
         if rows:
             assert groups(rows) <= most_groups
             assert groups(rows + 1) > most_groups, length
-            seen += 1
-    assert seen > 6
+    assert algorithm.most_rows(longest + 1, most_groups) == 0 or longest == 5000
+    assert algorithm.most_rows(2, 1 << 40) <= ((1 << 32) - 1) // 2

@@ -17,13 +17,22 @@ from gpusort.algos.fit import (
     fitted_reduce,
     fitted_scan_policy,
 )
-from gpusort.algos.select import ArgsortAndTake, SelectBySamples, candidates_of, state_bytes
+from gpusort.algos.select import (
+    ArgsortAndTake,
+    SelectByParts,
+    SelectBySamples,
+    Selection,
+    candidates_of,
+    state_bytes,
+)
+from gpusort.algos.select_rows import PartPolicy
 from gpusort.algos.select_sampled import SampledPolicy
 from gpusort.algos.sorts import Radix, RadixRows
 from gpusort.machine import Capability, Limits, TargetInfo
 from gpusort.types.dtypes import key_for
 from gpusort.types.elements import bytes_held
 from gpusort.types.errors import CapabilityError
+from gpusort.types.indices import SortOrder
 from gpusort.types.params import BitonicPolicy, MergePolicy, RadixPolicy, ReducePolicy, ScanPolicy
 from gpusort.types.scalars import U32
 
@@ -47,14 +56,14 @@ def held(policy: RadixPolicy, word: int) -> int:
 def test_rows_are_sorted_by_as_many_bits_at_a_time_as_counters_fit_for(width: int, value_bytes: int) -> None:
     """In tiles of workgroups that a device has, of whole subgroups where it has any. Values stay where they are: words
     go with their numbers."""
-    asked, word, length = RadixRows(8, 64, 256, 16, 6), width + (4 if value_bytes else 0), 100
+    asked, word, length = RadixRows(8, 64, 256, 16, 6), width + (4 if value_bytes else 0), 100 if width == 4 else 30
     seen = set[tuple[int, int, bool, int]]()
     for group_size, (lanes, most_lanes), memory in product(
         (1, 2, 3, 31, 64, 100, 128, 256, 1024), ((1, 1), (8, 8), (16, 64), (32, 128), (32, 32)), range(50, 9000, 250)
     ):
         info = device(memory, group_size, lanes, most_lanes)
         try:
-            found = asked.fitted(KEYS[width], length, info, value_bytes)
+            found = asked.fitted(KEYS[width], length, info, *([value_bytes] if value_bytes else []))
         except CapabilityError:
             if group_size >= 64:  # even a bit at a time is too much of two elements in each invocation
                 uses_lanes = 1 < lanes <= most_lanes <= 64
@@ -75,6 +84,12 @@ def test_rows_are_sorted_by_as_many_bits_at_a_time_as_counters_fit_for(width: in
         assert found.items == 8 or found.items == max(1, -(-length // found.least_group))
         seen.add((found.digit_bits, found.items, found.subgroups, found.most_group))
     assert len(seen) > 15
+
+
+def test_rows_of_nothing_take_a_tile_too() -> None:
+    """Of an element in each invocation, where memory is scarce."""
+    for length, items in ((0, 1), (64, 1), (65, 2)):
+        assert RadixRows(8, 64, 64, 16, 2).fitted(KEYS[4], length, device(1800, 64)).items == items
 
 
 def test_subgroups_wider_than_a_workgroup_was_to_be_make_it_wider() -> None:
@@ -195,3 +210,89 @@ def test_digits_lose_a_bit_at_a_time_where_there_is_little_memory() -> None:
             assert not found, "less memory would do"
     assert found == sorted(found)
     assert {*found} == {1, 2, 3, 4, 5, 6, 7, 8}
+
+
+def test_a_reduction_s_strands_are_those_of_a_device() -> None:
+    """Within one of its subgroups, where a workgroup has whole ones; and it has no more workgroups than there are."""
+    asked = ReducePolicy(64, 4, 100, subgroups=True, strand=16)
+    for info, subgroups, strand in (
+        (device(9999, 64), False, 1), (device(9999, 64, 32, 64), True, 16), (device(9999, 64, 8, 8), True, 8),
+        (device(9999, 64, 32, 128), False, 1), (device(9999, 32, 32, 64), False, 1),
+    ):  # fmt: skip
+        found = fitted_reduce(asked, U32, info)
+        assert (found.subgroups, found.strand, found.groups) == (subgroups, strand, 100)
+        assert not fitted_reduce(attrs.evolve(asked, subgroups=False), U32, info).subgroups
+    for groups in (99, 100, 101):
+        info = device(9999, 64, groups=groups)
+        assert fitted_reduce(asked, U32, info).groups == min(100, groups)
+        assert fitted_scan_policy(ScanPolicy(64, 4, 100), U32, info).groups == min(100, groups)
+
+
+@pytest.mark.parametrize(
+    ("size", "lanes", "most_lanes", "are_used"),
+    [(1, 1, 1, False), (16, 32, 32, True), (32, 32, 64, True), (48, 32, 32, False), (64, 32, 64, True),
+     (64, 32, 128, False), (16, 1, 1, False)],
+)  # fmt: skip
+def test_a_scan_s_workgroup_is_within_a_subgroup_or_of_whole_ones(
+    size: int, lanes: int, most_lanes: int, are_used: bool
+) -> None:
+    info = device(9999, 256, lanes, most_lanes)
+    assert fitted_scan_policy(ScanPolicy(size, 4, subgroups=True), U32, info).subgroups is are_used
+    assert not fitted_scan_policy(ScanPolicy(size, 4), U32, info).subgroups
+
+
+@pytest.mark.parametrize("held", [0, 1, 2, 3])
+def test_a_state_at_least_fits_into_workgroup_memory_and_registers(held: int) -> None:
+    info = device(4 * held + 3, 64)
+    if held:
+        assert fitted_reduce(ReducePolicy(64, 2), U32, info).group_size == min(held, 2)
+    else:
+        with pytest.raises(CapabilityError, match="4 bytes of workgroup memory, of which the target has 3; 1 must fit"):
+            fitted_reduce(ReducePolicy(64, 2), U32, info)
+    info = attrs.evolve(
+        device(9999, 64), limits=attrs.evolve(info.limits, workgroup_bytes=9999, register_bytes=4 * held + 3)
+    )
+    if held:
+        assert fitted_reduce(ReducePolicy(64, 2), U32, info).items == min(held, 2)
+        assert fitted_scan_policy(ScanPolicy(64, 2), U32, info).items == min(held, 2)
+    else:
+        with pytest.raises(CapabilityError, match="4 bytes of registers, of which the target has 3 for an array"):
+            fitted_reduce(ReducePolicy(64, 2), U32, info)
+
+
+PARTS = SelectByParts(PartPolicy(8, 4, 8, 9), 7)
+NETWORK = ArgsortAndTake(None, BitonicPolicy(64, 16, 2), 16, 30)
+RADIX = attrs.evolve(NETWORK, sort=Radix(RadixPolicy(4, 16, 2, 16, subgroups=False)))
+
+
+@pytest.mark.parametrize(
+    ("selection", "length", "k"), [(NETWORK, 200, 3), (RADIX, 200, 3), (PARTS, 200, 8), (PARTS, 10, 8)]
+)
+@pytest.mark.parametrize("dtype", ["u2", "u8"])
+def test_as_many_rows_are_selected_from_at_once_as_there_is_room_for(
+    selection: Selection, length: int, k: int, dtype: str
+) -> None:
+    """And not one more: in launches, in buffers, and in numbers of 32 bits."""
+    key, largest = key_for(dtype), (1 << 32) - 1
+    limits = Limits(64, 1 << 14, largest, 1 << 60, 8, 1, 1)
+
+    def most(rows: int) -> tuple[int, int]:
+        schedule = selection.schedule(key, rows, length, k, SortOrder.ASCENDING)
+        return max(one.grid.groups for one in schedule.launches), max(one.nbytes for one in schedule.buffers)
+
+    rows = selection.most_rows(key, length, k, attrs.evolve(limits, storage_bytes=99_999))
+    is_exact = selection is not RADIX and length == 200  # else there is room for what others would take
+    assert most(rows)[1] <= 99_999 < most(rows + 1 if is_exact else 2 * rows + 1)[1]
+    if selection is PARTS:  # in as many launches as they need
+        assert selection.most_rows(key, length, k, attrs.evolve(limits, groups=7)) == largest // length
+        assert selection.most_rows(key, length, 8, limits) > 0
+        assert selection.most_rows(key, length, 9, limits) == 0
+        assert most(300)[0] == 7
+        fitted = [selection.fitted(key, length, 2, device(1 << 14, 64, groups=groups)) for groups in (6, 7, 8)]
+        assert fitted == [attrs.evolve(PARTS, groups=groups) for groups in (6, 7, 7)]
+    else:
+        rows = selection.most_rows(key, length, k, attrs.evolve(limits, groups=9999))
+        assert most(rows)[0] <= 9999 < most(rows + 1)[0]
+        take = selection.schedule(key, 7, length, k, SortOrder.ASCENDING).launches[-1]
+        assert take.grid.groups == 2, "of 16 invocations, for 21 elements"
+        assert selection.schedule(key, 999, length, k, SortOrder.ASCENDING).launches[-1].grid.groups == 30

@@ -53,10 +53,11 @@ def fitted_radix(
     policy: RadixPolicy, key: SortableKey[Any, Any], key_bits: int, info: TargetInfo, value_bytes: int = 0
 ) -> RadixPolicy:
     """Fits a radix sort of such keys, with values of `value_bytes`; raises CapabilityError where nothing fits."""
-    word, value = bytes_held(key.word), max(WORD_BYTES, value_bytes) if value_bytes else 0
+    word = bytes_held(key.word)
+    element = max(word, value_bytes)  # values take the place of the words in the tile
     sweeps = policy.sweeps and Capability.FORWARD_PROGRESS in info.capabilities
     most = min(info.limits.group_size, info.limits.groups)  # the scan of counts has a workgroup for each digit value
-    for bits in range(min(policy.digit_bits, max(0, most).bit_length() - 1), 0, -1):
+    for bits in range(min(policy.digit_bits, most.bit_length() - 1), 0, -1):
         for size in _sizes(policy.group_size, info.limits.group_size, 1 << bits):
             copies = min(policy.copies, info.limits.workgroup_bytes // (WORD_BYTES * -(-key_bits // bits) << bits))
             rest = attrs.evolve(
@@ -66,7 +67,7 @@ def fitted_radix(
             )  # fmt: skip
             if rest.strands > _MANY_STRANDS:
                 continue
-            items = _items(rest, word, value, info.limits.workgroup_bytes)
+            items = _items(rest, word, element, info.limits.workgroup_bytes)
             if items:
                 return attrs.evolve(rest, items=items)
     raise no_radix(info)
@@ -91,24 +92,25 @@ def lanes_of(policy: RadixPolicy, group_size: int, info: TargetInfo) -> dict[str
 
 
 def _sizes(wished: int, most: int, least: int) -> Iterator[int]:
-    """Workgroup sizes to try: the preferred one, then smaller powers of two down to `least`."""
+    """Workgroup sizes to try: the preferred one, then powers of two down to `least`."""
     if wished <= most:
         yield wished
-    size = power_below(min(wished - 1, most))
+    size = power_below(min(wished, most))
     while size >= least:
         yield size
         size //= 2
 
 
-def _items(policy: RadixPolicy, word: int, value: int, workgroup_bytes: int) -> int:
+def _items(policy: RadixPolicy, word: int, element: int, workgroup_bytes: int) -> int:
     """The items for each invocation that fit, at most the policy's; 0 if not one does."""
     counting = WORD_BYTES * (policy.counters + policy.scanned + policy.radix)
     apart = WORD_BYTES * (policy.scanned + policy.radix)  # what cannot be overlaid with the tile
     if counting > workgroup_bytes:
         return 0
-    room = workgroup_bytes - (counting if policy.sweeps else apart)  # a sweep fills the tile while counters are live
-    most = min(room // word, (workgroup_bytes - apart) // max(word, value)) // policy.group_size
-    return min(policy.items, most)
+    most = (workgroup_bytes - apart) // element
+    if policy.sweeps:  # which fills the tile while counters are live
+        most = min(most, (workgroup_bytes - counting) // word)
+    return min(policy.items, most // policy.group_size)
 
 
 def no_radix(info: TargetInfo) -> CapabilityError:

@@ -138,7 +138,7 @@ class SelectByParts:
     def fitted(self, key: SortableKey[E, N], length: int, k: int, info: TargetInfo, /) -> SelectByParts:
         limits, policy = info.limits, self.policy
         held = (limits.workgroup_bytes - WORD_BYTES * (DIGITS + 2)) // state_bytes(key)
-        size = min(policy.group_size, power_below(limits.group_size), power_below(max(1, held // 2)))
+        size = min(policy.group_size, power_below(limits.group_size), power_below(held // 2))
         items = min(MOST_ITEMS, policy.items * policy.group_size // size)
         kept = min(policy.kept, held - size - 1)
         if kept >= 1:
@@ -151,8 +151,8 @@ class SelectByParts:
     def most_rows(self, key: SortableKey[E, N], length: int, k: int, limits: Limits, /) -> int:
         if k > self.most_k:
             return 0
-        left = parts_of(length, self.policy) * k
-        return min(rows_within(key, length, k, limits, left * state_bytes(key)), countable_rows(left))
+        left = parts_of(length, self.policy) * k  # at most the length, as most_k is half a part at most
+        return rows_within(key, length, k, limits, left * state_bytes(key))
 
     @property
     def most_k(self) -> int:

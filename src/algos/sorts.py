@@ -206,7 +206,7 @@ class RadixRows(SortsBatches):
         require(self.least_group <= self.most_group, self, "least_group", f"at most most_group={self.most_group}")
         if not self.subgroups:
             require(self.strand == power_below(self.strand), self, "strand", "a power of two without subgroups")
-        self.policy_for(1)  # validates the rest
+        self.policy_for(self.items)  # validates the rest, of the smallest workgroup
 
     def fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, value_bytes: int = 0, /) -> RadixRows:
         require_integers(key, "RadixRows")
@@ -237,8 +237,7 @@ class RadixRows(SortsBatches):
 
     def policy_for(self, length: int) -> RadixPolicy:
         """The policy for rows of a length: the smallest workgroup that holds one, a power of two."""
-        needed = max(1, -(-length // self.items))
-        group_size = max(self.least_group, power_above(needed))
+        group_size = max(self.least_group, power_above(-(-length // self.items)))
         return RadixPolicy(self.digit_bits, group_size, self.items, self.strand, self.subgroups)
 
     def placements(self, key: SortableKey[E, W], /) -> tuple[Placement, ...]:
