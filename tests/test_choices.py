@@ -11,6 +11,7 @@ from gpusort.algos import choice
 from gpusort.algos.choice import (
     balanced,
     choose_axis_reduction,
+    choose_axis_scan,
     choose_pairs,
     choose_scan,
     choose_sort,
@@ -19,15 +20,16 @@ from gpusort.algos.choice import (
 from gpusort.algos.cut import Columns
 from gpusort.algos.layout import Layout
 from gpusort.algos.radix_counts import spans_of
-from gpusort.algos.rules import SelectRule, SortRule
+from gpusort.algos.rules import PolicyRule, SelectRule, SortRule
 from gpusort.algos.scan import shares
 from gpusort.algos.select import ArgsortAndTake
 from gpusort.algos.select_sampled import SampledPolicy, sampled_place
-from gpusort.algos.sorts import Radix
+from gpusort.algos.sorts import BitonicRows, Radix
 from gpusort.types.dtypes import key_for
 from gpusort.types.keys import RankKey
 from gpusort.types.params import RadixPolicy, ScanPolicy
 from gpusort.types.scalars import U32, U64
+from tests.key_cases import OfFloats
 from tests.test_policies import MEASURED
 
 CARD = MEASURED["cuda"]
@@ -190,3 +192,29 @@ def test_what_nothing_selects_is_argsorted_with_places_of_32_bits(monkeypatch: p
     pairs = choose_pairs(CARD, RankKey(key), 1, 1 << 20, 4)
     assert pairs is not None
     assert found.sort == pairs.fitted(RankKey(key), 1 << 20, CARD, 4)
+
+
+@pytest.mark.parametrize(
+    ("layout", "is_of_rows"),
+    [(Layout.rows(5, 100), True), (Layout.rows(5, 1), True), (Layout(1, 100, 7, 0, 7, 1), False),
+     (Layout(2, 100, 1, 300, 2, 1), False), (Layout(1, 100, 3, 0, 1, 200), False), (Layout(1, 100, 2, 0, 2, 1), False)],
+)  # fmt: skip
+def test_scans_of_rows_have_policies_of_their_own(
+    layout: Layout, is_of_rows: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But for short ones, whose rules come first for all that they match."""
+    anywhere, short = (PolicyRule("cuda", frozenset(), None, range(9999), range(99), ScanPolicy(8, n)) for n in (5, 6))
+    elsewhere = attrs.evolve(short, target="wgsl")
+    monkeypatch.setattr(choice, "AXIS_SCANS", (anywhere,))
+    monkeypatch.setattr(choice, "SHORT_SCANS", (elsewhere,))
+    wanted = choose_scan(U32, layout.length, CARD) if is_of_rows else anywhere.policy
+    assert choose_axis_scan(U32, layout, CARD) == wanted
+    monkeypatch.setattr(choice, "SHORT_SCANS", (elsewhere, short))
+    assert choose_axis_scan(U32, layout, CARD) == short.policy
+
+
+def test_words_that_are_no_elements_are_sorted_in_registers_and_not_with_values() -> None:
+    """Floats as they are: a pair's words take the place of its elements."""
+    key = OfFloats()
+    assert choose_pairs(CARD, key, 1000, 20, 4) is None
+    assert isinstance(choose_sort(CARD, key, 1000, 20, with_tuned=False), BitonicRows)
