@@ -19,6 +19,7 @@ from gpusort.algos.select import (
     SelectByParts,
     SelectBySamples,
     Selection,
+    chosen_indices,
     known_buffers,
     state_bytes,
     top_k,
@@ -268,6 +269,19 @@ def test_edges_of_k() -> None:
         top_k(key, 3, 50, 9, SortOrder.ASCENDING, PARTS)
     with pytest.raises(gpusort.InvalidArgumentError, match=r"k: 20 of 50 elements are too many"):
         top_k(key, 3, 50, 20, SortOrder.ASCENDING, SelectBySamples(SAMPLED))
+    assert SelectBySamples(SAMPLED).most_rows(key, 50, 20, CARD.limits) == 0
+    assert SelectBySamples(SAMPLED).most_rows(key, 400, 1, CARD.limits) > 0
+
+
+def test_what_parts_of_rows_left_is_found_in_the_rows() -> None:
+    """Two parts of 100 elements, of which each left four."""
+    x = np.random.default_rng(4).permutation(600).astype(np.uint32).reshape(3, 200)
+    left = np.argsort(x.reshape(3, 2, 100), axis=2)[:, :, :4]  # as the parts number their elements
+    values = np.take_along_axis(x.reshape(3, 2, 100), left, axis=2).reshape(3, 8)
+    chosen, indices = np.argsort(values, axis=1)[:, :3].astype(np.uint64), np.zeros(9, np.uint64)
+    arrays = {"candidates": left.astype(np.uint64).ravel(), "chosen": chosen.ravel(), "indices": indices}
+    target_of("simulator").run(chosen_indices(3, 3, 8, 4, 100), arrays)
+    np.testing.assert_array_equal(indices.reshape(3, 3), np.argsort(x, axis=1)[:, :3])
 
 
 @pytest.mark.parametrize("length", [97, 98, 129, 131, 135, 136, 513, 520, 650])
@@ -303,15 +317,19 @@ def test_samples_take_memory_for_two(held: int, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "policy",
-    [SAMPLED, attrs.evolve(SAMPLED, ranked=2), attrs.evolve(SAMPLED, samples=64, group_size=64, few=64, ranked=1)],
+    ("policy", "length"),
+    [(SAMPLED, 400), (attrs.evolve(SAMPLED, ranked=2), 400),
+     (attrs.evolve(SAMPLED, samples=256, group_size=64, few=256, ranked=2), 1100)],
     ids=["candidates", "more candidates", "samples"],
-)
-def test_as_many_rows_are_sampled_at_once_as_workgroups_buffers_and_32_bits_allow(policy: SampledPolicy) -> None:
+)  # fmt: skip
+def test_as_many_rows_are_sampled_at_once_as_workgroups_buffers_and_32_bits_allow(
+    policy: SampledPolicy, length: int
+) -> None:
     """And not one more."""
-    key, selection, length = key_for("f4"), SelectBySamples(policy), 400
+    key, selection = key_for("f4"), SelectBySamples(policy)
     plan = Plan.of(length, 1, policy)
     assert plan is not None
+    assert (plan.capacity < policy.samples) == (length == 1100)
 
     def most(rows: int) -> tuple[int, int, int]:
         schedule = selection.schedule(key, rows, length, 1, SortOrder.ASCENDING)
