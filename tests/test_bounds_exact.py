@@ -10,6 +10,7 @@ import pytest
 
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role
+from gpusort.kernel.passes.bounds import LaunchNumbers, analyse
 from gpusort.kernel.specialise import specialise
 from gpusort.targets.cpu.limits import subgroup_size
 from gpusort.types.intrinsics import count_ones, dynamic_range, maximum, minimum, select
@@ -199,6 +200,56 @@ def what_one_round_sees(cx: Invocation, out: Storage[U32], count: U32) -> None:
         at = cx.global_id * count
 
 
+def set_on_either_side(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    at = cx.global_id % 5
+    if cx.global_id < count:
+        at = cx.global_id % 9 + 2
+    out[at] = count
+
+
+def set_on_either_side_and_turned(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    at = cx.global_id % 9 + 2
+    if cx.global_id < count:
+        at = cx.global_id % 5
+    out[10 - at] = count
+
+
+def set_alike_on_both_sides(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    if cx.local_id % 2 == 0:
+        at = cx.global_id + 1
+    else:
+        at = U32(1) + cx.global_id
+    if cx.global_id < 7:
+        out[at] = count
+
+
+def until_the_ninth(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    for i in dynamic_range(U32(0), count):
+        if i >= 9:
+            break
+        out[i] = count
+
+
+def set_while_below_nine(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    for i in dynamic_range(U32(0), count):
+        at = cx.global_id
+        if i < 9:
+            at = i + 2
+        else:
+            break
+        out[at] = count
+
+
+def left_either_way(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    at = cx.global_id % 6
+    for _ in dynamic_range(U32(0), count):
+        if cx.global_id < count:
+            break
+        else:
+            break
+    out[at] = count
+
+
 # How many elements each touches. What is masked is a multiple of four.
 TOUCHED: dict[Guarded, int] = {
     below: COUNT, not_from: COUNT, up_to: COUNT + 1, not_beyond: COUNT + 1, not_the_first: INVOCATIONS - 1,
@@ -211,6 +262,8 @@ TOUCHED: dict[Guarded, int] = {
     by_a_bool: 2, by_a_power: 17, by_any_power: 17, of_some_bits: 33, at_most_some: COUNT + 1, at_least_some: COUNT + 1,
     this_or_that: COUNT + 3, a_product: 3 * 6 + 1, bits_of_either: 16, common_bits: 11, rounded_down: INVOCATIONS - 7,
     from_the_second: COUNT - 1, what_one_round_sees: 4,
+    set_on_either_side: 11, set_on_either_side_and_turned: 11, set_alike_on_both_sides: 8, until_the_ninth: 9,
+    set_while_below_nine: 11, left_either_way: 6,
     by_lane: subgroup_size(INVOCATIONS), by_place_in_the_group: INVOCATIONS,
 }  # fmt: skip
 
@@ -222,6 +275,11 @@ def test_exactly_what_is_touched_is_proven(guarded: Guarded) -> None:
     assert needed(step) == 0
     shorter = Buffer("out", U32, TOUCHED[guarded] - 1, Role.OUTPUT)
     assert needed(attrs.evolve(step, buffers=(shorter,))) == 1
+
+
+def test_of_a_length_that_is_not_known_nothing_is_proven() -> None:
+    launch = kernel(by_lane).launch(Grid(1, INVOCATIONS), Buffer("out", U32, 1000, Role.OUTPUT), U32(COUNT))
+    assert len(analyse(specialise(launch).program, LaunchNumbers(1, INVOCATIONS, {})).unproven) == 1
 
 
 def test_what_a_second_round_sees_is_not_taken_for_known() -> None:

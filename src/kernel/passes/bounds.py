@@ -91,11 +91,9 @@ class _Walk:
     def _if(self, statement: ir.If) -> bool:
         condition, values = self._values.condition(statement.condition), self._values
         if isinstance(condition, bool):
-            # the other side is dead code: it needs no checks
+            # the other side is dead code: what is not walked needs no checks
             for inner in statements_in(statement.otherwise if condition else statement.then):
-                if isinstance(inner, ir.Access):
-                    self.inside.setdefault(id(inner), True)
-                elif isinstance(inner, ir.For | ir.While):
+                if isinstance(inner, ir.For | ir.While):
                     self.rounds.setdefault(id(inner), 0)
             return self.block(statement.then if condition else statement.otherwise)
         then = self._branch(statement.then, condition)
