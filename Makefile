@@ -13,6 +13,8 @@ ARGS   ?=
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 # Bytecode is kept: tests start hundreds of processes, each of which would compile all that it imports.
 export PYTHONDONTWRITEBYTECODE :=
+# And what is printed is buffered, as it is for users.
+export PYTHONUNBUFFERED :=
 
 .PHONY: ready demo test test-all check ruff mypy pyright bench bench-peers throughput pictures compare sweep ptx docs web page platforms \
 	coverage mutate clean

@@ -6,6 +6,8 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TextIO
 
 from . import __version__
 from .machine import TargetInfo
@@ -19,19 +21,38 @@ from .types.errors import GpusortError, InvalidArgumentError
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns the exit code. Expected errors are printed as one line, without a traceback."""
-    options = _parser().parse_args(arguments)
+    try:
+        return _run(_parser().parse_args(arguments))
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            _give_up_unwritten(stream)
+
+
+def _run(options: argparse.Namespace) -> int:
     _take_closed_streams()
     try:
         run: Callable[[argparse.Namespace], int] = options.run
-        return run(options)
+        code = run(options)
+        print(end="", flush=True)  # here, where it can still be told that it fails
+        return code
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:  # the reader closed the pipe; keep Python from failing to flush at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader closed the pipe
         return 0
     except (GpusortError, OSError, EOFError) as error:
-        print(f"gpusort: {_naming_option(str(error), options)}", file=sys.stderr)
+        with suppress(OSError):
+            print(f"gpusort: {_naming_option(str(error), options)}", file=sys.stderr)
         return 1
+
+
+def _give_up_unwritten(stream: TextIO | None) -> None:
+    """Python would try again at exit, and make a failure of its own of it. The stream is None if it was closed at
+    start-up."""
+    if stream is not None:
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 # Where an option is not called as the library's parameter is.

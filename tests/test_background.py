@@ -140,7 +140,9 @@ def test_a_job_is_loaded_once(loads: Background) -> None:
     assert steps == [0, 1, 2]
 
 
-def test_a_job_that_ends_as_it_is_asked_for_is_not_loaded_again(loads: Background) -> None:
+def test_a_job_that_ends_as_it_is_asked_for_is_not_loaded_again(
+    loads: Background, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import_module("llvmlite.binding")
     steps: list[int] = []
 
@@ -149,7 +151,7 @@ def test_a_job_that_ends_as_it_is_asked_for_is_not_loaded_again(loads: Backgroun
             self[job] = True
             return default
 
-    loads._done = EndsAsItIsAskedFor()
+    monkeypatch.setattr(loads, "_done", EndsAsItIsAskedFor())
     assert not loads.has("job", lambda: iter(map(steps.append, range(3))), 8)
     assert loads.wait(60)
     assert not steps

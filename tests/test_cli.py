@@ -345,12 +345,23 @@ def test_a_sort_that_nobody_watches_any_more_is_done(streams: str, tmp_path: Pat
     assert sorted(path.name for path in tmp_path.iterdir()) == ["x.npy", "x.sorted.npy"]
 
 
+@pytest.mark.parametrize("buffered", ["", "1"])
+@pytest.mark.parametrize("command", ["--help", "sort --help", "show", "targets"])
+def test_a_reader_that_has_seen_enough_is_no_failure(command: str, buffered: str) -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m gpusort {command} | true; echo ${{PIPESTATUS[0]}}"],
+        capture_output=True, text=True, check=False, timeout=120, env={**os.environ, "PYTHONUNBUFFERED": buffered},
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("0\n", "")
+
+
 def test_a_disk_that_takes_no_more_lines_is_one_line() -> None:
     command = f"{sys.executable} -m gpusort show > /dev/full"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 1
     assert done.stderr.splitlines()[0] == "gpusort: [Errno 28] No space left on device"
     assert "Traceback" not in done.stderr
+    assert "Exception" not in done.stderr
 
 
 # -- colours ----------------------------------------------------------------------------------------------

@@ -205,7 +205,7 @@ def refuses():
     assert [state.reason for state in gpusort.targets() if state.name == {name!r}]
     works()
     return 5
-print(child(refuses))
+print(child(refuses), flush=True)
 def collects():
     global target
     from gpusort.targets import registry

@@ -440,7 +440,7 @@ def test_arrays_of_the_host_cannot_be_recorded(device: Any) -> None:
 
 
 def test_numpy_copies_nothing_to_the_host_by_itself(device: Any) -> None:
-    x = webgpu.asarray(sample("u4", 9), device)
-    for function in (np.asarray, np.sort, np.sum, list):
-        with pytest.raises(TypeError, match=r"x\.to_numpy\(\) copies it there|not iterable"):
+    x: Any = webgpu.asarray(sample("u4", 9), device)
+    for function in (np.asarray, np.sort, np.sum):
+        with pytest.raises(UnsupportedTypeError, match=r"x\.to_numpy\(\) copies it there"):
             function(x)

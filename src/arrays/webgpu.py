@@ -142,9 +142,11 @@ class Array:
         buffer, start, size = self._readable()
         return self._of_bytes(self.device.queue.read_buffer(buffer, start, size))
 
-    def __array__(self, dtype: object = None, *, copy: bool | None = None) -> HostArray:
-        """Raises: else NumPy would make an array of one object, this one."""
-        raise UnsupportedTypeError(f"expected an array on the host, found {self!r}: x.to_numpy() copies it there")
+    if not TYPE_CHECKING:  # who object to NumPy's functions of what has none
+
+        def __array__(self, dtype=None, *, copy=None):
+            """Raises: else NumPy would make an array of one object, this one."""
+            raise UnsupportedTypeError(f"expected an array on the host, found {self!r}: x.to_numpy() copies it there")
 
     async def fetch(self) -> HostArray:
         """Copies to host memory without blocking, for web pages, which must not wait."""
