@@ -15,7 +15,7 @@ from .sort_command import add_arguments as add_sort_arguments
 from .sort_command import run as run_sort
 from .targets.registry import FORMS, Unavailable, targets
 from .terminal import Terminal, Tone
-from .types.checks import number_in
+from .types.checks import number_in, numbers_in
 from .types.errors import GpusortError, InvalidArgumentError
 
 
@@ -148,8 +148,8 @@ def _export(options: argparse.Namespace) -> int:
     sys.path.insert(0, "")  # to import the user's modules from the current folder, as `python -m` can
 
     def numbers(option: str, text: str, example: str) -> list[int]:
-        found = [number for number in map(number_in, parts(text)) if number is not None]
-        if len(found) != len(parts(text)):
+        found = numbers_in(parts(text))
+        if found is None:
             raise InvalidArgumentError(f"{option}: expected {example}, found {text!r}")
         return found
 

@@ -21,7 +21,7 @@ from .operations.select import TopK
 from .operations.sort import Sort
 from .show import code_of
 from .targets.registry import usual_info
-from .types.checks import number_in
+from .types.checks import numbers_in
 from .types.errors import InvalidArgumentError
 from .types.memory import Workgroup
 from .types.specs import DType, Spec
@@ -62,9 +62,10 @@ class Call:
         if options.function not in CALLS:
             raise InvalidArgumentError(f"FUNCTION: expected one of {', '.join(CALLS)}, found {options.function!r}")
         dtype = np.dtype(code_of(options.key))
-        shape = tuple([number for number in map(number_in, sizes) if number is not None])
-        if len(shape) != len(sizes):
+        lengths = numbers_in(sizes)
+        if lengths is None:
             raise InvalidArgumentError(f"--shape: expected sizes such as 1000,300, found {options.shape!r}")
+        shape = tuple(lengths)
         if prod(shape) * dtype.itemsize > _MOST_BYTES:  # the launches are made, each of them
             raise InvalidArgumentError(f"--shape: expected at most {_MOST_BYTES:,} bytes, found {options.shape!r}")
         if not -len(shape) <= options.axis < len(shape):

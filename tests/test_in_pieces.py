@@ -154,8 +154,8 @@ class Places:
 def test_equal_keys_keep_their_order_wherever_runs_are_cut(size: int, length: int, values: int, some: Random) -> None:
     keys = np.array([some.randrange(values) for _ in range(size)], np.uint32)
     places = np.zeros(size, np.int64)
-    device, index = PairsOnHost(), np.dtype(np.int64)
-    numbered = PieceSort(device, lambda part: part, length, lambda count: Places(count, True), Places, index)
+    device = PairsOnHost()
+    numbered = PieceSort(device, lambda part: part, length, lambda count: Places(count, True), Places)
     numbered.into([keys], [places], [keys.dtype, places.dtype])
     np.testing.assert_array_equal(places, np.argsort(keys, kind="stable"))
     found, moved = np.zeros_like(keys), np.zeros(size, np.int16)

@@ -241,6 +241,18 @@ finally:
 json.dumps(found.tolist() == list(range(300)))""")
 
 
+def _counting_devices(body: str) -> str:
+    """A function's body, with `count` the number of devices that were asked for."""
+    return f"""
+const asked = GPUAdapter.prototype.requestDevice;
+let count = 0;
+GPUAdapter.prototype.requestDevice = function (...given) {{ count += 1; return asked.apply(this, given); }};
+try {{{body}
+}} finally {{
+  GPUAdapter.prototype.requestDevice = asked;
+}}"""
+
+
 def test_calls_that_wait_side_by_side_share_one_device(python: Python) -> None:
     """Where none is open yet, and for those who await it. However often garbage would be collected meanwhile."""
     python.page.run("""pyodide.runPython(`
@@ -255,12 +267,9 @@ def is_sorted(length):
 registry._opened.pop("wgsl")
 forget_plans()`)""")
     calls = json.dumps([f"is_sorted({length})" for length in (300, 20_000, 301)])
-    found = python.page.run(f"""
-const asked = GPUAdapter.prototype.requestDevice;
-let count = 0;
-GPUAdapter.prototype.requestDevice = function (...given) {{ count += 1; return asked.apply(this, given); }};
-const run = (code) => pyodide.runPythonAsync(code);
-try {{
+    found = python.page.run(
+        _counting_devices(f"""
+  const run = (code) => pyodide.runPythonAsync(code);
   const opening = await Promise.all({calls}.map(run));
   const opened = count;
   const same = await run(`
@@ -268,10 +277,8 @@ import asyncio
 devices = await asyncio.gather(*[gpusort.webgpu.open_device() for _ in range(3)])
 x = gpusort.webgpu.asarray(numpy.arange(9)[::-1], devices[2])
 json.dumps([len({{id(device) for device in devices}}), (await gpusort.sort(x).fetch()).tolist()])`);
-  return [...opening, opened, count - opened, same];
-}} finally {{
-  GPUAdapter.prototype.requestDevice = asked;
-}}""")
+  return [...opening, opened, count - opened, same];""")
+    )
     assert found == ["true"] * 3 + [1, 1, json.dumps([1, list(range(9))])]
     assert python.awaits("""
 import asyncio
@@ -288,18 +295,13 @@ def is_sorted(dtype):
     x = numpy.arange(300, dtype=dtype)[::-1]
     return json.dumps((gpusort.sort(x, stable=True) == x[::-1]).all().item())`)""")
     calls = json.dumps([f"is_sorted({dtype!r})" for dtype in ("u4", "i4", "u4", "f4")])
-    found = python.page.run(f"""
-const asked = GPUAdapter.prototype.requestDevice;
-let count = 0;
-GPUAdapter.prototype.requestDevice = function (...given) {{ count += 1; return asked.apply(this, given); }};
-try {{
+    found = python.page.run(
+        _counting_devices(f"""
   await pyodide.runPythonAsync("is_sorted('i1')");
   const before = count;
   const sorted = await Promise.all({calls}.map((code) => pyodide.runPythonAsync(code)));
-  return [...sorted, count - before];
-}} finally {{
-  GPUAdapter.prototype.requestDevice = asked;
-}}""")
+  return [...sorted, count - before];""")
+    )
     assert found == ["true"] * 4 + [0]
 
 

@@ -1,4 +1,4 @@
-"""Indices of consecutive elements, for sorts that move them with their keys."""
+"""Indices of consecutive elements, for sorts that move them with their keys; and the grid of a loop over elements."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..kernel.language import *
 
 P = TypeVar("P", U32, U64)
 
-_GRID = Grid(1024, 256)  # at most
+_MOST = Grid(1024, 256)
 
 
 @attrs.frozen
@@ -29,5 +29,10 @@ def number_elements(cx: Invocation, first: Storage[P], indices: Storage[P], para
 def numbered(count: int, index: type[Any]) -> Schedule:
     """Writes `count` indices from the one in `first` on."""
     first, indices = Buffer("first", index, 1, Role.INPUT), Buffer("indices", index, count, Role.OUTPUT)
-    grid = Grid(max(1, min(_GRID.groups, -(-count // _GRID.group_size))), _GRID.group_size)
-    return Schedule((first, indices), (number_elements.launch(grid, first, indices, Numbering(index, U32(count))),))
+    launch = number_elements.launch(looping_grid(count), first, indices, Numbering(index, U32(count)))
+    return Schedule((first, indices), (launch,))
+
+
+def looping_grid(count: int, most: Grid = _MOST) -> Grid:
+    """The grid of a kernel whose invocations each loop over elements: at most `most`, and one workgroup at least."""
+    return Grid(max(1, min(most.groups, -(-count // most.group_size))), most.group_size)

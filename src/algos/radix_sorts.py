@@ -11,6 +11,7 @@ from ..types.errors import InvalidArgumentError
 from ..types.keys import KeyWrapper, UnsignedKey
 from ..types.params import RadixParams, RadixPolicy
 from .batch import Batch, Mode, Three
+from .numbering import looping_grid
 from .radix import radix_add_up, radix_count, radix_scatter
 from .radix_counts import Scanned, Summed, spans_of
 from .radix_layout import DigitPlace, Layout, ManyRows, OneRow
@@ -21,7 +22,6 @@ from .sweep_state import sweep_clear
 
 _MOST_BITS = 64  # of a word
 _MOST_SHARED = 1 << 24  # words of scratch memory for counts, with many rows
-_WIDENING = Grid(1024, 256)
 
 
 @kernel
@@ -33,12 +33,11 @@ def widen_places(cx: Invocation, places: Storage[U32], wide: Storage[U64], param
 
 def widened(count: int) -> Schedule:
     places, wide = Buffer("places", U32, count, Role.INPUT), Buffer("wide", U64, count, Role.OUTPUT)
-    return Schedule((places, wide), (_widening(places, wide, count, _WIDENING),))
+    return Schedule((places, wide), (_widening(places, wide, looping_grid(count)),))
 
 
-def _widening(places: Buffer[U32], wide: Buffer[U64], count: int, most: Grid) -> Launch:
-    grid = Grid(max(1, min(most.groups, -(-count // most.group_size))), most.group_size)
-    return widen_places.launch(grid, places, wide, RadixParams(U32(count)))
+def _widening(places: Buffer[U32], wide: Buffer[U64], grid: Grid) -> Launch:
+    return widen_places.launch(grid, places, wide, RadixParams(U32(wide.count)))
 
 
 def radix_sort(batch: Batch, policy: RadixPolicy, key_bits: int, shares: bool = False) -> Schedule:
@@ -142,8 +141,8 @@ class _RadixSort:
         passes = self._by_sweeps if policy.sweeps else self._by_counts
         launches, counts = passes(keys, values, mode)
         if batch.places is U64:
-            most = Grid(policy.count_groups, policy.group_size)
-            launches.append(_widening(values[1], batch.permutation, batch.count, most))
+            grid = looping_grid(batch.count, Grid(policy.count_groups, policy.group_size))
+            launches.append(_widening(values[1], batch.permutation, grid))
         return batch.schedule(launches, (*keys, *values, *counts))
 
     def _by_sweeps(self, keys: Three, values: Three, mode: Mode[Any]) -> tuple[list[Launch], list[Buffer[U32]]]:

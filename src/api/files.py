@@ -129,9 +129,10 @@ class _Job:
     def run_table(self, by: By, order: SortOrder, engine: OwnEngine, dtype: object, *, argsort: bool) -> None:
         if dtype is not None:
             raise InvalidArgumentError(f"dtype: expected none for tables, found {dtype!r}")
-        for name, path in (("source", self.source), ("target", self.target)):
-            if not (argsort or Format.of(path).is_table):
-                raise InvalidArgumentError(f"{name}: expected a table, as .parquet or .arrow, found {path}")
+        if not argsort:
+            for name, path in (("source", self.source), ("target", self.target)):
+                if not Format.of(path).is_table:
+                    raise InvalidArgumentError(f"{name}: expected a table, as .parquet or .arrow, found {path}")
         columns = _names(by)
         table = open_table(self.source)
         sort = TableSort(self.source, table, self.target, columns, order, engine, self.scratch, self.progress, argsort)

@@ -157,7 +157,7 @@ class KernelPlan(Plan):
         """Shape and dtype of the array that holds an output; structured ones are bytes on a device."""
         if self.kind.is_host or spec.dtype.names is None:
             return spec.shape, spec.dtype
-        return (spec.size * spec.dtype.itemsize,), _BYTE
+        return (spec.nbytes,), _BYTE
 
     @cached_property
     def _runs(self) -> WorksRuns:

@@ -152,7 +152,7 @@ def _by_kernels(
     key is tried on elements of these arrays if they are the host's: to read a device's would be to wait for it."""
     if operation.answer(*specs) is not None:
         return AnsweredPlan(kind, operation, specs)
-    if kind.is_host and getattr(operation, "key", None) is not None:
+    if kind.is_host:
         from .host_call import key_check
 
         if (check := key_check(operation)) is not None:
@@ -244,12 +244,8 @@ class HostPlan(Plan):
         except KeyError:
             specs = specs_of(self.kind, self.operation, arrays)
             self.operation.outputs(*specs)  # shapes are no part of the signature: what does not fit is refused here
-            is_answered = self.operation.answer(*specs) is not None
-            plan = (
-                None
-                if is_fast and not is_answered
-                else _by_kernels(self.kind, self.operation, specs, arrays, self.target)
-            )
+            by_kernels = not is_fast or self.operation.answer(*specs) is not None
+            plan = _by_kernels(self.kind, self.operation, specs, arrays, self.target) if by_kernels else None
             self._plans[key] = plan
             return plan
 

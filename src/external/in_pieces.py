@@ -110,12 +110,11 @@ class PieceSort(Generic[T]):
     length: int  # of pieces
     to_run: Callable[[int], T]  # the task that sorts a count of elements
     to_bucket: Callable[[int], T]  # the task that sorts a count of elements, concatenated slices of runs
-    index: DType | None = None  # if runs are also given the index of their first element: its dtype
 
     def into(self, source: Sequence[Array], out: Sequence[Array], columns: Sequence[DType]) -> None:
-        """Sorts. `columns` are the dtypes of the runs' columns, which may be more than the source's; `out` has an array
-        for each that a bucket leaves. Those may be the source's: then after an exception they hold its elements in some
-        order."""
+        """Sorts. `columns` are the dtypes of the runs' columns, which may be more than the source's: of indices, of
+        which a run's task is given the first. `out` has an array for each that a bucket leaves. Those may be the
+        source's: then after an exception they hold its elements in some order."""
         stretches = stretches_of(source[0].size, self.length)
         with self._held(source[0].size, columns) as held:
             runs = [[column[part] for column in held] for part in stretches]
@@ -124,7 +123,14 @@ class PieceSort(Generic[T]):
             made_through(
                 self.device,
                 (
-                    Piece([*[[column[part]] for column in source], *self._first(part)], self.to_run(run[0].size), run)
+                    Piece(
+                        [
+                            *[[column[part]] for column in source],
+                            *[[np.array([part.start], index)] for index in columns[len(source) :]],
+                        ],
+                        self.to_run(run[0].size),
+                        run,
+                    )
                     for part, run in zip(stretches, runs, strict=True)
                 ),
                 len(runs),
@@ -137,9 +143,6 @@ class PieceSort(Generic[T]):
                     if any(column.ctypes.data == given.ctypes.data for given in source):
                         np.copyto(column, kept)
                 raise
-
-    def _first(self, part: slice) -> list[list[Array]]:
-        return [] if self.index is None else [[np.array([part.start], self.index)]]
 
     def merge(
         self, runs: Sequence[Sequence[Array]], out: Sequence[Array], sampled: Sequence[Array] | None = None

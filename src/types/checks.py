@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike, fspath
 from typing import Any, SupportsIndex, TypeAlias, cast
 
@@ -27,6 +27,12 @@ def number_in(text: str) -> int | None:
         return None
     digits = text.lstrip("0") or "0"
     return int(digits) if len(digits) <= _MOST_DIGITS else LARGEST
+
+
+def numbers_in(texts: Sequence[str]) -> list[int] | None:
+    """The numbers that all of these stand for; None if one stands for none."""
+    found = [number for text in texts if (number := number_in(text)) is not None]
+    return found if len(found) == len(texts) else None
 
 
 def as_int(value: SupportsIndex) -> int:

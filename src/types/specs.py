@@ -47,6 +47,10 @@ class Spec:
     def size(self) -> int:
         return math.prod(self.shape)
 
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
     def permuted(self, axes: tuple[int, ...]) -> Spec:
         """The same array with its axes in this order."""
         shape, strides = (tuple(line[axis] for axis in axes) for line in (self.shape, self.all_strides))

@@ -52,18 +52,14 @@ class Task:
             [(work, runs_of(work, target)) for work in works],
             Way.APART,
         )
-        return cls(steps, tuple(map(bytes_of, specs)), tuple(map(bytes_of, results)))
+        return cls(steps, tuple([x.nbytes for x in specs]), tuple([x.nbytes for x in results]))
 
     @property
     def scratch(self) -> int:
         """An upper bound in bytes: intermediates between works, and the scratch of all runs."""
         launches = [step for step in self.steps.steps if isinstance(step, Launch)]
         buffers = [b.nbytes for step in launches for b in step.run.schedule.buffers if b.role is Role.SCRATCH]
-        return span([bytes_of(lines) for lines in self.steps.temporaries]) + span(buffers)
-
-
-def bytes_of(array: Spec | Lines) -> int:
-    return Spec(array.shape, array.dtype).size * array.dtype.itemsize
+        return span([lines.nbytes for lines in self.steps.temporaries]) + span(buffers)
 
 
 def span(sizes: Iterable[int]) -> int:

@@ -25,7 +25,7 @@ from ...types.dtypes import native
 from ...types.errors import CapabilityError
 from ...types.specs import Spec
 from ..steps import Launch, Lines, Run, Steps, runs_of
-from .desk import Desk, DType, Flat, InPieces, Task, bytes_of, fitting, span, specs_on_device
+from .desk import Desk, DType, Flat, InPieces, Task, fitting, span, specs_on_device
 
 _SHARE = 8  # of the memory: what results may take that stay there
 _MOST_PARTS = 1 << 12
@@ -84,7 +84,7 @@ def works_in_pieces(
     """Runs in order, each on the parts of arrays that it takes. The size of parts is chosen by pretending bindings of
     that size, so that all fits `free` bytes."""
     specs = specs_on_device((rows, length), dtypes)
-    nbytes = sum(map(bytes_of, specs))
+    nbytes = sum(spec.nbytes for spec in specs)
     wanted = power_below(min(free, (_PLACED if isinstance(operation, TopK) else 1) * piece_length(nbytes, 1)))
     less = (wanted >> n for n in range(wanted.bit_length()) if wanted >> n > nbytes // _MOST_PARTS)
     more = (wanted << n for n in range(1, free.bit_length()) if wanted << n < free)
@@ -111,8 +111,8 @@ def _with(
     results = [Spec(output.shape, output.dtype) for output in operation.outputs(*specs)]
     works = operation.works(specs, info)
     arrays = [*specs, *results, *(Spec(output.shape, output.dtype) for output in works.between)]
-    stay = [n for n, array in enumerate(arrays) if n > len(results) or (n and bytes_of(array) <= free // _SHARE)]
-    stays = tuple(bytes_of(arrays[number]) for number in stay)
+    stay = [n for n, array in enumerate(arrays) if n > len(results) or (n and array.nbytes <= free // _SHARE)]
+    stays = tuple(arrays[number].nbytes for number in stay)
     if span(stays) > free:
         raise _TooMuchStays
     if any(work.copies or work.as_it_lies for work in works):

@@ -26,7 +26,7 @@ from ...types.errors import CapabilityError, DeviceMemoryError
 from ...types.specs import HostArray, Spec
 from ..kernel_plan import KernelPlan
 from ..plan import Arrays, Cost, Plan, new_host_arrays, require_fitting, results_of
-from .desk import InPieces, bytes_of
+from .desk import InPieces
 from .parts import candidates_in_pieces, rows_in_pieces, whole_at_once, works_in_pieces
 from .sort import merge_in_pieces, sort_in_pieces
 
@@ -61,7 +61,7 @@ class PiecesPlan(Plan):
             whole = error
         outputs = [Spec(output.shape, output.dtype) for output in operation.outputs(*specs)]
         better_whole = isinstance(whole, KernelPlan) and _is_better_whole(operation, specs, target)
-        if better_whole or sum(map(bytes_of, (*specs, *outputs))) > ALWAYS_FIT:
+        if better_whole or sum(spec.nbytes for spec in (*specs, *outputs)) > ALWAYS_FIT:
             at_once = whole_at_once(operation, specs[0], target) if better_whole else None
             return cls(kind, operation, specs, target, whole, at_once)
         if isinstance(whole, CapabilityError):
@@ -158,7 +158,7 @@ def _is_better_whole(operation: Operation, specs: tuple[Spec, ...], target: HasR
     (spec, *others), ndim = specs, len(specs[0].shape)
     axes = operation.axes(spec)
     follow = axes == tuple(range(ndim - len(axes), ndim))
-    if others or bytes_of(spec) < (LEAST_BYTES_OF_SEVERAL if follow else LEAST_BYTES):
+    if others or spec.nbytes < (LEAST_BYTES_OF_SEVERAL if follow else LEAST_BYTES):
         return False
     return not follow or len(operation.works(specs, target.info)) > 1
 
@@ -185,7 +185,7 @@ def _packed(array: HostArray) -> HostArray:
 
 
 def _told(name: str, spec: Spec) -> str:
-    return f"{name}, {bytes_of(spec):,} bytes of {spec.dtype} in shape {spec.shape},"
+    return f"{name}, {spec.nbytes:,} bytes of {spec.dtype} in shape {spec.shape},"
 
 
 _CALLED: dict[type[Operation], str] = {

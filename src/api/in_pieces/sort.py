@@ -19,7 +19,6 @@ from ...operations.sort import Sort
 from ...targets.base import HasRoom, Target
 from ...types.dtypes import key_for
 from ...types.keys import RankKey, is_lossy
-from ...types.specs import Memory, Spec
 from .desk import Desk, DType, Flat, InPieces, Task, fitting, specs_on_device
 
 
@@ -31,7 +30,6 @@ class SortedRuns:
     columns: tuple[DType, ...]  # of a run: its keys, and what goes along with them
     run: Callable[[int], Task]  # of so many
     bucket: Callable[[int], Task]  # which leaves the results
-    index: DType | None = None  # of indices, if they go along with the keys
 
     @classmethod
     def of(cls, operation: Operation, dtypes: tuple[DType, ...], length: int, target: Target) -> SortedRuns | None:
@@ -78,15 +76,15 @@ class SortedRuns:
 
         @cache
         def run(count: int) -> Task:
-            keys, first = Spec((count,), dtype, Memory.CUDA), Spec((1,), columns[1], Memory.CUDA)
-            return Task.of(SortPlaced(asked.order, key), (keys, first), target)
+            given = *specs_on_device((count,), columns[:1]), *specs_on_device((1,), columns[1:])
+            return Task.of(SortPlaced(asked.order, key), given, target)
 
         @cache
         def bucket(count: int) -> Task:
             return Task.of(SortIndices(asked.order, key), specs_on_device((count,), columns), target)
 
         words = partial(transform_of, dtype, asked.order, ranks=True, key=asked.key)
-        return cls(words, columns, run, bucket, columns[1])
+        return cls(words, columns, run, bucket)
 
 
 def sort_in_pieces(
@@ -98,7 +96,7 @@ def sort_in_pieces(
 
     def made(piece: int) -> InPieces:
         def through(desk: Desk, arrays: Flat, outs: Flat) -> None:
-            sort = PieceSort(desk, runs.words(), piece, runs.run, runs.bucket, runs.index)
+            sort = PieceSort(desk, runs.words(), piece, runs.run, runs.bucket)
             for first in range(0, arrays[0].size, length):
                 row = slice(first, first + length)
                 sort.into([array[row] for array in arrays], [out[row] for out in outs], runs.columns)

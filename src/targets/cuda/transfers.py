@@ -42,7 +42,8 @@ class _Lane:
         import cupy
 
         self._events = [cupy.cuda.Event(disable_timing=True) for _ in range(_SLOTS)]
-        self._of_slots, self._held = np.array([[event.ptr, 0] for event in self._events], np.int64).T.copy()
+        self._of_slots = np.array([event.ptr for event in self._events], np.int64)
+        self._held = np.zeros_like(self._of_slots)
         self._memory = cupy.cuda.alloc_pinned_memory(_SLOTS * PIECE_BYTES)
 
     @property

@@ -68,11 +68,11 @@ class SortPath:
         if self._by_numpy is not None and self._short < x.size < self._policy.serial_below:
             if not suits_radix(x.size, x.size, self._dtype, self._policy) or is_easy(x.ravel(), self._policy):
                 return self._by_numpy(x)
-            rows, results = x.reshape(1, -1), new_array((x.size,), self._dtype)
-            if is_packed(rows) and sort_packed_by_radix(
-                rows, results[np.newaxis], self._order, self._policy, self._stable
-            ):
-                return results
+            rows = x.reshape(1, -1)
+            if is_packed(rows):
+                results = new_array((x.size,), self._dtype)
+                if sort_packed_by_radix(rows, results[np.newaxis], self._order, self._policy, self._stable):
+                    return results
         return self._sorted_long(x)
 
     def _sorted_long(self, x: HostArray) -> HostArray:
