@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import gpusort
 from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.targets.cpu.host import top_k
 from gpusort.targets.cpu.host.select_loops import MOST_SELECTED
@@ -37,6 +38,17 @@ def test_short_rows(dtype: str) -> None:
     for shape in (*shapes, (120, 90), (1, 8193), (2, 33_000)):
         length = shape[1]
         check(sample(dtype, shape, seed=3), *sorted({0, 1, min(5, length), min(40, length), length}))
+
+
+@pytest.mark.parametrize("dtype", ["u1", "f2", "f8", ">i4", "M8[ns]"])
+def test_rows_of_one_element(dtype: str) -> None:
+    x = sample(dtype, (90, 30))
+    for seen, axis in ((x[:, np.newaxis], 1), (x.T[np.newaxis], 0), (x[:, ::2, np.newaxis], -1)):
+        values, indices = gpusort.top_k(seen, 1, axis=axis)
+        assert_same_bits(values, seen)
+        assert_same_bits(indices, np.zeros(seen.shape, np.int64))
+        values[...] = seen.flat[0]  # which is no view of the array
+    assert_same_bits(x, sample(dtype, (90, 30)))
 
 
 @pytest.mark.parametrize("length", [33, 63, 64, 65, 128, 129, 1000])

@@ -24,7 +24,7 @@ from tests.reference import DTYPES, SWAPPED, laid_out, sample, whole_numbers
 Array = npt.NDArray[Any]
 NAMES = tuple(fold.value for fold in Reducer)
 LAYOUTS = ("C", "Fortran", "strided", "mirrored")
-LONG_SHAPES = ((40_000,), (5000, 8), (8, 5000), (200, 200), (33, 35, 37), (20_000, 3))
+LONG_SHAPES = ((40_000,), (5000, 8), (8, 5000), (200, 200), (33, 35, 37), (20_000, 3), (40_000, 1))
 COMPILED = (
     *((name, "f4") for name in NAMES), ("max", "i2"), ("argmin", "i2"), ("all", "i2"), ("sum", "u1"), ("prod", "i4"),
     ("min", "f2"), ("argmax", "f2"), ("any", "f2"), ("sum", "?"), ("any", "?"), ("min", "?"),
@@ -69,7 +69,7 @@ def test_short_arrays_reduce_as_numpys_do(name: str, dtype: str) -> None:
     if (name == "sum" and kind == "M") or (name == "prod" and kind in "mM"):
         assert host_reduction(Reducer(name), np.dtype(dtype), 1, None, False) is None
         return
-    for shape in ((7,), (3, 5), (2, 3, 4)):
+    for shape in ((7,), (3, 5), (2, 3, 4), (150, 1, 2)):
         exact = name in ("sum", "prod") and kind in "fm"
         x = whole_numbers(dtype, shape) if exact else sample(dtype, shape)
         for layout in LAYOUTS:

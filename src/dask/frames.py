@@ -151,7 +151,8 @@ def _is_among(name: object, known: Mapping[object, None]) -> bool:
 
 def _listed(by: object) -> list[object]:
     """Several labels in their order, which a set does not have."""
-    return list(cast("Iterable[object]", by)) if isinstance(by, Iterable) and not isinstance(by, set) else []
+    has_order = isinstance(by, Iterable) and not isinstance(by, set | frozenset)
+    return list(cast("Iterable[object]", by)) if has_order else []
 
 
 def _key(meta: pd.DataFrame, name: object, descending: bool) -> RowKey:

@@ -18,6 +18,7 @@ from .strides import Routes, Walk
 Places = npt.NDArray[np.intp]
 
 _SHARED = 1 << 19  # elements: below, waking a thread costs more than it saves
+_LOOKED_AT = 1 << 8  # elements: of rows of one NumPy asks each for its place
 _ROW = 32  # elements that NumPy looks at as fast
 _FEW, _FEW_BYTES = 16, 32  # neighbours, or bytes of them: of fewer NumPy makes rows
 _MOST = (1 << 31) - 1  # elements in a row whose places are found as 32 bits
@@ -31,7 +32,7 @@ class PlaceFolding:
     def __init__(self, fold: Reducer, dtype: np.dtype[np.generic], axis: int | None, keepdims: bool) -> None:
         self._fold, self._dtype, self._axis, self._keepdims = fold, dtype, axis, keepdims
         # how many elements are worth a look whether NumPy's loop is to be called
-        self.least = LONG if axis is not None or dtype == np.float16 else _SHARED
+        self.least = _LOOKED_AT if axis is not None else LONG if dtype == np.float16 else _SHARED
         self._routes = Routes(self._route)
 
     def __call__(self, x: HostArray) -> object | None:
@@ -39,6 +40,10 @@ class PlaceFolding:
         if self._axis is None:
             found = self._of_all(x) if type(x) is np.ndarray else None
             return None if found is None else in_shape(found, x, tuple(range(x.ndim)), self._keepdims)
+        if x.shape[self._axis] == 1:
+            return in_shape(np.zeros(x.shape, np.intp).squeeze(self._axis), x, (self._axis,), self._keepdims)
+        if x.size < LONG:
+            return None
         route = self._routes.of(x)
         if route is None or not can_fold(self._fold, self._dtype, x.nbytes):
             return None

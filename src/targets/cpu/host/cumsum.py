@@ -156,6 +156,8 @@ def host_cumsum(dtype: np.dtype[np.generic], ndim: int, axis: int | None) -> Hos
     def add_up(x: HostArray) -> HostArray:
         if axis is None:  # packed, for NumPy adds what lies apart slowly
             x = x.ravel()
+        elif x.shape[along] == 1:
+            return x.astype(result)
         elif in_lines and LEAST_IN_LINES <= x.size < most and has_short_lines(x, along):
             return silence().run(accumulated, x, along, result)
         found = long(x) if long is not None and x.size >= _LONG else None

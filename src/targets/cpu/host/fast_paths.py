@@ -180,6 +180,8 @@ class TopKPath:
         indices: HostArray
         if x.ndim == 1:
             values, indices = top_k_of_row(packed(x), self.k, self.order, self.policy)
+        elif self.k == 1 == x.shape[axis]:
+            values, indices = x.copy(), np.zeros(x.shape, _INDEX)
         elif x.size <= SHORT_ROWS:
             values, indices = self._of_short_rows(x, axis)
         else:

@@ -52,16 +52,17 @@ _ROW = 1 << 10  # bytes of neighbours that NumPy's loops need to be fast
 _FEW_ROWS, _LONG_ROW = 1 << 8, 1 << 13  # extremes of more rows, or of shorter ones (bytes), are found sooner by ours
 _FEW_COLUMNS, _LONG_COLUMNS = 1 << 9, 1 << 11  # the same of lines that stay
 _HEAD = 1 << 9  # elements that may settle what any and all ask
+_LONG_HALVES = 1 << 13  # elements of float16, which NumPy looks at one after the other
 
 
 class Folding:
     """A reduction of elements of a dtype along some axes."""
 
-    least = LONG
-
     def __init__(
         self, fold: Reducer, dtype: np.dtype[np.generic], axes: tuple[int, ...], ndim: int, keepdims: bool
     ) -> None:
+        self._is_half = dtype == np.float16
+        self.least = _LONG_HALVES if self._is_half else LONG
         self._is_bool = dtype.kind == "b"  # bytes, of which all but zero are true
         if self._is_bool:
             fold = {Reducer.MIN: Reducer.ALL, Reducer.MAX: Reducer.ANY}.get(fold, fold)
@@ -96,6 +97,8 @@ class Folding:
         return route_of(self._fold, self._seen_as, walk)
 
     def _suits_numpy(self, walk: Walk, nbytes: int) -> bool:
+        if self._is_half:
+            return walk.length == 1 and self._fold not in TRUTHS
         if walk.length == 1:  # a copy
             return True
         if self._fold not in ARITHMETIC and walk.rows * walk.length < _SOON and walk.nearest.length >= _NEIGHBOURS:
@@ -103,7 +106,7 @@ class Folding:
         if self._waits:
             return nbytes < ADDED
         is_narrow_sum = self._fold is Reducer.SUM and self._dtype.itemsize < 8
-        if self._dtype == np.float16 or self._fold is Reducer.PROD or is_narrow_sum:
+        if self._fold is Reducer.PROD or is_narrow_sum:
             return False
         if self._is_bool and self._fold in TRUTHS:
             return walk.nearest.length >= _NEAR_BOOLS
