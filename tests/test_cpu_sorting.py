@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +20,7 @@ from gpusort.arrays.host import NUMPY
 from gpusort.targets.base import HostArray
 from gpusort.targets.cpu.compiler import loading
 from gpusort.targets.cpu.compiler.machine import Machine, machine
-from gpusort.targets.cpu.host import argsort
+from gpusort.targets.cpu.host import argsort, sort_path
 from gpusort.targets.cpu.host.argsort import argsort_rows, argsort_runs
 from gpusort.targets.cpu.host.key_words import Places, elements_in_order, ordered_words
 from gpusort.targets.cpu.host.packed_argsort import argsort_packed
@@ -204,13 +205,14 @@ def test_many_rows_in_order_are_not_packed(dtype: str, monkeypatch: pytest.Monke
         argsort_packed(source, places, order, policy)
 
     monkeypatch.setattr(argsort, "argsort_packed", noted)
-    rows = sample(dtype, (40, 700))
-    for x, expected in ((np.sort(rows, axis=1), 0), (np.sort(rows, axis=1)[:, ::-1].copy(), 0), (rows, 1)):
-        packed.clear()
-        places = np.empty(x.shape, np.intp)
-        argsort_rows(x, places, SortOrder.ASCENDING, HostSortPolicy())
-        np.testing.assert_array_equal(places, np.argsort(x, axis=1, kind="stable"))
-        assert len(packed) == expected
+    for shape in ((40, 700), (4, 3000), (100, 100)):
+        rows = np.random.default_rng(1).permutation(np.arange(math.prod(shape))).reshape(shape).astype(dtype)
+        for x, expected in ((np.sort(rows, axis=1), 0), (np.sort(rows, axis=1)[:, ::-1].copy(), 0), (rows, 1)):
+            packed.clear()
+            places = np.empty(x.shape, np.intp)
+            argsort_rows(x, places, SortOrder.ASCENDING, HostSortPolicy())
+            np.testing.assert_array_equal(places, np.argsort(x, axis=1, kind="stable"))
+            assert len(packed) == expected
 
 
 def test_long_runs_are_merged() -> None:
@@ -218,6 +220,15 @@ def test_long_runs_are_merged() -> None:
     for row in (x, x[::-1].copy(), np.concatenate([x, x])):
         assert argsort_runs(row, SortOrder.ASCENDING, SMALL) is not None
     assert argsort_runs(sample("f8", 20000), SortOrder.ASCENDING, SMALL) is None
+
+
+def test_rows_with_some_elements_out_of_place_are_merged() -> None:
+    """Where few threads would share the row; else as many runs as they make are sorted sooner."""
+    x = np.arange(20000, dtype="f8")
+    moved = np.random.default_rng(1).choice(x.size, 260, replace=False)
+    x[moved] = x[moved[::-1]]
+    assert argsort_runs(x, SortOrder.ASCENDING, HostSortPolicy()) is not None
+    assert argsort_runs(x, SortOrder.ASCENDING, SMALL) is None
 
 
 def test_many_runs_are_sorted_as_what_is_in_no_order() -> None:
@@ -230,6 +241,34 @@ def test_many_runs_are_sorted_as_what_is_in_no_order() -> None:
     assert argsort_runs(nearly, SortOrder.ASCENDING, SMALL) is not None
     for x in (several, many, nearly):
         check_argsort(x[np.newaxis], SortOrder.ASCENDING)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "f4", "i8"])
+def test_short_arrays_are_sorted_in_place_at_once_wherever_they_lie(dtype: str) -> None:
+    """Unless some of their elements are one."""
+    whole = sample(dtype, (40, 60))
+    for x in (whole[0, ::2], whole[1, ::-1], whole[2:, 7], whole[3:10, 1:9], whole.T[5:, 2:20:3]):
+        path, expected, before = SortPath(SMALL, NUMPY.spec("x", x), -1, SortOrder.ASCENDING, False), x.copy(), x.copy()
+        assert path.into_short is not None
+        path.into((expected,), (expected,))
+        rest = np.setdiff1d(whole.ravel(), x).tobytes()
+        assert path.into_short(x, x)
+        assert_same_bits(x, expected)
+        x[...] = before
+        assert np.setdiff1d(whole.ravel(), x).tobytes() == rest
+        assert not path.into_short(x, np.broadcast_to(x[..., :1], x.shape))
+    windows = np.lib.stride_tricks.sliding_window_view(whole[0], 10, writeable=True)
+    path = SortPath(SMALL, NUMPY.spec("x", windows), -1, SortOrder.ASCENDING, False)
+    assert path.into_short is not None
+    assert not path.into_short(windows, windows)
+
+
+def test_flattened_arrays_are_sorted_at_sight(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(sort_path, "sort_rows")
+    for x in (np.arange(4000.0), np.arange(4000.0)[::-1], np.full(4000, np.nan), np.arange(4000) % 2 - 0.5):
+        for flattened in (x.reshape(40, 100), x.reshape(8, 50, 10)[::-1]):
+            path = SortPath(HostSortPolicy(radix_from=1), NUMPY.spec("x", flattened), None, SortOrder.ASCENDING, False)
+            np.testing.assert_array_equal(path.function(flattened), np.sort(flattened, axis=None))
 
 
 @few_cases(pairs=False)  # and numbers of threads

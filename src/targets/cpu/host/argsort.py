@@ -11,6 +11,7 @@ from ....algos.host_sort import HostSortPolicy
 from ....algos.sizes import LARGEST_U32
 from ....types.indices import SortOrder
 from ...base import HostArray
+from ...counts import count_nonzero
 from ..background import background
 from ..crew import share
 from ..loops import PIECE
@@ -30,7 +31,9 @@ _NARROW = 1 << 19  # elements of 32 bits: of more a radix sort scatters too far
 _WINDOWS, _WINDOW = 8, 32  # how many neighbours are looked at, and how many in a row
 _FAR = 1 << 10  # how many are looked at that are far apart
 _LEAST = _WINDOWS * _WINDOW  # elements of a row that is looked at
-_MOST_RUNS = 8  # each doubling of their number costs a merge of all, a third of what it costs to sort packed words
+# Of those far apart: each doubling of the number of runs costs a merge of all, a third of what it costs to sort packed
+# words. Few threads share shorter rows; these may rather have some elements out of place.
+_MOST_TURNS_OF_LONG, _MOST_TURNS = 16, 48
 
 
 def argsort_rows(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy) -> None:
@@ -56,26 +59,29 @@ def argsort_rows(source: HostArray, places: Places, order: SortOrder, policy: Ho
 
 def argsort_runs(row: HostArray, order: SortOrder, policy: HostSortPolicy) -> Places | None:
     """The same of a row that is made of a few long runs, which NumPy merges; else None."""
-    if row.size < max(policy.pack_from, _LEAST) or not _has_long_runs(row, order, policy):
+    if row.size < max(policy.pack_from, _LEAST):
         return None
-    return np.argsort(row, kind="stable")
+    step = row.size // _WINDOWS
+    windows: Elements = row[: _WINDOWS * step].reshape(_WINDOWS, step)[:, :_WINDOW]
+    return np.argsort(row, kind="stable") if _has_long_runs(windows, row, order, policy) else None
 
 
-def _has_long_runs(row: HostArray, order: SortOrder, policy: HostSortPolicy) -> bool:
+def _has_long_runs(windows: HostArray, row: HostArray, order: SortOrder, policy: HostSortPolicy) -> bool:
     """Whether neighbours mostly go on as they began, and those far apart too, so that NumPy's merge of runs has little
-    to do: a few runs, or a row that is nearly in order."""
+    to do: a few runs, or rows that are nearly in order."""
     if order is SortOrder.DESCENDING or row.itemsize <= 2:
         return False
-    step = row.size // _WINDOWS
-    seen: Elements = row[: _WINDOWS * step].reshape(_WINDOWS, step)[:, :_WINDOW]
-    far: Elements = row[np.newaxis, :: max(1, row.size // _FAR)]
-    return _turns(seen) <= policy.few_turns and _turns(far) < 2 * _MOST_RUNS
+    if _turns(windows) * _LEAST > policy.few_turns * windows.size:
+        return False
+    far: Elements = row[:: max(1, row.size // _FAR)]
+    return _turns(far) * _FAR < (_MOST_TURNS if row.size < policy.serial_below else _MOST_TURNS_OF_LONG) * far.size
 
 
-def _turns(rows: Elements) -> int:
+def _turns(numbers: Elements) -> int:
     """How often what ascended descends, or the other way round."""
-    rises = rows[:, :-1] <= rows[:, 1:]
-    return int(np.count_nonzero(rises[:, :-1] != rises[:, 1:]))
+    numbers = numbers.ravel()
+    rises = numbers[:-1] <= numbers[1:]
+    return count_nonzero(rises[:-1] != rises[1:])
 
 
 def argsort_one(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> None:
@@ -127,11 +133,12 @@ def _numbered(source: HostArray, places: Places, order: SortOrder, pool: Pool) -
 def _argsort_chunk(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy) -> None:
     """Of rows that one thread has."""
     rows, length = source.shape
-    has_runs = rows > 1 and length >= _LEAST and _has_long_runs(source[rows // 2], order, policy)
-    if policy.packs(source.size, length, source.dtype) and not has_runs:
-        argsort_packed(source, places, order, policy)
-    else:
-        argsort_plainly(source, places, order)
+    if policy.packs(source.size, length, source.dtype):
+        windows = source[:: -(-rows // _WINDOWS), :_WINDOW]
+        if rows == 1 or length < _WINDOW or not _has_long_runs(windows, source[rows // 2], order, policy):
+            argsort_packed(source, places, order, policy)
+            return
+    argsort_plainly(source, places, order)
 
 
 def can_argsort(dtype: np.dtype[np.generic], nbytes: int) -> bool:

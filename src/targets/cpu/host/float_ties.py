@@ -14,6 +14,7 @@ from .key_words import Elements, bits_of
 
 # elements: of more, a look at all as integers costs less than a count of those that are not zero
 FEW = 640
+_ZERO = np.array(0.0, np.float16)
 
 
 @attrs.frozen(eq=False)
@@ -51,24 +52,28 @@ class FloatTies:
 
     def put_zeros_back(self, source: Elements, results: Elements, order: SortOrder) -> None:
         """Writes the zeros of sorted native floats, of one dimension, without NaN: in the order of their bits."""
-        words = source.view(self.word)
-        minus, plus = count_nonzero(words == self.minus_zero), count_nonzero(words == self.zero)
-        ascends = order is SortOrder.ASCENDING
-        first = count_nonzero(words < self.zero) - minus if ascends else count_nonzero(words > self.zero)
-        fill_zeros(results[first : first + minus + plus], minus, order)
+        minus = count_nonzero(source.view(self.word) == self.minus_zero)
+        rising = results if order is SortOrder.ASCENDING else results[::-1]
+        first, past = rising.searchsorted(_ZERO), rising.searchsorted(_ZERO, "right")
+        fill_zeros(rising[first:past], minus, SortOrder.ASCENDING)
+
+    def puts_usual_nans_back(self, source: Elements, results: Elements, stable: bool) -> bool:
+        """Whether all NaNs, of which there are some, are the usual ones, of either sign: these are but counted. They
+        are the last ones of a row, or NumPy has left them as they are."""
+        if not self.word.isnative:
+            return False
+        nans, given, words = count_nonzero(source != source), source.view(self.word), results.view(self.word)
+        plus, size = count_nonzero(given == self.usual_nan), words.size
+        minus = 0 if plus == nans else count_nonzero(given == self.minus_nan)
+        if words.ndim == 1 and plus + minus == nans and not (stable and plus and minus):
+            words[size - nans : size - minus], words[size - minus :] = self.usual_nan, self.minus_nan
+            return True
+        return plus == nans and count_nonzero(words == self.usual_nan) == nans
 
     def puts_nans_back(self, source: Elements, results: Elements, stable: bool) -> bool:
-        """Whether all NaNs, of which there are some, have the same bits; then the results' NaNs have these. The usual
-        ones, of both signs, are but counted: they are the last ones of a row, or NumPy has left them as they are."""
-        if self.word.isnative:
-            nans, given, words = count_nonzero(source != source), source.view(self.word), results.view(self.word)
-            plus, size = count_nonzero(given == self.usual_nan), words.size
-            minus = 0 if plus == nans else count_nonzero(given == self.minus_nan)
-            if words.ndim == 1 and plus + minus == nans and not (stable and plus and minus):
-                words[size - nans : size - minus], words[size - minus :] = self.usual_nan, self.minus_nan
-                return True
-            if plus == nans and count_nonzero(words == self.usual_nan) == nans:
-                return True
+        """Whether all NaNs, of which there are some, have the same bits; then the results' NaNs have these."""
+        if self.puts_usual_nans_back(source, results, stable):
+            return True
         found = bits_of(source)[source != source]
         if not _are_alike(found):
             return False

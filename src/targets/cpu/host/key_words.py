@@ -17,9 +17,12 @@ Elements: TypeAlias = npt.NDArray[Any]
 Places: TypeAlias = npt.NDArray[np.intp]
 
 
+_UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}  # by their names NumPy looks dtypes up slowly
+
+
 def bits_of(elements: Elements) -> Elements:
     """The same memory as unsigned integers."""
-    return elements.view(f"u{elements.itemsize}")
+    return elements.view(_UNSIGNED[elements.itemsize])
 
 
 def numbers_of(elements: Elements) -> Elements:
@@ -32,30 +35,30 @@ def numbers_of(elements: Elements) -> Elements:
 def ordered_words(elements: Elements, order: SortOrder) -> Elements:
     """Unsigned integers that ascend as elements should, floats by their bits, NaN and NaT last. The elements' own
     memory where they do."""
-    words: Elements = elements.view(f"i{elements.itemsize}")
-    turned, less, magnitude, infinity, shift = constants(elements.dtype, order)
+    turned, less, magnitude, infinity, shift, sign, flip = _arrays(elements.dtype, order)
+    words: Elements = elements.view(sign.dtype)
     if elements.dtype.kind == "f":
         numbers = words ^ ((words & magnitude) <= infinity) * turned if turned else words
         words = numbers >> shift
-        words |= ~magnitude  # the bits to flip: of negative floats all
+        words |= sign  # the bits to flip: of negative floats all
         words ^= numbers
         words -= less
         return bits_of(words)
-    turned ^= np.iinfo(words.dtype).min
-    words = words ^ turned if turned else words
+    words = words ^ flip if flip else words
     return bits_of(words - less if less else words)
 
 
 def elements_in_order(words: Elements, dtype: np.dtype[np.generic], order: SortOrder) -> Elements:
     """The elements of a dtype from such words."""
-    turned, less, magnitude, infinity, shift = constants(dtype, order)
-    found: Elements = words.view(f"i{words.itemsize}") + less
-    found ^= np.iinfo(found.dtype).min
-    if dtype.kind != "f":
-        found ^= turned
-    else:
-        found ^= (found >> shift) & magnitude
-        found ^= ((found & magnitude) <= infinity) * turned
+    turned, less, magnitude, infinity, shift, sign, flip = _arrays(dtype, order)
+    found: Elements = words.view(sign.dtype) + less
+    found ^= flip
+    if dtype.kind == "f":
+        numbers = found >> shift
+        numbers &= magnitude
+        found ^= numbers
+        if turned:
+            found ^= ((found & magnitude) <= infinity) * turned
     return found.view(dtype)
 
 
@@ -64,13 +67,13 @@ def ordered_ranks(elements: Elements, order: SortOrder) -> Elements:
     the lowest bits are alike."""
     if elements.dtype.kind != "f":
         return ordered_words(elements, order)
-    words: Elements = elements.view(f"i{elements.itemsize}")
-    turned, _, magnitude, infinity, shift = constants(elements.dtype, order)
+    turned, _, magnitude, infinity, shift, sign, _ = _arrays(elements.dtype, order)
+    words: Elements = elements.view(sign.dtype)
     ranks: Elements = words & magnitude
     are_nan, negative = ranks > infinity, (words ^ turned if turned else words) >> shift
     ranks ^= negative
     ranks -= negative
-    ranks ^= ~magnitude
+    ranks ^= sign
     ranks[are_nan] = -1
     return bits_of(ranks)
 
@@ -92,6 +95,15 @@ def constants(dtype: np.dtype[np.generic], order: SortOrder) -> Elements:
         case _:
             found = [~sign if is_down else sign, 0, 0, 0, 0]
     return np.array(found, f"i{dtype.itemsize}")
+
+
+@cache
+def _arrays(dtype: np.dtype[np.generic], order: SortOrder) -> tuple[Elements, ...]:
+    """The same, the sign, and what to flip of a number, as arrays of no dimension: what NumPy computes with soonest."""
+    found = constants(dtype, order)
+    sign = np.array(np.iinfo(found.dtype).min)
+    flip = sign if dtype.kind == "f" else sign ^ found[0]
+    return *(np.array(value) for value in found), sign.astype(found.dtype), np.array(flip, found.dtype)
 
 
 def lines_of_bits(is_float: bool) -> Iterator[str]:

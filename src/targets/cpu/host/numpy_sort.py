@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ....types.dtypes import FloatBits
 from ....types.indices import SortOrder
 from ...base import HostArray
-from .float_ties import fill_zeros, has_minus_zero, is_ordered_by_numpy
+from .float_ties import FloatTies, fill_zeros, has_minus_zero, is_ordered_by_numpy
 from .key_words import Elements, Places, bits_of, elements_in_order, numbers_of, ordered_ranks, ordered_words
 from .numpy_speed import numpy_sorts_slowly
 
@@ -175,7 +175,7 @@ def restore_ties(source: Elements, results: Elements, order: SortOrder, stable: 
             _write_zeros(words, results[0, span], order)
         elif has_minus_zero(source):  # without -0.0 all are alike
             _write(words, bits_of(results), span.start, order, stable)
-    if has_nans:
+    if has_nans and not FloatTies.of(source.dtype).puts_usual_nans_back(source, results, stable):
         _write(bits_of(source), bits_of(results), None, order, stable)
 
 

@@ -101,12 +101,14 @@ def sorted_at_sight(row: Elements, order: SortOrder, policy: HostSortPolicy, sta
 
 def _of_two_words(row: Elements, order: SortOrder, stable: bool) -> Elements | None:
     """By counting one of them, and the other if there is such."""
+    if different_of(row, _FEW) > 2:
+        return None
     words, size = bits_of(row), row.size
     are_first = words == words[:1]
     count = count_nonzero(are_first)
     if count == size:
         return _copied(row)
-    if different_of(row, _FEW) > 2 or (stable and row.dtype.kind == "f"):
+    if stable and row.dtype.kind == "f":
         return None
     other = int(are_first.argmin())
     first, second = words.item(0), words.item(other)

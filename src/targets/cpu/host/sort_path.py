@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TypeAlias, cast
 
 import numpy as np
@@ -11,7 +12,7 @@ from ....algos.host_sort import HostSortPolicy
 from ....arrays.host import is_packed
 from ....arrays.recycled import new_array
 from ....types.indices import SortOrder
-from ....types.specs import Spec
+from ....types.specs import Shape, Spec
 from ...base import HostArray
 from ...counts import count_nonzero
 from .float_ties import FEW, FloatTies, is_ordered_by_numpy
@@ -40,6 +41,7 @@ class SortPath:
     ) -> None:  # fmt: skip
         dtype, has_rows = given.dtype, len(given.shape) > 1 and axis is not None
         self._policy, self._dtype, self._axis, self._has_rows = policy, dtype, axis, has_rows
+        self._along = -1 if axis is None else axis  # of what is flattened, if need be
         self._order, self._turn, self._stable = order, turning(order, dtype.kind), stable
         # More needs threads, or a radix sort, for which rows are long; float16 is sorted as integers.
         most, is_half = policy.serial_below, dtype.kind == "f" and dtype.itemsize == 2
@@ -62,11 +64,13 @@ class SortPath:
         self.into_short = None if axis is None else self._writer(self.function)
 
     def _sorted(self, x: HostArray) -> HostArray:
+        if self._axis is None:
+            x = x.ravel()
         seen = self._at_sight(x)
         if seen is not None:
             return seen
         if self._by_numpy is not None and self._short < x.size < self._policy.serial_below:
-            if not suits_radix(x.size, x.size, self._dtype, self._policy) or is_easy(x.ravel(), self._policy):
+            if not suits_radix(x.size, x.size, self._dtype, self._policy) or is_easy(x, self._policy):
                 return self._by_numpy(x)
             rows = x.reshape(1, -1)
             if is_packed(rows):
@@ -76,14 +80,12 @@ class SortPath:
         return self._sorted_long(x)
 
     def _sorted_long(self, x: HostArray) -> HostArray:
-        if self._axis is None:
-            return self._flat(x)
-        if x.shape[self._axis] == 1:
+        if x.shape[self._along] == 1:
             return x.copy("K")
         if self._keeps_ties_by_numpy(x):
             return self._sorted_stably(x)
         results = new_array(x.shape, x.dtype) if x.flags.c_contiguous else np.empty_like(x)
-        self._sort_along(self._axis, x, results)
+        self._sort_along(x, results)
         return results
 
     def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray]) -> None:
@@ -97,34 +99,29 @@ class SortPath:
         elif (seen := self._at_sight(x)) is not None:
             results[...] = seen
         else:
-            self._sort_along(self._axis, x, x if _are_one(x, results) else results)
+            self._sort_along(x, x if _are_one(x, results) else results)
 
     def _at_sight(self, x: HostArray) -> HostArray | None:
         return sorted_at_sight(x, self._order, self._policy, self._stable) if self._looks and x.ndim == 1 else None
 
     def _keeps_ties_by_numpy(self, x: HostArray) -> bool:
         """Whether floats are few, or rows short: NumPy's stable sort then takes less time than putting ties back."""
-        if not self._stable or self._dtype.kind != "f" or self._axis is None:
+        if not self._stable or self._dtype.kind != "f":
             return False
-        return x.size <= _FEW_STABLE or (x.size < self._policy.serial_below and x.shape[self._axis] <= SHORT_STABLE)
+        return x.size <= _FEW_STABLE or (x.size < self._policy.serial_below and x.shape[self._along] <= SHORT_STABLE)
 
     def _sorted_stably(self, x: HostArray) -> HostArray:
         results, turn = x.copy("K"), self._turn
         if turn is not None:  # of negated elements zeros and NaNs still tie
             turn(results, results)
-        results.sort(-1 if self._axis is None else self._axis, "stable")
+        results.sort(self._along, "stable")
         if turn is not None:
             turn(results, results)
         return results
 
-    def _flat(self, x: HostArray) -> HostArray:
-        flat = x.flatten()
-        self._sort_along(-1, flat, flat)
-        return flat
-
-    def _sort_along(self, axis: int, x: HostArray, results: HostArray) -> None:
+    def _sort_along(self, x: HostArray, results: HostArray) -> None:
         if x.ndim > 1:
-            axes, in_place = with_last(x, axis), results is x
+            axes, in_place = with_last(x, self._along), results is x
             x = x.transpose(axes)
             results = x if in_place else results.transpose(axes)
         sort_rows(x, results, self._order, self._policy, self._stable)
@@ -136,7 +133,7 @@ class SortPath:
         lose."""
         dtype, turn, has_rows, long_row = self._dtype, self._turn, self._has_rows, self._long_row
         order, stable = self._order, self._stable
-        axis = 0 if self._axis is None else self._axis
+        axis = self._along
         copy = cast(Sorted, np.ndarray.flatten if self._axis is None else np.ndarray.copy)
         stable_from, stable_to = self._stable_from, self._stable_to
         seen = None if turn is None or turned_as(dtype) == dtype else turned_as(dtype)
@@ -194,14 +191,14 @@ class SortPath:
     def _by_words(self, x: HostArray) -> HostArray:
         """Sorts few floats as integers, by the order of all their bits."""
         words = ordered_words(x.flatten() if self._axis is None else x, self._order)
-        words.sort(-1 if self._axis is None else self._axis)
+        words.sort(self._along)
         return elements_in_order(words, self._dtype, self._order)
 
     def _writer(self, sort: Sorted) -> Callable[[HostArray, HostArray], bool]:
         """Sorts into another array or where it lies: either is written by one call into C. False, and nothing done,
         where the array is longer, or the other one not known to take the result."""
-        short, long_row, axis = self._short, self._long_row, 0 if self._axis is None else self._axis
-        stable_from, stable_to = self._stable_from, self._stable_to
+        short, long_row, axis = self._short, self._long_row, self._along
+        stable_from, stable_to, has_rows = self._stable_from, self._stable_to, self._has_rows
         sorts_at_once = self._turn is None and self._dtype.kind != "f"  # it is whole all the time
         looks_first = self._turn is None and self._dtype.itemsize > 2 and self._dtype.isnative  # at floats
 
@@ -210,13 +207,15 @@ class SortPath:
             if x.size > short or length >= long_row:
                 return False
             flags = out.flags
-            if not (flags.forc and flags.writeable):
+            if not (flags.writeable and (flags.forc or _has_own_places(out.shape, out.strides, out.dtype))):
                 return False
             if out is not x and ((out.dtype is not x.dtype and out.dtype != x.dtype) or out.shape != x.shape):
                 return False
-            if not sorts_at_once and not (looks_first and out is x and is_ordered_by_numpy(x.ravel("K"))):
-                out[...] = sort(x)
-                return True
+            if not sorts_at_once:
+                flat = x.ravel("K") if has_rows else x
+                if not (looks_first and out is x and is_ordered_by_numpy(flat)):
+                    out[...] = sort(x)
+                    return True
             if out is not x:
                 out[...] = x
             if stable_from < length <= stable_to:
@@ -226,6 +225,12 @@ class SortPath:
             return True
 
         return write
+
+
+@lru_cache(maxsize=256)
+def _has_own_places(shape: Shape, strides: Shape, dtype: np.dtype[np.generic]) -> bool:
+    """Whether no element is another one, too."""
+    return not Spec(shape, dtype, strides=strides).may_share_elements
 
 
 def _are_one(x: HostArray, results: HostArray) -> bool:
