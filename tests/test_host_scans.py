@@ -11,6 +11,7 @@ import pytest
 
 from gpusort.targets.cpu.host import cumsum as scans
 from gpusort.targets.cpu.host.cumsum import host_cumsum
+from gpusort.targets.cpu.host.reducers import rounded
 from tests.reference import laid_out, sample, whole_numbers
 from tests.test_host_reductions import LAYOUTS
 
@@ -54,6 +55,21 @@ def test_sums_are_numpys(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
             y = laid_out(x, layout)
             for axis in (None, *range(y.ndim), -1):
                 assert_same(y, axis, (shape, layout, axis))
+
+
+def test_halves_that_overflow_are_infinite() -> None:
+    """Up, down, and with NaN beside; the greatest half, and what is rounded to it, are not. The conversion is handed
+    nothing to tell of."""
+    ends = [65504.0, 65519.996, 65520.0, np.inf, np.nan]
+    for end in (*ends, *[-end for end in ends]):
+        sums = np.array([1.0, end, -2.0], np.float32)
+        with np.errstate(over="ignore"):
+            expected = sums.astype(np.float16)
+        with np.errstate(over="raise"):
+            assert rounded(sums, np.dtype(np.float16)).tobytes() == expected.tobytes()
+    for x in (np.full(200, 1000.0, np.float16), np.full((20, 200), -1000.0, np.float16)):
+        with np.errstate(over="ignore"):
+            assert_same(x, None, x.shape)
 
 
 def test_times_with_nat() -> None:

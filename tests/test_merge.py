@@ -84,9 +84,9 @@ def test_long_ones_that_hardly_interleave(kind: str, dtype: str) -> None:
 
 @few_cases(pairs=False)
 @pytest.mark.parametrize("dtype", ["f4", "i8", "f2", "M8[s]", ">f4", ">i8"])
-@pytest.mark.parametrize("sizes", [(8191, 1), (8192, 1), (1, 8300), (20_000, 17_000)])
+@pytest.mark.parametrize("sizes", [(16_383, 1), (16_384, 1), (32_767, 1), (1, 32_768), (20_000, 17_000)])
 def test_short_and_long_on_the_host(sizes: tuple[int, int], dtype: str) -> None:
-    """Up to 8192 elements go by NumPy's sort, more by kernels."""
+    """Up to 32,768 elements of all arrays go by NumPy's sort, more by kernels."""
     x, y = (gpusort.sort(sample(dtype, n, seed=n)) for n in sizes)
     together = np.concatenate([x, y], dtype=x.dtype)  # else in the machine's byte order
     assert_same_bits(gpusort.merge(x, y, target="cpu"), gpusort.sort(together))

@@ -27,7 +27,7 @@ from ...counts import count_nonzero
 from ..background import background
 from ..crew import share_kernel, threads_of_crew
 from ..loops import Kernel, compiled, inside, name_of, numbers_of_plan, place_of, text_of
-from .reducers import result_of, silence, silently, takes
+from .reducers import result_of, rounded, silence, silently, takes
 from .regrouped import LEAST_IN_LINES, accumulated, has_short_lines
 from .strides import Routes, Walk, padded, ways_beside
 
@@ -167,7 +167,7 @@ def host_cumsum(dtype: np.dtype[np.generic], ndim: int, axis: int | None) -> Hos
             return _accumulate(x, along)
         context = silence()
         sums = context.run(_accumulate, x, along, made)
-        return sums if made is None else context.run(sums.astype, dtype.newbyteorder("="))
+        return sums if made is None else context.run(rounded, sums, dtype.newbyteorder("="))
 
     return add_up
 

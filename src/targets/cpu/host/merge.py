@@ -17,8 +17,7 @@ from .float_ties import are_ties_alike
 from .key_words import ordered_ranks, ordered_words
 from .numpy_sort import turned_as, turning
 
-_MOST = 1 << 13  # elements of both: of more the kernels take less time
-_MOST_BYTES = 1 << 15  # the same of bytes, which NumPy counts
+_MOST = 1 << 15  # elements of all arrays: of more the kernels take less time
 
 _concatenate = cast("Callable[[tuple[HostArray, ...]], HostArray]", np.concatenate)
 
@@ -26,10 +25,11 @@ _concatenate = cast("Callable[[tuple[HostArray, ...]], HostArray]", np.concatena
 class ShortMerge:
     """Two arrays of a dtype, with a value for each of their elements or without."""
 
+    most = _MOST
+
     def __init__(self, order: SortOrder, dtype: np.dtype[np.generic], with_values: bool) -> None:
         self._order, self._dtype, self._turn = order, dtype, turning(order, dtype.kind)
         self._seen = native(dtype) if order is SortOrder.ASCENDING else turned_as(native(dtype))
-        self.most = 2 * _MOST if with_values else _MOST_BYTES if dtype.itemsize == 1 else _MOST
         self.function: Callable[..., object] = self._merge_by_key if with_values else self._merge
 
     def suits(self, arrays: Sequence[HostArray]) -> bool:

@@ -25,6 +25,8 @@ EXTREMES = (Reducer.MIN, Reducer.MAX)
 TRUTHS = (Reducer.ANY, Reducer.ALL)
 PLACES = (Reducer.ARGMIN, Reducer.ARGMAX)
 
+_INFINITE = 65520.0  # from here on float16 rounds to infinity
+
 _silent = Context()
 _silent.run(np.seterr, all="ignore")
 
@@ -37,6 +39,17 @@ silence = _silent.copy
 def silently(function: Callable[..., R], /, *arguments: object) -> R:
     """What the function gives."""
     return silence().run(function, *arguments)
+
+
+def rounded(found: HostArray, dtype: np.dtype[np.generic]) -> HostArray:
+    """Numbers of 32 bits in 16: silent. Too large ones are made infinite first, for NumPy's conversion tells of each of
+    them, which takes as long as fifty others."""
+    if found.size:
+        least, greatest = found.item(found.argmin()), found.item(found.argmax())
+        if not -_INFINITE < least <= greatest < _INFINITE:  # or NaN
+            np.copyto(found, np.inf, where=found >= _INFINITE)
+            np.copyto(found, -np.inf, where=found <= -_INFINITE)
+    return found.astype(dtype)
 
 
 def takes(fold: Reducer, dtype: np.dtype[np.generic]) -> bool:
