@@ -81,6 +81,16 @@ def test_a_long_row(dtype: str) -> None:
     check(sample(dtype, (1, LONG), seed=1), 1, 300, 9000)
 
 
+@pytest.mark.parametrize("dtype", ["f2", "i4", "f8"])
+def test_equals_wherever_the_first_of_them_stand(dtype: str) -> None:
+    """At once, behind those that are looked at first, and too few of them without all that are looked at."""
+    for first in (0, 1020, 3000, 8900, 39_995):
+        x = np.zeros(40_000, dtype)
+        x[first:] = 1
+        x[[5, 39_000]] = 2
+        check(x[np.newaxis], 1, 12, 100)
+
+
 @pytest.mark.parametrize("dtype", ["u1", "f4", "i8", "f8"])
 def test_adverse_rows(dtype: str) -> None:
     for x in adverse(dtype, LONG).values():

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from ....algos.host_sort import HostSortPolicy
 from ....types.indices import SortOrder
 from ...base import HostArray
+from ...counts import count_nonzero
 from ..background import background, in_turn
 from ..crew import share_kernel
 from ..loops import place_of
@@ -34,6 +35,7 @@ _MANY_ROWS = 1 << 12  # elements of a row at most that is looked at beside other
 _ALONE = 1 << 16  # elements of a row that all threads look at, where there are fewer rows than threads
 _TASK = 1 << 14  # elements at least that a thread takes at a time
 _PIECE = 1 << 18  # elements of a long row that are looked at together
+_AT_ONCE = 1 << 10  # elements among which equals are looked for
 _LARGE_SHARE = 1 << 5  # one of so many elements, or more of them: all are sorted
 _SPARSE = 1 << 15  # elements of a mask: of more, NumPy's search takes longer than a look at eight at a time
 _SHARED = 1 << 20  # bytes: below, one thread is done as soon as others have come
@@ -140,17 +142,24 @@ def _first_of(numbers: Elements, ascends: bool, k: int) -> Places | None:
         best = _best_of(numbers[: height * width].reshape(height, width), ascends)
     if best.size < k:
         return None
-    if ascends:
-        threshold = np.partition(best, k - 1)[k - 1]
-        near = _hits_of(numbers <= threshold, k)
+    place, reaches, exceeds = (k - 1, np.less_equal, np.less) if ascends else (-k, np.greater_equal, np.greater)
+    threshold = np.partition(best, place)[place]
+    mask: npt.NDArray[np.bool_] = reaches(numbers, threshold)
+    if count_nonzero(mask) > 8 * k + _TIED:  # many are equal to it: the first of them will do
+        near = _hits_of(exceeds(numbers, threshold), k)
+        near = np.concatenate([near, _first_equals(numbers, threshold, k - near.size)])
     else:
-        threshold = np.partition(best, best.size - k)[best.size - k]
-        near = _hits_of(numbers >= threshold, k)
-    if near.size > 8 * k + _TIED:  # many are equal to it: the first of them will do
-        is_equal = numbers[near] == threshold
-        equal, near = near[is_equal], near[~is_equal]
-        near = np.concatenate([near, equal[: max(0, k - near.size)]])
+        near = _hits_of(mask, k)
     return near if near.size >= k else None
+
+
+def _first_equals(numbers: Elements, threshold: Elements, count: int) -> Places:
+    """Where so many numbers that are equal to it stand, or all that are."""
+    size, equal = 0, np.empty(0, np.intp)
+    while equal.size < count and size < numbers.size:
+        size = 8 * size + _AT_ONCE
+        equal = (numbers[:size] == threshold).nonzero()[0]
+    return equal[: max(0, count)]
 
 
 def _best_of(columns: Elements, ascends: bool) -> Elements:
