@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 import attrs
 import numpy as np
@@ -11,14 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpusort
-from gpusort import HostSort, HostSortPolicy, InvalidArgumentError, SerialRadixPolicy
+from gpusort import Bitonic, HostSort, HostSortPolicy, InvalidArgumentError, SerialRadixPolicy
+from gpusort.arrays.host import NUMPY
 from gpusort.targets.base import HostArray, Prepared
 from gpusort.targets.cpu.background import background
-from gpusort.targets.cpu.host import argsort, numpy_speed, radix_sort, sort
+from gpusort.targets.cpu.host import argsort, numpy_sort, numpy_speed, radix_sort, sort, sort_path
 from gpusort.targets.cpu.host.counting import sort_by_counting
 from gpusort.targets.cpu.host.key_words import Places
-from gpusort.targets.cpu.host.numpy_speed import numpy_sorts_slowly
+from gpusort.targets.cpu.host.numpy_speed import numpy_sorts_slowly, radix_sorts_sooner
 from gpusort.targets.cpu.host.radix_sort import argsort_by_radix
+from gpusort.targets.cpu.host.sort_path import SortPath
 from gpusort.targets.cpu.pool import Pool
 from gpusort.targets.cpu.target import CpuTarget
 from gpusort.types.indices import SortOrder
@@ -130,6 +133,37 @@ def test_whether_numpy_is_slow_is_measured(monkeypatch: pytest.MonkeyPatch) -> N
         numpy_sorts_slowly.cache_clear()
         assert numpy_sorts_slowly(4) is is_slow
     numpy_sorts_slowly.cache_clear()
+
+
+def test_whether_numpys_radix_sort_is_faster_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    for stable, other in ((1, 2), (2, 1)):
+        clock = chain.from_iterable([0, stable, 0, other] for _ in range(1000))
+        monkeypatch.setattr(numpy_speed, "perf_counter", lambda: next(clock) * 1e-6)  # noqa: B023
+        radix_sorts_sooner.cache_clear()
+        assert radix_sorts_sooner() is (stable < other)
+    radix_sorts_sooner.cache_clear()
+
+
+@pytest.mark.parametrize("sooner", [False, True])
+@pytest.mark.parametrize("dtype", ["u2", "i2", "f2", ">u2", ">f2"])
+def test_16_bits_are_sorted_by_radix_where_numpy_has_nothing_faster(
+    dtype: str, sooner: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless rows are short; short arrays of float16 are sorted as such."""
+    for module in (numpy_sort, sort_path):
+        monkeypatch.setattr(module, "radix_sorts_sooner", lambda: sooner)
+    assert (numpy_sort.counted_from(np.dtype("u2")) < 100) is sooner
+    for shape in ((47,), (48,), (255,), (1500,), (40, 47), (40, 60), (60, 40)):
+        for order in SortOrder:
+            x = sample(dtype, shape)
+            for axis in (None, *range(x.ndim)):
+                path = SortPath(HostSortPolicy(), NUMPY.spec("x", x), axis, order, False)
+                expected = gpusort.sort(x, axis=axis, descending=order is SortOrder.DESCENDING, algorithm=Bitonic())
+                assert_same_bits(path.function(x), expected)
+                if axis is not None:
+                    given = x.copy()
+                    path.into((given,), (given,))
+                    assert_same_bits(given, expected)
 
 
 @few_cases(pairs=False)

@@ -65,7 +65,7 @@ class HostSortPolicy:
     few_bytes_from: int = _threshold(1 << 21)  # rows with few distinct elements are sorted by counting these
     count_bytes_from: int = _threshold(1 << 17)  # rows of bytes are sorted by counting
     count_pairs_from: int = _threshold(1 << 20)  # and rows of 16-bit elements
-    count_slow_pairs_from: int = _threshold(1 << 17)  # the same where NumPy's own sort of 16 bits is slow
+    count_slow_pairs_from: int = _threshold(1 << 18)  # the same where NumPy has no vector code for 16 bits
     deal_from: int = _threshold(1 << 18)  # argsort of 8- and 16-bit elements scatters indices by a histogram
     # argsort of 32- or 64-bit elements sorts packed (rank, index) words from this size; below it branch prediction
     # makes NumPy's merge sort faster

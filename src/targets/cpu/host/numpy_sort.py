@@ -18,9 +18,11 @@ from ....types.indices import SortOrder
 from ...base import HostArray
 from .float_ties import FloatTies, fill_zeros, has_minus_zero, is_ordered_by_numpy
 from .key_words import Elements, Places, bits_of, elements_in_order, numbers_of, ordered_ranks, ordered_words
-from .numpy_speed import numpy_sorts_slowly
+from .numpy_speed import numpy_sorts_slowly, radix_sorts_sooner
 
 _COUNTED, _COUNTED_BOOLS = 48, 160  # elements of a row: NumPy counts bytes where its sort is to be stable
+_BY_RADIX = 48  # the same of 2 bytes, which it sorts by their digits then
+NEVER = 1 << 62
 # elements of a row of 32 or 64 bits: NumPy's stable sort inserts them before its SIMD sort has begun
 INSERTED = 6
 
@@ -38,9 +40,17 @@ def turned_as(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
 
 
 def counted_from(dtype: np.dtype[np.generic]) -> int:
-    """The length from which rows of bytes are counted faster than NumPy sorts them. (NumPy's sort is fast on many equal
-    elements, such as bools.)"""
-    return _COUNTED_BOOLS if dtype.kind == "b" else _COUNTED
+    """The length from which NumPy's stable sort of rows of bytes, or of integers of 2, is faster than its other one.
+    (That is fast on many equal elements, such as bools.)"""
+    match dtype.kind, dtype.itemsize:
+        case "b", _:
+            return _COUNTED_BOOLS
+        case _, 1:
+            return _COUNTED
+        case _, 2 if radix_sorts_sooner():
+            return _BY_RADIX
+        case _:
+            return NEVER
 
 
 _SHORT_OF_BYTES = 32  # elements of a row
@@ -86,7 +96,7 @@ def _room(source: Elements, results: Elements) -> Elements | None:
 
 
 def _sort_integers(
-    source: Elements, results: Elements, order: SortOrder, counted: int = 0, *, is_time: bool = False
+    source: Elements, results: Elements, order: SortOrder, counted: int = NEVER, *, is_time: bool = False
 ) -> None:
     """Inverted where they are to descend. NaT, the least integer, becomes the greatest by that, or by counting down."""
     words = results
@@ -97,7 +107,7 @@ def _sort_integers(
     elif results is not source:
         results[...] = source
     length = words.shape[-1]
-    takes_numpys_stable = length >= counted if words.itemsize == 1 else words.itemsize > 2 and length <= INSERTED
+    takes_numpys_stable = length >= counted if words.itemsize <= 2 else length <= INSERTED
     words.sort(axis=-1, kind="stable" if takes_numpys_stable else None)
     if order is SortOrder.DESCENDING:
         np.invert(words, out=results)
@@ -106,9 +116,9 @@ def _sort_integers(
 
 
 def _sort_halves(source: Elements, results: Elements, order: SortOrder) -> None:
-    """float16 by its words: NumPy has vector code for 16-bit integers on more processors."""
+    """float16 by its words: NumPy has vector code for 16-bit integers on more processors, and sorts them by radix."""
     words = ordered_words(source, order)
-    words.sort(axis=-1)
+    words.sort(axis=-1, kind="stable" if words.shape[-1] >= counted_from(words.dtype) else None)
     results[...] = elements_in_order(words, source.dtype, order)
 
 

@@ -54,10 +54,14 @@ def sort_rows(
         source = source.copy()  # the same memory by another name, or some of it
     if not stable and sort_short_rows(source, results, order, policy):
         return
+    by_radix = suits_radix(source.size, length, source.dtype, policy)
+    if source.size < policy.serial_below and not by_radix and not sorting_threads(source, policy):
+        _sort_packed(_sort_alone, source, results, order, policy, stable)
+        return
     rows, pool = source.size // length, shared_pool()
     is_shared = source.size >= policy.serial_below and rows < 2 * pool.threads
     is_long = is_shared and length >= _part_from(source.dtype, policy, pool.threads)
-    if is_long or suits_radix(source.size, length, source.dtype, policy):
+    if is_long or by_radix:
         _sort_packed(_sort_long_rows, source, results, order, policy, stable)
     elif rows < _TOGETHER * pool.threads or sorting_threads(source, policy):
         _sort_packed(_sort_in_blocks, source, results, order, policy, stable)
@@ -80,6 +84,11 @@ def _sort_packed(
         results[...] = found
     elif found is not results:
         copy_shared(found, results)
+
+
+def _sort_alone(source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, stable: bool) -> None:
+    """By this thread, all rows at once."""
+    sort_chunk(source, results, order, stable)
 
 
 def _sort_long_rows(

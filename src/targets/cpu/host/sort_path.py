@@ -17,7 +17,8 @@ from ...base import HostArray
 from ...counts import count_nonzero
 from .float_ties import FEW, FloatTies, is_ordered_by_numpy
 from .key_words import elements_in_order, ordered_words
-from .numpy_sort import INSERTED, SHORT_STABLE, counted_from, turned_as, turning
+from .numpy_sort import INSERTED, NEVER, SHORT_STABLE, counted_from, turned_as, turning
+from .numpy_speed import radix_sorts_sooner
 from .radix_sort import suits_radix
 from .sample import sorted_at_sight
 from .sort import is_easy, sort_packed_by_radix, sort_rows
@@ -27,8 +28,8 @@ Sorted: TypeAlias = Callable[[HostArray], HostArray]
 
 SHORT = 1 << 10  # elements: below, NumPy's sort alone
 _FEW_ONE_BY_ONE = 128  # the same of float16 and in another byte order, where NumPy counts one by one
+_FEW_HALVES = 1 << 8  # the same of float16 whose words NumPy sorts by radix
 _INSERTED_HALVES = 32  # elements of a row of float16, as INSERTED
-_NEVER = 1 << 62
 _LEAST_BY_RADIX = 4  # bytes of an element
 _FEW_STABLE = 2048  # elements in all, that NumPy's stable sort is given in any row
 
@@ -46,13 +47,14 @@ class SortPath:
         # More needs threads, or a radix sort, for which rows are long; float16 is sorted as integers.
         most, is_half = policy.serial_below, dtype.kind == "f" and dtype.itemsize == 2
         most = most if has_rows else min(most, policy.radix_from)
-        self._short = SHORT if is_half else max(SHORT, most)
-        self._long_row = policy.radix_from if has_rows else _NEVER
+        self._as_words = is_half and dtype.isnative and not stable and radix_sorts_sooner()
+        self._short = _FEW_HALVES if self._as_words else SHORT if is_half else max(SHORT, most)
+        self._long_row = policy.radix_from if has_rows else NEVER
         self._stable_from, self._stable_to = 0, 0  # lengths of rows that NumPy's stable sort is faster for
-        if dtype.itemsize == 1:
-            self._stable_from, self._stable_to = counted_from(dtype), _NEVER
-        elif is_half:
+        if is_half:
             self._stable_to = _INSERTED_HALVES
+        elif dtype.itemsize <= 2:
+            self._stable_from, self._stable_to = counted_from(dtype) - 1, NEVER
         elif has_rows and dtype.itemsize > 2 and dtype.kind in "iuf":
             self._stable_to = INSERTED
         self._looks = dtype.isnative and dtype.itemsize > 1
@@ -84,6 +86,8 @@ class SortPath:
             return x.copy("K")
         if self._keeps_ties_by_numpy(x):
             return self._sorted_stably(x)
+        if self._suits_words(x):
+            return self._by_words(x)
         results = new_array(x.shape, x.dtype) if x.flags.c_contiguous else np.empty_like(x)
         self._sort_along(x, results)
         return results
@@ -98,6 +102,8 @@ class SortPath:
             results[...] = self._sorted_stably(x)
         elif (seen := self._at_sight(x)) is not None:
             results[...] = seen
+        elif self._suits_words(x):
+            results[...] = self._by_words(x)
         else:
             self._sort_along(x, x if _are_one(x, results) else results)
 
@@ -109,6 +115,10 @@ class SortPath:
         if not self._stable or self._dtype.kind != "f":
             return False
         return x.size <= _FEW_STABLE or (x.size < self._policy.serial_below and x.shape[self._along] <= SHORT_STABLE)
+
+    def _suits_words(self, x: HostArray) -> bool:
+        """Whether NumPy sorts the words of float16 by radix."""
+        return self._as_words and x.size < self._policy.serial_below
 
     def _sorted_stably(self, x: HostArray) -> HostArray:
         results, turn = x.copy("K"), self._turn
@@ -190,8 +200,10 @@ class SortPath:
 
     def _by_words(self, x: HostArray) -> HostArray:
         """Sorts few floats as integers, by the order of all their bits."""
-        words = ordered_words(x.flatten() if self._axis is None else x, self._order)
-        words.sort(self._along)
+        words, kind = ordered_words(x.flatten() if self._axis is None else x, self._order), None
+        if self._as_words and words.shape[self._along] >= counted_from(words.dtype):
+            kind = "stable"
+        words.sort(self._along, kind)
         return elements_in_order(words, self._dtype, self._order)
 
     def _writer(self, sort: Sorted) -> Callable[[HostArray, HostArray], bool]:
