@@ -26,6 +26,7 @@ TRUTHS = (Reducer.ANY, Reducer.ALL)
 PLACES = (Reducer.ARGMIN, Reducer.ARGMAX)
 
 _INFINITE = 65520.0  # from here on float16 rounds to infinity
+_FEW_TOLD = 1 << 5  # elements: of fewer, looking takes longer than telling
 
 _silent = Context()
 _silent.run(np.seterr, all="ignore")
@@ -44,7 +45,7 @@ def silently(function: Callable[..., R], /, *arguments: object) -> R:
 def rounded(found: HostArray, dtype: np.dtype[np.generic]) -> HostArray:
     """Numbers of 32 bits in 16: silent. Too large ones are made infinite first, for NumPy's conversion tells of each of
     them, which takes as long as fifty others."""
-    if found.size:
+    if found.size > _FEW_TOLD:
         least, greatest = found.item(found.argmin()), found.item(found.argmax())
         if not -_INFINITE < least <= greatest < _INFINITE:  # or NaN
             np.copyto(found, np.inf, where=found >= _INFINITE)
