@@ -127,8 +127,8 @@ def _scanned(gpusort: Any, x: Any, axis: int | None) -> object:
     return gpusort.scan(x.reshape(-1) if axis is None else x, _sum_of(x), axis=axis or 0)
 
 
-_SORT = Function("sort", torch=_sorted_in_torch)
-_ARGSORT = Function("argsort", numpy=_argsort, torch=_placed_in_torch)
+_SORT = Function("sort", torch=_sorted_in_torch, kinds="biufM", halves=True)
+_ARGSORT = Function("argsort", numpy=_argsort, torch=_placed_in_torch, kinds="biufM", halves=True)
 _TOP_10 = _top(10)
 _MIN, _MAX = Function("min", torch=_least_in_torch), Function("max", torch=_most_in_torch)
 _CUMSUM = Function("cumsum", exact=False, torch=_added_in_torch)
@@ -191,6 +191,7 @@ FUNCTIONS = (
 )
 DTYPES = ("f4", "f8", "i4", "i8", "u1")
 HALF = "f2"  # of the functions that say so
+NUMPYS = ("u2", "M8[s]")  # the same, of NumPy's arrays alone
 LAYOUTS = ("C", "Fortran", "strided")
 SHAPES: tuple[tuple[int, ...], ...] = (
     (10,), (1000,), (100_000,), (1 << 20,), (1 << 22,),
@@ -252,9 +253,9 @@ def cases(
     for shape in SHAPES:
         if np.prod(shape) > largest:
             continue
-        for dtype in (*DTYPES, HALF):
+        for dtype in (*DTYPES, HALF, *(NUMPYS if library.name == "numpy" else ())):
             for function in FUNCTIONS:
-                if dtype == HALF and not function.halves:
+                if dtype not in DTYPES and not function.halves:
                     continue
                 for layout in LAYOUTS if len(shape) > 1 else ("C", "strided"):
                     axes = (None, *range(len(shape))) if not function.is_of_rows else (0,) if len(shape) == 1 else ()

@@ -36,7 +36,7 @@ class Function:
     is_of_rows: bool = False  # whether it takes arrays of one dimension alone
     exact: bool = True  # whether floats have one right answer
     kinds: str = "biuf"
-    halves: bool = False  # whether float16 is looked at, too
+    halves: bool = False  # whether float16 and other dtypes of fewer users are looked at, too
 
     @property
     def label(self) -> str:

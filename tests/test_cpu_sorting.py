@@ -21,6 +21,7 @@ from gpusort.targets.base import HostArray
 from gpusort.targets.cpu.compiler import loading
 from gpusort.targets.cpu.compiler.machine import Machine, machine
 from gpusort.targets.cpu.host import argsort, sort_path
+from gpusort.targets.cpu.host import sample as samples
 from gpusort.targets.cpu.host.argsort import argsort_rows, argsort_runs
 from gpusort.targets.cpu.host.key_words import Places, elements_in_order, ordered_words
 from gpusort.targets.cpu.host.packed_argsort import argsort_packed
@@ -333,8 +334,13 @@ def test_patterns(dtype: str, order: SortOrder) -> None:
 @few_cases(pairs=False)
 @pytest.mark.parametrize("order", SortOrder)
 @pytest.mark.parametrize("dtype", [dtype for dtype in DTYPES if np.dtype(dtype).itemsize > 1])
-def test_rows_that_are_sorted_at_sight(dtype: str, order: SortOrder) -> None:
+def test_rows_that_are_sorted_at_sight(dtype: str, order: SortOrder, monkeypatch: pytest.MonkeyPatch) -> None:
     """In place and not, packed or spread, stably or by bits: those that are, and those that only seem to be so."""
+
+    def always(*given: object) -> bool:
+        return True
+
+    monkeypatch.setattr(samples, "_is_counted_sooner", always)
     policy, found, is_float = attrs.evolve(SMALL, part_bytes_from=1 << 20), set[str](), np.dtype(dtype).kind == "f"
     rows = patterns(dtype, 1300)
     rows["two"] = np.resize([5, 9, 5], 1300).astype(dtype)
@@ -364,6 +370,33 @@ def test_rows_that_are_sorted_at_sight(dtype: str, order: SortOrder) -> None:
     if dtype in ("f4", "f8"):
         zeros = {f"{way}zeros{stably}" for way in ("ascending ", "descending ") for stably in ("", " stably")}
         assert zeros <= found
+
+
+def test_few_different_elements_are_numpys_where_it_sorts_them_fast() -> None:
+    """As ints; floats that tie are looked at in less time than NumPy takes from some length on."""
+    for by_radix, dtype, length, is_at_sight in (
+        (False, "i4", 40_000, False), (True, "i4", 40_000, True), (False, "f4", 9000, False),
+        (False, "f8", 40_000, True), (False, "u2", 9000, True),
+    ):  # fmt: skip
+        policy = attrs.evolve(HostSortPolicy(), by_radix=by_radix)
+        for x in (np.ones(length, dtype), np.resize([1, 2], length).astype(dtype)):
+            assert (sorted_at_sight(x, SortOrder.ASCENDING, policy, False) is not None) is is_at_sight
+            path = SortPath(policy, NUMPY.spec("x", x), 0, SortOrder.ASCENDING, False)
+            np.testing.assert_array_equal(path.function(x), np.sort(x))
+
+
+@pytest.mark.parametrize("dtype", ["M8[s]", "m8[ns]", ">M8[s]"])
+def test_times_with_nat_are_sorted_as_integers(dtype: str) -> None:
+    for shape in ((1,), (255,), (257,), (3000,), (10_000,), (100, 30), (100, 40), (40, 300)):
+        x = np.random.default_rng(1).integers(-(10**6), 10**6, shape).astype(dtype)
+        for nats in (0, 7):
+            x.reshape(-1)[::7][:nats] = "NaT"
+            for axis in (None, *range(x.ndim)):
+                path, given = SortPath(HostSortPolicy(), NUMPY.spec("x", x), axis, SortOrder.ASCENDING, False), x.copy()
+                np.testing.assert_array_equal(path.function(x), np.sort(x, axis=axis))
+                if axis is not None:
+                    path.into((given,), (given,))
+                    np.testing.assert_array_equal(given, np.sort(x, axis=axis))
 
 
 @few_cases(pairs=False)

@@ -28,8 +28,8 @@ Sorted: TypeAlias = Callable[[HostArray], HostArray]
 
 SHORT = 1 << 10  # elements: below, NumPy's sort alone
 _FEW_ONE_BY_ONE = 128  # the same of float16 and in another byte order, where NumPy counts one by one
-_FEW_HALVES = 1 << 8  # the same of float16 whose words NumPy sorts by radix
-_INSERTED_HALVES = 32  # elements of a row of float16, as INSERTED
+_FEW_AS_THEY_ARE = 1 << 8  # the same of times, and of float16 whose words NumPy sorts by radix
+_INSERTED_ONE_BY_ONE = 32  # elements of a row of float16 or times, as INSERTED
 _LEAST_BY_RADIX = 4  # bytes of an element
 _FEW_STABLE = 2048  # elements in all, that NumPy's stable sort is given in any row
 
@@ -47,12 +47,14 @@ class SortPath:
         # More needs threads, or a radix sort, for which rows are long; float16 is sorted as integers.
         most, is_half = policy.serial_below, dtype.kind == "f" and dtype.itemsize == 2
         most = most if has_rows else min(most, policy.radix_from)
-        self._as_words = is_half and dtype.isnative and not stable and radix_sorts_sooner()
-        self._short = _FEW_HALVES if self._as_words else SHORT if is_half else max(SHORT, most)
+        is_time = dtype.kind in "Mm" and order is SortOrder.ASCENDING
+        self._as_words = dtype.isnative and (is_time or (is_half and not stable and radix_sorts_sooner()))
+        self._words_below = policy.serial_below if is_half else min(policy.serial_below, policy.radix_from)
+        self._short = _FEW_AS_THEY_ARE if self._as_words else SHORT if is_half else max(SHORT, most)
         self._long_row = policy.radix_from if has_rows else NEVER
         self._stable_from, self._stable_to = 0, 0  # lengths of rows that NumPy's stable sort is faster for
         if is_half:
-            self._stable_to = _INSERTED_HALVES
+            self._stable_to = _INSERTED_ONE_BY_ONE
         elif dtype.itemsize <= 2:
             self._stable_from, self._stable_to = counted_from(dtype) - 1, NEVER
         elif has_rows and dtype.itemsize > 2 and dtype.kind in "iuf":
@@ -62,7 +64,8 @@ class SortPath:
         # Longer ones are NumPy's alone as well where it sorts fast, which is measured once.
         self._by_numpy = None
         if not has_rows and dtype.itemsize >= _LEAST_BY_RADIX and self._short < policy.serial_below:
-            self._by_numpy = self._sorter(self._sorted_long, policy.serial_below)
+            by_words = self._by_words if self._as_words else None
+            self._by_numpy = by_words or self._sorter(self._sorted_long, policy.serial_below)
         self.into_short = None if axis is None else self._writer(self.function)
 
     def _sorted(self, x: HostArray) -> HostArray:
@@ -84,8 +87,8 @@ class SortPath:
     def _sorted_long(self, x: HostArray) -> HostArray:
         if x.shape[self._along] == 1:
             return x.copy("K")
-        if self._keeps_ties_by_numpy(x):
-            return self._sorted_stably(x)
+        if self._suits_numpy(x):
+            return self._by_numpy_alone(x)
         if self._suits_words(x):
             return self._by_words(x)
         results = new_array(x.shape, x.dtype) if x.flags.c_contiguous else np.empty_like(x)
@@ -98,8 +101,8 @@ class SortPath:
             return
         if self._axis is None or (x.size <= self._short and x.shape[self._axis] < self._long_row):
             results[...] = self.function(x)
-        elif self._keeps_ties_by_numpy(x):
-            results[...] = self._sorted_stably(x)
+        elif self._suits_numpy(x):
+            results[...] = self._by_numpy_alone(x)
         elif (seen := self._at_sight(x)) is not None:
             results[...] = seen
         elif self._suits_words(x):
@@ -110,21 +113,26 @@ class SortPath:
     def _at_sight(self, x: HostArray) -> HostArray | None:
         return sorted_at_sight(x, self._order, self._policy, self._stable) if self._looks and x.ndim == 1 else None
 
-    def _keeps_ties_by_numpy(self, x: HostArray) -> bool:
-        """Whether floats are few, or rows short: NumPy's stable sort then takes less time than putting ties back."""
+    def _suits_numpy(self, x: HostArray) -> bool:
+        """Whether floats that keep their ties are few, or rows short: NumPy's stable sort then takes less time than
+        putting ties back, and than making times integers."""
+        length, are_short = x.shape[self._along], x.size < self._policy.serial_below
+        if self._dtype.kind in "Mm":
+            return self._as_words and are_short and length <= _INSERTED_ONE_BY_ONE
         if not self._stable or self._dtype.kind != "f":
             return False
-        return x.size <= _FEW_STABLE or (x.size < self._policy.serial_below and x.shape[self._along] <= SHORT_STABLE)
+        return x.size <= _FEW_STABLE or (are_short and length <= SHORT_STABLE)
 
     def _suits_words(self, x: HostArray) -> bool:
-        """Whether NumPy sorts the words of float16 by radix."""
-        return self._as_words and x.size < self._policy.serial_below
+        """Whether there is nothing faster than NumPy's sort of their words: of times, where it has vector code for
+        integers, and of float16, where it sorts these by radix."""
+        return self._as_words and x.size < self._words_below
 
-    def _sorted_stably(self, x: HostArray) -> HostArray:
+    def _by_numpy_alone(self, x: HostArray) -> HostArray:
         results, turn = x.copy("K"), self._turn
         if turn is not None:  # of negated elements zeros and NaNs still tie
             turn(results, results)
-        results.sort(self._along, "stable")
+        results.sort(self._along, "stable" if self._dtype.kind == "f" else None)
         if turn is not None:
             turn(results, results)
         return results
@@ -177,10 +185,10 @@ class SortPath:
             results = x.copy("K") if has_rows else copy(x)
             flat = results.ravel("K") if has_rows else results  # as it lies: all else would be packed before a look
             has_both_zeros = (size > few or count_nonzero(flat) != size) and ties.has_minus_zero(flat)
+            if length < 2 or not size:
+                return results
             if has_both_zeros and (has_rows or tied is go_on):
                 return tied(x)
-            if not size:
-                return results
             if turn is not None:
                 turn(results, results)
             if length > stable_to:
@@ -199,7 +207,7 @@ class SortPath:
         return sort_floats
 
     def _by_words(self, x: HostArray) -> HostArray:
-        """Sorts few floats as integers, by the order of all their bits."""
+        """Sorts floats as integers, by the order of all their bits; or times."""
         words, kind = ordered_words(x.flatten() if self._axis is None else x, self._order), None
         if self._as_words and words.shape[self._along] >= counted_from(words.dtype):
             kind = "stable"
@@ -223,7 +231,7 @@ class SortPath:
                 return False
             if out is not x and ((out.dtype is not x.dtype and out.dtype != x.dtype) or out.shape != x.shape):
                 return False
-            if not sorts_at_once:
+            if not sorts_at_once and length > 1:
                 flat = x.ravel("K") if has_rows else x
                 if not (looks_first and out is x and is_ordered_by_numpy(flat)):
                     out[...] = sort(x)
