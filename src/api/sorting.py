@@ -20,6 +20,8 @@ from .call import AUTO, Settings, call, call_in_place, call_with, find_short
 from .prepared import Planning
 from .signatures import AxisOrAll, Chosen, D, Keyed, Like, LikeToo, Nested, Ordered, Permuting, Shape, Sorting, V, Where
 
+_FLAG: tuple[type, ...] = (bool,)  # 0 and 1, which are as good, are checked
+
 
 @overload
 def sort(
@@ -64,7 +66,7 @@ def sort(
     short_key: Hashable = None
     if (
         type(x) is ndarray and key is None and algorithm is None and target is AUTO
-        and descending.__class__ is stable.__class__ is bool and (out is None or type(out) is ndarray)
+        and descending.__class__ in _FLAG and stable.__class__ in _FLAG and (out is None or type(out) is ndarray)
     ):  # fmt: skip
         short_key = x.dtype, x.ndim, axis, descending, stable  # in most calls: these find what to run at once
         plan = find_short(short_key)
@@ -94,7 +96,7 @@ def sort_inplace(
     short_key: Hashable = None
     if (
         type(x) is ndarray and key is None and algorithm is None and target is AUTO
-        and descending.__class__ is stable.__class__ is bool
+        and descending.__class__ in _FLAG and stable.__class__ in _FLAG
     ):  # fmt: skip
         short_key = x.dtype, x.ndim, axis, descending, stable
         plan = find_short(short_key)

@@ -48,8 +48,8 @@ def rounded(found: HostArray, dtype: np.dtype[np.generic]) -> HostArray:
     if found.size > _FEW_TOLD:
         least, greatest = found.item(found.argmin()), found.item(found.argmax())
         if not -_INFINITE < least <= greatest < _INFINITE:  # or NaN
-            np.copyto(found, np.inf, where=found >= _INFINITE)
-            np.copyto(found, -np.inf, where=found <= -_INFINITE)
+            np.copyto(found, np.inf, where=np.greater_equal(found, _INFINITE))
+            np.copyto(found, -np.inf, where=np.less_equal(found, -_INFINITE))
     return found.astype(dtype)
 
 

@@ -208,10 +208,11 @@ class SortPath:
 
     def _by_words(self, x: HostArray) -> HostArray:
         """Sorts floats as integers, by the order of all their bits; or times."""
-        words, kind = ordered_words(x.flatten() if self._axis is None else x, self._order), None
+        words = ordered_words(x.flatten() if self._axis is None else x, self._order)
         if self._as_words and words.shape[self._along] >= counted_from(words.dtype):
-            kind = "stable"
-        words.sort(self._along, kind)
+            words.sort(self._along, "stable")
+        else:
+            words.sort(self._along)
         return elements_in_order(words, self._dtype, self._order)
 
     def _writer(self, sort: Sorted) -> Callable[[HostArray, HostArray], bool]:
