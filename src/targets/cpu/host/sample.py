@@ -18,7 +18,7 @@ from .numpy_sort import restore_ties
 from .radix_sort import suits_radix
 
 _FEW, _HARDLY_ANY = 24, 3
-_FLOATS = 1 << 15
+_FLOATS = 1 << 15  # elements: fewer that are alike are sorted sooner than looked at
 
 
 def sample_of(source: Elements, count: int) -> Elements:
@@ -94,9 +94,10 @@ def sorted_at_sight(row: Elements, order: SortOrder, policy: HostSortPolicy, sta
     item, size, found = numbers_of(row).item, row.size, None
     a, b, c, d, e = item(0), item(size >> 2), item(size >> 1), item(3 * size >> 2), item(-1)
     if a in (c, e) or c == e or a != a:  # a NaN is not its own equal
-        if not _is_counted_sooner(row, policy):
+        if _is_counted_sooner(row, policy):
+            found = _of_two_words(np.ascontiguousarray(row), order, stable)
+        elif len({a, b, c, d, e}) < 3:
             return None
-        found = _of_two_words(np.ascontiguousarray(row), order, stable)
     seems_in_order = a != e and (a <= b <= c <= d <= e or a >= b >= c >= d >= e)
     if found is None and seems_in_order and size < policy.part_from(row.dtype):
         found = _of_neighbours(row, order, stable)
@@ -112,14 +113,12 @@ def _is_counted_sooner(row: Elements, policy: HostSortPolicy) -> bool:
 
 def _of_two_words(row: Elements, order: SortOrder, stable: bool) -> Elements | None:
     """By counting one of them, and the other if there is such."""
-    if different_of(row, _FEW) > 2:
-        return None
     words, size = bits_of(row), row.size
     are_first = words == words[:1]
     count = count_nonzero(are_first)
     if count == size:
         return _copied(row)
-    if stable and row.dtype.kind == "f":
+    if different_of(row, _FEW) > 2 or (stable and row.dtype.kind == "f"):
         return None
     other = int(are_first.argmin())
     first, second = words.item(0), words.item(other)
