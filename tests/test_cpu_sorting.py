@@ -266,8 +266,8 @@ def test_short_arrays_are_sorted_in_place_at_once_wherever_they_lie(dtype: str) 
 
 def test_flattened_arrays_are_sorted_at_sight(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(sort_path, "sort_rows")
-    for x in (np.arange(4000.0), np.arange(4000.0)[::-1], np.full(4000, np.nan), np.arange(4000) % 2 - 0.5):
-        for flattened in (x.reshape(40, 100), x.reshape(8, 50, 10)[::-1]):
+    for x in (np.arange(5000.0), np.arange(5000.0)[::-1], np.full(5000, np.nan), np.arange(5000) % 2 - 0.5):
+        for flattened in (x.reshape(50, 100), x.reshape(10, 50, 10)[::-1]):
             path = SortPath(HostSortPolicy(radix_from=1), NUMPY.spec("x", flattened), None, SortOrder.ASCENDING, False)
             np.testing.assert_array_equal(path.function(flattened), np.sort(flattened, axis=None))
 

@@ -21,7 +21,7 @@ from .key_words import Elements, Places, bits_of, elements_in_order, numbers_of,
 from .numpy_speed import numpy_sorts_slowly, radix_sorts_sooner
 
 _COUNTED, _COUNTED_BOOLS = 48, 160  # elements of a row: NumPy counts bytes where its sort is to be stable
-_BY_RADIX = 48  # the same of 2 bytes, which it sorts by their digits then
+_BY_RADIX = 96  # the same of 2 bytes, which it sorts by their digits then
 NEVER = 1 << 62
 # elements of a row of 32 or 64 bits: NumPy's stable sort inserts them before its SIMD sort has begun
 INSERTED = 6

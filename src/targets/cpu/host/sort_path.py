@@ -30,6 +30,7 @@ SHORT = 1 << 10  # elements: below, NumPy's sort alone
 _FEW_ONE_BY_ONE = 128  # the same of float16 and in another byte order, where NumPy counts one by one
 _FEW_AS_THEY_ARE = 1 << 8  # the same of times, and of float16 whose words NumPy sorts by radix
 _INSERTED_ONE_BY_ONE = 32  # elements of a row of float16 or times, as INSERTED
+_LEAST_AT_SIGHT = 1 << 12  # elements: fewer are sorted before it is clear whether they are in order
 _LEAST_BY_RADIX = 4  # bytes of an element
 _FEW_STABLE = 2048  # elements in all, that NumPy's stable sort is given in any row
 
@@ -50,7 +51,9 @@ class SortPath:
         is_time = dtype.kind in "Mm" and order is SortOrder.ASCENDING
         self._as_words = dtype.isnative and (is_time or (is_half and not stable and radix_sorts_sooner()))
         self._words_below = policy.serial_below if is_half else min(policy.serial_below, policy.radix_from)
-        self._short = _FEW_AS_THEY_ARE if self._as_words else SHORT if is_half else max(SHORT, most)
+        self._short = SHORT if is_half else max(SHORT, most)
+        if self._as_words and not (is_half and has_rows):  # which may be of few elements
+            self._short = _FEW_AS_THEY_ARE
         self._long_row = policy.radix_from if has_rows else NEVER
         self._stable_from, self._stable_to = 0, 0  # lengths of rows that NumPy's stable sort is faster for
         if is_half:
@@ -111,7 +114,9 @@ class SortPath:
             self._sort_along(x, x if _are_one(x, results) else results)
 
     def _at_sight(self, x: HostArray) -> HostArray | None:
-        return sorted_at_sight(x, self._order, self._policy, self._stable) if self._looks and x.ndim == 1 else None
+        if not self._looks or x.ndim != 1 or x.size < _LEAST_AT_SIGHT:
+            return None
+        return sorted_at_sight(x, self._order, self._policy, self._stable)
 
     def _suits_numpy(self, x: HostArray) -> bool:
         """Whether floats that keep their ties are few, or rows short: NumPy's stable sort then takes less time than
