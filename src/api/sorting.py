@@ -65,10 +65,13 @@ def sort(
         axis = axis_or_none(axis)
     short_key: Hashable = None
     if (
-        type(x) is ndarray and key is None and algorithm is None and target is AUTO
-        and descending.__class__ in _FLAG and stable.__class__ in _FLAG and (out is None or type(out) is ndarray)
+        key is None and algorithm is None and target is AUTO
+        and type(x) is ndarray and (out is None or type(out) is ndarray)
     ):  # fmt: skip
-        short_key = x.dtype, x.ndim, axis, descending, stable  # in most calls: these find what to run at once
+        if stable is False and descending is False:
+            short_key = x.dtype, x.ndim, axis  # in most calls nothing else is given: these find what to run at once
+        elif descending.__class__ in _FLAG and stable.__class__ in _FLAG:
+            short_key = x.dtype, x.ndim, axis, descending, stable
         plan = find_short(short_key)
         if plan is not None:
             if out is None:
@@ -95,10 +98,10 @@ def sort_inplace(
         axis = index_of(axis)
     short_key: Hashable = None
     if (
-        type(x) is ndarray and key is None and algorithm is None and target is AUTO
-        and descending.__class__ in _FLAG and stable.__class__ in _FLAG
+        stable is False and descending is False and key is None and algorithm is None and target is AUTO
+        and type(x) is ndarray
     ):  # fmt: skip
-        short_key = x.dtype, x.ndim, axis, descending, stable
+        short_key = x.dtype, x.ndim, axis
         plan = find_short(short_key)
         if plan is not None and plan.into_short is not None and plan.into_short(x, x):
             return
