@@ -299,6 +299,12 @@ def test_layouts_say_how_an_array_lies() -> None:
     assert layout_to_scan((2, 5), (-20, 4), 4, 1) is layout_to_scan((2, 5), (22, 4), 4, 1) is None
 
 
+def test_rows_are_reduced_several_to_a_workgroup_where_they_are_shorter_than_told() -> None:
+    policy = ReducePolicy(group_size=64, short=50)
+    columns, rows = (reduce_axis(SUM, Layout.rows(3, length), policy).launches for length in (49, 50))
+    assert [launch.kernel.name for launch in (*columns, *rows)] == ["reduce_columns", "reduce_row"]
+
+
 def test_what_32_bits_cannot_count_is_refused() -> None:
     for layout in (
         Layout(1 << 20, 1 << 12, 1, 1 << 12, 1, 1),

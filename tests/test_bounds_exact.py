@@ -11,6 +11,7 @@ import pytest
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role
 from gpusort.kernel.passes.bounds import LaunchNumbers, analyse
+from gpusort.kernel.passes.facts import Facts, Sum
 from gpusort.kernel.specialise import specialise
 from gpusort.targets.cpu.limits import subgroup_size
 from gpusort.types.intrinsics import count_ones, dynamic_range, maximum, minimum, select
@@ -21,6 +22,7 @@ from tests.test_bounds import needed
 
 Guarded: TypeAlias = Callable[[Invocation, Storage[U32], U32], None]
 INVOCATIONS, COUNT = 32, 20
+LAST = 123_456  # an index that is asked for nowhere else
 
 
 def below(cx: Invocation, out: Storage[U32], count: U32) -> None:
@@ -136,6 +138,17 @@ def in_steps(cx: Invocation, out: Storage[U32], count: U32) -> None:
         out[i] = count
 
 
+def by_ones(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    for i in dynamic_range(U32(0), count):
+        out[i] = count
+
+
+def by_steps_of_nothing(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    """A step of 0 is taken as 1."""
+    for i in dynamic_range(U32(0), count, count - count):
+        out[i] = count
+
+
 def by_lane(cx: Invocation, out: Storage[U32], count: U32) -> None:
     out[cx.lane] = count
 
@@ -200,6 +213,36 @@ def what_one_round_sees(cx: Invocation, out: Storage[U32], count: U32) -> None:
         at = cx.global_id * count
 
 
+def what_each_round_sees(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    at = U32(3)
+    for i in dynamic_range(U32(0), count):
+        out[at] = count
+        at = i % 9
+
+
+def what_rounds_in_rounds_see(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    for _ in dynamic_range(U32(0), count):
+        at = U32(3)
+        for i in dynamic_range(U32(0), count):
+            out[at] = count
+            at = i % 9
+
+
+def what_a_loop_leaves(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    at = U32(3)
+    for i in dynamic_range(U32(0), count):
+        at = i % 9
+    out[at] = count
+
+
+def what_one_round_leaves(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    """It is not known, as it may be what was before the loop."""
+    at = U32(3)
+    for _ in dynamic_range(count - 1, count):
+        at = cx.global_id
+    out[minimum(at, U32(8))] = count
+
+
 def set_on_either_side(cx: Invocation, out: Storage[U32], count: U32) -> None:
     at = cx.global_id % 5
     if cx.global_id < count:
@@ -261,7 +304,8 @@ TOUCHED: dict[Guarded, int] = {
     remaining: COUNT, masked: 13, in_steps: COUNT,
     by_a_bool: 2, by_a_power: 17, by_any_power: 17, of_some_bits: 33, at_most_some: COUNT + 1, at_least_some: COUNT + 1,
     this_or_that: COUNT + 3, a_product: 3 * 6 + 1, bits_of_either: 16, common_bits: 11, rounded_down: INVOCATIONS - 7,
-    from_the_second: COUNT - 1, what_one_round_sees: 4,
+    from_the_second: COUNT - 1, by_ones: COUNT, by_steps_of_nothing: COUNT, what_one_round_sees: 4,
+    what_a_loop_leaves: 9, what_one_round_leaves: 9, what_each_round_sees: 9, what_rounds_in_rounds_see: 9,
     set_on_either_side: 11, set_on_either_side_and_turned: 11, set_alike_on_both_sides: 8, until_the_ninth: 9,
     set_while_below_nine: 11, left_either_way: 6,
     by_lane: subgroup_size(INVOCATIONS), by_place_in_the_group: INVOCATIONS,
@@ -275,6 +319,45 @@ def test_exactly_what_is_touched_is_proven(guarded: Guarded) -> None:
     assert needed(step) == 0
     shorter = Buffer("out", U32, TOUCHED[guarded] - 1, Role.OUTPUT)
     assert needed(attrs.evolve(step, buffers=(shorter,))) == 1
+
+
+def in_the_first_subgroup(cx: Invocation, out: Storage[U32]) -> None:
+    if cx.subgroup_id == 0:
+        out[cx.local_id] = U32(1)
+
+
+def by_all_of_them(
+    cx: Invocation, out: Storage[U32], lanes: Storage[U32], groups: Storage[U32], sizes: Storage[U32]
+) -> None:
+    out[cx.global_id] = U32(1)
+    lanes[cx.lane] = U32(1)
+    lanes[cx.subgroup_id] = U32(1)
+    groups[cx.group_id] = U32(1)
+    groups[cx.num_groups - 1] = U32(1)
+    sizes[cx.group_size - 1] = U32(1)
+    sizes[cx.subgroup_size - 1] = U32(1)
+
+
+@pytest.mark.parametrize(("lanes", "lane", "subgroup"), [(32, 32, 3), (16, 16, 5), (1, 1, 80), (128, 80, 1)])
+def test_what_identities_are_at_most(lanes: int, lane: int, subgroup: int) -> None:
+    """Of three groups of 80 invocations."""
+    lengths = {"out": 240, "lanes": max(lane, subgroup), "groups": 3, "sizes": max(80, lanes)}
+
+    def unproven(**changed: int) -> int:
+        buffers = [Buffer(name, U32, length, Role.OUTPUT) for name, length in {**lengths, **changed}.items()]
+        return needed(specialise(kernel(by_all_of_them).launch(Grid(3, 80), *buffers)), lanes)
+
+    assert unproven() == 0
+    assert unproven(out=239) == 1
+    assert unproven(lanes=max(lane, subgroup) - 1) == 1
+    assert unproven(lanes=min(lane, subgroup)) == 1
+    assert unproven(lanes=min(lane, subgroup) - 1) == 2
+    assert unproven(groups=2) == 2
+    assert unproven(sizes=max(80, lanes) - 1) == 1
+    assert unproven(sizes=min(80, lanes) - 1) == 2
+    for length, expected in ((lane, 0), (lane - 1, 1)):
+        launch = kernel(in_the_first_subgroup).launch(Grid(3, 80), Buffer("out", U32, length, Role.OUTPUT))
+        assert needed(specialise(launch), lanes) == expected
 
 
 def test_of_a_length_that_is_not_known_nothing_is_proven() -> None:
@@ -309,3 +392,35 @@ def test_what_comes_round_after_round_is_not_taken_for_known() -> None:
     for count, expected in ((1, 0), (9, 5)):
         launch = made.launch(Grid(1, 1), Buffer("out", U32, 1, Role.OUTPUT), U32(count))
         assert needed(specialise(launch)) == expected
+
+
+def test_loops_in_loops_are_walked_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also behind others: each walk of a body that seeks ranges walks the loops in it as often again."""
+
+    def nested(cx: Invocation, out: Storage[U32], count: U32) -> None:
+        v, w = U32(5), U32(5)
+        for _ in dynamic_range(U32(0), count):
+            v = v + 1
+        for _ in dynamic_range(U32(0), count):
+            v = v + 1
+        for _ in dynamic_range(U32(0), count):
+            x = U32(5)
+            for _ in dynamic_range(U32(0), count):
+                y = U32(5)
+                for _ in dynamic_range(U32(0), count):
+                    z = U32(5)
+                    for _ in dynamic_range(U32(0), count):
+                        v, w, x, y, z = v + 1, w + 1, x + 1, y + 1, z + 1
+                        out[v + w + x + y + z] = count
+
+    walks = 0
+
+    def counted(self: Facts, sum: Sum, most: int, at_most: Callable[[Facts, Sum, int], bool] = Facts.at_most) -> bool:
+        nonlocal walks
+        walks += most == LAST
+        return at_most(self, sum, most)
+
+    monkeypatch.setattr(Facts, "at_most", counted)
+    launch = kernel(nested).launch(Grid(1, 1), Buffer("out", U32, LAST + 1, Role.OUTPUT), U32(COUNT))
+    assert needed(specialise(launch)) == 1
+    assert walks == 2 * 2, "as often again in each of the two outer ones"

@@ -7,6 +7,7 @@ needs a bounds check at run time (safe.py)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import count
 
 import attrs
 
@@ -157,9 +158,10 @@ class _Walk:
                 values.variables[loop.variable] = value
             return self.block(loop.body)
 
-        # one iteration at most sees the values from before the loop
-        self._rounds(changed if rounds > 1 else frozenset(), not leaves_loop(loop.body), body)
-        for variable in variables_set_in((loop,)):
+        # one iteration at most sees the values from before the loop, but leaves others
+        again = changed if rounds > 1 else frozenset[ir.Variable]()
+        self._rounds(again, not leaves_loop(loop.body), body)
+        for variable in (changed - again) | {loop.variable}:
             values.variables.pop(variable, None)
 
     def _while(self, loop: ir.While) -> None:
@@ -186,7 +188,7 @@ class _Walk:
         lasting = {v: value for v, value in values.variables.items() if v not in changed}
         falls, most = False, UNBOUNDED
         self._loops += 1
-        for attempt in range(_ATTEMPTS + 1):
+        for attempt in count():
             mark = values.mark()
             before = {v: facts.unknown(low, high) for v, (low, high) in ranges.items()}
             values.variables = {**lasting, **before}
@@ -242,9 +244,8 @@ class _Path:
 
 def _identities(facts: Facts, program: ir.Program, numbers: LaunchNumbers) -> dict[ir.Builtin, Sum]:
     size, lanes = program.group_size, numbers.subgroup_size
-    local, lane = facts.unknown(0, size - 1), facts.unknown(0, min(size, lanes) - 1)
-    subgroup = facts.unknown(0, (size - 1) // lanes)
-    apart = local.plus(subgroup, -lanes).plus(lane, -1)
+    local, lane, subgroup = facts.unknown(0, size - 1), facts.unknown(0, lanes - 1), facts.unknown(0, size - 1)
+    apart = local.plus(subgroup, -lanes).plus(lane, -1)  # is zero: few invocations have few lanes and subgroups
     facts.assume(apart)
     facts.assume(apart.scaled(-1))
     return {
