@@ -8,14 +8,18 @@ from typing import TypeAlias
 import attrs
 import pytest
 
+from gpusort.kernel import ir
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role
 from gpusort.kernel.passes.bounds import LaunchNumbers, analyse
 from gpusort.kernel.passes.facts import Facts, Sum
+from gpusort.kernel.span import Span
 from gpusort.kernel.specialise import specialise
+from gpusort.kernel.verify import verify
 from gpusort.targets.cpu.limits import subgroup_size
 from gpusort.types.intrinsics import count_ones, dynamic_range, maximum, minimum, select
 from gpusort.types.invocation import Invocation
+from gpusort.types.layout import Type
 from gpusort.types.memory import Storage
 from gpusort.types.scalars import U32, Bool
 from tests.test_bounds import needed
@@ -235,6 +239,33 @@ def what_a_loop_leaves(cx: Invocation, out: Storage[U32], count: U32) -> None:
     out[at] = count
 
 
+def what_a_loop_leaves_in_the_middle(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    at = U32(3)
+    for i in dynamic_range(U32(0), count):
+        at = cx.global_id
+        if i == cx.local_id:
+            break
+        at = U32(3)
+    out[minimum(at, U32(8))] = count
+
+
+def what_a_while_loop_leaves_in_the_middle(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    at, i = U32(3), U32(0)
+    while i < count:
+        at = cx.global_id
+        if i == cx.local_id:
+            break
+        at = U32(3)
+        i = i + 1
+    out[minimum(at, U32(8))] = count
+
+
+def behind_a_loop_that_few_enter(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    for _ in dynamic_range(cx.global_id, count):
+        out[0] = count
+    out[cx.global_id] = count
+
+
 def what_one_round_leaves(cx: Invocation, out: Storage[U32], count: U32) -> None:
     """It is not known, as it may be what was before the loop."""
     at = U32(3)
@@ -305,7 +336,9 @@ TOUCHED: dict[Guarded, int] = {
     by_a_bool: 2, by_a_power: 17, by_any_power: 17, of_some_bits: 33, at_most_some: COUNT + 1, at_least_some: COUNT + 1,
     this_or_that: COUNT + 3, a_product: 3 * 6 + 1, bits_of_either: 16, common_bits: 11, rounded_down: INVOCATIONS - 7,
     from_the_second: COUNT - 1, by_ones: COUNT, by_steps_of_nothing: COUNT, what_one_round_sees: 4,
-    what_a_loop_leaves: 9, what_one_round_leaves: 9, what_each_round_sees: 9, what_rounds_in_rounds_see: 9,
+    what_a_loop_leaves: 9, behind_a_loop_that_few_enter: INVOCATIONS,
+    what_a_loop_leaves_in_the_middle: 9, what_a_while_loop_leaves_in_the_middle: 9,
+    what_one_round_leaves: 9, what_each_round_sees: 9, what_rounds_in_rounds_see: 9,
     set_on_either_side: 11, set_on_either_side_and_turned: 11, set_alike_on_both_sides: 8, until_the_ninth: 9,
     set_while_below_nine: 11, left_either_way: 6,
     by_lane: subgroup_size(INVOCATIONS), by_place_in_the_group: INVOCATIONS,
@@ -392,6 +425,24 @@ def test_what_comes_round_after_round_is_not_taken_for_known() -> None:
     for count, expected in ((1, 0), (9, 5)):
         launch = made.launch(Grid(1, 1), Buffer("out", U32, 1, Role.OUTPUT), U32(count))
         assert needed(specialise(launch)) == expected
+
+
+def test_a_counter_is_not_what_it_was_before_its_loop_or_what_its_body_sets() -> None:
+    """The reader makes a variable for each counter, and another one for what a body assigns to its name."""
+    span, out, at = Span(__file__, 1), ir.Memory("out", ir.Space.STORAGE, Type.U32), ir.Variable("at", Type.U32)
+
+    def const(value: int) -> ir.Const:
+        return ir.Const(value, Type.U32, span)
+
+    store = ir.Store(out, ir.Read(at, span), const(1), span)
+    for body in ((store, ir.Assign(at, const(2), span)), (ir.Assign(at, const(2), span), store), (store,)):
+        loop = ir.For(at, const(0), const(COUNT), const(1), body, span)
+        behind = ir.Store(out, ir.Read(at, span), const(1), span)
+        program = ir.Program("counts", 1, (), (out,), (at,), (ir.Assign(at, const(3), span), loop, behind), span)
+        verify(program)
+        for length in (COUNT, COUNT - 1):
+            unproven = analyse(program, LaunchNumbers(1, 1, {out: length})).unproven
+            assert unproven == {id(behind)} | ({id(store)} if length < COUNT and body[0] is store else set())
 
 
 def test_loops_in_loops_are_walked_few_times(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -147,15 +147,13 @@ class _Walk:
         changed = variables_set_in(loop.body)
 
         def body() -> bool:
-            values.variables.pop(loop.variable, None)
-            if loop.variable not in changed:
-                if step.is_constant:
-                    value = start.plus(facts.unknown(*bounds(Type.U32)), max(1, step.constant))
-                else:
-                    value = facts.unknown(*bounds(Type.U32))
-                    facts.assume(value.plus(start, -1))
-                facts.assume(stop.plus(value, -1).plus(number(-1)))
-                values.variables[loop.variable] = value
+            if step.is_constant:
+                value = start.plus(facts.unknown(*bounds(Type.U32)), max(1, step.constant))
+            else:
+                value = facts.unknown(*bounds(Type.U32))
+                facts.assume(value.plus(start, -1))
+            facts.assume(stop.plus(value, -1).plus(number(-1)))
+            values.variables[loop.variable] = value  # also where the body sets it: the count goes on
             return self.block(loop.body)
 
         # one iteration at most sees the values from before the loop, but leaves others
