@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 import pytest
 
+import gpusort
 from gpusort.algos.choice import choose_axis_reduction
 from gpusort.algos.layout import Layout, layout_to_scan, layouts_to_reduce
 from gpusort.algos.reduce_axis import reduce_axes, reduce_axis
@@ -337,3 +338,12 @@ def test_floats_become_float16_as_numpy_rounds_them() -> None:
 def test_a_monoid_of_no_name_finishes_as_it_is() -> None:
     assert finish_of(Spreads()) == AsItIs(Spread)
     assert finish_of(Sum(HalfNumber())).result is U16
+
+
+@pytest.mark.parametrize("function", [gpusort.sort, gpusort.argsort, gpusort.max])
+@pytest.mark.parametrize("key", [None, key_for("f4")], ids=["", "key"])
+def test_arrays_of_more_axes_than_numpy_sorts(target: str, function: Any, key: Any) -> None:
+    x = sample("f4", 30)
+    many = x.reshape(3, *[1] * 40, 2, *[1] * 20, 5)
+    found = np.squeeze(function(many, axis=41, key=key, target=target))
+    assert np.array_equal(found, function(x.reshape(3, 2, 5), axis=1), equal_nan=True)

@@ -93,7 +93,7 @@ def law_check(operation: Operation, spec: Spec, target: Target) -> Callable[[Hos
     def check(array: HostArray) -> None:
         rows = np.moveaxis(array, axes, range(-len(axes), 0))
         places = np.unique(np.linspace(0, math.prod(rows.shape) - 1, _LOOKED_AT).astype(np.intp))
-        found = np.array(rows.flat[places], native(rows.dtype)).view(element)
+        found = np.array(rows.squeeze().flat[places], native(rows.dtype)).view(element)  # `flat` has at most 32 axes
         target.check_monoid(monoid, found, [int(place) % length for place in places], operation.commutes)
 
     return check
@@ -106,8 +106,9 @@ def key_check(operation: Operation) -> Callable[[HostArray], None] | None:
         return None
 
     def check(array: HostArray) -> None:
+        flat = array.squeeze().flat  # which takes no more than 32 axes
         for place in np.unique(np.linspace(0, max(0, array.size - 1), _LOOKED_AT).astype(np.intp))[: array.size]:
-            given = np.array(array.flat[place], native(array.dtype)).view(dtype_of(key.element))[()]
+            given = np.array(flat[place], native(array.dtype)).view(dtype_of(key.element))[()]
             try:
                 word = key.to_word(decode(key.element, given))
                 found = key.from_word(word)

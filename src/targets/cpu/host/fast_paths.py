@@ -38,6 +38,7 @@ Turner: TypeAlias = Callable[[HostArray], HostArray]
 Indices: TypeAlias = "np.ndarray[Any, np.dtype[np.intp]]"
 _INDEX: np.dtype[np.intp] = np.dtype(np.intp)
 _SCANNED = 1 << 15  # elements of an exclusive scan: of more the kernels take less time
+_MOST_AXES = 32  # of arrays that NumPy's own sorts take
 _SHORT_HALVES = 1 << 9  # of float16, whose places NumPy finds more slowly
 
 
@@ -47,6 +48,8 @@ def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolic
         from .keyed import keyed_path  # which reads kernels
 
         return keyed_path(operation, given, policy)
+    if isinstance(operation, Sort | Argsort) and len(given[0].shape) > _MOST_AXES:
+        return None
     match operation:
         case Sort(axis, order, stable, None, (None | HostSort()) as chosen):
             policy = policy if chosen is None else chosen.policy
