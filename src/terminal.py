@@ -31,13 +31,20 @@ class Terminal:
         return f"\x1b[{tone.value}m{text}\x1b[0m" if self._colours else text
 
     def line(self, text: str = "") -> None:
-        print(text, file=self._stream, flush=True)
+        self._print(text, end="\n")
 
     def note(self, text: str) -> None:
         """Shows a status line, which the next output overwrites; on a terminal only."""
         if self.is_live:
-            print(f"\r\x1b[K{text}", end="", file=self._stream, flush=True)
+            self._print(f"\r\x1b[K{text}")
 
     def forget_note(self) -> None:
         if self.is_live:
-            print("\r\x1b[K", end="", file=self._stream, flush=True)
+            self._print("\r\x1b[K")
+
+    def _print(self, text: str, end: str = "") -> None:
+        try:
+            print(text, end=end, file=self._stream, flush=True)
+        except UnicodeEncodeError:  # letters that the stream has not, or a file's name that is no text
+            coding = self._stream.encoding
+            print(text.encode(coding, "backslashreplace").decode(coding), end=end, file=self._stream, flush=True)

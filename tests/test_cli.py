@@ -405,3 +405,13 @@ def test_a_pipe_gets_plain_lines_and_no_notes() -> None:
     terminal.forget_note()
     terminal.line(terminal.toned("well", Tone.GOOD))
     assert pipe.getvalue() == "well\n"
+
+
+@pytest.mark.parametrize(
+    ("coding", "line"), [("utf-8", "ü \\udcff\n"), ("ascii", "\\xfc \\udcff\n")], ids=["utf-8", "ascii"]
+)
+def test_a_name_that_is_no_text_is_written_all_the_same(coding: str, line: str) -> None:
+    written = io.BytesIO()
+    stream = io.TextIOWrapper(written, coding, newline="\n")
+    Terminal(stream).line("ü \udcff")
+    assert written.getvalue().decode() == line

@@ -486,7 +486,17 @@ def test_refusals(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("header", ["[1, 2", f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({10**22},)}}"])
+_DEEP = "-" * 5000 + "1"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "[1, 2", "{{}: 1}", pytest.param(_DEEP, id="deep"),
+        *(f"{{'descr': {descr}, 'fortran_order': False, 'shape': ({length},)}}"
+          for descr, length in (("'<f4'", 10**22), ("'<f4'", 1 << 62), ("'<f4'", True), ("('<f4',)", 1))),
+    ],
+)  # fmt: skip
 def test_a_header_that_says_nothing_is_refused(tmp_path: Path, header: str) -> None:
     """Half a sentence, or a length that no memory has: NumPy's reader stumbles over them."""
     text = header.ljust(117) + "\n"

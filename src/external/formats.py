@@ -61,10 +61,16 @@ def layout_of(source: Path, dtype: np.dtype[Any] | None) -> Layout:
     return Layout(dtype, size // dtype.itemsize, 0)
 
 
+# What NumPy raises of a header that is cut off or was never one: numbers too large, half a sentence, brackets in
+# brackets, a dtype without its parts.
+_BROKEN = ValueError, OverflowError, TypeError, LookupError, RecursionError, MemoryError, TokenError
+
+
 def _npy_layout(source: Path) -> Layout:
     try:
-        mapped = np.lib.format.open_memmap(source, "r")
-    except (ValueError, OverflowError, TokenError) as error:  # of no numbers, too large ones, half a sentence
+        with np.errstate(over="ignore"):  # of a length beyond 64 bits, which NumPy then finds to be too long
+            mapped = np.lib.format.open_memmap(source, "r")
+    except _BROKEN as error:
         raise InvalidArgumentError(f"source: {source} is no whole .npy file of numbers or records: {error}") from error
     array = cast("np.memmap[tuple[int, ...], np.dtype[Any]]", mapped)
     if array.ndim != 1:
