@@ -206,6 +206,16 @@ def opened_before_fork(target: str) -> TargetUnavailableError:
     )
 
 
+def require_running(target: str) -> None:
+    """Raises TargetUnavailableError while the interpreter goes away: the threads for which results would wait are gone
+    then. What calls so late is a `__del__`."""
+    if sys.is_finalizing():
+        raise TargetUnavailableError(
+            f"target {target!r} ends with the interpreter, which is shutting down; use it earlier, e.g. in a function "
+            "that is registered by `atexit`"
+        )
+
+
 def never_released_in_children(owner: object) -> None:
     """Registers an owner of device resources, which a forked child must never free, not even at exit."""
     importlib.import_module("ctypes")  # not to be imported in a child

@@ -18,6 +18,7 @@ import attrs
 import numpy as np
 
 from ..algos.copy import Strided, copy_strided
+from ..forks import require_running
 from ..targets.base import prepared_by
 from ..targets.recording import current_encoder, recording_into
 from ..targets.registry import read_from_device, target_on_device
@@ -139,6 +140,7 @@ class Array:
 
     def to_numpy(self) -> HostArray:
         """Copies to host memory; waits for all submitted work."""
+        require_running("wgsl")
         buffer, start, size = self._readable()
         return self._of_bytes(self.device.queue.read_buffer(buffer, start, size))
 

@@ -10,6 +10,7 @@ caller does to end its threads is interrupted, they end as soon as the caller's 
 from __future__ import annotations
 
 import _thread
+import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -157,8 +158,10 @@ class Crew:
 
 
 def _start(function: Callable[[], object]) -> bool:
-    """Starts a thread. False where the system gives none."""
-    release_import_lock()  # else a thread that imports would wait for the caller, and the caller for the thread
+    """Starts a thread. False where the system gives none, or none would run."""
+    # A thread that imports would wait for the caller's lock, and the caller for the thread.
+    if sys.is_finalizing() or not release_import_lock():
+        return False
     try:
         _thread.start_new_thread(function, ())
     except (RuntimeError, MemoryError):

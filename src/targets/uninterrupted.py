@@ -24,12 +24,12 @@ def import_uninterrupted(name: str) -> None:
 
 
 def run_uninterrupted(call: Callable[[], object]) -> None:
-    """Calls in a helper thread (directly, if not in the main thread), waits, and raises its exception. If the wait is
-    interrupted, the call continues."""
-    if threading.current_thread() is not threading.main_thread() or sys.is_finalizing():
+    """Calls in a helper thread (directly, if not in the main thread, or in the midst of an import, for whose lock the
+    helper would wait), waits, and raises its exception. If the wait is interrupted, the call continues."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or sys.is_finalizing() or not release_import_lock():
         call()
         return
-    release_import_lock()
     ended: list[BaseException | None] = []
     news: SimpleQueue[None] = SimpleQueue()
 

@@ -10,6 +10,7 @@ from typing import TypeAlias, cast
 
 import numpy as np
 
+from ...forks import require_running
 from ...kernel.launch import Buffer, Launch, Role, Schedule, is_buffer
 from ...kernel.span import KernelError
 from ...types.elements import dtype_of
@@ -76,6 +77,7 @@ class PlainPython(Interpreter):
         """Runs all workgroups. Threads that are started are added to `threads`, for the caller to stop."""
         size = launch.grid.group_size
         if size > 1 and may_wait(launch.kernel.function):
+            require_running("python")
             for local in range(size):
                 threads.append(InvocationThread(local))
                 threads[-1].start()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...forks import require_own_process
+from ...forks import require_own_process, require_running
 from ...kernel.launch import Schedule
 from ...machine import TargetInfo
 from ...types.errors import CapabilityError, DeviceLostError, GpusortError, TargetUnavailableError, UnsupportedTypeError
@@ -36,6 +36,7 @@ class WgslTarget:
 
     def __init__(self, handle: wgpu.GPUDevice | None = None) -> None:
         """`handle` is a device of the caller's to use, with its features and limits; else one is opened."""
+        require_running(NAME)
         try:
             import_uninterrupted(LIBRARY)
         except (ImportError, OSError) as error:
@@ -95,6 +96,7 @@ class WgslTarget:
     def in_session(self, what: str, work: Callable[[Session], object]) -> None:
         """Calls `work` with exclusive use of the session. Reopens the device after a loss or an interrupt."""
         require_own_process(NAME)  # first, as in a forked child the lock may be held by a thread that does not exist
+        require_running(NAME)
         with self._lock:
             session, self._session = self._session, None
             if session is None:

@@ -1,0 +1,86 @@
+"""Calls from where Python code may run unasked, as in a `__del__`: in the midst of an import, and at the interpreter's
+end."""
+
+from __future__ import annotations
+
+import _imp
+import importlib
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gpusort
+from gpusort.external.crew import uninterrupted
+from gpusort.targets import registry
+from gpusort.targets.uninterrupted import run_uninterrupted
+from gpusort.types.errors import UnsupportedTypeError
+from gpusort.types.import_lock import release_import_lock
+from tests.new_process import printed
+from tests.opened import or_skip
+
+
+class _Finder:
+    """Finds nothing, and calls us meanwhile, as a `__del__` may that Python runs then."""
+
+    def __init__(self) -> None:
+        self.ran: list[int] = []
+
+    def find_spec(self, name: str, *_: object) -> None:
+        if name == "nothing_of_the_kind":
+            assert _imp.lock_held()
+            with pytest.raises(UnsupportedTypeError):
+                gpusort.sort(np.zeros(3, complex))
+            run_uninterrupted(lambda: self.ran.append(len(importlib.import_module("this_package").__name__)))
+            uninterrupted(lambda: self.ran.append(2))
+
+
+def test_the_lock_of_an_import_that_is_under_way_is_left_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "this_package.py").touch()
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    finder = _Finder()
+    monkeypatch.setattr(sys, "meta_path", [finder, *sys.meta_path])
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("nothing_of_the_kind")
+    assert finder.ran == [12, 2]
+    assert not _imp.lock_held()
+
+
+def test_a_lock_that_an_interrupt_left_is_released() -> None:
+    _imp.acquire_lock()
+    _imp.acquire_lock()
+    assert release_import_lock()
+    assert not _imp.lock_held()
+
+
+_AT_THE_END = """
+import sys
+import numpy as np
+import gpusort
+from gpusort import TargetUnavailableError
+
+x = np.arange(40, dtype=np.uint32)[::-1].copy()
+
+def works():
+    try:
+        assert int(gpusort.sort(x, target=TARGET)[0]) == 0
+        return "sorted"
+    except TargetUnavailableError as error:
+        assert "shutting down" in str(error)
+        return "refused"
+
+class Late:
+    def __del__(self):
+        print(works(), flush=True)
+
+print(works())
+sys.modules["late"] = Late()
+"""
+
+
+@pytest.mark.parametrize("name", ["cpu", "simulator", "python", "wgsl"])
+def test_a_call_at_the_interpreters_end_does_not_wait_for_threads_that_are_gone(name: str) -> None:
+    or_skip(registry.target, name)
+    said = printed(_AT_THE_END.replace("TARGET", repr(name)), timeout=60)
+    assert said == ("sorted\nrefused" if name in ("wgsl", "python") else "sorted\nsorted")
