@@ -94,6 +94,18 @@ def test_columns() -> None:
     assert_same_bits(results, sorted_by_numpy(x, axis=0, descending=True))
 
 
+@pytest.mark.parametrize("stable", [False, True])
+def test_rows_that_lie_apart_are_brought_together_some_at_a_time(stable: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpusort.targets.cpu.host.sort._AT_ONCE", 1000)
+    x = sample("f4", (300, 7, 5), seed=4).transpose(2, 1, 0)
+    results, mine = np.empty_like(x), x.copy("K")
+    sort_rows(x, results, SortOrder.ASCENDING, POLICY, stable)
+    sort_rows(mine, mine, SortOrder.ASCENDING, POLICY, stable)
+    expected = sorted_by_numpy(x) if stable else by_words(x.reshape(-1, 300), SortOrder.ASCENDING).reshape(x.shape)
+    assert_same_bits(results.copy(), expected)
+    assert_same_bits(mine.copy(), expected)
+
+
 def test_a_source_that_lies_where_the_results_do() -> None:
     whole = sample("f4", (1, 3000), seed=1)
     source, results = whole[:, :2500], whole[:, 500:]

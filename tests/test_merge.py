@@ -80,6 +80,8 @@ def test_long_ones_that_hardly_interleave(kind: str, dtype: str) -> None:
     both = np.concatenate([first, second]).astype(dtype)
     assert_same_bits(both[values], expected)
     assert np.array_equal(values, gpusort.sort_by_key(both, places)[1])
+    if kind == "behind":
+        assert_same_bits(gpusort.merge(second[::-1], first[::-1], descending=True), expected[::-1])
 
 
 @few_cases(pairs=False)

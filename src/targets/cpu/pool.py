@@ -65,6 +65,9 @@ class Pool:
         """Calls work(0) … work(count - 1), in any order, on this thread and its helpers; waits for all. An exception,
         in a piece or raised by a signal handler in this thread, ends the job: no other piece is started, and those
         under way are waited for."""
+        if count == 1:
+            work(0)
+            return
         job = Job(work, count)
 
         def work_too() -> None:

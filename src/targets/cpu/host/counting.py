@@ -19,7 +19,7 @@ from ..crew import share
 from ..loops import PIECE, Kernel, compiled, name_of
 from ..pool import Pool
 from .key_words import Elements, Places, bits_of, elements_in_order, ordered_ranks, ordered_words
-from .numpy_sort import restore_ties, sort_row
+from .numpy_sort import sort_row
 from .radix_sort import argsort_by_radix
 from .sample import different_of, sample_of
 
@@ -191,13 +191,11 @@ def finder_for(row: HostArray, policy: HostSortPolicy) -> PerfectHash | None:
     return PerfectHash.of(values) if values.size <= _MOST and counts.min() > 1 else None
 
 
-def sort_few(
-    source: Elements, results: Elements, order: SortOrder, policy: HostSortPolicy, pool: Pool, stable: bool
-) -> bool:
+def sort_few(source: Elements, results: Elements, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> bool:
     """Counts the different elements of a row, if they are as few as its sample says; else nothing is done."""
     finder = finder_for(source, policy)
     if finder is not None and finder.values.size == 1:
-        sort_row(source, results, order, stable)  # NumPy sees at once that there is nothing to do
+        sort_row(source, results, order)  # NumPy sees at once that there is nothing to do
         return True
     if finder is None:
         return False
@@ -207,8 +205,6 @@ def sort_few(
         return False
     ends = np.cumsum(counts_of(which, pool)[: sequence.size])
     fill_runs(bits_of(results), finder.values[sequence], ends, results is source, pool)
-    if stable:
-        restore_ties(source[np.newaxis], results[np.newaxis], order, stable)
     return True
 
 

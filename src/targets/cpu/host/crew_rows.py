@@ -1,7 +1,7 @@
 """Sorts and argsorts many rows by threads that wait in compiled code: each is copied as words, and these sorted by
 NumPy's sort as a function of C's where they lie.
 
-Elements become words that compare as integers, so no zero and no NaN is to be put right afterwards: see word_loops.py.
+Elements become words that compare as integers, so no zero and no NaN is to be put right afterwards: see key_words.py.
 """
 
 from __future__ import annotations

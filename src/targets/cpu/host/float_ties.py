@@ -40,16 +40,6 @@ class FloatTies:
         words = source.view(self.word)
         return bool(words.item(words.argmin()) == self.least)
 
-    def is_ordered_by_numpy(self, source: Elements) -> bool:
-        """Whether NumPy orders floats as we do: there is no NaN, and no -0.0."""
-        size = source.size
-        if not size:
-            return True
-        if (size > FEW or count_nonzero(source) != size) and self.has_minus_zero(source):
-            return False
-        greatest = source.item(source.argmax())  # NaN, where there is one
-        return bool(greatest == greatest)
-
     def put_zeros_back(self, source: Elements, results: Elements, order: SortOrder) -> None:
         """Writes the zeros of sorted native floats, of one dimension, without NaN: in the order of their bits."""
         minus = count_nonzero(source.view(self.word) == self.minus_zero)
@@ -93,17 +83,16 @@ def has_minus_zero(source: Elements) -> bool:
     return FloatTies.of(source.dtype).has_minus_zero(source)
 
 
-def is_ordered_by_numpy(source: Elements) -> bool:
-    return FloatTies.of(source.dtype).is_ordered_by_numpy(source)
-
-
 def are_ties_alike(source: Elements) -> bool:
     """Whether packed floats that tie have the same bits, so that any stable order is theirs by their bits too. -0.0 is
     taken to have 0.0 beside it."""
-    ties = FloatTies.of(source.dtype)
-    if ties.is_ordered_by_numpy(source):
+    size = source.size
+    if not size:
         return True
-    return not ties.has_minus_zero(source) and _are_alike(bits_of(source)[source != source])
+    if (size > FEW or count_nonzero(source) != size) and has_minus_zero(source):
+        return False
+    greatest = source.item(source.argmax())  # NaN, where there is one
+    return bool(greatest == greatest) or _are_alike(bits_of(source)[source != source])
 
 
 def _are_alike(bits: Elements) -> bool:

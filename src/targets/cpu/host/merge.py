@@ -1,5 +1,5 @@
-"""Merges short host arrays by NumPy's stable sort of their concatenation, whose timsort finds the two runs; and longer
-ones of which one lies behind the other."""
+"""Merges short host arrays by NumPy's stable sort of their concatenation, whose timsort finds the two runs; and joins
+longer ones of which one lies behind the other."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ import numpy as np
 
 from ....operations.argsort import different_sizes
 from ....operations.merge import has_ties_in_order
-from ....types.dtypes import native
 from ....types.indices import SortOrder
 from ...base import HostArray
 from .float_ties import are_ties_alike
 from .key_words import ordered_ranks, ordered_words
-from .numpy_sort import turned_as, turning
+from .numpy_sort import ascending, sort_stably
 
 _MOST = 1 << 15  # elements of all arrays: of more the kernels take less time
 
@@ -28,29 +27,23 @@ class ShortMerge:
     most = _MOST
 
     def __init__(self, order: SortOrder, dtype: np.dtype[np.generic], with_values: bool) -> None:
-        self._order, self._dtype, self._turn = order, dtype, turning(order, dtype.kind)
-        self._seen = native(dtype) if order is SortOrder.ASCENDING else turned_as(native(dtype))
+        self._order, self._dtype = order, dtype
         self.function: Callable[..., object] = self._merge_by_key if with_values else self._merge
 
     def suits(self, arrays: Sequence[HostArray]) -> bool:
-        """Whether of longer arrays one lies behind the other."""
+        """Whether of longer arrays one lies behind the other, so that nothing is to be done but to join them."""
         x, y = arrays[0], arrays[len(arrays) // 2]
-        if self._order is SortOrder.DESCENDING or not (x.size and y.size and self._dtype.isnative):
+        if not (x.size and y.size):
             return False
-        return x.flags.c_contiguous and y.flags.c_contiguous and bool(x[-1] <= y[0])
+        return bool(x[-1] < y[0] if self._order is SortOrder.ASCENDING else x[-1] > y[0])
 
     def _merge(self, x: HostArray, y: HostArray) -> HostArray:
-        keys, turn, seen = _concatenate((x, y)), self._turn, self._seen  # in the machine's byte order
-        words = self._words(keys, x, y)
+        keys = _concatenate((x, y))  # in the machine's byte order
+        words = self._words(keys, x, y) if keys.size <= self.most else None
         if words is not None:
             keys = keys.take(words.argsort(kind="stable"))
-        else:
-            numbers = keys if keys.dtype is seen else keys.view(seen)
-            if turn is not None:
-                turn(numbers, numbers)
-            numbers.sort(-1, "stable")
-            if turn is not None:
-                turn(numbers, numbers)
+        elif keys.size <= self.most:
+            sort_stably(keys, -1, self._order)
         return keys if keys.dtype is x.dtype else keys.astype(x.dtype, copy=False)
 
     def _merge_by_key(
@@ -59,14 +52,12 @@ class ShortMerge:
         if x.size != values.size or y.size != other_values.size:
             name, *pair = ("values", x, values) if x.size != values.size else ("other_values", y, other_values)
             raise different_sizes(str(name), *[array.shape for array in pair])
-        keys, seen, turn = _concatenate((x, y)), self._seen, self._turn
-        numbers = self._words(keys, x, y)
-        if numbers is None:
-            numbers = keys if keys.dtype is seen else keys.view(seen)
-            numbers = numbers if turn is None else turn(numbers)
-        places = numbers.argsort(kind="stable")
-        merged, moved = keys.take(places), _concatenate((values, other_values)).take(places)
-        return merged.astype(x.dtype, copy=False), moved.astype(values.dtype, copy=False)
+        keys, moved = _concatenate((x, y)), _concatenate((values, other_values))
+        if 2 * keys.size <= self.most:
+            words = self._words(keys, x, y)
+            places = (ascending(keys, self._order) if words is None else words).argsort(kind="stable")
+            keys, moved = keys.take(places), moved.take(places)
+        return keys.astype(x.dtype, copy=False), moved.astype(values.dtype, copy=False)
 
     def _words(self, keys: HostArray, x: HostArray, y: HostArray) -> HostArray | None:
         """Words that ascend as such keys should, where NumPy does not order floats as we do."""

@@ -2,7 +2,7 @@
 
 No two words are equal, so any sort of them is stable. A rank of 64 bits rarely fits beside its index: ranks count from
 the least and lose their lowest bits, which hardly ever matter. Where they do, elements that tie are sorted again, by
-the bits that were lost. Where hardly any elements of a row differ, NumPy's own stable sort sees long runs.
+the bits that were lost. Where most elements of a row are alike, NumPy's own stable sort sees long runs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .key_words import Elements, Places, constants, lines_of_bits, ordered_ranks
 from .numpy_sort import argsort_plainly
 from .partition_sort import part_from, sort_long
 from .radix_sort import can_sort_by_radix, sort_by_bits, suits_radix
-from .sample import different_of
+from .sample import seems_constant
 
 _PACK = """
     found = u8(0)
@@ -93,7 +93,6 @@ U64s = npt.NDArray[np.uint64]
 _UP = SortOrder.ASCENDING
 _WORD_BITS = 64
 _ALL_BITS = range(_WORD_BITS)
-_GLANCE, _HARDLY_ANY = 64, 16
 _NONE: Places = np.empty(0, np.intp)
 _PIECE = 1 << 14  # elements worked on together, in the nearer caches
 
@@ -102,7 +101,7 @@ def argsort_packed(
     source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy, pool: Pool | None = None
 ) -> None:
     """Of packed rows of 32- or 64-bit elements on this thread; of a single row by all threads of a pool."""
-    if different_of(source[source.shape[0] // 2], _GLANCE) <= _HARDLY_ANY:
+    if seems_constant(source[source.shape[0] // 2], few=2):
         argsort_plainly(source, places, order)
         return
     index_bits = max(1, (source.shape[1] - 1).bit_length())
@@ -197,7 +196,7 @@ class _Rows:
             words.sort(axis=1)
             return words
         results = new_array(words.shape, words.dtype)
-        sort_long(words[0], results[0], _UP, self.policy, pool, stable=False)
+        sort_long(words[0], results[0], _UP, self.policy, pool)
         return results
 
     def unpack(self, words: U64s, places: Places) -> None:

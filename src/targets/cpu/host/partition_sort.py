@@ -26,7 +26,7 @@ from .key_words import Elements, numbers_of
 from .numpy_pointer import sort_address
 from .numpy_sort import restore_ties, sort_row
 from .partition import COUNTERS, part_in_turn, reverse
-from .sample import Sample, is_monotonic, seems_constant
+from .sample import Sample, is_monotonic
 
 _SORT, _RESULTS, _SIZE, _ARRAYS = range(at.ARGUMENTS, at.ARGUMENTS + 4)
 _PASSES, _BLOCK = range(_ARRAYS + 8, _ARRAYS + 10)
@@ -97,7 +97,6 @@ def sort_by_crew(row: PartedRow, block: int, threads: int, threads_of: Crew | No
 
 
 _LEAST_BLOCK = 1 << 11  # elements that are worth claiming
-_SEEN_BYTES = 1 << 23  # of a row whose elements are mostly alike: NumPy sees it, and a longer one is counted sooner
 
 
 def part_from(dtype: np.dtype[np.generic], policy: HostSortPolicy, threads: int) -> int:
@@ -106,21 +105,15 @@ def part_from(dtype: np.dtype[np.generic], policy: HostSortPolicy, threads: int)
     return min(usual, least // dtype.itemsize) if threads_to_sort(dtype, least, policy) else usual
 
 
-def sort_long(
-    source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, pool: Pool, stable: bool
-) -> None:
-    """Sorts a one-dimensional array of 32- or 64-bit elements. `results` is `source` itself, or lies apart; apart, if
-    floats that tie are to keep their order."""
-    if source.nbytes < _SEEN_BYTES and seems_constant(source):
-        sort_row(source, results, order, stable)
-        return
+def sort_long(source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> None:
+    """Sorts a one-dimensional array of 32- or 64-bit elements. `results` is `source` itself, or lies apart."""
     numbers, is_short = numbers_of(source), source.nbytes < policy.few_bytes_from
     sample = Sample.of(numbers, policy)
     if sample.different <= policy.some:
-        if not is_short and sort_few(source, results, order, policy, pool, stable):
+        if not is_short and sort_few(source, results, order, policy, pool):
             return
         if is_short or (sample.different <= policy.skewed and source.nbytes < policy.skewed_bytes_from):
-            sort_row(source, results, order, stable)
+            sort_row(source, results, order)
             return
     ascends = is_monotonic(numbers, np.less_equal, pool)
     descends = not ascends and is_monotonic(numbers, np.greater_equal, pool)
@@ -135,7 +128,7 @@ def sort_long(
             numbers_of(ordered).sort()
     _turn(numbers_of(ordered), order, source.dtype.kind, pool)
     if source.dtype.kind == "f":
-        restore_ties(source[np.newaxis], ordered[np.newaxis], order, stable)
+        restore_ties(source, ordered, order)
     if ordered is not results:
         results[...] = ordered
 

@@ -58,18 +58,16 @@ def loading(dtype: np.dtype[np.generic], order: SortOrder) -> Iterator[object]:
             yield None
 
 
-def sort_by_radix(source: HostArray, results: HostArray, order: SortOrder, pool: Pool) -> None:
+def sort_by_radix(source: HostArray, results: HostArray, order: SortOrder, pool: Pool) -> bool:
     """Sorts each row into results that lie apart. Floats that tie are put in the order of their bits."""
     rows, length = source.shape
-    if rows < pool.threads or rows == 1:
-        for number in range(rows):
-            row = source[number]
-            sort_by_bits(row[np.newaxis], results[number][np.newaxis], order, bits_that_differ(row), pool.threads)
-        return
-    bits = range(8 * source.itemsize)
-    batch = max(pool.threads, _BATCH // length)
+    are_few = rows < pool.threads or rows == 1
+    batch = 1 if are_few else max(pool.threads, _BATCH // length)
     for start in range(0, rows, batch):
-        sort_by_bits(source[start : start + batch], results[start : start + batch], order, bits, 1)
+        some, found = source[start : start + batch], results[start : start + batch]
+        bits, threads = (bits_that_differ(some[0]), pool.threads) if are_few else (range(8 * source.itemsize), 1)
+        sort_by_bits(some, found, order, bits, threads)
+    return True
 
 
 def argsort_by_radix(row: HostArray, places: Places, order: SortOrder, threads: int) -> None:

@@ -1,8 +1,8 @@
 """Reductions of host arrays: a closure for each function, dtype and axis, made once and called for every array.
 
-Short arrays go straight to NumPy's loops, past the Python in front of them; what is longer goes to reduce_axes.py or
-arg_reduce.py. Which way an array takes, and so the order in which its floats are added, depends on its shape, dtype and
-layout alone.
+Short arrays go straight to NumPy's loops, past the Python in front of them; what is longer goes to regrouped.py,
+reduce_plans.py or arg_reduce.py. Which way an array takes, and so the order in which its floats are added, depends on
+its shape, dtype and layout alone.
 """
 
 from __future__ import annotations
@@ -49,8 +49,6 @@ _NEAR_BOOLS = 1 << 7  # of which NumPy reads many at once
 _TOLD = 1 << 17  # elements of any and all, by which NumPy's loops are slower than memory
 _SOON, _NEIGHBOURS = 1 << 16, 1 << 6  # elements, and how many of them lie in a row: NumPy's loops are through by then
 _ROW = 1 << 10  # bytes of neighbours that NumPy's loops need to be fast
-_FEW_ROWS, _LONG_ROW = 1 << 8, 1 << 13  # extremes of more rows, or of shorter ones (bytes), are found sooner by ours
-_FEW_COLUMNS, _LONG_COLUMNS = 1 << 9, 1 << 11  # the same of lines that stay
 _HEAD = 1 << 9  # elements that may settle what any and all ask
 _LONG_HALVES = 1 << 13  # elements of float16, which NumPy looks at one after the other
 
@@ -113,13 +111,10 @@ class Folding:
         near, most = walk.nearest, _MEMORY << 2 if self._dtype.itemsize == 1 else _MEMORY
         if threads_of_crew(nbytes):
             most = min(most, _CREW_MEMORY)
-        stretch, count = near.length * self._dtype.itemsize, walk.rows * walk.length // near.length
-        if near.stride != 1 or stretch < _ROW or nbytes >= most:
+        if near.stride != 1 or near.length * self._dtype.itemsize < _ROW or nbytes >= most:
             return False
-        if self._fold in TRUTHS:
-            return walk.rows * walk.length < (_TOLD << 2 if self._dtype.itemsize == 1 else _TOLD)
-        few, least = (_FEW_ROWS, _LONG_ROW) if walk.nearest_goes else (_FEW_COLUMNS, _LONG_COLUMNS)
-        return self._fold is Reducer.SUM or count < few or stretch > least
+        told = _TOLD << 2 if self._dtype.itemsize == 1 else _TOLD
+        return self._fold not in TRUTHS or walk.rows * walk.length < told
 
     def _is_settled(self, x: HostArray) -> bool:
         """Whether the first elements say all."""

@@ -16,9 +16,9 @@ import numpy as np
 
 from ....arrays.recycled import new_array
 from ....operations.reduce import Reducer
-from ....types.bounded import Bounded
 from ...base import HostArray
 from .reducers import ARITHMETIC, EXTREMES, LONG, UFUNCS, result_of, silence
+from .strides import Routes
 
 Regroup: TypeAlias = Callable[[HostArray], HostArray]
 
@@ -41,7 +41,6 @@ _SERIAL = 1 << 13  # floats of a line that NumPy multiplies one after the other
 _SIDE, _SIDE_LEFT = 1 << 8, 1 << 5  # products that go on side by side instead, and then of these
 _CACHED = 1 << 15  # elements that each column's turn finds in a cache
 _EXACT = 1 << 18  # elements of which NumPy's loops make as much as compiled ones, whose results are the same
-_MOST_SHAPES = 64
 
 
 class Regrouped:
@@ -62,7 +61,7 @@ class Regrouped:
             self._most = ADDED // self._size
         elif dtype.kind in "biu" and (self._made == dtype or fold in EXTREMES):
             self._most = _EXACT
-        self._known = Bounded[object, "Regroup | None"](_MOST_SHAPES)
+        self._routes = Routes(self._regroup)
 
     @classmethod
     def of(
@@ -80,12 +79,8 @@ class Regrouped:
 
     def __call__(self, x: HostArray) -> object | None:
         """The result; None where NumPy takes no longer, or a compiled loop is to do it."""
-        lies = x.shape, x.strides
-        try:
-            run = self._known[lies]
-        except KeyError:
-            run = self._known[lies] = self._regroup(x)
-        if run is None or type(x) is not np.ndarray:
+        run = self._routes.of(x)
+        if run is None:
             return None
         found = silence().run(run, x) if self._is_silent else run(x)
         return cast(object, found if found.ndim else found[()])

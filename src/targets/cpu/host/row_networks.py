@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
 
+import attrs
 import numpy as np
 
 from ....algos.host_sort import HostSortPolicy
@@ -27,7 +28,6 @@ from .strides import Span, padded, ways_beside
 Pair = tuple[int, int]
 
 _PLAN = ("start", "out_start", "n0", "s0", "o0", "n1", "s1", "o1", "length", "step", "out_step")
-_TOGETHER = 16  # places whose elements the registers hold; half as many with what goes along
 BLOCK_BYTES = 512  # of one place of all rows in a block
 
 
@@ -42,7 +42,7 @@ def network(length: int, size: int, is_float: bool) -> Kernel:
     word, count = f"i{size}", lanes(size)
     work = (
         *_turns(count, turned(word, "block[j]", is_float)),
-        *_network(length, count, _Exchange()),
+        *_network(length, count, _WORDS),
         *_turns(count, turned_back(word, "block[j]", is_float)),
         *_moves(count, "goal", "out_step", "o1", "out[{}] = block[own + j]"),
     )
@@ -57,7 +57,7 @@ def places_network(length: int, size: int, is_float: bool) -> Kernel:
     work = (
         *_turns(count, ranked(word, "block[j]", is_float)),
         *inside(f"for place in range({length}):", number),
-        *_network(length, count, _PlacedExchange()),
+        *_network(length, count, _PLACED_WORDS),
         *_moves(count, "goal", "out_step", "o1", "out[{}] = i8(places[own + j])"),
     )
     places = f"places = stack({word}, {length * count})"
@@ -88,42 +88,32 @@ def _made(name: str, word: str, out: str, before: Sequence[str], lines: Iterable
     return compiled(name, takes, f"{numbers_of_plan(_PLAN, ())}\n{text_of([*before, *lines])}")
 
 
-class _Exchange:
-    """How places are loaded, put in order by pairs, and stored: a register of words each."""
-
-    together = _TOGETHER
-
-    def load(self, place: int, at: str) -> Iterator[str]:
-        yield f"x{place} = block[{at}]"
-
-    def store(self, place: int, at: str) -> Iterator[str]:
-        yield f"block[{at}] = x{place}"
-
-    def order(self, low: int, high: int) -> Iterator[str]:
-        yield f"lesser = min(x{low}, x{high})"
-        yield f"x{high} = max(x{low}, x{high})"
-        yield f"x{low} = lesser"
+def _order_words(low: int, high: int) -> Iterator[str]:
+    yield f"lesser = min(x{low}, x{high})"
+    yield f"x{high} = max(x{low}, x{high})"
+    yield f"x{low} = lesser"
 
 
-class _PlacedExchange(_Exchange):
+def _order_placed(low: int, high: int) -> Iterator[str]:
     """With the place that each came from: of equal words the first one's is less."""
+    yield f"swaps = (x{high} < x{low}) | ((x{high} == x{low}) & (y{high} < y{low}))"
+    for name in "xy":
+        yield f"lesser = select(swaps, {name}{high}, {name}{low})"
+        yield f"{name}{high} = select(swaps, {name}{low}, {name}{high})"
+        yield f"{name}{low} = lesser"
 
-    together = _TOGETHER // 2
 
-    def load(self, place: int, at: str) -> Iterator[str]:
-        yield from super().load(place, at)
-        yield f"y{place} = places[{at}]"
+@attrs.frozen
+class _Exchange:
+    """What puts two places in order that registers hold, so many of them together, each of these arrays by a letter."""
 
-    def store(self, place: int, at: str) -> Iterator[str]:
-        yield from super().store(place, at)
-        yield f"places[{at}] = y{place}"
+    order: Callable[[int, int], Iterator[str]]
+    together: int
+    arrays: dict[str, str]
 
-    def order(self, low: int, high: int) -> Iterator[str]:
-        yield f"swaps = (x{high} < x{low}) | ((x{high} == x{low}) & (y{high} < y{low}))"
-        for name in "xy":
-            yield f"lesser = select(swaps, {name}{high}, {name}{low})"
-            yield f"{name}{high} = select(swaps, {name}{low}, {name}{high})"
-            yield f"{name}{low} = lesser"
+
+_WORDS = _Exchange(_order_words, 16, {"x": "block"})
+_PLACED_WORDS = _Exchange(_order_placed, 8, {"x": "block", "y": "places"})
 
 
 def _moves(count: int, start: str, step: str, beside: str, move: str) -> Iterator[str]:
@@ -171,11 +161,15 @@ def _passes(
     """Loops over vectors, each of which loads some places, puts pairs of them in order, and stores them."""
     loops: list[str] = []
     for places, pairs in passes:
-        ways = [(place, f"at + j + {place * count}") for place in places]
+        held = [
+            (f"{letter}{place}", f"{array}[at + j + {place * count}]")
+            for place in places
+            for letter, array in exchange.arrays.items()
+        ]
         steps = (
-            *(line for way in ways for line in exchange.load(*way)),
+            *(f"{register} = {element}" for register, element in held),
             *(line for pair in pairs for line in exchange.order(*pair)),
-            *(line for way in ways for line in exchange.store(*way)),
+            *(f"{element} = {register}" for register, element in held),
         )
         loops += inside(f"for j in range({count}):", steps)
     return inside(f"for at in range(0, {length * count}, {run * count}):", loops)

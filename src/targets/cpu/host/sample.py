@@ -17,7 +17,7 @@ from .key_words import Elements, bits_of, numbers_of, ordered_words
 from .numpy_sort import restore_ties
 from .radix_sort import suits_radix
 
-_FEW, _HARDLY_ANY = 24, 3
+_FEW = 24
 _FLOATS = 1 << 15  # elements: fewer that are alike are sorted sooner than looked at
 
 
@@ -31,20 +31,17 @@ def sample_of(source: Elements, count: int) -> Elements:
 class Sample:
     """Some of a row's elements: what a plan is made from. All that is done before must be little."""
 
-    count: int
     numbers: Elements  # in order, without NaNs
     different: int  # how many numbers there are
+    is_mostly_nan: bool
 
     @classmethod
     def of(cls, source: Elements, policy: HostSortPolicy) -> Sample:
         elements = sample_of(source, policy.sample)
         numbers: Elements = elements[elements == elements] if elements.dtype.kind == "f" else elements.copy()
         numbers.sort()
-        return cls(elements.size, numbers, numbers.size - int(np.count_nonzero(numbers[1:] == numbers[:-1])))
-
-    @property
-    def is_mostly_nan(self) -> bool:
-        return 2 * self.numbers.size < self.count
+        different = numbers.size - count_nonzero(numbers[1:] == numbers[:-1])
+        return cls(numbers, different, 2 * numbers.size < elements.size)
 
 
 def is_monotonic(source: Elements, test: np.ufunc, pool: Pool) -> bool:
@@ -66,9 +63,9 @@ def _seems_monotonic(source: Elements, test: np.ufunc) -> bool:
     return bool(test(few[:-1], few[1:]).all())
 
 
-def seems_constant(source: Elements, few: int = _HARDLY_ANY) -> bool:
-    """Whether hardly any differ among some elements of a row, or most are alike: seen at once, before anything is
-    sampled."""
+def seems_constant(source: Elements, few: int) -> bool:
+    """Whether no more than a few differ among some elements of a row, or most are alike: seen at once, before anything
+    is sampled."""
     seen = _some(source, _FEW)
     different = set(seen)
     if len(different) <= few:
@@ -148,7 +145,7 @@ def _of_neighbours(row: Elements, order: SortOrder, stable: bool) -> Elements | 
         return None
     results = _copied(row if ascends == (order is SortOrder.ASCENDING) else row[::-1])
     if kind == "f":
-        restore_ties(row[np.newaxis], results[np.newaxis], order, stable)
+        restore_ties(row, results, order, stable)
     return results
 
 

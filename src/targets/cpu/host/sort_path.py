@@ -9,19 +9,17 @@ from typing import TypeAlias, cast
 import numpy as np
 
 from ....algos.host_sort import HostSortPolicy
-from ....arrays.host import is_packed
 from ....arrays.recycled import new_array
 from ....types.indices import SortOrder
 from ....types.specs import Shape, Spec
 from ...base import HostArray
 from ...counts import count_nonzero
-from .float_ties import FEW, FloatTies, is_ordered_by_numpy
-from .key_words import elements_in_order, ordered_words
-from .numpy_sort import INSERTED, NEVER, SHORT_STABLE, counted_from, turned_as, turning
+from .float_ties import FEW, FloatTies
+from .numpy_sort import lengths_sorted_stably, sort_stably, sorted_by_words, turned_as, turning
 from .numpy_speed import radix_sorts_sooner
 from .radix_sort import suits_radix
 from .sample import sorted_at_sight
-from .sort import is_easy, sort_packed_by_radix, sort_rows
+from .sort import sort_rows
 from .strides import with_last
 
 Sorted: TypeAlias = Callable[[HostArray], HostArray]
@@ -29,10 +27,11 @@ Sorted: TypeAlias = Callable[[HostArray], HostArray]
 SHORT = 1 << 10  # elements: below, NumPy's sort alone
 _FEW_ONE_BY_ONE = 128  # the same of float16 and in another byte order, where NumPy counts one by one
 _FEW_AS_THEY_ARE = 1 << 8  # the same of times, and of float16 whose words NumPy sorts by radix
-_INSERTED_ONE_BY_ONE = 32  # elements of a row of float16 or times, as INSERTED
 _LEAST_AT_SIGHT = 1 << 12  # elements: fewer are sorted before it is clear whether they are in order
+_NEVER = 1 << 62
 _LEAST_BY_RADIX = 4  # bytes of an element
-_FEW_STABLE = 2048  # elements in all, that NumPy's stable sort is given in any row
+_FEW_STABLE, _SHORT_STABLE = 2048, 6  # elements in all, or of rows, that are given to NumPy's stable sort
+_SHORT_TIMES = 32  # times in a row
 
 
 class SortPath:
@@ -46,29 +45,25 @@ class SortPath:
         self._along = -1 if axis is None else axis  # of what is flattened, if need be
         self._order, self._turn, self._stable = order, turning(order, dtype.kind), stable
         # More needs threads, or a radix sort, for which rows are long; float16 is sorted as integers.
-        most, is_half = policy.serial_below, dtype.kind == "f" and dtype.itemsize == 2
-        most = most if has_rows else min(most, policy.radix_from)
+        by_radix, is_half = (
+            dtype.itemsize >= _LEAST_BY_RADIX and not has_rows,
+            dtype.kind == "f" and dtype.itemsize == 2,
+        )
+        most = min(policy.serial_below, policy.radix_from)
         is_time = dtype.kind in "Mm" and order is SortOrder.ASCENDING
         self._as_words = dtype.isnative and (is_time or (is_half and not stable and radix_sorts_sooner()))
-        self._words_below = policy.serial_below if is_half else min(policy.serial_below, policy.radix_from)
-        self._short = SHORT if is_half else max(SHORT, most)
+        self._words_below = policy.serial_below if is_half else most
+        self._short = SHORT if is_half else max(SHORT, most if by_radix else policy.serial_below)
         if self._as_words and not (is_half and has_rows):  # which may be of few elements
             self._short = _FEW_AS_THEY_ARE
-        self._long_row = policy.radix_from if has_rows else NEVER
-        self._stable_from, self._stable_to = 0, 0  # lengths of rows that NumPy's stable sort is faster for
-        if is_half:
-            self._stable_to = _INSERTED_ONE_BY_ONE
-        elif dtype.itemsize <= 2:
-            self._stable_from, self._stable_to = counted_from(dtype) - 1, NEVER
-        elif has_rows and dtype.itemsize > 2 and dtype.kind in "iuf":
-            self._stable_to = INSERTED
+        self._long_row = policy.radix_from if has_rows else _NEVER
+        self._stable_lengths = lengths_sorted_stably(dtype)
         self._looks = dtype.isnative and dtype.itemsize > 1
         self.function = self._sorter(self._sorted, self._short)
         # Longer ones are NumPy's alone as well where it sorts fast, which is measured once.
-        self._by_numpy = None
-        if not has_rows and dtype.itemsize >= _LEAST_BY_RADIX and self._short < policy.serial_below:
-            by_words = self._by_words if self._as_words else None
-            self._by_numpy = by_words or self._sorter(self._sorted_long, policy.serial_below)
+        self._by_numpy: Sorted = self._sorted_long
+        if by_radix:
+            self._by_numpy = self._by_words if self._as_words else self._sorter(self._sorted_long, policy.serial_below)
         self.into_short = None if axis is None else self._writer(self.function)
 
     def _sorted(self, x: HostArray) -> HostArray:
@@ -77,14 +72,8 @@ class SortPath:
         seen = self._at_sight(x)
         if seen is not None:
             return seen
-        if self._by_numpy is not None and self._short < x.size < self._policy.serial_below:
-            if not suits_radix(x.size, x.size, self._dtype, self._policy) or is_easy(x, self._policy):
-                return self._by_numpy(x)
-            rows = x.reshape(1, -1)
-            if is_packed(rows):
-                results = new_array((x.size,), self._dtype)
-                if sort_packed_by_radix(rows, results[np.newaxis], self._order, self._policy, self._stable):
-                    return results
+        if x.size < self._policy.serial_below and not suits_radix(x.size, x.size, self._dtype, self._policy):
+            return self._by_numpy(x)
         return self._sorted_long(x)
 
     def _sorted_long(self, x: HostArray) -> HostArray:
@@ -123,10 +112,10 @@ class SortPath:
         putting ties back, and than making times integers."""
         length, are_short = x.shape[self._along], x.size < self._policy.serial_below
         if self._dtype.kind in "Mm":
-            return self._as_words and are_short and length <= _INSERTED_ONE_BY_ONE
+            return self._as_words and are_short and length <= _SHORT_TIMES
         if not self._stable or self._dtype.kind != "f":
             return False
-        return x.size <= _FEW_STABLE or (are_short and length <= SHORT_STABLE)
+        return x.size <= _FEW_STABLE or (are_short and length <= _SHORT_STABLE)
 
     def _suits_words(self, x: HostArray) -> bool:
         """Whether there is nothing faster than NumPy's sort of their words: of times, where it has vector code for
@@ -134,12 +123,11 @@ class SortPath:
         return self._as_words and x.size < self._words_below
 
     def _by_numpy_alone(self, x: HostArray) -> HostArray:
-        results, turn = x.copy("K"), self._turn
-        if turn is not None:  # of negated elements zeros and NaNs still tie
-            turn(results, results)
-        results.sort(self._along, "stable" if self._dtype.kind == "f" else None)
-        if turn is not None:
-            turn(results, results)
+        results = x.copy("K")
+        if self._dtype.kind == "f":
+            sort_stably(results, self._along, self._order)
+        else:
+            results.sort(self._along)
         return results
 
     def _sort_along(self, x: HostArray, results: HostArray) -> None:
@@ -158,7 +146,7 @@ class SortPath:
         order, stable = self._order, self._stable
         axis = self._along
         copy = cast(Sorted, np.ndarray.flatten if self._axis is None else np.ndarray.copy)
-        stable_from, stable_to = self._stable_from, self._stable_to
+        stable_lengths = self._stable_lengths
         seen = None if turn is None or turned_as(dtype) == dtype else turned_as(dtype)
         few = FEW if dtype.itemsize > 2 and dtype.isnative else _FEW_ONE_BY_ONE
 
@@ -170,7 +158,7 @@ class SortPath:
             numbers = results if seen is None else results.view(seen)
             if turn is not None:
                 turn(numbers, numbers)
-            if stable_from < length <= stable_to:
+            if length in stable_lengths:
                 numbers.sort(axis, "stable")
             else:
                 numbers.sort(axis)
@@ -196,10 +184,10 @@ class SortPath:
                 return tied(x)
             if turn is not None:
                 turn(results, results)
-            if length > stable_to:
-                results.sort(axis)
-            else:
+            if length in stable_lengths:
                 results.sort(axis, "stable")
+            else:
+                results.sort(axis)
             greatest = flat[flat.argmax() if has_rows else -1]  # NaN, where there is one
             if turn is not None:
                 turn(results, results)
@@ -212,21 +200,14 @@ class SortPath:
         return sort_floats
 
     def _by_words(self, x: HostArray) -> HostArray:
-        """Sorts floats as integers, by the order of all their bits; or times."""
-        words = ordered_words(x.flatten() if self._axis is None else x, self._order)
-        if self._as_words and words.shape[self._along] >= counted_from(words.dtype):
-            words.sort(self._along, "stable")
-        else:
-            words.sort(self._along)
-        return elements_in_order(words, self._dtype, self._order)
+        return sorted_by_words(x.reshape(-1) if self._axis is None else x, self._along, self._order)
 
     def _writer(self, sort: Sorted) -> Callable[[HostArray, HostArray], bool]:
         """Sorts into another array or where it lies: either is written by one call into C. False, and nothing done,
         where the array is longer, or the other one not known to take the result."""
         short, long_row, axis = self._short, self._long_row, self._along
-        stable_from, stable_to, has_rows = self._stable_from, self._stable_to, self._has_rows
+        stable_lengths = self._stable_lengths
         sorts_at_once = self._turn is None and self._dtype.kind != "f"  # it is whole all the time
-        looks_first = self._turn is None and self._dtype.itemsize > 2 and self._dtype.isnative  # at floats
 
         def write(x: HostArray, out: HostArray) -> bool:
             length = x.shape[axis]
@@ -238,13 +219,11 @@ class SortPath:
             if out is not x and ((out.dtype is not x.dtype and out.dtype != x.dtype) or out.shape != x.shape):
                 return False
             if not sorts_at_once and length > 1:
-                flat = x.ravel("K") if has_rows else x
-                if not (looks_first and out is x and is_ordered_by_numpy(flat)):
-                    out[...] = sort(x)
-                    return True
+                out[...] = sort(x)
+                return True
             if out is not x:
                 out[...] = x
-            if stable_from < length <= stable_to:
+            if length in stable_lengths:
                 out.sort(axis, "stable")
             else:
                 out.sort(axis)

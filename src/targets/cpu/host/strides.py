@@ -33,18 +33,18 @@ def along_rows(
     """What `work` makes of an array's rows along an axis, packed and one after the other: in the caller's order."""
     if axis is None or x.ndim < 2:
         x, axis = x.reshape(-1), -1
-    if axis in (-1, x.ndim - 1) and is_packed(x):
-        return [made.reshape(*x.shape[:-1], made.shape[-1]) for made in work(x.reshape(-1, x.shape[-1]))]
-    axes = with_last(x, axis)
+    axes = list(range(x.ndim)) if axis in (-1, x.ndim - 1) and is_packed(x) else with_last(x, axis)
     rows, back = packed(x.transpose(axes)), [axes.index(axis) for axis in range(x.ndim)]
     found = [made.reshape(*rows.shape[:-1], made.shape[-1]) for made in work(rows.reshape(-1, rows.shape[-1]))]
-    return [np.ascontiguousarray(made.transpose(back)) for made in found]
+    return [packed(made.transpose(back)) for made in found]
 
 
 def packed(x: HostArray) -> HostArray:
     """The array, or a copy that is C-contiguous, aligned and in the machine's byte order."""
     if is_packed(x):
         return x
+    if x.nbytes < _SHARED:
+        return x.astype(native(x.dtype), "C")
     copied: HostArray = np.empty(x.shape, native(x.dtype))
     copy_shared(x, copied)
     return copied

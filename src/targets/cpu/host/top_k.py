@@ -23,10 +23,10 @@ from ..loops import place_of
 from ..pool import shared_pool, slices
 from .argsort import argsort_rows
 from .key_words import Elements, Places, constants, numbers_of, ordered_ranks, ordered_words
-from .numpy_sort import places_in_rows
+from .numpy_sort import ascending, places_in_rows
 from .select_loops import MOST_SELECTED, select_in_rows
 
-SHORT_ROWS = 1 << 11  # elements in all rows: sorted before anything else has begun, by who calls this
+SHORT_ROWS = 1 << 11  # elements in all rows: sorted before anything else has begun
 _FEW = 1 << 9  # the same of one row; of bytes, which NumPy sorts by counting, as many as of all rows
 _TIED = 1 << 7  # elements that stand besides the k first ones, where hardly any are equal
 _ORDERED, _BYTES_ORDERED = 1 << 4, 1 << 10  # elements of a row, of some, that are sorted sooner than chosen from
@@ -37,7 +37,6 @@ _TASK = 1 << 14  # elements at least that a thread takes at a time
 _PIECE = 1 << 18  # elements of a long row that are looked at together
 _AT_ONCE = 1 << 10  # elements among which equals are looked for
 _LARGE_SHARE = 1 << 5  # one of so many elements, or more of them: all are sorted
-_SPARSE = 1 << 15  # elements of a mask: of more, NumPy's search takes longer than a look at eight at a time
 _SHARED = 1 << 20  # bytes: below, one thread is done as soon as others have come
 _COLUMN, _SHORTEST_COLUMN = 64, 8  # elements
 
@@ -75,15 +74,12 @@ def _numbers(elements: Elements, order: SortOrder) -> tuple[Elements, bool]:
             return numbers_of(elements), order is SortOrder.ASCENDING
 
 
-def _ascending(numbers: Elements, ascends: bool) -> Elements:
-    """What ascends as numbers should, and has NaN last."""
-    return numbers if ascends else np.negative(numbers) if numbers.dtype.kind == "f" else np.invert(numbers)
-
-
 def _places(source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) -> Places:
     rows, length = source.shape
     if not k or not rows:
         return np.empty((rows, k), np.intp)
+    if source.size <= SHORT_ROWS:
+        return places_in_rows(ascending(source, order))[:, :k].copy()
     places: Places = np.empty((rows, k), np.intp)
     if _selected(source, places, order):
         return places
@@ -103,7 +99,7 @@ def _of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) ->
     if some.size > SHORT_ROWS:
         places = _argsorted(some[np.newaxis], k, order, policy)[0]
     else:
-        places = _ascending(*_numbers(some, order)).argsort(kind="stable")[:k]
+        places = ascending(some, order).argsort(kind="stable")[:k]
     return places if near is None else near[places]
 
 
@@ -146,10 +142,10 @@ def _first_of(numbers: Elements, ascends: bool, k: int) -> Places | None:
     threshold = np.partition(best, place)[place]
     mask: npt.NDArray[np.bool_] = reaches(numbers, threshold)
     if count_nonzero(mask) > 8 * k + _TIED:  # many are equal to it: the first of them will do
-        near = _hits_of(exceeds(numbers, threshold), k)
+        near = exceeds(numbers, threshold).nonzero()[0]
         near = np.concatenate([near, _first_equals(numbers, threshold, k - near.size)])
     else:
-        near = _hits_of(mask, k)
+        near = mask.nonzero()[0]
     return near if near.size >= k else None
 
 
@@ -201,7 +197,7 @@ def _of_short_rows(source: HostArray, k: int, order: SortOrder, policy: HostSort
 
     def work(number: int) -> None:
         own = slice(number * chunk, (number + 1) * chunk)
-        words = _ascending(*_numbers(source[own], order))
+        words = ascending(source[own], order)
         places[own] = _within(words, _thresholds(words, k), k)
 
     chunks = -(-rows // chunk)
@@ -228,7 +224,7 @@ def _within(words: Elements, thresholds: Elements, k: int) -> Places:
     mask = words <= thresholds
     if words.dtype.kind == "f":
         mask[(thresholds != thresholds)[:, 0]] = True
-    hits = _hits_of(mask.reshape(-1), rows * k)
+    hits = mask.reshape(-1).nonzero()[0]
     if 2 * hits.size > words.size:  # mostly equal, of which NumPy makes long runs
         return places_in_rows(words)[:, :k]
     near, columns = words.reshape(-1).take(hits), hits % length
@@ -242,16 +238,3 @@ def _within(words: Elements, thresholds: Elements, k: int) -> Places:
     padded, where = np.full(shape, behind_all, words.dtype), np.zeros(shape, np.intp)
     padded[row, slot], where[row, slot] = near, columns
     return taken(where, padded.argsort(axis=1, kind="stable")[:, :k])
-
-
-def _hits_of(mask: npt.NDArray[np.bool_], at_least: int) -> Places:
-    """Where a flat mask is true: eight elements at a time, if that is hardly anywhere."""
-    if mask.size <= _SPARSE or at_least > mask.size >> 6:
-        return mask.nonzero()[0]
-    whole = mask.size & ~7
-    eights = (mask[:whole].view(np.uint64) != 0).nonzero()[0]
-    if eights.size > mask.size >> 6:
-        return mask.nonzero()[0]
-    inside = mask[:whole].reshape(-1, 8)[eights].reshape(-1).nonzero()[0]
-    found = eights[inside >> 3] * 8 + (inside & 7)
-    return found if whole == mask.size else np.concatenate([found, mask[whole:].nonzero()[0] + whole])
