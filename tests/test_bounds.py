@@ -20,10 +20,12 @@ from gpusort.algos.reduce import reduce_rows
 from gpusort.algos.reduce_axis import reduce_axis
 from gpusort.algos.scan import scan_rows
 from gpusort.algos.scan_axis import scan_axis
+from gpusort.kernel import ir
 from gpusort.kernel.kernel import Kernel, kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule, Step
 from gpusort.kernel.passes.bounds import Findings, LaunchNumbers, analyse
 from gpusort.kernel.passes.safe import Safety
+from gpusort.kernel.passes.walk import statements_in
 from gpusort.kernel.span import KernelError
 from gpusort.kernel.specialise import specialise
 from gpusort.targets.cpu.limits import subgroup_size
@@ -137,6 +139,14 @@ def rising_from_nothing(cx: Invocation, data: Storage[U32], found: Storage[U32],
         at = at + 1
 
 
+def rising_beside_another(cx: Invocation, data: Storage[U32], found: Storage[U32], count: U32) -> None:
+    at, other = U32(0), U32(5)
+    while at < count:
+        found[other] = at
+        at = at + 1
+        other = cx.local_id % 7
+
+
 def never_rising(cx: Invocation, data: Storage[U32], found: Storage[U32], count: U32) -> None:
     at = count
     while at < 3:
@@ -216,7 +226,8 @@ def test_a_branch_that_no_launch_takes_is_not_tested() -> None:
     ("function", "most"),
     [
         (strided, 2), (until_told, None), (by_steps_of_data, None), (once_if_told, 1), (rising, 61), (falling, 61),
-        (rising_from_nothing, 64), (never_rising, 1), (as_it_was, None), (from_beyond_the_stop, 0),
+        (rising_from_nothing, 64), (rising_beside_another, 64),
+        (never_rising, 1), (as_it_was, None), (from_beyond_the_stop, 0),
         (where_no_launch_comes, 0),
     ],
 )  # fmt: skip
@@ -225,7 +236,8 @@ def test_how_often_loops_run(function: Callable[..., None], most: int | None) ->
     data: Buffer[U32] = Buffer("data", U32, 64, Role.INPUT)
     found: Buffer[U32] = Buffer("found", U32, 32, Role.OUTPUT)
     step = specialise(kernel(function).launch(Grid(1, 32), data, found, U32(64)))
-    (rounds,) = findings(step).rounds.values()
+    (loop,) = (one for one in statements_in(step.program.body) if isinstance(one, ir.For | ir.While))
+    rounds = findings(step).rounds[id(loop)]
     assert rounds == most if most is not None else rounds > 1 << 64
 
 

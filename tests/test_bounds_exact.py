@@ -11,7 +11,7 @@ import pytest
 from gpusort.kernel import ir
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role
-from gpusort.kernel.passes.bounds import LaunchNumbers, analyse
+from gpusort.kernel.passes.bounds import LaunchNumbers, analyse, relevant_parameters
 from gpusort.kernel.passes.facts import Facts, Sum
 from gpusort.kernel.span import Span
 from gpusort.kernel.specialise import specialise
@@ -21,7 +21,7 @@ from gpusort.types.intrinsics import count_ones, dynamic_range, maximum, minimum
 from gpusort.types.invocation import Invocation
 from gpusort.types.layout import Type
 from gpusort.types.memory import Storage
-from gpusort.types.scalars import U32, Bool
+from gpusort.types.scalars import F32, U32, Bool
 from tests.test_bounds import needed
 
 Guarded: TypeAlias = Callable[[Invocation, Storage[U32], U32], None]
@@ -288,6 +288,13 @@ def set_on_either_side_and_turned(cx: Invocation, out: Storage[U32], count: U32)
     out[10 - at] = count
 
 
+def set_where_it_is_known_to_be_less(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    at = U32(0)
+    if cx.global_id < count:
+        at = cx.global_id
+    out[at] = count
+
+
 def set_alike_on_both_sides(cx: Invocation, out: Storage[U32], count: U32) -> None:
     if cx.local_id % 2 == 0:
         at = cx.global_id + 1
@@ -339,6 +346,7 @@ TOUCHED: dict[Guarded, int] = {
     what_a_loop_leaves: 9, behind_a_loop_that_few_enter: INVOCATIONS,
     what_a_loop_leaves_in_the_middle: 9, what_a_while_loop_leaves_in_the_middle: 9,
     what_one_round_leaves: 9, what_each_round_sees: 9, what_rounds_in_rounds_see: 9,
+    set_where_it_is_known_to_be_less: COUNT,
     set_on_either_side: 11, set_on_either_side_and_turned: 11, set_alike_on_both_sides: 8, until_the_ninth: 9,
     set_while_below_nine: 11, left_either_way: 6,
     by_lane: subgroup_size(INVOCATIONS), by_place_in_the_group: INVOCATIONS,
@@ -443,6 +451,32 @@ def test_a_counter_is_not_what_it_was_before_its_loop_or_what_its_body_sets() ->
         for length in (COUNT, COUNT - 1):
             unproven = analyse(program, LaunchNumbers(1, 1, {out: length})).unproven
             assert unproven == {id(behind)} | ({id(store)} if length < COUNT and body[0] is store else set())
+
+
+def test_what_is_loaded_is_not_what_was_there_before() -> None:
+    span, out, at = Span(__file__, 1), ir.Memory("out", ir.Space.STORAGE, Type.U32), ir.Variable("at", Type.U32)
+    three = ir.Const(3, Type.U32, span)
+    store = ir.Store(out, ir.Read(at, span), three, span)
+    body = ir.Assign(at, three, span), ir.Load(at, out, three, span), store
+    program = ir.Program("loads", 1, (), (out,), (at,), body, span)
+    verify(program)
+    assert analyse(program, LaunchNumbers(1, 1, {out: 4})).unproven == {id(store)}
+
+
+def test_findings_depend_on_few_parameters() -> None:
+    """What is only stored or added up is no index, no bound and in no condition; nor is a float's range known."""
+
+    def of_many(cx: Invocation, out: Storage[U32], a: U32, b: U32, c: F32, d: U32, e: U32) -> None:
+        at = U32(0)
+        for _ in dynamic_range(U32(0), b):
+            at = at + e
+        if c < F32(1):
+            out[at] = a + d
+
+    out = Buffer("out", U32, 9, Role.OUTPUT)
+    launch = kernel(of_many).launch(Grid(1, 1), out, U32(1), U32(2), F32(3), U32(4), U32(5))
+    program = specialise(launch).program
+    assert [program.parameters[at].name for at in relevant_parameters(program)] == ["b", "e"]
 
 
 def test_loops_in_loops_are_walked_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
