@@ -220,9 +220,9 @@ def test_few_different_elements_are_counted_not_radix_sorted(
 ) -> None:
     by_radix: list[int] = []
 
-    def noted(source: HostArray, results: HostArray, order: SortOrder, pool: Pool) -> bool:
+    def noted(source: HostArray, results: HostArray, order: SortOrder, pool: Pool) -> None:
         by_radix.append(source.size)
-        return radix_sort.sort_by_radix(source, results, order, pool)
+        radix_sort.sort_by_radix(source, results, order, pool)
 
     monkeypatch.setattr(sort, "sort_by_radix", noted)
     rng = np.random.default_rng(different)

@@ -39,11 +39,12 @@ class ShortMerge:
 
     def _merge(self, x: HostArray, y: HostArray) -> HostArray:
         keys = _concatenate((x, y))  # in the machine's byte order
-        words = self._words(keys, x, y) if keys.size <= self.most else None
-        if words is not None:
-            keys = keys.take(words.argsort(kind="stable"))
-        elif keys.size <= self.most:
-            sort_stably(keys, -1, self._order)
+        if keys.size <= self.most:  # else one lies behind the other
+            words = self._words(keys, x, y)
+            if words is None:
+                sort_stably(keys, -1, self._order)
+            else:
+                keys = keys.take(words.argsort(kind="stable"))
         return keys if keys.dtype is x.dtype else keys.astype(x.dtype, copy=False)
 
     def _merge_by_key(

@@ -58,7 +58,7 @@ def loading(dtype: np.dtype[np.generic], order: SortOrder) -> Iterator[object]:
             yield None
 
 
-def sort_by_radix(source: HostArray, results: HostArray, order: SortOrder, pool: Pool) -> bool:
+def sort_by_radix(source: HostArray, results: HostArray, order: SortOrder, pool: Pool) -> None:
     """Sorts each row into results that lie apart. Floats that tie are put in the order of their bits."""
     rows, length = source.shape
     are_few = rows < pool.threads or rows == 1
@@ -67,7 +67,6 @@ def sort_by_radix(source: HostArray, results: HostArray, order: SortOrder, pool:
         some, found = source[start : start + batch], results[start : start + batch]
         bits, threads = (bits_that_differ(some[0]), pool.threads) if are_few else (range(8 * source.itemsize), 1)
         sort_by_bits(some, found, order, bits, threads)
-    return True
 
 
 def argsort_by_radix(row: HostArray, places: Places, order: SortOrder, threads: int) -> None:

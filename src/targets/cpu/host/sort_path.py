@@ -45,11 +45,8 @@ class SortPath:
         self._along = -1 if axis is None else axis  # of what is flattened, if need be
         self._order, self._turn, self._stable = order, turning(order, dtype.kind), stable
         # More needs threads, or a radix sort, for which rows are long; float16 is sorted as integers.
-        by_radix, is_half = (
-            dtype.itemsize >= _LEAST_BY_RADIX and not has_rows,
-            dtype.kind == "f" and dtype.itemsize == 2,
-        )
-        most = min(policy.serial_below, policy.radix_from)
+        by_radix, most = dtype.itemsize >= _LEAST_BY_RADIX and not has_rows, min(policy.serial_below, policy.radix_from)
+        is_half = dtype.kind == "f" and dtype.itemsize == 2
         is_time = dtype.kind in "Mm" and order is SortOrder.ASCENDING
         self._as_words = dtype.isnative and (is_time or (is_half and not stable and radix_sorts_sooner()))
         self._words_below = policy.serial_below if is_half else most
