@@ -125,6 +125,7 @@ class Graph:
 
 class Event:
     ptr = 0
+    done = True
 
     def __init__(self, stream: int = 0, *, disable_timing: bool = False) -> None:
         self.stream = stream

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from types import ModuleType, SimpleNamespace
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import attrs
 import numpy as np
@@ -191,9 +191,15 @@ class ProcessGroupOfThreads:
         return told
 
     @staticmethod
-    def gathered(found: list[Array], values: Array, group: ProcessGroupOfThreads) -> None:
-        for array, told in zip(found, group.comm.gather(values), strict=True):
-            array[:] = told  # of one length, else it raises
+    def gathered(
+        found: list[Array], values: Array, group: ProcessGroupOfThreads, async_op: Literal[True]
+    ) -> SimpleNamespace:
+        def wait() -> None:
+            for array, told in zip(found, group.comm.gather(values), strict=True):
+                array[:] = told  # of one length, else it raises
+
+        looks = iter([False, False, True])
+        return SimpleNamespace(is_completed=lambda: next(looks), wait=wait)
 
     @staticmethod
     def sent(messages: Sequence[tuple[str, Array, int, ProcessGroupOfThreads]]) -> list[Any]:

@@ -16,6 +16,7 @@ from gpusort.algos.sizes import LARGEST_U32
 from gpusort.external.order import transform_of
 from gpusort.multi import sample_sort
 from gpusort.multi.driving import drive_all, drive_one
+from gpusort.multi.interrupts import Interrupts
 from gpusort.multi.sample_sort import SampleSortPolicy, sort_by_samples
 from gpusort.multi.shard import merged
 from gpusort.multi.work import Work
@@ -106,7 +107,7 @@ def test_each_rank_by_a_communicator() -> None:
 
     def sorted_by(comm: Threads) -> Array:
         shard = sort_by_samples(work, memory, (parts[comm.rank],), comm.rank, lengths, lengths, how)
-        return merged(work, drive_one(shard, comm, memory))[0]
+        return merged(work, drive_one(shard, comm, memory, Interrupts()))[0]
 
     found = of_all_ranks(sorted_by, len(parts))
     assert [one.size for one in found] == lengths

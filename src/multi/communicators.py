@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 _BYTES = 0  # ncclInt8
 _FIRST = 256  # bytes that each rank tells at first: how many it has, and as many of them as fit
 _LENGTH = 8
+_LOOKS = 256  # without a pause: some hundred microseconds
+_PAUSE = 2e-5  # seconds
 
 
 @runtime_checkable
@@ -94,6 +97,8 @@ class NcclCommunicator:
         everyones = cupy.empty((self.size, values.size), np.dtype(np.uint8))
         stream = cupy.cuda.get_current_stream()
         self.nccl.allGather(mine.data.ptr, everyones.data.ptr, values.size, _BYTES, stream.ptr)
+        event = stream.record()
+        _wait_until(lambda: bool(event.done))
         return everyones.get()
 
 
@@ -131,7 +136,9 @@ class TorchCommunicator:
         by_host = "gloo" in torch.distributed.get_backend_config(self.group)
         mine = torch.as_tensor(values, device="cpu" if by_host else "cuda")
         everyones = [torch.empty_like(mine) for _ in range(self.size)]
-        torch.distributed.all_gather(everyones, mine, group=self.group)
+        work = torch.distributed.all_gather(everyones, mine, group=self.group, async_op=True)
+        _wait_until(lambda: bool(work.is_completed()))
+        work.wait()  # raises what the collective call has raised
         found: Array = torch.stack(everyones).cpu().numpy()
         return found
 
@@ -156,6 +163,16 @@ def _gather_bytes(gather: Callable[[Array], Array], values: Array) -> list[Array
         room[: values.size] = values
         rows = gather(room)
     return [row[:size] for row, size in zip(rows, sizes, strict=True)]
+
+
+def _wait_until(is_done: Callable[[], bool]) -> None:
+    """Waits in Python, where an interrupt is seen: in a call of the library it is not, and where a rank is gone that
+    call never ends."""
+    looks = 0
+    while not is_done():
+        looks += 1
+        if looks > _LOOKS:
+            time.sleep(_PAUSE)
 
 
 def _torch() -> Any:

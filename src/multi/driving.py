@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 
 from ..external.cuts import Array
 from .agreement import gathered, tell_failure
 from .communicators import Communicator
+from .interrupts import Interrupts
 from .memory import Mark, Memory
 from .shard import Exchange, Gather, Runs, Shard, Step, Swap, in_parts
 
 _NOTHING = np.empty(0, np.uint8)
 
 
-def drive_one(shard: Shard, communicator: Communicator, memory: Memory) -> Runs:
+def drive_one(shard: Shard, communicator: Communicator, memory: Memory, interrupts: Interrupts) -> Runs:
     """Drives the rank of this process by a communicator. All ranks are there before each exchange, so that one that
-    fails on the way, or runs out of memory, is at a gather, where it can tell the others."""
+    fails on the way, runs out of memory or is interrupted, is at a gather, where it can tell the others."""
     shard = _by_exchanges(shard, communicator.rank, memory)
     reply: Sequence[Array] = ()
     while True:
         try:
-            step = _advanced(shard, reply)
+            with interrupts.let_in():
+                step = _advanced(shard, reply)
         except BaseException as error:
             tell_failure(communicator, error)
             raise
@@ -34,6 +37,8 @@ def drive_one(shard: Shard, communicator: Communicator, memory: Memory) -> Runs:
         elif isinstance(step, Exchange):
             gathered(communicator, _NOTHING)
             communicator.exchange(step.pieces, step.received)
+            if step.is_last:  # others are at no gather any more, where they could be told
+                return cast(Runs, _advanced(shard, ()))
 
 
 def drive_all(shards: Sequence[Shard], memories: Sequence[Memory]) -> list[Runs]:

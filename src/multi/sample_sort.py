@@ -216,6 +216,7 @@ def _sorted(
     yield Exchange(
         tuple(_of_span(whole, origin, _common(got[rank], wanted[other]), other == rank) for other in ranks),
         tuple(_of_span(whole, origin, _common(got[other], wanted[rank]), other == rank) for other in ranks),
+        is_last=True,
     )
     return [(whole[start - origin : stop - origin],)]
 

@@ -55,12 +55,14 @@ class Marks:
 class Exchange:
     """An all-to-all exchange: sends a piece to every rank, and receives one from each into given memory.
 
-    The rank's stream waits for it. With `marks` it does not: the rank waits for these events itself.
+    The rank's stream waits for it. With `marks` it does not: the rank waits for these events itself. Behind the last
+    one a rank takes no step more, and does nothing that may fail, for the others have gone on.
     """
 
     pieces: tuple[Array, ...]
     received: tuple[Array, ...]
     marks: Marks | None = None
+    is_last: bool = False
 
 
 Step: TypeAlias = Started | Gather | Swap | Exchange
@@ -86,12 +88,12 @@ def sort_shard(
     cuts, counts = yield from agreed_cuts(words, rank, lengths, sizes)
     counts[rank] = 0  # the rank's own slice is merged in place, not sent
     columns: list[list[Array]] = []
-    for column in held:
+    for number, column in enumerate(held, 1):
         pieces = [column[start:stop] for start, stop in pairwise(cuts)]
         whole = memory.empty(sum(counts), column.dtype)
         room = [*in_parts(whole, counts)]
         stays, pieces[rank] = pieces[rank], room[rank]
-        yield Exchange(tuple(pieces), tuple(room))
+        yield Exchange(tuple(pieces), tuple(room), is_last=number == len(held))
         room[rank] = stays
         columns.append(room)
     return list(zip(*columns, strict=True))

@@ -16,6 +16,7 @@ from ..types.keys import SortableKey
 from .agreement import agreed_lengths, tell_failure
 from .communicators import Communicator, communicator_of
 from .driving import drive_all, drive_one
+from .interrupts import Interrupts
 from .ranks import RankArray, rank_arrays
 from .sample_sort import SampleSortPolicy, sort_by_samples
 from .shard import Runs, merged
@@ -118,20 +119,25 @@ def _in_one_process(make: _Maker, named: Mapping[str, Sequence[Any]], sizes: Siz
 
 
 def _in_many(make: _Maker, named: Mapping[str, object], communicator: object, sizes: Sizes) -> tuple[Any, ...]:
-    comm = communicator_of(communicator)
-    try:
-        given = [RankArray.of(name, x) for name, x in named.items()]
-        _require_alike(given, "")
-        work, wanted = make(given[0].spec.dtype, next(iter(named))), _checked_sizes(sizes)
-        memory, columns = given[0].memory, tuple(one.seen for one in given)
-    except BaseException as error:
-        tell_failure(comm, error)
-        raise
+    comm, interrupts = communicator_of(communicator), Interrupts()
+    with interrupts.held():
+        try:
+            with interrupts.let_in():
+                given = [RankArray.of(name, x) for name, x in named.items()]
+                _require_alike(given, "")
+                work, wanted = make(given[0].spec.dtype, next(iter(named))), _checked_sizes(sizes)
+                memory, columns = given[0].memory, tuple(one.seen for one in given)
+        except BaseException as error:
+            tell_failure(comm, error)
+            raise
+        with memory.scope():
+            call = type(work).__name__, work.order.value, work.stable, type(work.key).__name__, wanted
+            dtypes = [one.spec.dtype.str for one in given]
+            lengths = agreed_lengths(comm, given[0].spec.size, (*call, memory.where.value, *dtypes))
+            shard = sort_by_samples(work, memory, columns, comm.rank, lengths, sizes_of(wanted, lengths), _SAMPLE_SORT)
+            runs = drive_one(shard, comm, memory, interrupts)
     with memory.scope():
-        call = (type(work).__name__, work.order.value, work.stable, type(work.key).__name__, wanted, memory.where.value)
-        lengths = agreed_lengths(comm, given[0].spec.size, (*call, *[one.spec.dtype.str for one in given]))
-        shard = sort_by_samples(work, memory, columns, comm.rank, lengths, sizes_of(wanted, lengths), _SAMPLE_SORT)
-        return _merged(work, drive_one(shard, comm, memory), given)
+        return _merged(work, runs, given)
 
 
 def _merged(work: Work, runs: Runs, rank: Sequence[RankArray]) -> tuple[Any, ...]:
