@@ -181,6 +181,13 @@ def decode(element: type[T], item: Any) -> T:
     return make(*[decode(field, item[name]) for name, field in fields])
 
 
+def scalar_reader(element: type[T], dtype: np.dtype[Any]) -> Callable[[Any], T] | None:
+    """A shorter `decode` for scalars of their own dtype, of Python's numbers; None for other elements."""
+    cls: Any = element  # a class, or one with type arguments
+    is_scalar = isinstance(cls, type) and issubclass(cls, Scalar) and cls.type.dtype == dtype
+    return cls.of_item if is_scalar else None
+
+
 def shown(annotation: object) -> str:
     """An annotation or a class as text, without module names."""
     if isinstance(annotation, TypeVar):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import Enum
-from functools import cache
 
 import numpy as np
 
@@ -31,6 +30,9 @@ class Type(Enum):
         self.is_unsigned: bool = self.dtype.kind == "u" and self.size >= 4
         self.is_integer: bool = self.is_unsigned or self.dtype.kind == "i"
         self.is_number: bool = self.is_integer or self.is_float
+        self.sign: int = 1 << (self.bits - 1) if self.dtype.kind == "i" else 0  # the sign's bit
+        self.mask: int = (1 << self.bits) - 1
+        self.low, self.high = -self.sign, self.mask - self.sign  # the least and the greatest integer
 
     # Enum's own hashes the name, in Python.
     __hash__ = object.__hash__
@@ -41,16 +43,10 @@ class Type(Enum):
 
 def wrap(type: Type, value: int) -> int:
     """`value` modulo 2**bits, as an integer of this type (two's complement)."""
-    value &= (1 << type.bits) - 1
-    if type in (Type.I32, Type.I64) and value >> (type.bits - 1):
-        value -= 1 << type.bits
-    return value
+    value &= type.mask
+    return value - ((value & type.sign) << 1)
 
 
-@cache
 def bounds(type: Type) -> tuple[int, int]:
     """The least and the greatest integer of this type."""
-    if type in (Type.I32, Type.I64):
-        half = 1 << (type.bits - 1)
-        return -half, half - 1
-    return 0, (1 << type.bits) - 1
+    return type.low, type.high

@@ -8,21 +8,23 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from .checks import checked_count
-from .elements import bytes_held, decode, dtype_of, encode, mismatch
+from .elements import bytes_held, decode, dtype_of, encode, mismatch, scalar_reader
 from .errors import InvalidArgumentError, OutOfBoundsError, UninitializedReadError, outside
 from .scalars import U32, Scalar
 
 E = TypeVar("E")
+_NO_INDICES = (Scalar, bool)  # but for U32
 
 
 class Array(Generic[E]):
     """The base of all memories: typed elements, indexed from 0 by U32 or compile-time int."""
 
-    __slots__ = ("element", "items", "written")
+    __slots__ = ("_scalar", "element", "items", "written")
 
     def __init__(self, element: type[E], items: np.ndarray[tuple[int], np.dtype[np.generic]]) -> None:
         self.element = element
         self.items = items
+        self._scalar = scalar_reader(element, items.dtype)
         self.written: np.ndarray[tuple[int], np.dtype[np.bool_]] | None = None
 
     @property
@@ -39,7 +41,7 @@ class Array(Generic[E]):
         i = self._checked(index)
         if self.written is not None and not self.written[i]:
             raise UninitializedReadError(f"element {i} is read before anything is written to it")
-        return decode(self.element, self.items[i])
+        return self._scalar(self.items.item(i)) if self._scalar else decode(self.element, self.items[i])
 
     def __setitem__(self, index: U32 | int, value: E) -> None:
         i = self._checked(index)
@@ -52,7 +54,7 @@ class Array(Generic[E]):
             self.written[i] = True
 
     def _checked(self, index: U32 | int) -> int:
-        if isinstance(index, Scalar | bool) and not isinstance(index, U32):
+        if isinstance(index, _NO_INDICES) and not isinstance(index, U32):
             raise TypeError(f"expected a U32 index, found {index!r}, e.g. `U32(i)`")
         i = int(index)
         if not 0 <= i < len(self.items):

@@ -7,11 +7,12 @@ for arrays, and a test compares the two.
 
 from __future__ import annotations
 
+import ctypes
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, Self, TypeAlias, TypeVar, overload
 
 import numpy as np
 
-from .layout import Type, bounds, wrap
+from .layout import Type, wrap
 from .ops import can_cast
 from .traced import Traced
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 L = TypeVar("L", int, float)  # the literals that fit beside a number: no floats beside an integer
 Negative: TypeAlias = Literal[-1, -2, -3, -4, -5, -6, -7, -8]  # those that type checkers can refuse
 MYPY = False  # mypy takes this name for true
+_FLOATS = (float, np.floating)
 
 
 class Scalar:
@@ -42,10 +44,10 @@ class Scalar:
 
     # A comparison gives the language's Bool, not Python's bool: hence the one override of object's signature.
     def __eq__(self, other: Self | float) -> Bool:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
-        return Bool(self._value == self._same(other))
+        return TRUE if self._value == self._same(other) else FALSE
 
     def __ne__(self, other: Self | float) -> Bool:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
-        return Bool(self._value != self._same(other))
+        return TRUE if self._value != self._same(other) else FALSE
 
     def __hash__(self) -> int:
         return hash((self.type, self._value))
@@ -65,12 +67,14 @@ class Scalar:
     def _same(self, other: object) -> int | float | bool:
         """The Python value of an operand of this type, or of a literal that fits it; raises TypeError otherwise."""
         if isinstance(other, Scalar) and type(other) is type(self):
-            return other.item()
-        fits = isinstance(other, bool) is (self.type is Type.BOOL)  # to Python a bool is an int
-        if not fits or not isinstance(other, int | float):
-            raise TypeError(
-                f"expected {self.type} beside {self.type}, found {other!r}; convert it, e.g. {self.type}(x)"
-            )
+            same: int | float | bool = other._value
+            return same
+        of = self.type
+        if type(other) is int and of.is_integer and of.low <= other <= of.high:
+            return other
+        fits = isinstance(other, bool) is (of is Type.BOOL)  # to Python a bool is an int
+        if not fits or not isinstance(other, (int, float)):
+            raise TypeError(f"expected {of} beside {of}, found {other!r}; convert it, e.g. {of}(x)")
         return type(self)(other).item()
 
     def _integer(self, value: Scalar | int) -> int:
@@ -78,16 +82,16 @@ class Scalar:
         if isinstance(value, Scalar):
             if type(value) is not type(self) and not can_cast(value.type, self.type):
                 raise TypeError(f"{value.type} does not convert to {self.type}")
-            return wrap(self.type, int(value.item()))
-        if isinstance(value, float | np.floating):
-            raise TypeError(f"a {self.type} is made of an integer, not of {value!r}")
-        low, high = bounds(self.type)
-        if not low <= value <= high:
-            raise ValueError(f"{value} does not fit {self.type} ({low} to {high})")
-        return value if isinstance(value, Traced) else int(value)
+            return wrap(self.type, int(value._value))
+        of = self.type
+        if isinstance(value, _FLOATS):
+            raise TypeError(f"a {of} is made of an integer, not of {value!r}")
+        if not of.low <= value <= of.high:
+            raise ValueError(f"{value} does not fit {of} ({of.low} to {of.high})")
+        return value if type(value) is int or isinstance(value, Traced) else int(value)
 
     @classmethod
-    def _of(cls, value: float) -> Self:
+    def of_item(cls, value: float) -> Self:
         """A scalar of a value known to be in range."""
         made = cls.__new__(cls)
         made._value = value
@@ -147,16 +151,16 @@ class Number(Scalar, Generic[L]):
         return self
 
     def __lt__(self, other: Self | L) -> Bool:
-        return Bool(self._value < self._same(other))
+        return TRUE if self._value < self._same(other) else FALSE
 
     def __le__(self, other: Self | L) -> Bool:
-        return Bool(self._value <= self._same(other))
+        return TRUE if self._value <= self._same(other) else FALSE
 
     def __gt__(self, other: Self | L) -> Bool:
-        return Bool(self._value > self._same(other))
+        return TRUE if self._value > self._same(other) else FALSE
 
     def __ge__(self, other: Self | L) -> Bool:
-        return Bool(self._value >= self._same(other))
+        return TRUE if self._value >= self._same(other) else FALSE
 
     def _wrapped(self, value: float) -> Self:
         raise NotImplementedError
@@ -177,13 +181,13 @@ class Integer(Number[int]):
         return int(self._value)
 
     def __and__(self, other: Self | int) -> Self:
-        return self._of(self._value & self._bits(other))
+        return self.of_item(self._value & self._bits(other))
 
     def __or__(self, other: Self | int) -> Self:
-        return self._of(self._value | self._bits(other))
+        return self.of_item(self._value | self._bits(other))
 
     def __xor__(self, other: Self | int) -> Self:
-        return self._of(self._value ^ self._bits(other))
+        return self.of_item(self._value ^ self._bits(other))
 
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
@@ -197,13 +201,13 @@ class Integer(Number[int]):
         return self._wrapped(self._value >> self._amount(amount))
 
     def _amount(self, amount: U32 | int) -> int:
-        return U32(0)._bits(amount) % self.type.bits
+        return _ZERO._bits(amount) % self.type.bits
 
     def _bits(self, other: Self | int) -> int:
         return int(self._same(other))
 
     def _wrapped(self, value: float) -> Self:
-        return self._of(wrap(self.type, int(value)))
+        return self.of_item(wrap(self.type, int(value)))
 
 
 class Unsigned(Integer):
@@ -228,16 +232,16 @@ class Unsigned(Integer):
         def __sub__(self, other: Self | int) -> Self: ...  # pyright: ignore[reportIncompatibleMethodOverride]
 
     def __floordiv__(self, other: Self | int) -> Self:
-        return self._of(self._value // self._bits(other))
+        return self.of_item(self._value // self._bits(other))
 
     def __rfloordiv__(self, other: int) -> Self:
-        return self._of(self._bits(other) // self._value)
+        return self.of_item(self._bits(other) // self._value)
 
     def __mod__(self, other: Self | int) -> Self:
-        return self._of(self._value % self._bits(other))
+        return self.of_item(self._value % self._bits(other))
 
     def __rmod__(self, other: int) -> Self:
-        return self._of(self._bits(other) % self._value)
+        return self.of_item(self._bits(other) % self._value)
 
 
 class Signed(Integer):
@@ -329,21 +333,20 @@ class Float(Number[float]):
             return self._wrapped(float(np.float64(self._value) / np.float64(self._same(other))))
 
     def __rtruediv__(self, other: float) -> Self:
-        return self._of(self._same(other)) / self
+        return self.of_item(self._same(other)) / self
 
     def __neg__(self) -> Self:
-        return self._of(-self._value)
+        return self.of_item(-self._value)
 
     def _rounded(self, value: float) -> float:
         try:
-            with np.errstate(all="ignore"):
-                return float(self.type.dtype.type(value))
+            return ctypes.c_float(value).value if self.type is Type.F32 else float(value)
         except OverflowError as error:  # an int beyond all floats
             raise ValueError(f"{value} does not fit {self.type}") from error
 
     def _wrapped(self, value: float) -> Self:
         # Rounding the double-precision result of one operation gives the single-precision one: 53 >= 2 * 24 + 2 bits.
-        return self._of(self._rounded(value))
+        return self.of_item(self._rounded(value))
 
 
 class F32(Float):
@@ -363,4 +366,5 @@ class F64(Float):
 
 
 SCALARS: dict[Type, type[Scalar]] = {cls.type: cls for cls in (Bool, U8, U16, U32, U64, I32, I64, F32, F64)}
+TRUE, FALSE, _ZERO = Bool(True), Bool(False), U32(0)
 UNSIGNED: dict[int, Any] = {1: U8, 2: U16, 4: U32, 8: U64}  # by size in bytes, for moving bits
