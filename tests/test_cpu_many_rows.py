@@ -11,10 +11,14 @@ import pytest
 
 import gpusort
 from gpusort.algos.host_sort import HostSortPolicy
+from gpusort.targets.base import HostArray
 from gpusort.targets.cpu.background import background
+from gpusort.targets.cpu.host import argsort, fast_paths
 from gpusort.targets.cpu.host import row_networks as many_rows
+from gpusort.targets.cpu.host.key_words import Places
 from gpusort.targets.cpu.host.row_networks import exchanges
 from gpusort.targets.cpu.target import CpuTarget
+from gpusort.types.indices import SortOrder
 from tests.covering import few_cases
 from tests.reference import laid_out
 from tests.test_argsort import stable_order
@@ -181,3 +185,29 @@ def test_short_floats_hold_zeros_and_nans(dtype: str, shape: tuple[int, ...]) ->
                 signs = np.signbit(row[row == 0]).astype(int)
                 assert (np.diff(signs if not descending else -signs) <= 0).all()  # -0.0 first, or last
                 assert not np.isnan(row).any() or (np.diff(np.isnan(row).astype(int)) >= 0).all()
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i2", "f2", "f4", "i8"])
+def test_places_in_few_short_rows(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By NumPy, or by one thread's network, and those in order by NumPy's merge: with thresholds as they are."""
+    taken: list[object] = []
+    argsorted = many_rows.argsort_short_rows
+
+    def watched(x: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy) -> bool:
+        taken.append(x.shape)
+        return argsorted(x, places, order, policy)
+
+    for module in (argsort, fast_paths):
+        monkeypatch.setattr(module, "argsort_short_rows", watched)
+    for length, rows in ((3, 40), (3, 2800), (16, 520), (30, 34), (100, 90)):
+        x = numbers(dtype, (rows, length))
+        for ordered, descending, axis in itertools.product((False, True), (False, True), (0, 1)):
+            given = np.sort(x, axis=1) if ordered else x
+            given = given if axis else np.ascontiguousarray(given.T)
+            taken.clear()
+            found = gpusort.argsort(given, axis=axis, descending=descending)
+            each = [stable_order(row, descending) for row in (given if axis else given.T)]
+            np.testing.assert_array_equal(found if axis else found.T, each)
+            merged = ordered and not descending and length >= 32 and given.itemsize > 2
+            if not (ordered and x.dtype.kind == "f"):  # NaNs may hide an order
+                assert bool(taken) is (x.size >= 8192 and not merged)

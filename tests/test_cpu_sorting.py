@@ -206,7 +206,7 @@ def test_many_rows_in_order_are_not_packed(dtype: str, monkeypatch: pytest.Monke
         argsort_packed(source, places, order, policy)
 
     monkeypatch.setattr(argsort, "argsort_packed", noted)
-    for shape in ((40, 700), (4, 3000), (100, 100)):
+    for shape in ((40, 700), (4, 3000), (60, 200)):
         rows = np.random.default_rng(1).permutation(np.arange(math.prod(shape))).reshape(shape).astype(dtype)
         for x, expected in ((np.sort(rows, axis=1), 0), (np.sort(rows, axis=1)[:, ::-1].copy(), 0), (rows, 1)):
             packed.clear()

@@ -24,11 +24,12 @@ from .numpy_speed import numpy_sorts_slowly
 from .packed_argsort import argsort_packed, pack, rank, rank_and_pack, rank_halves, unpack
 from .partition_sort import loading_sorts
 from .radix_sort import argsort_by_radix, suits_radix
-from .row_networks import argsort_short_rows
+from .row_networks import are_enough, argsort_short_rows
 from .sample import is_monotonic
 
 _NARROW = 1 << 19  # elements of 32 bits: of more a radix sort scatters too far
 _WINDOWS, _WINDOW = 8, 32  # how many neighbours are looked at, and how many in a row
+_GLANCE, _SHORT = 16, 128  # elements of the first row, before more is looked at; of rows that a network takes
 _FAR = 1 << 10  # how many are looked at that are far apart
 _LEAST = _WINDOWS * _WINDOW  # elements of a row that is looked at
 # Of those far apart: each doubling of the number of runs costs a merge of all, a third of what it costs to sort packed
@@ -39,7 +40,7 @@ _MOST_TURNS_OF_LONG, _MOST_TURNS = 16, 48
 def argsort_rows(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy) -> None:
     """Where each row's elements come from, in order. Equal elements keep theirs."""
     rows, length = source.shape
-    if not source.size or argsort_short_rows(source, places, order, policy):
+    if not source.size or argsort_by_network(source, places, order, policy):
         return
     if source.size < policy.serial_below:
         _argsort_chunk(source, places, order, policy)
@@ -55,6 +56,33 @@ def argsort_rows(source: HostArray, places: Places, order: SortOrder, policy: Ho
     chunk = max(1, policy.chunk // length)
     chunks = [slice(start, start + chunk) for start in range(0, rows, chunk)]
     pool.run(lambda number: _argsort_chunk(source[chunks[number]], places[chunks[number]], order, policy), len(chunks))
+
+
+def argsort_by_network(x: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy) -> bool:
+    """Along the last axis, where rows are short: by a network, or where they are mostly in order by NumPy, which merges
+    runs. False, and nothing done, where other ways suit."""
+    if not are_enough(x.size, policy) or x.ndim < 2:
+        return False
+    if not are_in_order(x, order, policy):
+        return argsort_short_rows(x, places, order, policy)
+
+    def merge(own: slice) -> None:
+        places[own] = x[own].argsort(-1, "stable")
+
+    (shared_pool() if x.size >= policy.serial_below else Pool(1)).over(len(x), merge)
+    return True
+
+
+def are_in_order(x: HostArray, order: SortOrder, policy: HostSortPolicy) -> bool:
+    """Whether short rows seem to be made of few runs, of elements that NumPy merges."""
+    if not _WINDOW <= x.shape[-1] <= _SHORT or not x.dtype.isnative or x.dtype.kind in "Mm":
+        return False
+    rows: HostArray = x[(0,) * (x.ndim - 2)]
+    first = rows[0, :_GLANCE].tolist()
+    if first != sorted(first) and first != sorted(first, reverse=True):
+        return False
+    windows = rows[:: -(-len(rows) // _WINDOWS), :_WINDOW]
+    return _has_long_runs(windows, rows[len(rows) // 2], order, policy)
 
 
 def argsort_runs(row: HostArray, order: SortOrder, policy: HostSortPolicy) -> Places | None:

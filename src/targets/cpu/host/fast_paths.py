@@ -22,14 +22,14 @@ from ....types.dtypes import native
 from ....types.indices import ScanKind, SortOrder
 from ....types.specs import Spec
 from ...base import HostArray, Native
-from .argsort import argsort_rows, argsort_runs
+from .argsort import are_in_order, argsort_rows, argsort_runs
 from .cumsum import from_zero, host_cumsum, shifted
 from .float_ties import are_ties_alike
 from .key_words import ordered_words
 from .merge import ShortMerge
-from .numpy_sort import FEW_HALVES, ascending
+from .numpy_sort import FEW_HALVES, ascending, places_along
 from .reduce import host_reduction
-from .row_networks import argsort_short_rows
+from .row_networks import are_enough, argsort_short_rows
 from .sort_path import SHORT, SortPath
 from .strides import along_rows, packed, with_last
 from .top_k import SHORT_ROWS, top_k_of_row, top_k_rows
@@ -87,21 +87,27 @@ class ArgsortPath:
     by_bits: bool  # of floats: -0.0 before 0.0, and NaNs by their bits; of all else that ties the bits are alike
 
     def run(self, x: HostArray, /) -> HostArray:
-        if self.order is _UP and (x.size <= FEW_HALVES or (x.size <= SHORT and x.itemsize != 2)) and x.ndim:
+        most, is_row = FEW_HALVES if x.itemsize == 2 else SHORT, x.ndim == 1 or self.axis is None
+        if self.order is _UP and x.size <= most and x.ndim and (is_row or x.itemsize > 2):
             if not self.by_bits or are_ties_alike(x):
                 return x.argsort(self.axis, "stable")
         x, axis = (x.reshape(-1), -1) if self.axis is None or x.ndim == 0 else (x, self.axis)
         length = x.shape[axis]
         if x.size == 0 or length == 1:
             return np.zeros(x.shape, _INDEX)
+        if x.ndim > 1 and not self.by_bits and are_enough(x.size, self.policy):
+            axes = with_last(x, axis)
+            rows = x.transpose(axes)
+            if are_in_order(rows, self.order, self.policy):
+                if x.size < self.policy.serial_below:
+                    return x.argsort(axis, "stable")
+            else:
+                indices = cast(Indices, np.empty(x.shape, _INDEX))
+                if argsort_short_rows(rows, indices.transpose(axes), self.order, self.policy):
+                    return indices
         if self._is_short(x, length) and (not self.by_bits or are_ties_alike(x)):
             plain = x if x.dtype.isnative else x.astype(native(x.dtype))
-            return ascending(plain, self.order).argsort(axis, "stable")
-        if x.ndim > 1 and not self.by_bits:
-            indices = cast(Indices, np.empty(x.shape, _INDEX))
-            axes = with_last(x, axis)
-            if argsort_short_rows(x.transpose(axes), indices.transpose(axes), self.order, self.policy):
-                return indices
+            return places_along(ascending(plain, self.order), axis)
         return along_rows(x, axis, lambda rows: (self._indices(rows),))[0]
 
     def _is_short(self, x: HostArray, length: int) -> bool:

@@ -139,14 +139,14 @@ def ascending(elements: Elements, order: SortOrder) -> Elements:
 
 def argsort_plainly(source: HostArray, places: Places, order: SortOrder) -> None:
     """By NumPy alone, row by row."""
-    places[...] = places_in_rows(ascending(source, order))
+    places[...] = places_along(ascending(source, order), 1)
 
 
-def places_in_rows(source: Elements) -> Places:
+def places_along(source: Elements, axis: int) -> Places:
     """NumPy's own stable argsort. Of bytes it looks at all 256, however short a row is: not at those of wider words."""
-    if source.itemsize <= 2 and source.shape[1] <= _SHORT_OF_BYTES and source.dtype.kind in "biu":
+    if source.itemsize <= 2 and source.shape[axis] <= _SHORT_OF_BYTES and source.dtype.kind in "biu":
         source = numbers_of(source).astype(np.int32)
-    found: Places = source.argsort(axis=1, kind="stable")
+    found: Places = source.argsort(axis, "stable")
     return found
 
 

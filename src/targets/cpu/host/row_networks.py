@@ -206,12 +206,23 @@ _LONGEST_TO_ARGSORT = {1: 128, 2: 128, 4: 128, 8: 64}
 # Of rows that lie side by side, which all else would have to turn round: longer ones take seconds to compile.
 _LONGEST_BESIDE, _LONGEST_TO_ARGSORT_BESIDE = 256, 128
 _TASKS = 1 << 14  # elements at least that a thread takes at a time
+# A call of a network takes as long as NumPy takes to find places in some thousand elements, or to sort them, unless it
+# has vector code for rows of these: so much fewer than threads are worth.
+_ONE_THREAD = 8
+_LONGEST_OF_FEW = 8  # elements of 32 and 64 bits
+
+
+def are_enough(size: int, policy: HostSortPolicy) -> bool:
+    """Whether so many elements in all are worth a call."""
+    return _ONE_THREAD * size >= policy.serial_below
 
 
 def sort_short_rows(x: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy) -> bool:
     """Sorts along the last axis into `results`, which is x itself, or lies apart. False, and nothing done, where other
     ways suit. An exception leaves whole rows as they were, or in order."""
     longest = _LONGEST[x.itemsize] if _follow_each_other(x) else _LONGEST_BESIDE
+    if x.size < policy.serial_below and x.itemsize > 2:
+        longest = _LONGEST_OF_FEW
     return results.dtype == x.dtype and _by_network(network, x, results, longest, order, policy)
 
 
@@ -231,7 +242,7 @@ def _by_network(
     policy: HostSortPolicy,
 ) -> bool:  # fmt: skip
     dtype, length = x.dtype, x.shape[-1]
-    if not 1 < length <= longest or x.ndim < 2 or x.size < policy.serial_below or not dtype.isnative:
+    if not 1 < length <= longest or x.ndim < 2 or not are_enough(x.size, policy) or not dtype.isnative:
         return False
     if not (x.flags.aligned and results.flags.aligned):
         return False
@@ -251,5 +262,5 @@ def _by_network(
     tasks = outer.length * -(-near.length // lanes(dtype.itemsize))
     numbers = (*source.place(x), *goal.place(results), *place_of(plan), *place_of(constants(dtype, order)))
     least = -(-tasks * _TASKS // max(1, x.size))  # tasks
-    share_kernel(of(*kind), tasks, numbers, x.nbytes, least=least)
+    share_kernel(of(*kind), tasks, numbers, x.nbytes if x.size >= policy.serial_below else 0, least=least)
     return True

@@ -23,7 +23,7 @@ from ..loops import place_of
 from ..pool import shared_pool, slices
 from .argsort import argsort_rows
 from .key_words import Elements, Places, constants, numbers_of, ordered_ranks, ordered_words
-from .numpy_sort import ascending, places_in_rows
+from .numpy_sort import ascending, places_along
 from .select_loops import MOST_SELECTED, select_in_rows
 
 SHORT_ROWS = 1 << 11  # elements in all rows: sorted before anything else has begun
@@ -79,7 +79,7 @@ def _places(source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy)
     if not k or not rows:
         return np.empty((rows, k), np.intp)
     if source.size <= SHORT_ROWS:
-        return places_in_rows(ascending(source, order))[:, :k].copy()
+        return places_along(ascending(source, order), 1)[:, :k].copy()
     places: Places = np.empty((rows, k), np.intp)
     if _selected(source, places, order):
         return places
@@ -226,7 +226,7 @@ def _within(words: Elements, thresholds: Elements, k: int) -> Places:
         mask[(thresholds != thresholds)[:, 0]] = True
     hits = mask.reshape(-1).nonzero()[0]
     if 2 * hits.size > words.size:  # mostly equal, of which NumPy makes long runs
-        return places_in_rows(words)[:, :k]
+        return places_along(words, 1)[:, :k]
     near, columns = words.reshape(-1).take(hits), hits % length
     if hits.size == rows * k:  # then k in each row, for none has fewer
         return taken(columns.reshape(rows, k), near.reshape(rows, k).argsort(axis=1, kind="stable"))
