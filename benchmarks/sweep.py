@@ -51,11 +51,11 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="where to write all that was found, with the machine named")
     arguments = parser.parse_args()
 
-    share: dict[str, int] | int = {"C": 4, "Fortran": 8, "strided": 8}
+    share: dict[str, int] | int = {"C": 4, "Fortran": 8, "strided": 8, "cropped": 8}
     if arguments.all:
         share = 1
     elif arguments.quick:
-        share = {"C": 24, "Fortran": 48, "strided": 48}
+        share = {"C": 24, "Fortran": 48, "strided": 48, "cropped": 48}
     only = re.compile(arguments.only)
     chosen = [
         case

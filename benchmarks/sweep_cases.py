@@ -192,7 +192,7 @@ FUNCTIONS = (
 DTYPES = ("f4", "f8", "i4", "i8", "u1")
 HALF = "f2"  # of the functions that say so
 NUMPYS = ("u2", "M8[s]")  # the same, of NumPy's arrays alone
-LAYOUTS = ("C", "Fortran", "strided")
+LAYOUTS = ("C", "Fortran", "strided", "cropped")
 SHAPES: tuple[tuple[int, ...], ...] = (
     (10,), (1000,), (100_000,), (1 << 20,), (1 << 22,),
     (10, 10), (3, 300), (300, 3), (100, 100), (1000, 1000), (2000, 1500), (100_000, 8), (8, 100_000),
@@ -233,6 +233,8 @@ class Case:
                 return library.turned(library.array(np.ascontiguousarray(host.T)))
             case "strided":
                 return library.array(np.repeat(host, 2, axis=-1))[..., ::2]
+            case "cropped":
+                return library.array(np.concatenate([host, host[..., :3]], axis=-1))[..., : host.shape[-1]]
             case _:
                 return library.array(host)
 

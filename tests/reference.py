@@ -85,13 +85,15 @@ def run_in_threads(work: Callable[[int], None], count: int = 8) -> None:
 
 
 def laid_out(x: Array, layout: str) -> Array:
-    """The same values with other strides: "Fortran", "strided", "backwards" along the first axis, or "mirrored" along
-    the first and the last."""
+    """The same values with other strides: "Fortran", "strided", "backwards" along the first axis, "mirrored" along the
+    first and the last, or "cropped", with others between the lines."""
     match layout:
         case "Fortran":
             return np.asfortranarray(x)
         case "strided":
             return np.repeat(x, 2, axis=-1)[..., ::2]
+        case "cropped":
+            return np.concatenate([x[..., :1], x, x[..., :1]], axis=-1)[..., 1:-1]
         case "backwards":
             return x[::-1].copy()[::-1]
         case "mirrored" if x.ndim > 1:

@@ -23,7 +23,7 @@ from tests.reference import DTYPES, SWAPPED, laid_out, sample, whole_numbers
 
 Array = npt.NDArray[Any]
 NAMES = tuple(fold.value for fold in Reducer)
-LAYOUTS = ("C", "Fortran", "strided", "mirrored")
+LAYOUTS = ("C", "Fortran", "strided", "mirrored", "cropped")
 LONG_SHAPES = ((40_000,), (5000, 8), (8, 5000), (200, 200), (33, 35, 37), (20_000, 3), (40_000, 1))
 COMPILED = (
     *((name, "f4") for name in NAMES), ("max", "i2"), ("argmin", "i2"), ("all", "i2"), ("sum", "u1"), ("prod", "i4"),

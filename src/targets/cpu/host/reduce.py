@@ -23,7 +23,7 @@ from ..crew import threads_of_crew
 from ..loops import Kernel
 from .arg_reduce import PlaceFolding
 from .reduce_loops import can_fold, loop_for
-from .reduce_plans import Route, constant_of, route_of
+from .reduce_plans import Route, constant_of, leaps, route_of
 from .reducers import (
     ARITHMETIC,
     EXTREMES,
@@ -95,6 +95,8 @@ class Folding:
         return route_of(self._fold, self._seen_as, walk)
 
     def _suits_numpy(self, walk: Walk, nbytes: int) -> bool:
+        if leaps(walk):
+            return True
         if self._is_half:
             return walk.length == 1 and self._fold not in TRUTHS
         if walk.length == 1:  # a copy
