@@ -110,14 +110,19 @@ _LEAD = f"""
 """
 # Arguments that a function does not take are left where it does not look, as all systems of 64 bits here have it.
 _TAKE_SLICES = f"""
-    while True:
-        mine = fetch_add(crew, {NEXT}, 1)
-        if mine >= crew[{PARTS}]:
-            break
-        start = i8(u8(crew[{LENGTH}] * mine) // u8(crew[{PARTS}]))
-        stop = i8(u8(crew[{LENGTH}] * (mine + 1)) // u8(crew[{PARTS}]))
-        if native(crew[{FUNCTION}], start, stop, {words(ARGUMENTS, MOST_ARGUMENTS)}) != 0:
-            failed = fetch_add(crew, {FAILED}, 1)
+    threads = u8(crew[{THREADS}])
+    for turn in range(crew[{THREADS}]):
+        owner = u8(number + turn) % threads
+        first = i8(u8(crew[{PARTS}]) * owner // threads)
+        past = i8(u8(crew[{PARTS}]) * (owner + 1) // threads)
+        while True:
+            mine = first + fetch_add(crew, {CLAIMED} + i8(owner) * {LINE}, 1)
+            if mine >= past:
+                break
+            start = i8(u8(crew[{LENGTH}] * mine) // u8(crew[{PARTS}]))
+            stop = i8(u8(crew[{LENGTH}] * (mine + 1)) // u8(crew[{PARTS}]))
+            if native(crew[{FUNCTION}], start, stop, {words(ARGUMENTS, MOST_ARGUMENTS)}) != 0:
+                failed = fetch_add(crew, {FAILED}, 1)
 """
 
 
@@ -136,7 +141,8 @@ def lead() -> Kernel:
 
 @cache
 def take_slices() -> Kernel:
-    """(crew, number): a thread's share of a loop over something: slices of it, as long as there are any."""
+    """(crew, number): a thread's share of a loop over something: its own slices, which are the same ones in every job
+    over the same array and lie in the caches of its core, and then others' that nobody has begun."""
     return compiled("take_slices", "crew: i8[], number: i8", _TAKE_SLICES)
 
 
