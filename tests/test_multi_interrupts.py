@@ -127,10 +127,14 @@ def test_a_second_interrupt_is_raised_at_once() -> None:
 
 def test_callers_that_ignore_interrupts_and_handlers_that_raise_nothing() -> None:
     came: list[int] = []
+
+    def note(number: int, frame: object) -> None:
+        came.append(number)
+
     x = np.array([2.0, 1.0])
     before = signal.getsignal(signal.SIGINT)
     try:
-        for handler in (signal.SIG_IGN, lambda number, frame: came.append(number)):
+        for handler in (signal.SIG_IGN, note):
             signal.signal(signal.SIGINT, handler)
             mine, _ = outcomes(
                 lambda comm: multi.sort_shard(x, Interrupted(comm, 2)), lambda comm: multi.sort_shard(x, comm)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -27,7 +27,7 @@ class Interrupts:
         self._are_let_in = False
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def held(self) -> Generator[None]:
         """Raises at its end what waits then."""
         handler = signal.getsignal(signal.SIGINT)
         # Handlers run in the main thread, which alone may set them. One that is no function of Python's raises nothing.
@@ -45,7 +45,7 @@ class Interrupts:
             self._raise_waiting()
 
     @contextmanager
-    def let_in(self) -> Iterator[None]:
+    def let_in(self) -> Generator[None]:
         self._are_let_in = True
         try:
             self._raise_waiting()

@@ -183,9 +183,10 @@ def decode(element: type[T], item: Any) -> T:
 
 def scalar_reader(element: type[T], dtype: np.dtype[Any]) -> Callable[[Any], T] | None:
     """A shorter `decode` for scalars of their own dtype, of Python's numbers; None for other elements."""
-    cls: Any = element  # a class, or one with type arguments
-    is_scalar = isinstance(cls, type) and issubclass(cls, Scalar) and cls.type.dtype == dtype
-    return cls.of_item if is_scalar else None
+    cls = cast("object", element)  # a class, or one with type arguments
+    if isinstance(cls, type) and issubclass(cls, Scalar) and cls.type.dtype == dtype:
+        return cast("Callable[[Any], T]", cls.of_item)
+    return None
 
 
 def shown(annotation: object) -> str:
