@@ -104,4 +104,4 @@ def _imported(home: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *_MODULES, *(name for name in globals() if name.startswith("__"))})

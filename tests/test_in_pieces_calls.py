@@ -10,18 +10,22 @@ import numpy as np
 import pytest
 
 import gpusort
+from gpusort.api import call as front
 from gpusort.api.in_pieces import plan as pieces_plan
 from gpusort.api.kernel_plan import KernelPlan
 from gpusort.api.plan import as_tuple
 from gpusort.external import in_pieces
 from gpusort.operations import placed
+from gpusort.operations.base import Output
 from gpusort.types.errors import CapabilityError, DeviceMemoryError
 from gpusort.types.keys import SortableKey
 from gpusort.types.scalars import U32
+from gpusort.types.specs import Spec
 from tests import key_cases
 from tests.covering import few_cases
 from tests.host_with_room import HostWithRoom
 from tests.reference import Array, assert_same_bits, sample
+from tests.test_own_operation import LowMedian, low_median
 
 
 @pytest.fixture(autouse=True)
@@ -301,3 +305,27 @@ def test_a_named_algorithm_sorts_the_pieces() -> None:
     x = sample("u4", 900)
     target = HostWithRoom(ROOM)
     checked(target, x, lambda x: gpusort.sort(x, algorithm=gpusort.Bitonic(), target=target), np.sort(x))
+
+
+# -- an operation of one's own ----------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("beyond")
+@pytest.mark.parametrize("axis", [0, 1])
+def test_rows_of_an_operation_of_ones_own_go_in_batches(axis: int) -> None:
+    x, target = sample("f4", (40, 41)), HostWithRoom(1 << 12)
+    checked(target, x, lambda x: low_median(x, axis=axis, target=target), low_median(x, axis=axis))
+
+
+@attrs.frozen
+class MedianOfFirst(LowMedian):
+    """Of the first row alone, whatever the others have."""
+
+    def outputs(self, *given: Spec) -> tuple[Output, ...]:
+        return (Output((1,), given[0].dtype, (0,)),)
+
+
+@pytest.mark.usefixtures("beyond")
+def test_a_result_of_no_single_row_is_never_taken_for_one_of_each() -> None:
+    with pytest.raises(DeviceMemoryError, match=r"^medianoffirst of x, .* cannot be done in pieces"):
+        front.call(MedianOfFirst, (1,), HostWithRoom(1 << 12), sample("f4", (40, 41)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import Any, cast
 
 import attrs
 import numpy as np
@@ -21,13 +21,13 @@ from gpusort.kernel.span import KernelError
 from gpusort.machine import Capability, Limits, TargetInfo
 from gpusort.targets.base import Target
 from gpusort.targets.registry import target as target_of
-from gpusort.types.dtypes import key_for
+from gpusort.types.dtypes import key_for, number_for
 from gpusort.types.elements import dtype_of
 from gpusort.types.errors import UnsupportedTypeError
 from gpusort.types.finishes import finish_of
 from gpusort.types.indices import Placement, SortOrder
 from gpusort.types.keys import RankKey, SortableKey, is_lossy, ranked
-from gpusort.types.monoids import Maximum, Minimum
+from gpusort.types.monoids import Maximum, Minimum, Sum
 from gpusort.types.params import BitonicPolicy, RadixPolicy
 from gpusort.types.scalars import I32, U32, U64
 from gpusort.types.searches import ArgMin
@@ -301,7 +301,59 @@ def test_what_a_key_says_of_its_words_is_checked_on_every_target(target: str) ->
             assert str(caught.value).startswith(complaint)
 
 
-def test_words_that_a_sort_does_not_take_are_told_apart_from_those_that_it_takes() -> None:
-    with pytest.raises(KernelError) as caught:
-        gpusort.argsort(np.array([3, 1], np.int32), key=SignedWords(), target="simulator")
-    assert "expected U32 or U64 (N) for 'key.word' of kernel 'place_words', found I32, e.g. `U32`" in str(caught.value)
+@attrs.frozen
+class Lossy(key_cases.OfStructs):
+    is_lossy: bool = True
+
+
+def test_words_that_are_no_numbers_are_refused_by_what_stores_or_combines_them(target: str) -> None:
+    x, key = np.arange(5, dtype=np.uint32), key_cases.OfStructs()
+    calls: tuple[Any, ...] = (
+        lambda: gpusort.argsort(x, key=key, target=target),
+        lambda: gpusort.top_k(x, 2, key=key, target=target),
+        lambda: gpusort.sort_by_key(x, x, key=key, target=target),
+        lambda: gpusort.min(x, key=key, target=target),
+        lambda: gpusort.sort(x, key=Lossy(), algorithm=gpusort.Bitonic(), target=target),
+    )
+    for call in calls:
+        with pytest.raises(gpusort.UnsupportedTypeError, match=r"^key: expected words of U32 or U64, found Date in "):
+            call()
+    with pytest.raises(gpusort.UnsupportedTypeError, match=r"found I32 in SignedWords; .*sort\(..., algorithm=Bitonic"):
+        gpusort.argsort(np.array([3, 1], np.int32), key=SignedWords(), target=target)
+
+
+def test_methods_that_take_other_arguments_are_told_by_their_names(target: str) -> None:
+    def altered(value: Any, **members: object) -> Any:
+        own: type[object] = value.__class__
+        return type("Altered", (own,), members)(*attrs.astuple(value, recurse=False))
+
+    def none(self: object) -> U32:
+        return U32(0)
+
+    def without_index(self: object, element: U32) -> U32:
+        return element
+
+    x, total = np.arange(5, dtype=np.uint16), Sum(number_for("u2"))
+    said = r"^Altered\.{}: expected a method that takes self and {} more: "
+    for call in (gpusort.sort, gpusort.argsort, gpusort.max):
+        with pytest.raises(UnsupportedTypeError, match=said.format("mirrored", 1)):
+            cast(Any, call)(x, key=altered(key_cases.Trailing(), mirrored=none), target=target)
+    for fold in (gpusort.reduce, gpusort.scan):
+        with pytest.raises(UnsupportedTypeError, match=said.format("lift", 2)):
+            fold(x, altered(total, lift=without_index), target=target)
+        with pytest.raises(UnsupportedTypeError, match=said.format("identity", 0) + ".* not a callable"):
+            fold(x, altered(total, identity=U32(0)), target=target)
+
+
+def test_fields_at_other_places_are_refused_with_what_puts_them_right() -> None:
+    key: Any = key_cases.DateKey()
+    wanted = dtype_of(key.element)
+    fields: Any = {name: (field[0], 4 * place) for place, (name, field) in enumerate(dict(wanted.fields or {}).items())}
+    x: Array = np.zeros(3, np.dtype(fields))
+    with pytest.raises(gpusort.UnsupportedTypeError, match=r"x\.astype\(np\.dtype\(\[\.\.\.\], align=True\)\) has it"):
+        gpusort.sort(x, key=key)
+    assert gpusort.sort(x.astype(wanted), key=key).dtype == wanted
+    with pytest.raises(gpusort.UnsupportedTypeError, match=r"cannot order .* of several fields by a key of your own$"):
+        gpusort.sort(x)
+    with pytest.raises(gpusort.UnsupportedTypeError, match=r"cannot add .* of several fields by a monoid of your own$"):
+        gpusort.sum(x)

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import gpusort
-from gpusort.api.call import call
+from gpusort.api.call import call, call_with
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.machine import TargetInfo
-from gpusort.operations.base import AlongAxis, Operation, Output, Part, Work, Works, rows_together
+from gpusort.operations.base import INDEX, AlongAxis, Operation, Output, Part, Work, Works, rows_together
 from gpusort.operations.reduce import Reduction
 from gpusort.operations.sort import Sort
 from gpusort.types.dtypes import number_for
@@ -23,7 +23,7 @@ from gpusort.types.intrinsics import dynamic_range
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Storage
 from gpusort.types.monoids import Monoid, Sum
-from gpusort.types.scalars import U32, UNSIGNED
+from gpusort.types.scalars import U32, U64, UNSIGNED
 from gpusort.types.specs import Spec
 
 E = TypeVar("E")
@@ -134,6 +134,31 @@ def test_outputs_of_another_shape_than_its_works_write_are_refused(
 
 
 @attrs.frozen
+class Misnamed(LowMedian):
+    """Says of a buffer's array what it should not."""
+
+    target: str = "target"
+    array: int = 1
+
+    def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
+        (rows, length), size = self.rows(given[0]), given[0].dtype.itemsize
+        parts = {"source": Part(0, length), self.target: Part(self.array, 1)}
+        return Works((Work(rows, rows, lambda count: pick(size, count, length, 0), parts),))
+
+
+def test_mistakes_that_no_type_checker_finds_are_told(target: str) -> None:
+    x = np.ones((2, 3), np.float32)
+    with pytest.raises(
+        gpusort.InvalidArgumentError, match=r"^parts: expected one for the buffer 'target', found source, "
+    ):
+        call(Misnamed, (1, "result"), target, x)
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"^Part: expected an array from 0 to 1, found 2$"):
+        call(Misnamed, (1, "target", 2), target, x)
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"^arrays: expected x, found 2 of them$"):
+        call_with(LowMedian, (1,), target, (x, x))
+
+
+@attrs.frozen
 class Careless(Reduction):
     """A sum of float32 that checks nothing of its arguments."""
 
@@ -149,3 +174,59 @@ def test_elements_that_its_monoid_does_not_read_are_never_taken_for_others(targe
     for dtype in ("i4", "u4", "f8"):  # of one size with float32, whose bits would be those of other numbers; of two
         with pytest.raises(gpusort.UnsupportedTypeError, match=r"^x: expected dtype float32, as Careless takes, found"):
             call(Careless, (None, False), target, np.ones(5, dtype))
+
+
+@kernel
+def count_below(
+    cx: Invocation, data: Storage[U32], values: Storage[U32], places: Storage[U64], length: U32, count: U32
+) -> None:  # fmt: skip
+    """Where each value belongs in sorted data."""
+    for i in dynamic_range(cx.global_id, count, cx.num_groups * cx.group_size):
+        low, high = U32(0), length
+        while low < high:
+            middle = low + (high - low) // 2
+            if data[middle] < values[i]:
+                low = middle + 1
+            else:
+                high = middle
+        places[i] = U64(low)
+
+
+def search(length: int, count: int) -> Schedule:
+    data, values = Buffer("data", U32, length, Role.INPUT), Buffer("values", U32, count, Role.INPUT)
+    places = Buffer("places", U64, count, Role.OUTPUT)
+    grid = Grid(-(-count // _GROUP_SIZE), _GROUP_SIZE)
+    launch = count_below.launch(grid, data, values, places, U32(length), U32(count))
+    return Schedule((data, values, places), (launch,))
+
+
+@attrs.frozen
+class Search(Operation):
+    """NumPy's searchsorted: two arrays of different lengths, the second of any shape, a few values to a run."""
+
+    together: int
+    names = "x", "values"
+
+    def outputs(self, *given: Spec) -> tuple[Output, ...]:
+        x, values = given
+        if len(x.shape) != 1:
+            raise gpusort.InvalidArgumentError(f"x: expected an array of one dimension, found shape {x.shape}")
+        return (Output(values.shape, INDEX, (), is_scalar=True),)
+
+    def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
+        x, values = given
+        parts = {"data": Part(0, x.size, 0), "values": Part(1, 1), "places": Part(2, 1)}
+        return Works((Work(values.size, self.together, partial(search, x.size), parts),))
+
+
+def test_arrays_of_several_lengths_and_shapes_keep_the_order_of_their_elements(target: str) -> None:
+    x = np.arange(0, 90, 3, dtype=np.uint32)
+    whole = np.random.default_rng(1).integers(0, 99, (3, 8), dtype=np.uint32)
+    for values in (whole, whole.T, np.asfortranarray(whole), whole[:, ::2], whole[0], whole[0, 0, ...], whole[:0]):
+        for together in (24, 16):  # in one run; in two
+            found = call_with(Search, (together,), target, (x, values))
+            expected = np.searchsorted(x, values)
+            np.testing.assert_array_equal(cast("np.ndarray[Any, Any]", found), expected)
+            assert type(found) is type(expected)
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"^x: expected an array of one dimension"):
+        call_with(Search, (24,), target, (whole, x))

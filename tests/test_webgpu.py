@@ -189,6 +189,11 @@ def test_buffers_that_hold_no_array_are_refused(device: Any) -> None:
         sort(webgpu.array(good, np.uint32), target="tpu")
 
 
+def test_a_buffer_in_place_of_an_array_is_refused_with_what_makes_one_of_it(device: Any) -> None:
+    with pytest.raises(UnsupportedTypeError, match=r"^x: .* found a GPU\w*Buffer of wgpu: gpusort\.webgpu\.array\(x, "):
+        gpusort.sort(buffer_of(device, sample("u4", 10)))
+
+
 def test_what_no_buffer_holds_is_not_uploaded(device: Any) -> None:
     refused: list[tuple[Any, str]] = [
         (np.array([None]), "values: elements of dtype object are Python's objects"),

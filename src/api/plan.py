@@ -76,7 +76,13 @@ class Plan(ABC):
 
 
 def specs_of(kind: Kind, operation: Operation, arrays: Arrays) -> tuple[Spec, ...]:
+    require_all(operation.names, arrays)
     return tuple(kind.spec(name, array) for name, array in zip(operation.names, arrays, strict=True))
+
+
+def require_all(names: Sequence[str], arrays: Arrays) -> None:
+    if len(arrays) != len(names):
+        raise InvalidArgumentError(f"arrays: expected {', '.join(names)}, found {len(arrays)} of them")
 
 
 def require_fitting(kind: Kind, outs: Arrays, outputs: tuple[Output, ...]) -> None:

@@ -21,7 +21,7 @@ from ..arrays.kinds import Kind, Located, is_viewed
 from ..arrays.registry import recognised
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.specs import Memory, Spec
-from .plan import Cost, Plan, one_or_all, require_fitting, specs_of
+from .plan import Cost, Plan, one_or_all, require_all, require_fitting, specs_of
 
 P = ParamSpec("P")
 S = TypeVar("S", bound=Sized)
@@ -115,8 +115,7 @@ class PreparedCall(Generic[R_co]):
 
     def _require_kinds(self, wanted: Sequence[Kind], arrays: Sequence[object]) -> None:
         names = self.plan.operation.names
-        if len(arrays) != len(names):
-            raise InvalidArgumentError(f"arrays: expected {', '.join(names)}, found {len(arrays)} arrays")
+        require_all(names, arrays)
         for name, own, x in zip(names, wanted, arrays, strict=True):
             kind, array = recognised(name, x)
             if kind is not own or array is not x:

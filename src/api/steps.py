@@ -35,7 +35,7 @@ def runs_of(work: Work, target: Target, keeps_scratch: bool = False) -> tuple[Ru
         count = min(work.together, work.rows - first)
         if count not in made:
             schedule = work.schedule(count)
-            parts = [work.parts[buffer.name] for buffer in given_buffers(schedule)]
+            parts = [_part_of(work, buffer.name) for buffer in given_buffers(schedule)]
             made[count] = schedule, prepared_by(target, schedule, keeps_scratch), parts
         schedule, prepared, parts = made[count]
         slices: list[tuple[int, tuple[int, int] | None]] = []
@@ -44,6 +44,12 @@ def runs_of(work: Work, target: Target, keeps_scratch: bool = False) -> tuple[Ru
             slices.append((part.array, rows if part.first is None else (part.first, part.each)))
         runs.append(Run(schedule, prepared, tuple(slices)))
     return tuple(runs)
+
+
+def _part_of(work: Work, buffer: str) -> Part:
+    if (part := work.parts.get(buffer)) is None:
+        raise InvalidArgumentError(f"parts: expected one for the buffer {buffer!r}, found {', '.join(work.parts)}")
+    return part
 
 
 WorksRuns: TypeAlias = Sequence[tuple[Work, tuple[Run, ...]]]
@@ -150,6 +156,8 @@ def steps_of(
         for run in runs:
             taken: list[Lines] = []
             for number, part in run.parts:
+                if number >= len(rows):
+                    raise InvalidArgumentError(f"Part: expected an array from 0 to {len(rows) - 1}, found {number}")
                 if work.as_it_lies and number < len(raw):
                     taken.append(raw[number])
                     continue

@@ -55,7 +55,7 @@ _LIBRARIES = (
     ("polars", ("Series",), ".tables", "POLARS"),
     ("pyarrow", ("Array", "ChunkedArray"), ".tables", "PYARROW"),
 )
-# Whole tables: NumPy would make an array of them, without the columns' names and dtypes.
+# Whole tables: NumPy would make an array of them, without the columns' names and dtypes. And buffers without a dtype.
 _TABLES = (
     ("pandas", ("DataFrame",), "x['a'] is a column, x.iloc[gpusort.argsort(x['a'])] sorts rows"),
     ("polars", ("DataFrame",), "x['a'] is a column, x[gpusort.argsort(x['a'])] sorts rows"),
@@ -63,6 +63,7 @@ _TABLES = (
     ("pyarrow", ("Table", "RecordBatch"), "x['a'] is a column, x.take(gpusort.argsort(x['a'])) sorts rows"),
     ("dask.dataframe", ("DataFrame", "Series"), "gpusort.dask.sort_values(frame, 'a') sorts rows, "
                                                 "x['a'].to_dask_array() is a column"),
+    ("wgpu", ("GPUBuffer",), "gpusort.webgpu.array(x, dtype, shape) is an array in it"),
 )  # fmt: skip
 
 

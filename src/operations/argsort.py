@@ -39,7 +39,7 @@ class Argsort(AlongAxis):
 
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
         (x,) = given
-        key_of(self.name, x, self.key)
+        key_of(self.name, x, self.key, by_numbers=True)
         return (self.output(x, INDEX),)
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
@@ -115,10 +115,11 @@ class SortPairs(Operation):
     order: SortOrder = SortOrder.ASCENDING
     key: SortableKey[Any, Any] | None = None
     names = "keys", "values"
+    title = "sort_by_key"
 
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
         keys, values = given
-        key_of("keys", keys, self.key)
+        key_of("keys", keys, self.key, by_numbers=True)
         if len(keys.shape) != 1 or keys.shape != values.shape:
             raise different_sizes("values", keys.shape, values.shape)
         return Output(keys.shape, keys.dtype, (0,)), Output(values.shape, values.dtype, (0,))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import attrs
@@ -17,9 +18,10 @@ import numpy as np
 from ..algos.sizes import LARGEST_U32
 from ..machine import TargetInfo
 from ..types.dtypes import key_for, native
-from ..types.elements import dtype_of, mismatch
+from ..types.elements import class_of, dtype_of, mismatch, scalar_of
 from ..types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
 from ..types.keys import SortableKey
+from ..types.layout import Type
 from ..types.specs import DType, HostArray, Spec
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ class Part:
 
     array: int  # its number: inputs first, then outputs, then what is between works
     each: int
-    first: int | None = None  # of a work on one row: which is the first of them, if there are others besides
+    first: int | None = None  # which element is the first of them, where each run takes the same: of one row, or of all
 
 
 @attrs.frozen
@@ -101,7 +103,13 @@ class Operation(ABC):
     """The base of all operations. They compare and hash by value, as they are part of a plan's key."""
 
     names: ClassVar[tuple[str, ...]] = ("x",)  # of the inputs, as error messages have them
+    title: ClassVar[str] = ""  # the public function's name, if it is not that of the class
     commutes: bool = True  # whether elements of a row may be combined in any order
+
+    @property
+    def called(self) -> str:
+        """The public function's name, for messages."""
+        return self.title or type(self).__name__.lower()
 
     @property
     def checked_monoid(self) -> Monoid[Any, Any] | None:
@@ -125,9 +133,13 @@ class Operation(ABC):
         changed: Operation = attrs.evolve(cast(Any, self), axis=order.index(checked_axis(axis, len(order))))
         return changed
 
+    def on_rows(self) -> Operation | None:
+        """The operation on an array of two dimensions, along the last; None if it is not along axes."""
+        return attrs.evolve(cast(Any, self), axis=1) if hasattr(self, "axis") else None
+
     def axes(self, given: Spec) -> tuple[int, ...]:
-        """The axes of an input that make a row."""
-        return (0,)
+        """The axes of an input that make a row: all of them, unless the operation is along some."""
+        return tuple(range(len(given.shape)))
 
     def rows(self, given: Spec) -> tuple[int, int]:
         """The number of rows of an input, and their length."""
@@ -229,7 +241,14 @@ def require_readable(name: str, given: Spec, element: Any, reader: str) -> None:
     found, wanted = native(given.dtype), dtype_within(reader, "element", element)
     if found != wanted and not (wanted.kind == "u" and found.itemsize == wanted.itemsize and found.kind in "biufmM"):
         others = f", or another of {wanted.itemsize} bytes" if wanted.kind == "u" else ""
+        others = f" ({name}.astype(np.dtype([...], align=True)) has it)" if _is_packed(found, wanted) else others
         raise UnsupportedTypeError(f"{name}: expected dtype {wanted}{others}, as {reader} takes, found {given.dtype}")
+
+
+def _is_packed(found: DType, wanted: DType) -> bool:
+    """Whether these are the same fields, at other places."""
+    fields = [[(n, x[0]) for n, x in dict(dtype.fields or {}).items()] for dtype in (found, wanted)]
+    return fields[0] == fields[1] != []
 
 
 def dtype_within(reader: str, member: str, element: Any) -> DType:
@@ -240,13 +259,34 @@ def dtype_within(reader: str, member: str, element: Any) -> DType:
         raise UnsupportedTypeError(f"{reader}: {member}: {error}") from error
 
 
-def key_of(name: str, given: Spec, wished: SortableKey[Any, Any] | None) -> SortableKey[Any, Any]:
-    """The caller's key, checked against the dtype; without one, the key of NumPy's order."""
+def require_methods(of: object, **counts: int) -> None:
+    """Raises UnsupportedTypeError for a key or a monoid of which a method does not take so many arguments."""
+    for name, count in counts.items():
+        method: Any = getattr(of, name)
+        try:
+            signature(method).bind(*range(count))
+        except TypeError as error:
+            raise UnsupportedTypeError(
+                f"{type(of).__name__}.{name}: expected a method that takes self and {count} more: {error}"
+            ) from error
+
+
+def key_of(
+    name: str, given: Spec, wished: SortableKey[Any, Any] | None, by_numbers: bool = False
+) -> SortableKey[Any, Any]:
+    """The caller's key, checked against the dtype; without one, the key of NumPy's order. `by_numbers`: words must be
+    numbers, as they are stored with indices or combined; else anything that compares."""
     if wished is None:
         return key_for(given.dtype, name)
     reader = type(wished).__name__
     require_readable(name, given, wished.element, reader)
     dtype_within(reader, "word", wished.word)
+    require_methods(wished, to_word=1, from_word=1, to_rank=1, mirrored=1)
     if (wrong := mismatch(wished.word, wished.greatest)) is not None:
         raise UnsupportedTypeError(f"{reader}: greatest: {wrong}")
+    if by_numbers and scalar_of(wished.word) not in (Type.U32, Type.U64):
+        raise UnsupportedTypeError(
+            f"key: expected words of U32 or U64, found {class_of(wished.word).__name__} in {reader}; words of other "
+            "classes are for sort(..., algorithm=Bitonic()) and merges, by keys that are not lossy"
+        )
     return wished

@@ -109,6 +109,7 @@ class MergeByKey(Merge):
     """The same of keys, and each key's value."""
 
     names = "keys", "values", "other_keys", "other_values"
+    title = "merge_by_key"
     with_values = True
 
 

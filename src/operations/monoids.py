@@ -17,7 +17,7 @@ from ..types.elements import dtype_of, leaves
 from ..types.errors import CapabilityError, UnsupportedTypeError
 from ..types.layout import Type
 from ..types.specs import DType, Spec
-from .base import Operation, Part, Work, Works, dtype_within, require_readable, single
+from .base import Operation, Part, Work, Works, dtype_within, require_methods, require_readable, single
 from .pieces import fits_binding
 
 if TYPE_CHECKING:
@@ -102,6 +102,7 @@ class ByMonoid(OverMonoid):
         """The dtype of states; raises UnsupportedTypeError if the monoid does not read the array, or has none."""
         reader = type(self.of).__name__
         require_readable("x", given, self.of.element, reader)
+        require_methods(self.of, identity=0, lift=2, combine=2)
         return dtype_within(reader, "state", self.of.state)
 
 

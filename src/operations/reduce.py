@@ -138,6 +138,10 @@ class Reduce(Reduction):
     reducer: Reducer = Reducer.SUM
     key: SortableKey[Any, Any] | None = None  # of min, max, argmin and argmax
 
+    @property
+    def called(self) -> str:
+        return self.reducer.value
+
     def is_the_hosts(self, given: Spec) -> bool:
         return self.reducer.adds and given.dtype.kind == "m"
 
@@ -148,7 +152,7 @@ class Reduce(Reduction):
         if self.reducer.adds:
             number_for(x.dtype, "x")
         else:
-            key_of("x", x, self.key)
+            key_of("x", x, self.key, by_numbers=True)
         by_key = self.key is not None and self.reducer in (Reducer.MIN, Reducer.MAX)
         dtype = x.dtype if by_key else result_dtype(self.reducer.value, x.dtype)
         if x.size == 0:
@@ -200,6 +204,8 @@ class Reduce(Reduction):
 @attrs.frozen
 class Fold(ByMonoid, Reduction):
     """A reduction by a monoid, whose states are the result."""
+
+    title = "reduce"
 
     def simplest(self, *given: Spec) -> Operation:
         from ..types.monoids import Product, Sum

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 class TopK(AlongAxis):
     """Values and int64 indices along the axis. Ties go to the lowest index."""
 
+    title = "top_k"
     k: int
     axis: int | None = -1
     order: SortOrder = SortOrder.DESCENDING
@@ -34,7 +35,7 @@ class TopK(AlongAxis):
 
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
         (x,) = given
-        key_of("x", x, self.key)
+        key_of("x", x, self.key, by_numbers=True)
         axes, (_, length) = self.axes(x), self.rows(x)
         if self.k > length:
             raise InvalidArgumentError(f"k: expected 0 to the {length} elements of a row, found {self.k}")

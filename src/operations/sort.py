@@ -34,7 +34,7 @@ class Sort(AlongAxis):
 
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
         (x,) = given
-        key_of("x", x, self.key)
+        key_of("x", x, self.key, by_numbers=self.key is not None and is_lossy(self.key))
         return (self.output(x, x.dtype, is_like=True),)
 
     def _goes_by_permutation(self, given: Spec, info: TargetInfo) -> bool:

@@ -105,6 +105,8 @@ def _known(table: dict[str, _T], dtype: npt.DTypeLike, argument: str, what: str,
     wanted = checked_dtype(dtype, argument)
     found = table.get(_code(wanted))
     if found is None:
+        if wanted.names is not None:
+            supported += f"; those of several fields by a {'key' if what == 'order' else 'monoid'} of your own"
         raise UnsupportedTypeError(f"{argument}: cannot {what} elements of dtype {wanted}; supported: {supported}")
     return found
 

@@ -8,6 +8,7 @@ part leaves.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -37,7 +38,11 @@ Part: TypeAlias = tuple[int, slice]  # of which array, inputs first
 def rows_in_pieces(
     operation: Operation, rows: int, length: int, dtypes: tuple[DType, ...], target: HasRoom, free: int
 ) -> InPieces | None:
-    """Batches of whole rows. None if no row fits, or is longer than kernels take."""
+    """Batches of whole rows. None if no row fits, or is longer than kernels take; or if a result is of all rows."""
+    (given,) = specs_on_device((rows, length), dtypes)
+    for output in operation.outputs(given):
+        if math.prod(size for axis, size in enumerate(output.shape) if axis not in output.axes) != rows:
+            return None
 
     def made(batch: int) -> InPieces:
         counts = {batch, rows % batch or batch}

@@ -8,17 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import attrs
 import numpy as np
 
 from ...arrays.host import copy_elements, is_packed
 from ...arrays.kinds import Located
-from ...operations.argsort import Argsort, SortPairs
+from ...operations.argsort import Argsort
 from ...operations.base import Operation
-from ...operations.merge import Merge, MergeByKey
-from ...operations.reduce import Fold, Reduce, Reduction
-from ...operations.scan import Scanning
-from ...operations.select import TopK
+from ...operations.merge import Merge
 from ...operations.sort import Sort
 from ...targets.base import HasRoom
 from ...types.dtypes import native
@@ -111,7 +107,7 @@ class PiecesPlan(Plan):
             raise CapabilityError(*whole.args)
         given = " and ".join(map(_told, self.operation.names, self.specs))
         raise DeviceMemoryError(
-            f"{called(self.operation)} of {given} takes {whole.device_bytes:,} bytes of device memory on target "
+            f"{self.operation.called} of {given} takes {whole.device_bytes:,} bytes of device memory on target "
             f"{self.target.info.name!r}, where {free:,} are free, and cannot be done in pieces so small; let go of "
             "arrays that lie there, work on parts, or use target='cpu'"
         )
@@ -139,9 +135,9 @@ def _way_in_pieces(operation: Operation, specs: tuple[Spec, ...], target: HasRoo
     dtypes = tuple(native(spec.dtype) for spec in specs)
     if isinstance(operation, Merge):
         return merge_in_pieces(operation, operation.outputs(*specs)[0].shape[0], dtypes, target, free)
-    if not isinstance(operation, Sort | Argsort | TopK | Reduction | Scanning):
+    turned = operation.on_rows() if len(specs) == 1 else None
+    if turned is None:
         return sort_in_pieces(operation, length, dtypes, target, free)
-    turned = attrs.evolve(operation, axis=1)
     batches = None if rows == 1 else rows_in_pieces(turned, rows, length, dtypes, target, free)
     if batches is not None:
         return batches
@@ -186,15 +182,3 @@ def _packed(array: HostArray) -> HostArray:
 
 def _told(name: str, spec: Spec) -> str:
     return f"{name}, {spec.nbytes:,} bytes of {spec.dtype} in shape {spec.shape},"
-
-
-_CALLED: dict[type[Operation], str] = {
-    SortPairs: "sort_by_key", MergeByKey: "merge_by_key", TopK: "top_k", Fold: "reduce",
-}  # fmt: skip
-
-
-def called(operation: Operation) -> str:
-    """The public function's name, for messages."""
-    if isinstance(operation, Reduce):
-        return operation.reducer.value
-    return _CALLED.get(type(operation), type(operation).__name__.lower())
