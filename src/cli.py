@@ -22,7 +22,10 @@ from .types.errors import GpusortError, InvalidArgumentError
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns the exit code. Expected errors are printed as one line, without a traceback."""
     try:
-        return _run(_parser().parse_args(arguments))
+        options, unknown = _parser().parse_known_args(arguments)
+        if unknown:  # with the usage of the command that was given them
+            options.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return _run(options)
     finally:
         for stream in (sys.stdout, sys.stderr):
             _give_up_unwritten(stream)
@@ -84,12 +87,12 @@ def _parser() -> argparse.ArgumentParser:
         parser.print_help()
         return 2
 
-    parser.set_defaults(run=without_command)
+    parser.set_defaults(run=without_command, parser=parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 
     def command(name: str, run: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
         made = commands.add_parser(name, help=text)
-        made.set_defaults(run=run)
+        made.set_defaults(run=run, parser=made)
         return made
 
     command("demo", _demo, "sort on every target found and compare with NumPy")

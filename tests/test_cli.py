@@ -305,6 +305,14 @@ def test_an_unknown_command_prints_the_usage() -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_unknown_options_print_the_usage_of_their_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(["plan", "sort", "--shape", "10", "--descending"])
+    said = capsys.readouterr().err
+    assert said.startswith("usage: gpusort plan ")
+    assert said.endswith("gpusort plan: error: unrecognized arguments: --descending\n")
+
+
 def test_ctrl_c_while_the_command_line_is_imported_prints_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     class Struck(MetaPathFinder):
         def find_spec(self, fullname: str, path: object, target: object = None) -> None:

@@ -80,6 +80,13 @@ PAGES = (
          ("Buffer", "Role", "Grid", "Launch", "Schedule"), "gpusort.kernel.launch"),
     Page("needs", "Needs", "What a kernel takes for granted of its machine.",
          ("Policy", "Needs"), "gpusort.types.needs"),
+    Page("calls", "Functions of arrays of your own", "[How to write one](../extending.md#a-new-operation-on-arrays).",
+         ("call", "call_with"), "gpusort.api.call"),
+    Page("operations", "Operations on arrays", "What a function of arrays asks for.",
+         ("Operation", "AlongAxis", "Output", "Part", "Copy", "Work", "Works", "single", "copying", "rows_together",
+          "key_of"), "gpusort.operations.base"),
+    Page("reductions", "Reductions of your own", "An operation over a monoid.",
+         ("Reduction",), "gpusort.operations.reduce"),
     Page(
         "overridable", "Overridable helpers", "Which a target may write in its own way.",
         ("overridable",), "gpusort.types.intrinsics",

@@ -119,8 +119,9 @@ class PreparedCall(Generic[R_co]):
         for name, own, x in zip(names, wanted, arrays, strict=True):
             kind, array = recognised(name, x)
             if kind is not own or array is not x:
+                hint = "; np.asarray makes one of it" if kind is own else ""
                 raise UnsupportedTypeError(
-                    f"{name}: expected an array such as was planned for, found {type(x).__name__}"
+                    f"{name}: expected an array such as was planned for, found {type(x).__name__}{hint}"
                 )
 
     def __repr__(self) -> str:

@@ -1,7 +1,7 @@
 """Overloads of reductions and scans for type checkers: the class of array, scalar and dtype that each call returns.
 
-To Python a bool is an int, and an int a float, so overloads for lists of them overlap, and are read in turn: that is
-what the ignores here are for.
+To Python a bool is an int, and an int a float, so overloads for lists of them overlap, and are read in turn; so are
+those of monoids, the last of which takes what states of scalars have left: that is what the ignores here are for.
 """
 
 from __future__ import annotations
@@ -175,25 +175,25 @@ class Reduce(Protocol):
         self, x: Other, /, monoid: Monoid[E, S], *, policy: Reducing = None, **how: Unpack[Either[Axes]]
     ) -> Other | np.void | NDArray[np.void]: ...
     @overload
-    def __call__(
+    def __call__(  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappingOverload]
         self, x: ArrayLike, /, monoid: Monoid[E, _Unknown], *, policy: Reducing = None, **how: Unpack[Either[Axes]]
     ) -> np.generic | HostArray: ...
     @overload
-    def __call__(
+    def __call__(  # type: ignore[overload-overlap]
         self, x: ArrayLike, /, monoid: _OfScalars[E, S, G], *, policy: Reducing = None, **how: Unpack[ToOne]
     ) -> G: ...
     @overload
-    def __call__(
+    def __call__(  # type: ignore[overload-overlap]
         self, x: ArrayLike, /, monoid: _OfScalars[E, S, G], *, policy: Reducing = None, **how: Unpack[Along[Axes]]
     ) -> NDArray[G]: ...
     @overload
-    def __call__(
+    def __call__(  # type: ignore[overload-overlap]
         self, x: ArrayLike, /, monoid: _OfScalars[E, S, G], *, policy: Reducing = None, **how: Unpack[Either[Axes]]
     ) -> G | NDArray[G]: ...
-    @overload
+    @overload  # states of several fields; one is stored as a scalar, which checkers cannot tell
     def __call__(
         self, x: ArrayLike, /, monoid: Monoid[E, S], *, policy: Reducing = None, **how: Unpack[Either[Axes]]
-    ) -> np.generic | HostArray: ...
+    ) -> np.void | NDArray[np.void]: ...
 
 
 class Scanned(TypedDict, total=False):
@@ -209,11 +209,15 @@ class Scan(Protocol):
     @overload
     def __call__(self, x: Like, /, monoid: Monoid[E, S], **how: Unpack[Scanned]) -> Like | NDArray[np.void]: ...
     @overload
-    def __call__(self, x: ArrayLike, /, monoid: Monoid[E, _Unknown], **how: Unpack[Scanned]) -> HostArray: ...
+    def __call__(  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappingOverload]
+        self, x: ArrayLike, /, monoid: Monoid[E, _Unknown], **how: Unpack[Scanned]
+    ) -> HostArray: ...
     @overload
-    def __call__(self, x: ArrayLike, /, monoid: _OfScalars[E, S, G], **how: Unpack[Scanned]) -> NDArray[G]: ...
+    def __call__(  # type: ignore[overload-overlap]
+        self, x: ArrayLike, /, monoid: _OfScalars[E, S, G], **how: Unpack[Scanned]
+    ) -> NDArray[G]: ...
     @overload
-    def __call__(self, x: ArrayLike, /, monoid: Monoid[E, S], **how: Unpack[Scanned]) -> HostArray: ...
+    def __call__(self, x: ArrayLike, /, monoid: Monoid[E, S], **how: Unpack[Scanned]) -> NDArray[np.void]: ...
 
 
 class ShownAs(Generic[P]):

@@ -102,8 +102,9 @@ class ByMonoid(OverMonoid):
         """The dtype of states; raises UnsupportedTypeError if the monoid does not read the array, or has none."""
         reader = type(self.of).__name__
         require_readable("x", given, self.of.element, reader)
+        state = dtype_within(reader, "state", self.of.state)
         require_methods(self.of, identity=0, lift=2, combine=2)
-        return dtype_within(reader, "state", self.of.state)
+        return state
 
 
 _COUNTS_OR_ADDS = ("argmin", "argmax", "sum", "prod", "cumsum")

@@ -131,7 +131,10 @@ def right_monoids(x: F4s, numbers: I4s, kept: bool) -> None:
     assert_type(gpusort.reduce(numbers, Sum(gpusort.number_for("i4")), axis=0), npt.NDArray[np.int64])
     assert_type(gpusort.scan(x, Product(gpusort.number_for("float64"))), npt.NDArray[np.float64])
     assert_type(gpusort.scan(x > 0, Sum(gpusort.number_for("?"))), npt.NDArray[np.uint64])
-    assert_type(gpusort.reduce(x, MinMax(UnsignedKey(U32, U32, 32))), np.generic | HostArray)
+    extremes = MinMax(UnsignedKey(U32, U32, 32))
+    assert_type(gpusort.reduce(x, extremes), np.void | npt.NDArray[np.void])
+    assert_type(gpusort.scan(x, extremes), npt.NDArray[np.void])
+    assert_type(gpusort.scan(x, extremes)["low"], npt.NDArray[Any])
 
 
 def smallest(x: F4s, *, target: str = "auto") -> F4s:
