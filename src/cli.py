@@ -61,7 +61,7 @@ def _give_up_unwritten(stream: TextIO | None) -> None:
 # Where an option is not called as the library's parameter is.
 _OPTIONS = {
     ("sort", "source"): "FILE", ("sort", "target"): "--output", ("sort", "target_device"): "--target",
-    ("export", "operations"): "OPERATION", ("export", "lanes"): "--subgroups",
+    ("export", "operations"): "OPERATION", ("export", "lanes"): "--subgroups", ("plan", "x"): "--key, --shape",
 }  # fmt: skip
 
 

@@ -270,6 +270,8 @@ def test_sizes(nbytes: int, text: str) -> None:
             ("plan", "sort", "--shape", "99999999999999999999"),
             r"gpusort: --shape: expected at most .* bytes, found '9+'",
         ),
+        (("plan", "merge", "--shape", "3,3"), r"gpusort: --key, --shape: expected an array of one dimension, found"),
+        (("plan", "sum", "--shape", "3", "--key", "datetime64"), r"gpusort: --key, --shape: cannot add or multiply"),
         (("plan", "sort", "--shape", "9" * 5000), r"gpusort: --shape: expected at most .* bytes, found '9+'"),
         (("plan", "sort", "--shape", "٣,3"), r"gpusort: --shape: expected sizes such as 1000,300, found '٣,3'"),
         (("plan", "sort", "--shape", "3²"), r"gpusort: --shape: expected sizes such as 1000,300, found '3²'"),

@@ -1,8 +1,4 @@
-"""Reductions over axes and prefix scans, with NumPy's result dtypes; and of any monoid.
-
-Every reduction takes `axis` as NumPy does (an int, a tuple where NumPy takes one, or None for all), `keepdims`, and
-`target`: a name of `targets()`, a target, or "auto" for the array's own device.
-"""
+"""Reductions over axes and prefix scans, with NumPy's result dtypes; and of any monoid."""
 
 from __future__ import annotations
 
@@ -70,6 +66,9 @@ def _reduced(reducer: Reducer, x: object, axis: object, keepdims: object, target
 def sum(x: object, /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto") -> object:
     """The sum of the elements: integers in 64 bits, floats in an order that depends on shape, dtype and layout alone.
 
+    `axis` is an int, a tuple of ints, or None for all axes; `keepdims` leaves them in the result, of length 1.
+    `target` is a name of `targets()` or a target; "auto" runs on the array's own device.
+
     NaT makes NaT; so does a sum of times on its way from the first to the last (in a wgpu buffer in another order), if
     it comes by int64's least number.
     """
@@ -78,7 +77,7 @@ def sum(x: object, /, *, axis: Axis = None, keepdims: bool = False, target: Wher
 
 @is_arithmetic
 def prod(x: object, /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto") -> object:
-    """The product of the elements: integers in 64 bits, floats in an order as that of `sum`."""
+    """The product of the elements: integers in 64 bits, floats in an order as that of `sum`. Arguments are as there."""
     return _reduced(_PROD, x, axis, keepdims, target)
 
 
@@ -86,7 +85,7 @@ def prod(x: object, /, *, axis: Axis = None, keepdims: bool = False, target: Whe
 def min(
     x: object, /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto", key: Keyed = None,
 ) -> object:  # fmt: skip
-    """The minimum, in the order of `key` if one is given; NaN or NaT where there is one."""
+    """The minimum, in the order of `key` if one is given; NaN or NaT where there is one. The rest is as for `sum`."""
     return _reduced(_MIN, x, axis, keepdims, target, key)
 
 
@@ -94,31 +93,33 @@ def min(
 def max(
     x: object, /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto", key: Keyed = None,
 ) -> object:  # fmt: skip
-    """The maximum, in the order of `key` if one is given; NaN or NaT where there is one."""
+    """The maximum, in the order of `key` if one is given; NaN or NaT where there is one. The rest is as for `sum`."""
     return _reduced(_MAX, x, axis, keepdims, target, key)
 
 
 @is_place
 def argmin(x: object, /, *, axis: int | None = None, keepdims: bool = False, target: Where = "auto") -> object:
-    """The index of the minimum: the first of equals; the first NaN or NaT where there is one."""
+    """The index of the minimum: the first of equals; the first NaN or NaT where there is one. `axis` is one, or None
+    for the flattened array; the rest is as for `sum`."""
     return _reduced(_ARGMIN, x, axis, keepdims, target)
 
 
 @is_place
 def argmax(x: object, /, *, axis: int | None = None, keepdims: bool = False, target: Where = "auto") -> object:
-    """The index of the maximum: the first of equals; the first NaN or NaT where there is one."""
+    """The index of the maximum: the first of equals; the first NaN or NaT where there is one. `axis` is one, or None
+    for the flattened array; the rest is as for `sum`."""
     return _reduced(_ARGMAX, x, axis, keepdims, target)
 
 
 @is_truth
 def any(x: object, /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto") -> object:
-    """Whether an element is true, that is, not zero; NaN and NaT are true."""
+    """Whether an element is true, that is, not zero; NaN and NaT are true. Arguments are as for `sum`."""
     return _reduced(_ANY, x, axis, keepdims, target)
 
 
 @is_truth
 def all(x: object, /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto") -> object:
-    """Whether every element is true, that is, not zero; NaN and NaT are true."""
+    """Whether every element is true, that is, not zero; NaN and NaT are true. Arguments are as for `sum`."""
     return _reduced(_ALL, x, axis, keepdims, target)
 
 

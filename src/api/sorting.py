@@ -151,7 +151,7 @@ def argsort(
     """The indices that would sort an array along an axis, in int64, as `np.argsort` gives them.
 
     Always stable: equal elements keep their order in both directions, and so do NaNs, which come last. `stable=False`
-    is accepted and changes nothing. `axis=None` takes the flattened array.
+    is accepted and changes nothing. `axis=None` takes the flattened array. The rest is as for `sort`.
     """
     if axis.__class__ is not int:
         axis = axis_or_none(axis)
