@@ -320,6 +320,7 @@ def test_words_that_are_no_numbers_are_refused_by_what_stores_or_combines_them(t
             call()
     with pytest.raises(gpusort.UnsupportedTypeError, match=r"found I32 in SignedWords; .*sort\(..., algorithm=Bitonic"):
         gpusort.argsort(np.array([3, 1], np.int32), key=SignedWords(), target=target)
+    assert gpusort.sort(np.array([3, -1, 2], np.int32), key=SignedWords(), target=target).tolist() == [-1, 2, 3]
 
 
 def test_methods_that_take_other_arguments_are_told_by_their_names(target: str) -> None:

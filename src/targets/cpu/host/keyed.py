@@ -17,8 +17,10 @@ from ....algos.words import Array, KeyWords, Transform
 from ....operations.argsort import Argsort, SortPairs
 from ....operations.base import Operation
 from ....operations.sort import Sort
+from ....types.elements import scalar_of
 from ....types.indices import SortOrder
 from ....types.keys import is_lossy
+from ....types.layout import Type
 from ....types.specs import Spec
 from ...base import HostArray, Native
 from .argsort import argsort_rows
@@ -106,6 +108,8 @@ def keyed_path(operation: Operation, given: Sequence[Spec], policy: HostSortPoli
     """The CPU's implementation of an operation by a key without a kernel; None if there is none."""
     match operation:
         case Sort(axis, order, stable, key, (None | HostSort()) as chosen) if key is not None:
+            if chosen is None and scalar_of(key.word) not in (Type.U32, Type.U64):
+                return None  # words that only compare: kernels do
             policy = policy if chosen is None else chosen.policy
             work = partial(sort_by_words, by=KeyWords(key, order), policy=policy, stable=stable)
             return Native(partial(_along, axis=axis, work=work), takes_empty=False)
