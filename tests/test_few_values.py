@@ -11,11 +11,18 @@ import pytest
 
 import gpusort
 from gpusort.algos.host_sort import HostSortPolicy
+from gpusort.arrays.host import NUMPY
+from gpusort.targets.cpu.background import background
 from gpusort.targets.cpu.host import argsort, counting, packed_argsort
+from gpusort.targets.cpu.host.at_sight import sorted_at_sight
+from gpusort.targets.cpu.host.runs import HANDFUL, HANDFUL_OF_NUMPY
 from gpusort.targets.cpu.host.sort import sort_rows
+from gpusort.targets.cpu.host.sort_path import SortPath
 from gpusort.targets.cpu.pool import shared_pool
 from gpusort.types.indices import SortOrder
 from tests.covering import few_cases
+from tests.reference import assert_same_bits
+from tests.test_float_ties import in_bit_order
 from tests.test_pairs import stable_order
 from tests.test_radix import in_order, unordered
 
@@ -112,3 +119,56 @@ def test_values_that_no_multiplier_parts_are_left_too(monkeypatch: pytest.Monkey
     places = np.empty(LENGTH, np.intp)
     assert not counting.argsort_few(x, places, SortOrder.ASCENDING, HostSortPolicy(), shared_pool())
     check(x)
+
+
+# -- a handful of words, counted one by one ------------------------------------------------------------------
+
+
+@few_cases(pairs=False)
+@pytest.mark.parametrize("order", SortOrder)
+@pytest.mark.parametrize("count", [1, 2, 3, HANDFUL_OF_NUMPY, HANDFUL_OF_NUMPY + 1, HANDFUL, HANDFUL + 1])
+@pytest.mark.parametrize("dtype", ["u2", "f2", "i4", "f4", "u8", "i8", "f8", "M8[s]"])
+def test_a_handful_is_sorted_at_sight(dtype: str, count: int, order: SortOrder) -> None:
+    """By loops, with or without threads, and by NumPy; whatever other element is there, and wherever."""
+    x = np.arange(-3, count - 3).astype(dtype)[np.random.default_rng(count).permutation(70_000) % count]
+    x[-7:] = x[0]  # else five elements may all differ
+    if dtype[0] in "fM":
+        x[x == x.max()] = np.nan if dtype[0] == "f" else "NaT"
+    for few_bytes_from, most in ((1, HANDFUL), (1 << 40, HANDFUL_OF_NUMPY)):
+        policy = HostSortPolicy(few_bytes_from=few_bytes_from, by_radix=True)  # else NumPy's sort is as fast
+        for row in (x, np.repeat(x[::7], 2)[::2]):
+            before = row.tobytes()
+            with background.off():
+                found = sorted_at_sight(row, order, policy, False)
+            assert (found is not None) is (count <= most)
+            if found is not None:
+                assert_same_bits(found, in_order(row, order))
+            assert row.tobytes() == before
+        for place in (0, 2047, 2048, x.size - 1):
+            other = x.copy()
+            other[place] = np.array(100).astype(dtype)
+            path = SortPath(policy, NUMPY.spec("x", other), 0, order, False)
+            with background.off():
+                assert_same_bits(path.function(other), in_order(other, order))
+
+
+@pytest.mark.parametrize("few_bytes_from", [1, 1 << 40])
+def test_a_handful_of_floats_that_tie(few_bytes_from: int) -> None:
+    """In the order of their bits, unless they are to keep theirs."""
+    policy = HostSortPolicy(few_bytes_from=few_bytes_from)
+    for values in ([0.0, -0.0], [np.nan, -np.nan, 1.0], [0.0, 2.0, np.nan]):
+        x = np.array(values, np.float32)[np.random.default_rng(1).integers(0, len(values), 40_000)]
+        for order in SortOrder:
+            with background.off():
+                found = sorted_at_sight(x, order, policy, False)
+                assert found is not None
+                assert_same_bits(found, in_bit_order(x, order is SortOrder.DESCENDING, 0))
+                stable = sorted_at_sight(x, order, policy, True)
+            assert (stable is None) is (len(values) == 2 or np.signbit(values[1]))
+            if stable is not None:
+                assert_same_bits(stable, found)
+
+
+def test_what_comes_again_after_an_even_number_is_seen() -> None:
+    x = np.resize(np.array([7, 5], np.float64), 1 << 16)
+    assert sorted_at_sight(x, SortOrder.ASCENDING, HostSortPolicy(), False) is not None

@@ -1,12 +1,12 @@
 """The CPU's own ways, without kernels: by NumPy, by compiled loops, or both. Who calls whom, from left to right:
 
     fast_paths     an operation's way
-      sort_path    sorts: short arrays by NumPy alone; rows seen to be in order, or of two values, by `sample`
+      sort_path    sorts: short arrays by NumPy alone; rows seen to be in order, or of a handful of words, by `at_sight`
         sort       rows of any length by one of
           row_networks    many short rows, side by side in vectors
           radix_sort      where NumPy's own sort is slow, which `numpy_speed` measures
           partition_sort  a long row: parted by all threads (`partition`), its parts sorted by NumPy (`numpy_pointer`)
-          counting        a long row of bytes or pairs of bytes, or of few different elements
+          counting        a long row of bytes or pairs of bytes, or of few different elements (a handful by `runs`)
           crew_rows       many rows, by threads that wait in compiled code
           numpy_sort      all else: NumPy's sort in our order, with zeros and NaNs put back (`float_ties`)
       argsort      row_networks, crew_rows, counting, radix_sort, NumPy, or

@@ -1,6 +1,7 @@
 """Sorts by counting: long rows of 8- and 16-bit elements by histograms, and those of few distinct elements.
 
-Up to 256 distinct elements are told apart by a perfect hash, which maps each to a byte: its rank. Bytes are counted.
+A handful of these are counted one by one: see runs.py. Up to 256 are told apart by a perfect hash, which maps each to
+a byte: its rank. Bytes are counted.
 """
 
 from __future__ import annotations
@@ -15,12 +16,11 @@ from ....algos.host_sort import HostSortPolicy
 from ....algos.sizes import LARGEST_U32
 from ....types.indices import SortOrder
 from ...base import HostArray
-from ..crew import share
 from ..loops import PIECE, Kernel, compiled, name_of
 from ..pool import Pool
 from .key_words import Elements, Places, bits_of, elements_in_order, ordered_ranks, ordered_words
-from .numpy_sort import sort_row
 from .radix_sort import argsort_by_radix
+from .runs import HANDFUL, Counts, Runs, fill_runs, handful_of
 from .sample import different_of, sample_of
 
 # Neighbours count in different tables: equal ones would wait for each other.
@@ -49,28 +49,6 @@ _PAIRS = """
         word = i8(words[index]) + row
         counts[word] = counts[word] + 1
 """
-_FILL = """
-    at = 0
-    past = len(ends)
-    while True:
-        if at >= past:
-            break
-        middle = (at + past) >> 1
-        if ends[middle] <= start:
-            at = middle + 1
-        else:
-            past = middle
-    index = start
-    while True:
-        if index >= stop:
-            break
-        end = min(ends[at], stop)
-        value = sequence[at]
-        for k in range(index, end):
-            results[k] = value
-        index = end
-        at += 1
-"""
 _RANK = """
     for index in range(len(words)):
         word = words[index]
@@ -92,21 +70,12 @@ def count_words(size: int, counts: np.dtype[np.generic]) -> Kernel:
 
 
 @cache
-def fill(size: int) -> Kernel:
-    """(start, stop, results, sequence, ends): writes the elements start to stop: sequence[k] as far as ends[k]."""
-    takes = f"start: i8, stop: i8, results: u{size}[], sequence: u{size}[], ends: i8[]"
-    return compiled("fill", takes, _FILL)
-
-
-@cache
 def rank_found(size: int) -> Kernel:
     """(words, values, table, multiplier, shift, missed, ranks, ranked): writes each word's rank, found by a perfect
     hash. Sets `missed` at the first word that is none of the values."""
     hashed = f"words: u{size}[], values: u{size}[], table: u1[], multiplier: u8, shift: u8, missed: i8[]"
     return compiled("rank_found", f"{hashed}, ranks: u1[], ranked: u1[]", _RANK)
 
-
-Counts = npt.NDArray[np.int64]
 
 _NARROW = np.dtype(np.uint32)  # half as much for a core's cache to hold
 
@@ -128,15 +97,6 @@ def counts_of(words: Elements, pool: Pool) -> Counts:
     pool.run(lambda number: count(number * values, size * number // threads, size * (number + 1) // threads), threads)
     totals: Counts = counts.sum(axis=0, dtype=np.int64)
     return totals
-
-
-def fill_runs(results: Elements, sequence: Elements, ends: Counts, in_place: bool, pool: Pool) -> None:
-    """Fills results with runs: sequence[k] up to ends[k]. In place by one call, which no signal handler interrupts."""
-    loop = fill(results.itemsize)
-    if in_place:
-        loop.on(0, results.size, results, sequence, ends)()
-    else:
-        share(loop, results.size, pool, results, sequence, ends)
 
 
 @cache
@@ -193,19 +153,25 @@ def finder_for(row: HostArray, policy: HostSortPolicy) -> PerfectHash | None:
 
 def sort_few(source: Elements, results: Elements, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> bool:
     """Counts the different elements of a row, if they are as few as its sample says; else nothing is done."""
-    finder = finder_for(source, policy)
-    if finder is not None and finder.values.size == 1:
-        sort_row(source, results, order)  # NumPy sees at once that there is nothing to do
-        return True
-    if finder is None:
+    words = handful_of(source, order, HANDFUL)
+    runs = None if words is None else Runs.counted(source, words, pool)
+    if runs is None:
+        runs = _runs_by_hash(source, order, policy, pool)
+    if runs is None:
         return False
+    runs.fill(results, results is source, pool)
+    return True
+
+
+def _runs_by_hash(source: Elements, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> Runs | None:
+    finder = finder_for(source, policy)
+    if finder is None:
+        return None
     sequence = np.argsort(ordered_words(finder.values.view(source.dtype), order))
     which = _ranked(source, finder, np.argsort(sequence).astype(np.uint8), pool)
     if which is None:
-        return False
-    ends = np.cumsum(counts_of(which, pool)[: sequence.size])
-    fill_runs(bits_of(results), finder.values[sequence], ends, results is source, pool)
-    return True
+        return None
+    return Runs(finder.values[sequence], counts_of(which, pool)[: sequence.size].cumsum())
 
 
 def argsort_few(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> bool:

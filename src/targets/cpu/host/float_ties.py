@@ -44,7 +44,7 @@ class FloatTies:
         """Writes the zeros of sorted native floats, of one dimension, without NaN: in the order of their bits."""
         minus = count_nonzero(source.view(self.word) == self.minus_zero)
         rising = results if order is SortOrder.ASCENDING else results[::-1]
-        first, past = rising.searchsorted(_ZERO), rising.searchsorted(_ZERO, "right")
+        first, past = zeros_of(rising)
         fill_zeros(rising[first:past], minus, SortOrder.ASCENDING)
 
     def puts_usual_nans_back(self, source: Elements, results: Elements, stable: bool) -> bool:
@@ -69,6 +69,11 @@ class FloatTies:
             return False
         bits_of(results)[results != results] = found[0]
         return True
+
+
+def zeros_of(rising: Elements) -> tuple[int, int]:
+    """Where the zeros of a row in ascending order begin and end."""
+    return int(rising.searchsorted(_ZERO)), int(rising.searchsorted(_ZERO, "right"))
 
 
 def fill_zeros(zeros: Elements, minus: int, order: SortOrder) -> None:

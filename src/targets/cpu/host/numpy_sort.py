@@ -9,7 +9,6 @@ them takes less time than the sort.
 from __future__ import annotations
 
 import sys
-from bisect import bisect_left
 from collections.abc import Callable
 from functools import partial
 from typing import Literal
@@ -21,7 +20,7 @@ from ....types.dtypes import FloatBits
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ...counts import count_nonzero
-from .float_ties import FloatTies, fill_zeros, has_minus_zero
+from .float_ties import FloatTies, fill_zeros, has_minus_zero, zeros_of
 from .key_words import Elements, Places, bits_of, elements_in_order, numbers_of, ordered_ranks, ordered_words
 from .numpy_speed import numpy_sorts_slowly, radix_sorts_sooner
 
@@ -164,7 +163,7 @@ def restore_ties(source: Elements, results: Elements, order: SortOrder, stable: 
     has_nans = bool((last != last).any())
     if last.size == 1:
         source, results = source.reshape(-1), results.reshape(-1)
-    span = _zeros_among(results, order)
+    span = _zeros_among(results, order, has_nans)
     if span is not None:
         words = bits_of(source)
         if results.ndim == 1 and not stable:
@@ -175,16 +174,18 @@ def restore_ties(source: Elements, results: Elements, order: SortOrder, stable: 
         _write(bits_of(source), bits_of(results), None, order, stable)
 
 
-def _zeros_among(results: Elements, order: SortOrder) -> slice | None:
+def _zeros_among(results: Elements, order: SortOrder, has_nans: bool) -> slice | None:
     """The span of the zeros of a sorted row, or, if there are several rows, of all elements. None if there are no
     zeros."""
     if results.ndim > 1:
         return slice(0, None) if (results == 0).any() else None
-    value, places, ascends = results.item, range(results.size), order is SortOrder.ASCENDING
-    # NaNs, which are last, come before nothing
-    first = bisect_left(places, True, key=lambda at: not (value(at) < 0 if ascends else value(at) > 0))
-    end = bisect_left(places, True, key=lambda at: not (value(at) <= 0 if ascends else value(at) >= 0))
-    return slice(first, end) if first < end else None
+    size, ascends = results.size, order is SortOrder.ASCENDING
+    if has_nans and not ascends:  # which come last in this order as well
+        size -= count_nonzero(results != results)
+    first, end = zeros_of(results if ascends else results[:size][::-1])
+    if first == end:
+        return None
+    return slice(first, end) if ascends else slice(size - end, size - first)
 
 
 def _write_zeros(words: Elements, zeros: Elements, order: SortOrder) -> None:

@@ -15,7 +15,7 @@ from ...base import HostArray
 from ..background import background
 from ..crew import threads_of_crew
 from ..pool import Pool, shared_pool
-from .counting import count_words, fill, rank_found, sort_by_counting, sort_few
+from .counting import count_words, rank_found, sort_by_counting, sort_few
 from .crew_rows import sort_rows_by_crew, sorting_threads
 from .key_words import numbers_of
 from .numpy_sort import restore_ties, sort_chunk, sort_row
@@ -24,6 +24,7 @@ from .partition import reverse
 from .partition_sort import loading_sorts, part_from, sort_long
 from .radix_sort import can_sort_by_radix, sort_by_radix, suits_radix
 from .row_networks import sort_short_rows
+from .runs import counting_each, fill
 from .sample import different_of, seems_constant, seems_in_order
 from .strides import copy_shared
 
@@ -79,6 +80,9 @@ def _sort_packed(source: HostArray, results: HostArray, order: SortOrder, policy
         for number in range(rows):
             row = source[number]
             sort_one(row, row if results is source else results[number], order, policy, few, stable)
+        return
+    if rows == 1:
+        sort_chunk(source, results, order, stable)
         return
     # by NumPy's sort alone: all rows by threads that wait in compiled code, or some at a time
     threads = sorting_threads(source, policy)
@@ -190,11 +194,11 @@ def _sorting(dtype: np.dtype[np.generic]) -> Iterator[object]:
     size = dtype.itemsize
     if size <= 2:
         yield count_words(size, np.dtype(np.uint32))
-        yield fill(size)
+        yield from counting_each(size) if size > 1 else [fill(size)]
     else:
         numbers = numbers_of(np.empty(0, dtype)).dtype
         yield from loading_sorts(numbers)
         yield reverse(numbers)
-        yield fill(size)
+        yield from counting_each(size)
         yield count_words(1, np.dtype(np.uint32))
         yield rank_found(size)

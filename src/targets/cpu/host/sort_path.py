@@ -14,11 +14,13 @@ from ....types.indices import SortOrder
 from ....types.specs import Shape, Spec
 from ...base import HostArray
 from ...counts import count_nonzero
+from ..pool import shared_pool
+from .at_sight import sorted_at_sight
 from .float_ties import FEW, FloatTies
-from .numpy_sort import lengths_sorted_stably, sort_stably, sorted_by_words, turned_as, turning
+from .numpy_sort import lengths_sorted_stably, sort_row, sort_stably, sorted_by_words, turned_as, turning
 from .numpy_speed import radix_sorts_sooner
+from .partition_sort import part_from
 from .radix_sort import suits_radix
-from .sample import sorted_at_sight
 from .sort import sort_rows
 from .strides import with_last
 
@@ -57,10 +59,13 @@ class SortPath:
         self._stable_lengths = lengths_sorted_stably(dtype)
         self._looks = dtype.isnative and dtype.itemsize > 1
         self.function = self._sorter(self._sorted, self._short)
-        # Longer ones are NumPy's alone as well where it sorts fast, which is measured once.
+        # Longer ones are NumPy's alone as well where it sorts fast, which is measured once: until threads share them.
         self._by_numpy: Sorted = self._sorted_long
-        if by_radix:
-            self._by_numpy = self._by_words if self._as_words else self._sorter(self._sorted_long, policy.serial_below)
+        self._shares = by_radix and not self._as_words
+        if by_radix and self._as_words:
+            self._by_numpy = self._by_words
+        elif by_radix:
+            self._by_numpy = self._sorter(self._sorted_row, policy.serial_below if dtype.kind == "f" else _NEVER)
         self.into_short = None if axis is None else self._writer(self.function)
 
     def _sorted(self, x: HostArray) -> HostArray:
@@ -69,9 +74,19 @@ class SortPath:
         seen = self._at_sight(x)
         if seen is not None:
             return seen
-        if x.size < self._policy.serial_below and not suits_radix(x.size, x.size, self._dtype, self._policy):
+        size, dtype, policy = x.size, self._dtype, self._policy
+        is_one_threads = size < policy.serial_below or (
+            self._shares and size < part_from(dtype, policy, shared_pool().threads)
+        )
+        if is_one_threads and not suits_radix(size, size, dtype, policy):
             return self._by_numpy(x)
         return self._sorted_long(x)
+
+    def _sorted_row(self, x: HostArray) -> HostArray:
+        """By this thread, with zeros and NaNs put back."""
+        results = new_array(x.shape, x.dtype)
+        sort_row(x, results, self._order, self._stable)
+        return results
 
     def _sorted_long(self, x: HostArray) -> HostArray:
         if x.shape[self._along] == 1:
