@@ -8,6 +8,7 @@ import pytest
 from gpusort import sort, sort_inplace
 from gpusort.algos.host_sort import HostSort, HostSortPolicy
 from gpusort.algos.words import KeyWords
+from gpusort.targets.cpu.host.signed_bits import SignedBits
 from gpusort.types.dtypes import key_for
 from gpusort.types.indices import SortOrder
 from tests.reference import Array, assert_same_bits
@@ -70,6 +71,23 @@ def test_payloads_are_kept() -> None:
         assert_same_bits(sort(x, descending=descending), in_bit_order(x, descending, 0))
         rows = x.reshape(10, 20)
         assert_same_bits(sort(rows, axis=0, descending=descending), in_bit_order(rows, descending, 0))
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_sorted_bits_are_put_in_order(descending: bool) -> None:
+    """All float16 there are, those of each kind alone, and each kind beside another."""
+    words = np.arange(1 << 16).astype(np.uint16).view(np.int16)
+    infinity, nan, negative = 0x7C00, words & 0x7FFF > 0x7C00, words < 0
+    kinds = [
+        words,
+        *(words[nan == is_nan] for is_nan in (False, True)),
+        *(words[negative == sign] for sign in (False, True)),
+    ]
+    kinds += [words[nan & negative], words[nan & ~negative], words[:1], np.array([-1 << 15, infinity], np.int16)]
+    order, bits = (SortOrder.DESCENDING if descending else SortOrder.ASCENDING), SignedBits.of(np.dtype(np.float16))
+    for some in kinds:
+        expected = in_bit_order(some.view(np.float16), descending, 0)
+        assert_same_bits(bits.put_in_order(np.sort(some), order).view(np.float16), expected)
 
 
 @pytest.mark.parametrize("by_radix", [False, True])

@@ -23,8 +23,6 @@ class FloatTies:
 
     word: np.dtype[np.generic]
     least: int  # -0.0 as a signed integer, the least of all
-    minus_zero: Elements
-    zero: Elements
     usual_nan: Elements
     minus_nan: Elements
 
@@ -33,19 +31,12 @@ class FloatTies:
     def of(cls, dtype: np.dtype[np.generic]) -> FloatTies:
         word = np.dtype(f"i{dtype.itemsize}").newbyteorder(dtype.byteorder)
         least, nan = -(1 << (8 * dtype.itemsize - 1)), np.array(np.nan, dtype).view(word)
-        return cls(word, least, np.array(least, word), np.array(0, word), nan, nan | least)
+        return cls(word, least, nan, nan | least)
 
     def has_minus_zero(self, source: Elements) -> bool:
         """Whether -0.0 is among packed floats; after a sort it may have become another zero."""
         words = source.view(self.word)
         return bool(words.item(words.argmin()) == self.least)
-
-    def put_zeros_back(self, source: Elements, results: Elements, order: SortOrder) -> None:
-        """Writes the zeros of sorted native floats, of one dimension, without NaN: in the order of their bits."""
-        minus = count_nonzero(source.view(self.word) == self.minus_zero)
-        rising = results if order is SortOrder.ASCENDING else results[::-1]
-        first, past = zeros_of(rising)
-        fill_zeros(rising[first:past], minus, SortOrder.ASCENDING)
 
     def puts_usual_nans_back(self, source: Elements, results: Elements, stable: bool) -> bool:
         """Whether all NaNs, of which there are some, are the usual ones, of either sign: these are but counted. They
@@ -54,11 +45,16 @@ class FloatTies:
             return False
         nans, given, words = count_nonzero(source != source), source.view(self.word), results.view(self.word)
         plus, size = count_nonzero(given == self.usual_nan), words.size
-        minus = 0 if plus == nans else count_nonzero(given == self.minus_nan)
-        if words.ndim == 1 and plus + minus == nans and not (stable and plus and minus):
-            words[size - nans : size - minus], words[size - minus :] = self.usual_nan, self.minus_nan
-            return True
-        return plus == nans and count_nonzero(words == self.usual_nan) == nans
+        if words.ndim > 1:
+            return plus == nans and count_nonzero(words == self.usual_nan) == nans
+        if plus != nans:
+            minus = count_nonzero(given == self.minus_nan)
+            if plus + minus != nans or (stable and plus):
+                return False
+            words[size - minus :] = self.minus_nan
+        if plus:
+            words[size - nans : size - nans + plus] = self.usual_nan
+        return True
 
     def puts_nans_back(self, source: Elements, results: Elements, stable: bool) -> bool:
         """Whether all NaNs, of which there are some, have the same bits; then the results' NaNs have these."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from ....algos.host_sort import HostSortPolicy
 from ....arrays.recycled import new_array
+from ....types.dtypes import native
 from ....types.indices import SortOrder
 from ....types.specs import Shape, Spec
 from ...base import HostArray
@@ -21,6 +22,7 @@ from .numpy_sort import lengths_sorted_stably, sort_row, sort_stably, sorted_by_
 from .numpy_speed import radix_sorts_sooner
 from .partition_sort import part_from
 from .radix_sort import suits_radix
+from .signed_bits import SignedBits
 from .sort import sort_rows
 from .strides import with_last
 
@@ -28,8 +30,9 @@ Sorted: TypeAlias = Callable[[HostArray], HostArray]
 
 SHORT = 1 << 10  # elements: below, NumPy's sort alone
 _FEW_ONE_BY_ONE = 128  # the same of float16 and in another byte order, where NumPy counts one by one
-_FEW_AS_THEY_ARE = 1 << 8  # the same of times, and of float16 whose words NumPy sorts by radix
+_FEW_TIMES = 1 << 8  # the same of rows of times
 _LEAST_AT_SIGHT = 1 << 12  # elements: fewer are sorted before it is clear whether they are in order
+_MOST_HALVES = 1 << 5  # float16 in a row that NumPy sorts sooner than the integers of their bits
 _NEVER = 1 << 62
 _LEAST_BY_RADIX = 4  # bytes of an element
 _FEW_STABLE, _SHORT_STABLE = 2048, 6  # elements in all, or of rows, that are given to NumPy's stable sort
@@ -46,26 +49,31 @@ class SortPath:
         self._policy, self._dtype, self._axis, self._has_rows = policy, dtype, axis, has_rows
         self._along = -1 if axis is None else axis  # of what is flattened, if need be
         self._order, self._turn, self._stable = order, turning(order, dtype.kind), stable
-        # More needs threads, or a radix sort, for which rows are long; float16 is sorted as integers.
-        by_radix, most = dtype.itemsize >= _LEAST_BY_RADIX and not has_rows, min(policy.serial_below, policy.radix_from)
         is_half = dtype.kind == "f" and dtype.itemsize == 2
         is_time = dtype.kind in "Mm" and order is SortOrder.ASCENDING
-        self._as_words = dtype.isnative and (is_time or (is_half and not stable and radix_sorts_sooner()))
-        self._words_below = policy.serial_below if is_half else most
-        self._short = SHORT if is_half else max(SHORT, most if by_radix else policy.serial_below)
-        if self._as_words and not (is_half and has_rows):  # which may be of few elements
-            self._short = _FEW_AS_THEY_ARE
+        goes_by_bits = dtype.isnative and (is_time or (dtype.kind == "f" and not stable))
+        # A row as signed integers; several as words, where NumPy sorts these sooner.
+        self._sorts_bits = goes_by_bits and not has_rows
+        self._as_words = goes_by_bits and has_rows and (is_time or (is_half and radix_sorts_sooner()))
+        self._bits = SignedBits.of(native(dtype))
+        self._lengths_of_bits = lengths_sorted_stably(self._bits.word)
+        # More needs threads, or a radix sort, for which rows are long.
+        by_radix = dtype.itemsize >= _LEAST_BY_RADIX and not has_rows
+        self._short = max(SHORT, min(policy.serial_below, policy.radix_from) if by_radix else policy.serial_below)
+        if is_half:
+            self._short = max(SHORT, min(_LEAST_AT_SIGHT, policy.serial_below)) if self._sorts_bits else SHORT
+        elif self._as_words:
+            self._short = _FEW_TIMES
         self._long_row = policy.radix_from if has_rows else _NEVER
         self._stable_lengths = lengths_sorted_stably(dtype)
         self._looks = dtype.isnative and dtype.itemsize > 1
         self.function = self._sorter(self._sorted, self._short)
         # Longer ones are NumPy's alone as well where it sorts fast, which is measured once: until threads share them.
+        self._shares = by_radix and dtype.isnative
         self._by_numpy: Sorted = self._sorted_long
-        self._shares = by_radix and not self._as_words
-        if by_radix and self._as_words:
-            self._by_numpy = self._by_words
-        elif by_radix:
-            self._by_numpy = self._sorter(self._sorted_row, policy.serial_below if dtype.kind == "f" else _NEVER)
+        if by_radix or (is_half and self._sorts_bits):
+            longer = self._sorted_row if dtype.isnative else self._sorted_long
+            self._by_numpy = self._sorter(longer, policy.serial_below if dtype.kind in "fMm" else _NEVER)
         self.into_short = None if axis is None else self._writer(self.function)
 
     def _sorted(self, x: HostArray) -> HostArray:
@@ -130,9 +138,9 @@ class SortPath:
         return x.size <= _FEW_STABLE or (are_short and length <= _SHORT_STABLE)
 
     def _suits_words(self, x: HostArray) -> bool:
-        """Whether there is nothing faster than NumPy's sort of their words: of times, where it has vector code for
+        """Whether there is nothing faster than NumPy's sort of rows' words: of times, where it has vector code for
         integers, and of float16, where it sorts these by radix."""
-        return self._as_words and x.size < self._words_below
+        return self._as_words and x.size < self._policy.serial_below
 
     def _by_numpy_alone(self, x: HostArray) -> HostArray:
         results = x.copy("K")
@@ -153,10 +161,9 @@ class SortPath:
 
     def _sorter(self, go_on: Sorted, short: int) -> Sorted:
         """Sorts up to `short` elements into a new array. `go_on` does what is longer, and floats whose bits NumPy may
-        lose."""
+        lose, unless they are sorted by these."""
         dtype, turn, has_rows, long_row = self._dtype, self._turn, self._has_rows, self._long_row
-        order, stable = self._order, self._stable
-        axis = self._along
+        axis, stable = self._along, self._stable
         copy = cast(Sorted, np.ndarray.flatten if self._axis is None else np.ndarray.copy)
         stable_lengths = self._stable_lengths
         seen = None if turn is None or turned_as(dtype) == dtype else turned_as(dtype)
@@ -178,9 +185,15 @@ class SortPath:
                 turn(numbers, numbers)
             return results
 
+        by_bits, sorts_bits = self._by_bits, self._sorts_bits
+
+        def sort_times(x: HostArray) -> HostArray:
+            return go_on(x) if x.size > short else by_bits(copy(x))
+
         if dtype.kind != "f":
-            return sort
+            return sort_times if sorts_bits else sort
         ties, tied = FloatTies.of(dtype), go_on if stable or not dtype.isnative else self._by_words
+        most_plain = _MOST_HALVES if dtype.itemsize == 2 and sorts_bits else _NEVER
 
         def sort_floats(x: HostArray) -> HostArray:
             size = x.size
@@ -188,28 +201,38 @@ class SortPath:
             if size > short or length >= long_row:
                 return go_on(x)
             results = x.copy("K") if has_rows else copy(x)
-            flat = results.ravel("K") if has_rows else results  # as it lies: all else would be packed before a look
-            has_both_zeros = (size > few or count_nonzero(flat) != size) and ties.has_minus_zero(flat)
             if length < 2 or not size:
                 return results
-            if has_both_zeros and (has_rows or tied is go_on):
-                return tied(x)
+            if length > most_plain:
+                return by_bits(results)
+            flat = results.ravel("K") if has_rows else results  # as it lies: all else would be packed before a look
+            if (size > few or count_nonzero(flat) != size) and ties.has_minus_zero(flat):
+                return by_bits(results) if sorts_bits else tied(x)
             if turn is not None:
                 turn(results, results)
             if length in stable_lengths:
                 results.sort(axis, "stable")
             else:
                 results.sort(axis)
-            greatest = flat[flat.argmax() if has_rows else -1]  # NaN, where there is one
+            greatest = flat.item(flat.argmax() if has_rows else -1)  # NaN, where there is one
             if turn is not None:
                 turn(results, results)
-            if greatest == greatest:
-                if has_both_zeros:
-                    ties.put_zeros_back(x, results, order)
+            if greatest == greatest or ties.puts_nans_back(x, results, stable):
                 return results
-            return tied(x) if has_both_zeros or not ties.puts_nans_back(x, results, stable) else results
+            return by_bits(copy(x)) if sorts_bits else tied(x)
 
         return sort_floats
+
+    def _by_bits(self, row: HostArray) -> HostArray:
+        """A packed row, which is not kept, sorted as integers."""
+        bits, size = self._bits, row.size
+        words: HostArray = row.view(bits.word)
+        if size in self._lengths_of_bits:
+            words.sort(kind="stable")
+        else:
+            words.sort()
+        found = bits.put_in_order(words, self._order) if size else words
+        return row if found is words else found.view(self._dtype)
 
     def _by_words(self, x: HostArray) -> HostArray:
         return sorted_by_words(x.reshape(-1) if self._axis is None else x, self._along, self._order)
