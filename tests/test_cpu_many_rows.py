@@ -188,8 +188,9 @@ def test_short_floats_hold_zeros_and_nans(dtype: str, shape: tuple[int, ...]) ->
 
 
 @pytest.mark.parametrize("dtype", ["u1", "i2", "f2", "f4", "i8"])
-def test_places_in_few_short_rows(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By NumPy, or by one thread's network, and those in order by NumPy's merge: with thresholds as they are."""
+def test_few_short_rows(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By NumPy, or by one thread's network, and places in those in order by NumPy's merge: with thresholds as they
+    are."""
     taken: list[object] = []
     argsorted = many_rows.argsort_short_rows
 
@@ -208,6 +209,8 @@ def test_places_in_few_short_rows(dtype: str, monkeypatch: pytest.MonkeyPatch) -
             found = gpusort.argsort(given, axis=axis, descending=descending)
             each = [stable_order(row, descending) for row in (given if axis else given.T)]
             np.testing.assert_array_equal(found if axis else found.T, each)
+            sorted_ = gpusort.sort(given, axis=axis, descending=descending)
+            np.testing.assert_array_equal(bits(sorted_), bits(one_by_one(given, axis, descending)))
             merged = ordered and not descending and length >= 32 and given.itemsize > 2
             if not (ordered and x.dtype.kind == "f"):  # NaNs may hide an order
                 assert bool(taken) is (x.size >= 8192 and not merged)

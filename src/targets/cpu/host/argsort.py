@@ -24,7 +24,7 @@ from .numpy_speed import numpy_sorts_slowly
 from .packed_argsort import argsort_packed, pack, rank, rank_and_pack, rank_halves, unpack
 from .partition_sort import loading_sorts
 from .radix_sort import argsort_by_radix, suits_radix
-from .row_networks import are_enough, argsort_short_rows
+from .row_networks import argsort_short_rows, least_for_networks
 from .sample import is_monotonic
 
 _NARROW = 1 << 19  # elements of 32 bits: of more a radix sort scatters too far
@@ -61,7 +61,7 @@ def argsort_rows(source: HostArray, places: Places, order: SortOrder, policy: Ho
 def argsort_by_network(x: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy) -> bool:
     """Along the last axis, where rows are short: by a network, or where they are mostly in order by NumPy, which merges
     runs. False, and nothing done, where other ways suit."""
-    if not are_enough(x.size, policy) or x.ndim < 2:
+    if x.size < least_for_networks(policy) or x.ndim < 2:
         return False
     if not are_in_order(x, order, policy):
         return argsort_short_rows(x, places, order, policy)

@@ -29,7 +29,7 @@ from .key_words import ordered_words
 from .merge import ShortMerge
 from .numpy_sort import FEW_HALVES, ascending, places_along
 from .reduce import host_reduction
-from .row_networks import are_enough, argsort_short_rows
+from .row_networks import argsort_short_rows, least_for_networks
 from .sort_path import SHORT, SortPath
 from .strides import along_rows, packed, with_last
 from .top_k import SHORT_ROWS, top_k_of_row, top_k_rows
@@ -95,7 +95,7 @@ class ArgsortPath:
         length = x.shape[axis]
         if x.size == 0 or length == 1:
             return np.zeros(x.shape, _INDEX)
-        if x.ndim > 1 and not self.by_bits and are_enough(x.size, self.policy):
+        if x.ndim > 1 and not self.by_bits and x.size >= least_for_networks(self.policy):
             axes = with_last(x, axis)
             rows = x.transpose(axes)
             if are_in_order(rows, self.order, self.policy):

@@ -212,17 +212,22 @@ _ONE_THREAD = 8
 _LONGEST_OF_FEW = 8  # elements of 32 and 64 bits
 
 
-def are_enough(size: int, policy: HostSortPolicy) -> bool:
-    """Whether so many elements in all are worth a call."""
-    return _ONE_THREAD * size >= policy.serial_below
+def least_for_networks(policy: HostSortPolicy) -> int:
+    """How many elements in all are worth a call."""
+    return -(-policy.serial_below // _ONE_THREAD)
+
+
+def longest_of_few(size: int) -> int:
+    """Of elements of so many bytes the longest rows to sort where few elements in all are worth it."""
+    return _LONGEST_OF_FEW if size > 2 else _LONGEST[size]
 
 
 def sort_short_rows(x: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy) -> bool:
     """Sorts along the last axis into `results`, which is x itself, or lies apart. False, and nothing done, where other
     ways suit. An exception leaves whole rows as they were, or in order."""
     longest = _LONGEST[x.itemsize] if _follow_each_other(x) else _LONGEST_BESIDE
-    if x.size < policy.serial_below and x.itemsize > 2:
-        longest = _LONGEST_OF_FEW
+    if x.size < policy.serial_below:
+        longest = longest_of_few(x.itemsize)
     return results.dtype == x.dtype and _by_network(network, x, results, longest, order, policy)
 
 
@@ -242,7 +247,7 @@ def _by_network(
     policy: HostSortPolicy,
 ) -> bool:  # fmt: skip
     dtype, length = x.dtype, x.shape[-1]
-    if not 1 < length <= longest or x.ndim < 2 or not are_enough(x.size, policy) or not dtype.isnative:
+    if not 1 < length <= longest or x.ndim < 2 or x.size < least_for_networks(policy) or not dtype.isnative:
         return False
     if not (x.flags.aligned and results.flags.aligned):
         return False

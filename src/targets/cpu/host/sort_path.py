@@ -22,6 +22,7 @@ from .numpy_sort import lengths_sorted_stably, sort_row, sort_stably, sorted_by_
 from .numpy_speed import radix_sorts_sooner
 from .partition_sort import part_from
 from .radix_sort import suits_radix
+from .row_networks import least_for_networks, longest_of_few
 from .signed_bits import SignedBits
 from .sort import sort_rows
 from .strides import with_last
@@ -65,6 +66,10 @@ class SortPath:
         elif self._as_words:
             self._short = _FEW_TIMES
         self._long_row = policy.radix_from if has_rows else _NEVER
+        # Of rows so short networks sort so many sooner.
+        by_network = has_rows and dtype.isnative and not is_half and not (stable and dtype.kind == "f")
+        self._network = longest_of_few(dtype.itemsize) if by_network and dtype.kind not in "Mm" else 0
+        self._network_from = least_for_networks(policy)
         self._stable_lengths = lengths_sorted_stably(dtype)
         self._looks = dtype.isnative and dtype.itemsize > 1
         self.function = self._sorter(self._sorted, self._short)
@@ -163,7 +168,7 @@ class SortPath:
         """Sorts up to `short` elements into a new array. `go_on` does what is longer, and floats whose bits NumPy may
         lose, unless they are sorted by these."""
         dtype, turn, has_rows, long_row = self._dtype, self._turn, self._has_rows, self._long_row
-        axis, stable = self._along, self._stable
+        axis, stable, network, network_from = self._along, self._stable, self._network, self._network_from
         copy = cast(Sorted, np.ndarray.flatten if self._axis is None else np.ndarray.copy)
         stable_lengths = self._stable_lengths
         seen = None if turn is None or turned_as(dtype) == dtype else turned_as(dtype)
@@ -171,7 +176,7 @@ class SortPath:
 
         def sort(x: HostArray) -> HostArray:
             length = x.shape[axis] if has_rows else x.size
-            if x.size > short or length >= long_row:
+            if x.size > short or length >= long_row or (length <= network and x.size >= network_from):
                 return go_on(x)
             results = x.copy("K") if has_rows else copy(x)
             numbers = results if seen is None else results.view(seen)
@@ -198,7 +203,7 @@ class SortPath:
         def sort_floats(x: HostArray) -> HostArray:
             size = x.size
             length = x.shape[axis] if has_rows else size
-            if size > short or length >= long_row:
+            if size > short or length >= long_row or (length <= network and size >= network_from):
                 return go_on(x)
             results = x.copy("K") if has_rows else copy(x)
             if length < 2 or not size:
