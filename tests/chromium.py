@@ -26,7 +26,7 @@ _FLAGS = (
     "--disable-component-update", "--disable-sync", "--disable-quic", "--disable-dev-shm-usage",
     "--enable-unsafe-webgpu", "--remote-debugging-pipe",
 )  # fmt: skip
-_SECONDS = 120  # that a command may take
+_SECONDS = 300  # that a command may take
 
 
 def chromium() -> str:

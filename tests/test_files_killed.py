@@ -43,8 +43,10 @@ print(len(steps), steps[0].done if steps else "all")
 """
 
 
-def killed(folder: Path, at: int, *, resume: bool, call: str = "sort_file", by: str = "") -> tuple[int, str]:
-    code = KILLED.replace("{memory}", str(MEMORY))
+def killed(
+    folder: Path, at: int, *, resume: bool, call: str = "sort_file", by: str = "", first: str = ""
+) -> tuple[int, str]:
+    code = first + KILLED.replace("{memory}", str(MEMORY))
     done = run_new(code, str(at), str(resume), call, *([by] if by else []), cwd=folder, timeout=120)
     assert done.returncode in (0, -signal.SIGKILL), done.stderr
     return done.returncode, done.stdout
@@ -155,7 +157,8 @@ def test_killed_between_its_name_and_its_end(x: Array, tmp_path: Path, monkeypat
 def test_after_a_loss_of_power_only_what_was_synced_is_believed(
     x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert killed(tmp_path, 7, resume=True)[0] == -signal.SIGKILL
+    never = "from gpusort.external import scratch\nscratch._SECONDS = float('inf')"  # however long seven steps take
+    assert killed(tmp_path, 7, resume=True, first=never)[0] == -signal.SIGKILL
     monkeypatch.setattr(scratch, "_boot", lambda: "another")
     steps: list[gpusort.Progress] = []
     gpusort.sort_file(tmp_path / "source.npy", tmp_path / "target.npy", resume=True, progress=steps.append)
