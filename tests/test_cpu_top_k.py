@@ -76,6 +76,13 @@ def test_few_of_many_rows(dtype: str, length: int, monkeypatch: pytest.MonkeyPat
     check(x, *ks)
 
 
+def test_short_rows_that_are_sorted_and_not_chosen_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one or two bytes, or of two values as far as one sees."""
+    monkeypatch.delattr(top_k, "_near_first")
+    for dtype, values in (("u2", 10_000), ("f2", 10_000), ("f4", 2), ("i8", 1), ("M8[s]", 2)):
+        check(np.random.default_rng(values).integers(0, values, (1, 1000)).astype(dtype), 10)
+
+
 @pytest.mark.parametrize("dtype", ["?", "u1", "i8", "f2", "f4", "f8", "M8[ns]"])
 def test_a_long_row(dtype: str) -> None:
     check(sample(dtype, (1, LONG), seed=1), 1, 300, 9000)

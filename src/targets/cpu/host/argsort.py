@@ -11,7 +11,7 @@ from ....algos.host_sort import HostSortPolicy
 from ....algos.sizes import LARGEST_U32
 from ....types.indices import SortOrder
 from ...base import HostArray
-from ...counts import count_nonzero
+from ...counts import are_all, count_nonzero
 from ..background import background
 from ..crew import share
 from ..loops import PIECE
@@ -30,7 +30,7 @@ from .sample import is_monotonic
 _NARROW = 1 << 19  # elements of 32 bits: of more a radix sort scatters too far
 _WINDOWS, _WINDOW = 8, 32  # how many neighbours are looked at, and how many in a row
 _GLANCE, _SHORT = 16, 128  # elements of the first row, before more is looked at; of rows that a network takes
-_FAR = 1 << 10  # how many are looked at that are far apart
+_FAR_FIRST, _FAR = 1 << 6, 1 << 10  # how many are looked at that are far apart
 _LEAST = _WINDOWS * _WINDOW  # elements of a row that is looked at
 # Of those far apart: each doubling of the number of runs costs a merge of all, a third of what it costs to sort packed
 # words. Few threads share shorter rows; these may rather have some elements out of place.
@@ -91,7 +91,17 @@ def argsort_runs(row: HostArray, order: SortOrder, policy: HostSortPolicy) -> Pl
         return None
     step = row.size // _WINDOWS
     windows: Elements = row[: _WINDOWS * step].reshape(_WINDOWS, step)[:, :_WINDOW]
-    return np.argsort(row, kind="stable") if _has_long_runs(windows, row, order, policy) else None
+    if order is SortOrder.DESCENDING or row.itemsize <= 2:
+        return None
+    suits = _is_one_run(row, windows) or _has_long_runs(windows, row, order, policy)
+    return row.argsort(kind="stable") if suits else None
+
+
+def _is_one_run(row: HostArray, windows: HostArray) -> bool:
+    """Whether all that are looked at, far apart and neighbours, are in one order or the other."""
+    far, item = row[:: row.size // _FAR_FIRST | 1], numbers_of(row).item
+    compared = np.less_equal if item(0) <= item(-1) else np.greater_equal
+    return are_all(compared(far[:-1], far[1:])) and are_all(compared(windows[:, :-1], windows[:, 1:]))
 
 
 def _has_long_runs(windows: HostArray, row: HostArray, order: SortOrder, policy: HostSortPolicy) -> bool:

@@ -31,7 +31,7 @@ Sorted: TypeAlias = Callable[[HostArray], HostArray]
 
 SHORT = 1 << 10  # elements: below, NumPy's sort alone
 _FEW_ONE_BY_ONE = 128  # the same of float16 and in another byte order, where NumPy counts one by one
-_FEW_TIMES = 1 << 8  # the same of rows of times
+_FEW_TIMES, _FEW_TIMES_OF_A_ROW = 1 << 8, 1 << 9  # the same of times
 _LEAST_AT_SIGHT = 1 << 12  # elements: fewer are sorted before it is clear whether they are in order
 _MOST_HALVES = 1 << 5  # float16 in a row that NumPy sorts sooner than the integers of their bits
 _NEVER = 1 << 62
@@ -193,7 +193,14 @@ class SortPath:
         by_bits, sorts_bits = self._by_bits, self._sorts_bits
 
         def sort_times(x: HostArray) -> HostArray:
-            return go_on(x) if x.size > short else by_bits(copy(x))
+            size = x.size
+            if size > short:
+                return go_on(x)
+            results = copy(x)
+            if size > _FEW_TIMES_OF_A_ROW:
+                return by_bits(results)
+            results.sort()
+            return results
 
         if dtype.kind != "f":
             return sort_times if sorts_bits else sort

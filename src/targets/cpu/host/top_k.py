@@ -27,7 +27,7 @@ from .numpy_sort import ascending, places_along
 from .select_loops import MOST_SELECTED, select_in_rows
 
 SHORT_ROWS = 1 << 11  # elements in all rows: sorted before anything else has begun
-_FEW = 1 << 9  # the same of one row; of bytes, which NumPy sorts by counting, as many as of all rows
+_FEW = 1 << 9  # the same of one row; of one or two bytes, which NumPy sorts by their digits, as many as of all rows
 _TIED = 1 << 7  # elements that stand besides the k first ones, where hardly any are equal
 _ORDERED, _BYTES_ORDERED = 1 << 4, 1 << 10  # elements of a row, of some, that are sorted sooner than chosen from
 _ARGSORTED = 1 << 5  # elements of one of many rows that are sorted sooner than chosen from
@@ -92,7 +92,7 @@ def _places(source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy)
 
 def _of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) -> Places:
     are_many = 2 * k >= row.size or _LARGE_SHARE * k > row.size > SHORT_ROWS
-    few = SHORT_ROWS if row.itemsize == 1 else _FEW
+    few = SHORT_ROWS if row.itemsize <= 2 or (row.size <= SHORT_ROWS and _seems_of_two(row)) else _FEW
     near = None if are_many or row.size <= few else _near_first(row, k, order)
     some = row if near is None else row[near]
     places: Places
@@ -101,6 +101,12 @@ def _of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) ->
     else:
         places = ascending(some, order).argsort(kind="stable")[:k]
     return places if near is None else near[places]
+
+
+def _seems_of_two(row: HostArray) -> bool:
+    """Whether five elements are no more than two: such rows are sorted sooner than they are chosen from."""
+    item, size = numbers_of(row).item, row.size
+    return len({item(0), item(size >> 2), item(size >> 1), item(3 * size >> 2), item(size - 1)}) < 3
 
 
 def _near_first(row: HostArray, k: int, order: SortOrder) -> Places | None:
