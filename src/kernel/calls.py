@@ -56,8 +56,6 @@ _signature_of_class = cast("Callable[[type[object]], inspect.Signature]", cache(
 class CallReader(ExpressionReader, ABC):
     """Calls in one inlined function."""
 
-    memories: list[ir.Memory]  # of the kernel, all functions' registers included
-
     def call(self, node: ast.Call) -> Value:
         callee, span = self.read(node.func), self.span(node)
         match callee:
@@ -72,7 +70,7 @@ class CallReader(ExpressionReader, ABC):
             case Static(value=cls) if isinstance(cls, type) and issubclass(cls, Scalar):
                 return scalar_of_class(cls, [self.read(argument) for argument in node.args], span)
             case Static(value=cls) if _origin_of(cls) is Registers:
-                return registers(self.positional(node), self.memories, span)
+                return registers(self.builder, self.positional(node), span)
             case Static(value=cls) if isinstance(cls, type) and issubclass(cls, Enum):
                 self.expected(node, f"a member of {cls.__name__}, e.g. `{cls.__name__}.{next(iter(cls)).name}`")
             case Static(value=function) if isinstance(function, FunctionType) and function in OPERATIONS:

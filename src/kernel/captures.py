@@ -19,7 +19,7 @@ _NOTHING = object()
 _SIGNED_ZEROS: tuple[type[object], ...] = (float, complex, tuple, Scalar)  # may be equal and differ: -0.0 and 0.0
 _CONTAINERS = (list, dict, set, bytearray)
 
-_Lookup: TypeAlias = Callable[[], object]
+_Lookup: TypeAlias = tuple[Callable[..., object], tuple[object, ...], object]  # a function, its arguments, its result
 
 
 def same(now: object, then: object) -> bool:
@@ -38,22 +38,19 @@ def same(now: object, then: object) -> bool:
 class Captures:
     """The free variables of one program with the values it was compiled for, recorded as the reader resolves them."""
 
-    _names: dict[tuple[int, str], tuple[dict[str, Any], str, object]] = attrs.field(factory=dict[Any, Any])
-    _lookups: dict[tuple[int, str], tuple[_Lookup, object]] = attrs.field(factory=dict[Any, Any])
+    _lookups: dict[tuple[int, str], _Lookup] = attrs.field(factory=dict[Any, Any])  # by what is asked, and for what
 
     @property
     def is_empty(self) -> bool:
-        return not self._names and not self._lookups
+        return not self._lookups
 
     def name(self, names: dict[str, Any], name: str) -> None:
         """Records a module's global, or that it has none of this name and a builtin is meant."""
         if not _is_own(names.get("__name__")):
-            value = names.get(name, _NOTHING)
-            self._names[id(names), name] = (names, name, value)
-            self._content(value)
+            self._record(names, name, names.get, name, _NOTHING)
 
     def cell(self, cell: CellType) -> None:
-        self._record(cell, "", lambda: cell.cell_contents)
+        self._record(cell, "", getattr, cell, "cell_contents")
 
     def attribute(self, owner: object, name: str) -> None:
         """Records an attribute of a class, a module or another mutable object."""
@@ -61,28 +58,29 @@ class Captures:
         frozen = not isinstance(owner, type | ModuleType) and cast(Any, cls).__setattr__ is not object.__setattr__
         own = _is_own(getattr(owner, "__name__", None) if isinstance(owner, ModuleType) else cls.__module__)
         if not (frozen or own or isinstance(owner, Enum)):
-            self._record(owner, name, lambda: getattr(owner, name, _NOTHING))
+            self._record(owner, name, getattr, owner, name, _NOTHING)
 
     def hold(self) -> bool:
-        for names, name, then in self._names.values():
-            now = names.get(name, _NOTHING)
+        for look_up, arguments, then in self._lookups.values():
+            now = look_up(*arguments)
             if now is not then and not same(now, then):
                 return False
-        return all(same(look_up(), then) for look_up, then in self._lookups.values())
+        return True
 
-    def _record(self, owner: object, name: str, look_up: _Lookup) -> None:
-        value = look_up()
-        if same(look_up(), value):  # one that gives a new object each time cannot be compared later
-            self._lookups[id(owner), name] = (look_up, value)
-            self._content(value)
-
-    def _content(self, value: object) -> None:
-        """Records a copy of a container, which may be changed in place."""
-        if isinstance(value, _CONTAINERS):
+    def _record(self, owner: object, name: str, look_up: Callable[..., object], *arguments: object) -> None:
+        value = look_up(*arguments)
+        if not same(look_up(*arguments), value):
+            return  # one that gives a new object each time cannot be compared later
+        self._lookups[id(owner), name] = look_up, arguments, value
+        if isinstance(value, _CONTAINERS):  # which may be changed in place
             container = cast("list[object]", value)
             held = copy(container)
             if same(container, held):
-                self._lookups[id(container), "content"] = (lambda: container, held)
+                self._lookups[id(container), "content"] = _itself, (container,), held
+
+
+def _itself(thing: object) -> object:
+    return thing
 
 
 def _is_own(module: object) -> bool:

@@ -24,9 +24,9 @@ from .compile_time import evaluated
 from .memories import operand
 from .names import Bound, held, names_after
 from .passes.walk import leaves_loop
-from .source import Source, escapes, jumps_of
+from .source import Source, escapes, jumps
 from .span import expected
-from .values import EnumValue, Static, TupleValue, Value, class_behind, describe, of_object
+from .values import Static, TupleValue, Value, class_behind, code_of, describe, of_object
 
 # What a block consists of: statements, and actions between them (an unrolled loop binds its variable).
 Item: TypeAlias = "ast.stmt | Callable[[], Flow]"
@@ -104,9 +104,9 @@ class ControlReader(CallReader, ABC):
             return self.block([*body, *rest]) if subject.value in members else self.cases(node, subject, others, rest)
         if not others:
             return self.block([*body, *rest])
-        span = self.span(node)
-        assert isinstance(subject, EnumValue)
-        tests = [apply(ops.EQ, (subject.code, ir.Const(m.value, Type.U32, span)), span) for m in members]
+        span, code = self.span(node), code_of(subject)
+        assert code is not None
+        tests = [apply(ops.EQ, (code, ir.Const(m.value, Type.U32, span)), span) for m in members]
         condition = reduce(lambda found, test: apply(ops.OR, (found, test), span), tests)
         return self.branch(node, condition, [*body, *rest], [lambda: self.cases(node, subject, others, rest)])
 
@@ -173,17 +173,14 @@ class ControlReader(CallReader, ABC):
 
             return bind
 
-        if escapes(node):  # an iteration is read as what follows the one before on the paths that have not returned
-            if jumps_of(node):
-                self.expected(
-                    node, "no `break` or `continue` beside a `return` in an unrolled loop, e.g. an `if` instead"
-                )
+        if not jumps(node.body):  # an iteration is what follows the one before on the paths that have not returned
             items: list[Item] = []
             for value in values:
                 items += [step(value), *node.body]
             return self.block([*items, *rest])
-        if jumps_of(node):
-            self.names.lift_changed(node, span)
+        if escapes(node):
+            self.expected(node, "no `break` or `continue` beside a `return` in an unrolled loop, e.g. an `if` instead")
+        self.names.lift_changed(node, span)
         for value in values:
             step(value)()
             loop = Loop(at_run_time=False, continued=[])

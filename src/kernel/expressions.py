@@ -23,7 +23,6 @@ from .names import Names, chosen
 from .source import Source
 from .span import KernelError, Span, expected
 from .values import (
-    EnumValue,
     Given,
     InvocationValue,
     MemoryValue,
@@ -209,10 +208,6 @@ class ExpressionReader(ABC):
                 return owner.fields[name]
             case StructValue():
                 return self.member(node, owner, class_of(owner.element), name)
-            case EnumValue() if name == "value":
-                return owner.code
-            case EnumValue():
-                return self.member(node, owner, owner.cls, name)
             case Static(value=thing):
                 return self.static_attribute(node, owner, thing, name)
             case _:

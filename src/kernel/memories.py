@@ -141,7 +141,7 @@ def _joined(units: Sequence[ir.Expression], to: Type, span: Span) -> ir.Expressi
     return convert(ops.CAST if to in NARROW else ops.BITCAST, whole, to, span)
 
 
-def registers(given: Sequence[Given], memories: list[ir.Memory], span: Span) -> MemoryValue:
+def registers(builder: KernelBuilder, given: Sequence[Given], span: Span) -> MemoryValue:
     """`Registers(U32, 8)`: a memory more."""
     element, length = (one.value for one in given) if len(given) == 2 else (None, None)
     if not (isinstance(element, Static) and isinstance(length, Static) and isinstance(length.value, int)):
@@ -152,12 +152,12 @@ def registers(given: Sequence[Given], memories: list[ir.Memory], span: Span) -> 
         dtype_of(element.value)
     except TypeError as error:
         raise KernelError(span, f"{error}, e.g. `Registers(U32, 8)`") from None
-    made = array_of(f"registers_{len(memories)}", ir.Space.REGISTERS, element.value, length.value)
+    made = array_of(f"registers_{len(builder.memories)}", ir.Space.REGISTERS, element.value, length.value)
     most = MOST_REGISTER_BYTES // bytes_held(element.value)
     if length.value > most:
         expected(span, f"at most {most} registers of this class in an array, found {length.value}, "
                        "e.g. workgroup memory, a parameter `tile: Workgroup[U32]`")  # fmt: skip
-    memories.append(made.memory)
+    builder.memories.append(made.memory)
     return made
 
 

@@ -17,7 +17,6 @@ from .span import Span, expected
 from .values import (
     Method,
     Static,
-    StructValue,
     Undecided,
     Value,
     describe,
@@ -83,7 +82,8 @@ def chosen(
             block += assignment
         builder.emit(ir.If(condition, tuple(first), tuple(second), span))
         return slot
-    condition = builder.hold("condition", condition, span) if isinstance(a, StructValue) else condition
+    several = len(list(parts(a))) > 1
+    condition = builder.hold("condition", condition, span) if several else condition
     others = parts(b)
 
     def pick(part: Value) -> Value:

@@ -20,7 +20,7 @@ from .compile_time import NARROW, evaluated, literal
 from .names import chosen
 from .source import signature_of
 from .span import Span, expected
-from .values import EnumValue, Static, StructValue, Value, describe, known, lift
+from .values import Static, StructValue, Value, class_behind, code_of, describe, known, lift
 
 # For each operator: Python's function, the row of the table of operations, the method that a struct may define
 _Evaluate: TypeAlias = Callable[[Any, Any], Any]
@@ -71,12 +71,12 @@ def binary(python: type[ast.AST], left: Value, right: Value, span: Span, inline:
     is_identity = python in (ast.Is, ast.IsNot)
     if is_identity and any(isinstance(side, Static) and side.value is None for side in (left, right)):
         return Static(python is ast.IsNot)  # the other is a run-time value, hence not None
-    if isinstance(left, StructValue):
+    if isinstance(left, StructValue) and code_of(left) is None:
         return inline(_method_of(left, method, span), [left, right], span)
     left, right = lift(left, span), lift(right, span)
-    equates = op in (ops.EQ, ops.NE)
-    if equates and isinstance(left, EnumValue) and isinstance(right, EnumValue) and left.cls is right.cls:
-        return apply(op, (left.code, right.code), span)
+    equates, code, other_code = op in (ops.EQ, ops.NE), code_of(left), code_of(right)
+    if equates and code is not None and other_code is not None and class_behind(left) is class_behind(right):
+        return apply(op, (code, other_code), span)
     if is_identity:
         expected(span, "`is` between members of one enum, or with None, e.g. `a == b` for scalars")
     if equates:

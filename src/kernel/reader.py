@@ -44,13 +44,11 @@ _INSTEAD: Mapping[type[ast.stmt], str] = {
 class Reader(ControlReader):
     """Reader, part 4: the statements of one inlined function."""
 
-    def __init__(self, builder: KernelBuilder, source: Source, memories: list[ir.Memory], nesting: int = 0) -> None:
+    def __init__(self, builder: KernelBuilder, source: Source, nesting: int = 0) -> None:
         super().__init__(builder, source)
-        self.memories = memories
         self.nesting = nesting
         self.entry_depth = builder.depth
-        self.result: Value = Static(None)
-        self.result_slot: Value | None = None
+        self.result: Value | None = None  # if branches return, the variables that each of them assigns
 
     def inline(self, function: FunctionType, arguments: Sequence[Value], span: Span) -> Value:
         """Emits a function's body here, with arguments bound to its parameters; its return value."""
@@ -59,17 +57,12 @@ class Reader(ControlReader):
                                     "on a device, e.g. use a loop")  # fmt: skip
         self.builder.count_round(span)
         source = source_of(function)
-        reader = Reader(self.builder, source, self.memories, self.nesting + 1)
+        reader = Reader(self.builder, source, self.nesting + 1)
         tree = source.tree.args
         parameters = [argument.arg for argument in (*tree.posonlyargs, *tree.args, *tree.kwonlyargs)]
         for name, value in zip(parameters, arguments, strict=True):
             reader.names.bind(name, value, span)
         return reader.function_value()
-
-    @property
-    def name_of_result(self) -> str:
-        """The variable for the return value, in generated source: named after the function."""
-        return self.source.tree.name.strip("_")
 
     def function_value(self) -> Value:
         """Reads the whole body; its return value."""
@@ -81,13 +74,13 @@ class Reader(ControlReader):
                 f"fewer calls and early returns inside each other than {self.source.tree.name!r} has, "
                 "e.g. a loop instead of recursion",
             )
-        if self.result_slot is None:
-            return self.result
-        if flow is Flow.FALLS and self.result_slot != Static(None):
+        if self.result is None:
+            return Static(None)
+        if flow is Flow.FALLS and self.result != Static(None):
             self.expected(
                 self.source.tree, f"{self.source.tree.name!r} to return on every path, e.g. `return U32(0)` at its end"
             )
-        return self.result_slot
+        return self.result
 
     def block(self, items: Sequence[Item]) -> Flow:
         for position, item in enumerate(items):
@@ -174,17 +167,17 @@ class Reader(ControlReader):
     def return_statement(self, node: ast.Return, value: ast.expr | None) -> Flow:
         if any(loop.at_run_time for loop in self.loops):
             self.expected(node, "`return` outside run-time loops, e.g. set a variable and `break`")
-        span, result = self.span(node), Static(None) if value is None else self.read(value)
+        span, name = self.span(node), self.source.tree.name.strip("_")  # in generated source
+        result = Static(None) if value is None else self.read(value)
         if self.builder.depth == self.entry_depth:
-            self.result = held(self.builder, self.name_of_result, result, span)
+            self.result = held(self.builder, name, result, span)
             return Flow.LEAVES
         result = lift(result, span)
-        if self.result_slot is None:
-            self.result_slot = new_slot(self.builder, self.name_of_result, result, span)
-        if shape(self.result_slot) != shape(result):
+        if self.result is None:
+            self.result = new_slot(self.builder, name, result, span)
+        if shape(self.result) != shape(result):
             self.expected(
-                node,
-                f"{describe(self.result_slot)} from every `return`, found {describe(result)}, e.g. `return U32(1)`",
+                node, f"{describe(self.result)} from every `return`, found {describe(result)}, e.g. `return U32(1)`"
             )
-        assign_slot(self.builder, self.result_slot, result, "result", span)
+        assign_slot(self.builder, self.result, result, "result", span)
         return Flow.LEAVES

@@ -6,7 +6,7 @@ import ast
 import builtins
 import inspect
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from types import CellType, FunctionType
 from typing import Any, TypeAlias
@@ -122,17 +122,9 @@ def escapes(statement: ast.stmt) -> bool:
     return any(escapes(inner) for inner in _blocks(statement))
 
 
-def jumps_of(loop: ast.For | ast.While) -> list[ast.stmt]:
-    """The `break` and `continue` statements of this loop, without those of nested loops."""
-    return [jump for statement in loop.body for jump in _jumps_in(statement)]
-
-
-def _jumps_in(statement: ast.stmt) -> list[ast.stmt]:
-    if isinstance(statement, ast.Break | ast.Continue):
-        return [statement]
-    if isinstance(statement, ast.For | ast.While):
-        return []
-    return [jump for inner in _blocks(statement) for jump in _jumps_in(inner)]
+def jumps(body: Sequence[ast.stmt]) -> bool:
+    """Whether a loop's body has a `break` or a `continue`, not counting those of nested loops."""
+    return any(isinstance(statement, ast.Break | ast.Continue) or jumps(_blocks(statement)) for statement in body)
 
 
 def _blocks(statement: ast.stmt) -> list[ast.stmt]:

@@ -25,7 +25,7 @@ from .passes.walk import memories_in
 from .reader import Reader
 from .source import source_of
 from .span import Span
-from .values import EnumValue, InvocationValue, MemoryValue, Static, StructValue, Value, has_scalars
+from .values import InvocationValue, MemoryValue, Static, StructValue, Value, has_scalars
 from .verify import verify
 
 _programs: dict[object, tuple[_Reading, ...]] = {}  # by specialisation key; the newest reading first
@@ -137,7 +137,7 @@ class _Binder:
 
     def part(self, name: str, part: object) -> Value:
         if isinstance(part, Enum):
-            return EnumValue(type(part), self.parameter(name, Type.U32))
+            return StructValue(type(part), {"value": self.parameter(name, Type.U32)})
         return self.bind(name, part)
 
     def parameter(self, name: str, type: Type) -> ir.Expression:
@@ -159,9 +159,8 @@ def _read(launch: Launch) -> _Reading:
     values: dict[str, Value] = {cx: InvocationValue()}
     for name, argument in zip(names, launch.arguments, strict=True):
         values[name] = binder.bind(name, argument)
-    builder = KernelBuilder()
-    memories = sorted(binder.memories, key=lambda memory: memory.space is not ir.Space.STORAGE)
-    reader = Reader(builder, source, memories)
+    builder = KernelBuilder(sorted(binder.memories, key=lambda memory: memory.space is not ir.Space.STORAGE))
+    reader = Reader(builder, source)
     for name, value in values.items():
         reader.names.bind(name, value, span)
     reader.function_value()
@@ -169,7 +168,7 @@ def _read(launch: Launch) -> _Reading:
     touched = memories_in(body)
     program = ir.Program(
         launch.kernel.name, launch.grid.group_size, tuple(binder.parameters),
-        tuple(memory for memory in memories if memory in touched), tuple(builder.variables), body, span, launch.needs,
+        tuple(memory for memory in builder.memories if memory in touched), tuple(builder.variables), body, span, launch.needs,
     )  # fmt: skip
     verify(program)
     buffers = (memory for memory in binder.memories if memory.space is ir.Space.STORAGE)

@@ -28,18 +28,11 @@ class Static:
 
 @attrs.frozen
 class StructValue:
-    """A struct, split into its fields. `element` is the class, or a generic alias such as `Pair[U32]`."""
+    """A struct, split into its fields. `element` is the class, or a generic alias such as `Pair[U32]`. A run-time enum
+    is one too, whose only field is its member's number, `value`."""
 
     element: object
     fields: dict[str, Value]
-
-
-@attrs.frozen
-class EnumValue:
-    """A run-time enum, by its member's number."""
-
-    cls: type[Enum]
-    code: ir.Expression
 
 
 @attrs.frozen
@@ -82,7 +75,7 @@ class Undecided:
 
 
 Value: TypeAlias = (
-    Static | ir.Expression | StructValue | EnumValue | TupleValue | MemoryValue | InvocationValue | Method | Undecided
+    Static | ir.Expression | StructValue | TupleValue | MemoryValue | InvocationValue | Method | Undecided
 )
 
 
@@ -125,7 +118,7 @@ def lift(value: Value, span: Span) -> Value:
     """Turns a compile-time enum member or bool into its run-time form; other values pass through."""
     match value:
         case Static(value=Enum(value=int() as code) as member):
-            return EnumValue(type(member), ir.Const(code, Type.U32, span))
+            return StructValue(type(member), {"value": ir.Const(code, Type.U32, span)})
         case Static(value=bool() as known):
             return ir.Const(known, Type.BOOL, span)
         case _:
@@ -141,8 +134,6 @@ def parts(value: Value) -> Iterator[Value]:
         case TupleValue():
             for item in value.items:
                 yield from parts(item)
-        case EnumValue():
-            yield value.code
         case _:
             yield value
 
@@ -154,10 +145,6 @@ def rebuild(value: Value, change: Callable[[Value], Value]) -> Value:
             return StructValue(value.element, {n: rebuild(f, change) for n, f in value.fields.items()})
         case TupleValue():
             return TupleValue(tuple(rebuild(item, change) for item in value.items))
-        case EnumValue():
-            code = change(value.code)
-            assert isinstance(code, ir.Expression)
-            return EnumValue(value.cls, code)
         case _:
             return change(value)
 
@@ -166,7 +153,7 @@ def from_leaves(element: object, leaves: Iterator[ir.Expression]) -> Value:
     """An element assembled from its scalars, in the order of its fields."""
     cls = class_of(element)
     if issubclass(cls, Enum):
-        return EnumValue(cls, next(leaves))
+        return StructValue(cls, {"value": next(leaves)})
     if attrs.has(cls):
         return StructValue(element, {n: from_leaves(f, leaves) for n, f in fields_of(element).items()})
     assert scalar_of(element) is not None
@@ -180,21 +167,24 @@ def shape(value: Value) -> object:
             return class_of(value.element), tuple((n, shape(f)) for n, f in value.fields.items())
         case TupleValue():
             return tuple(shape(item) for item in value.items)
-        case EnumValue():
-            return value.cls
         case _:  # compile-time values, arrays and methods must be the same
             return value.type if isinstance(value, ir.Expression) else value
 
 
 def class_behind(value: Value) -> type[object] | None:
     """The class of a run-time struct, enum or scalar."""
-    match value:
-        case EnumValue():
-            return value.cls
-        case StructValue():
-            return class_of(value.element)
-        case _:
-            return SCALARS[value.type] if isinstance(value, ir.Expression) else None
+    if isinstance(value, StructValue):
+        return class_of(value.element)
+    return SCALARS[value.type] if isinstance(value, ir.Expression) else None
+
+
+def code_of(value: Value) -> ir.Expression | None:
+    """The member's number of a run-time enum; None for other values."""
+    if not isinstance(value, StructValue) or not issubclass(class_of(value.element), Enum):
+        return None
+    code = value.fields["value"]
+    assert isinstance(code, ir.Expression)
+    return code
 
 
 def describe(value: Value) -> str:
@@ -206,8 +196,6 @@ def describe(value: Value) -> str:
             return f"the compile-time value {value.value!r}"
         case StructValue():
             return f"a {class_of(value.element).__name__}"
-        case EnumValue():
-            return f"a {value.cls.__name__}"
         case TupleValue():
             return f"a tuple of {len(value.items)}"
         case MemoryValue():
