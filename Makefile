@@ -94,7 +94,7 @@ page: $(READY)
 platforms: $(READY)
 	@$(PYTHON) -m web.platforms build/tests.xml
 
-# Whether tests fail where one operator or constant is another one, half an hour: make mutate ARGS='--count 10 --seed 1'
+# Whether tests fail where one operator, condition or statement is another one, half an hour: make mutate ARGS='--count 10 --seed 1'
 mutate: $(READY)
 	$(PYTHON) -m tests.mutate $(ARGS)
 

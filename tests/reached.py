@@ -160,7 +160,7 @@ class Measuring:
 
 
 class Choosing:
-    """Of a run: these tests alone, in this order, and none once the time is over."""
+    """Of a run: these tests, or files of tests, alone, in this order, and none once the time is over."""
 
     def __init__(self, file: Path) -> None:
         seconds, self.tests = json.loads(file.read_text())
@@ -168,8 +168,11 @@ class Choosing:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        found = {item.nodeid: item for item in items}
-        items[:] = [found[test] for test in self.tests if test in found]
+        found: defaultdict[str, list[pytest.Item]] = defaultdict(list)
+        for item in items:
+            for name in (item.nodeid, item.nodeid.partition("::")[0]):
+                found[name].append(item)
+        items[:] = [item for test in self.tests for item in found[test]]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:

@@ -783,3 +783,13 @@ def many_registers(cx, data: Storage[U32], p: Params):
     more = Registers(U32, 2049)  # <-
     enough[0] = p.n == 1
     more[0] = p.n
+
+
+@kernel
+def adds_a_struct(cx, data: Storage[U32], p: Params):
+    data[0] = p.n + p.stage  # <-
+
+
+@kernel
+def asks_for_no_class(cx, data: Storage[U32], p: Params):
+    data[0] = U32(isinstance(p.n))  # <-

@@ -60,7 +60,7 @@ def operators_of_a_struct(cx: Invocation, data: Words, out: Words) -> None:
     x = Length(data[cx.global_id])
     total = Length.of() + x
     total += x * U32(0)
-    least = Length.least(total, Length.of(value=U32(3)))
+    least = Length.least(total, x.of(value=U32(3)))
     out[cx.global_id] = least.scaled + U32(x < total) + U32(Length(U32(1)) < x)
 
 

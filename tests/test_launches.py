@@ -40,6 +40,8 @@ from gpusort.types.scalars import F32, I32, U8, U32, U64, Bool
 if TYPE_CHECKING:
     from somewhere import OnlyForCheckers
 
+    from gpusort.types import invocation
+
 E = TypeVar("E")
 W = TypeVar("W", U32, U64)
 GRID = Grid(1, 4)
@@ -458,6 +460,22 @@ def test_names_of_another_function_are_looked_up_as_far_as_they_can_be() -> None
 
     nested.launch(GRID, DATA, Local.ONE)
     assert "expected Local for 'local'" in refusal(lambda: nested.launch(GRID, DATA, Role.INPUT))
+
+
+@kernel
+def of_a_module_that_is_not_there(cx: invocation.Invocation, data: Storage[U32]) -> None:
+    data[cx.global_id] = U32(1)
+
+
+@kernel
+def cx_is_what_only_checkers_know(cx: OnlyForCheckers, data: Storage[U32]) -> None:
+    data[0] = U32(1)
+
+
+def test_what_only_checkers_know_is_an_invocation_by_its_name() -> None:
+    of_a_module_that_is_not_there.launch(GRID, DATA)
+    found = refusal(lambda: cx_is_what_only_checkers_know.launch(GRID, DATA))
+    assert "expected `cx: Invocation` as the first parameter" in found
 
 
 def test_the_librarys_kernels_are_held_to_their_annotations() -> None:

@@ -13,10 +13,13 @@ import pytest
 import gpusort
 from gpusort import Capability, CapabilityError, InvalidArgumentError, Limits, UnsupportedTypeError
 from gpusort.algos.batch import Batch
+from gpusort.algos.bitonic import bitonic_sort
 from gpusort.algos.bitonic_rows import bitonic_rows_sort
 from gpusort.algos.fit import fitted_radix
 from gpusort.algos.host_sort import HostSortPolicy
+from gpusort.algos.partition import partition
 from gpusort.algos.radix_rows import radix_rows_sort
+from gpusort.algos.radix_serial import SerialRadixPolicy, serial_radix_sort
 from gpusort.algos.radix_sorts import radix_sort
 from gpusort.algos.reduce import reduce_rows
 from gpusort.algos.scan import scan_rows
@@ -245,6 +248,15 @@ def test_a_kernel_of_ones_own_says_what_it_needs() -> None:
         (lambda: radix_rows_sort(Batch(key_for("u4"), 1, 4097, UP), RadixPolicy(), 32), "at most the 4096 elements"),
         (lambda: bitonic_rows_sort(Batch(key_for("u4"), 1, 65, UP), RowsPolicy(8, 8)), "8 lanes with 8 elements each"),
         (lambda: reduce_rows(Sum(number_for("u4")), -1, 9, ReducePolicy()), "found -1 rows of 9"),
+        # The rows of whole workgroups are counted too.
+        (lambda: bitonic_rows_sort(Batch(key_for("u4"), (1 << 32) - 1, 1, UP), RowsPolicy(8, 8)), "no more than 42949"),
+        (lambda: bitonic_sort(key_for("u4"), 2, 1 << 31, UP, BitonicPolicy()), "no more than 4294967295 elements"),
+        (
+            lambda: serial_radix_sort(Batch(key_for("u4"), 2, 1 << 31, UP), SerialRadixPolicy(), range(32)),
+            "no more than 4294967295 elements",
+        ),
+        (lambda: partition(key_for("u4"), 9, 1 << 32, UP, ScanPolicy()), "no more than 4294967295 elements"),
+        (lambda: partition(key_for("u4"), 1 << 32, 9, UP, ScanPolicy()), "no more than 4294967295 elements"),
     ],
 )
 def test_a_schedule_that_no_kernel_could_count_is_refused(make: Made, message: str) -> None:

@@ -214,6 +214,14 @@ MESSAGES = {
         "expected at most 2048 registers of this class in an array, found 2049, e.g. workgroup memory, "
         "a parameter `tile: Workgroup[U32]`"
     ),
+    "adds_a_struct": (
+        "expected two numbers of one type for `add`, found a U32 and a Stage, e.g. `U32(1)` for a literal, "
+        "or a struct's field"
+    ),
+    "asks_for_no_class": (
+        "expected compile-time values that fit, found an error (issubclass expected 2 arguments, got 1), "
+        "e.g. `2 * count`"
+    ),
 }
 KERNELS = {name: thing for name, thing in vars(reader_mistakes).items() if isinstance(thing, Kernel)}
 

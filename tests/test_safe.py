@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from gpusort.algos.radix_tile import match_and_rank
 from gpusort.kernel import ir
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role
-from gpusort.kernel.passes.safe import Safety
+from gpusort.kernel.passes.safe import Safety, guarded
 from gpusort.kernel.passes.walk import statements_in
 from gpusort.kernel.specialise import specialise
 from gpusort.targets.cpu.limits import subgroup_size
 from gpusort.types.intrinsics import dynamic_range
 from gpusort.types.invocation import Invocation
-from gpusort.types.memory import Storage
+from gpusort.types.memory import Storage, Workgroup
 from gpusort.types.scalars import U32
 from tests import bounds_cases
 from tests.test_bounds import SCHEDULES
@@ -74,6 +75,23 @@ def test_a_form_that_polls_is_taken_where_no_other_tests_enough() -> None:
     assert into_short(safety, "a", 2) is polls
     assert into_short(safety, "c") is third
     assert [len(checks_in(into_short(safety, "d", rounds))) for rounds in (1, 1 << 31)] == [4, 4]
+
+
+@kernel
+def ranks(cx: Invocation, data: Storage[U32], counters: Workgroup[U32]) -> None:
+    counters[cx.local_id] = U32(0)
+    cx.barrier()
+    data[cx.local_id] = match_and_rank(cx, counters, U32(0), data[cx.local_id])
+
+
+def test_a_helper_is_a_targets_own_unless_an_access_in_it_is_tested() -> None:
+    """A target's own would not test it."""
+    step = specialise(ranks.launch(Grid(1, 8), Buffer("data", U32, 8, Role.INOUT), Workgroup(U32, 8)))
+    for statement in statements_in(step.program.body):
+        if isinstance(statement, ir.Access):
+            form = guarded(step.program, {id(statement)}, {})
+            own = [one.overridable.name for one in checks_in(form) if one.overridable is not None]
+            assert own == ([] if isinstance(statement, ir.Atomic) else ["match_and_rank"])
 
 
 def checks_in(program: ir.Program) -> list[ir.If]:
