@@ -20,7 +20,7 @@ from ..types.elements import class_of, fields_of, shown
 from ..types.memory import Array, Workgroup
 from ..types.scalars import Scalar
 from .launch import Buffer, kind_of
-from .signature import Parameter, Unknown
+from .signature import UNKNOWN, Parameter
 from .span import KernelError
 
 # Kernels with kinds of arguments that passed: most launches repeat an earlier one.
@@ -207,7 +207,7 @@ def _is_union(origin: object) -> bool:
 
 
 def _accepts_anything(annotation: object) -> bool:
-    return annotation is Unknown.UNKNOWN or annotation is Any or annotation is object
+    return annotation is UNKNOWN or annotation is Any or annotation is object
 
 
 def _same(a: object, b: object) -> bool:

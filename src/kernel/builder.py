@@ -140,7 +140,7 @@ MOST_ROUNDS = 10_000  # iterations of unrolled loops plus inlined calls, even wh
 class KernelBuilder(Builder):
     """The builder of a kernel being read. Raises KernelError where inlining and unrolling pass the limits."""
 
-    def __init__(self, memories: Sequence[ir.Memory]) -> None:
+    def __init__(self, memories: Sequence[ir.Memory] = ()) -> None:
         super().__init__()
         self.memories = [*memories]  # those of the launch, then registers
         self.captures = Captures()  # globals, closure cells and attributes that the functions read here use

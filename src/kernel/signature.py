@@ -8,7 +8,6 @@ import inspect
 import typing
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from enum import Enum
 from functools import cache
 from types import FunctionType, SimpleNamespace
 from typing import Any, cast
@@ -22,10 +21,8 @@ from .span import KernelError, Span, expected
 _PAUSING = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
-class Unknown(Enum):
-    """Marks an annotation that does not resolve: its name is imported for type checkers only, or local elsewhere."""
-
-    UNKNOWN = "unknown"
+# Stands for an annotation that does not resolve: its name is imported for type checkers only, or local elsewhere.
+UNKNOWN = object()
 
 
 @attrs.frozen
@@ -82,7 +79,7 @@ class _Signature:
                 f"found {repr(first) if first else 'none'}, e.g. "
                 f"`def {self.name}(cx: Invocation, data: Storage[U32]) -> None:`",
             )  # fmt: skip
-        if self._meaning("return", raw.get("return")) not in (None, type(None), Unknown.UNKNOWN):
+        if self._meaning("return", raw.get("return")) not in (None, type(None), UNKNOWN):
             expected(self.span, f"kernel {self.name!r} to return nothing, e.g. `-> None`")
         return tuple(self._parameter(name, raw) for name in names)
 
@@ -114,12 +111,12 @@ class _Signature:
         if name not in raw:
             return name == "cx"  # without an annotation, the name decides
         meaning = self._meaning(name, raw[name])
-        if meaning is Unknown.UNKNOWN:
+        if meaning is UNKNOWN:
             return str(raw[name]).strip("'\"").endswith("Invocation")
         return isinstance(meaning, type) and issubclass(meaning, invocation.Invocation)
 
     def _meaning(self, name: str, annotation: object) -> object:
-        """What an annotation resolves to; Unknown.UNKNOWN where it does not."""
+        """What an annotation resolves to; UNKNOWN where it does not."""
         function = self.function
         around: dict[str, object] = {}
         for free, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
@@ -130,7 +127,7 @@ class _Signature:
         try:
             return typing.get_type_hints(holder, {**_KNOWN_NAMES, **function.__globals__}, around)[name]
         except (NameError, AttributeError, TypeError, SyntaxError):
-            return Unknown.UNKNOWN
+            return UNKNOWN
 
 
 def _returns(tree: ast.AST) -> Iterator[ast.Return]:

@@ -4,7 +4,7 @@ Workgroup memory limits occupancy: on some drivers this doubles the workgroups t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import lru_cache
 
 import attrs
@@ -15,9 +15,12 @@ from .walk import rewritten, statements_in
 
 def overlaid(program: ir.Program) -> ir.Program:
     """The program with workgroup memories of one type merged where they are never live together."""
-    spans = dict(_lifetimes(program.body, program.memories))
-    homes: dict[ir.Memory, ir.Memory] = {}
-    for slot in _slots(sorted(spans.items(), key=lambda item: item[1].first), _kinds(program.body)):
+    kinds, homes = _kinds(program.body), dict[ir.Memory, ir.Memory]()
+
+    def fits(memory: ir.Memory, slot: Sequence[ir.Memory]) -> bool:
+        return slot[0].type is memory.type and len({kinds[one] for one in (memory, *slot) if one in kinds}) < 2
+
+    for slot in _slots(program, fits):
         name, length = "_or_".join(memory.name for memory in slot), _longest(slot)
         homes |= dict.fromkeys(slot, attrs.evolve(slot[0], name=name, length=length))
 
@@ -48,9 +51,9 @@ def _kinds(block: ir.Block) -> dict[ir.Memory, bool]:
 @lru_cache
 def packed_bytes(program: ir.Program) -> int:
     """The bytes of workgroup memory a program needs where memories of different types can share."""
-    spans = sorted(_lifetimes(program.body, program.memories), key=lambda item: item[1].first)
-    known = {memory for memory, _ in spans}
-    slots = [*_slots(spans, any_type=True), *([m] for m in _workgroup_memories(program.body) if m not in known)]
+    slots = _slots(program, lambda memory, slot: True)
+    known = {memory for slot in slots for memory in slot}
+    slots += [[memory] for memory in _workgroup_memories(program.body) if memory not in known]
     return sum(max(m.length * m.type.size for m in slot if m.length is not None) for slot in slots)
 
 
@@ -112,19 +115,11 @@ def _workgroup_memories(block: ir.Block) -> dict[ir.Memory, None]:
     return dict.fromkeys(access.memory for access in accesses if access.memory.space is ir.Space.WORKGROUP)
 
 
-def _slots(
-    spans: Sequence[tuple[ir.Memory, _Lifetime]], kinds: Mapping[ir.Memory, bool] | None = None, any_type: bool = False
-) -> list[list[ir.Memory]]:
+def _slots(program: ir.Program, fits: Callable[[ir.Memory, Sequence[ir.Memory]], bool]) -> list[list[ir.Memory]]:
     """Groups of memories that can share one: a greedy first pass in order of first use, into the largest free slot."""
-    known: Mapping[ir.Memory, bool] = kinds or {}
-
-    def fits(memory: ir.Memory, slot: Sequence[ir.Memory]) -> bool:
-        together = {known[one] for one in (memory, *slot) if one in known}
-        return any_type or (slot[0].type is memory.type and len(together) < 2)
-
     slots: list[list[ir.Memory]] = []
     ends: list[_Lifetime] = []
-    for memory, span in spans:
+    for memory, span in sorted(_lifetimes(program.body, program.memories), key=lambda found: found[1].first):
         free = [number for number, slot in enumerate(slots) if fits(memory, slot) and ends[number].ends_before(span)]
         if free:
             number = max(free, key=lambda number: _longest(slots[number]))
