@@ -13,7 +13,6 @@ import ast
 from collections.abc import Mapping, Sequence
 from types import FunctionType
 
-from . import ir
 from .builder import KernelBuilder
 from .control import ControlReader, Flow, Item
 from .memories import load, store

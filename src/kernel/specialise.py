@@ -166,9 +166,10 @@ def _read(launch: Launch) -> _Reading:
     reader.function_value()
     body = builder.finish()
     touched = memories_in(body)
+    memories = tuple(memory for memory in builder.memories if memory in touched)
     program = ir.Program(
-        launch.kernel.name, launch.grid.group_size, tuple(binder.parameters),
-        tuple(memory for memory in builder.memories if memory in touched), tuple(builder.variables), body, span, launch.needs,
+        launch.kernel.name, launch.grid.group_size, tuple(binder.parameters), memories, tuple(builder.variables), body,
+        span, launch.needs,
     )  # fmt: skip
     verify(program)
     buffers = (memory for memory in binder.memories if memory.space is ir.Space.STORAGE)
