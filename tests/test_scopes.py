@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpusort.kernel import ir
-from gpusort.kernel.passes.scopes import Scopes, scopes_of
+from gpusort.kernel.passes.scopes import Scopes
 from gpusort.kernel.span import Span
 from gpusort.types import ops
 from gpusort.types.layout import Type
@@ -44,7 +44,7 @@ def loop(head: ir.Block, body: ir.Block, of: ir.Variable = X) -> ir.Statement:
 
 
 def of(*body: ir.Statement) -> Scopes:
-    return scopes_of(ir.Program("some", 8, (), (DATA,), (X, Y, N), body, HERE))
+    return Scopes(ir.Program("some", 8, (), (DATA,), (X, Y, N), body, HERE))
 
 
 # What is settled of X, Y and N, what counts a loop and nothing else, and what nobody reads.

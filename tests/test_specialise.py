@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
+import attrs
 import numpy as np
 
 from gpusort.kernel.kernel import kernel
@@ -12,7 +13,7 @@ from gpusort.kernel.specialise import specialise
 from gpusort.targets.registry import target
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Storage
-from gpusort.types.scalars import U32
+from gpusort.types.scalars import F32, U32
 
 NAMES = ("x", "y", "z")
 
@@ -39,3 +40,23 @@ def test_buffers_that_are_one_are_one_memory_of_the_program() -> None:
         target("simulator").run(Schedule(tuple(buffers[name] for name in arrays), (launch,)), arrays)
         assert arrays[names[2]] == [expected]
     assert len({*map(id, programs.values())}) == len(programs) == 5
+
+
+@attrs.frozen
+class Held:
+    scale: F32
+
+
+@kernel
+def filled(cx: Invocation, data: Storage[F32], numbers: tuple[U32, ...], held: tuple[Held, int]) -> None:
+    data[cx.global_id] = F32(numbers[0] + numbers[1]) / held[0].scale
+
+
+def test_tuples_are_compile_time_values_with_all_that_is_in_them() -> None:
+    found: list[float] = []
+    buffer, data = Buffer("data", F32, 1, Role.OUTPUT), np.zeros(1, np.float32)
+    for first, scale in ((1, 1.0), (2, 1.0), (1, 0.0), (1, -0.0)):
+        launch = filled.launch(Grid(1, 1), buffer, (U32(first), U32(2)), (Held(F32(scale)), 0))
+        target("simulator").run(Schedule((buffer,), (launch,)), {"data": data})
+        found.append(float(data[0]))
+    assert found == [3, 4, np.inf, -np.inf]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import NoReturn
 
@@ -140,9 +140,9 @@ MOST_ROUNDS = 10_000  # iterations of unrolled loops plus inlined calls, even wh
 class KernelBuilder(Builder):
     """The builder of a kernel being read. Raises KernelError where inlining and unrolling pass the limits."""
 
-    def __init__(self, memories: Sequence[ir.Memory] = ()) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.memories = [*memories]  # those of the launch, then registers
+        self.memories: list[ir.Memory] = []  # those of the launch, in the order of its arguments, then registers
         self.captures = Captures()  # globals, closure cells and attributes that the functions read here use
         self._statements = 0
         self._rounds = 0

@@ -129,19 +129,20 @@ class _FieldNames(dict[type[Any], tuple[str, ...]]):
 FIELD_NAMES = _FieldNames()
 
 
-def kind_of(argument: object) -> object:
-    """The part of an argument that kernels are specialised on: of a run-time scalar its class, not its value."""
+def kind_of(argument: object, in_tuple: bool = False) -> object:
+    """The part of an argument that kernels are specialised on: of a run-time scalar its class, not its value. What is
+    in a tuple is compile-time."""
     cls: Any = type(argument)
     if isinstance(argument, Buffer):
         return cls, argument.kind
     if isinstance(argument, Workgroup):
         return cls, argument.kind, len(argument.items)
     if isinstance(argument, Scalar):
-        return cls
+        return (cls, kind_of(argument.item())) if in_tuple else cls
     if names := FIELD_NAMES[cls]:
-        return cls, *[kind_of(getattr(argument, name)) for name in names]
+        return cls, *[kind_of(getattr(argument, name), in_tuple) for name in names]
     if cls is tuple:
-        return cls, *map(kind_of, cast("tuple[object, ...]", argument))
+        return cls, *[kind_of(item, True) for item in cast("tuple[object, ...]", argument)]
     return cls, float.hex(cast(float, argument)) if cls is float else argument  # 0.0 equals -0.0, and NaN not itself
 
 

@@ -37,10 +37,12 @@ _SUBGROUP = {
 INVOCATION_METHODS = frozenset({"barrier", "load_uniform", *_SUBGROUP})
 
 
-def array_of(name: str, space: ir.Space, element: object, length: int | None) -> MemoryValue:
+def new_array(builder: KernelBuilder, name: str, space: ir.Space, element: object, length: int | None) -> MemoryValue:
+    """A memory more of the kernel's."""
     stride = units_in(element)
     units = None if length is None else length * stride
-    return MemoryValue(element, ir.Memory(name, space, unit_of(element), units, stride))
+    builder.memories.append(ir.Memory(name, space, unit_of(element), units, stride))
+    return MemoryValue(element, builder.memories[-1])
 
 
 def index_in(array: MemoryValue, given: Given) -> ir.Expression:
@@ -152,13 +154,12 @@ def registers(builder: KernelBuilder, given: Sequence[Given], span: Span) -> Mem
         dtype_of(element.value)
     except TypeError as error:
         raise KernelError(span, f"{error}, e.g. `Registers(U32, 8)`") from None
-    made = array_of(f"registers_{len(builder.memories)}", ir.Space.REGISTERS, element.value, length.value)
     most = MOST_REGISTER_BYTES // bytes_held(element.value)
     if length.value > most:
         expected(span, f"at most {most} registers of this class in an array, found {length.value}, "
                        "e.g. workgroup memory, a parameter `tile: Workgroup[U32]`")  # fmt: skip
-    builder.memories.append(made.memory)
-    return made
+    name = f"registers_{len(builder.memories)}"
+    return new_array(builder, name, ir.Space.REGISTERS, element.value, length.value)
 
 
 def operand(given: Given, type: Type) -> ir.Expression:

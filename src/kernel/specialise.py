@@ -3,9 +3,8 @@ memories, run-time parameters and compile-time values; then the reader runs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from enum import Enum
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import attrs
@@ -20,7 +19,7 @@ from . import ir
 from .builder import KernelBuilder
 from .captures import Captures
 from .launch import Buffer, Launch, Step, is_buffer, kind_of
-from .memories import array_of
+from .memories import new_array
 from .passes.walk import memories_in
 from .reader import Reader
 from .source import source_of
@@ -46,9 +45,10 @@ class _Reading:
 def specialise(launch: Launch) -> Step:
     """The program of a launch, with its buffers and run-time values. Reads the kernel on a cache miss: a new kind of
     argument, or a captured variable that has changed."""
-    buffers = _buffers(launch)
-    kinds = map(kind_of, launch.arguments)
-    key = (launch.kernel.function, launch.grid.group_size, _shared(launch, buffers), *kinds)
+    given = [argument for argument in launch.arguments if is_buffer(argument)]
+    names = [buffer.name for buffer in given]
+    firsts = tuple(map(names.index, names))  # arguments that are one buffer become one memory
+    key = (launch.kernel.function, launch.grid.group_size, firsts, *map(kind_of, launch.arguments))
     found = _found(key)
     if found is None:
         with _lock.held:
@@ -59,6 +59,7 @@ def specialise(launch: Launch) -> Step:
                 if not found.captures.is_empty:
                     _captures[found.program] = found.captures
     values = tuple(value for argument in launch.arguments for value in _scalars(argument))
+    buffers = [given[number] for number in dict.fromkeys(firsts)]
     return Step(found.program, tuple(buffers[number] for number in found.touched), values, launch.grid.groups)
 
 
@@ -73,24 +74,6 @@ def _found(key: object) -> _Reading | None:
 def captures_of(steps: Iterable[Step]) -> tuple[Captures, ...]:
     """The mutable captures of steps' kernels, for callers that cache steps."""
     return tuple(_captures[step.program] for step in steps if step.program in _captures)
-
-
-def _buffers(launch: Launch) -> list[Buffer[Any]]:
-    found: dict[str, Buffer[Any]] = {}
-    for argument in launch.arguments:
-        if is_buffer(argument):
-            found.setdefault(argument.name, argument)
-    return list(found.values())
-
-
-def _shared(launch: Launch, buffers: Sequence[Buffer[Any]]) -> tuple[str, ...]:
-    """For each argument the index of its buffer, or "" for none; empty unless two arguments are one buffer. Aliased
-    parameters become one memory, so aliasing is part of the key."""
-    named = [argument.name if isinstance(argument, Buffer) else "" for argument in launch.arguments]
-    if len(named) - named.count("") == len(buffers):
-        return ()
-    numbers = {buffer.name: str(number) for number, buffer in enumerate(buffers)}
-    return tuple(numbers.get(name, "") for name in named)
 
 
 def _scalars(argument: object) -> Iterator[int | float | bool]:
@@ -114,19 +97,18 @@ def _member_number(member: Enum) -> int:
 class _Binder:
     """Binds a kernel's parameters to memories, IR parameters and compile-time values."""
 
-    def __init__(self, span: Span) -> None:
-        self.span = span
-        self.memories: list[ir.Memory] = []
+    def __init__(self, builder: KernelBuilder, span: Span) -> None:
+        self.builder, self.span = builder, span
         self.storage: dict[str, MemoryValue] = {}  # by the buffer's name
         self.parameters: list[ir.Parameter] = []
 
     def bind(self, name: str, argument: object) -> Value:
         if isinstance(argument, Buffer):
             if argument.name not in self.storage:
-                self.storage[argument.name] = self.memory(name, ir.Space.STORAGE, argument.kind, None)
+                self.storage[argument.name] = new_array(self.builder, name, ir.Space.STORAGE, argument.kind, None)
             return self.storage[argument.name]
         if isinstance(argument, Workgroup):
-            return self.memory(name, ir.Space.WORKGROUP, argument.kind, len(argument.items))
+            return new_array(self.builder, name, ir.Space.WORKGROUP, argument.kind, len(argument.items))
         if isinstance(argument, Scalar):
             return self.parameter(name, argument.type)
         if has_scalars(argument):
@@ -145,33 +127,26 @@ class _Binder:
         self.parameters.append(made)
         return ir.Argument(made, self.span)
 
-    def memory(self, name: str, space: ir.Space, element: object, length: int | None) -> MemoryValue:
-        made = array_of(name, space, element, length)
-        self.memories.append(made.memory)
-        return made
-
 
 def _read(launch: Launch) -> _Reading:
     source = source_of(launch.kernel.function)
     span = source.span(source.tree)
-    binder = _Binder(span)
+    builder = KernelBuilder()
+    binder, reader = _Binder(builder, span), Reader(builder, source)
     cx, *names = (argument.arg for argument in source.tree.args.args)
-    values: dict[str, Value] = {cx: InvocationValue()}
+    reader.names.bind(cx, InvocationValue(), span)
     for name, argument in zip(names, launch.arguments, strict=True):
-        values[name] = binder.bind(name, argument)
-    builder = KernelBuilder(sorted(binder.memories, key=lambda memory: memory.space is not ir.Space.STORAGE))
-    reader = Reader(builder, source)
-    for name, value in values.items():
-        reader.names.bind(name, value, span)
+        reader.names.bind(name, binder.bind(name, argument), span)
     reader.function_value()
     body = builder.finish()
     touched = memories_in(body)
-    memories = tuple(memory for memory in builder.memories if memory in touched)
+    buffers = [memory for memory in builder.memories if memory.space is ir.Space.STORAGE]
+    others = (memory for memory in builder.memories if memory.space is not ir.Space.STORAGE)
     program = ir.Program(
-        launch.kernel.name, launch.grid.group_size, tuple(binder.parameters), memories, tuple(builder.variables), body,
-        span, launch.needs,
+        launch.kernel.name, launch.grid.group_size, tuple(binder.parameters),
+        tuple(memory for memory in (*buffers, *others) if memory in touched), tuple(builder.variables), body, span,
+        launch.needs,
     )  # fmt: skip
     verify(program)
-    buffers = (memory for memory in binder.memories if memory.space is ir.Space.STORAGE)
     numbers = tuple(number for number, memory in enumerate(buffers) if memory in touched)
     return _Reading(program, numbers, builder.captures)

@@ -31,7 +31,7 @@ TYPE_NAMES: Mapping[Type, str] = {
 # The signed types, and the unsigned ones in which their arithmetic wraps.
 _WRAPPING: Mapping[Type, str] = {Type.I32: "u4", Type.I64: "u8"}
 
-# Names defined in the generated module: no variable, memory or parameter may have one.
+# Names defined in the generated module.
 RESERVED_NAMES = frozenset(TYPE_NAMES.values()) | {
     "abs", "bits_f4", "bits_f8", "bits_i4", "bits_i8", "bits_u4", "bits_u8", "bool", "count_ones", "divide", "float",
     "inf", "int", "leading_zeros", "len", "math", "max", "min", "nan", "np", "numba", "print", "range", "remainder",
@@ -190,10 +190,10 @@ OPERATIONS: Mapping[str, Row] = {
 class KernelWriter(StatementWriter):
     """Writes a program's statements in this language."""
 
-    def __init__(
-        self, target: str, program: ir.Program, lines: Lines, operations: Mapping[str, Row], reserved: frozenset[str]
-    ) -> None:
-        super().__init__(target, program, lines, operations, RESERVED_NAMES | reserved)
+    operations = OPERATIONS
+
+    def __init__(self, program: ir.Program, lines: Lines) -> None:
+        super().__init__(program, lines)
         self.constants = Constants(self.names)
         # by value: statements may hold equal copies of the program's own memories and parameters
         outer: tuple[ir.Memory | ir.Parameter, ...] = (*program.memories, *program.parameters)

@@ -14,16 +14,14 @@ from .render import Lines, Names, Row, render_operation
 class StatementWriter(ABC):
     """Writes a program's statements, each where `lines` stand."""
 
+    target: ClassVar[str]
+    operations: ClassVar[Mapping[str, Row]]
+    reserved: ClassVar[frozenset[str]]  # no name of a kernel's may be one of these
     leave: ClassVar[str] = "break"
     unread: frozenset[ir.Variable] = frozenset()  # what only sets these is left out
 
-    def __init__(
-        self, target: str, program: ir.Program, lines: Lines, operations: Mapping[str, Row], reserved: frozenset[str]
-    ) -> None:
-        self.program = program
-        self.lines = lines
-        self.names = Names(reserved)
-        self._target, self._operations = target, operations
+    def __init__(self, program: ir.Program, lines: Lines) -> None:
+        self.program, self.lines, self.names = program, lines, Names(self.reserved)
 
     @abstractmethod
     def constant(self, constant: ir.Const) -> str: ...
@@ -88,7 +86,7 @@ class StatementWriter(ABC):
                 assert_never(node)
 
     def operation(self, node: ir.Apply, operands: list[str]) -> str:
-        return render_operation(self._target, self._operations, node, operands)
+        return render_operation(self.target, self.operations, node, operands)
 
     def block(self, block: ir.Block) -> None:
         for statement in block:

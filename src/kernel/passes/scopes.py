@@ -4,84 +4,59 @@ Control flow is structured, so dominance is lexical: a statement dominates what 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator
-from contextlib import contextmanager
-
-import attrs
 
 from .. import ir
 from .walk import blocks_of, expressions_of, variable_set_by, variables_in
 
 
-@attrs.frozen
 class Scopes:
     """A program's variables, by how they can be declared."""
 
-    settled: frozenset[ir.Variable]  # set once, and that dominates all reads
-    counters: frozenset[ir.Variable]  # loop variables, used in their loops only
-    unread: frozenset[ir.Variable]  # dead: set and never read
+    def __init__(self, program: ir.Program) -> None:
+        self._times_set: Counter[ir.Variable] = Counter()
+        self._counters: set[ir.Variable] = set()  # set by a For
+        self._assigned: set[ir.Variable] = set()  # set by another statement
+        self._read: set[ir.Variable] = set()
+        self._read_outside: set[ir.Variable] = set()  # where no statement that sets them dominates
+        self._block(program.body, set())
+        inside = self._times_set.keys() - self._read_outside
+        once = {variable for variable in inside if self._times_set[variable] == 1}
+        self.settled = once - self._counters  # set once, and that dominates all reads
+        self.counters = (self._counters - self._assigned) & inside  # loop variables, used in their loops only
+        self.unread = frozenset(program.variables) - self._read - self._counters  # dead: set and never read
 
     @property
     def inner(self) -> frozenset[ir.Variable]:
         """Those that need no declaration at the top of the function."""
-        return self.settled | self.counters | self.unread
+        return self.unread | self.settled | self.counters
 
-
-def scopes_of(program: ir.Program) -> Scopes:
-    """Analyses a program in one walk."""
-    survey = _Survey()
-    survey.block(program.body)
-    inside = survey.times_set.keys() - survey.read_outside
-    once = {variable for variable in inside if survey.times_set[variable] == 1}
-    return Scopes(
-        settled=frozenset(once - survey.counters),
-        counters=frozenset((survey.counters - survey.assigned) & inside),
-        unread=frozenset(set(program.variables) - survey.read - survey.counters),
-    )
-
-
-class _Survey:
-    def __init__(self) -> None:
-        self.times_set: Counter[ir.Variable] = Counter()
-        self.read: set[ir.Variable] = set()
-        self.read_outside: set[ir.Variable] = set()  # where no statement that sets them dominates
-        self.counters: set[ir.Variable] = set()  # set by a For
-        self.assigned: set[ir.Variable] = set()  # set by another statement
-        self._visible: set[ir.Variable] = set()  # set further up, in this block or around it
-
-    def block(self, block: ir.Block) -> None:
+    def _block(self, block: ir.Block, visible: set[ir.Variable]) -> None:
+        """`visible` are the variables set further up, in this block or around it."""
         for statement in block:
             match statement:
-                case ir.While():
-                    with self._scope():  # targets write the head, the test and the body as one block
-                        self.block(statement.head)
-                        self._reads(statement)
-                        self.block(statement.body)
+                case ir.While():  # targets write the head, the test and the body as one block
+                    within = set(visible)
+                    self._block(statement.head, within)
+                    self._reads(statement, within)
+                    self._block(statement.body, within)
                 case ir.For():
-                    self._reads(statement)
-                    with self._scope():  # the counter is set at the top of the loop's own block
-                        self._sets(statement.variable, self.counters)
-                        self.block(statement.body)
+                    self._reads(statement, visible)
+                    within = set(visible)
+                    self._sets(statement.variable, self._counters, within)  # at the top of the loop's own block
+                    self._block(statement.body, within)
                 case _:
-                    self._reads(statement)
+                    self._reads(statement, visible)
                     if (variable := variable_set_by(statement)) is not None:
-                        self._sets(variable, self.assigned)
+                        self._sets(variable, self._assigned, visible)
                     for inner in blocks_of(statement):
-                        with self._scope():
-                            self.block(inner)
+                        self._block(inner, set(visible))
 
-    @contextmanager
-    def _scope(self) -> Generator[None]:
-        around, self._visible = self._visible, set(self._visible)
-        yield
-        self._visible = around
-
-    def _sets(self, variable: ir.Variable, by: set[ir.Variable]) -> None:
-        self.times_set[variable] += 1
+    def _sets(self, variable: ir.Variable, by: set[ir.Variable], visible: set[ir.Variable]) -> None:
+        self._times_set[variable] += 1
         by.add(variable)
-        self._visible.add(variable)
+        visible.add(variable)
 
-    def _reads(self, statement: ir.Statement) -> None:
+    def _reads(self, statement: ir.Statement, visible: set[ir.Variable]) -> None:
         read = {variable for expression in expressions_of(statement) for variable in variables_in(expression)}
-        self.read |= read
-        self.read_outside |= read - self._visible
+        self._read |= read
+        self._read_outside |= read - visible

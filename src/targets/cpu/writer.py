@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from ...kernel import ir
-from ...kernel.passes.scopes import scopes_of
+from ...kernel.passes.scopes import Scopes
 from ...kernel.passes.walk import leaves_loop, statements_in
 from ...types.layout import Type
 from ...types.ops import AtomicOp, SubgroupOp
-from ..kernel_text import OPERATIONS, TYPE_NAMES, KernelWriter, stored_type
+from ..kernel_text import RESERVED_NAMES, TYPE_NAMES, KernelWriter, stored_type
 from ..render import Lines
 
-# No name of a kernel's may be one of these: what texts call besides kernel_text.py's, and their own variables.
-_RESERVED = frozenset([
+# What texts call, and their own variables.
+_RESERVED = RESERVED_NAMES | frozenset([
     *(f"atomic_{op.value}" for op in AtomicOp), "count", "first", "group", "group_at", "kernel", "lane", "last", "lead",
     "left", "local", "mask", "mine", "num_groups", "old", "other", "position", "stack", "stop", "stopped", "total",
 ])  # fmt: skip
@@ -47,8 +47,10 @@ def asks(program: ir.Program) -> bool:
 class Writer(KernelWriter):
     """Writes statements of one program, as if one invocation were all there is."""
 
+    target, reserved = "cpu", _RESERVED
+
     def __init__(self, program: ir.Program, lines: Lines) -> None:
-        super().__init__("cpu", program, lines, OPERATIONS, _RESERVED)
+        super().__init__(program, lines)
         self._stack_left = _STACK_BYTES
 
     # -- names --------------------------------------------------------------------------------------------
@@ -82,7 +84,7 @@ class Writer(KernelWriter):
 
     def group(self) -> None:
         """The work of one workgroup: plain serial code, as it stands in the kernel."""
-        inner = scopes_of(self.program).inner
+        inner = Scopes(self.program).inner
         for variable in self.program.variables:
             if variable not in inner:
                 self.zero(variable)

@@ -12,7 +12,7 @@ import attrs
 
 from ...kernel import ir
 from ...kernel.passes.overlay import overlaid
-from ...kernel.passes.scopes import scopes_of
+from ...kernel.passes.scopes import Scopes
 from ...kernel.passes.uniform import check_uniform
 from ..kernel_text import TYPE_NAMES, described, literal, stored_type
 from ..render import Lines, head_of
@@ -104,7 +104,7 @@ def _prologue(program: ir.Program, writer: BodyWriter, offsets: Mapping[ir.Memor
             lines.add(f"{writer.memory(memory)} = cuda.{place}.array({length}, {element})")
     for binding in writer.constants.bindings():
         lines.add(binding)
-    inner = scopes_of(program).inner
+    inner = Scopes(program).inner
     for variable in program.variables:
         # Where only some branches assign a variable, it has a value in the others too.
         if variable not in inner:

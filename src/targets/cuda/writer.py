@@ -9,13 +9,13 @@ from ...kernel.passes.widths import Widths
 from ...types import ops
 from ...types.layout import Type
 from ...types.ops import AtomicOp, SubgroupOp
-from ..kernel_text import OPERATIONS, KernelWriter
+from ..kernel_text import RESERVED_NAMES, KernelWriter
 from ..render import Lines
 
 WARP = 32
 _MATCH_BY_BALLOTS = 10  # values of up to this many bits are matched by a ballot a bit, which is faster than match.any
-# No name of a kernel's may be one of these: what its text has, and what it calls.
-_RESERVED = frozenset([
+# What a kernel's text has, and what it calls.
+_RESERVED = RESERVED_NAMES | frozenset([
     "SIGNATURE", "cuda", "group_id", "kernel", "lane", "lanes", "local_id", "num_groups", "subgroup_id", "types",
     *(f"atomic_{op.value}" for op in AtomicOp), "ballot", "byte", "lanes_add", "lanes_exclusive_add", "load_workgroup",
     "match", "match_and_rank", "match_low_bits", "multiply_rounded", "shuffle", "shuffle_down", "shuffle_up",
@@ -32,8 +32,10 @@ class BodyWriter(KernelWriter):
     """Writes a program's body, and collects what has to be declared above it. `offsets` are those of workgroup memories
     in dynamic shared memory, in elements; empty where all are static."""
 
+    target, reserved = "cuda", _RESERVED
+
     def __init__(self, program: ir.Program, offsets: Mapping[ir.Memory, int]) -> None:
-        super().__init__("cuda", program, Lines(1), OPERATIONS, _RESERVED)
+        super().__init__(program, Lines(1))
         self.lengths: dict[ir.Memory, str] = {}
         self.identities: set[ir.Builtin] = set()
         self.lanes_vary = False  # whether a mask of existing lanes is needed: the last subgroup is partial

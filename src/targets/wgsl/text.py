@@ -6,12 +6,10 @@ must be in uniform control flow, which is checked first.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import attrs
 
 from ...kernel import ir
-from ...kernel.passes.scopes import Scopes, scopes_of
+from ...kernel.passes.scopes import Scopes
 from ...kernel.passes.uniform import check_uniform
 from ...kernel.passes.walk import statements_in
 from ...types.errors import CapabilityError
@@ -89,14 +87,15 @@ def wgsl_of(program: ir.Program, *, enable_line: bool = False) -> Shader:
 
 
 class _Writer(StatementWriter):
-    leave: ClassVar[str] = "break;"
+    target, operations, leave = "wgsl", OPERATIONS, "break;"
+    reserved = RESERVED_NAMES | _OWN_NAMES
 
     def __init__(self, program: ir.Program) -> None:
-        super().__init__("wgsl", program, Lines(1), OPERATIONS, RESERVED_NAMES | _OWN_NAMES)
-        self.scopes: Scopes = scopes_of(program)
+        super().__init__(program, Lines(1))
+        self.scopes = Scopes(program)
         self.unread = self.scopes.unread
         self.uses = uses_of(program)
-        fields = Names(RESERVED_NAMES | _OWN_NAMES)
+        fields = Names(self.reserved)
         self.entry = self.names.of(program, valid_identifier(program.name))
         self.memories = {m: self.names.of(m, valid_identifier(m.name)) for m in program.memories}
         self.fields = {p: fields.of(p, valid_identifier(p.name)) for p in program.parameters}
