@@ -23,7 +23,7 @@ from gpusort.algos.scan_axis import scan_axis
 from gpusort.kernel import ir
 from gpusort.kernel.kernel import Kernel, kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule, Step
-from gpusort.kernel.passes.bounds import Findings, LaunchNumbers, analyse
+from gpusort.kernel.passes.bounds import Ranges
 from gpusort.kernel.passes.safe import Safety
 from gpusort.kernel.passes.walk import statements_in
 from gpusort.kernel.span import KernelError
@@ -193,13 +193,12 @@ def shifted_in_two_widths(cx: Invocation, data: Storage[U32], found: Storage[U32
     found[start >> 40] = data[high]
 
 
-def findings(step: Step, lanes: int | None = None) -> Findings:
+def findings(step: Step, lanes: int | None = None) -> Ranges:
     """What is found out of a launch, with subgroups as the CPU has them or of so many lanes."""
     program = step.program
     given: dict[object, int] = {m: b.count for m, b in zip(program.storage, step.buffers, strict=True)}
     given |= {p: int(value) for p, value in zip(program.parameters, step.values, strict=True)}
-    numbers = LaunchNumbers(step.groups, lanes or subgroup_size(program.group_size), given)
-    return analyse(program, numbers)
+    return Ranges(program, step.groups, lanes or subgroup_size(program.group_size), given)
 
 
 def needed(step: Step, lanes: int | None = None) -> int:

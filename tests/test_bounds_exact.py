@@ -11,7 +11,7 @@ import pytest
 from gpusort.kernel import ir
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role
-from gpusort.kernel.passes.bounds import LaunchNumbers, analyse, relevant_parameters
+from gpusort.kernel.passes.bounds import Ranges, relevant_parameters
 from gpusort.kernel.passes.facts import Facts, Sum
 from gpusort.kernel.span import Span
 from gpusort.kernel.specialise import specialise
@@ -403,7 +403,7 @@ def test_what_identities_are_at_most(lanes: int, lane: int, subgroup: int) -> No
 
 def test_of_a_length_that_is_not_known_nothing_is_proven() -> None:
     launch = kernel(by_lane).launch(Grid(1, INVOCATIONS), Buffer("out", U32, 1000, Role.OUTPUT), U32(COUNT))
-    assert len(analyse(specialise(launch).program, LaunchNumbers(1, INVOCATIONS, {})).unproven) == 1
+    assert len(Ranges(specialise(launch).program, 1, INVOCATIONS, {}).unproven) == 1
 
 
 def test_what_a_second_round_sees_is_not_taken_for_known() -> None:
@@ -449,7 +449,7 @@ def test_a_counter_is_not_what_it_was_before_its_loop_or_what_its_body_sets() ->
         program = ir.Program("counts", 1, (), (out,), (at,), (ir.Assign(at, const(3), span), loop, behind), span)
         verify(program)
         for length in (COUNT, COUNT - 1):
-            unproven = analyse(program, LaunchNumbers(1, 1, {out: length})).unproven
+            unproven = Ranges(program, 1, 1, {out: length}).unproven
             assert unproven == {id(behind)} | ({id(store)} if length < COUNT and body[0] is store else set())
 
 
@@ -460,7 +460,7 @@ def test_what_is_loaded_is_not_what_was_there_before() -> None:
     body = ir.Assign(at, three, span), ir.Load(at, out, three, span), store
     program = ir.Program("loads", 1, (), (out,), (at,), body, span)
     verify(program)
-    assert analyse(program, LaunchNumbers(1, 1, {out: 4})).unproven == {id(store)}
+    assert Ranges(program, 1, 1, {out: 4}).unproven == {id(store)}
 
 
 def test_findings_depend_on_few_parameters() -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from gpusort.kernel import ir
 from gpusort.kernel.launch import Buffer, Role, Step
-from gpusort.kernel.passes.bounds import LaunchNumbers, analyse
+from gpusort.kernel.passes.bounds import Ranges
 from gpusort.kernel.passes.safe import guarded
 from gpusort.kernel.passes.walk import statements_in, with_blocks
 from gpusort.kernel.span import Span
@@ -240,7 +240,7 @@ def test_what_is_proven_stays_inside(part: int) -> None:
         program, lanes = step.program, subgroup_size(step.program.group_size)
         given: dict[object, int] = {m: b.count for m, b in zip(program.storage, step.buffers, strict=True)}
         given |= {p: int(value) for p, value in zip(program.parameters, step.values, strict=True)}
-        found = analyse(program, LaunchNumbers(step.groups, lanes, given))
+        found = Ranges(program, step.groups, lanes, given)
         indices = [s.index for s in statements_in(program.body) if isinstance(s, ir.Load | ir.Store)]
         proven += sum(not isinstance(index, ir.Const) for index in indices) - len(found.unproven)
         rounds += sum(min(most, 100) for most in found.rounds.values())

@@ -22,41 +22,23 @@ _ATTEMPTS = 3  # widenings, before a loop's ranges are given up
 _DEEPEST = 2  # nesting of loops up to which ranges are sought
 
 
-@attrs.frozen
-class LaunchNumbers:
-    """The numbers that a launch fixes."""
+class Ranges:
+    """What is known of a program's statements, by their `id`, in a launch of some workgroups on a machine with
+    subgroups of some lanes. `given` has the values of parameters and the lengths of storage memories."""
 
-    groups: int
-    subgroup_size: int
-    given: Mapping[object, int]  # values of parameters, lengths of storage memories
-
-
-@attrs.frozen
-class Findings:
-    """What is known of a program's statements, by their `id`."""
-
-    unproven: frozenset[int]  # accesses that may be out of bounds
-    rounds: Mapping[int, int]  # of loops: an upper bound on the trip count
-
-
-def analyse(program: ir.Program, numbers: LaunchNumbers) -> Findings:
-    walk = _Walk(program, numbers)
-    walk.block(program.body)
-    unproven = frozenset(access for access, inside in walk.inside.items() if not inside)
-    return Findings(unproven, walk.rounds)
-
-
-class _Walk:
-    def __init__(self, program: ir.Program, numbers: LaunchNumbers) -> None:
-        self.inside: dict[int, bool] = {}
-        self.rounds: dict[int, int] = {}
-        self._given = numbers.given
+    def __init__(self, program: ir.Program, groups: int, lanes: int, given: Mapping[object, int]) -> None:
+        self.rounds: dict[int, int] = {}  # of loops: an upper bound on the trip count
+        self._inside: dict[int, bool] = {}
+        self._given = given
         self._facts = Facts()
-        self._values = Evaluator(self._facts, numbers.given, _identities(self._facts, program, numbers))
-        self._relevant = relevant_variables(program)
+        self._values = Evaluator(self._facts, given, _identities(self._facts, program.group_size, groups, lanes))
+        self._relevant = frozenset(read.variable for read in _reads(program) if isinstance(read, ir.Read))
         self._loops = 0  # nesting of the current statement
+        self._block(program.body)
+        # accesses that may be out of bounds
+        self.unproven = frozenset(access for access, inside in self._inside.items() if not inside)
 
-    def block(self, block: ir.Block) -> bool:
+    def _block(self, block: ir.Block) -> bool:
         """Walks a block. Whether control falls through its end."""
         return all(self._statement(statement) for statement in block)
 
@@ -73,7 +55,7 @@ class _Walk:
                     self._values.variables[statement.variable] = self._values.of(statement.value)
             case ir.Load() | ir.Store() | ir.Atomic() | ir.Subgroup():
                 if not isinstance(statement, ir.Subgroup):
-                    self.inside[id(statement)] = self._is_inside(statement)
+                    self._inside[id(statement)] = self._is_inside(statement)
                 if (variable := variable_set_by(statement)) is not None:
                     self._values.variables.pop(variable, None)
             case ir.Barrier() | ir.Break():
@@ -96,7 +78,7 @@ class _Walk:
             for inner in statements_in(statement.otherwise if condition else statement.then):
                 if isinstance(inner, ir.For | ir.While):
                     self.rounds.setdefault(id(inner), 0)
-            return self.block(statement.then if condition else statement.otherwise)
+            return self._block(statement.then if condition else statement.otherwise)
         then = self._branch(statement.then, condition)
         otherwise = self._branch(statement.otherwise, negated(condition))
         if then.falls and otherwise.falls:
@@ -110,7 +92,7 @@ class _Walk:
         values = self._values
         before, mark = dict(values.variables), values.mark()
         assume(self._facts, condition)
-        falls, after = self.block(block), values.variables
+        falls, after = self._block(block), values.variables
         changed = {v: value for v, value in after.items() if isinstance(value, Sum) and before.get(v) is not value}
         ranges = {v: self._range(v, value) for v, value in changed.items()}
         values.variables = before
@@ -154,7 +136,7 @@ class _Walk:
                 facts.assume(value.plus(start, -1))
             facts.assume(stop.plus(value, -1).plus(number(-1)))
             values.variables[loop.variable] = value  # also where the body sets it: the count goes on
-            return self.block(loop.body)
+            return self._block(loop.body)
 
         # one iteration at most sees the values from before the loop, but leaves others
         again = changed if rounds > 1 else frozenset[ir.Variable]()
@@ -164,10 +146,10 @@ class _Walk:
 
     def _while(self, loop: ir.While) -> None:
         def body() -> bool:
-            if not self.block(loop.head):
+            if not self._block(loop.head):
                 return False
             assume(self._facts, self._values.condition(loop.condition))
-            return self.block(loop.body)
+            return self._block(loop.body)
 
         ends_whole = not loop.head and not leaves_loop(loop.body)
         self.rounds[id(loop)] = self._rounds(variables_set_in((*loop.head, *loop.body)), ends_whole, body)
@@ -240,25 +222,20 @@ class _Path:
     ranges: Mapping[ir.Variable, tuple[int, int]]  # of the numbers that it changes
 
 
-def _identities(facts: Facts, program: ir.Program, numbers: LaunchNumbers) -> dict[ir.Builtin, Sum]:
-    size, lanes = program.group_size, numbers.subgroup_size
+def _identities(facts: Facts, size: int, groups: int, lanes: int) -> dict[ir.Builtin, Sum]:
     local, lane, subgroup = facts.unknown(0, size - 1), facts.unknown(0, lanes - 1), facts.unknown(0, size - 1)
     apart = local.plus(subgroup, -lanes).plus(lane, -1)  # is zero: few invocations have few lanes and subgroups
     facts.assume(apart)
     facts.assume(apart.scaled(-1))
     return {
         ir.Builtin.LOCAL_ID: local,
-        ir.Builtin.GROUP_ID: facts.unknown(0, max(0, numbers.groups - 1)),
+        ir.Builtin.GROUP_ID: facts.unknown(0, max(0, groups - 1)),
         ir.Builtin.GROUP_SIZE: number(size),
-        ir.Builtin.NUM_GROUPS: number(numbers.groups),
+        ir.Builtin.NUM_GROUPS: number(groups),
         ir.Builtin.LANE: lane,
         ir.Builtin.SUBGROUP_ID: subgroup,
         ir.Builtin.SUBGROUP_SIZE: number(lanes),
     }
-
-
-def relevant_variables(program: ir.Program) -> frozenset[ir.Variable]:
-    return frozenset(expression.variable for expression in _reads(program) if isinstance(expression, ir.Read))
 
 
 def relevant_parameters(program: ir.Program) -> tuple[int, ...]:

@@ -20,7 +20,7 @@ from .. import ir
 from ..launch import Step
 from ..span import Span
 from ..verify import verify
-from .bounds import LaunchNumbers, analyse, relevant_parameters
+from .bounds import Ranges, relevant_parameters
 from .walk import blocks_of, statements_in, with_blocks
 
 _Checks: TypeAlias = tuple[frozenset[int], frozenset[int]]  # accesses to check and loops that poll, by id
@@ -92,10 +92,10 @@ class Safety:
         bound = zip(program.storage, step.buffers, strict=True)
         given: dict[object, int] = {memory: buffer.nbytes // memory.type.size for memory, buffer in bound}
         given |= {program.parameters[number]: int(step.values[number]) for number in known.relevant}
-        findings = analyse(program, LaunchNumbers(step.groups, self._lanes(program.group_size), given))
-        polling = long_loops(program, findings.rounds) if self._polls else {}
+        ranges = Ranges(program, step.groups, self._lanes(program.group_size), given)
+        polling = long_loops(program, ranges.rounds) if self._polls else {}
         with self._lock:
-            found = known.launches[launch] = _variant(program, known, findings.unproven & known.candidates, polling)
+            found = known.launches[launch] = _variant(program, known, ranges.unproven & known.candidates, polling)
             if known.is_own and len(known.launches) >= _PROOFS:
                 known.final = _made(program, known, _all(known))
         return found
