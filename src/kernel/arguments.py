@@ -133,10 +133,7 @@ class _Matcher:
         inner = self if parts else _Matcher({})  # annotated without arguments: its type variables are its own
         filled = dict(zip(variables, parts, strict=False))
         for name, field in fields.items():
-            part: object = getattr(value, name)
-            if cast(object, type(part)) is field and isinstance(part, _SIMPLE):
-                continue
-            inner.value(_filled(field, filled), part, f"{path}.{name}")
+            inner.value(_filled(field, filled), getattr(value, name), f"{path}.{name}")
 
     def _tuple(self, annotation: object, parts: tuple[object, ...], value: object, path: str) -> None:
         self._require(isinstance(value, tuple), annotation, value, path)

@@ -160,10 +160,11 @@ class Schedule:
         for buffer in self.buffers:
             if named.setdefault(buffer.name, buffer) is not buffer:
                 raise InvalidArgumentError(f"Schedule: two buffers are named {buffer.name!r}")
-        for launch in self.launches:
-            for argument in launch.arguments:
-                if is_buffer(argument):
-                    require_alike(argument, named.get(argument.name))
+        used = (argument for launch in self.launches for argument in launch.arguments if is_buffer(argument))
+        for buffer in used:
+            other = named.get(buffer.name, buffer)
+            if not buffer.is_like(other):  # a target would bind both to one memory
+                raise InvalidArgumentError(f"Schedule: two buffers are named {buffer.name!r}: {other} and {buffer}")
 
 
 def _require_all(name: str, items: object, kind: type[object]) -> None:
@@ -182,12 +183,6 @@ def _require_all(name: str, items: object, kind: type[object]) -> None:
 
 def is_buffer(argument: object) -> TypeGuard[Buffer[Any]]:
     return isinstance(argument, Buffer)
-
-
-def require_alike(buffer: Buffer[Any], other: Buffer[Any] | None) -> None:
-    """Raises InvalidArgumentError for two different buffers of one name: a target would bind both to one memory."""
-    if other is not None and not buffer.is_like(other):
-        raise InvalidArgumentError(f"Schedule: two buffers are named {buffer.name!r}: {other} and {buffer}")
 
 
 @attrs.frozen

@@ -13,7 +13,7 @@ from ..types.monoids import Monoid
 from . import examples
 from .arguments import members_of
 from .source import source_of
-from .span import KernelError, Span, expected
+from .span import expected
 from .values import Static, Value, class_behind, describe
 
 # By method, the member that names the class of its result.
@@ -34,16 +34,8 @@ def require_returned(function: FunctionType, owner: Value, found: Value) -> None
         if name in classes and all(hasattr(thing, member) for member in members_of(trait)):
             element: object = getattr(thing, classes[name])
             if class_behind(found) is not class_of(element):
-                owned = f"the `{classes[name]}` of {type(thing).__name__}"
+                source, owned = source_of(function), f"the `{classes[name]}` of {type(thing).__name__}"
                 expected(
-                    _place(function), f"{shown(element)}, {owned}, from {function.__qualname__!r}, found "
+                    source.span(source.tree), f"{shown(element)}, {owned}, from {function.__qualname__!r}, found "
                     f"{describe(found)}, e.g. `return {examples.element_of(element, found)}`",
                 )  # fmt: skip
-
-
-def _place(function: FunctionType) -> Span:
-    try:
-        source = source_of(function)
-    except KernelError as error:
-        return error.span
-    return source.span(source.tree)

@@ -66,7 +66,7 @@ def specialise(launch: Launch) -> Step:
 def _found(key: object) -> _Reading | None:
     """A cached reading whose captures are unchanged."""
     for reading in _programs.get(key, ()):
-        if reading.captures.is_empty or reading.captures.hold():
+        if reading.captures.hold():
             return reading
     return None
 

@@ -21,7 +21,7 @@ from .errors import is_loss
 from .legalize import Legalized, Origin, legalize
 from .loops import has_loops, instrumented, unrolled
 from .runtime import IN_BROWSER
-from .text import HEADER_WORDS, Shader, Use, uses_of, wgsl_of
+from .text import HEADER_WORDS, Shader, Use, wgsl_of
 
 if TYPE_CHECKING:
     import wgpu
@@ -100,8 +100,7 @@ def compile_kernel(program: ir.Program, device: Device) -> Kernel:
         raise CapabilityError(
             f"{program.span}: kernel {program.name!r} uses subgroup operations, which adapter {device.adapter!r} lacks"
         )
-    uses = uses_of(legalized.program)
-    storage = tuple(uses[memory] for memory in legalized.program.storage)
+    storage = tuple(shader.uses[memory] for memory in legalized.program.storage)
     handle = device.handle
     kinds: list[_Binding] = ["uniform", *("storage" if use.needs_write else "read-only-storage" for use in storage)]
     layout = handle.create_bind_group_layout(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -50,7 +50,7 @@ def float_bits(constant: ir.Const) -> int:
     return int(np.float32(constant.value).view(np.uint32))
 
 
-def _shift(sign: str) -> Row:
+def _shift(sign: str) -> Callable[[ir.Apply, Sequence[str]], str]:
     """A shift modulo 32. WGSL rejects larger constant amounts, and devices differ on others."""
 
     def row(node: ir.Apply, operands: Sequence[str]) -> str:
@@ -75,9 +75,7 @@ def _cast(node: ir.Apply, operands: Sequence[str]) -> str:
 def _shr(node: ir.Apply, operands: Sequence[str]) -> str:
     if node.type is Type.U64:
         return operands[0]  # the upper word of a lane mask, which `_cast` selects
-    row = _shift(">>")
-    assert callable(row)
-    return row(node, operands)
+    return _shift(">>")(node, operands)
 
 
 def _logical(bits: str, logic: str) -> Row:

@@ -6,6 +6,8 @@ must be in uniform control flow, which is checked first.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import attrs
 
 from ...kernel import ir
@@ -42,10 +44,11 @@ _SUBGROUPS = {
 
 @attrs.frozen
 class Shader:
-    """A kernel's WGSL, and whether it needs the subgroups feature."""
+    """A kernel's WGSL, whether it needs the subgroups feature, and how it accesses its memories."""
 
     text: str
     uses_subgroups: bool
+    uses: Mapping[ir.Memory, Use]
 
 
 @attrs.define
@@ -83,7 +86,7 @@ def wgsl_of(program: ir.Program, *, enable_line: bool = False) -> Shader:
     """Emits a legalised program. `enable_line` adds `enable subgroups;`, which browsers require and naga rejects."""
     check_uniform(program)
     writer = _Writer(program)
-    return Shader(writer.module(enable_line), writer.subgroups)
+    return Shader(writer.module(enable_line), writer.subgroups, writer.uses)
 
 
 class _Writer(StatementWriter):
