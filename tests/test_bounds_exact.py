@@ -331,6 +331,37 @@ def left_either_way(cx: Invocation, out: Storage[U32], count: U32) -> None:
     out[at] = count
 
 
+def chosen_by_the_launch(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    out[select(count < 50, cx.global_id % 5, cx.global_id)] = count
+
+
+def loaded_and_below(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    at = out[0]
+    if at < count:
+        out[at] = count
+
+
+def where_one_of_two_is(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    """Of two Bools that differ, neither is known."""
+    if (cx.global_id < count) == (cx.global_id < 3):
+        out[0] = count
+    else:
+        out[INVOCATIONS - 1 - cx.global_id] = count
+
+
+def below_by_a_float(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    """Which says nothing about the integer."""
+    at = F32(cx.global_id)
+    if at < F32(20):
+        out[cx.global_id] = count
+
+
+def of_a_product_that_may_wrap(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    product = (cx.global_id + 65_530) * (cx.global_id + 65_530)
+    if product != 0 and product <= count:
+        out[product - 1] = count
+
+
 # How many elements each touches. What is masked is a multiple of four.
 TOUCHED: dict[Guarded, int] = {
     below: COUNT, not_from: COUNT, up_to: COUNT + 1, not_beyond: COUNT + 1, not_the_first: INVOCATIONS - 1,
@@ -349,6 +380,8 @@ TOUCHED: dict[Guarded, int] = {
     set_where_it_is_known_to_be_less: COUNT,
     set_on_either_side: 11, set_on_either_side_and_turned: 11, set_alike_on_both_sides: 8, until_the_ninth: 9,
     set_while_below_nine: 11, left_either_way: 6,
+    chosen_by_the_launch: 5, loaded_and_below: COUNT, where_one_of_two_is: INVOCATIONS,
+    below_by_a_float: INVOCATIONS, of_a_product_that_may_wrap: COUNT,
     by_lane: subgroup_size(INVOCATIONS), by_place_in_the_group: INVOCATIONS,
 }  # fmt: skip
 
@@ -360,6 +393,21 @@ def test_exactly_what_is_touched_is_proven(guarded: Guarded) -> None:
     assert needed(step) == 0
     shorter = Buffer("out", U32, TOUCHED[guarded] - 1, Role.OUTPUT)
     assert needed(attrs.evolve(step, buffers=(shorter,))) == 1
+
+
+def a_quotient_by_nothing(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    out[cx.global_id // (cx.global_id % 3)] = count
+
+
+def a_remainder_by_nothing(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    out[cx.global_id % (cx.global_id % 3)] = count
+
+
+@pytest.mark.parametrize("guarded", [a_quotient_by_nothing, a_remainder_by_nothing])
+def test_of_a_division_by_what_may_be_zero_nothing_is_known(guarded: Guarded) -> None:
+    """Targets differ in what it gives."""
+    out = Buffer("out", U32, 1 << 20, Role.OUTPUT)
+    assert needed(specialise(kernel(guarded).launch(Grid(1, INVOCATIONS), out, U32(COUNT)))) == 1
 
 
 def in_the_first_subgroup(cx: Invocation, out: Storage[U32]) -> None:

@@ -11,7 +11,7 @@ import pytest
 from gpusort.algos.sizes import countable_rows, countable_span
 from gpusort.kernel import builder as builder_module
 from gpusort.kernel import ir
-from gpusort.kernel.builder import KernelBuilder, apply
+from gpusort.kernel.builder import KernelBuilder, apply, folded
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role
 from gpusort.kernel.listing import listing
@@ -92,6 +92,14 @@ def test_of_floats_nothing_is_left_out(of: Type) -> None:
     for op, value in ((ops.ADD, 0.0), (ops.SUB, 0.0), (ops.MUL, 1.0), (ops.MUL, 0.0)):
         operands = (x, ir.Const(value, of, HERE))
         assert apply(op, operands, HERE) == ir.Apply(op, operands, of, HERE)
+
+
+def test_a_division_by_zero_that_a_lowering_makes_is_what_it_is_at_run_time() -> None:
+    """The reader refuses those that kernels have."""
+    zero, read = constant(0, Type.U32), ir.Read(ir.Variable("x", Type.U32), HERE)
+    for value in (constant(7, Type.U32), read):
+        assert folded(ops.FLOORDIV, (value, zero), Type.U32, HERE) is value
+        assert folded(ops.MOD, (value, zero), Type.U32, HERE) is zero
 
 
 @kernel
