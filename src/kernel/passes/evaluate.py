@@ -86,9 +86,7 @@ class Evaluator:
                 return self._condition(expression)
 
     def _given(self, thing: object, type: Type) -> Value:
-        if thing in self._launch:
-            return self._value(self._launch[thing], type)
-        return self._result(thing, bounds(type)) if _is_number(type) else UNKNOWN
+        return self._value(self._launch[thing], type) if thing in self._launch else UNKNOWN
 
     def _value(self, value: float, type: Type) -> Value:
         if type is Type.BOOL:
