@@ -9,6 +9,8 @@ import pytest
 
 import gpusort
 from gpusort.targets.base import HostTarget
+from gpusort.targets.cpu.host import fast_paths
+from gpusort.targets.cpu.host.float_ties import are_ties_alike
 from gpusort.types.indices import SortOrder
 from tests.covering import few_cases
 from tests.reference import DTYPES, Array, assert_same_bits, sample
@@ -92,6 +94,23 @@ def test_float_keys_are_those_of_sort_on_every_target(target: str, dtype: str, v
     np.testing.assert_array_equal(found.view(words), by_words(keys, order).view(words))
     for bits in np.unique(keys.view(words)):
         np.testing.assert_array_equal(moved[found.view(words) == bits], values[keys.view(words) == bits])
+
+
+def test_few_floats_are_looked_at_for_ties_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[int] = []
+
+    def noted(source: Array) -> bool:
+        looked.append(source.size)
+        return are_ties_alike(source)
+
+    monkeypatch.setattr(fast_paths, "are_ties_alike", noted)
+    keys = np.array([0.0, -0.0, 3.0, -1.0])
+    for descending, expected in ((False, [3, 1, 0, 2]), (True, [2, 0, 1, 3])):
+        looked.clear()
+        found, moved = gpusort.sort_by_key(keys, np.arange(4), descending=descending)
+        assert_same_bits(found, keys[expected])
+        assert moved.tolist() == expected
+        assert looked == [4]
 
 
 @pytest.mark.parametrize("dtype", [object, [("place", "u4"), ("name", object)]])

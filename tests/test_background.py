@@ -213,8 +213,8 @@ def test_what_is_loaded_at_first_is_all_there_is_to_compile(
     code: str, is_slow: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GPUSORT_THREADS", "2")
-    for module in (radix_sort, sort):
-        monkeypatch.setattr(module, "numpy_sorts_slowly", _always if is_slow else _never)
+    for module, name in ((radix_sort, "numpy_sorts_slowly"), (sort, "radix_sorts_sooner")):
+        monkeypatch.setattr(module, name, _always if is_slow else _never)
     dtype = np.dtype(code)
     monkeypatch.setattr(Background, "has", _load_all)
     for can in (can_sort, can_argsort):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain
 
 import attrs
@@ -178,7 +179,7 @@ def test_16_bits_are_counted_in_shorter_rows_where_numpy_is_slow(dtype: str, mon
     monkeypatch.setattr(sort, "sort_by_counting", noted)
     policy = attrs.evolve(SMALL, count_pairs_from=3000, count_slow_pairs_from=2000)
     for is_slow, expected in ((False, [3000]), (True, [2000, 2999, 3000])):
-        monkeypatch.setattr(sort, "numpy_sorts_slowly", {2: is_slow}.__getitem__)
+        monkeypatch.setattr(sort, "radix_sorts_sooner", partial(bool, is_slow))
         counted.clear()
         for length in (1999, 2000, 2999, 3000):
             x = sample(dtype, length)

@@ -87,10 +87,12 @@ class ArgsortPath:
     by_bits: bool  # of floats: -0.0 before 0.0, and NaNs by their bits; of all else that ties the bits are alike
 
     def run(self, x: HostArray, /) -> HostArray:
+        ties_differ = False
         most, is_row = FEW_HALVES if x.itemsize == 2 else SHORT, x.ndim == 1 or self.axis is None
         if self.order is _UP and x.size <= most and x.ndim and (is_row or x.itemsize > 2):
             if not self.by_bits or are_ties_alike(x):
                 return x.argsort(self.axis, "stable")
+            ties_differ = True
         x, axis = (x.reshape(-1), -1) if self.axis is None or x.ndim == 0 else (x, self.axis)
         length = x.shape[axis]
         if x.size == 0 or length == 1:
@@ -105,7 +107,7 @@ class ArgsortPath:
                 indices = cast(Indices, np.empty(x.shape, _INDEX))
                 if argsort_short_rows(rows, indices.transpose(axes), self.order, self.policy):
                     return indices
-        if self._is_short(x, length) and (not self.by_bits or are_ties_alike(x)):
+        if self._is_short(x, length) and not ties_differ and (not self.by_bits or are_ties_alike(x)):
             plain = x if x.dtype.isnative else x.astype(native(x.dtype))
             return places_along(ascending(plain, self.order), axis)
         if x.ndim == 1:

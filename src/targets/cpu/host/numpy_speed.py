@@ -19,7 +19,7 @@ _TRIALS = 16  # until one is fast: other processes may keep the cores busy for s
 
 @cache
 def numpy_sorts_slowly(itemsize: int, kind: str = "u") -> bool:
-    """Integers of 2, 4 or 8 bytes; or float16, for which few processors have instructions. Whatever else the processor
+    """Integers of 4 or 8 bytes; or float16, for which few processors have instructions. Whatever else the processor
     does only ever makes it slower, so the best time counts."""
     rng = np.random.default_rng(0)
     for _ in range(_TRIALS):
@@ -34,7 +34,7 @@ def numpy_sorts_slowly(itemsize: int, kind: str = "u") -> bool:
 @cache
 def radix_sorts_sooner() -> bool:
     """Whether NumPy's stable sort of integers of 2 bytes, which goes by their digits, takes less time than its other
-    one, which few processors have vectorised code for."""
+    one, which few processors have vectorised code for: without it, that one is slow in long rows as well."""
     rng = np.random.default_rng(0)
     best = {"stable": 1.0, "quicksort": 1.0}
     for _ in range(_TRIALS >> 1):

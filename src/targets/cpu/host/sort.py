@@ -19,7 +19,7 @@ from .counting import count_words, rank_found, sort_by_counting, sort_few
 from .crew_rows import sort_rows_by_crew, sorting_threads
 from .key_words import numbers_of
 from .numpy_sort import restore_ties, sort_chunk, sort_row
-from .numpy_speed import numpy_sorts_slowly
+from .numpy_speed import radix_sorts_sooner
 from .partition import reverse
 from .partition_sort import loading_sorts, part_from, sort_long
 from .radix_sort import can_sort_by_radix, sort_by_radix, suits_radix
@@ -155,7 +155,7 @@ def _part_from(source: HostArray, policy: HostSortPolicy, pool: Pool) -> int:
     if dtype.itemsize > 2:
         return part_from(dtype, policy, pool.threads)
     usual = policy.part_from(dtype, pool.threads)
-    return min(usual, policy.count_slow_pairs_from) if dtype.itemsize == 2 and numpy_sorts_slowly(2) else usual
+    return min(usual, policy.count_slow_pairs_from) if dtype.itemsize == 2 and radix_sorts_sooner() else usual
 
 
 def sort_one(
@@ -179,7 +179,7 @@ def sort_one(
 
 def _suits_numpy(row: HostArray, policy: HostSortPolicy) -> bool:
     """Whether a row of 16 bits is of few different elements, for which NumPy has less to do than threads to wake."""
-    if row.itemsize != 2 or row.nbytes >= policy.few_bytes_from or numpy_sorts_slowly(2):
+    if row.itemsize != 2 or row.nbytes >= policy.few_bytes_from or radix_sorts_sooner():
         return False
     return different_of(row, policy.sample) <= policy.some
 
