@@ -8,6 +8,7 @@ import pytest
 from gpusort import sort, sort_inplace
 from gpusort.algos.host_sort import HostSort, HostSortPolicy
 from gpusort.algos.words import KeyWords
+from gpusort.targets.cpu.host.float_ties import FloatTies
 from gpusort.targets.cpu.host.signed_bits import SignedBits
 from gpusort.types.dtypes import key_for
 from gpusort.types.indices import SortOrder
@@ -39,7 +40,7 @@ def in_bit_order(x: Array, descending: bool, axis: int | None) -> Array:
 @pytest.mark.parametrize("kind", SPECIAL)
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", ">f4", ">f8"])
 def test_short_arrays(dtype: str, kind: str, descending: bool) -> None:
-    for shape in ((1,), (2,), (7,), (100,), (639,), (641,), (3000,), (5, 60), (60, 5), (4, 5, 6)):
+    for shape in ((1,), (2,), (7,), (100,), (200,), (639,), (641,), (3000,), (5, 60), (60, 5), (4, 5, 6)):
         whole = holding(kind, dtype, (2 * shape[0], *shape[1:]))
         for x in (whole[: shape[0]], whole[::2], np.asfortranarray(whole[: shape[0]])):
             for axis in (*range(x.ndim), None):
@@ -52,6 +53,17 @@ def test_short_arrays(dtype: str, kind: str, descending: bool) -> None:
                     assert_same_bits(out.astype(expected.dtype), expected)
                     sort_inplace(given, axis=axis, descending=descending)
                     assert_same_bits(given.astype(expected.dtype), expected)
+
+
+def test_any_nan_is_found() -> None:
+    for dtype, infinity in (("f2", 0x7C00), (">f2", 0x7C00), ("f4", 0x7F800000), (">f8", 0x7FF0000000000000)):
+        word = np.dtype(dtype.replace("f", "u"))
+        sign = 1 << (8 * word.itemsize - 1)
+        ties = FloatTies.of(np.dtype(dtype))
+        for bits, is_nan in ((infinity, False), (infinity + 1, True), (sign - 1, True), (0, False)):
+            for signed in (bits, bits | sign):
+                x = np.array([1, signed, sign], word).view(dtype)
+                assert ties.has_nan(x) is is_nan, (dtype, hex(signed))
 
 
 @pytest.mark.parametrize("descending", [False, True])

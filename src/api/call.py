@@ -71,6 +71,24 @@ def call(make: Maker, settings: Settings, target: Wherever, x: Any, short_key: H
         raise
 
 
+def call_on_two(make: Maker, settings: Settings, target: Wherever, x: Any, y: Any) -> object:
+    """Applies an operation to two arrays."""
+    if type(x) is not ndarray or type(y) is not ndarray:
+        return call_with(make, settings, target, (x, y))
+    try:
+        try:
+            plan = _find((make, settings, target, x.dtype, x.ndim, y.dtype, y.ndim))  # as call_with keeps it
+        except TypeError:
+            plan = None
+        if plan is None:
+            return call_with(make, settings, target, (x, y))
+        run = plan.run
+        return run(x, y)
+    except BaseException:
+        release_import_lock()
+        raise
+
+
 def call_with(
     make: Maker, settings: Settings, target: Wherever, arrays: tuple[Any, ...], out: Any = None,
     short_key: Hashable = None,

@@ -16,7 +16,7 @@ from ..operations.sort import Sort
 from ..types.indices import SortOrder
 from ..types.specs import HostArray
 from .arguments import ORDERS, axis_or_none, check_like, checked_count, checked_flag, checked_order, index_of
-from .call import AUTO, Settings, call, call_in_place, call_with, find_short
+from .call import AUTO, Settings, call, call_in_place, call_on_two, call_with, find_short
 from .prepared import Planning
 from .signatures import AxisOrAll, Chosen, D, Keyed, Like, LikeToo, Nested, Ordered, Permuting, Shape, Sorting, V, Where
 
@@ -68,8 +68,8 @@ def sort(
         key is None and algorithm is None and target is AUTO
         and type(x) is ndarray and (out is None or type(out) is ndarray)
     ):  # fmt: skip
-        if stable is False and descending is False:
-            short_key = x.dtype, x.ndim, axis  # in most calls nothing else is given: these find what to run at once
+        if stable is False and descending is False:  # in most calls nothing else is given: what to run is found at once
+            short_key = x.dtype if axis == -1 and x.ndim == 1 else (x.dtype, x.ndim, axis)
         elif descending.__class__ in _FLAG and stable.__class__ in _FLAG:
             short_key = x.dtype, x.ndim, axis, descending, stable
         plan = find_short(short_key)
@@ -177,7 +177,7 @@ def sort_by_key(
     their values.
     """
     settings = checked_order(descending, key), key
-    return cast("tuple[object, object]", call_with(SortPairs, settings, target, (keys, values)))
+    return cast("tuple[object, object]", call_on_two(SortPairs, settings, target, keys, values))
 
 
 @overload
@@ -198,7 +198,7 @@ def merge(x: object, y: object, /, *, descending: bool = False, target: Where = 
     Zeros of both signs and NaNs may be in any order among themselves, as stable sorts and `np.sort` leave them; they
     are merged as equal then.
     """
-    return call_with(Merge, (checked_order(descending, key), key), target, (x, y))
+    return call_on_two(Merge, (checked_order(descending, key), key), target, x, y)
 
 
 @overload

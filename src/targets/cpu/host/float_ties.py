@@ -12,9 +12,11 @@ from ....types.indices import SortOrder
 from ...counts import count_nonzero
 from .key_words import Elements, bits_of
 
-# elements: of more, a look at all as integers costs less than a count of those that are not zero
-FEW = 640
+# elements: of more, a look at all as integers costs less than a count of those that are not zero, which NumPy makes one
+# by one of float16 and in another byte order
+_FEW, _FEW_ONE_BY_ONE = 640, 96
 _ZERO = np.array(0.0, np.float16)
+_INFINITY = 0x7C00  # in float16
 
 
 @attrs.frozen(eq=False)
@@ -22,7 +24,9 @@ class FloatTies:
     """For one dtype. Bits are compared as integers with arrays of no dimension, which takes NumPy the least time."""
 
     word: np.dtype[np.generic]
+    unsigned: np.dtype[np.generic]
     least: int  # -0.0 as a signed integer, the least of all
+    few: int
     usual_nan: Elements
     minus_nan: Elements
 
@@ -31,12 +35,21 @@ class FloatTies:
     def of(cls, dtype: np.dtype[np.generic]) -> FloatTies:
         word = np.dtype(f"i{dtype.itemsize}").newbyteorder(dtype.byteorder)
         least, nan = -(1 << (8 * dtype.itemsize - 1)), np.array(np.nan, dtype).view(word)
-        return cls(word, least, nan, nan | least)
+        few = _FEW if dtype.itemsize > 2 and dtype.isnative else _FEW_ONE_BY_ONE
+        return cls(word, np.dtype(f"{word.byteorder}u{dtype.itemsize}"), least, few, nan, nan | least)
 
     def has_minus_zero(self, source: Elements) -> bool:
         """Whether -0.0 is among packed floats; after a sort it may have become another zero."""
         words = source.view(self.word)
         return bool(words.item(words.argmin()) == self.least)
+
+    def has_nan(self, source: Elements) -> bool:
+        """Whether NaN is among packed floats, of which there are some."""
+        if source.itemsize > 2:
+            greatest = source.item(source.argmax())
+            return bool(greatest != greatest)
+        words, with_sign = source.view(self.word), source.view(self.unsigned)  # float16 is compared one by one
+        return bool(words.item(words.argmax()) > _INFINITY or with_sign.item(with_sign.argmax()) > _INFINITY | 0x8000)
 
     def puts_usual_nans_back(self, source: Elements, results: Elements, stable: bool) -> bool:
         """Whether all NaNs, of which there are some, are the usual ones, of either sign: these are but counted. They
@@ -90,10 +103,10 @@ def are_ties_alike(source: Elements) -> bool:
     size = source.size
     if not size:
         return True
-    if (size > FEW or count_nonzero(source) != size) and has_minus_zero(source):
+    ties = FloatTies.of(source.dtype)
+    if (size > ties.few or count_nonzero(source) != size) and ties.has_minus_zero(source):
         return False
-    greatest = source.item(source.argmax())  # NaN, where there is one
-    return bool(greatest == greatest) or _are_alike(bits_of(source)[source != source])
+    return not ties.has_nan(source) or _are_alike(bits_of(source)[source != source])
 
 
 def _are_alike(bits: Elements) -> bool:

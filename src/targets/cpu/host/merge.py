@@ -27,7 +27,7 @@ class ShortMerge:
     most = _MOST
 
     def __init__(self, order: SortOrder, dtype: np.dtype[np.generic], with_values: bool) -> None:
-        self._order, self._dtype = order, dtype
+        self._order, self._ascends, self._has_ties = order, order is SortOrder.ASCENDING, dtype.kind == "f"
         self.function: Callable[..., object] = self._merge_by_key if with_values else self._merge
 
     def suits(self, arrays: Sequence[HostArray]) -> bool:
@@ -35,16 +35,18 @@ class ShortMerge:
         x, y = arrays[0], arrays[len(arrays) // 2]
         if not (x.size and y.size):
             return False
-        return bool(x[-1] < y[0] if self._order is SortOrder.ASCENDING else x[-1] > y[0])
+        return bool(x[-1] < y[0] if self._ascends else x[-1] > y[0])
 
     def _merge(self, x: HostArray, y: HostArray) -> HostArray:
         keys = _concatenate((x, y))  # in the machine's byte order
-        if keys.size <= self.most:  # else one lies behind the other
-            words = self._words(keys, x, y)
-            if words is None:
-                sort_stably(keys, -1, self._order)
-            else:
+        if keys.size <= _MOST:  # else one lies behind the other
+            words = self._words(keys, x, y) if self._has_ties else None
+            if words is not None:
                 keys = keys.take(words.argsort(kind="stable"))
+            elif self._ascends:
+                keys.sort(-1, "stable")
+            else:
+                sort_stably(keys, -1, self._order)
         return keys if keys.dtype is x.dtype else keys.astype(x.dtype, copy=False)
 
     def _merge_by_key(
@@ -62,7 +64,7 @@ class ShortMerge:
 
     def _words(self, keys: HostArray, x: HostArray, y: HostArray) -> HostArray | None:
         """Words that ascend as such keys should, where NumPy does not order floats as we do."""
-        if self._dtype.kind != "f" or are_ties_alike(keys):
+        if not self._has_ties or are_ties_alike(keys):
             return None
         # As equals where they tie and a part has its ties in another order. Kernels take long ones so, too: see
         # algos/merge_path.py.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TypeAlias, cast
+from typing import cast
 
 import numpy as np
 
@@ -17,7 +17,8 @@ from ...base import HostArray
 from ...counts import count_nonzero
 from ..pool import shared_pool
 from .at_sight import sorted_at_sight
-from .float_ties import FEW, FloatTies
+from .few_of_a_row import FEW_TIMES_OF_A_ROW, MOST_HALVES, Sorted, sorter_of_few
+from .float_ties import FloatTies
 from .numpy_sort import lengths_sorted_stably, sort_row, sort_stably, sorted_by_words, turned_as, turning
 from .numpy_speed import radix_sorts_sooner
 from .partition_sort import part_from
@@ -27,13 +28,9 @@ from .signed_bits import SignedBits
 from .sort import sort_rows
 from .strides import with_last
 
-Sorted: TypeAlias = Callable[[HostArray], HostArray]
-
 SHORT = 1 << 10  # elements: below, NumPy's sort alone
-_FEW_ONE_BY_ONE = 128  # the same of float16 and in another byte order, where NumPy counts one by one
-_FEW_TIMES, _FEW_TIMES_OF_A_ROW = 1 << 8, 1 << 9  # the same of times
+_FEW_TIMES = 1 << 8  # the same of times
 _LEAST_AT_SIGHT = 1 << 12  # elements: fewer are sorted before it is clear whether they are in order
-_MOST_HALVES = 1 << 5  # float16 in a row that NumPy sorts sooner than the integers of their bits
 _NEVER = 1 << 62
 _LEAST_BY_RADIX = 4  # bytes of an element
 _FEW_STABLE, _SHORT_STABLE = 2048, 6  # elements in all, or of rows, that are given to NumPy's stable sort
@@ -73,6 +70,9 @@ class SortPath:
         self._stable_lengths = lengths_sorted_stably(dtype)
         self._looks = dtype.isnative and dtype.itemsize > 1
         self.function = self._sorter(self._sorted, self._short)
+        if not (has_rows or axis is None or self._turn is not None):
+            by_bits = self._by_bits if self._sorts_bits else None
+            self.function = sorter_of_few(dtype, self._short, stable, self.function, by_bits)
         # Longer ones are NumPy's alone as well where it sorts fast, which is measured once: until threads share them.
         self._shares = by_radix and dtype.isnative
         self._by_numpy: Sorted = self._sorted_long
@@ -172,7 +172,6 @@ class SortPath:
         copy = cast(Sorted, np.ndarray.flatten if self._axis is None else np.ndarray.copy)
         stable_lengths = self._stable_lengths
         seen = None if turn is None or turned_as(dtype) == dtype else turned_as(dtype)
-        few = FEW if dtype.itemsize > 2 and dtype.isnative else _FEW_ONE_BY_ONE
 
         def sort(x: HostArray) -> HostArray:
             length = x.shape[axis] if has_rows else x.size
@@ -197,15 +196,16 @@ class SortPath:
             if size > short:
                 return go_on(x)
             results = copy(x)
-            if size > _FEW_TIMES_OF_A_ROW:
+            if size > FEW_TIMES_OF_A_ROW:
                 return by_bits(results)
             results.sort()
             return results
 
         if dtype.kind != "f":
             return sort_times if sorts_bits else sort
-        ties, tied = FloatTies.of(dtype), go_on if stable or not dtype.isnative else self._by_words
-        most_plain = _MOST_HALVES if dtype.itemsize == 2 and sorts_bits else _NEVER
+        ties = FloatTies.of(dtype)
+        few, tied = ties.few, go_on if stable or not dtype.isnative else self._by_words
+        most_plain = MOST_HALVES if dtype.itemsize == 2 and sorts_bits else _NEVER
 
         def sort_floats(x: HostArray) -> HostArray:
             size = x.size
@@ -226,10 +226,11 @@ class SortPath:
                 results.sort(axis, "stable")
             else:
                 results.sort(axis)
-            greatest = flat.item(flat.argmax() if has_rows else -1)  # NaN, where there is one
+            greatest = flat.item(-1)
+            has_nan = ties.has_nan(flat) if has_rows else greatest != greatest
             if turn is not None:
                 turn(results, results)
-            if greatest == greatest or ties.puts_nans_back(x, results, stable):
+            if not has_nan or ties.puts_nans_back(x, results, stable):
                 return results
             return by_bits(copy(x)) if sorts_bits else tied(x)
 
