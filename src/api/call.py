@@ -40,32 +40,35 @@ _find, find_short = _plans.get, _short.get  # looked up once
 def call(make: Maker, settings: Settings, target: Wherever, x: Any, short_key: Hashable = None) -> object:
     """Applies an operation to one array. Settings that compare equal must be of one class, as they are a key."""
     try:
+        kind: Any = None  # of arrays that are viewed as NumPy's, as tensors are
         if type(x) is ndarray:  # without calls of NumPy's kind, which cost time
             key: Hashable = make, settings, target, x.dtype, x.ndim
         else:
-            kind: Any
-            kind, x = recognised("x", x)
+            kind, like = recognised("x", x)
             if kind is NUMPY:  # made of a list
-                return call(make, settings, target, x)
+                return call(make, settings, target, like)
             if kind.is_located:
-                key = make, settings, target, kind, kind.signature(x)
-            elif kind.is_host and type(target) is not Planning:  # viewed as NumPy's, as tensors are
-                found = call(make, settings, target, kind.view(x))
-                if found.__class__ is tuple:
-                    return one_or_all(given_back([(kind, x)], as_tuple(found)))
-                return kind.result(found, x)
+                key, kind, x = (make, settings, target, kind, kind.signature(like)), None, like
+            elif kind.is_host and type(target) is not Planning:
+                x = kind.view(like)
+                key = make, settings, target, x.dtype, x.ndim
             else:
-                return _viewed(make, settings, target, ("x",), [(kind, x)], None)
+                return _viewed(make, settings, target, ("x",), [(kind, like)], None)
         try:
             plan = _find(key)
         except TypeError:  # what cannot be hashed has its plan made anew
             plan = None
         if plan is None:
-            return call_with(make, settings, target, (x,))
-        if short_key is not None:
-            _short[short_key] = plan
-        run = plan.run  # which takes less time than a call of it as of a method
-        return run(x)
+            found = call_with(make, settings, target, (x,))
+        else:
+            if short_key is not None:
+                _short[short_key] = plan
+            run = plan.run  # which takes less time than a call of it as of a method
+            found = run(x)
+        if kind is None:
+            return found
+        result = kind.result
+        return result(found, like) if found.__class__ is not tuple else tuple([result(each, like) for each in found])
     except BaseException:
         release_import_lock()
         raise
@@ -74,7 +77,7 @@ def call(make: Maker, settings: Settings, target: Wherever, x: Any, short_key: H
 def call_on_two(make: Maker, settings: Settings, target: Wherever, x: Any, y: Any) -> object:
     """Applies an operation to two arrays."""
     if type(x) is not ndarray or type(y) is not ndarray:
-        return call_with(make, settings, target, (x, y))
+        return _on_two_viewed(make, settings, target, x, y)
     try:
         try:
             plan = _find((make, settings, target, x.dtype, x.ndim, y.dtype, y.ndim))  # as call_with keeps it
@@ -87,6 +90,18 @@ def call_on_two(make: Maker, settings: Settings, target: Wherever, x: Any, y: An
     except BaseException:
         release_import_lock()
         raise
+
+
+def _on_two_viewed(make: Maker, settings: Settings, target: Wherever, x: Any, y: Any) -> object:
+    names = make.names if isinstance(make, type) and issubclass(make, Operation) else Operation.names
+    kind, x = recognised(names[0], x)
+    other, y = recognised(names[1], y)
+    if other is not kind or not is_viewed(kind) or not kind.is_host or type(target) is Planning:
+        return call_with(make, settings, target, (x, y))
+    found = call_on_two(make, settings, target, kind.view(x, names[0]), kind.view(y, names[1]))
+    if found.__class__ is not tuple:
+        return kind.result(found, x)
+    return tuple([kind.result(each, like) for each, like in zip(as_tuple(found), (x, y), strict=True)])
 
 
 def call_with(

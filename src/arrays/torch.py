@@ -69,8 +69,10 @@ class HostTensors(TorchKind, Viewed["torch.Tensor", HostArray]):
 
     def view(self, array: torch.Tensor, name: str = "x") -> HostArray:
         try:
-            return array.detach().numpy() if array.requires_grad else array.numpy()
+            return array.numpy()
         except (TypeError, RuntimeError) as error:
+            if array.requires_grad:  # not asked before, as it takes time
+                return self.view(array.detach(), name)
             raise self._refused(name, array, error) from error
 
     def given_back(self, values: HostArray, like: torch.Tensor) -> object:
