@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable, Generator, Sequence
+from itertools import pairwise
 
 import attrs
 import numpy as np
@@ -14,7 +15,7 @@ import gpusort
 from gpusort import HostSort, HostSortPolicy
 from gpusort.targets.cpu import crew as crews
 from gpusort.targets.cpu.background import background
-from gpusort.targets.cpu.crew import Crew
+from gpusort.targets.cpu.crew import Crew, share_kernel
 from gpusort.targets.cpu.host.packed_argsort import unpack
 from gpusort.targets.cpu.host.partition import reverse
 from gpusort.targets.cpu.loops import Kernel, numbers_for
@@ -64,6 +65,32 @@ def test_a_loop_without_memory_is_an_error() -> None:
     assert crew.run(number(), 10, numbers_for(np.empty(10, np.intp)), 3)
 
 
+@pytest.mark.parametrize("left_after", [0, 1, 3, None])
+def test_a_long_loop_is_several_jobs(left_after: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between which an interrupt is heard. What is left when another caller takes the crew, the pool does."""
+    monkeypatch.setenv("GPUSORT_THREADS", "4")
+    monkeypatch.setattr(crews, "core_count", lambda: 4)
+    monkeypatch.setattr(crews, "_JOB_BYTES", 1 << 17)
+    jobs: list[tuple[int, int]] = []
+    run = Crew.run
+
+    def seen(crew: Crew, kernel: Kernel, length: int, arguments: Sequence[int], threads: int, first: int) -> bool:
+        if len(jobs) == left_after:
+            return False
+        jobs.append((first, length))
+        return run(crew, kernel, length, arguments, threads, first)
+
+    monkeypatch.setattr(Crew, "run", seen)
+    places = np.zeros(100_003, np.intp)
+    share_kernel(number(), places.size, numbers_for(places), places.nbytes)
+    assert_same_bits(places, np.arange(places.size))
+    ends = [100_003 * job // 6 for job in range(7)]
+    assert jobs == [(first, end - first) for first, end in pairwise(ends)][:left_after]
+    jobs.clear()
+    share_kernel(number(), 20, numbers_for(places), places.nbytes)  # no fewer slices than threads are given
+    assert jobs == [(0, 20)][:left_after]
+
+
 _BY_RADIX = HostSortPolicy(by_radix=True)
 _CALLS: dict[str, Callable[[Array], object]] = {
     "argsort": lambda x: gpusort.argsort(x.reshape(-1)),
@@ -92,8 +119,8 @@ def test_loops_shared_out_give_what_the_pools_give(call: str, dtype: str, monkey
     runs: list[bool] = []
     run = Crew.run
 
-    def seen(crew: Crew, kernel: Kernel, length: int, arguments: Sequence[int], threads: int) -> bool:
-        runs.append(run(crew, kernel, length, arguments, threads))
+    def seen(crew: Crew, kernel: Kernel, length: int, arguments: Sequence[int], threads: int, first: int = 0) -> bool:
+        runs.append(run(crew, kernel, length, arguments, threads, first))
         return runs[-1]
 
     monkeypatch.setattr(Crew, "run", seen)

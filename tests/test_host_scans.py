@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from gpusort.targets.cpu.background import background
 from gpusort.targets.cpu.host import cumsum as scans
 from gpusort.targets.cpu.host.cumsum import host_cumsum
 from gpusort.targets.cpu.host.reducers import rounded
@@ -27,7 +28,7 @@ SHAPES = (
     (3, 4, 5),
     (7,),
     (0, 3),
-)  # the third: of four pieces side by side, the first, the third and the fourth are whole
+)
 
 
 def added(x: Array, axis: int | None = None) -> Array:
@@ -87,6 +88,25 @@ def test_sums_of_floats_in_pieces_neither_depend_on_threads_nor_go_down(monkeypa
         assert added(x, 1).tobytes() == found.tobytes()
     assert (np.diff(found, axis=1) >= 0).all()
     np.testing.assert_allclose(found, np.cumsum(x, axis=1, dtype="f8"), rtol=1e-4)
+
+
+@pytest.mark.parametrize(("dtype", "piece"), [("f4", 1 << 12), ("f8", 1 << 12), ("f4", 16)])
+def test_numpy_adds_up_in_the_same_pieces_while_no_loop_is_loaded(
+    dtype: str, piece: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In pieces that are so short any of those side by side may be a row's last one, of fewer elements."""
+    monkeypatch.setattr(scans, "_PIECE", piece)
+    least = scans._IN_PIECES
+    for shape, axis in (((least,), 0), ((3, least + 116), 1), ((3, 5 * least - 7), 1), ((2 * least + 5, 2), 0)):
+        x = np.random.default_rng(sum(shape)).standard_normal(shape).astype(dtype)
+        x[tuple(size // 2 for size in shape)], x.reshape(-1)[:2] = np.inf, -0.0
+        for y in (x, x[..., ::-1], np.asfortranarray(x)):
+            by_loops = added(y, axis)
+            with monkeypatch.context() as without:
+                without.setattr(background, "has", lambda *_: False)
+                by_numpy = added(y, axis)
+            assert by_numpy.tobytes() == by_loops.tobytes()
+            np.testing.assert_allclose(by_loops, np.cumsum(y, axis=axis, dtype="f8"), 1e-3, 1e-3)
 
 
 def test_rows_that_are_many_keep_the_order_of_numpys_additions() -> None:

@@ -41,6 +41,7 @@ def call(make: Maker, settings: Settings, target: Wherever, x: Any, short_key: H
     """Applies an operation to one array. Settings that compare equal must be of one class, as they are a key."""
     try:
         kind: Any = None  # of arrays that are viewed as NumPy's, as tensors are
+        like: Any = None
         if type(x) is ndarray:  # without calls of NumPy's kind, which cost time
             key: Hashable = make, settings, target, x.dtype, x.ndim
         else:

@@ -41,7 +41,7 @@ CLOSED = 1 << 32
 STATE, BUSY, NEXT, _MEMBERS, FAILED = range(0, 5 * LINE, LINE)
 WAIT, POST, YIELD, ADDRESS = range(5 * LINE, 5 * LINE + 4)  # functions of the C library; where these words lie
 _JOB = 6 * LINE  # what the caller's order says:
-STEP, THREADS, PARTS, LENGTH, FUNCTION, ARGUMENTS = range(_JOB, _JOB + 6)
+STEP, THREADS, PARTS, FIRST, LENGTH, FUNCTION, ARGUMENTS = range(_JOB, _JOB + 7)
 SEMAPHORES = _JOB + 4 * LINE  # the caller's, where it waits for the last to leave, and one for each thread
 # For steps that need such: words that are 0 as a job begins, words of a thread's own, and ends of parts, of which the
 # first and the last are there.
@@ -119,8 +119,8 @@ _TAKE_SLICES = f"""
             mine = first + fetch_add(crew, {CLAIMED} + i8(owner) * {LINE}, 1)
             if mine >= past:
                 break
-            start = i8(u8(crew[{LENGTH}] * mine) // u8(crew[{PARTS}]))
-            stop = i8(u8(crew[{LENGTH}] * (mine + 1)) // u8(crew[{PARTS}]))
+            start = crew[{FIRST}] + i8(u8(crew[{LENGTH}] * mine) // u8(crew[{PARTS}]))
+            stop = crew[{FIRST}] + i8(u8(crew[{LENGTH}] * (mine + 1)) // u8(crew[{PARTS}]))
             if native(crew[{FUNCTION}], start, stop, {words(ARGUMENTS, MOST_ARGUMENTS)}) != 0:
                 failed = fetch_add(crew, {FAILED}, 1)
 """
@@ -148,8 +148,10 @@ def take_slices() -> Kernel:
 
 _WORD = 8  # bytes
 _WORD_MASK = (1 << 64) - 1
-# Loops over memory: a thread wakes in the time that it takes one to go over some 100 KiB.
-_LOOPS = HostSortPolicy(crew_bytes_from=1 << 19, crew_thread_bytes=1 << 16)
+# Loops over memory: a thread wakes in the time that it takes one to go over some 100 KiB. A job takes milliseconds: as
+# long as an interrupt waits.
+_LOOPS = HostSortPolicy(crew_bytes_from=1 << 19, crew_bytes_below=1 << 62, crew_thread_bytes=1 << 16)
+_JOB_BYTES = 1 << 28
 _CAN_WAIT = sys.platform == "linux" and sys.maxsize > 1 << 32
 
 
@@ -167,16 +169,17 @@ class Crew:
             library.sem_init(ctypes.c_void_p(address + (SEMAPHORES + number * LINE) * _WORD), 0, 0)
         self._lead = lead().on(self.memory)
 
-    def run(self, kernel: Kernel, length: int, arguments: Sequence[int], threads: int) -> bool:
-        """Calls kernel(start, stop, *arguments) with slices that together are 0 to `length`, by so many threads, the
-        caller among them; no more arguments than MOST_ARGUMENTS. False, and nothing done, if another caller has
-        them."""
+    def run(self, kernel: Kernel, length: int, arguments: Sequence[int], threads: int, first: int = 0) -> bool:
+        """Calls kernel(start, stop, *arguments) with slices that together are `length` from `first` on, by so many
+        threads, the caller among them; no more arguments than MOST_ARGUMENTS. False, and nothing done, if another
+        caller has them."""
         parts = max(1, min(MOST_THREADS, 4 * threads, length))
-        return self.does(take_slices, min(threads, parts), parts, length, kernel.address, arguments)
+        return self.does(take_slices, min(threads, parts), parts, length, kernel.address, arguments, first)
 
     def does(
-        self, step: Callable[[], Kernel], threads: int, parts: int, length: int, function: int, arguments: Sequence[int]
-    ) -> bool:
+        self, step: Callable[[], Kernel], threads: int, parts: int, length: int, function: int,
+        arguments: Sequence[int], first: int = 0,
+    ) -> bool:  # fmt: skip
         """A job of any step of each thread's. Where the system gives fewer threads, those that are there do it."""
         while self._started < threads - 1:  # an interrupt may leave a thread that is not counted
             try:
@@ -184,7 +187,7 @@ class Crew:
             except (RuntimeError, MemoryError):
                 break
             self._started += 1
-        words = [0, step().address, threads, parts, length, function, *(word & _WORD_MASK for word in arguments)]
+        words = [0, step().address, threads, parts, first, length, function, *(word & _WORD_MASK for word in arguments)]
         order = np.array(words + [0] * (MOST_ARGUMENTS - len(arguments)), np.uint64)
         self._lead(*place_of(order))
         if order[0] > 1:
@@ -226,8 +229,17 @@ def share_kernel(
     helpers = pool or shared_pool() if nbytes and length > 1 else None
     if helpers is None or helpers.threads < 2:
         kernel(0, length, *numbers)
-    elif not ((threads := threads_of_crew(nbytes)) and crew().run(kernel, length, numbers, threads)):
-        helpers.over(length, lambda own: kernel(own.start, own.stop, *numbers), least=least)
+        return
+    done, threads = 0, threads_of_crew(nbytes)
+    jobs = max(1, min(nbytes // _JOB_BYTES, length // (4 * threads))) if threads else 0
+    for job in range(1, jobs + 1):
+        end = length * job // jobs
+        if not crew().run(kernel, end - done, numbers, threads, done):
+            break
+        done = end
+    if done < length:
+        begun = done
+        helpers.over(length - begun, lambda own: kernel(begun + own.start, begun + own.stop, *numbers), least=least)
 
 
 def crew() -> Crew:

@@ -29,6 +29,7 @@ Bytes: TypeAlias = tuple[int, int]  # an address, and how many there are
 
 # Waking a thread takes about as long as this many elements: below, the caller works alone.
 _WORTH_SHARING = 1 << 16
+_LONG = 1 << 24  # of work: an interrupt would wait too long for the end of more
 
 
 @attrs.frozen(eq=False)
@@ -66,7 +67,8 @@ class Ready:
                 kernel(0, groups, *arguments)
             return
         words = [word for word in arguments if isinstance(word, int)]
-        waiting = threads_of_crew(4 * self.work) if len(words) == len(arguments) <= MOST_ARGUMENTS else 0
+        can_wait = len(words) == len(arguments) <= MOST_ARGUMENTS and self.work < _LONG
+        waiting = threads_of_crew(4 * self.work) if can_wait else 0
         if not (waiting and crew().run(kernel, groups, words, waiting)):
             shared_pool().over(groups, lambda own: kernel(own.start, own.stop, *arguments))
 

@@ -1,19 +1,14 @@
 """Cumulative sums of host arrays: a closure for each dtype and axis, made once and called for every array.
 
 Short arrays go to NumPy's loop, long ones to compiled loops, which keep the order of NumPy's additions but for few long
-rows of floats: these are added up in pieces of one length, so that the result depends on the shape alone.
-
-A loop's plan says where to go: start; two ways that stay (length, stride, stride of the results), and the one to add up
-along; how many neighbours or how much of a row a task takes. Where neighbours stay, a row of sums is the one before it
-and a row of elements. Where they go, rows are added up in pieces, four of them side by side, for one sum has to wait
-for the one before it."""
+rows of floats: these are added up in pieces of one length, so that the result depends on the shape alone."""
 
 from __future__ import annotations
 
 import math
 import sys
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import partial
 from typing import TypeAlias, cast
 
 import attrs
@@ -26,114 +21,18 @@ from ...base import HostArray
 from ...counts import count_nonzero
 from ..background import background
 from ..crew import share_kernel, threads_of_crew
-from ..loops import Kernel, compiled, inside, name_of, numbers_of_plan, place_of, text_of
+from ..loops import Kernel, place_of
+from .cumsum_loops import BLOCK, columns, pieces
 from .reducers import result_of, rounded, silence, silently, takes
 from .regrouped import LEAST_IN_LINES, accumulated, has_short_lines
 from .strides import Routes, Walk, padded, ways_beside
 
-BLOCK = 1 << 11  # sums at most that a task keeps at hand where neighbours stay
-
-_PLAN = ("start", "n0", "s0", "o0", "n1", "s1", "o1", "length", "step", "out_step", "size")
-_COUNTS = frozenset(["n0", "n1", "length", "size"])  # unsigned, so that they are divided as such
-
-# What a row of sums is made of is kept at hand: LLVM would ask for all rows at once whether results lie apart from it.
-_COLUMNS = """
-    sums = stack({wide}, {block})
-    blocks = (n1 + size - 1) // size
-    for at in range(first, last):
-        outer = u8(at)
-        begin = u8(0)
-        if blocks > 1:
-            begin = outer % blocks * size
-            outer = outer // blocks
-        count = i8(min(size, n1 - begin))
-        source = start + i8(outer) * s0 + i8(begin) * s1
-        place = i8(outer) * o0 + i8(begin) * o1
-        for j in range(count):
-            element = {wide}(flat[source + j * s1])
-            sums[j] = element
-            out[place + j * o1] = element
-        for r in range(1, i8(length)):
-            base = source + r * step
-            to = place + r * out_step
-            if (o1 == 1) & (s1 == 1):
-                for j in range(count):
-                    sum = {wide}(sums[j] + {wide}(flat[base + j]))
-                    sums[j] = sum
-                    out[to + j] = sum
-            else:
-                for j in range(count):
-                    sum = {wide}(sums[j] + {wide}(flat[base + j * s1]))
-                    sums[j] = sum
-                    out[to + j * o1] = sum
-"""
-
-
-@cache
-def columns(seen_as: np.dtype[np.generic], result: np.dtype[np.generic]) -> Kernel:
-    """For neighbours that stay; a task is a block of them."""
-    body = _COLUMNS.format(wide=name_of(result), block=BLOCK)
-    return _kernel("cumsum_columns", f"flat: {name_of(seen_as)}[], out: {name_of(result)}[], plan: i8[]", body)
-
-
-@cache
-def pieces(seen_as: np.dtype[np.generic], result: np.dtype[np.generic], writes: bool) -> Kernel:
-    """For neighbours that go; a task is four pieces. It writes the sums of pieces, with what came before each; or only
-    adds them up, into what is to come before the next."""
-    wide = name_of(result)
-    together = "if (count_0 == count_1) & (count_1 == count_2) & (count_2 == count_3) & (four + 3 < len(sums)):"
-
-    def first(n: int, number: str) -> Iterator[str]:
-        yield f"before_{n} = sums[{number}]"
-        yield f"sum_{n} = {wide}(flat[source_{n}])"
-        if writes:
-            yield f"out[place_{n}] = {wide}(before_{n} + sum_{n})"
-
-    def following(n: int) -> Iterator[str]:
-        yield f"sum_{n} = {wide}(sum_{n} + {wide}(flat[source_{n} + i * step]))"
-        if writes:
-            yield f"out[place_{n} + i * out_step] = {wide}(before_{n} + sum_{n})"
-
-    def of_pieces(pieces: dict[int, str], count: str) -> Iterator[str]:
-        """Of these numbers, side by side."""
-        for n, number in pieces.items():
-            yield from first(n, number)
-        yield from inside(f"for i in range(1, {count}):", [line for n in pieces for line in following(n)])
-        if not writes:
-            yield from (f"sums[{number}] = sum_{n}" for n, number in pieces.items())
-
-    places = (line for n in range(4) for line in _place(n, f"min(four + {n}, len(sums) - 1)"))
-    alone = inside(
-        "for number in range(four, min(four + 4, len(sums))):",
-        [*_place(1, "number"), *of_pieces({1: "number"}, "count_1")],
-    )
-    four = inside(together, of_pieces({n: f"four + {n}" for n in range(4)}, "count_0"))
-    tasks = inside("for at in range(first, last):", ["four = 4 * at", *places, *four, *inside("else:", alone)])
-    body = text_of(["pieces = (length + size - 1) // size", *tasks])
-    arrays = f"flat: {name_of(seen_as)}[], out: {wide}[], sums: {wide}[], plan: i8[]"
-    return _kernel("cumsum_pieces" if writes else "cumsum_totals", arrays, f"\n{body}")
-
-
-def _kernel(name: str, arrays: str, body: str) -> Kernel:
-    return compiled(name, f"first: i8, last: i8, {arrays}", numbers_of_plan(_PLAN, _COUNTS) + body)
-
-
-def _place(n: int, number: str) -> Iterator[str]:
-    """Where a piece begins, where its sums do, and how long it is."""
-    yield f"number_{n} = u8({number})"
-    yield f"row = number_{n} // pieces"
-    yield f"begin = number_{n} % pieces * size"
-    yield f"source_{n} = start + i8(row // n1) * s0 + i8(row % n1) * s1 + i8(begin) * step"
-    yield f"place_{n} = i8(row // n1) * o0 + i8(row % n1) * o1 + i8(begin) * out_step"
-    yield f"count_{n} = i8(min(size, length - begin))"
-
-
 HostScan: TypeAlias = Callable[[HostArray], HostArray]
 
 _LONG = 1 << 13  # elements: below, NumPy is done before anything else has begun
-_IN_PIECES = 1 << 17  # elements of a row that is added up in pieces
+_IN_PIECES = 1 << 14  # elements of a row that is added up in pieces
 _FEW = 8  # rows: more keep the order of NumPy's additions
-_PIECE = 1 << 12
+_PIECE = 1 << 12  # at least
 _SHARED = 1 << 19  # elements: below, waking a thread costs more than it saves
 _WIDE_BYTES = 1 << 26  # of integers as wide as their sums: below, NumPy is as fast as memory lets it
 _CREW_BYTES = 1 << 20  # the same where threads wait in compiled code
@@ -234,9 +133,9 @@ class LongScan:
         x, route = self._routes.of_bools(x) if self._dtype.kind == "b" else (x, self._routes.of(x))
         if route is None:
             return None
-        waits = route.pieces > 1 and self._dtype.kind == "f"
-        is_loaded = waits or background.has(("scan", self._dtype), partial(_loading, self._dtype), x.nbytes)
-        return self._by_route(x, route) if is_loaded else None
+        if background.has(("scan", self._dtype), partial(_loading, self._dtype), x.nbytes):
+            return self._by_route(x, route)
+        return self._by_numpy(x, int(route.plan[-1])) if route.pieces > 1 and self._dtype.kind == "f" else None
 
     def _route(self, x: HostArray) -> _Route | None:
         walk, axis = Walk.of(x, (), forwards=True), self._axis
@@ -251,7 +150,8 @@ class LongScan:
         in_rows = walk.order[axis] == x.ndim - 1 or rows == 1
         if in_rows and ((rows < 4 and not divides) or self._is_for_numpy(x, divides)):
             return None
-        two, piece = padded(stays), _PIECE if divides else length
+        # A number of pieces that can be added up side by side.
+        two, piece = padded(stays), -(-length // (4 * max(1, length // (4 * _PIECE)))) if divides else length
         block = min(BLOCK, two[1].length)
         ways = [number for way in two for number in (way.length, way.stride, way.out)]
         last = piece if in_rows else block
@@ -268,6 +168,18 @@ class LongScan:
             return x.nbytes < (_CREW_BYTES if threads_of_crew(x.nbytes) else _WIDE_BYTES)
         return x.size < _SHARED << divides and not threads_of_crew(8 * x.size)
 
+    def _by_numpy(self, x: HostArray, size: int) -> HostArray:
+        """The sums of floats in pieces, added up in the order of the loops, while these are not loaded."""
+        results = np.empty_like(x)
+        rows, sums = np.moveaxis(x, self._axis, -1), np.moveaxis(results, self._axis, -1)
+        before = self._dtype.type(-0.0)
+        for first in range(0, x.shape[self._axis], size):
+            of_piece = np.s_[..., first : first + size]
+            piece = silence().run(_accumulate, rows[of_piece], -1)
+            silently(np.add, piece, before, sums[of_piece])
+            before = silently(np.add, before, piece[..., -1:])
+        return results
+
     def _by_route(self, x: HostArray, route: _Route) -> HostArray:
         seen, result = _seen_as(self._dtype), result_of(Reducer.SUM, self._dtype)
         results: HostArray = new_array(route.walk.shape, result)
@@ -282,11 +194,12 @@ class LongScan:
             run(columns(seen, result))
             return route.walk.arranged(results)
         nothing = result.type(-0.0) if result.kind == "f" else result.type(0)  # which keeps the sign of zero
-        before: HostArray = np.full((route.rows, route.pieces), nothing, result)
+        before: HostArray = np.empty((route.rows, route.pieces), result)
+        before[:, 0] = nothing
         if route.pieces > 1:
             sums: HostArray = np.empty_like(before)
             run(pieces(seen, result, False), *place_of(sums))
-            before[:, 1:] = silently(sums[:, :-1].cumsum, 1)
+            silently(_accumulate, sums[:, :-1], 1, None, before[:, 1:])
         run(pieces(seen, result, True), *place_of(before))
         return route.walk.arranged(results)
 
