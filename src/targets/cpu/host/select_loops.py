@@ -1,7 +1,7 @@
-"""The compiled loop of top-k for rows: an element that precedes the k-th so far is inserted among the best.
+"""The compiled loops of top-k for rows. One selects: what precedes the k-th so far is inserted among the best.
 
 Ranks are computed a block at a time, with their minimum, in vectors. In most blocks of a row nothing precedes the k-th
-so far, and they are done with that.
+so far, and they are done with that. The other takes what stands at places in each row.
 """
 
 from __future__ import annotations
@@ -77,3 +77,14 @@ def select_in_rows(size: int, is_float: bool) -> Kernel:
     body = text_of([*lines_of_bits(is_float), *stacks, *inside("for row in range(start, stop):", row)])
     takes = f"start: i8, stop: i8, elements: {word}[], places: i8[], bits: {word}[], length: i8, k: i8"
     return compiled("select_in_rows", takes, body)
+
+
+@cache
+def take_in_rows(size: int) -> Kernel:
+    """(start, stop, elements, places, results, length, k): the k elements of each row that stand there."""
+    row = inside("for index in range(k):", [
+        "results[row * k + index] = elements[row * length + places[row * k + index]]",
+    ])  # fmt: skip
+    body = text_of(inside("for row in range(start, stop):", row))
+    takes = f"start: i8, stop: i8, elements: i{size}[], places: i8[], results: i{size}[], length: i8, k: i8"
+    return compiled("take_in_rows", takes, body)

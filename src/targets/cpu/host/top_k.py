@@ -9,11 +9,13 @@ a few elements each are found by a compiled loop.
 from __future__ import annotations
 
 from functools import partial
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
 from ....algos.host_sort import HostSortPolicy
+from ....arrays.recycled import new_array
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ...counts import count_nonzero
@@ -24,7 +26,9 @@ from ..pool import shared_pool, slices
 from .argsort import argsort_rows
 from .key_words import Elements, Places, constants, numbers_of, ordered_ranks, ordered_words
 from .numpy_sort import ascending, places_along
-from .select_loops import MOST_SELECTED, select_in_rows
+from .select_loops import MOST_SELECTED, select_in_rows, take_in_rows
+
+_INDEX: np.dtype[np.intp] = np.dtype(np.intp)
 
 SHORT_ROWS = 1 << 11  # elements in all rows: sorted before anything else has begun
 _FEW = 1 << 9  # the same of one row; of one or two bytes, which NumPy sorts by their digits, as many as of all rows
@@ -37,6 +41,7 @@ _TASK = 1 << 14  # elements at least that a thread takes at a time
 _PIECE = 1 << 18  # elements of a long row that are looked at together
 _AT_ONCE = 1 << 10  # elements among which equals are looked for
 _LARGE_SHARE = 1 << 5  # one of so many elements, or more of them: all are sorted
+_TAKEN = 1 << 13  # elements that a compiled loop takes sooner
 _SHARED = 1 << 20  # bytes: below, one thread is done as soon as others have come
 _COLUMN, _SHORTEST_COLUMN = 64, 8  # elements
 
@@ -58,7 +63,13 @@ def top_k_of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolic
 
 def taken(packed: Elements, places: Places) -> Elements:
     """Elements of each row. NumPy's function for that takes as long as a short row."""
-    length: int = packed.shape[1]
+    (rows, k), length, size = places.shape, packed.shape[1], packed.itemsize
+    if places.size >= _TAKEN and background.has(("take", size), in_turn(partial(take_in_rows, size)), packed.nbytes):
+        results: Elements = new_array(places.shape, packed.dtype)
+        words = packed.view(f"i{size}"), np.ascontiguousarray(places), results.view(f"i{size}")
+        numbers = *chain(*map(place_of, words)), length, k
+        share_kernel(take_in_rows(size), rows, numbers, places.nbytes + results.nbytes, least=-(-_TASK // k))
+        return results
     starts: Places = np.arange(0, packed.size, length)
     return packed.reshape(-1).take(places + starts[:, np.newaxis])
 
@@ -131,9 +142,13 @@ def _near_first(row: HostArray, k: int, order: SortOrder) -> Places | None:
 
 
 def _argsorted(source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) -> Places:
-    everywhere: Places = np.empty(source.shape, np.intp)
+    everywhere: Places = new_array(source.shape, _INDEX)
     argsort_rows(source, everywhere, order, policy)
-    return everywhere[:, :k].copy()
+    if k == source.shape[1]:
+        return everywhere
+    places: Places = new_array((len(source), k), _INDEX)
+    places[...] = everywhere[:, :k]
+    return places
 
 
 def _first_of(numbers: Elements, ascends: bool, k: int) -> Places | None:
