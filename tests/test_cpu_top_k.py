@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -86,6 +88,30 @@ def test_short_rows_that_are_sorted_and_not_chosen_from(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("dtype", ["?", "u1", "i8", "f2", "f4", "f8", "M8[ns]"])
 def test_a_long_row(dtype: str) -> None:
     check(sample(dtype, (1, LONG), seed=1), 1, 300, 9000)
+
+
+@pytest.mark.parametrize("dtype", ["?", "u1", "f2", "i4", "f4"])
+def test_parts_of_a_long_row_by_the_compiled_loop(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts of which some are of equals, or of NaNs alone, and a few elements behind them all."""
+    monkeypatch.setattr(top_k, "_BY_LOOP", 1000)
+    monkeypatch.setattr(top_k, "_LOOKED_AT", 700)
+    looked_at: list[int] = []
+    selected = top_k._selected
+
+    def noted(source: Array, *given: Any) -> bool:
+        looked_at.append(source.size)
+        return selected(source, *given)
+
+    monkeypatch.setattr(top_k, "_selected", noted)
+    row = sample(dtype, 20_011, seed=5)
+    few = row[np.random.default_rng(5).integers(0, 3, row.size)]
+    mixed = row.copy()
+    mixed[2000:9000], mixed[-11:] = row[7], np.sort(row)[-20:-9]
+    if dtype[0] == "f":
+        mixed[9000:19_000] = np.nan
+    for x in (row, few, mixed):
+        check(x[np.newaxis], 1, 10, MOST_SELECTED)
+    assert looked_at.count(20_011 // 28 * 28) == 18
 
 
 @pytest.mark.parametrize("dtype", ["f2", "i4", "f8"])

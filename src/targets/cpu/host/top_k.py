@@ -39,6 +39,7 @@ _MANY_ROWS = 1 << 12  # elements of a row at most that is looked at beside other
 _ALONE = 1 << 16  # elements of a row that all threads look at, where there are fewer rows than threads
 _TASK = 1 << 14  # elements at least that a thread takes at a time
 _PIECE = 1 << 18  # elements of a long row that are looked at together
+_BY_LOOP, _LOOKED_AT = 1 << 19, 1 << 17  # the same of what a compiled loop looks at, and of a part of it
 _AT_ONCE = 1 << 10  # elements among which equals are looked for
 _LARGE_SHARE = 1 << 5  # one of so many elements, or more of them: all are sorted
 _TAKEN = 1 << 13  # elements that a compiled loop takes sooner
@@ -123,6 +124,10 @@ def _seems_of_two(row: HostArray) -> bool:
 def _near_first(row: HostArray, k: int, order: SortOrder) -> Places | None:
     """Where the first k of a row stand, and some more; those that are equal as they lie. None where too few are
     numbers."""
+    by_loop = _near_by_loop(row, k, order)
+    if by_loop is not None:
+        again = _first_of(*_numbers(row[by_loop], order), k)
+        return by_loop if again is None else by_loop[again]
     pieces = row.size // max(_PIECE, _LARGE_SHARE * k)
     if pieces < 2:
         return _first_of(*_numbers(row, order), k)
@@ -139,6 +144,19 @@ def _near_first(row: HostArray, k: int, order: SortOrder) -> Places | None:
     near = np.concatenate(all_found)
     again = _first_of(*_numbers(row[near], order), k)
     return near if again is None else near[again]
+
+
+def _near_by_loop(row: HostArray, k: int, order: SortOrder) -> Places | None:
+    """The same as if the row were many: the first k of each in their order, and the few elements behind them all."""
+    if row.size < _BY_LOOP or row.itemsize > 4 or not row.flags.c_contiguous:  # 64 bits are compared slowly
+        return None
+    rows = max(row.size // _LOOKED_AT, min(shared_pool().threads, row.size // _TASK))
+    length = row.size // rows
+    places: Places = np.empty((rows, k), np.intp)
+    if not _selected(row[: rows * length].reshape(rows, length), places, order):
+        return None
+    places += np.arange(0, rows * length, length)[:, np.newaxis]
+    return np.concatenate((places.reshape(-1), np.arange(rows * length, row.size)))
 
 
 def _argsorted(source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) -> Places:
