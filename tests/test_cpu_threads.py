@@ -11,6 +11,7 @@ import pytest
 
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Grid, Launch, Role
+from gpusort.targets.cpu import pool
 from gpusort.targets.cpu.pool import MOST_THREADS, Pool, thread_count
 from gpusort.targets.cpu.target import CpuTarget
 from gpusort.types.errors import InvalidArgumentError
@@ -146,6 +147,26 @@ def test_a_number_of_threads_is_capped(asked: str, meant: int, monkeypatch: pyte
     monkeypatch.setenv("GPUSORT_THREADS", asked)
     assert thread_count() == meant
     assert TARGET.info.driver.endswith(f", {meant} threads")
+
+
+def test_cores_are_counted_once_in_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted, now = [0], [pool.monotonic()]
+
+    def count_cores() -> int:
+        counted[0] += 1
+        return 2 + counted[0]
+
+    monkeypatch.setattr(pool, "core_count", count_cores)
+    monkeypatch.setattr(pool, "monotonic", lambda: now[0])
+    monkeypatch.setenv("GPUSORT_THREADS", "9")
+    assert thread_count() == 9
+    monkeypatch.delenv("GPUSORT_THREADS")
+    assert [thread_count() for _ in range(5)] == [3] * 5
+    now[0] += 10
+    assert [thread_count() for _ in range(5)] == [4] * 5
+    monkeypatch.setenv("GPUSORT_THREADS", "7")  # what it says is seen at once
+    assert thread_count() == 7
+    pool.forget()
 
 
 # -- the cache --------------------------------------------------------------------------------------------

@@ -212,7 +212,9 @@ if hasattr(os, "register_at_fork"):
 
 def threads_of_crew(nbytes: int, policy: HostSortPolicy = _LOOPS) -> int:
     """The number of the crew's threads for a loop over so many bytes; 0 if it should not use them."""
-    return min(MOST_THREADS, policy.crew_for(nbytes, thread_count(), core_count())) if _CAN_WAIT else 0
+    if not _CAN_WAIT or nbytes < policy.crew_bytes_from:  # before anything is asked
+        return 0
+    return min(MOST_THREADS, policy.crew_for(nbytes, thread_count(), core_count()))
 
 
 def share(loop: Kernel, length: int, pool: Pool, *arguments: HostArray | int) -> None:

@@ -11,6 +11,8 @@ from __future__ import annotations
 import _thread
 import os
 from collections.abc import Callable
+from time import monotonic
+from typing import cast
 
 from ...types.environment import core_count, whole_number
 from .job import Helper, Job
@@ -59,7 +61,7 @@ class Pool:
 
     def of_at_most(self, threads: int) -> Pool:
         """A pool of fewer of the same threads: waking one costs microseconds, however little work there is."""
-        return self if threads >= self.threads else Pool(max(1, threads), self._helpers)
+        return self if threads >= self.threads else Pool(threads, self._helpers) if threads > 1 else ALONE
 
     def run(self, work: Callable[[int], None], count: int) -> None:
         """Calls work(0) … work(count - 1), in any order, on this thread and its helpers; waits for all. An exception,
@@ -94,19 +96,45 @@ class Pool:
         return not failed
 
 
+ALONE = Pool(1)  # this thread, without helpers
+
+
 def thread_count() -> int:
     """The number of threads: $GPUSORT_THREADS, within limits, or else the cores that this process may run on."""
-    asked = whole_number("GPUSORT_THREADS", 0, least=1, most=MOST_THREADS, what="a number of threads, e.g. 4")
-    return asked or core_count()
+    return shared_pool().threads
 
+
+# Asked in calls that take microseconds, and after a sort that has emptied the caches: what was found last is valid for
+# a while, if the variable's entry is the same, which is looked up where `os.environ` keeps it, as the system has it.
+_NAME = "GPUSORT_THREADS"
+_entry_of = cast("Callable[[object], object]", getattr(getattr(os.environ, "_data", None), "get", os.environ.get))
+_ENTRY: object = os.environ.encodekey(_NAME) if hasattr(os.environ, "_data") else _NAME
+_SECONDS = 1.0  # after which a process's cores are counted again
 
 _pools: dict[int, Pool] = {}  # by their number of threads: one, unless the environment changes its mind
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pools.clear)  # where their threads do not exist
+_latest: list[tuple[object, float, Pool]] = [(None, 0.0, ALONE)]  # the entry, until when, the pool
 
 
 def shared_pool() -> Pool:
     """The process-wide pool of `thread_count()` threads."""
-    wanted = thread_count()
-    pool = _pools.get(wanted)
-    return pool if pool is not None else _pools.setdefault(wanted, Pool(wanted))
+    entry, until, pool = _latest[0]
+    return pool if monotonic() < until and _entry_of(_ENTRY) == entry else _asked_anew()
+
+
+def _asked_anew() -> Pool:
+    entry = _entry_of(_ENTRY)
+    asked = whole_number(_NAME, 0, least=1, most=MOST_THREADS, what="a number of threads, e.g. 4")
+    wanted = asked or core_count()
+    pool = _pools.get(wanted) or _pools.setdefault(wanted, Pool(wanted))
+    _latest[0] = entry, monotonic() + _SECONDS, pool
+    return pool
+
+
+def forget() -> None:
+    """Asks anew; in a forked child, where their threads do not exist."""
+    _pools.clear()
+    _latest[0] = None, 0.0, ALONE
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=forget)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ....operations.reduce import Reducer
 from ...base import HostArray
-from ..pool import Pool, shared_pool
+from ..pool import ALONE, shared_pool
 from .reduce_loops import can_fold, places_for
 from .reduce_plans import Route, leg_of
 from .reducers import LONG, in_shape
@@ -96,5 +96,5 @@ class PlaceFolding:
             best[number] = packed.reshape(-1)[place]
             where[number] = number * step * inner + place
 
-        (shared_pool() if flat.size >= _SHARED else Pool(1)).run(look, count)
+        (shared_pool() if flat.size >= _SHARED else ALONE).run(look, count)
         return self._first_best(best[:, np.newaxis], where[:, np.newaxis]).reshape(())

@@ -15,7 +15,7 @@ from ...counts import are_all, count_nonzero
 from ..background import background
 from ..crew import share
 from ..loops import PIECE
-from ..pool import Pool, shared_pool
+from ..pool import ALONE, Pool, shared_pool
 from .counting import argsort_few, rank_found
 from .crew_rows import argsort_rows_by_crew
 from .key_words import Elements, Places, constants, numbers_of
@@ -69,7 +69,7 @@ def argsort_by_network(x: HostArray, places: Places, order: SortOrder, policy: H
     def merge(own: slice) -> None:
         places[own] = x[own].argsort(-1, "stable")
 
-    (shared_pool() if x.size >= policy.serial_below else Pool(1)).over(len(x), merge)
+    (shared_pool() if x.size >= policy.serial_below else ALONE).over(len(x), merge)
     return True
 
 

@@ -10,7 +10,7 @@ from ....algos.host_sort import HostSortPolicy
 from ....arrays.recycled import new_array
 from ....types.indices import SortOrder
 from ..background import background
-from ..pool import Pool, shared_pool
+from ..pool import ALONE, shared_pool
 from .key_words import Elements, numbers_of
 from .numpy_sort import restore_ties
 from .radix_sort import suits_radix
@@ -68,8 +68,8 @@ def _of_neighbours(row: Elements, order: SortOrder, stable: bool) -> Elements | 
     numbers, kind = numbers_of(row), row.dtype.kind
     if row.dtype == np.float16 or (kind in "Mm" and np.iinfo(np.int64).min in (numbers[0], numbers[-1])):
         return None
-    ascends = is_monotonic(numbers, np.less_equal, Pool(1))
-    if not ascends and not is_monotonic(numbers, np.greater_equal, Pool(1)):
+    ascends = is_monotonic(numbers, np.less_equal, ALONE)
+    if not ascends and not is_monotonic(numbers, np.greater_equal, ALONE):
         return None
     results = _copied(row if ascends == (order is SortOrder.ASCENDING) else row[::-1])
     if kind == "f":

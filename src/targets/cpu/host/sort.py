@@ -14,7 +14,7 @@ from ....types.indices import SortOrder
 from ...base import HostArray
 from ..background import background
 from ..crew import threads_of_crew
-from ..pool import Pool, shared_pool
+from ..pool import ALONE, Pool, shared_pool
 from .counting import count_words, rank_found, sort_by_counting, sort_few
 from .crew_rows import sort_rows_by_crew, sorting_threads
 from .key_words import numbers_of
@@ -100,7 +100,7 @@ def _sort_packed(source: HostArray, results: HostArray, order: SortOrder, policy
 
 def pool_for(source: HostArray, policy: HostSortPolicy) -> Pool:
     """All threads, where they are worth it."""
-    return Pool(1) if source.size < policy.serial_below else shared_pool()
+    return ALONE if source.size < policy.serial_below else shared_pool()
 
 
 def _sort_apart(
