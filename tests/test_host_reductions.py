@@ -16,7 +16,7 @@ from gpusort.targets.cpu.host import arg_reduce as extreme_places
 from gpusort.targets.cpu.host import reduce as folding
 from gpusort.targets.cpu.host import reduce_plans as fold_routes
 from gpusort.targets.cpu.host import regrouped
-from gpusort.targets.cpu.host.reduce import Axes, host_reduction
+from gpusort.targets.cpu.host.reduce import Axes, Folding, host_reduction
 from tests.covering import few_cases
 from tests.new_process import printed
 from tests.reference import DTYPES, SWAPPED, laid_out, sample, whole_numbers
@@ -84,9 +84,7 @@ def test_short_arrays_reduce_as_numpys_do(name: str, dtype: str) -> None:
 @pytest.mark.parametrize(("name", "dtype"), COMPILED)
 def test_long_arrays_reduce_as_numpys_do(name: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """By compiled loops, wherever there are any."""
-    for constant in ("ADDED", "_MEMORY", "_TOLD"):
-        monkeypatch.setattr(folding, constant, 0)
-    monkeypatch.setattr(folding, "_NEAR_BOOLS", 1 << 30)
+    monkeypatch.setattr(Folding, "_suits_numpy", lambda *_: False)
     for constant in ("ADDED", "LONG", "_EXACT"):
         monkeypatch.setattr(regrouped, constant, 0)
     monkeypatch.setattr(fold_routes, "_SHARED", 1 << 15)
@@ -177,6 +175,30 @@ def test_which_zero_or_nan_is_the_extreme_does_not_depend_on_what_is_loaded(
             with monkeypatch.context() as patch:
                 patch.setattr(folding, "can_fold", _is_not_loaded)
                 assert np.asarray(reduced(name, x, axis)).tobytes() == after
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "shape", "layout", "axis", "sooner"),
+    [
+        ("max", "i1", (71_616,), "strided", None, True),
+        ("min", "u1", (157_262, 10, 1), "cropped", None, True),
+        ("min", "f8", (3000, 100), "cropped", None, True),
+        ("max", "f8", (139, 649), "strided", (0,), True),
+        ("all", "u4", (1307, 2, 14), "cropped", None, True),
+        ("any", "i2", (213_479,), "C", None, True),
+        ("sum", "u2", (40_000,), "C", None, True),
+        ("min", "u1", (10_000, 20), "cropped", (1,), False),
+        ("sum", "u1", (300_000,), "strided", None, False),
+        ("prod", "i4", (1000, 300), "cropped", None, False),
+    ],
+)
+def test_what_numpys_loops_do_sooner_is_left_to_them(
+    name: str, dtype: str, shape: tuple[int, ...], layout: str, axis: tuple[int, ...] | None, sooner: bool
+) -> None:
+    axes = tuple(range(len(shape))) if axis is None else axis
+    x = laid_out(np.full(shape, name == "all", dtype), layout)
+    with background.off():
+        assert (Folding(Reducer(name), x.dtype, axes, x.ndim, False)(x) is None) is sooner
 
 
 # -- floats added -----------------------------------------------------------------------------------------

@@ -39,15 +39,20 @@ from .reducers import (
     takes,
 )
 from .regrouped import ADDED, LEAST_IN_LINES, LINE, Regrouped
-from .strides import Routes, Walk
+from .strides import Routes, Walk, Way
 
 Signed: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 
 _MEMORY = 3 << 23  # bytes: longer arrays are read from memory, which two cores do faster than one
 _CREW_MEMORY = 3 << 20  # the same of threads that wait in compiled code
 _NEAR_BOOLS = 1 << 7  # of which NumPy reads many at once
-_TOLD = 1 << 17  # elements of any and all, by which NumPy's loops are slower than memory
-_SOON, _NEIGHBOURS = 1 << 16, 1 << 6  # elements, and how many of them lie in a row: NumPy's loops are through by then
+_TOLD = 1 << 19  # elements of any and all, by which NumPy's loops are slower than memory
+_LINE_TOLD = 1 << 5  # elements of a line of which these tell soonest by NumPy
+_SOON, _ADDED_SOON = 1 << 16, 1 << 17  # elements: of fewer NumPy's loops are through by then
+_NEIGHBOURS, _NEIGHBOURS_THAT_STAY = 1 << 6, 1 << 5  # which lie in a row then
+_SHARED = 1 << 19  # elements that lie apart: of more some threads have some
+_APART = 1 << 22  # bytes of them, below which a few threads are hardly sooner than NumPy
+_ROW_APART = 1 << 11  # bytes of neighbours that lie apart
 _ROW = 1 << 10  # bytes of neighbours that NumPy's loops need to be fast
 _HEAD = 1 << 9  # elements that may settle what any and all ask
 _LONG_HALVES = 1 << 13  # elements of float16, which NumPy looks at one after the other
@@ -101,22 +106,47 @@ class Folding:
             return walk.length == 1 and self._fold not in TRUTHS
         if walk.length == 1:  # a copy
             return True
-        if self._fold not in ARITHMETIC and walk.rows * walk.length < _SOON and walk.nearest.length >= _NEIGHBOURS:
-            return True
         if self._waits:
             return nbytes < ADDED
-        is_narrow_sum = self._fold is Reducer.SUM and self._dtype.itemsize < 8
+        near, count, size = walk.nearest, walk.rows * walk.length, self._dtype.itemsize
+        if not walk.kept and (count < self._begins_at(near) or (self._fold in TRUTHS and near.length < _LINE_TOLD)):
+            return True
+        is_narrow_sum = self._fold is Reducer.SUM and size < 8
         if self._fold is Reducer.PROD or is_narrow_sum:
             return False
+        if count < _SOON and near.length >= (_NEIGHBOURS if walk.nearest_goes else _NEIGHBOURS_THAT_STAY):
+            return True
         if self._is_bool and self._fold in TRUTHS:
-            return walk.nearest.length >= _NEAR_BOOLS
-        near, most = walk.nearest, _MEMORY << 2 if self._dtype.itemsize == 1 else _MEMORY
-        if threads_of_crew(nbytes):
-            most = min(most, _CREW_MEMORY)
-        if near.stride != 1 or near.length * self._dtype.itemsize < _ROW or nbytes >= most:
+            return near.length >= _NEAR_BOOLS
+        has_crew = threads_of_crew(nbytes) > 0
+        most = _CREW_MEMORY if has_crew else _MEMORY << 2 if size == 1 else _MEMORY
+        is_wide = size == 8 and self._fold in EXTREMES  # for which AVX2 has no instruction
+        if self._fold in EXTREMES and not walk.kept and near.stride == 1:  # lines with gaps between them
+            return nbytes < (most if is_wide or near.length * size >= _ROW else _APART)
+        if self._fold in EXTREMES and near.stride != 1 and (not walk.kept or near.length * max(size, 4) >= _ROW_APART):
+            return count < _SHARED or (nbytes < _APART and not has_crew)
+        if is_wide and not walk.nearest_goes and near.length >= _NEIGHBOURS:
+            return nbytes < most
+        if near.stride != 1 or near.length * size < _ROW or nbytes >= most:
             return False
-        told = _TOLD << 2 if self._dtype.itemsize == 1 else _TOLD
-        return self._fold not in TRUTHS or walk.rows * walk.length < told
+        return self._fold not in TRUTHS or count < _TOLD
+
+    def _begins_at(self, near: Way) -> int:
+        """Of fewer elements, if all go, NumPy's loops are through by the time that ours have begun."""
+        is_wide, far = self._dtype.itemsize == 8, near.stride > 2
+        match self._fold:
+            case Reducer.PROD:
+                return _SOON if near.stride == 1 else 0
+            case Reducer.SUM if near.stride == 1 or (is_wide and not far):
+                return _ADDED_SOON
+            case Reducer.SUM:
+                return 0 if not far else _SHARED if is_wide else _SOON
+            case Reducer.MIN | Reducer.MAX:
+                return _SHARED
+            case _ if near.stride == 2:
+                return _SOON
+            case _:
+                return _TOLD if not far else _TOLD >> 1
 
     def _is_settled(self, x: HostArray) -> bool:
         """Whether the first elements say all."""

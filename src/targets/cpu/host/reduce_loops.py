@@ -77,13 +77,12 @@ _ROWS = """
                         element = flat[base + j]
                         found = {skipped}
                 else:
-                    for j in range(count):
-                        element = flat[base + j * t1]
-                        found = {stepped}
+{apart}
             begin = low
         out[i8(task)] = found
 {ended}
 """
+_CHAINS = 4  # steps that go on at a time
 _BLOCK = 1 << 10  # elements after which `any` and `all` look whether they are settled
 
 
@@ -174,6 +173,7 @@ def _rows(made: Elements, ends_early: bool) -> str:
     """For neighbours that go. What `ends_early` leaves the rest of a row once that is settled: after a block, and in
     another part by the first part's result, which says before that nothing is."""
     stepped = made.step.format(made.lifted)
+    apart = _side_by_side(made)
     skipped = made.step.format(f"select((j & 1) == 0, {made.lifted}, {made.nothing})")  # nothing else where j is odd
     step, begun, ended = ("element = flat[base + j]", f"found = {stepped}"), [""], [""]
     near = inside("for j in range(count):", step)
@@ -184,9 +184,28 @@ def _rows(made: Elements, ends_early: bool) -> str:
         begun = [f"found = {made.step.format('out[i8(row)]')}"]
         ended = [*inside(f"if found != {made.nothing}:", ["out[i8(row)] = found"])]
     return _ROWS.format(
-        lifted=made.lifted, stepped=stepped, skipped=skipped, near=indent(text_of(near), 12 * " "),
+        lifted=made.lifted, skipped=skipped, near=indent(text_of(near), 12 * " "),
+        apart=indent(text_of(apart), 20 * " "),
         begun=indent(text_of(begun), 4 * " "), ended=indent(text_of(ended), 4 * " "),
     )  # fmt: skip
+
+
+def _side_by_side(made: Elements) -> Iterator[str]:
+    """For elements that lie apart, which vectors do not take: each step waits for the one before, so several go on at
+    a time."""
+    step, found = made.step.format(made.lifted), [f"found{number}" for number in range(_CHAINS)]
+    yield f"turns = i8(u8(count) // {_CHAINS})"
+    for own in found:
+        yield f"{own} = {made.nothing}"
+    steps = (
+        (f"element = flat[base + (j * {_CHAINS} + {number}) * t1]", f"{own} = {step.replace('found', own)}")
+        for number, own in enumerate(found)
+    )
+    yield from inside("for j in range(turns):", chain.from_iterable(steps))
+    rest = ("element = flat[base + j * t1]", f"found = {step}")
+    yield from inside(f"for j in range(turns * {_CHAINS}, count):", rest)
+    for own in found:
+        yield f"found = {made.step.format(own)}"
 
 
 def _columns(begin: Sequence[str], step: Sequence[str], *, ways: int) -> str:
