@@ -62,8 +62,9 @@ def test_any_nan_is_found() -> None:
         ties = FloatTies.of(np.dtype(dtype))
         for bits, is_nan in ((infinity, False), (infinity + 1, True), (sign - 1, True), (0, False)):
             for signed in (bits, bits | sign):
-                x = np.array([1, signed, sign], word).view(dtype)
-                assert ties.has_nan(x) is is_nan, (dtype, hex(signed))
+                for size in (3, 200):
+                    x = np.array([1, signed, sign] * size, word)[:size].view(dtype)
+                    assert ties.has_nan(x) is is_nan, (dtype, hex(signed), size)
 
 
 @pytest.mark.parametrize("descending", [False, True])

@@ -45,7 +45,7 @@ class FloatTies:
 
     def has_nan(self, source: Elements) -> bool:
         """Whether NaN is among packed floats, of which there are some."""
-        if source.itemsize > 2:
+        if source.itemsize > 2 or source.size <= self.few:
             greatest = source.item(source.argmax())
             return bool(greatest != greatest)
         words, with_sign = source.view(self.word), source.view(self.unsigned)  # float16 is compared one by one
