@@ -10,6 +10,7 @@ import pytest
 import gpusort
 from gpusort.targets.base import HostTarget
 from gpusort.targets.cpu.host import fast_paths
+from gpusort.targets.cpu.host.at_sight import places_at_sight
 from gpusort.targets.cpu.host.float_ties import are_ties_alike
 from gpusort.types.indices import SortOrder
 from tests.covering import few_cases
@@ -149,6 +150,39 @@ def test_runs_are_merged_as_numpy_does(dtype: str, length: int) -> None:
         for descending in (False, True):
             found = gpusort.argsort(x, descending=descending)
             np.testing.assert_array_equal(found, stable_order(x, descending))
+
+
+@pytest.mark.parametrize("dtype", ["i2", "i4", "f2", "f4", "f8", "M8[s]"])
+def test_rows_of_few_elements_and_runs_are_seen_as_such(dtype: str) -> None:
+    """And those that only seem to be."""
+    found = set[str]()
+    for length in (600, 3000, 20_000):
+        ramp, two = np.sort(sample(dtype, length)), np.resize([5, 9, 5], length).astype(dtype)
+        rows = {"ramp": ramp, "back": ramp[::-1].copy(), "equals": np.full_like(two, two[1]), "two": two}
+        rows["three"] = np.where(np.arange(length) % 7 == 1, two[1] - (two[1] - two[0]) // 2, two).astype(dtype)
+        rows["one more"] = two.copy()
+        rows["one more"][length // 3 + 1] = rows["three"][1]
+        if ramp.dtype.kind == "f":
+            nans = np.full(length, np.nan, dtype)
+            rows |= {"nans": nans, "zeros": np.copysign(np.zeros_like(two), np.resize([1, -1], length)).astype(dtype)}
+            rows["nans of both signs"] = np.copysign(nans, rows["zeros"])
+            rows["nans among two"] = np.where(np.arange(length) % 3 == 1, nans, two)
+        for name, x in rows.items():
+            for row in (x, np.repeat(x, 2)[::2]):
+                for order in SortOrder:
+                    descends = order is SortOrder.DESCENDING
+                    expected = stable_order(row, descends)
+                    np.testing.assert_array_equal(gpusort.argsort(row, descending=descends), expected, name)
+                    places = places_at_sight(row, order, length)
+                    if places is not None:
+                        np.testing.assert_array_equal(places, expected, name)
+                        found.add(name)
+    assert {"equals", "two", "three"} <= found
+    assert "one more" not in found
+    if dtype in ("f2", "f4", "f8"):
+        assert {"nans", "zeros", "nans of both signs", "nans among two"} <= found
+    if dtype == "i4":
+        assert {"ramp", "back"} <= found
 
 
 def test_an_array_of_no_dimensions_is_a_row_of_one(target: str) -> None:

@@ -1,23 +1,28 @@
-"""Rows that are sorted sooner than by a sort: of a handful of different words, or in one order or the other."""
+"""Rows that are sorted sooner than by a sort, or their places found: of a handful of different words, or in one order
+or the other."""
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
 from ....algos.host_sort import HostSortPolicy
 from ....arrays.recycled import new_array
 from ....types.indices import SortOrder
+from ...counts import count_nonzero
 from ..background import background
 from ..pool import ALONE, shared_pool
-from .key_words import Elements, numbers_of
+from .key_words import Elements, Places, bits_of, numbers_of, ordered_ranks
 from .numpy_sort import restore_ties
 from .radix_sort import suits_radix
 from .runs import HANDFUL, HANDFUL_OF_NUMPY, Runs, counting_each, handful_of
-from .sample import is_monotonic
+from .sample import is_monotonic, some_words
 
 _SEEN = 5  # elements that are looked at first
+_DIFFERENT = 3  # of these, and a row may be of a handful
+_MOST_HALVES, _LOOKED = 1 << 13, 1 << 14  # elements: of more, which are a run or equal, NumPy takes longer
+_AT_A_GLANCE = 32  # elements of such a row that are looked at then
 _FLOATS = 1 << 15  # elements: fewer that are alike are sorted sooner than looked at
 
 
@@ -30,7 +35,7 @@ def sorted_at_sight(row: Elements, order: SortOrder, policy: HostSortPolicy, sta
     if different < _SEEN or a != a:  # a NaN is not its own equal
         if _is_counted_sooner(row, policy):
             found = _counted(row, order, policy, stable)
-        elif different < 3:
+        elif different < _DIFFERENT:
             return None
     seems_in_order = a != e and (a <= b <= c <= d <= e or a >= b >= c >= d >= e)
     if found is None and seems_in_order and size < policy.part_from(row.dtype):
@@ -75,6 +80,58 @@ def _of_neighbours(row: Elements, order: SortOrder, stable: bool) -> Elements | 
     if kind == "f":
         restore_ties(row, results, order, stable)
     return results
+
+
+def places_at_sight(row: Elements, order: SortOrder, most: int) -> Places | None:
+    """Where the elements of a row come from, in order, if it is a run that NumPy merges with nothing, or, of at most so
+    many elements, holds a handful of words. None, and hardly any time spent, if some tell that it is neither."""
+    size, kind, is_half = row.size, row.dtype.kind, row.itemsize == 2  # of which NumPy takes its time
+    item, half = numbers_of(row).item, size >> 1
+    a, b, c, d, e = item(0), item(size >> 2), item(half), item(3 * size >> 2), item(-1)
+    is_one, is_run = a == e, False
+    if (
+        order is SortOrder.DESCENDING
+        or kind in "Mm"
+        or (is_half and size > _MOST_HALVES)
+        or (is_one and size > _LOOKED)
+    ):
+        pass
+    elif a <= b <= c <= d <= e:
+        is_run = a <= item(1) <= item(2) <= item(3) and c <= item(half + 1) <= item(half + 2) <= item(half + 3)
+    elif a >= b >= c >= d >= e and not is_half:
+        is_run = a >= item(1) >= item(2) >= item(3) and c >= item(half + 1) >= item(half + 2) >= item(half + 3)
+    elif is_half and a != a:
+        is_run = b != b and c != c and d != d and e != e
+    if is_run:
+        return row.argsort(kind="stable")
+    return _places_of_few(row, order) if size <= most and (a != a or len({a, b, c, d, e}) < _DIFFERENT) else None
+
+
+def _places_of_few(row: Elements, order: SortOrder) -> Places | None:
+    """By looking for each word."""
+    words, bits = frozenset(some_words(row, _AT_A_GLANCE)), bits_of(row)
+    if len(words) > HANDFUL_OF_NUMPY:
+        return None
+    tied = _tied(row.dtype, order, words)
+    if len(tied) == 1:
+        return np.arange(row.size) if sum(count_nonzero(bits == word) for word in tied[0]) == row.size else None
+    found: list[Places] = []
+    for first, *others in tied:
+        are_such = bits == first
+        for word in others:
+            are_such |= bits == word
+        found.append(are_such.nonzero()[0])
+    return np.concatenate(found) if sum(map(len, found)) == row.size else None
+
+
+@lru_cache(maxsize=64)
+def _tied(dtype: np.dtype[np.generic], order: SortOrder, words: frozenset[int]) -> list[list[Elements]]:
+    """Those that share a rank, in order, as arrays of no dimension, which are compared with soonest."""
+    tied: dict[int, list[Elements]] = {}
+    for word in words:
+        bits = np.array([word], f"u{dtype.itemsize}")
+        tied.setdefault(int(ordered_ranks(bits.view(dtype), order)[0]), []).append(bits.reshape(()))
+    return [tied[rank] for rank in sorted(tied)]
 
 
 def _copied(row: Elements) -> Elements:

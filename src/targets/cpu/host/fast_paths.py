@@ -23,6 +23,7 @@ from ....types.indices import ScanKind, SortOrder
 from ....types.specs import Spec
 from ...base import HostArray, Native
 from .argsort import are_in_order, argsort_rows, argsort_runs
+from .at_sight import places_at_sight
 from .cumsum import from_zero, host_cumsum, shifted
 from .float_ties import are_ties_alike
 from .key_words import ordered_words
@@ -35,8 +36,10 @@ from .strides import along_rows, packed, with_last
 from .top_k import SHORT_ROWS, top_k_of_row, top_k_rows
 
 Indices: TypeAlias = "np.ndarray[Any, np.dtype[np.intp]]"
+_HALF = np.dtype(np.float16)
 _INDEX: np.dtype[np.intp] = np.dtype(np.intp)
 _UP = SortOrder.ASCENDING
+_LEAST_AT_SIGHT = 1 << 9  # elements of a row
 _SCANNED = 1 << 15  # elements of an exclusive scan: of more the kernels take less time
 _MOST_AXES = 32  # of arrays that NumPy's own sorts take
 
@@ -55,9 +58,11 @@ def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolic
             path = SortPath(policy, given[0], axis, order, stable)
             return Native(path.function, into=path.into, into_short=path.into_short)
         case Argsort(axis, order, None, by_bits):
-            return Native(ArgsortPath(policy, axis, order, by_bits and given[0].dtype.kind == "f").run)
+            dtype = given[0].dtype
+            return Native(ArgsortPath(policy, dtype, axis, order, by_bits and dtype.kind == "f").run)
         case SortPairs(order, None):
-            argsort = ArgsortPath(policy, 0, order, given[0].dtype.kind == "f").run
+            dtype = given[0].dtype
+            argsort = ArgsortPath(policy, dtype, 0, order, dtype.kind == "f").run
             return Native(partial(sorted_pairs, argsort=argsort))
         case Reduce(axis, keepdims, reducer, None):
             found = host_reduction(reducer, given[0].dtype, len(given[0].shape), axis, keepdims)
@@ -82,26 +87,54 @@ class ArgsortPath:
     """The permutation that sorts along one axis, or of the flattened array."""
 
     policy: HostSortPolicy
+    dtype: np.dtype[np.generic]
     axis: int | None
     order: SortOrder
     by_bits: bool  # of floats: -0.0 before 0.0, and NaNs by their bits; of all else that ties the bits are alike
+    most: int = attrs.field(init=False)  # elements that NumPy's own argsort is given at once
+    most_of_row: int = attrs.field(init=False)  # and of one row
+    most_at_sight: int = attrs.field(init=False)  # of more than these
+
+    @most.default
+    def _most(self) -> int:
+        return (FEW_HALVES if self.dtype.itemsize == 2 else SHORT) if self.order is _UP else 0
+
+    @most_of_row.default
+    def _most_of_row(self) -> int:
+        dtype, policy = self.dtype, self.policy
+        if self.by_bits or not self.most or not dtype.isnative or dtype == _HALF or dtype.kind not in "iuf":
+            return self.most
+        longer = policy.deal_from if dtype.itemsize <= 2 else min(policy.pack_from, policy.serial_below)
+        return max(self.most, longer - 1)
+
+    @most_at_sight.default
+    def _most_at_sight(self) -> int:
+        suits = self.dtype.isnative and not self.by_bits and (self.dtype.itemsize > 2 or self.dtype == _HALF)
+        return self.policy.serial_below - 1 if suits else 0
 
     def run(self, x: HostArray, /) -> HostArray:
-        ties_differ = False
-        most, is_row = FEW_HALVES if x.itemsize == 2 else SHORT, x.ndim == 1 or self.axis is None
-        if self.order is _UP and x.size <= most and x.ndim and (is_row or x.itemsize > 2):
+        ties_differ, size = False, x.size
+        if x.ndim == 1 or self.axis is None:
+            is_at_once = size <= self.most_of_row and x.ndim > 0
+        else:
+            is_at_once = size <= self.most and x.itemsize > 2
+        if is_at_once and self.most:
             if not self.by_bits or are_ties_alike(x):
                 return x.argsort(self.axis, "stable")
             ties_differ = True
+        elif x.ndim == 1 and _LEAST_AT_SIGHT <= size <= self.most_at_sight:
+            found = places_at_sight(x, self.order, size)
+            if found is not None:
+                return found
         x, axis = (x.reshape(-1), -1) if self.axis is None or x.ndim == 0 else (x, self.axis)
         length = x.shape[axis]
-        if x.size == 0 or length == 1:
+        if size == 0 or length == 1:
             return np.zeros(x.shape, _INDEX)
-        if x.ndim > 1 and not self.by_bits and x.size >= least_for_networks(self.policy):
+        if x.ndim > 1 and not self.by_bits and size >= least_for_networks(self.policy):
             axes = with_last(x, axis)
             rows = x.transpose(axes)
             if are_in_order(rows, self.order, self.policy):
-                if x.size < self.policy.serial_below:
+                if size < self.policy.serial_below:
                     return x.argsort(axis, "stable")
             else:
                 indices = cast(Indices, np.empty(x.shape, _INDEX))
