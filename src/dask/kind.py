@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import dask.array as da
 
 from ..api.prepared import Planning
 from ..arrays.kinds import Deferred
 from ..operations.argsort import Argsort, SortPairs
+from ..operations.base import Operation
 from ..operations.merge import Merge
 from ..operations.select import TopK
 from ..operations.sort import Sort
@@ -45,7 +46,9 @@ class DaskKind(Deferred[da.Array]):
             case Merge():
                 raise _unsupported("merged")
             case _:
-                raise _unsupported("reduced or scanned")
+                raise UnsupportedTypeError(
+                    f"x: {cast(Operation, operation).called} takes no dask arrays; .compute() gives one that it takes"
+                )
 
 
 DASK = DaskKind()

@@ -1,5 +1,9 @@
 """Ahead-of-time export of kernels and schedules to programs outside Python: generated code, and schedules as data.
 
+gpusort.export("sort", "out", keys=["u32"], format="js")
+
+For all arguments: from gpusort.export.exporting import export; help(export).
+
 The package is callable, so that `gpusort.export(...)` works even once this package is imported, which binds the name.
 """
 
