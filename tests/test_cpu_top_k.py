@@ -179,3 +179,37 @@ def test_most_are_equal_to_the_best(dtype: str) -> None:
         often = x.copy()
         often[0, 100:-300] = best
         check(often, 1, 300)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "f2", "i4", "f4", "f8", "M8[s]"])
+def test_rows_whose_first_are_equal_or_that_are_hardly_numbers_are_not_searched(
+    dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def searched(*given: object) -> None:
+        raise AssertionError("searched")
+
+    two = np.resize([7, 3, 7], 2500).astype(dtype)
+    rows = [two, np.full_like(two, two[0])]
+    if two.dtype.kind == "f":
+        nans = np.full(2500, np.nan, dtype)
+        rows += [
+            nans,
+            np.copysign(nans, two - two[1] - 1),
+            np.copysign(np.zeros_like(two), np.resize([1, -1, 1], 2500)),
+        ]
+        nans = nans.copy()
+        nans[[7, 900, 901]] = two[:3]
+        rows += [nans] if dtype != "f2" else []
+    monkeypatch.setattr(top_k, "_near_first", searched)
+    for row in rows:
+        check(row[np.newaxis], 1, 10, 64)
+
+
+@pytest.mark.parametrize("dtype", ["i4", "f4", "f8"])
+def test_some_long_rows_of_which_many_elements_are_wanted(dtype: str) -> None:
+    """Few are looked at one by one, more together."""
+    for rows in (3, 8, 9):
+        x = sample(dtype, (rows, 900), seed=rows)
+        x[1] = x[1, 0]
+        x[2, 10:] = x[2, :1]
+        check(x, 20, 64, 200)

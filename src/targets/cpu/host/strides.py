@@ -33,7 +33,10 @@ def along_rows(
     """What `work` makes of an array's rows along an axis, packed and one after the other: in the caller's order."""
     if axis is None or x.ndim < 2:
         x, axis = x.reshape(-1), -1
-    axes = list(range(x.ndim)) if axis in (-1, x.ndim - 1) and is_packed(x) else with_last(x, axis)
+    if axis in (-1, x.ndim - 1) and is_packed(x):
+        results = work(x.reshape(-1, x.shape[-1]))
+        return [packed(made).reshape(*x.shape[:-1], made.shape[-1]) for made in results]
+    axes = with_last(x, axis)
     rows, back = packed(x.transpose(axes)), [axes.index(axis) for axis in range(x.ndim)]
     found = [made.reshape(*rows.shape[:-1], made.shape[-1]) for made in work(rows.reshape(-1, rows.shape[-1]))]
     return [packed(made.transpose(back)) for made in found]

@@ -8,7 +8,7 @@ a few elements each are found by a compiled loop.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 
 import numpy as np
@@ -32,9 +32,10 @@ _INDEX: np.dtype[np.intp] = np.dtype(np.intp)
 
 SHORT_ROWS = 1 << 11  # elements in all rows: sorted before anything else has begun
 _FEW = 1 << 9  # the same of one row; of one or two bytes, which NumPy sorts by their digits, as many as of all rows
+_PARTED = 1 << 12  # elements that a partition takes sooner than the best of columns are found
 _TIED = 1 << 7  # elements that stand besides the k first ones, where hardly any are equal
-_ORDERED, _BYTES_ORDERED = 1 << 4, 1 << 10  # elements of a row, of some, that are sorted sooner than chosen from
-_ARGSORTED = 1 << 5  # elements of one of many rows that are sorted sooner than chosen from
+_ORDERED, _BYTES_ORDERED = 1 << 5, 1 << 10  # elements of one of some rows that are sorted sooner than chosen from
+_FEW_ROWS = 1 << 3  # which are looked at one by one
 _MANY_ROWS = 1 << 12  # elements of a row at most that is looked at beside others
 _ALONE = 1 << 16  # elements of a row that all threads look at, where there are fewer rows than threads
 _TASK = 1 << 14  # elements at least that a thread takes at a time
@@ -90,7 +91,7 @@ def _places(source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy)
     rows, length = source.shape
     if not k or not rows:
         return np.empty((rows, k), np.intp)
-    if source.size <= SHORT_ROWS:
+    if source.size <= (SHORT_ROWS << 1 if source.itemsize == 1 else SHORT_ROWS):
         return places_along(ascending(source, order), 1)[:, :k].copy()
     places: Places = np.empty((rows, k), np.intp)
     if _selected(source, places, order):
@@ -103,9 +104,18 @@ def _places(source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy)
 
 
 def _of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) -> Places:
-    are_many = 2 * k >= row.size or _LARGE_SHARE * k > row.size > SHORT_ROWS
-    few = SHORT_ROWS if row.itemsize <= 2 or (row.size <= SHORT_ROWS and _seems_of_two(row)) else _FEW
-    near = None if are_many or row.size <= few else _near_first(row, k, order)
+    size, near = row.size, None
+    if 2 * k < size > (SHORT_ROWS if row.itemsize <= 2 else _FEW) and not _LARGE_SHARE * k > size > SHORT_ROWS:
+        item = numbers_of(row).item
+        seen = item(0), item(size >> 2), item(size >> 1), item(3 * size >> 2), item(size - 1)
+        are_nans = all(number != number for number in seen)
+        if size <= _PIECE and (are_nans or len({*seen}) < 3):
+            equals = _equals_first(row, k, order)
+            if equals is not None:
+                return equals
+        near = None if are_nans and size <= _PIECE else _near_first(row, k, order)
+        if near is None and row.dtype.kind == "f" and (found := _before_nans(row, k, order)) is not None:
+            return found
     some = row if near is None else row[near]
     places: Places
     if some.size > SHORT_ROWS:
@@ -115,10 +125,21 @@ def _of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) ->
     return places if near is None else near[places]
 
 
-def _seems_of_two(row: HostArray) -> bool:
-    """Whether five elements are no more than two: such rows are sorted sooner than they are chosen from."""
-    item, size = numbers_of(row).item, row.size
-    return len({item(0), item(size >> 2), item(size >> 1), item(3 * size >> 2), item(size - 1)}) < 3
+def _equals_first(row: HostArray, k: int, order: SortOrder) -> Places | None:
+    """Where the first k of a row stand, if these are equal."""
+    numbers, ascends = _numbers(row, order)
+    found = _first_equals(numbers, numbers.min() if ascends else numbers.max(), k)
+    return found if found.size == k else None
+
+
+def _before_nans(row: HostArray, k: int, order: SortOrder) -> Places | None:
+    """Where the first k of a row stand, of which fewer than that are numbers."""
+    are_numbers = row == row
+    near = are_numbers.nonzero()[0]
+    if near.size >= k:
+        return None
+    places = near[ascending(row[near], order).argsort(kind="stable")]
+    return np.concatenate([places, _first_equals(are_numbers, np.False_, k - near.size)])
 
 
 def _near_first(row: HostArray, k: int, order: SortOrder) -> Places | None:
@@ -171,14 +192,19 @@ def _argsorted(source: HostArray, k: int, order: SortOrder, policy: HostSortPoli
 
 def _first_of(numbers: Elements, ascends: bool, k: int) -> Places | None:
     """The same of a part of a row."""
-    best, height = numbers, min(_COLUMN, numbers.size // (4 * k))
-    if height >= _SHORTEST_COLUMN and numbers.size > _FEW:
+    height = min(_COLUMN, numbers.size // (4 * k))
+    if height >= _SHORTEST_COLUMN and (numbers.size > _PARTED or numbers.itemsize <= 2):
         width = numbers.size // height
         best = _best_of(numbers[: height * width].reshape(height, width), ascends)
+    else:
+        best = numbers.copy()
+    if best.dtype.kind == "f" and count_nonzero(are_numbers := best == best) < best.size:
+        best = best[are_numbers]
     if best.size < k:
         return None
     place, reaches, exceeds = (k - 1, np.less_equal, np.less) if ascends else (-k, np.greater_equal, np.greater)
-    threshold = np.partition(best, place)[place]
+    best.partition(place)
+    threshold = best[place]
     mask: npt.NDArray[np.bool_] = reaches(numbers, threshold)
     if count_nonzero(mask) > 8 * k + _TIED:  # many are equal to it: the first of them will do
         near = exceeds(numbers, threshold).nonzero()[0]
@@ -188,7 +214,7 @@ def _first_of(numbers: Elements, ascends: bool, k: int) -> Places | None:
     return near if near.size >= k else None
 
 
-def _first_equals(numbers: Elements, threshold: Elements, count: int) -> Places:
+def _first_equals(numbers: Elements, threshold: Elements | np.bool_, count: int) -> Places:
     """Where so many numbers that are equal to it stand, or all that are."""
     size, equal = 0, np.empty(0, np.intp)
     while equal.size < count and size < numbers.size:
@@ -198,11 +224,10 @@ def _first_equals(numbers: Elements, threshold: Elements, count: int) -> Places:
 
 
 def _best_of(columns: Elements, ascends: bool) -> Elements:
-    """The least or the greatest number of each column that has any."""
+    """The least or the greatest number of each column that has any; of others NaN."""
     best: Elements = columns.min(0) if ascends else columns.max(0)
-    if best.dtype.kind == "f" and (greatest := best.max()) != greatest:
+    if best.dtype.kind == "f" and count_nonzero(best == best) < best.size:
         best = (np.fmin if ascends else np.fmax).reduce(columns, 0)  # which takes several times as long
-        best = best[best == best]
     return best
 
 
@@ -212,7 +237,7 @@ def _best_of(columns: Elements, ascends: bool) -> Elements:
 def _selected(source: HostArray, places: Places, order: SortOrder) -> bool:
     """Selects in each row by a compiled loop. False, and nothing done, if other ways suit."""
     (rows, k), length, pool = places.shape, source.shape[1], shared_pool()
-    if k > MOST_SELECTED or length <= max(2 * k, _ARGSORTED):
+    if k > MOST_SELECTED or length <= max(2 * k, _ORDERED):
         return False
     if rows < 2 or (length > _ALONE and rows < pool.threads):
         return False
@@ -220,16 +245,21 @@ def _selected(source: HostArray, places: Places, order: SortOrder) -> bool:
     if not background.has(("select", *kind), in_turn(partial(select_in_rows, *kind)), source.nbytes):
         return False
     words = source.view(f"i{source.itemsize}")
-    numbers = *place_of(words), *place_of(places), *place_of(constants(source.dtype, order)), length, k
+    numbers = *place_of(words), *place_of(places), *_constants_place(source.dtype, order), length, k
     share_kernel(select_in_rows(*kind), rows, numbers, source.nbytes, least=-(-_TASK // length))
     return True
+
+
+@cache
+def _constants_place(dtype: np.dtype[np.generic], order: SortOrder) -> tuple[int, int]:
+    return place_of(constants(dtype, order))  # which are kept for good
 
 
 def _of_short_rows(source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) -> Places:
     """Some of them at a time."""
     rows, length = source.shape
-    ordered = _ARGSORTED if source.size >= policy.serial_below else _ORDERED
-    if 2 * k >= length or length <= (_BYTES_ORDERED if source.itemsize == 1 else ordered):
+    are_bytes, are_few = source.itemsize == 1, source.size < policy.serial_below
+    if 2 * k >= length or length <= (_BYTES_ORDERED if are_bytes else _ORDERED) or (are_bytes and are_few):
         return _argsorted(source, k, order, policy)
     chunk = max(1, policy.chunk // length)
     places: Places = np.empty((rows, k), np.intp)
@@ -257,12 +287,18 @@ def _thresholds(words: Elements, k: int) -> Elements:
     return np.partition(words, k - 1, axis=1)[:, k - 1 : k]
 
 
+def _within_row(words: Elements, near: Places, k: int) -> Places:
+    return near[words[near].argsort(kind="stable")[:k]]
+
+
 def _within(words: Elements, thresholds: Elements, k: int) -> Places:
     """Where the first k of each row stand, which are within its threshold."""
     rows, length = words.shape
     mask = words <= thresholds
     if words.dtype.kind == "f":
         mask[(thresholds != thresholds)[:, 0]] = True
+    if rows <= _FEW_ROWS:
+        return np.stack([_within_row(words[row], mask[row].nonzero()[0], k) for row in range(rows)])
     hits = mask.reshape(-1).nonzero()[0]
     if 2 * hits.size > words.size:  # mostly equal, of which NumPy makes long runs
         return places_along(words, 1)[:, :k]
