@@ -339,7 +339,7 @@ def test_rows_that_are_sorted_at_sight(dtype: str, order: SortOrder, monkeypatch
     def always(*given: object) -> bool:
         return True
 
-    monkeypatch.setattr(at_sight, "_is_counted_sooner", always)
+    monkeypatch.setattr(at_sight, "_are_counted_sooner", always)
     policy = attrs.evolve(SMALL, part_bytes_from=1 << 20, few_bytes_from=1 << 20)
     found, is_float = set[str](), np.dtype(dtype).kind == "f"
     rows = patterns(dtype, 1300)
@@ -375,7 +375,7 @@ def test_rows_that_are_sorted_at_sight(dtype: str, order: SortOrder, monkeypatch
 def test_few_different_elements_are_numpys_where_it_sorts_them_fast() -> None:
     """As ints; floats that tie are looked at in less time than NumPy takes from some length on."""
     for by_radix, dtype, length, is_at_sight in (
-        (False, "i4", 40_000, False), (True, "i4", 40_000, True), (False, "f4", 9000, False),
+        (False, "i4", 40_000, False), (True, "i4", 40_000, True), (False, "f4", 9000, True),
         (False, "f8", 40_000, True), (False, "u2", 9000, True),
     ):  # fmt: skip
         policy = attrs.evolve(HostSortPolicy(), by_radix=by_radix)

@@ -16,24 +16,27 @@ from ..pool import ALONE, shared_pool
 from .key_words import Elements, Places, bits_of, numbers_of, ordered_ranks
 from .numpy_sort import restore_ties
 from .radix_sort import suits_radix
-from .runs import HANDFUL, HANDFUL_OF_NUMPY, Runs, counting_each, handful_of
+from .runs import AT_A_GLANCE, HANDFUL_OF_NUMPY, Runs, counting_each, handful_of, in_order
 from .sample import is_monotonic, some_words
 
 _SEEN = 5  # elements that are looked at first
 _DIFFERENT = 3  # of these, and a row may be of a handful
 _MOST_HALVES, _LOOKED = 1 << 13, 1 << 14  # elements: of more, which are a run or equal, NumPy takes longer
-_AT_A_GLANCE = 32  # elements of such a row that are looked at then
-_FLOATS = 1 << 15  # elements: fewer that are alike are sorted sooner than looked at
+_FLOATS = 1 << 15  # elements: of fewer, three that differ are sorted sooner than counted
 
 
 def sorted_at_sight(row: Elements, order: SortOrder, policy: HostSortPolicy, stable: bool) -> Elements | None:
     """A new row, of one that holds a handful of words, or is in one order or the other and not for threads to work on.
     None, and hardly any time spent, if some of its elements tell that it is neither."""
-    item, size, found = numbers_of(row).item, row.size, None
-    a, b, c, d, e = item(0), item(size >> 2), item(size >> 1), item(3 * size >> 2), item(-1)
-    different = len({a, b, c, d, e})
-    if different < _SEEN or a != a:  # a NaN is not its own equal
-        if _is_counted_sooner(row, policy):
+    item, size, is_float, found = numbers_of(row).item, row.size, row.dtype.kind == "f", None
+    are_counted = _are_counted_sooner(row, policy)
+    a, e = item(0), item(-1)
+    if a == e and not (are_counted or is_float):
+        return None
+    b, c, d = item(size >> 2), item(size >> 1), item(3 * size >> 2)
+    different, is_nan = len({a, b, c, d, e}), a != a  # which is not its own equal
+    if different < _SEEN or is_nan:
+        if are_counted or (is_float and (size >= _FLOATS or different < _DIFFERENT or is_nan)):
             found = _counted(row, order, policy, stable)
         elif different < _DIFFERENT:
             return None
@@ -43,19 +46,21 @@ def sorted_at_sight(row: Elements, order: SortOrder, policy: HostSortPolicy, sta
     return found
 
 
-def _is_counted_sooner(row: Elements, policy: HostSortPolicy) -> bool:
-    """Whether NumPy's sort of a few different elements takes longer: of many, where it has no vector code, or looks at
-    floats that tie."""
-    is_long = row.nbytes >= policy.few_bytes_from or (row.dtype.kind == "f" and row.size >= _FLOATS)
+def _are_counted_sooner(row: Elements, policy: HostSortPolicy) -> bool:
+    """Whether NumPy's sort of some different elements takes longer than a count of each: of many, or where it has no
+    vector code."""
+    is_long = row.nbytes >= policy.few_bytes_from
     return row.itemsize == 2 or is_long or suits_radix(row.size, row.size, row.dtype, policy)
 
 
 def _counted(row: Elements, order: SortOrder, policy: HostSortPolicy, stable: bool) -> Elements | None:
     """By counting each word; no compiler is loaded for short rows."""
-    size, pool = row.itemsize, None
-    if row.nbytes >= policy.few_bytes_from and background.has(("each", size), partial(counting_each, size), row.nbytes):
-        pool = shared_pool()
-    words = handful_of(row, order, HANDFUL_OF_NUMPY if pool is None else HANDFUL, stable=stable)
+    size = row.itemsize
+    if row.nbytes < policy.few_bytes_from:
+        return _of_few(row, order, stable)
+    if not background.has(("each", size), partial(counting_each, size), row.nbytes):
+        return _of_few(row, order, stable)
+    words, pool = handful_of(row, order, stable=stable), shared_pool()
     if words is None:
         return None
     packed = np.ascontiguousarray(row)
@@ -65,6 +70,25 @@ def _counted(row: Elements, order: SortOrder, policy: HostSortPolicy, stable: bo
     results = new_array(row.shape, row.dtype) if packed is row else packed
     if packed is row or words.size > 1:
         runs.fill(results, False, pool)
+    return results
+
+
+def _of_few(row: Elements, order: SortOrder, stable: bool) -> Elements | None:
+    """By NumPy."""
+    tied = _few_words(row, order)
+    if tied is None or (stable and any(len(words) > 1 for words in tied)):
+        return None
+    bits, words = bits_of(row), [word for words in tied for word in words]
+    counts = [count_nonzero(bits == word) for word in words]
+    if sum(counts) != row.size:
+        return None
+    if len(words) == 1:
+        return _copied(row)
+    results, start = new_array(row.shape, row.dtype), 0
+    filled = bits_of(results)
+    for word, count in zip(words, counts, strict=True):
+        filled[start : start + count] = word
+        start += count
     return results
 
 
@@ -109,10 +133,9 @@ def places_at_sight(row: Elements, order: SortOrder, most: int) -> Places | None
 
 def _places_of_few(row: Elements, order: SortOrder) -> Places | None:
     """By looking for each word."""
-    words, bits = frozenset(some_words(row, _AT_A_GLANCE)), bits_of(row)
-    if len(words) > HANDFUL_OF_NUMPY:
+    tied, bits = _few_words(row, order), bits_of(row)
+    if tied is None:
         return None
-    tied = _tied(row.dtype, order, words)
     if len(tied) == 1:
         return np.arange(row.size) if sum(count_nonzero(bits == word) for word in tied[0]) == row.size else None
     found: list[Places] = []
@@ -124,14 +147,20 @@ def _places_of_few(row: Elements, order: SortOrder) -> Places | None:
     return np.concatenate(found) if sum(map(len, found)) == row.size else None
 
 
+def _few_words(row: Elements, order: SortOrder) -> list[list[Elements]] | None:
+    """The words of a row in order, those that tie together, if a glance tells that they are few."""
+    words = frozenset(some_words(row, AT_A_GLANCE))
+    return None if len(words) > HANDFUL_OF_NUMPY else _tied(row.dtype, order, words)
+
+
 @lru_cache(maxsize=64)
 def _tied(dtype: np.dtype[np.generic], order: SortOrder, words: frozenset[int]) -> list[list[Elements]]:
-    """Those that share a rank, in order, as arrays of no dimension, which are compared with soonest."""
+    """As arrays of no dimension, which are compared with soonest."""
     tied: dict[int, list[Elements]] = {}
-    for word in words:
-        bits = np.array([word], f"u{dtype.itemsize}")
-        tied.setdefault(int(ordered_ranks(bits.view(dtype), order)[0]), []).append(bits.reshape(()))
-    return [tied[rank] for rank in sorted(tied)]
+    for word in in_order(dtype, order, words):
+        rank = int(ordered_ranks(word.reshape(1).view(dtype), order)[0])
+        tied.setdefault(rank, []).append(np.array(word))
+    return [*tied.values()]
 
 
 def _copied(row: Elements) -> Elements:

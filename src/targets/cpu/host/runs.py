@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from ....types.indices import SortOrder
 from ...base import HostArray
-from ...counts import count_nonzero
 from ..crew import share_kernel
 from ..loops import Kernel, compiled, numbers_for
 from ..pool import Pool
@@ -24,7 +23,7 @@ from .sample import some_words
 
 HANDFUL, _BLOCK = 16, 1 << 11  # words that are counted one by one; elements of a block
 HANDFUL_OF_NUMPY = 4  # more take NumPy as long to count as to sort
-_AT_A_GLANCE, _AT_ANOTHER = 32, 128  # elements that are looked at
+AT_A_GLANCE, _AT_ANOTHER = 32, 128  # elements that are looked at
 _WORTH_A_THREAD = 1 << 22  # bytes that are filled, or looked at
 
 # Of a block each value has a count as wide as a word, so that vectors are counted by one subtraction.
@@ -107,41 +106,33 @@ class Runs:
     ends: Counts
 
     @classmethod
-    def counted(cls, packed: Elements, words: Elements, pool: Pool | None) -> Runs | None:
-        """Of a row of these words, by compiled loops or, without a pool, by NumPy. None if there are others."""
+    def counted(cls, packed: Elements, words: Elements, pool: Pool) -> Runs | None:
+        """Of a row of these words. None if there are others."""
         row = bits_of(packed)
-        if pool is not None:
-            counts, missed = np.zeros(words.size, np.int64), np.zeros(1, np.int64)
-            _share(count_each(row.itemsize), row.size, pool, row, words, counts, missed)
-            return None if missed[0] else cls(words, counts.cumsum())
-        found = [count_nonzero(row == words[number : number + 1]) for number in range(words.size)]
-        return cls(words, np.array(found).cumsum()) if sum(found) == row.size else None
+        counts, missed = np.zeros(words.size, np.int64), np.zeros(1, np.int64)
+        _share(count_each(row.itemsize), row.size, pool, row, words, counts, missed)
+        return None if missed[0] else cls(words, counts.cumsum())
 
-    def fill(self, results: HostArray, in_place: bool, pool: Pool | None) -> None:
-        if pool is not None:
-            fill_runs(bits_of(results), self.words, self.ends, in_place, pool)
-            return
-        start, filled = 0, bits_of(results)
-        for word, end in zip(self.words.tolist(), self.ends.tolist(), strict=True):
-            filled[start:end], start = word, end
+    def fill(self, results: HostArray, in_place: bool, pool: Pool) -> None:
+        fill_runs(bits_of(results), self.words, self.ends, in_place, pool)
 
 
-def handful_of(row: Elements, order: SortOrder, most: int, *, stable: bool = False) -> Elements | None:
-    """The words of a row in order, if a glance tells that they are no more; `stable`: and none of them tie as
+def handful_of(row: Elements, order: SortOrder, *, stable: bool = False) -> Elements | None:
+    """The words of a row in order, if a glance tells that they are a handful; `stable`: and none of them tie as
     floats."""
-    seen = set(some_words(row, _AT_A_GLANCE))
-    if HANDFUL_OF_NUMPY < len(seen) <= most:  # of so many some may not have been among these
+    seen = set(some_words(row, AT_A_GLANCE))
+    if HANDFUL_OF_NUMPY < len(seen) <= HANDFUL:  # of so many some may not have been among these
         seen |= set(some_words(row, _AT_ANOTHER))
-    if len(seen) > most:
+    if len(seen) > HANDFUL:
         return None
-    words = _in_order(row.dtype, order, frozenset(seen))
+    words = in_order(row.dtype, order, frozenset(seen))
     if stable and row.dtype.kind == "f" and np.unique(ordered_ranks(words.view(row.dtype), order)).size < len(seen):
         return None
     return words
 
 
 @lru_cache(maxsize=64)
-def _in_order(dtype: np.dtype[np.generic], order: SortOrder, words: frozenset[int]) -> Elements:
+def in_order(dtype: np.dtype[np.generic], order: SortOrder, words: frozenset[int]) -> Elements:
     """The bits of elements, in order."""
     ranked = ordered_words(np.array([*words], f"u{dtype.itemsize}").view(dtype), order)
     return bits_of(elements_in_order(np.sort(ranked), dtype, order))
