@@ -18,22 +18,20 @@ from ....algos.host_sort import HostSortPolicy
 from ....arrays.recycled import new_array
 from ....types.indices import SortOrder
 from ...base import HostArray
-from ...counts import count_nonzero
 from ..background import background, in_turn
 from ..crew import share_kernel
 from ..loops import place_of
 from ..pool import shared_pool, slices
 from .argsort import argsort_rows
-from .key_words import Elements, Places, constants, numbers_of, ordered_ranks, ordered_words
+from .key_words import Elements, Places, constants, numbers_of
 from .numpy_sort import ascending, places_along
 from .select_loops import MOST_SELECTED, select_in_rows, take_in_rows
+from .threshold import comparable, first_equals, first_of
 
 _INDEX: np.dtype[np.intp] = np.dtype(np.intp)
 
 SHORT_ROWS = 1 << 11  # elements in all rows: sorted before anything else has begun
 _FEW = 1 << 9  # the same of one row; of one or two bytes, which NumPy sorts by their digits, as many as of all rows
-_PARTED = 1 << 12  # elements that a partition takes sooner than the best of columns are found
-_TIED = 1 << 7  # elements that stand besides the k first ones, where hardly any are equal
 _ORDERED, _BYTES_ORDERED = 1 << 5, 1 << 10  # elements of one of some rows that are sorted sooner than chosen from
 _FEW_ROWS = 1 << 3  # which are looked at one by one
 _MANY_ROWS = 1 << 12  # elements of a row at most that is looked at beside others
@@ -41,11 +39,9 @@ _ALONE = 1 << 16  # elements of a row that all threads look at, where there are 
 _TASK = 1 << 14  # elements at least that a thread takes at a time
 _PIECE = 1 << 18  # elements of a long row that are looked at together
 _BY_LOOP, _LOOKED_AT = 1 << 19, 1 << 17  # the same of what a compiled loop looks at, and of a part of it
-_AT_ONCE = 1 << 10  # elements among which equals are looked for
 _LARGE_SHARE = 1 << 5  # one of so many elements, or more of them: all are sorted
 _TAKEN = 1 << 13  # elements that a compiled loop takes sooner
 _SHARED = 1 << 20  # bytes: below, one thread is done as soon as others have come
-_COLUMN, _SHORTEST_COLUMN = 64, 8  # elements
 
 
 def top_k_rows(
@@ -74,17 +70,6 @@ def taken(packed: Elements, places: Places) -> Elements:
         return results
     starts: Places = np.arange(0, packed.size, length)
     return packed.reshape(-1).take(places + starts[:, np.newaxis])
-
-
-def _numbers(elements: Elements, order: SortOrder) -> tuple[Elements, bool]:
-    """Numbers that compare as elements do, NaN in no way; and whether the first are the least of them."""
-    match elements.dtype.kind:
-        case "f" if elements.dtype.itemsize == 2:  # which are compared as integers in a tenth of the time
-            return ordered_ranks(elements, order), True
-        case "M" | "m":
-            return ordered_words(elements, order), True
-        case _:
-            return numbers_of(elements), order is SortOrder.ASCENDING
 
 
 def _places(source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) -> Places:
@@ -127,8 +112,8 @@ def _of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) ->
 
 def _equals_first(row: HostArray, k: int, order: SortOrder) -> Places | None:
     """Where the first k of a row stand, if these are equal."""
-    numbers, ascends = _numbers(row, order)
-    found = _first_equals(numbers, numbers.min() if ascends else numbers.max(), k)
+    numbers, ascends = comparable(row, order)
+    found = first_equals(numbers, numbers.min() if ascends else numbers.max(), k)
     return found if found.size == k else None
 
 
@@ -139,7 +124,7 @@ def _before_nans(row: HostArray, k: int, order: SortOrder) -> Places | None:
     if near.size >= k:
         return None
     places = near[ascending(row[near], order).argsort(kind="stable")]
-    return np.concatenate([places, _first_equals(are_numbers, np.False_, k - near.size)])
+    return np.concatenate([places, first_equals(are_numbers, np.False_, k - near.size)])
 
 
 def _near_first(row: HostArray, k: int, order: SortOrder) -> Places | None:
@@ -147,15 +132,15 @@ def _near_first(row: HostArray, k: int, order: SortOrder) -> Places | None:
     numbers."""
     by_loop = _near_by_loop(row, k, order)
     if by_loop is not None:
-        again = _first_of(*_numbers(row[by_loop], order), k)
+        again = first_of(*comparable(row[by_loop], order), k)
         return by_loop if again is None else by_loop[again]
     pieces = row.size // max(_PIECE, _LARGE_SHARE * k)
     if pieces < 2:
-        return _first_of(*_numbers(row, order), k)
+        return first_of(*comparable(row, order), k)
     parts, found = slices(row.size, pieces), dict[int, Places | None]()
 
     def look(number: int) -> None:
-        near = _first_of(*_numbers(row[parts[number]], order), k)
+        near = first_of(*comparable(row[parts[number]], order), k)
         found[number] = None if near is None else near + parts[number].start
 
     shared_pool().run(look, pieces)
@@ -163,7 +148,7 @@ def _near_first(row: HostArray, k: int, order: SortOrder) -> Places | None:
     if len(all_found) < pieces:
         return None
     near = np.concatenate(all_found)
-    again = _first_of(*_numbers(row[near], order), k)
+    again = first_of(*comparable(row[near], order), k)
     return near if again is None else near[again]
 
 
@@ -188,47 +173,6 @@ def _argsorted(source: HostArray, k: int, order: SortOrder, policy: HostSortPoli
     places: Places = new_array((len(source), k), _INDEX)
     places[...] = everywhere[:, :k]
     return places
-
-
-def _first_of(numbers: Elements, ascends: bool, k: int) -> Places | None:
-    """The same of a part of a row."""
-    height = min(_COLUMN, numbers.size // (4 * k))
-    if height >= _SHORTEST_COLUMN and (numbers.size > _PARTED or numbers.itemsize <= 2):
-        width = numbers.size // height
-        best = _best_of(numbers[: height * width].reshape(height, width), ascends)
-    else:
-        best = numbers.copy()
-    if best.dtype.kind == "f" and count_nonzero(are_numbers := best == best) < best.size:
-        best = best[are_numbers]
-    if best.size < k:
-        return None
-    place, reaches, exceeds = (k - 1, np.less_equal, np.less) if ascends else (-k, np.greater_equal, np.greater)
-    best.partition(place)
-    threshold = best[place]
-    mask: npt.NDArray[np.bool_] = reaches(numbers, threshold)
-    if count_nonzero(mask) > 8 * k + _TIED:  # many are equal to it: the first of them will do
-        near = exceeds(numbers, threshold).nonzero()[0]
-        near = np.concatenate([near, _first_equals(numbers, threshold, k - near.size)])
-    else:
-        near = mask.nonzero()[0]
-    return near if near.size >= k else None
-
-
-def _first_equals(numbers: Elements, threshold: Elements | np.bool_, count: int) -> Places:
-    """Where so many numbers that are equal to it stand, or all that are."""
-    size, equal = 0, np.empty(0, np.intp)
-    while equal.size < count and size < numbers.size:
-        size = 8 * size + _AT_ONCE
-        equal = (numbers[:size] == threshold).nonzero()[0]
-    return equal[: max(0, count)]
-
-
-def _best_of(columns: Elements, ascends: bool) -> Elements:
-    """The least or the greatest number of each column that has any; of others NaN."""
-    best: Elements = columns.min(0) if ascends else columns.max(0)
-    if best.dtype.kind == "f" and count_nonzero(best == best) < best.size:
-        best = (np.fmin if ascends else np.fmax).reduce(columns, 0)  # which takes several times as long
-    return best
 
 
 # -- many rows ----------------------------------------------------------------------------------------------
