@@ -54,6 +54,10 @@ def _is_not_loaded(fold: Reducer, dtype: np.dtype[np.generic], nbytes: int) -> b
     return False
 
 
+def _never(*given: object) -> bool:
+    return False
+
+
 def axes_of(x: Array, name: str) -> list[Axes]:
     several: list[Axes] = [(0, 1)] if x.ndim > 2 and not name.startswith("arg") else []
     return [None, *range(x.ndim), -1, *several]
@@ -84,7 +88,7 @@ def test_short_arrays_reduce_as_numpys_do(name: str, dtype: str) -> None:
 @pytest.mark.parametrize(("name", "dtype"), COMPILED)
 def test_long_arrays_reduce_as_numpys_do(name: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """By compiled loops, wherever there are any."""
-    monkeypatch.setattr(Folding, "_suits_numpy", lambda *_: False)
+    monkeypatch.setattr(Folding, "_suits_numpy", _never)
     for constant in ("ADDED", "LONG", "_EXACT"):
         monkeypatch.setattr(regrouped, constant, 0)
     monkeypatch.setattr(fold_routes, "_SHARED", 1 << 15)

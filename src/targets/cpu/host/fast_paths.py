@@ -30,7 +30,7 @@ from .key_words import ordered_words
 from .merge import ShortMerge
 from .numpy_sort import FEW_HALVES, ascending, places_along
 from .reduce import host_reduction
-from .row_networks import argsort_short_rows, least_for_networks
+from .row_networks import are_argsorted_sooner, argsort_short_rows, least_for_networks
 from .sort_path import SHORT, SortPath
 from .strides import along_rows, packed, with_last
 from .top_k import SHORT_ROWS, top_k_of_row, top_k_rows
@@ -82,6 +82,23 @@ def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolic
             return None
 
 
+def _most(path: ArgsortPath) -> int:
+    return (FEW_HALVES if path.dtype.itemsize == 2 else SHORT) if path.order is _UP else 0
+
+
+def _most_of_row(path: ArgsortPath) -> int:
+    dtype, policy = path.dtype, path.policy
+    if path.by_bits or not path.most or not dtype.isnative or dtype == _HALF or dtype.kind not in "iuf":
+        return path.most
+    longer = policy.deal_from if dtype.itemsize <= 2 else min(policy.pack_from, policy.serial_below)
+    return max(path.most, longer - 1)
+
+
+def _most_at_sight(path: ArgsortPath) -> int:
+    suits = path.dtype.isnative and not path.by_bits and (path.dtype.itemsize > 2 or path.dtype == _HALF)
+    return path.policy.serial_below - 1 if suits else 0
+
+
 @attrs.frozen(eq=False)
 class ArgsortPath:
     """The permutation that sorts along one axis, or of the flattened array."""
@@ -91,26 +108,10 @@ class ArgsortPath:
     axis: int | None
     order: SortOrder
     by_bits: bool  # of floats: -0.0 before 0.0, and NaNs by their bits; of all else that ties the bits are alike
-    most: int = attrs.field(init=False)  # elements that NumPy's own argsort is given at once
-    most_of_row: int = attrs.field(init=False)  # and of one row
-    most_at_sight: int = attrs.field(init=False)  # of more than these
-
-    @most.default
-    def _most(self) -> int:
-        return (FEW_HALVES if self.dtype.itemsize == 2 else SHORT) if self.order is _UP else 0
-
-    @most_of_row.default
-    def _most_of_row(self) -> int:
-        dtype, policy = self.dtype, self.policy
-        if self.by_bits or not self.most or not dtype.isnative or dtype == _HALF or dtype.kind not in "iuf":
-            return self.most
-        longer = policy.deal_from if dtype.itemsize <= 2 else min(policy.pack_from, policy.serial_below)
-        return max(self.most, longer - 1)
-
-    @most_at_sight.default
-    def _most_at_sight(self) -> int:
-        suits = self.dtype.isnative and not self.by_bits and (self.dtype.itemsize > 2 or self.dtype == _HALF)
-        return self.policy.serial_below - 1 if suits else 0
+    # elements that NumPy's own argsort is given at once, the same of one row, and of a row that is looked at else
+    most: int = attrs.field(init=False, default=attrs.Factory(_most, takes_self=True))
+    most_of_row: int = attrs.field(init=False, default=attrs.Factory(_most_of_row, takes_self=True))
+    most_at_sight: int = attrs.field(init=False, default=attrs.Factory(_most_at_sight, takes_self=True))
 
     def run(self, x: HostArray, /) -> HostArray:
         ties_differ, size = False, x.size
@@ -136,7 +137,7 @@ class ArgsortPath:
             if are_in_order(rows, self.order, self.policy):
                 if size < self.policy.serial_below:
                     return x.argsort(axis, "stable")
-            else:
+            elif are_argsorted_sooner(rows):
                 indices = cast(Indices, np.empty(x.shape, _INDEX))
                 if argsort_short_rows(rows, indices.transpose(axes), self.order, self.policy):
                     return indices

@@ -23,7 +23,7 @@ from ..background import background, in_turn
 from ..crew import share_kernel
 from ..loops import Kernel, compiled, inside, numbers_of_plan, place_of, text_of
 from .key_words import Places, constants, lines_of_bits, ranked, turned, turned_back
-from .strides import Span, padded, ways_beside
+from .strides import Span, Way, padded, ways_beside
 
 Pair = tuple[int, int]
 
@@ -209,6 +209,8 @@ _TASKS = 1 << 14  # elements at least that a thread takes at a time
 # A call of a network takes as long as NumPy takes to find places in some thousand elements, or to sort them, unless it
 # has vector code for rows of these: so much fewer than threads are worth.
 _ONE_THREAD = 8
+_LEAST_USED = 0.25  # of all lanes
+_SHORT_BY_DIGITS = 48  # elements
 _LONGEST_OF_FEW = 8  # elements of 32 and 64 bits
 
 
@@ -233,8 +235,20 @@ def sort_short_rows(x: HostArray, results: HostArray, order: SortOrder, policy: 
 
 def argsort_short_rows(x: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy) -> bool:
     """Stable argsorts along the last axis. False, and nothing done, where other ways suit."""
-    longest = _LONGEST_TO_ARGSORT[x.itemsize] if _follow_each_other(x) else _LONGEST_TO_ARGSORT_BESIDE
-    return _by_network(places_network, x, places, longest, order, policy)
+    return are_argsorted_sooner(x) and _by_network(places_network, x, places, _longest_to_argsort(x), order, policy)
+
+
+def are_argsorted_sooner(x: HostArray) -> bool:
+    """Whether rows are short: of 8 and 16 bits, of which NumPy finds places by their digits, very short or many."""
+    length = x.shape[-1]
+    if not 1 < length <= _longest_to_argsort(x):
+        return False
+    by_digits = x.itemsize <= 2 and x.dtype.kind != "f" and length > _SHORT_BY_DIGITS
+    return not by_digits or 2 * x.size >= length * lanes(x.itemsize)
+
+
+def _longest_to_argsort(x: HostArray) -> int:
+    return _LONGEST_TO_ARGSORT[x.itemsize] if _follow_each_other(x) else _LONGEST_TO_ARGSORT_BESIDE
 
 
 def _follow_each_other(x: HostArray) -> bool:
@@ -261,11 +275,34 @@ def _by_network(
     ways = ways_beside(x, outs, x.ndim - 1)
     if len(ways) > 2:
         return False
+    width, rows = lanes(dtype.itemsize), x.size // length
     outer, near = padded(ways)
+    if 2 * _blocks(near, outer, width) < _blocks(outer, near, width):  # a few rows side by side leave lanes empty
+        outer, near = near, outer
+    used = rows / (_blocks(outer, near, width) * width)
+    if used < _LEAST_USED < rows / width:
+        return _packed_by_network(of, x, results, longest, order, policy)
     two = [number for way in (outer, near) for number in (way.length, way.stride, way.out)]
     plan = np.array([source.before, goal.before, *two, length, x.strides[-1] // x.itemsize, outs[-1]], np.int64)
-    tasks = outer.length * -(-near.length // lanes(dtype.itemsize))
+    tasks = _blocks(outer, near, width)
     numbers = (*source.place(x), *goal.place(results), *place_of(plan), *place_of(constants(dtype, order)))
     least = -(-tasks * _TASKS // max(1, x.size))  # tasks
     share_kernel(of(*kind), tasks, numbers, x.nbytes if x.size >= policy.serial_below else 0, least=least)
     return True
+
+
+def _packed_by_network(
+    of: Callable[[int, int, bool], Kernel], x: HostArray, results: HostArray, longest: int, order: SortOrder,
+    policy: HostSortPolicy,
+) -> bool:  # fmt: skip
+    """Rows that lie in two ways, few in either, one after the other."""
+    rows = np.ascontiguousarray(x).reshape(-1, x.shape[-1])
+    found: HostArray = np.empty(rows.shape, results.dtype)
+    if not _by_network(of, rows, found, longest, order, policy):
+        return False
+    results[...] = found.reshape(x.shape)
+    return True
+
+
+def _blocks(outer: Way, near: Way, width: int) -> int:
+    return outer.length * -(-near.length // width)
