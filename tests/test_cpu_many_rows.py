@@ -16,6 +16,7 @@ from gpusort.targets.cpu.background import background
 from gpusort.targets.cpu.crew import share_kernel
 from gpusort.targets.cpu.host import argsort, fast_paths
 from gpusort.targets.cpu.host import row_networks as many_rows
+from gpusort.targets.cpu.host import sort as host_sort
 from gpusort.targets.cpu.host.key_words import Places
 from gpusort.targets.cpu.host.row_networks import exchanges
 from gpusort.targets.cpu.loops import Kernel
@@ -243,3 +244,25 @@ def test_few_short_rows(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
             merged |= dtype in ("u1", "i2") and length > 48  # too few, and NumPy finds their places by their digits
             if not (ordered and x.dtype.kind == "f"):  # NaNs may hide an order
                 assert bool(taken) is (x.size >= 8192 and not merged)
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((8200, 3), 0), ((2, 8200, 2), 1)])
+@pytest.mark.parametrize("dtype", ["u1", "f2", "f4", "f8", "i8", "M8[s]"])
+def test_long_rows_that_are_spread_are_not_brought_together(
+    dtype: str, shape: tuple[int, ...], axis: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """NumPy packs one after the other."""
+
+    def packs(*given: object) -> None:
+        raise AssertionError("all are packed")
+
+    monkeypatch.setattr(host_sort, "copy_shared", packs)
+    target = CpuTarget(HostSortPolicy(by_radix=False))
+    for x, descending in itertools.product((numbers(dtype, shape), numbers(dtype, (*shape, 2))[..., 0]), (False, True)):
+        found = gpusort.sort(x, axis=axis, descending=descending, target=target)
+        np.testing.assert_array_equal(bits(found), bits(one_by_one(x, axis, descending)))
+        stable = gpusort.sort(x, axis=axis, descending=descending, stable=True, target=target)
+        rows = np.moveaxis(x, axis, -1)
+        places = np.apply_along_axis(stable_order, -1, rows, descending)
+        expected = np.take_along_axis(rows, places, axis=-1)
+        np.testing.assert_array_equal(bits(np.moveaxis(stable, axis, -1)), bits(expected))

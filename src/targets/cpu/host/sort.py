@@ -50,6 +50,9 @@ def sort_rows(
         source = source.copy()  # the same memory by another name, or some of it
     if not stable and sort_short_rows(source, results, order, policy):
         return
+    if not in_place and _suits_numpy_as_they_lie(source, policy):
+        sort_chunk(source, results, order, stable)
+        return
     if source.ndim > 1 and len(source) > 1 and source.nbytes > _AT_ONCE and not is_packed(source):
         step = max(1, len(source) * _AT_ONCE // source.nbytes)
         for first in range(0, len(source), step):
@@ -66,6 +69,13 @@ def sort_rows(
         results[...] = found
     elif found is not results:
         copy_shared(found, results)
+
+
+def _suits_numpy_as_they_lie(source: HostArray, policy: HostSortPolicy) -> bool:
+    """Whether rows that are spread are sorted by NumPy, which packs one after the other."""
+    if source.size >= policy.serial_below or not source.dtype.isnative or is_packed(source):
+        return False
+    return not suits_radix(source.size, source.shape[-1], source.dtype, policy)
 
 
 def _sort_packed(source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, stable: bool) -> None:
