@@ -115,6 +115,24 @@ def test_a_process_may_end_while_something_is_loaded(after: float, tmp_path: Pat
     assert took < 30  # one pass of the compiler on a busy machine: not all that was asked for
 
 
+_LOADED_AT_THE_END = """
+import atexit
+import sys
+
+def load():
+    from gpusort.targets.cpu.compiler.machine import machine
+    print("llvmlite" in sys.modules, machine().is_opaque in (True, False))
+    sys.modules = {"kept": machine(), **sys.modules}  # which are there until the end, as where a thread holds them
+
+print("llvmlite" in sys.modules)
+atexit.register(load)
+"""
+
+
+def test_a_compiler_that_is_loaded_while_a_process_ends_is_let_go_in_silence() -> None:
+    assert printed("import gpusort" + _LOADED_AT_THE_END).splitlines() == ["False", "True True"]
+
+
 # -- the loading thread -------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from functools import lru_cache
 
 import attrs
@@ -79,4 +80,9 @@ def _features() -> str:
 
 @lru_cache(maxsize=1)
 def machine() -> Machine:
-    return Machine.here()
+    """The process's one. It is never freed, not even at the interpreter's end: llvmlite's finalisers learn of that end
+    from `atexit`, which calls nothing that is registered while it runs. So they fail where llvmlite is imported only
+    then, by a thread that loads loops while the process ends or by a call in an exit handler."""
+    found = Machine.here()
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(found))
+    return found
