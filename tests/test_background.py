@@ -17,6 +17,7 @@ import pytest
 import gpusort
 from gpusort.compile_log import log_compilation, log_slow
 from gpusort.operations.reduce import Reducer
+from gpusort.targets.cpu import background
 from gpusort.targets.cpu.background import Background, Steps
 from gpusort.targets.cpu.compiler import loading
 from gpusort.targets.cpu.host import radix_sort, sort
@@ -38,6 +39,7 @@ import time
 import numpy as np
 import gpusort
 from gpusort.forks import compiling
+from gpusort.targets.cpu import background
 from gpusort.targets.cpu.background import background
 from gpusort.targets.cpu.host import radix_sort
 radix_sort.numpy_sorts_slowly = lambda itemsize: False  # where it does, kernels sort, and they take no Numba
@@ -75,6 +77,7 @@ import itertools
 import numpy as np
 import gpusort
 from gpusort.forks import compiling
+from gpusort.targets.cpu import background
 from gpusort.targets.cpu.background import background
 rng = np.random.default_rng(3)
 floats = rng.standard_normal((300, 301)).astype(np.float32)
@@ -187,6 +190,20 @@ def test_a_failure_is_told_and_numpy_goes_on(loads: Background, caplog: pytest.L
     (record,) = caplog.records
     assert record.name == "gpusort"
     assert record.levelno == logging.WARNING
+
+
+@pytest.mark.parametrize(("threads", "nbytes"), [("1", 8), ("2", 1 << 28)])
+def test_a_caller_who_cannot_load_a_compiler_takes_numpys_way(
+    threads: str, nbytes: int, loads: Background, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(name: str) -> None:
+        raise OSError(f"no room for {name}")
+
+    monkeypatch.setenv("GPUSORT_THREADS", threads)
+    monkeypatch.setattr(background, "import_uninterrupted", refuse)
+    assert not any(loads.has("job", lambda: iter(()), nbytes) for _ in range(3))
+    assert [str(failure) for failure in loads.failures] == ["no room for llvmlite.binding"]
+    assert len(caplog.records) == 1
 
 
 def test_an_array_so_large_that_loading_is_worth_it_waits(loads: Background) -> None:
@@ -333,6 +350,7 @@ def test_what_is_loaded_aside_is_what_runs(call: str, dtype: str) -> None:
 import numpy as np
 import gpusort
 from gpusort.targets.cpu import kernels
+from gpusort.targets.cpu import background
 from gpusort.targets.cpu.background import background
 x = np.random.default_rng(1).integers(0, 2, (300, 301)).astype("{dtype}")
 for _ in range(3):

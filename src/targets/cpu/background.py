@@ -63,14 +63,12 @@ class Background:
         if done is not None:
             return done
         if self.in_caller or nbytes >= _WORTH_WAITING:
-            import_uninterrupted(_COMPILER)
-            return True
+            return self._has_compiler(job)
         if not self._asked and _COMPILER not in sys.modules:
             self._asked = True
             return False
         if thread_count() < 2:
-            import_uninterrupted(_COMPILER)
-            return True
+            return self._has_compiler(job)
         self._ask(job, steps)
         return False
 
@@ -101,6 +99,16 @@ class Background:
         until = time.monotonic() + _AT_EXIT
         while self._is_loading and time.monotonic() < until:
             time.sleep(_PAUSE)
+
+    def _has_compiler(self, job: Hashable) -> bool:
+        """Whether the caller can compile what a job loads. It may not, as where memory is scarce."""
+        try:
+            import_uninterrupted(_COMPILER)
+            return True
+        except Exception as failure:
+            self._done[job] = False
+            self._tell(failure)
+            return False
 
     def _ask(self, job: Hashable, steps: Steps) -> None:
         """Enqueues a job. Safe to interrupt: the next request starts again; of two loading threads one leaves."""
@@ -144,13 +152,16 @@ class Background:
                         return True
             return False
         except BaseException as failure:
-            import logging
-
-            self.failures.append(failure)
-            logging.getLogger("gpusort").warning(
-                "target 'cpu': compiled loops cannot be loaded, NumPy does without them", exc_info=failure
-            )
+            self._tell(failure)
             return False
+
+    def _tell(self, failure: BaseException) -> None:
+        import logging
+
+        self.failures.append(failure)
+        logging.getLogger("gpusort").warning(
+            "target 'cpu': compiled loops cannot be loaded, NumPy does without them", exc_info=failure
+        )
 
 
 background = Background()
