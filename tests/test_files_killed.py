@@ -19,12 +19,14 @@ import pytest
 import gpusort
 from gpusort.external import direct, scratch
 from gpusort.external.plans import Plan
-from tests.new_process import run_new
+from tests.covering import few_cases
+from tests.new_process import run_new, run_sort
 from tests.reference import Array, sample
 from tests.test_files import FLOATS
 
 COUNT = 30_000
 MEMORY = 1 << 16
+FEW = 1_500  # rows of a table, which makes a dozen runs: cutting them takes the square of their number
 RUNS = -(-COUNT // Plan.within(MEMORY, COUNT, FLOATS).run)
 STEPS = 2 * RUNS
 
@@ -47,7 +49,7 @@ def killed(
     folder: Path, at: int, *, resume: bool, call: str = "sort_file", by: str = "", first: str = ""
 ) -> tuple[int, str]:
     code = first + KILLED.replace("{memory}", str(MEMORY))
-    done = run_new(code, str(at), str(resume), call, *([by] if by else []), cwd=folder, timeout=120)
+    done = run_sort(code, str(at), str(resume), call, *([by] if by else []), cwd=folder)
     assert done.returncode in (0, -signal.SIGKILL), done.stderr
     return done.returncode, done.stdout
 
@@ -436,12 +438,12 @@ def save_table(path: Path, x: Array) -> None:
     pa = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
-    table = pa.table({"x": x, "y": x})
+    table = pa.table({"x": x[:FEW], "y": x[:FEW]})
     if path.suffix == ".parquet":
-        parquet.write_table(table, path, row_group_size=1000)
+        parquet.write_table(table, path, row_group_size=200)
     else:
         with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
-            writer.write_table(table, 1000)
+            writer.write_table(table, 200)
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".parquet", ".indices"])
@@ -469,6 +471,7 @@ def test_what_somebody_removes_is_named(which: str, suffix: str, tmp_path: Path,
 # -- memory -----------------------------------------------------------------------------------------------
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize("call", ["sort_file", "argsort_file"])
 @pytest.mark.parametrize(("memory", "is_parted"), [(64, False), (40, True)])
 def test_what_is_resident_keeps_to_the_memory(call: str, memory: int, is_parted: bool, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import gpusort
 from gpusort.external import direct
-from tests.new_process import run_new
+from tests.new_process import run_sort
 from tests.reference import Array, assert_same_bits, sample, sorted_by_numpy
 
 COUNT = 40_000
@@ -212,7 +212,7 @@ print(len(pieces))
 
 
 def killed(folder: Path, at: int) -> subprocess.CompletedProcess[str]:
-    return run_new(KILLED, str(at), cwd=folder, timeout=120)
+    return run_sort(KILLED, str(at), cwd=folder)
 
 
 def test_killed_and_gone_on_with(tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ def test_killed_before_anything_was_written(tmp_path: Path) -> None:
     code = KILLED.replace(
         "maps.ArrayEndpoint.write = half", "maps.ArrayEndpoint.read = lambda *_: os.kill(os.getpid(), signal.SIGKILL)"
     )
-    assert run_new(code, "0", cwd=tmp_path, timeout=120).returncode == -signal.SIGKILL
+    assert run_sort(code, "0", cwd=tmp_path).returncode == -signal.SIGKILL
     held = np.load(tmp_path / "x.npy", mmap_mode="r+")
     held[:100] = 5
     expected = np.sort(np.asarray(held))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,8 @@ from gpusort.external import columns, parting, passes, runs
 from gpusort.external.arrow_values import values_of
 from gpusort.external.direct import PAGE
 from gpusort.targets.cpu.host import partition
+from tests.covering import few_cases
+from tests.new_process import run_sort
 from tests.reference import Array, assert_same_bits, sample
 
 MEMORY, COUNT = 300_000, 200_003
@@ -81,6 +81,7 @@ def sorted_in_a_file(folder: Path, x: Array, *, descending: bool = False, stable
     return found
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("dtype", ["i4", "u4", "f4", "i8", "u8", "f8", ">i4", ">f8", "M8[us]", ">m8[s]"])
 def test_every_dtype(dtype: str, descending: bool, tmp_path: Path, ways: Ways) -> None:
@@ -265,8 +266,7 @@ else:
 
 
 def killed(folder: Path, at: int, what: str, little: int = LITTLE) -> int:
-    call = [sys.executable, "-c", KILLED, str(at), str(little), what]
-    done = subprocess.run(call, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+    done = run_sort(KILLED, str(at), str(little), what, cwd=folder)
     assert done.returncode in (0, -signal.SIGKILL), done.stderr
     return done.returncode
 
@@ -315,6 +315,7 @@ def test_no_more_parts_are_made_than_is_worth_it(tmp_path: Path, ways: Ways, mon
         assert ways() == [way]
 
 
+@few_cases()
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "u8", "M8[us]"])
 @pytest.mark.parametrize("suffix", ["parquet", "arrow"])

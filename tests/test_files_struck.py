@@ -21,7 +21,7 @@ from gpusort.external import maps, sort
 from gpusort.external.crew import always_uninterrupted, uninterrupted
 from gpusort.external.direct import Bytes, DirectFile
 from gpusort.external.pipeline import run_pipeline
-from tests.new_process import run_new
+from tests.new_process import run_new, run_sort
 from tests.reference import Array, sample
 from tests.striking import elements_of, events, places, soon, strike, threads
 
@@ -246,7 +246,7 @@ def test_what_a_killed_sort_has_left_outlives_a_strike_on_the_next(
     x = sample("f4", COUNT, 1)
     path = tmp_path / "x.npy"
     np.save(path, x)
-    done = run_new(KILLED.replace("{path!r}", repr(str(path))))
+    done = run_sort(KILLED.replace("{path!r}", repr(str(path))))
     assert done.returncode == -signal.SIGKILL, done.stderr
 
     def strike_here(*_: object) -> None:
