@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -96,7 +97,7 @@ def test_parts_of_a_long_row_by_the_compiled_loop(dtype: str, monkeypatch: pytes
     monkeypatch.setattr(top_k, "_BY_LOOP", 1000)
     monkeypatch.setattr(top_k, "_LOOKED_AT", 700)
     looked_at: list[int] = []
-    selected = top_k._selected
+    selected: Callable[..., bool] = vars(top_k)["_selected"]
 
     def noted(source: Array, *given: Any) -> bool:
         looked_at.append(source.size)

@@ -90,20 +90,24 @@ def test_sums_of_floats_in_pieces_neither_depend_on_threads_nor_go_down(monkeypa
     np.testing.assert_allclose(found, np.cumsum(x, axis=1, dtype="f8"), rtol=1e-4)
 
 
+def never(*_: object) -> bool:
+    return False
+
+
 @pytest.mark.parametrize(("dtype", "piece"), [("f4", 1 << 12), ("f8", 1 << 12), ("f4", 16)])
 def test_numpy_adds_up_in_the_same_pieces_while_no_loop_is_loaded(
     dtype: str, piece: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In pieces that are so short any of those side by side may be a row's last one, of fewer elements."""
     monkeypatch.setattr(scans, "_PIECE", piece)
-    least = scans._IN_PIECES
+    least: int = vars(scans)["_IN_PIECES"]
     for shape, axis in (((least,), 0), ((3, least + 116), 1), ((3, 5 * least - 7), 1), ((2 * least + 5, 2), 0)):
         x = np.random.default_rng(sum(shape)).standard_normal(shape).astype(dtype)
         x[tuple(size // 2 for size in shape)], x.reshape(-1)[:2] = np.inf, -0.0
         for y in (x, x[..., ::-1], np.asfortranarray(x)):
             by_loops = added(y, axis)
             with monkeypatch.context() as without:
-                without.setattr(background, "has", lambda *_: False)
+                without.setattr(background, "has", never)
                 by_numpy = added(y, axis)
             assert by_numpy.tobytes() == by_loops.tobytes()
             np.testing.assert_allclose(by_loops, np.cumsum(y, axis=axis, dtype="f8"), 1e-3, 1e-3)

@@ -69,7 +69,9 @@ def call(make: Maker, settings: Settings, target: Wherever, x: Any, short_key: H
         if kind is None:
             return found
         result = kind.result
-        return result(found, like) if found.__class__ is not tuple else tuple([result(each, like) for each in found])
+        if found.__class__ is not tuple:
+            return result(found, like)
+        return tuple([result(each, like) for each in as_tuple(found)])
     except BaseException:
         release_import_lock()
         raise
@@ -94,7 +96,7 @@ def call_on_two(make: Maker, settings: Settings, target: Wherever, x: Any, y: An
 
 
 def _on_two_viewed(make: Maker, settings: Settings, target: Wherever, x: Any, y: Any) -> object:
-    names = make.names if isinstance(make, type) and issubclass(make, Operation) else Operation.names
+    names: tuple[str, ...] = getattr(make, "names", Operation.names)
     kind, x = recognised(names[0], x)
     other, y = recognised(names[1], y)
     if other is not kind or not is_viewed(kind) or not kind.is_host or type(target) is Planning:

@@ -61,7 +61,8 @@ def top_k_of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolic
 
 def taken(packed: Elements, places: Places) -> Elements:
     """Elements of each row. NumPy's function for that takes as long as a short row."""
-    (rows, k), length, size = places.shape, packed.shape[1], packed.itemsize
+    length: int = packed.shape[1]
+    (rows, k), size = places.shape, packed.itemsize
     if places.size >= _TAKEN and background.has(("take", size), in_turn(partial(take_in_rows, size)), packed.nbytes):
         results: Elements = new_array(places.shape, packed.dtype)
         words = packed.view(f"i{size}"), np.ascontiguousarray(places), results.view(f"i{size}")
