@@ -86,6 +86,16 @@ def test_short_rows_that_are_sorted_and_not_chosen_from(monkeypatch: pytest.Monk
         check(np.random.default_rng(values).integers(0, values, (1, 1000)).astype(dtype), 10)
 
 
+def test_some_rows_that_are_sorted_and_not_chosen_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one or two bytes, short ones, or of which nearly half is wanted."""
+    monkeypatch.delattr(top_k, "_thresholds")
+    for dtype, shape, k in (
+        ("u1", (12, 1500), 64), ("f2", (20, 300), 64), ("i2", (30, 151), 20), ("i4", (300, 30), 4),
+        ("f8", (100, 151), 64),
+    ):  # fmt: skip
+        check(sample(dtype, shape, seed=k), k)
+
+
 @pytest.mark.parametrize("dtype", ["?", "u1", "i8", "f2", "f4", "f8", "M8[ns]"])
 def test_a_long_row(dtype: str) -> None:
     check(sample(dtype, (1, LONG), seed=1), 1, 300, 9000)

@@ -25,6 +25,7 @@ from ..pool import shared_pool, slices
 from .argsort import argsort_rows
 from .key_words import Elements, Places, constants, numbers_of
 from .numpy_sort import ascending, places_along
+from .row_networks import least_for_networks
 from .select_loops import MOST_SELECTED, select_in_rows, take_in_rows
 from .threshold import comparable, first_equals, first_of
 
@@ -203,8 +204,10 @@ def _constants_place(dtype: np.dtype[np.generic], order: SortOrder) -> tuple[int
 def _of_short_rows(source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) -> Places:
     """Some of them at a time."""
     rows, length = source.shape
-    are_bytes, are_few = source.itemsize == 1, source.size < policy.serial_below
-    if 2 * k >= length or length <= (_BYTES_ORDERED if are_bytes else _ORDERED) or (are_bytes and are_few):
+    are_sorted = length <= (_BYTES_ORDERED if source.itemsize == 1 else _ORDERED)
+    are_sorted |= source.itemsize <= 2 and source.size < policy.serial_below  # by their digits
+    halves = 5 if source.size >= least_for_networks(policy) else 4  # of k: of more elements some are chosen
+    if are_sorted or 2 * length <= halves * k:
         return _argsorted(source, k, order, policy)
     chunk = max(1, policy.chunk // length)
     places: Places = np.empty((rows, k), np.intp)
