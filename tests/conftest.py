@@ -17,7 +17,7 @@ from gpusort.machine import Capability
 from gpusort.targets import registry
 from gpusort.targets.cpu.background import background
 from tests.chromium import Browser
-from tests.covering import ALWAYS_WHOLE, MARK, TARGET, InTurn, chosen_of
+from tests.covering import ALWAYS_WHOLE, MARK, TARGET, WHOLE, InTurn, cases_of
 from tests.opened import or_skip
 
 if TYPE_CHECKING:
@@ -99,6 +99,8 @@ def pytest_configure(config: pytest.Config) -> None:
         # As a shell has what it starts in its background: no test of Ctrl-C would see one, nor would the processes that
         # tests start, which are to be interrupted too.
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if config.getoption("--whole"):
+        os.environ[WHOLE] = "1"  # of the processes that tests start, too
     _keep_memory()
     gc.set_threshold(20_000, 20, 50)  # a twentieth of a test's time was spent on looking for what may go
     background.in_caller = True  # what a test finds must not depend on what came before it
@@ -121,10 +123,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None]:
-    if not config.getoption("--whole"):  # of all that are there, whatever -k then takes
-        items[:], left_out = chosen_of(items)
-        config.hook.pytest_deselected(items=left_out)
-    yield
+@pytest.hookimpl(wrapper=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None]:
+    yield  # all parameters are there
+    if not metafunc.config.getoption("--whole"):
+        cases_of(metafunc)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: _ORDER.get(item.path.stem, len(_ORDER)))

@@ -12,6 +12,9 @@ target, or occurs at all where there is no target. In the body of a test the fix
 
     for dtype, length in in_turn(DTYPES, LENGTHS):
 
+What draws random cases draws `examples(60)`: a third of them, or all. Of a loop over seeds or parts `can` tells which
+are run.
+
 On `cuda`, which is fast and has nobody else to judge it, all cases are run (where it is not here, one is skipped and
 says so), and on the targets that the mark names as `whole`. These are left out of account: the others cover the pairs
 among themselves. Cases that a test would only skip cover nothing, so `can` tells which it would run. `pytest --whole`
@@ -20,12 +23,13 @@ among themselves. Cases that a test would only skip cover nothing, so `can` tell
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
 from itertools import combinations, product
-from typing import Any, TypeAlias, TypeVar, cast, overload
+from typing import Any, Protocol, TypeAlias, TypeVar, cast, overload
 
 import attrs
 import pytest
@@ -33,6 +37,8 @@ import pytest
 MARK = "covering(whole=(), can=None, pairs=True): not all cases of the product of parameters, but every two values meet"
 TARGET = "target"
 ALWAYS_WHOLE = "cuda"
+
+WHOLE = "GPUSORT_TEST_WHOLE"  # an environment variable, which conftest.py sets: read as modules of tests are imported
 
 Row: TypeAlias = Sequence[int]  # by what each parameter's value is known
 Can: TypeAlias = Callable[[Mapping[str, object]], bool]
@@ -84,6 +90,11 @@ def _pairs_of(row: Row) -> set[_Met]:
     return set(combinations(enumerate(row), 2))
 
 
+def examples(count: int) -> int:
+    """How many random cases are drawn where all are so many."""
+    return count if os.environ.get(WHOLE) else max(count // 3, 8)
+
+
 @attrs.frozen
 class InTurn:
     """Rows of the values of several loops: all of the product, or about as many as the longest loop has values.
@@ -109,34 +120,33 @@ class InTurn:
             yield tuple(own[place] for own, place in zip(values, rows[number], strict=True))
 
 
-def chosen_of(items: Sequence[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
-    """The items that are run, and those that marks leave out."""
-    tests: dict[str, list[pytest.Function]] = {}
-    for item in items:
-        if isinstance(item, pytest.Function) and item.get_closest_marker("covering") is not None:
-            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    left_out: set[pytest.Item] = set()
-    for cases in tests.values():
-        left_out.update(_left_out(cases))
-    return [item for item in items if item not in left_out], [item for item in items if item in left_out]
+def cases_of(metafunc: pytest.Metafunc) -> None:
+    """Leaves of a test's cases those that are run, before anything is made of the others: of four cases, three."""
+    mark = metafunc.definition.get_closest_marker("covering")
+    cases = cast("list[_Case]", getattr(metafunc, "_calls"))  # noqa: B009  # which pytest has no public name for
+    if mark is not None and cases:
+        chosen = _chosen(mark, [case.params for case in cases])
+        cases[:] = [case for number, case in enumerate(cases) if number in chosen]
 
 
-def _left_out(cases: Sequence[pytest.Function]) -> set[pytest.Function]:
-    mark = cases[0].get_closest_marker("covering")
-    assert mark is not None
+class _Case(Protocol):
+    params: Mapping[str, object]
+
+
+def _chosen(mark: pytest.Mark, cases: Sequence[Mapping[str, object]]) -> set[int]:
+    """The numbers of the cases that are run."""
     whole: Collection[object] = {ALWAYS_WHOLE, *cast("Collection[str]", mark.kwargs.get("whole", ()))}
     can = cast("Can | None", mark.kwargs.get("can"))
-    others = [case for case in cases if case.callspec.params.get(TARGET) not in whole]
-    missing = [case for case in cases if case.callspec.params.get(TARGET) == ALWAYS_WHOLE and not has_card()]
-    able = [case for case in others if can is None or can(case.callspec.params)]
+    others = [number for number, case in enumerate(cases) if case.get(TARGET) not in whole]
+    missing = [number for number, case in enumerate(cases) if case.get(TARGET) == ALWAYS_WHOLE and not has_card()]
+    able = [number for number in others if can is None or can(cases[number])]
     # The target is the first column: none of them gets all the work.
-    names = sorted(able[0].callspec.params, key=lambda name: name != TARGET) if able else []
-    pairs = bool(mark.kwargs.get("pairs", True))
-    rows = [[id(case.callspec.params[name]) for name in names] for case in able]
+    names = sorted(cases[able[0]], key=lambda name: name != TARGET) if able else []
+    pairs = bool(mark.kwargs.get("pairs", True)) and len(names) != 1  # one alone has no other to meet
+    rows = [[id(cases[number][name]) for name in names] for number in able]
     if not pairs and TARGET not in names:
         rows = [[0, *row] for row in rows]  # all of one target
-    chosen = covering(rows, pairs)
-    return {*others, *missing[1:]} - {able[index] for index in chosen}
+    return {*range(len(cases))} - {*others, *missing[1:]} | {able[index] for index in covering(rows, pairs)}
 
 
 @cache

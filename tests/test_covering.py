@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from tests import covering as covering_module
-from tests.covering import InTurn, covering
+from tests.covering import WHOLE, InTurn, covering, examples
 
 pytest_plugins = ["pytester"]
 
@@ -94,6 +94,10 @@ def test_marked(target, dtype, order, length): pass
 
 @pytest.mark.parametrize("length", range(5))
 def test_not_marked(target, length): pass
+
+@pytest.mark.covering(can=lambda case: case["seed"] % 2)
+@pytest.mark.parametrize("seed", range(10))
+def test_alone(seed): pass
 """
 
 
@@ -101,9 +105,8 @@ def test_not_marked(target, length): pass
 def test_what_a_mark_leaves_out(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, is_card_here: bool) -> None:
     """All on the targets that are whole, none that cannot be, everything where that is asked for."""
     monkeypatch.setattr(covering_module, "has_card", lambda: is_card_here)
-    pytester.makeconftest(
-        "from tests.conftest import pytest_addoption, pytest_collection_modifyitems, pytest_configure"
-    )
+    monkeypatch.setenv(WHOLE, "")  # which is set for --whole, and not for the tests behind this one
+    pytester.makeconftest("from tests.conftest import pytest_addoption, pytest_configure, pytest_generate_tests")
     pytester.makepyfile(MARKED)
     done = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-v")
     run = [line.split()[0] for line in done.outlines if " PASSED" in line]
@@ -115,4 +118,7 @@ def test_what_a_mark_leaves_out(pytester: pytest.Pytester, monkeypatch: pytest.M
     assert min(counts["cpu"], counts["python"]) >= 5
     assert not any("test_marked[python" in node and node.endswith(("-3]", "-4]")) for node in run)
     assert sum("test_not_marked" in node for node in run) == 20
-    pytester.runpytest_inprocess("-p", "no:cacheprovider", "--whole").assert_outcomes(passed=220)
+    assert sum("test_alone" in node for node in run) == 5, "one parameter has no two values to meet"
+    assert examples(60) == 20
+    pytester.runpytest_inprocess("-p", "no:cacheprovider", "--whole").assert_outcomes(passed=230)
+    assert examples(60) == 60

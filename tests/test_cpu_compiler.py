@@ -18,6 +18,7 @@ from gpusort.targets.cpu.compiler.function import llvm_text
 from gpusort.targets.cpu.compiler.loading import load_kernel
 from gpusort.targets.llvm.numbers import Untranslatable
 from tests import numba_runtime
+from tests.covering import few_cases
 from tests.new_process import end_well_side_by_side
 
 TEXT = """
@@ -92,6 +93,8 @@ def both(body: str, *arrays: npt.NDArray[Any], names: Sequence[str] = "abcdefghi
 
 INTEGERS = {name: np.dtype(name) for name in ("u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8")}
 
+FEW_INTEGERS = ("u1", "i2", "u4", "i8")  # of each width one
+
 
 def edges(dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     """Numbers at which integers of a type behave otherwise, and others."""
@@ -101,6 +104,7 @@ def edges(dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     return np.concatenate([np.array(few, dtype), more])
 
 
+@few_cases(can=lambda case: case["type"] in FEW_INTEGERS)
 @pytest.mark.parametrize("type", INTEGERS)
 def test_integers_are_computed_as_numba_computes_them(type: str) -> None:
     """Every operator on every two of the edges; shifts by every amount."""
@@ -127,6 +131,7 @@ def test_integers_are_computed_as_numba_computes_them(type: str) -> None:
     both(body, a, b, found.ravel())
 
 
+@few_cases(can=lambda case: case["source"] in FEW_INTEGERS)
 @pytest.mark.parametrize("source", INTEGERS)
 def test_integers_become_others_as_numba_has_it(source: str) -> None:
     values = edges(INTEGERS[source])

@@ -32,7 +32,7 @@ from gpusort.targets.cpu.target import CpuTarget
 from gpusort.types.dtypes import key_for
 from gpusort.types.errors import InvalidArgumentError
 from gpusort.types.indices import SortOrder
-from tests.covering import few_cases
+from tests.covering import examples, few_cases
 from tests.new_process import printed
 from tests.reference import DTYPES, Array, assert_same_bits, run_in_threads, sample, sorted_by_numpy
 
@@ -423,7 +423,7 @@ def test_argsort_of_words_that_do_not_fit_beside_their_places(order: SortOrder) 
         check_argsort(row[np.newaxis, :900].copy(), order)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.sampled_from(DTYPES), st.sampled_from(list(SortOrder)), st.integers(1, 4), st.integers(0, 2000), st.data())
 def test_any_bits(dtype: str, order: SortOrder, rows: int, length: int, data: st.DataObject) -> None:
     values = np.frombuffer(data.draw(st.binary(min_size=8, max_size=128)), np.uint8)

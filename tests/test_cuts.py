@@ -16,6 +16,7 @@ from gpusort.external import brackets, cuts
 from gpusort.external.cuts import Indices, Samples, cut_between, usual_gap
 from gpusort.external.order import KeyColumn, KeyOrder, words_of
 from gpusort.types.indices import SortOrder
+from tests.covering import examples
 from tests.reference import DTYPES, SWAPPED, Array, assert_same_bits, sample, sorted_by_numpy
 
 
@@ -75,7 +76,7 @@ def test_all_small_runs() -> None:
     assert seen > 4000
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.data())
 def test_runs_of_any_lengths(data: st.DataObject) -> None:
     values = st.integers(0, data.draw(st.sampled_from((0, 1, 5, 1000))))

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import gpusort
 import gpusort.dask
-from tests.covering import few_cases
+from tests.covering import examples, few_cases
 from tests.new_process import printed
 from tests.reference import DTYPES, SWAPPED, Array, assert_same_bits, sample, sorted_by_numpy
 from tests.test_files import kinds_of_data
@@ -77,7 +77,7 @@ def test_many_chunks(lengths: tuple[int, ...], exchange: str) -> None:
     assert_sorts(sample("f4", sum(lengths), seed=2), lengths, descending=False, exchange=exchange)
 
 
-@hypothesis.settings(max_examples=40, deadline=None)
+@hypothesis.settings(max_examples=examples(40), deadline=None)
 @hypothesis.given(st.data())
 def test_chunks_of_any_lengths(data: st.DataObject) -> None:
     lengths = data.draw(st.lists(st.integers(0, 90), min_size=2, max_size=6))
@@ -196,7 +196,7 @@ def tasks_and_edges(x: da.Array) -> tuple[int, int]:
     return len(nodes), sum(len(node.dependencies) for node in nodes)
 
 
-@pytest.mark.parametrize(("exchange", "count"), [("shared", 1024), ("p2p", 1024), ("shared", 3000)])
+@pytest.mark.parametrize(("exchange", "count"), [("shared", 300), ("p2p", 1024), ("shared", 2000)])
 def test_few_tasks_a_chunk(exchange: str, count: int) -> None:
     """Six, and those not asking for everything: a graph grows with the chunks, not with their square."""
     x = da.zeros(5 * count, chunks=5)

@@ -28,7 +28,7 @@ from gpusort.external.pipeline import ahead, run_pipeline, slots_for
 from gpusort.external.plans import Plan
 from gpusort.external.work import FindIndices, FindPackedIndices, SortElements, finding_indices
 from gpusort.types.indices import SortOrder
-from tests.covering import few_cases
+from tests.covering import examples, few_cases
 from tests.reference import DTYPES, SWAPPED, Array, assert_same_bits, sample, sorted_by_numpy
 from tests.striking import soon, threads
 
@@ -137,7 +137,9 @@ RECORDS = np.dtype([("id", "<i4"), ("price", ">f4"), ("name", "S5"), ("day", "M8
 
 
 @settings(
-    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(50),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(data=st.data())
 def test_by_hypothesis(data: st.DataObject, tmp_path: Path) -> None:

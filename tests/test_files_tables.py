@@ -20,7 +20,7 @@ from gpusort.external.arrow_values import dtype_of, key_dtypes, values_of
 from gpusort.external.memory import LEAST
 from gpusort.external.table_files import ArrowRun
 from gpusort.external.table_sinks import PyarrowSink, closing
-from tests.covering import InTurn, few_cases
+from tests.covering import InTurn, examples, few_cases
 from tests.new_process import printed, run_new, run_sort
 from tests.reference import Array, sample
 
@@ -92,7 +92,9 @@ def assert_same_table(found: pa.Table, expected: pa.Table) -> None:
 
 
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(25),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(data=st.data())
 def test_by_hypothesis(data: st.DataObject, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from gpusort.targets.cpu.host.sort_path import SortPath
 from gpusort.targets.cpu.pool import Pool
 from gpusort.targets.cpu.target import CpuTarget
 from gpusort.types.indices import SortOrder
-from tests.covering import few_cases
+from tests.covering import examples, few_cases
 from tests.reference import Array, assert_same_bits, sample
 from tests.test_cpu_sorting import LENGTHS, SMALL, check_argsort, check_sort, runs
 
@@ -104,7 +104,7 @@ def test_floats_that_tie_keep_their_order_where_it_is_asked_for(dtype: str) -> N
         assert_same_bits(found.view(word), x.view(word)[places])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.data())
 def test_integers_from_any_range(data: st.DataObject) -> None:
     """Digits that all have in common are left out, also where signs differ."""

@@ -19,6 +19,7 @@ from gpusort.external.pipeline import SLOTS
 from gpusort.targets.cuda.target import CudaTarget
 from gpusort.types.dtypes import key_for
 from gpusort.types.indices import SortOrder
+from tests.covering import examples
 from tests.reference import Array as Sample
 from tests.reference import assert_same_bits, sample
 
@@ -149,7 +150,7 @@ class Places:
     is_numbered: bool = False
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(1, 300), st.integers(1, 60), st.integers(1, 40), st.randoms(use_true_random=False))
 def test_equal_keys_keep_their_order_wherever_runs_are_cut(size: int, length: int, values: int, some: Random) -> None:
     keys = np.array([some.randrange(values) for _ in range(size)], np.uint32)

@@ -23,7 +23,7 @@ from gpusort.types.indices import SortOrder
 from gpusort.types.keys import RankKey
 from gpusort.types.params import MergePolicy
 from gpusort.types.scalars import U32, U64, Bool
-from tests.covering import InTurn, few_cases
+from tests.covering import InTurn, examples, few_cases
 from tests.reference import DTYPES, Array, assert_same_bits, sample
 
 SIZES = [(0, 0), (0, 3), (4, 0), (1, 1), (2, 30), (40, 41), (64, 1), (90, 200)]
@@ -161,7 +161,7 @@ def test_stretches_of_all_dtypes(dtype: str) -> None:
         assert_same_bits(arrays["results"].view(dtype), expected)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     st.lists(st.integers(-3, 3), max_size=60), st.lists(st.integers(-3, 3), max_size=60), st.booleans()
 )  # fmt: skip

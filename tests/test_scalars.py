@@ -27,6 +27,7 @@ from gpusort.types.intrinsics import (
 from gpusort.types.layout import Type, bounds
 from gpusort.types.ops import Op
 from gpusort.types.scalars import F32, F64, I32, I64, U8, U16, U32, U64, Bool, Scalar
+from tests.covering import examples
 
 Number = int | float | bool
 # What an operator is applied to here, right or wrong, is known at run time only.
@@ -132,7 +133,7 @@ def test_binary_at_the_edges(op: Op, of: Type) -> None:
 
 
 @pytest.mark.parametrize(("op", "of"), BINARY_CASES, ids=BINARY_IDS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(data=st.data())
 def test_binary_anywhere(op: Op, of: Type, data: st.DataObject) -> None:
     check_binary(op, of, data.draw(any_of(of)), data.draw(any_of(of)))
@@ -152,7 +153,7 @@ UNARY_CASES = [(op, of) for op in UNARY for of in CLASSES if op.rule([of]) is no
 
 
 @pytest.mark.parametrize(("op", "of"), UNARY_CASES, ids=[f"{op}-{of}" for op, of in UNARY_CASES])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(data=st.data())
 def test_unary(op: Op, of: Type, data: st.DataObject) -> None:
     result = op.rule([of])
@@ -166,7 +167,7 @@ PAIR_IDS = [f"{source}-{target}" for source, target in PAIRS]
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS, ids=PAIR_IDS)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(data=st.data())
 def test_casts(source: Type, target: Type, data: st.DataObject) -> None:
     convert: Unary = CLASSES[target]

@@ -229,6 +229,9 @@ PLANS = [
 ]  # fmt: skip
 
 
+@few_cases(
+    can=lambda case: case["target"] == "simulator" or case["plan"] in PLANS[:: 7 if case["target"] == "cpu" else 3]
+)
 @pytest.mark.parametrize("plan", PLANS, ids=str)
 def test_thresholds_that_miss(target: str, plan: Plan) -> None:
     """Too few candidates, or too many, of the first filter or of the second; by ranks, and by the network."""
@@ -284,6 +287,7 @@ def test_what_parts_of_rows_left_is_found_in_the_rows() -> None:
     np.testing.assert_array_equal(indices.reshape(3, 3), np.argsort(x, axis=1)[:, :3])
 
 
+@few_cases(can=lambda case: case["target"] == "simulator" or case["length"] in (97, 131, 513))
 @pytest.mark.parametrize("length", [97, 98, 129, 131, 135, 136, 513, 520, 650])
 def test_a_last_part_of_fewer_than_k_elements_is_passed_on(target: str, length: int) -> None:
     """Alone, to launches that find its padding where they look for k elements."""

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from gpusort.targets.simulator.races import ONE_BARRIER, Access, Invoker, RaceDetector, keys_of
+from tests.covering import few_cases
 
 GROUPS, GROUP_SIZE, ELEMENTS = 3, 4, 5
 ATOMIC = (Access.ATOMIC_READ, Access.ATOMIC_WRITE)
@@ -29,6 +30,7 @@ class Touch:
         return self.element == other.element and not ordered and not harmless
 
 
+@few_cases(can=lambda case: int(str(case["seed"])) < 100)
 @pytest.mark.parametrize("seed", range(300))
 def test_the_first_race_is_found_and_is_one(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -9,16 +9,21 @@ import attrs
 import pytest
 
 from tests.exported import node
-from web.translations import BACK_ENDS, PAGE, VALIDATOR, answers, page, texts
+from web.translations import BACK_ENDS, PAGE, VALIDATOR, Text, answers, page, texts
 
 
-def test_every_kernel_is_translated(request: pytest.FixtureRequest) -> None:
-    """And the document says so: python -m web.translations writes it anew. With --whole for every dtype, and the
-    document is compared to the letter; else for a fifth of them, and it must have the kernels."""
+@pytest.fixture(scope="module")
+def asked(pytestconfig: pytest.Config) -> list[Text]:
+    """Of every dtype with --whole, else of a tenth of them."""
     node()
-    whole = bool(request.config.getoption("--whole"))
-    asked = list(texts(1 if whole else 5))
-    assert len(asked) > (500 if whole else 100)
+    return list(texts(1 if pytestconfig.getoption("--whole") else 10))
+
+
+def test_every_kernel_is_translated(asked: list[Text], pytestconfig: pytest.Config) -> None:
+    """And the document says so: python -m web.translations writes it anew. With --whole the document is compared to
+    the letter; else it must have the kernels."""
+    whole = bool(pytestconfig.getoption("--whole"))
+    assert len(asked) > (500 if whole else 80)
     found, has_validator = answers(asked), shutil.which(VALIDATOR) is not None
     refused = [
         f"{text.kernel} of {text.dtype}, {name}: {answer.get(name, 'not reached')}"
@@ -37,15 +42,14 @@ def test_every_kernel_is_translated(request: pytest.FixtureRequest) -> None:
     assert page(asked, found) == written
 
 
-def test_what_is_wrong_is_refused() -> None:
+def test_what_is_wrong_is_refused(asked: list[Text]) -> None:
     """By each of the two: neither is silent about a text that is none, or that uses what it has not got."""
-    node()
-    right = next(text for text in texts() if text.kernel == "radix_count")
+    right = next(text for text in asked if text.kernel == "radix_count")
     wrong = attrs.evolve(right, text=right.text.replace("workgroupBarrier", "workgroupBarier"))
     uniform = attrs.evolve(
         right, text=right.text.replace("workgroupBarrier()", "if (local_id == 0u) { workgroupBarrier(); }", 1)
     )
-    subgroups = next(text for text in texts() if text.subgroups)
+    subgroups = next(text for text in asked if text.subgroups)
     found = answers([right, wrong, uniform, attrs.evolve(subgroups, subgroups=False)])
     assert set(found[0].values()) == {""}
     assert "workgroupBarier" in found[1]["Tint"]
