@@ -205,6 +205,33 @@ def test_what_numpys_loops_do_sooner_is_left_to_them(
         assert (Folding(Reducer(name), x.dtype, axes, x.ndim, False)(x) is None) is sooner
 
 
+@pytest.mark.parametrize("dtype", ["u1", "f4", "i8"])
+@pytest.mark.parametrize("name", ["all", "max", "sum", "prod", "argmin"])
+def test_short_lines_with_short_gaps_are_reduced_as_one(name: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines: list[object] = []
+
+    def noted(leg: fold_routes.Leg, out: Array) -> Array:
+        lines.append(leg.lines)
+        return wanted(leg, out)
+
+    wanted = fold_routes.Leg.wanted
+    monkeypatch.setattr(fold_routes.Leg, "wanted", noted)
+    monkeypatch.setattr(Folding, "_suits_numpy", _never)
+    monkeypatch.setattr(regrouped, "LONG", 0)
+    for shape, kept, is_line in (
+        ((1537, 30, 7), slice(1, 5), True), ((300, 60, 9), slice(6), True), ((40, 60, 40), slice(37), True),
+        ((300, 60, 7), slice(3), False), ((4000, 4, 16), slice(0, 16, 2), False), ((60, 6, 132), slice(129), False),
+    ):  # fmt: skip
+        x = np.random.default_rng(1).integers(1, 3, shape).astype(dtype)
+        lines.clear()
+        with background.off():
+            found = reduced(name, x[..., kept], 0)
+        assert_same(found, by_numpy(name, x[..., kept], 0), (shape, kept))
+        if name != "argmin":
+            assert lines
+            assert all((line is not None) is is_line for line in lines), (shape, kept)
+
+
 # -- floats added -----------------------------------------------------------------------------------------
 
 

@@ -50,6 +50,7 @@ _TOLD = 1 << 19  # elements of any and all, by which NumPy's loops are slower th
 _LINE_TOLD = 1 << 5  # elements of a line of which these tell soonest by NumPy
 _SOON, _ADDED_SOON = 1 << 16, 1 << 17  # elements: of fewer NumPy's loops are through by then
 _NEIGHBOURS, _NEIGHBOURS_THAT_STAY = 1 << 6, 1 << 5  # which lie in a row then
+_MANY_THAT_STAY, _WIDE_THAT_STAY = 192, 24  # the same of twice as many elements; of extremes of 64 bits
 _SHARED = 1 << 19  # elements that lie apart: of more some threads have some
 _APART = 1 << 22  # bytes of them, below which a few threads are hardly sooner than NumPy
 _ROW_APART = 1 << 11  # bytes of neighbours that lie apart
@@ -116,6 +117,8 @@ class Folding:
             return False
         if count < _SOON and near.length >= (_NEIGHBOURS if walk.nearest_goes else _NEIGHBOURS_THAT_STAY):
             return True
+        if count < _SOON << 1 and near.length >= _MANY_THAT_STAY and not walk.nearest_goes:
+            return True
         if self._is_bool and self._fold in TRUTHS:
             return near.length >= _NEAR_BOOLS
         has_crew = threads_of_crew(nbytes) > 0
@@ -125,7 +128,7 @@ class Folding:
             return nbytes < (most if is_wide or near.length * size >= _ROW else _APART)
         if self._fold in EXTREMES and near.stride != 1 and (not walk.kept or near.length * max(size, 4) >= _ROW_APART):
             return count < _SHARED or (nbytes < _APART and not has_crew)
-        if is_wide and not walk.nearest_goes and near.length >= _NEIGHBOURS:
+        if is_wide and not walk.nearest_goes and near.length >= _WIDE_THAT_STAY:
             return nbytes < most
         if near.stride != 1 or near.length * size < _ROW or nbytes >= most:
             return False

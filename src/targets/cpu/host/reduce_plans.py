@@ -42,6 +42,7 @@ class Leg:
     outer: int
     count: int
     skips: bool  # whether every second neighbour is to be left out
+    lines: tuple[int, int, int] | None  # where gaps between lines are: how many, how far apart, how long
     ends_early: bool  # whether the loop leaves the rest of what is settled
 
     def run(self, kernel: Kernel, memory: tuple[int, int], *outs: HostArray) -> None:
@@ -49,7 +50,11 @@ class Leg:
         share_kernel(kernel, self.tasks, (*memory, *places, *self.plan_place), self.shared_bytes)
 
     def wanted(self, out: HostArray) -> HostArray:
-        """All that a loop leaves, or every second neighbour of it."""
+        """All that a loop leaves, or every second neighbour of it, or the lines."""
+        if self.lines is not None:
+            (count, stride, length), size = self.lines, out.itemsize
+            shape, strides = (self.parts, count, length), (self.rows * size, stride * size, size)
+            return np.ndarray(shape, out.dtype, out, 0, strides).reshape(-1)
         return out.reshape(self.parts * self.outer, -1)[:, ::2].reshape(-1) if self.skips else out
 
     def states(
@@ -133,6 +138,10 @@ def leg_of(
         go = go[::-1]
     if skips:  # what lies between is worked on too, for reading what lies apart takes longer
         stay[1] = Way(2 * stay[1].length - 1, 1)
+    lines = None
+    if count == 1 and not in_rows and _are_near_lines(*stay):  # the same of short gaps between them
+        lines = stay[0].length, stay[0].stride, stay[1].length
+        stay = [Way(1, 0), Way((stay[0].length - 1) * stay[0].stride + stay[1].length, 1)]
     rows, length = stay[0].length * stay[1].length, go[0].length * go[1].length
     block = min(BLOCK, stay[1].length)
     tasks = rows if in_rows else stay[0].length * -(-stay[1].length // block)
@@ -151,7 +160,13 @@ def leg_of(
     ways = [number for way in (*stay, *go) for number in (way.length, way.stride)]
     plan = np.array([start, *ways, parts, block, constant_of(fold, dtype)], np.int64)
     shared_bytes = nbytes if is_shared else 0
-    return Leg(plan, place_of(plan), parts * tasks, shared_bytes, rows, parts, stay[0].length, count, skips, ends_early)
+    outer = stay[0].length
+    return Leg(plan, place_of(plan), parts * tasks, shared_bytes, rows, parts, outer, count, skips, lines, ends_early)
+
+
+def _are_near_lines(outer: Way, near: Way) -> bool:
+    """Whether short lines stay, with gaps between them that are no longer."""
+    return near.stride == 1 < outer.length and near.length < _BESIDE and near.length < outer.stride <= 2 * near.length
 
 
 def constant_of(fold: Reducer, dtype: np.dtype[np.generic]) -> int:
