@@ -130,5 +130,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None]:
         cases_of(metafunc)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
+    yield  # pytest has put those of a target together
     items.sort(key=lambda item: _ORDER.get(item.path.stem, len(_ORDER)))

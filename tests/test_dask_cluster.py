@@ -19,6 +19,7 @@ from distributed import Client, LocalCluster
 
 import gpusort
 import gpusort.dask
+from gpusort.dask import exchange as dask_exchange
 from tests.covering import few_cases
 from tests.reference import Array, assert_same_bits, sample
 
@@ -57,8 +58,10 @@ def test_on_a_cluster(client: Client, descending: bool, exchange: str) -> None:
         assert_same_bits(part, whole)
 
 
-def test_several_chunks_in_a_file_of_p2p(client: Client) -> None:
-    x = sample("i4", 201, seed=5)
+def test_several_chunks_in_a_file_of_p2p(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As from 129 chunks on."""
+    monkeypatch.setattr(dask_exchange, "_FILES", 16)
+    x = sample("i4", 121, seed=5)
     given = da.from_array(x, chunks=3)
     assert_same_bits(gpusort.dask.sort(given, exchange="p2p").compute(), gpusort.sort(x))
 
