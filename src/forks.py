@@ -20,6 +20,7 @@ from weakref import WeakSet
 
 from .types.errors import TargetUnavailableError
 
+IMPORTED_AT = time.time()  # this package, of which every import loads this file
 PATIENCE = 60.0  # seconds that a fork waits for other threads; a kernel takes 1 to compile, 10 on a busy machine
 _PAUSE = 0.001  # polling interval for imports, in seconds
 _COMPILER = "llvmlite"

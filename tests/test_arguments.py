@@ -175,6 +175,46 @@ def test_a_class_that_is_no_element_is_named(name: str) -> None:
         assert refused(name, [X, OfTuples()], {}).startswith("OfTuples: state: expected a scalar, an enum or a frozen ")
 
 
+_ELSEWHERE = """
+from __future__ import annotations
+import attrs
+from gpusort.types.scalars import F32, U32
+
+@attrs.frozen
+class Counted:
+    total: F32
+    count: U32
+
+@attrs.frozen
+class Nested:
+    counted: Counted
+    count: U32
+
+@attrs.frozen
+class Mean:
+    element: type[F32] = F32
+    state: type[Counted] = Counted
+
+    def identity(self) -> Counted:
+        return Counted(F32(0.0), U32(0))
+
+    def lift(self, element: F32, index: U32) -> Counted:
+        return Counted(element, U32(1))
+
+    def combine(self, a: Counted, b: Counted) -> Counted:
+        return Counted(a.total + b.total, a.count + b.count)
+"""
+
+
+def test_a_struct_in_whose_module_its_types_are_not_is_known_by_the_names_of_scalars() -> None:
+    names: dict[str, Any] = {"__name__": "gpusort"}  # as where a pickle brings a class, or text that is executed
+    exec(_ELSEWHERE, names)
+    found: Any = gpusort.reduce(np.arange(4, dtype=np.float32), names["Mean"](), target="python")
+    assert found.tolist() == (6.0, 4)
+    message = refused("reduce", [X.astype(np.float32), names["Mean"](state=names["Nested"])], {})
+    assert message.startswith("Mean: state: expected types of Nested's fields that module 'gpusort' has, found 'Cou")
+
+
 @pytest.mark.parametrize("name", KEYED)
 def test_what_a_key_lacks_is_named(name: str) -> None:
     message = refused(name, arguments(name), {"key": HalfAKey()})

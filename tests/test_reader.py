@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
+import os
+import time
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +16,7 @@ from gpusort.kernel import ir
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.kernel.passes.walk import statements_in
+from gpusort.kernel.span import KernelError
 from gpusort.kernel.specialise import specialise
 from gpusort.targets import registry
 from gpusort.types.errors import CapabilityError, InvalidArgumentError
@@ -70,6 +76,48 @@ def test_defaults_are_those_that_a_helper_has_when_it_is_read(monkeypatch: pytes
         monkeypatch.setattr(stepped, "__defaults__", (default,))
         registry.target("simulator").run(Schedule((data,), (step.launch(Grid(1, 4), data),)), {"data": found})
         assert found.tolist() == [sums] * 4
+
+
+_EDITED = """
+from gpusort.kernel.kernel import kernel
+from gpusort.types.invocation import Invocation
+from gpusort.types.memory import Storage
+from gpusort.types.scalars import U32
+
+def made(more):
+    @kernel
+    def adds(cx: Invocation, data: Storage[U32]) -> None:
+        data[cx.global_id] = data[cx.global_id] + U32(more) + 2
+
+    return adds
+
+adds = made(3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("+ 2", "+ 2"), ("U32(more) + 2", "U32(more)+2"), ("U32(more) + 2", "U32(more) + 4"), ("def made", "\n\ndef made"),
+     ("return adds", "return None")],
+)  # fmt: skip
+def test_a_kernel_whose_file_was_edited_is_what_it_was_or_refused(before: str, after: str, tmp_path: Path) -> None:
+    file = tmp_path / "edited.py"
+    file.write_text(_EDITED)
+    spec = importlib.util.spec_from_file_location("edited", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    file.write_text(_EDITED.replace(before, after))
+    os.utime(file, (time.time() + 9, time.time() + 9))
+    data, found = Buffer("data", U32, 4, Role.INOUT), np.zeros(4, np.uint32)
+    run = partial(registry.target("simulator").run, Schedule((data,), (module.adds.launch(Grid(1, 4), data),)))
+    if after in ("U32(more) + 4", "\n\ndef made"):
+        with pytest.raises(KernelError, match=r"edited\.py:\d+: expected 'adds' as it was imported, but its"):
+            run({"data": found})
+    else:
+        run({"data": found})
+        assert found.tolist() == [5] * 4
 
 
 @kernel

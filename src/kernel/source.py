@@ -15,6 +15,7 @@ import attrs
 
 from ..forks import OwnLock
 from .captures import Captures
+from .edited import is_newer, refuse_edited, require_unedited
 from .span import KernelError, Span
 
 
@@ -97,8 +98,11 @@ def source_of(function: FunctionType) -> Source:
     if isinstance(tree, ast.If):
         tree = tree.body[0]
     if not isinstance(tree, ast.FunctionDef):
+        if is_newer(file):
+            refuse_edited(function, file)
         line = first if tree is None else first + tree.lineno - 1
         raise KernelError(Span(file, line), "expected a plain function, e.g. `def helper(x: U32) -> U32: …`")
+    require_unedited(function, file, tree)
     enclosing = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     parameters = (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)
     stores = Counter([*(argument.arg for argument in parameters), *_stored(tree)])

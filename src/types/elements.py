@@ -12,12 +12,14 @@ from typing import Any, TypeVar, cast
 import attrs
 import numpy as np
 
+from . import scalars
 from .layout import Type
 from .scalars import Bool, Scalar
 
 T = TypeVar("T")
 R = TypeVar("R")
 
+_SCALARS = scalars.__name__
 WORD_BYTES = 4  # the least size of an element in workgroup memory and registers
 
 
@@ -65,10 +67,26 @@ def is_struct(element: object) -> bool:
 def fields_of(element: object) -> dict[str, object]:
     """The fields of a struct with their types; type arguments are substituted."""
     cls = class_of(element)
-    hints = typing.get_type_hints(cls)
+    hints = _hints_of(cls)
     parameters = getattr(cls, "__parameters__", ())
     filled = dict(zip(parameters, typing.get_args(element), strict=False))
     return {field.name: filled.get(hints[field.name], hints[field.name]) for field in attrs.fields(cast(Any, cls))}
+
+
+def _hints_of(cls: type[object]) -> dict[str, Any]:
+    """The types of a class's annotations, which may be strings. Where its module does not have their names, as where a
+    class came in a pickle by value or was made by `exec`, those of scalars are known all the same."""
+    try:
+        return typing.get_type_hints(cls)
+    except NameError:
+        known = {name: thing for name, thing in vars(scalars).items() if getattr(thing, "__module__", "") == _SCALARS}
+    try:
+        return typing.get_type_hints(cls, localns=known)
+    except NameError as failure:
+        raise TypeError(
+            f"expected types of {cls.__name__}'s fields that module {cls.__module__!r} has, found {failure.name!r}, "
+            "e.g. the types themselves, without `from __future__ import annotations`"
+        ) from failure
 
 
 @_memoised
