@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import NoReturn, cast
 
 from ..forks import IMPORTED_AT
 from .span import KernelError, Span
+
+_MANGLED = re.compile(r"^_[^\W_]\w*?(?=__)")  # what a class's name adds to its private ones
 
 
 def require_unedited(function: FunctionType, file: str, tree: ast.FunctionDef) -> None:
@@ -56,4 +59,5 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 def _meaning(code: CodeType) -> tuple[object, ...]:
     """What a function does, wherever its lines are."""
     constants = [repr(constant) for constant in code.co_consts if not isinstance(constant, CodeType)]
-    return code.co_code, code.co_names, code.co_varnames, code.co_freevars, constants
+    names = (*code.co_names, "", *code.co_varnames, "", *code.co_freevars)
+    return code.co_code, [_MANGLED.sub("", name) for name in names], constants
