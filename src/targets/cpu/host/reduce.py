@@ -139,11 +139,11 @@ class Folding:
         is_wide, far = self._dtype.itemsize == 8, near.stride > 2
         match self._fold:
             case Reducer.PROD:
-                return _SOON if near.stride == 1 else 0
-            case Reducer.SUM if near.stride == 1 or (is_wide and not far):
-                return _ADDED_SOON
+                return 0
+            case Reducer.SUM if not far:
+                return _ADDED_SOON if is_wide and near.stride == 2 else 0
             case Reducer.SUM:
-                return 0 if not far else _SHARED if is_wide else _SOON
+                return _SHARED if is_wide else _SOON
             case Reducer.MIN | Reducer.MAX:
                 return _SHARED
             case _ if near.stride == 2:

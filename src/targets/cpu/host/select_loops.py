@@ -14,8 +14,9 @@ from .key_words import lines_of_bits, ranked
 MOST_SELECTED = 16  # of each row: an insertion moves half as many elements
 _BLOCK = 64  # elements, a power of two
 
-# A row whose end precedes its beginning is read from the end, for in one that ascends to it every element would be
-# inserted. Of equal ranks, the lower index comes first: read backwards, an element is inserted before its equals.
+# A row whose end precedes its middle, and this its beginning, is read from the end, for in one that ascends to it every
+# element would be inserted; as equals would be in a row of a few different elements that is read so. Of equal ranks,
+# the lower index comes first: read backwards, an element is inserted before its equals.
 _INSERT = """
 index = select(back, count - 1 - step, step)
 rank = ranks[index]
@@ -66,7 +67,10 @@ def select_in_rows(size: int, is_float: bool) -> Kernel:
         "at_first = rank",
         "rank = elements[begin + length - 1]",
         *ranked(word, "rank", is_float),
-        "back = rank < at_first",
+        "at_last = rank",
+        "rank = elements[begin + (length >> 1)]",
+        *ranked(word, "rank", is_float),
+        "back = (at_last < rank) & (rank < at_first)",
         *inside("for index in range(k):", [f"best[index] = {word}({greatest})", "places[goal + index] = length"]),
         *inside("for block in range(blocks):", block),
         "found_so_far = 0",
