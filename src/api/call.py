@@ -68,10 +68,9 @@ def call(make: Maker, settings: Settings, target: Wherever, x: Any, short_key: H
             found = run(x)
         if kind is None:
             return found
-        result = kind.result
         if found.__class__ is not tuple:
-            return result(found, like)
-        return tuple([result(each, like) for each in as_tuple(found)])
+            return kind.result(found, like)
+        return one_or_all(given_back([(kind, like)], as_tuple(found)))
     except BaseException:
         release_import_lock()
         raise
@@ -102,9 +101,7 @@ def _on_two_viewed(make: Maker, settings: Settings, target: Wherever, x: Any, y:
     if other is not kind or not is_viewed(kind) or not kind.is_host or type(target) is Planning:
         return call_with(make, settings, target, (x, y))
     found = call_on_two(make, settings, target, kind.view(x, names[0]), kind.view(y, names[1]))
-    if found.__class__ is not tuple:
-        return kind.result(found, x)
-    return tuple([kind.result(each, like) for each, like in zip(as_tuple(found), (x, y), strict=True)])
+    return one_or_all(given_back([(kind, x), (kind, y)], as_tuple(found)))
 
 
 def call_with(

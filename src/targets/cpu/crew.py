@@ -240,8 +240,7 @@ def share_kernel(
             break
         done = end
     if done < length:
-        begun = done
-        helpers.over(length - begun, lambda own: kernel(begun + own.start, begun + own.stop, *numbers), least=least)
+        helpers.over(length - done, lambda own: kernel(done + own.start, done + own.stop, *numbers), least=least)
 
 
 def crew() -> Crew:

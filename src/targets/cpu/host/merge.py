@@ -39,7 +39,7 @@ class ShortMerge:
 
     def _merge(self, x: HostArray, y: HostArray) -> HostArray:
         keys = _concatenate((x, y))  # in the machine's byte order
-        if keys.size <= _MOST:  # else one lies behind the other
+        if keys.size <= self.most:  # else one lies behind the other
             words = self._words(keys, x, y) if self._has_ties else None
             if words is not None:
                 keys = keys.take(words.argsort(kind="stable"))

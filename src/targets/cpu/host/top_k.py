@@ -134,8 +134,7 @@ def _near_first(row: HostArray, k: int, order: SortOrder) -> Places | None:
     numbers."""
     by_loop = _near_by_loop(row, k, order)
     if by_loop is not None:
-        again = first_of(*comparable(row[by_loop], order), k)
-        return by_loop if again is None else by_loop[again]
+        return _nearer(row, by_loop, k, order)
     pieces = row.size // max(_PIECE, _LARGE_SHARE * k)
     if pieces < 2:
         return first_of(*comparable(row, order), k)
@@ -149,7 +148,11 @@ def _near_first(row: HostArray, k: int, order: SortOrder) -> Places | None:
     all_found = [near for _, near in sorted(found.items()) if near is not None]
     if len(all_found) < pieces:
         return None
-    near = np.concatenate(all_found)
+    return _nearer(row, np.concatenate(all_found), k, order)
+
+
+def _nearer(row: HostArray, near: Places, k: int, order: SortOrder) -> Places:
+    """Of what was near the first in its part of a row, what is near the first in all."""
     again = first_of(*comparable(row[near], order), k)
     return near if again is None else near[again]
 
