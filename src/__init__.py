@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 # First, so that its fork handlers are registered before anything else is set up.
 from . import forks as _forks  # noqa: F401  # pyright: ignore[reportUnusedImport]  # it registers itself
 
+# Not with a function's first use: a signal handler that uses one in the midst of that import would find half of it.
+from .targets.uninterrupted import import_uninterrupted as _import_uninterrupted
+
 if TYPE_CHECKING:
     from . import multi, webgpu
     from .algos.host_sort import HostSort, HostSortPolicy
@@ -97,9 +100,7 @@ globals()["__getattr__"] = _found
 
 def _imported(home: str) -> object:
     """A module of this package. Not imported in the main thread: an interrupt would leave attrs half initialised."""
-    from .targets.uninterrupted import import_uninterrupted
-
-    import_uninterrupted(f"{__name__}.{home}")
+    _import_uninterrupted(f"{__name__}.{home}")
     return import_module(f".{home}", __name__)
 
 

@@ -17,7 +17,7 @@ from gpusort.targets import registry
 from gpusort.targets.uninterrupted import run_uninterrupted
 from gpusort.types.errors import UnsupportedTypeError
 from gpusort.types.import_lock import release_import_lock
-from tests.new_process import printed
+from tests.new_process import printed, run_new
 from tests.opened import or_skip
 
 
@@ -52,6 +52,31 @@ def test_a_lock_that_an_interrupt_left_is_released() -> None:
     _imp.acquire_lock()
     assert release_import_lock()
     assert not _imp.lock_held()
+
+
+_IN_THE_FIRST_CALL = """
+import sys
+import threading
+import numpy as np
+import gpusort
+
+x = np.arange(40, dtype=np.uint32)[::-1].copy()
+sys.modules.pop("queue", None)  # as where nobody has imported it yet
+
+class Handler:
+    def find_spec(self, name, path=None, target=None):
+        if name == sys.argv[1] and threading.current_thread() is threading.main_thread():
+            assert int(gpusort.sort(x)[0]) == 0
+
+sys.meta_path.insert(0, Handler())
+print(int(gpusort.sort(x)[0]))
+"""
+
+
+@pytest.mark.parametrize("imported", ["queue", "gpusort.targets.cpu.limits"])
+def test_a_signal_handlers_call_finds_no_half_of_what_the_first_call_imports(imported: str) -> None:
+    done = run_new(_IN_THE_FIRST_CALL, imported)
+    assert (done.stdout, done.stderr) == ("0\n", "")
 
 
 _AT_THE_END = """

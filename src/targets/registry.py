@@ -16,6 +16,7 @@ from ..machine import TargetInfo
 from ..types.errors import InvalidArgumentError, TargetUnavailableError
 from ..types.specs import Memory
 from .base import Target
+from .uninterrupted import import_uninterrupted
 
 if TYPE_CHECKING:
     import wgpu
@@ -53,7 +54,9 @@ class _Entry:
 
 
 def _loaded(module: str, name: str) -> Callable[..., Any]:
-    """What a module of this package has by a name: imported no earlier than it is needed."""
+    """What a module of this package has by a name: imported no earlier than it is needed, and in a helper thread, so
+    that a signal handler finds none or all of it."""
+    import_uninterrupted(f"{__package__}.{module}")
     found: Callable[..., Any] = getattr(import_module(f".{module}", __package__), name)
     return found
 
