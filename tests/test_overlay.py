@@ -164,6 +164,16 @@ def test_memory_counts_once_where_it_is_shared(subject: Two, words: int) -> None
     assert packed_bytes(specialise(launched(subject, DATA)).program) == words * 4 * GROUP
 
 
+def test_memories_that_share_may_each_be_as_large_as_all_may(target: str) -> None:
+    """On a target that overlays none, too."""
+    on = target_of(target)
+    tile = Workgroup(U32, on.info.limits.workgroup_bytes // 4)
+    data = np.arange(4 * GROUP, dtype=np.uint32)
+    on.run(Schedule((DATA,), (one_after_the_other.launch(Grid(4, GROUP), DATA, tile, tile),)), {"data": data})
+    places = np.arange(4 * GROUP).reshape(4, GROUP)[:, ::-1]
+    assert np.array_equal(data, np.roll(places, -1, axis=1).ravel() + 1)
+
+
 @pytest.mark.parametrize("subject", [without_a_barrier_between, one_comes_back, around_a_loop], ids=lambda k: k.name)
 def test_they_lie_apart_where_they_may_meet(subject: Two) -> None:
     program = specialise(launched(subject, DATA)).program

@@ -56,7 +56,8 @@ class PlainPython(Interpreter):
         shared = [argument.items.nbytes for argument in launch.arguments if isinstance(argument, Workgroup)]
         for what, asked, most in (
             ("invocations in a workgroup", size, self.info.limits.group_size),
-            ("bytes of workgroup memory", sum(shared), self.info.limits.workgroup_bytes),
+            # No sum: the compiler alone knows which of them would share a place.
+            ("bytes of workgroup memory", max(shared, default=0), self.info.limits.workgroup_bytes),
             ("workgroups", launch.grid.groups, self.info.limits.groups),
         ):
             require_at_most(kernel, what, asked, most, "target 'python'")
