@@ -41,6 +41,7 @@ MEASURED = ("table.py", "tuned.py")  # numbers for speed, where the next one is 
 NOT_MEASURED = "not wgsl"
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "tests.reached", "-p", "no:cacheprovider", "--benchmark-disable"]
 FIRST = 4  # files of tests, before the others
+_SHARES = 3  # runs of a process while tests are measured, so that all end at about the same time
 SECONDS = 7200.0  # by the clock, on which a mutant may wait for ever
 
 
@@ -93,15 +94,21 @@ def files_of_tests() -> list[Path]:
     return [path.relative_to(ROOT) for path in tests if not any(word in path.name for word in LEFT_OUT)]
 
 
-def measure() -> None:
+def measure(at_once: int) -> None:
     """What each test reaches. Files of tests are measured where they are newer: all of them take as long as `make test`
-    in one process."""
+    with so many processes."""
     since = REACHED.stat().st_mtime if REACHED.exists() else 0.0
     newer = [str(path) for path in files_of_tests() if (ROOT / path).stat().st_mtime > since]
     if newer:
         print(f"what {len(newer)} files of tests reach is measured, into {REACHED.relative_to(ROOT)}", flush=True)
-        command = [*PYTEST, "-k", NOT_MEASURED, *newer]
-        subprocess.run(command, cwd=ROOT, env={**os.environ, MEASURES: str(REACHED)}, capture_output=True, check=False)
+        shares = [newer[n :: _SHARES * at_once] for n in range(_SHARES * at_once)]
+        with ThreadPoolExecutor(at_once) as threads:
+            [*threads.map(_measure_files, filter(None, shares))]
+
+
+def _measure_files(files: list[str]) -> None:
+    command = [*PYTEST, "-k", NOT_MEASURED, *files]
+    subprocess.run(command, cwd=ROOT, env={**os.environ, MEASURES: str(REACHED)}, capture_output=True, check=False)
 
 
 def in_turns(tests: list[str]) -> Iterator[list[str]]:
@@ -158,7 +165,7 @@ def main() -> None:
     parser.add_argument("--measure", action="store_true", help="first what tests reach, where this is not known")
     parser.add_argument("--only", type=int, nargs="+", metavar="NUMBER", help="these of the chosen, by their numbers")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--trees", type=int, default=1, help="mutants at once, each in a tree of its own")
+    parser.add_argument("--trees", type=int, default=1, help="so many at once, each in a tree of its own")
     parser.add_argument("--seconds", type=float, default=120.0, help="of the processor, for a turn of tests")
     given = parser.parse_args()
     found = [path for given_path in given.paths for path in (given_path, *sorted((ROOT / given_path).rglob("*.py")))]
@@ -167,7 +174,7 @@ def main() -> None:
     chosen = random.Random(given.seed).sample(everything, min(given.count, len(everything)))
     numbers = given.only or range(len(chosen))
     if given.measure:
-        measure()
+        measure(given.trees)
     reach = known(REACHED)
     waiting = iter(numbers)
     caught: list[Mutant] = []

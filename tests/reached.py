@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import fcntl
 import importlib.abc
 import importlib.machinery
 import json
@@ -147,6 +148,12 @@ class Measuring:
             self.tests[item.nodeid] = _processor() - before, {*self.current}
 
     def pytest_sessionfinish(self) -> None:
+        self.file.parent.mkdir(exist_ok=True)
+        with self.file.with_suffix(".lock").open("w") as lock:  # others measure other files at the same time
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self._write()
+
+    def _write(self) -> None:
         anew = {test.partition("::")[0] for test in self.tests}
         found = {test: one for test, one in known(self.file).items() if test.partition("::")[0] not in anew}
         found |= {
@@ -155,7 +162,6 @@ class Measuring:
         names = sorted({name for one in found.values() for name in one.functions})
         numbers = {name: number for number, name in enumerate(names)}
         told = {test: (one.seconds, sorted(numbers[name] for name in one.functions)) for test, one in found.items()}
-        self.file.parent.mkdir(exist_ok=True)
         self.file.write_text(json.dumps((names, told)))
 
 
