@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from importlib.util import find_spec
+from importlib.util import find_spec, resolve_name
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import attrs
@@ -56,8 +56,9 @@ class _Entry:
 def _loaded(module: str, name: str) -> Callable[..., Any]:
     """What a module of this package has by a name: imported no earlier than it is needed, and in a helper thread, so
     that a signal handler finds none or all of it."""
-    import_uninterrupted(f"{__package__}.{module}")
-    found: Callable[..., Any] = getattr(import_module(f".{module}", __package__), name)
+    home = resolve_name(f".{module}", __package__)
+    import_uninterrupted(home)
+    found: Callable[..., Any] = getattr(import_module(home), name)
     return found
 
 
