@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import os
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -118,6 +119,20 @@ def test_a_kernel_whose_file_was_edited_is_what_it_was_or_refused(before: str, a
     else:
         run({"data": found})
         assert found.tolist() == [5] * 4
+
+
+twice: Callable[[U32], U32] = lambda x: x + x  # noqa: E731 -- it is what is refused
+
+
+@kernel
+def calls_a_lambda(cx: Invocation, data: Storage[U32]) -> None:
+    data[cx.global_id] = twice(data[cx.global_id])
+
+
+def test_a_lambda_is_refused_as_a_helper_at_its_own_line() -> None:
+    launch = calls_a_lambda.launch(Grid(1, 4), Buffer("data", U32, 4, Role.INOUT))
+    with pytest.raises(KernelError, match=r"test_reader\.py:\d+: expected a plain function, .*\n.*twice: Callable"):
+        specialise(launch)
 
 
 @kernel
