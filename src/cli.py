@@ -235,12 +235,9 @@ def _show(options: argparse.Namespace) -> int:
 
 def _plan(options: argparse.Namespace) -> int:
     from .api.plan import cost_of
-    from .plans import MACHINES, Call, launches_of
+    from .plans import launches_of, schedules_of
 
-    info = MACHINES.get(options.on)
-    if info is None:
-        raise InvalidArgumentError(f"--on: expected one of {', '.join(MACHINES)}, found {options.on!r}")
-    schedules, terminal = Call.of(options).schedules(info), Terminal()
+    schedules, terminal = schedules_of(options), Terminal()
     for line in launches_of(schedules):
         terminal.line(line)
     terminal.line(f"temporary: {cost_of(schedules).temporary_bytes:,} bytes")

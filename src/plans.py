@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
 
-import attrs
 import numpy as np
 
 from .kernel.launch import Launch, Schedule
@@ -24,7 +23,7 @@ from .targets.registry import usual_info
 from .types.checks import numbers_in
 from .types.errors import InvalidArgumentError
 from .types.memory import Workgroup
-from .types.specs import DType, Spec
+from .types.specs import Spec
 
 _MOST_BYTES = 1 << 40
 _KERNELS = frozenset(Capability) - {Capability.HOST_SORT}
@@ -36,52 +35,37 @@ MACHINES = {
     ),
     "webgpu": usual_info("wgsl"), "cpu": usual_info("cpu"),
 }  # fmt: skip
-CALLS: Mapping[str, Callable[[Call], Operation]] = {
-    "sort": lambda call: Sort(call.axis, stable=call.stable), "argsort": lambda call: Argsort(call.axis),
-    "sort_by_key": lambda _: SortPairs(), "merge": lambda _: Merge(), "top_k": lambda call: TopK(call.k, call.axis),
-    "sum": lambda call: Reduce(axis=call.axis), "cumsum": lambda call: Cumsum(call.axis),
-    "argmin": lambda call: Reduce(axis=call.axis, reducer=Reducer.ARGMIN),
+CALLS: Mapping[str, Callable[[argparse.Namespace], Operation]] = {
+    "sort": lambda said: Sort(said.axis, stable=said.stable), "argsort": lambda said: Argsort(said.axis),
+    "sort_by_key": lambda _: SortPairs(), "merge": lambda _: Merge(), "top_k": lambda said: TopK(said.k, said.axis),
+    "sum": lambda said: Reduce(axis=said.axis), "cumsum": lambda said: Cumsum(said.axis),
+    "argmin": lambda said: Reduce(axis=said.axis, reducer=Reducer.ARGMIN),
 }  # fmt: skip
 
 
-@attrs.frozen
-class Call:
-    """A call on arrays of one shape and dtype."""
-
-    function: str
-    dtype: DType
-    shape: tuple[int, ...]
-    axis: int = -1
-    stable: bool = False
-    k: int = 10  # of top_k
-
-    @classmethod
-    def of(cls, options: argparse.Namespace) -> Call:
-        """As the options of the command have it. Raises InvalidArgumentError for one that says nothing."""
-        sizes = str(options.shape).split(",")
-        if options.function not in CALLS:
-            raise InvalidArgumentError(f"FUNCTION: expected one of {', '.join(CALLS)}, found {options.function!r}")
-        dtype = np.dtype(code_of(options.key))
-        lengths = numbers_in(sizes)
-        if lengths is None:
-            raise InvalidArgumentError(f"--shape: expected sizes such as 1000,300, found {options.shape!r}")
-        shape = tuple(lengths)
-        if prod(shape) * dtype.itemsize > _MOST_BYTES:  # the launches are made, each of them
-            raise InvalidArgumentError(f"--shape: expected at most {_MOST_BYTES:,} bytes, found {options.shape!r}")
-        if not -len(shape) <= options.axis < len(shape):
-            raise InvalidArgumentError(f"--axis: expected one of {len(shape)} axes, found {options.axis}")
-        return cls(options.function, dtype, shape, options.axis, options.stable, options.k)
-
-    def schedules(self, info: TargetInfo) -> list[Schedule]:
-        """What a machine runs for it: once more for the rows that do not go together."""
-        operation = CALLS[self.function](self)
-        given = (Spec(self.shape, self.dtype),) * len(operation.names)
-        operation.outputs(*given)
-        return [
-            work.schedule(min(work.together, work.rows - first))
-            for work in operation.works(given, info)
-            for first in range(0, work.rows, max(1, work.together))
-        ]
+def schedules_of(options: argparse.Namespace) -> list[Schedule]:
+    """What the machine that the command's options name runs for the call that they name, on arrays of one shape and
+    dtype: once more for the rows that do not go together. Raises InvalidArgumentError for one that says nothing."""
+    make, info, lengths = CALLS.get(options.function), MACHINES.get(options.on), numbers_in(options.shape.split(","))
+    if info is None:
+        raise InvalidArgumentError(f"--on: expected one of {', '.join(MACHINES)}, found {options.on!r}")
+    if make is None:
+        raise InvalidArgumentError(f"FUNCTION: expected one of {', '.join(CALLS)}, found {options.function!r}")
+    dtype = np.dtype(code_of(options.key))
+    if lengths is None:
+        raise InvalidArgumentError(f"--shape: expected sizes such as 1000,300, found {options.shape!r}")
+    if prod(lengths) * dtype.itemsize > _MOST_BYTES:  # the launches are made, each of them
+        raise InvalidArgumentError(f"--shape: expected at most {_MOST_BYTES:,} bytes, found {options.shape!r}")
+    if not -len(lengths) <= options.axis < len(lengths):
+        raise InvalidArgumentError(f"--axis: expected one of {len(lengths)} axes, found {options.axis}")
+    operation = make(options)
+    given = (Spec(tuple(lengths), dtype),) * len(operation.names)
+    operation.outputs(*given)
+    return [
+        work.schedule(min(work.together, work.rows - first))
+        for work in operation.works(given, info)
+        for first in range(0, work.rows, max(1, work.together))
+    ]
 
 
 def launches_of(schedules: Sequence[Schedule]) -> list[str]:
