@@ -7,6 +7,7 @@ import math
 import sys
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from .external.progress import Progress
@@ -36,23 +37,17 @@ def run(options: argparse.Namespace) -> int:
     from .api.files import argsort_file, sort_file
 
     source = Path(options.file)
+    function = argsort_file if options.argsort else partial(sort_file, stable=options.stable)
     kind = ".argsort.npy" if options.argsort else f".sorted{source.suffix}"
     target = source.parent / (source.stem + kind) if options.output is None else Path(options.output)
     bar = Bar(Terminal(sys.stderr))
     began = time.perf_counter()
     try:
-        if options.argsort:
-            argsort_file(
-                source, target, by=options.by, descending=options.descending, memory=options.memory,
-                target_device=options.target, scratch=options.scratch, resume=options.resume, progress=bar.show,
-                dtype=options.dtype,
-            )  # fmt: skip
-        else:
-            sort_file(
-                source, target, by=options.by, descending=options.descending, stable=options.stable,
-                memory=options.memory, target_device=options.target, scratch=options.scratch, resume=options.resume,
-                progress=bar.show, dtype=options.dtype,
-            )  # fmt: skip
+        function(
+            source, target, by=options.by, descending=options.descending, memory=options.memory,
+            target_device=options.target, scratch=options.scratch, resume=options.resume, progress=bar.show,
+            dtype=options.dtype,
+        )  # fmt: skip
     finally:
         bar.end()
     Terminal().line(f"{target}: {size(source.stat().st_size)} sorted in {duration(time.perf_counter() - began)}")

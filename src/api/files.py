@@ -7,7 +7,6 @@ from os import PathLike
 from pathlib import Path
 from typing import TypeAlias, cast
 
-import attrs
 import numpy.typing as npt
 
 from ..external.formats import Format, Layout, layout_of
@@ -22,7 +21,6 @@ from ..targets.base import Target
 from ..types.checks import checked_path
 from ..types.dtypes import checked_dtype, key_for
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
-from ..types.indices import SortOrder
 from .arguments import ORDERS, checked_flag
 from .engine import OwnEngine
 
@@ -53,19 +51,10 @@ def sort_file(
     leaves, or one that was killed, `resume=True` goes on from, with the memory that it was begun with; where nothing is
     left, it begins anew. `progress` is called with a `Progress` after every step.
     """
-    order = ORDERS[checked_flag("descending", descending)]
-    is_stable = checked_flag("stable", stable)
-    job = _Job.of(source, target, memory, scratch, resume, progress)
-    engine = OwnEngine.for_files(target_device, job.memory)
-    if Format.of(job.source).is_table or Format.of(job.target).is_table:
-        job.run_table(by, order, engine, dtype, argsort=False)
-        return
-    layout = layout_of(job.source, None if dtype is None else checked_dtype(dtype))
-    fields = _fields(layout, by)
-    if fields:
-        job.run(layout, SortRecords(layout.dtype, fields, order, engine))
-    else:
-        job.run(layout, SortElements(layout.dtype, order, is_stable, engine))
+    _sort(
+        source, target, by, descending, memory, target_device, scratch, resume, progress, dtype,
+        argsort=False, stable=checked_flag("stable", stable),
+    )  # fmt: skip
 
 
 def argsort_file(
@@ -77,66 +66,66 @@ def argsort_file(
 
     Equal keys keep their order. All else is as for `sort_file`; the target may be .npy or raw, whatever the source is.
     """
+    _sort(
+        source, target, by, descending, memory, target_device, scratch, resume, progress, dtype, argsort=True
+    )  # fmt: skip
+
+
+def _sort(
+    source: Name, target: Name, by: By, descending: bool, memory: int | str, target_device: str | Target,
+    scratch: Name | None, resume: bool, progress: Report, dtype: npt.DTypeLike | None, *, argsort: bool,
+    stable: bool = False,
+) -> None:  # fmt: skip
     order = ORDERS[checked_flag("descending", descending)]
-    job = _Job.of(source, target, memory, scratch, resume, progress)
-    if job.source == job.target:
-        raise InvalidArgumentError(f"target: expected another file than the source, found {job.target}")
-    engine = OwnEngine.for_files(target_device, job.memory)
-    if Format.of(job.target).is_table:
-        raise InvalidArgumentError(f"target: expected .npy or a raw file, found {job.target}")
-    if Format.of(job.source).is_table:
-        job.run_table(by, order, engine, dtype, argsort=True)
-        return
-    layout = layout_of(job.source, None if dtype is None else checked_dtype(dtype))
-    job.run(layout, finding_indices(layout.dtype, layout.count, _fields(layout, by), order, engine))
-
-
-@attrs.frozen
-class _Job:
-    """What sort_file and argsort_file share."""
-
-    source: Path
-    target: Path
-    memory: int
-    scratch: Scratch
-    progress: Report
-
-    @classmethod
-    def of(
-        cls, source: Name, target: Name, memory: int | str, scratch: Name | None, resume: bool, progress: Report
-    ) -> _Job:
-        if progress is not None and not callable(progress):
-            raise UnsupportedTypeError(f"progress: expected a function of a Progress, or None, found {progress!r}")
-        given, wanted = _path("source", source), _path("target", target)
-        if not given.is_file():
-            if Path(source).exists():  # as given: /dev/stdin may lead to a pipe that has no path
-                raise InvalidArgumentError(f"source: {Path(source)} is not a regular file")
-            raise FileNotFoundError(f"source: there is no file {given}")
-        if wanted.is_dir() or not wanted.parent.is_dir():
-            raise InvalidArgumentError(f"target: expected a file in an existing folder, found {wanted}")
-        named = Path(target)  # as given: /dev/stdout may lead to a pipe that has no path
-        if named.exists() and not named.is_file():  # a device or a pipe, which the result would be renamed over
-            raise InvalidArgumentError(f"target: {target} is not a regular file, and would be replaced")
-        where = None if scratch is None else _path("scratch", scratch)
-        if where is not None and not where.is_dir():
-            raise InvalidArgumentError(f"scratch: expected an existing folder, found {where}")
-        kept = Scratch(wanted, where, keep=checked_flag("resume", resume), source=given)
-        return cls(given, wanted, bytes_of(memory), kept, progress)
-
-    def run(self, layout: Layout, work: Work) -> None:
-        FileSort(self.source, layout, self.target, work, self.scratch, self.progress).run(self.memory)
-
-    def run_table(self, by: By, order: SortOrder, engine: OwnEngine, dtype: object, *, argsort: bool) -> None:
+    if progress is not None and not callable(progress):
+        raise UnsupportedTypeError(f"progress: expected a function of a Progress, or None, found {progress!r}")
+    given, wanted = _source(source), _target(target)
+    where = None if scratch is None else _path("scratch", scratch)
+    if where is not None and not where.is_dir():
+        raise InvalidArgumentError(f"scratch: expected an existing folder, found {where}")
+    kept, room = Scratch(wanted, where, keep=checked_flag("resume", resume), source=given), bytes_of(memory)
+    engine, is_table = OwnEngine.for_files(target_device, room), [Format.of(path).is_table for path in (given, wanted)]
+    if argsort and given == wanted:
+        raise InvalidArgumentError(f"target: expected another file than the source, found {wanted}")
+    if argsort and is_table[1]:
+        raise InvalidArgumentError(f"target: expected .npy or a raw file, found {wanted}")
+    if any(is_table):
         if dtype is not None:
             raise InvalidArgumentError(f"dtype: expected none for tables, found {dtype!r}")
-        if not argsort:
-            for name, path in (("source", self.source), ("target", self.target)):
-                if not Format.of(path).is_table:
-                    raise InvalidArgumentError(f"{name}: expected a table, as .parquet or .arrow, found {path}")
-        columns = _names(by)
-        table = open_table(self.source)
-        sort = TableSort(self.source, table, self.target, columns, order, engine, self.scratch, self.progress, argsort)
-        sort.run(self.memory)
+        if not argsort and not all(is_table):
+            name, path = ("target", wanted) if is_table[0] else ("source", given)
+            raise InvalidArgumentError(f"{name}: expected a table, as .parquet or .arrow, found {path}")
+        columns, table = _names(by), open_table(given)
+        TableSort(given, table, wanted, columns, order, engine, kept, progress, argsort).run(room)
+        return
+    layout = layout_of(given, None if dtype is None else checked_dtype(dtype))
+    fields = _fields(layout, by)
+    if argsort:
+        work: Work = finding_indices(layout.dtype, layout.count, fields, order, engine)
+    elif fields:
+        work = SortRecords(layout.dtype, fields, order, engine)
+    else:
+        work = SortElements(layout.dtype, order, stable, engine)
+    FileSort(given, layout, wanted, work, kept, progress).run(room)
+
+
+def _source(source: Name) -> Path:
+    found = _path("source", source)
+    if not found.is_file():
+        if Path(source).exists():  # as given: /dev/stdin may lead to a pipe that has no path
+            raise InvalidArgumentError(f"source: {Path(source)} is not a regular file")
+        raise FileNotFoundError(f"source: there is no file {found}")
+    return found
+
+
+def _target(target: Name) -> Path:
+    found = _path("target", target)
+    if found.is_dir() or not found.parent.is_dir():
+        raise InvalidArgumentError(f"target: expected a file in an existing folder, found {found}")
+    named = Path(target)  # as given: /dev/stdout may lead to a pipe that has no path
+    if named.exists() and not named.is_file():  # a device or a pipe, which the result would be renamed over
+        raise InvalidArgumentError(f"target: {target} is not a regular file, and would be replaced")
+    return found
 
 
 def _path(name: str, path: object) -> Path:
