@@ -30,6 +30,7 @@ Wherever: TypeAlias = str | Target | Planning
 
 AUTO = "auto"  # the default target; fast paths compare by identity, which no argument of another type can break
 
+_NONE = object()  # in the place of a second array
 _NO_SCOPE = nullcontext()
 _MOST_PLANS = 1 << 10
 _plans: Bounded[Hashable, Plan] = Bounded(_MOST_PLANS)
@@ -37,13 +38,19 @@ _short: Bounded[Hashable, Plan] = Bounded(_MOST_PLANS)  # the same by fewer word
 _find, find_short = _plans.get, _short.get  # looked up once
 
 
-def call(make: Maker, settings: Settings, target: Wherever, x: Any, short_key: Hashable = None) -> object:
-    """Applies an operation to one array. Settings that compare equal must be of one class, as they are a key."""
+def call(
+    make: Maker, settings: Settings, target: Wherever, x: Any, y: Any = _NONE, *, short_key: Hashable = None
+) -> object:  # fmt: skip
+    """Applies an operation to one array or two. Settings that compare equal must be of one class, as they are a key."""
     try:
         kind: Any = None  # of arrays that are viewed as NumPy's, as tensors are
         like: Any = None
-        if type(x) is ndarray:  # without calls of NumPy's kind, which cost time
-            key: Hashable = make, settings, target, x.dtype, x.ndim
+        if y is not _NONE:
+            if type(x) is not ndarray or type(y) is not ndarray:
+                return call_with(make, settings, target, (x, y))
+            key: Hashable = make, settings, target, x.dtype, x.ndim, y.dtype, y.ndim  # as call_with keeps it
+        elif type(x) is ndarray:  # without calls of NumPy's kind, which cost time
+            key = make, settings, target, x.dtype, x.ndim
         else:
             kind, like = recognised("x", x)
             if kind is NUMPY:  # made of a list
@@ -60,12 +67,12 @@ def call(make: Maker, settings: Settings, target: Wherever, x: Any, short_key: H
         except TypeError:  # what cannot be hashed has its plan made anew
             plan = None
         if plan is None:
-            found = call_with(make, settings, target, (x,))
+            found = call_with(make, settings, target, (x,) if y is _NONE else (x, y))
         else:
             if short_key is not None:
                 _short[short_key] = plan
             run = plan.run  # which takes less time than a call of it as of a method
-            found = run(x)
+            found = run(x) if y is _NONE else run(x, y)
         if kind is None:
             return found
         if found.__class__ is not tuple:
@@ -74,34 +81,6 @@ def call(make: Maker, settings: Settings, target: Wherever, x: Any, short_key: H
     except BaseException:
         release_import_lock()
         raise
-
-
-def call_on_two(make: Maker, settings: Settings, target: Wherever, x: Any, y: Any) -> object:
-    """Applies an operation to two arrays."""
-    if type(x) is not ndarray or type(y) is not ndarray:
-        return _on_two_viewed(make, settings, target, x, y)
-    try:
-        try:
-            plan = _find((make, settings, target, x.dtype, x.ndim, y.dtype, y.ndim))  # as call_with keeps it
-        except TypeError:
-            plan = None
-        if plan is None:
-            return call_with(make, settings, target, (x, y))
-        run = plan.run
-        return run(x, y)
-    except BaseException:
-        release_import_lock()
-        raise
-
-
-def _on_two_viewed(make: Maker, settings: Settings, target: Wherever, x: Any, y: Any) -> object:
-    names: tuple[str, ...] = getattr(make, "names", Operation.names)
-    kind, x = recognised(names[0], x)
-    other, y = recognised(names[1], y)
-    if other is not kind or not is_viewed(kind) or not kind.is_host or type(target) is Planning:
-        return call_with(make, settings, target, (x, y))
-    found = call_on_two(make, settings, target, kind.view(x, names[0]), kind.view(y, names[1]))
-    return one_or_all(given_back([(kind, x), (kind, y)], as_tuple(found)))
 
 
 def call_with(

@@ -16,7 +16,7 @@ from ..operations.sort import Sort
 from ..types.indices import SortOrder
 from ..types.specs import HostArray
 from .arguments import ORDERS, axis_or_none, check_like, checked_count, checked_flag, checked_order, index_of
-from .call import AUTO, Settings, call, call_in_place, call_on_two, call_with, find_short
+from .call import AUTO, Settings, call, call_in_place, call_with, find_short
 from .prepared import Planning
 from .signatures import AxisOrAll, Chosen, D, Keyed, Like, LikeToo, Nested, Ordered, Permuting, Shape, Sorting, V, Where
 
@@ -85,7 +85,7 @@ def sort(
         if found is not None:
             return found
     if out is None:
-        return call(Sort, settings, target, x, short_key)
+        return call(Sort, settings, target, x, short_key=short_key)
     return call_with(Sort, settings, target, (x,), out, short_key)
 
 
@@ -177,7 +177,7 @@ def sort_by_key(
     their values.
     """
     settings = checked_order(descending, key), key
-    return cast("tuple[object, object]", call_on_two(SortPairs, settings, target, keys, values))
+    return cast("tuple[object, object]", call(SortPairs, settings, target, keys, values))
 
 
 @overload
@@ -198,7 +198,7 @@ def merge(x: object, y: object, /, *, descending: bool = False, target: Where = 
     Zeros of both signs and NaNs may be in any order among themselves, as stable sorts and `np.sort` leave them; they
     are merged as equal then.
     """
-    return call_on_two(Merge, (checked_order(descending, key), key), target, x, y)
+    return call(Merge, (checked_order(descending, key), key), target, x, y)
 
 
 @overload
