@@ -13,7 +13,7 @@ import pytest
 import gpusort
 from gpusort.algos.sorts import Radix
 from gpusort.api import call as front
-from gpusort.api import stream_call
+from gpusort.api import step_calls
 from gpusort.api.call import forget_plans
 from gpusort.arrays import cuda as cuda_arrays
 from gpusort.targets import registry as targets
@@ -334,7 +334,7 @@ def test_a_permuted_array_takes_the_launches_of_a_packed_one(function: str) -> N
 
 @pytest.mark.parametrize("step", [2, -2])
 def test_what_reaches_further_than_an_index_is_moved_in_pieces(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
-    monkeypatch.setattr(stream_call, "LARGEST_U32", 150)
+    monkeypatch.setattr(step_calls, "LARGEST_U32", 150)
     host = sample("i4", (7, 120)) % 1000
     x = on_card("cupy", host)[::-1, ::step]
     fake_cupy.log.clear()

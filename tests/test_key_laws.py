@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gpusort
-from gpusort.api import host_call
+from gpusort.api import step_calls
 from gpusort.types.errors import InvalidArgumentError
 from gpusort.types.scalars import U32
 from tests.key_cases import NotTheOther
@@ -79,7 +79,7 @@ def test_what_costs_time_is_done_once_for_arrays_of_a_shape(monkeypatch: pytest.
     with pytest.raises(InvalidArgumentError, match="from_word must give back the element"):
         gpusort.min(evens[1:] + 1, key=key, target="cpu")  # of another shape
     tried = list[Any]()
-    monkeypatch.setattr(host_call, "key_check", tried.append)
+    monkeypatch.setattr(step_calls, "key_check", tried.append)
     assert gpusort.min(evens[::-1].copy(), key=key, target="cpu") == 2
     assert not tried
     gpusort.min(evens[2:], key=key, target="cpu")

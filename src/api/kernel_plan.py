@@ -16,10 +16,9 @@ from ..operations.base import Operation, Output, Works
 from ..targets.base import HasRoom, Target
 from ..types.bounded import Bounded
 from ..types.specs import HostArray, Spec, order_of_axes, overlap, strides_in_order
-from .host_call import HostCall, law_check
 from .plan import Arrays, Cost, Plan, cost_of, one_or_all, require_fitting, require_same_device, results_of
+from .step_calls import HostCall, StreamCall, law_check
 from .steps import Lines, Way, WorksRuns, runs_of, steps_of
-from .stream_call import StreamCall
 
 _BYTE = np.dtype(np.uint8)
 _MOST_WAYS = 64

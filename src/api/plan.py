@@ -159,7 +159,7 @@ def _by_kernels(
     if operation.answer(*specs) is not None:
         return AnsweredPlan(kind, operation, specs)
     if kind.is_host:
-        from .host_call import key_check
+        from .step_calls import key_check
 
         if (check := key_check(operation)) is not None:
             check(arrays[0])
@@ -269,7 +269,7 @@ class HostPlan(Plan):
             given += [out.shape, out.dtype, out.flags.writeable, out.flags.forc or out.strides]
             for array in arrays:
                 if array is not out and is_apart:
-                    is_apart = not _overlap_partly(array, out)
+                    is_apart = not overlap_partly(array, out)
         fitting = tuple(given)
         if fitting not in self._fitting:
             require_fitting(self.kind, outs, self.operation.outputs(*specs_of(self.kind, self.operation, arrays)))
@@ -293,7 +293,7 @@ def new_host_arrays(outputs: Sequence[Output], x: HostArray) -> list[Any]:
     return [HOST.empty(output.shape, output.dtype, like if output.is_like else None)() for output in outputs]
 
 
-def _overlap_partly(array: HostArray, out: HostArray) -> bool:
+def overlap_partly(array: HostArray, out: HostArray) -> bool:
     """Whether two arrays overlap without being the same elements in the same layout."""
     if not np.may_share_memory(array, out):
         return False

@@ -124,7 +124,7 @@ def _sorted_map(x: object, out: object, settings: Settings, target: Where | Plan
     axis, order, stable, key, algorithm = settings
     if key is not None or algorithm is not None or isinstance(target, Planning):
         return None
-    from .maps import MappedCall  # which few need
+    from .files import MappedCall  # which few need
 
     call = MappedCall(cast(SortOrder, order), bool(stable), target)
     return call.sorted(x, out, cast("int | None", axis))

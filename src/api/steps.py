@@ -1,5 +1,5 @@
 """A call as a list of steps, in any memory: strided arrays are packed into rows, kernels run on rows, results are
-copied back; host_call.py and stream_call.py execute them."""
+copied back; step_calls.py executes them."""
 
 from __future__ import annotations
 
@@ -31,8 +31,7 @@ def runs_of(work: Work, target: Target, keeps_scratch: bool = False) -> tuple[Ru
     """The runs of a work in order, of as many rows as one launch takes, prepared by the target."""
     made: dict[int, tuple[Schedule, Prepared, list[Part]]] = {}
     runs: list[Run] = []
-    for first in range(0, work.rows, max(1, work.together)):
-        count = min(work.together, work.rows - first)
+    for first, count in work.batches:
         if count not in made:
             schedule = work.schedule(count)
             parts = [_part_of(work, buffer.name) for buffer in given_buffers(schedule)]

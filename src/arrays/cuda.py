@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache, partial
-from itertools import accumulate
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
@@ -22,7 +21,7 @@ from ..forks import require_own_process
 from ..targets.uninterrupted import import_uninterrupted
 from ..types.errors import TargetUnavailableError, UnsupportedTypeError
 from ..types.specs import DType, HostArray, Memory, Shape, Spec, bounds
-from .kinds import Device, Kind, Located, Viewed
+from .kinds import Device, Kind, Located, Viewed, places, span
 
 if TYPE_CHECKING:
     import cupy
@@ -32,7 +31,6 @@ A = TypeVar("A")
 _BEYOND_ALIGNED = 7  # the bits of an address that say whether elements of every size are aligned
 _NUMBERS = "?biufc"  # what cupy has dtypes for, as NumPy names their kinds
 _ALIGNMENT = 8  # bytes: a kernel's elements have no more
-_APART = 256  # bytes from one piece of scratch to the next: a multiple of that
 _DEFAULT_STREAM = 1  # how the interface writes CUDA's default stream; cupy and torch write 0
 
 
@@ -97,9 +95,8 @@ def on_cuda(
     """A Device whose handles are addresses. Scratch is a block of the library's, reused in stream order."""
 
     def scratch(sizes: Sequence[int]) -> tuple[object, list[int]]:
-        firsts = [0, *accumulate([-(-size // _APART) * _APART for size in sizes])]
-        holder, first = block(firsts[-1])
-        return holder, [first + offset for offset in firsts[:-1]]
+        holder, first = block(span(sizes))
+        return holder, places(first, sizes)
 
     return Device(stream, device, address, address, empty, scratch, from_host, to_host, _ALIGNMENT)
 

@@ -8,14 +8,17 @@ object of each kind, without state.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager
+from itertools import accumulate
 from typing import Any, Generic, TypeAlias, TypeGuard, TypeVar, cast
 
 import attrs
 
 from ..types.errors import UnsupportedTypeError
 from ..types.specs import DType, HostArray, Shape, Spec
+
+APART = 256  # bytes from one piece of a device's memory to the next: a multiple of that
 
 A = TypeVar("A")  # a library's arrays
 B = TypeVar("B")  # those as which it is seen
@@ -35,6 +38,16 @@ class Device(Generic[A]):
     from_host: Callable[[HostArray], A]
     to_host: Callable[[A], HostArray]
     alignment: int  # in bytes, of where a kernel's memory may begin
+
+
+def span(sizes: Iterable[int]) -> int:
+    """Bytes of pieces laid out one after another on a device, each aligned."""
+    return sum(-(-size // APART) * APART for size in sizes)
+
+
+def places(first: int, sizes: Sequence[int]) -> list[int]:
+    """Addresses of pieces of these sizes, laid out one after another."""
+    return list(accumulate((span([size]) for size in sizes), initial=first))[:-1]
 
 
 class ArrayKind(ABC, Generic[A]):

@@ -71,6 +71,12 @@ class Work:
     copies: tuple[Copy, ...] = ()  # before anything else
     as_it_lies: bool = False  # the inputs are handed over with their strides; there is one run
 
+    @property
+    def batches(self) -> Iterator[tuple[int, int]]:
+        """The runs: of each the first row, and how many."""
+        for first in range(0, self.rows, max(1, self.together)):
+            yield first, min(self.together, self.rows - first)
+
 
 @attrs.frozen
 class Works:

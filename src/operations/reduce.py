@@ -20,8 +20,7 @@ from ..types.scalars import U32
 from ..types.specs import HostArray, Spec
 from .base import Operation, Output, Part, Work, Works, checked_axes, key_of, rows_together, single
 from .monoids import ByMonoid, OverMonoid, adds_as_numpy, of_numbers, result_dtype
-from .pieces import Slots, pieces_of, require_counted
-from .taking import by_indices
+from .pieces import Slots, by_indices, pieces_of, require_counted
 
 if TYPE_CHECKING:
     from ..algos.layout import Layout

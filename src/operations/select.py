@@ -15,8 +15,7 @@ from ..types.keys import SortableKey
 from ..types.specs import Spec
 from .argsort import Argsort
 from .base import INDEX, AlongAxis, Output, Part, Work, Works, key_of, single
-from .pieces import Piece, fits_binding, pieces_of, require_counted
-from .taking import taking
+from .pieces import Piece, fits_binding, pieces_of, require_counted, taking
 
 if TYPE_CHECKING:
     from ..algos.select import Selection

@@ -15,8 +15,7 @@ from ..types.scalars import U32
 from ..types.specs import Spec
 from .argsort import Argsort
 from .base import AlongAxis, Copy, Output, Part, Work, Works, copying, key_of, rows_together, single
-from .pieces import fits_binding, pieces_of
-from .taking import by_indices
+from .pieces import by_indices, fits_binding, pieces_of
 
 if TYPE_CHECKING:
     from ..algos.sorts import SortAlgorithm

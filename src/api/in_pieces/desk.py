@@ -3,7 +3,7 @@ upload slots, two download slots, arrays that stay resident from piece to piece,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from itertools import accumulate
@@ -12,19 +12,18 @@ from typing import Any, Self, TypeAlias
 import attrs
 import numpy as np
 
+from ...arrays.kinds import places, span
 from ...external.in_pieces import Piece
 from ...external.pipeline import SLOTS
 from ...kernel.launch import Role
 from ...operations.base import Operation
 from ...targets.base import HasRoom, Room, Target
 from ...types.specs import HostArray, Memory, Spec
+from ..step_calls import StreamCall
 from ..steps import Launch, Lines, Steps, Way, runs_of, steps_of
-from ..stream_call import StreamCall
 
 DType: TypeAlias = np.dtype[Any]
 Flat: TypeAlias = Sequence[HostArray]  # arrays of one dimension, packed and in the machine's byte order
-
-_APART = 256  # bytes from one array to the next on a device: a multiple of that
 
 
 @attrs.frozen(eq=False)
@@ -62,11 +61,6 @@ class Task:
         return span([lines.nbytes for lines in self.steps.temporaries]) + span(buffers)
 
 
-def span(sizes: Iterable[int]) -> int:
-    """Bytes of arrays laid out one after another on a device, each aligned."""
-    return sum(-(-size // _APART) * _APART for size in sizes)
-
-
 def specs_on_device(shape: tuple[int, ...], dtypes: Sequence[DType]) -> tuple[Spec, ...]:
     return tuple(Spec(shape, dtype, Memory.CUDA) for dtype in dtypes)
 
@@ -80,19 +74,19 @@ class Desk:
         given, left, stays = way.sizes
         starts = [*accumulate([*[given] * SLOTS, *[left] * SLOTS, stays], initial=room.address)]
         self._given, self._left = starts[:SLOTS], starts[SLOTS : 2 * SLOTS]
-        self._stays, self._scratch = _places(starts[-2], way.stays), starts[-1]
+        self._stays, self._scratch = places(starts[-2], way.stays), starts[-1]
         self._uploads: list[object] = [None] * SLOTS  # of each slot, what its work waits for
 
     def upload(self, slot: int, piece: Piece[Task], /) -> None:
         copies: list[tuple[int, HostArray]] = []
-        for address, parts in zip(_places(self._given[slot], piece.task.given), piece.given, strict=True):
+        for address, parts in zip(places(self._given[slot], piece.task.given), piece.given, strict=True):
             starts = accumulate((part.nbytes for part in parts), initial=address)
             copies += zip(starts, parts, strict=False)
         self._uploads[slot] = self._room.upload(copies, piece.left)
 
     def work(self, slot: int, piece: Piece[Task], /) -> None:
         task = piece.task
-        handles = [*_places(self._given[slot], task.given), *_places(self._left[slot], task.left), *self._stays]
+        handles = [*places(self._given[slot], task.given), *places(self._left[slot], task.left), *self._stays]
 
         def run(stream: int) -> None:
             call = self._calls.get(task)
@@ -105,7 +99,7 @@ class Desk:
         self._room.work(run, self._uploads[slot])
 
     def download(self, slot: int, piece: Piece[Task], /) -> None:
-        self._room.download([*zip(_places(self._left[slot], piece.task.left), piece.left, strict=True)])
+        self._room.download([*zip(places(self._left[slot], piece.task.left), piece.left, strict=True)])
 
     def host_memory(self, nbytes: int, /) -> AbstractContextManager[HostArray]:
         return self._room.host_memory(nbytes)
@@ -116,12 +110,7 @@ class Desk:
 
     def _scratch_for(self, sizes: Sequence[int]) -> tuple[object, list[Any]]:
         """Scratch of the room: one run uses it at a time."""
-        return None, list(_places(self._scratch, sizes))
-
-
-def _places(first: int, sizes: Sequence[int]) -> list[int]:
-    """Addresses of arrays of these sizes, laid out one after another."""
-    return list(accumulate((span([size]) for size in sizes), initial=first))[:-1]
+        return None, places(self._scratch, sizes)
 
 
 @attrs.frozen(eq=False)

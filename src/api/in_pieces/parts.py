@@ -16,6 +16,7 @@ import attrs
 import numpy as np
 
 from ...algos.fit import power_below
+from ...arrays.kinds import span
 from ...external.in_pieces import Piece, each_through, piece_length
 from ...kernel.launch import Role
 from ...operations.base import INDEX, Operation
@@ -26,7 +27,7 @@ from ...types.dtypes import native
 from ...types.errors import CapabilityError
 from ...types.specs import Spec
 from ..steps import Launch, Lines, Run, Steps, runs_of
-from .desk import Desk, DType, Flat, InPieces, Task, fitting, span, specs_on_device
+from .desk import Desk, DType, Flat, InPieces, Task, fitting, specs_on_device
 
 _SHARE = 8  # of the memory: what results may take that stay there
 _MOST_PARTS = 1 << 12

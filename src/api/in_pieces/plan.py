@@ -21,7 +21,7 @@ from ...types.dtypes import native
 from ...types.errors import CapabilityError, DeviceMemoryError
 from ...types.specs import HostArray, Spec
 from ..kernel_plan import KernelPlan
-from ..plan import Arrays, Cost, Plan, new_host_arrays, require_fitting, results_of
+from ..plan import Arrays, Cost, Plan, new_host_arrays, overlap_partly, require_fitting, results_of
 from .desk import InPieces
 from .parts import candidates_in_pieces, rows_in_pieces, whole_at_once, works_in_pieces
 from .sort import merge_in_pieces, sort_in_pieces
@@ -161,10 +161,8 @@ def _is_better_whole(operation: Operation, specs: tuple[Spec, ...], target: HasR
 
 def _may_be_written(out: HostArray, arrays: Arrays, way: InPieces) -> bool:
     """Whether results may be written to `out` while inputs are still read."""
-    if not any(np.may_share_memory(out, array) for array in arrays):
-        return True
-    x = arrays[0]
-    return way.can_be_in_place and is_packed(x) and (x.ctypes.data, x.shape) == (out.ctypes.data, out.shape)
+    share = overlap_partly if way.can_be_in_place else np.may_share_memory
+    return not any(share(array, out) for array in arrays)
 
 
 def _in_rows(array: HostArray, axes: tuple[int, ...]) -> HostArray:

@@ -11,10 +11,9 @@ import attrs
 from ...algos.words import Transform
 from ...external.in_pieces import PieceSort, piece_length
 from ...external.order import transform_of
-from ...operations.argsort import Argsort, SortPairs
+from ...operations.argsort import Argsort, SortIndices, SortPairs, SortPlaced, index_within
 from ...operations.base import Operation
 from ...operations.merge import Merge, has_ties_in_order
-from ...operations.placed import SortIndices, SortPlaced, index_within
 from ...operations.sort import Sort
 from ...targets.base import HasRoom, Target
 from ...types.dtypes import key_for
