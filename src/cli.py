@@ -235,7 +235,7 @@ def _show(options: argparse.Namespace) -> int:
 
 def _plan(options: argparse.Namespace) -> int:
     from .api.plan import cost_of
-    from .plans import launches_of, schedules_of
+    from .show import launches_of, schedules_of
 
     schedules, terminal = schedules_of(options), Terminal()
     for line in launches_of(schedules):
