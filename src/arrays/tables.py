@@ -34,9 +34,10 @@ class ColumnKind(Viewed[Any, HostArray]):
     def _fits(self, column: Any) -> bool:
         """Whether NumPy has a dtype for the elements."""
 
-    @abstractmethod
     def _missing(self, column: Any) -> bool:
         """Whether any element is null. NaN and NaT of NumPy's own dtypes are numbers here, which sort last."""
+        count = column.null_count  # polars' is a method
+        return bool(count() if callable(count) else count)
 
     @abstractmethod
     def _values(self, column: Any) -> HostArray:
@@ -141,9 +142,6 @@ class PolarsKind(ColumnKind):
         name = str(dtype.base_type())
         return name in self._NUMBERS or (name in self._OTHERS and getattr(dtype, "time_zone", None) is None)
 
-    def _missing(self, column: Any) -> bool:
-        return column.null_count() > 0  # type: ignore[no-any-return]  # polars is not known to the checkers
-
     def _made(self, values: HostArray, like: Any) -> object:
         return sys.modules["polars"].Series(like.name, values)
 
@@ -173,9 +171,6 @@ class PyArrowKind(ColumnKind):
             types.is_integer(dtype) or types.is_floating(dtype) or types.is_boolean(dtype) or types.is_date32(dtype)
             or types.is_duration(dtype)
         )  # fmt: skip
-
-    def _missing(self, column: Any) -> bool:
-        return column.null_count > 0  # type: ignore[no-any-return]  # pyarrow is not known to the checkers
 
     def _made(self, values: HostArray, like: Any) -> object:
         pyarrow = sys.modules["pyarrow"]
