@@ -31,13 +31,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 A = TypeVar("A")
 D = TypeVar("D", bound=np.dtype[np.generic])
-V = TypeVar("V", bound=np.dtype[np.generic])
 Shape = TypeVar("Shape", bound=tuple[int, ...])
 F = TypeVar("F", bound=np.floating | np.timedelta64)
 Other = TypeVar("Other", bound="OnCard | Tensor | Array | Chunked")
 # For calls whose results are of the library of what is given: these, and columns, of which single values are not.
 Like = TypeVar("Like", bound="OnCard | Tensor | Array | Chunked | Column")
-LikeToo = TypeVar("LikeToo", bound="OnCard | Tensor | Array | Chunked | Column")
+# The same, and NumPy's of one dimension.
+Row = TypeVar("Row", bound="np.ndarray[tuple[int], Any] | OnCard | Tensor | Array | Chunked | Column")
+Row2 = TypeVar("Row2", bound="np.ndarray[tuple[int], Any] | OnCard | Tensor | Array | Chunked | Column")
 
 Nested: TypeAlias = "Sequence[T | Nested[T]]"
 Axes: TypeAlias = SupportsIndex | tuple[SupportsIndex, ...]

@@ -18,7 +18,7 @@ from ..types.specs import HostArray
 from .arguments import ORDERS, axis_or_none, check_like, checked_count, checked_flag, checked_order, index_of
 from .call import AUTO, Settings, call, call_in_place, call_with, find_short
 from .prepared import Planning
-from .signatures import AxisOrAll, Chosen, D, Keyed, Like, LikeToo, Nested, Ordered, Permuting, Shape, Sorting, V, Where
+from .signatures import AxisOrAll, Chosen, D, Keyed, Like, Nested, Ordered, Permuting, Row, Row2, Shape, Sorting, Where
 
 _FLAG: tuple[type, ...] = (bool,)  # 0 and 1, which are as good, are checked
 
@@ -161,11 +161,7 @@ def argsort(
 
 
 @overload
-def sort_by_key(
-    keys: np.ndarray[tuple[int], D], values: np.ndarray[tuple[int], V], /, **how: Unpack[Ordered]
-) -> tuple[np.ndarray[tuple[int], D], np.ndarray[tuple[int], V]]: ...
-@overload
-def sort_by_key(keys: Like, values: LikeToo, /, **how: Unpack[Ordered]) -> tuple[Like, LikeToo]: ...
+def sort_by_key(keys: Row, values: Row2, /, **how: Unpack[Ordered]) -> tuple[Row, Row2]: ...
 @overload
 def sort_by_key(keys: ArrayLike, values: ArrayLike, /, **how: Unpack[Ordered]) -> tuple[HostArray, HostArray]: ...
 def sort_by_key(
@@ -181,11 +177,7 @@ def sort_by_key(
 
 
 @overload
-def merge(
-    x: np.ndarray[tuple[int], D], y: np.ndarray[tuple[int], D], /, **how: Unpack[Ordered]
-) -> np.ndarray[tuple[int], D]: ...
-@overload
-def merge(x: Like, y: Like, /, **how: Unpack[Ordered]) -> Like: ...
+def merge(x: Row, y: Row, /, **how: Unpack[Ordered]) -> Row: ...
 @overload
 def merge(x: ArrayLike, y: ArrayLike, /, **how: Unpack[Ordered]) -> HostArray: ...
 def merge(x: object, y: object, /, *, descending: bool = False, target: Where = "auto", key: Keyed = None) -> object:
@@ -203,13 +195,8 @@ def merge(x: object, y: object, /, *, descending: bool = False, target: Where = 
 
 @overload
 def merge_by_key(
-    keys: np.ndarray[tuple[int], D], values: np.ndarray[tuple[int], V], other_keys: np.ndarray[tuple[int], D],
-    other_values: np.ndarray[tuple[int], V], /, **how: Unpack[Ordered],
-) -> tuple[np.ndarray[tuple[int], D], np.ndarray[tuple[int], V]]: ...  # fmt: skip
-@overload
-def merge_by_key(
-    keys: Like, values: LikeToo, other_keys: Like, other_values: LikeToo, /, **how: Unpack[Ordered]
-) -> tuple[Like, LikeToo]: ...
+    keys: Row, values: Row2, other_keys: Row, other_values: Row2, /, **how: Unpack[Ordered]
+) -> tuple[Row, Row2]: ...
 @overload
 def merge_by_key(
     keys: ArrayLike, values: ArrayLike, other_keys: ArrayLike, other_values: ArrayLike, /, **how: Unpack[Ordered]
