@@ -30,7 +30,6 @@ Wherever: TypeAlias = str | Target | Planning
 
 AUTO = "auto"  # the default target; fast paths compare by identity, which no argument of another type can break
 
-_NONE = object()  # in the place of a second array
 _NO_SCOPE = nullcontext()
 _MOST_PLANS = 1 << 10
 _plans: Bounded[Hashable, Plan] = Bounded(_MOST_PLANS)
@@ -39,13 +38,13 @@ _find, find_short = _plans.get, _short.get  # looked up once
 
 
 def call(
-    make: Maker, settings: Settings, target: Wherever, x: Any, y: Any = _NONE, *, short_key: Hashable = None
+    make: Maker, settings: Settings, target: Wherever, x: Any, y: Any = ..., *, short_key: Hashable = None
 ) -> object:  # fmt: skip
     """Applies an operation to one array or two. Settings that compare equal must be of one class, as they are a key."""
     try:
         kind: Any = None  # of arrays that are viewed as NumPy's, as tensors are
         like: Any = None
-        if y is not _NONE:
+        if y is not ...:
             if type(x) is not ndarray or type(y) is not ndarray:
                 return call_with(make, settings, target, (x, y))
             key: Hashable = make, settings, target, x.dtype, x.ndim, y.dtype, y.ndim  # as call_with keeps it
@@ -67,12 +66,12 @@ def call(
         except TypeError:  # what cannot be hashed has its plan made anew
             plan = None
         if plan is None:
-            found = call_with(make, settings, target, (x,) if y is _NONE else (x, y))
+            found = call_with(make, settings, target, (x,) if y is ... else (x, y))
         else:
             if short_key is not None:
                 _short[short_key] = plan
             run = plan.run  # which takes less time than a call of it as of a method
-            found = run(x) if y is _NONE else run(x, y)
+            found = run(x) if y is ... else run(x, y)
         if kind is None:
             return found
         if found.__class__ is not tuple:
