@@ -31,40 +31,31 @@ class SortedRuns:
     bucket: Callable[[int], Task]  # which leaves the results
 
     @classmethod
-    def of(cls, operation: Operation, dtypes: tuple[DType, ...], length: int, target: Target) -> SortedRuns | None:
-        """None if the operation cannot be cut: with a lossy key, elements cannot be told from the words of a run."""
+    def of(
+        cls, operation: Operation, dtypes: tuple[DType, ...], length: int, target: Target, *, tied: bool = False
+    ) -> SortedRuns | None:
+        """None if the operation cannot be cut: with a lossy key, elements cannot be told from the words of a run. With
+        `tied`, for floats whose ties stay in their order."""
+        asked: Sort | SortPairs
         match operation:
             case Sort():
-                return cls._alike(attrs.evolve(operation, axis=0), dtypes, target, ranks=operation.stable)
+                ranks = tied or operation.stable
+                asked = attrs.evolve(operation, axis=0, stable=ranks)
             case SortPairs() if operation.key is None or not is_lossy(operation.key):
-                return cls._alike(operation, dtypes, target)
+                ranks, asked = tied, operation
+                if tied:
+                    by_ranks: RankKey[Any, Any] = RankKey(key_for(dtypes[0]))
+                    asked = attrs.evolve(operation, key=by_ranks)
             case Argsort(by_bits=False) if operation.key is None or not is_lossy(operation.key):
                 return cls._of_places(operation, dtypes[0], length, target)
             case _:
                 return None
 
-    @classmethod
-    def of_tied(cls, operation: Sort | SortPairs, dtypes: tuple[DType, ...], target: Target) -> SortedRuns:
-        """For floats whose ties stay in their order."""
-        if isinstance(operation, Sort):
-            return cls._alike(attrs.evolve(operation, stable=True), dtypes, target, ranks=True)
-        ranks: RankKey[Any, Any] = RankKey(key_for(dtypes[0]))
-        return attrs.evolve(
-            cls._alike(attrs.evolve(operation, key=ranks), dtypes, target),
-            words=partial(transform_of, dtypes[0], operation.order, ranks=True),
-        )
-
-    @classmethod
-    def _alike(
-        cls, asked: Sort | SortPairs, dtypes: tuple[DType, ...], target: Target, *, ranks: bool = False
-    ) -> SortedRuns:
-        """For sorts whose runs and buckets are sorted by the same operation as the row."""
-
         @cache
         def task(count: int) -> Task:
             return Task.of(asked, specs_on_device((count,), dtypes), target)
 
-        words = partial(transform_of, dtypes[0], asked.order, ranks=ranks, key=asked.key)
+        words = partial(transform_of, dtypes[0], operation.order, ranks=ranks, key=operation.key)
         return cls(words, dtypes, task, task)
 
     @classmethod
@@ -112,11 +103,12 @@ def merge_in_pieces(
     """The merge of two arrays, which are sorted runs already, to one of this length. The device sorts each bucket,
     stably; floats whose ties are not in the order of their bits are merged as equal, as by kernels."""
     columns, sort = dtypes[: len(dtypes) // 2], operation.sort
-    runs = SortedRuns.of(sort, columns, length, target)
-    if runs is None:
-        return None
+    runs = tied = SortedRuns.of(sort, columns, length, target)
     has_ties = operation.key is None and columns[0].kind == "f"
-    tied = SortedRuns.of_tied(sort, columns, target) if has_ties else runs
+    if has_ties:
+        tied = SortedRuns.of(sort, columns, length, target, tied=True)
+    if runs is None or tied is None:
+        return None
 
     def made(piece: int) -> InPieces:
         def through(desk: Desk, arrays: Flat, outs: Flat) -> None:
