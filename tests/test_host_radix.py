@@ -17,7 +17,7 @@ from gpusort import Bitonic, HostSort, HostSortPolicy, InvalidArgumentError, Ser
 from gpusort.arrays.host import NUMPY
 from gpusort.targets.base import HostArray, Prepared
 from gpusort.targets.cpu.background import background
-from gpusort.targets.cpu.host import argsort, numpy_sort, numpy_speed, radix_sort, sort, sort_path
+from gpusort.targets.cpu.host import argsort, numpy_sort, numpy_speed, radix_sort, sort
 from gpusort.targets.cpu.host.counting import sort_by_counting
 from gpusort.targets.cpu.host.key_words import Places
 from gpusort.targets.cpu.host.numpy_speed import numpy_sorts_slowly, radix_sorts_sooner
@@ -151,8 +151,7 @@ def test_16_bits_are_sorted_by_radix_where_numpy_has_nothing_faster(
     dtype: str, sooner: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Unless rows are short; short arrays of float16 are sorted as such."""
-    for module in (numpy_sort, sort_path):
-        monkeypatch.setattr(module, "radix_sorts_sooner", lambda: sooner)
+    monkeypatch.setattr(numpy_sort, "radix_sorts_sooner", lambda: sooner)
     assert (100 in numpy_sort.lengths_sorted_stably(np.dtype("u2"))) is sooner
     for shape in ((95,), (96,), (255,), (1500,), (40, 47), (20, 120), (120, 20)):
         for order in SortOrder:

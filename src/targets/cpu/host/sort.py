@@ -91,7 +91,7 @@ def _sort_packed(source: HostArray, results: HostArray, order: SortOrder, policy
             row = source[number]
             sort_one(row, row if results is source else results[number], order, policy, few, stable)
         return
-    if rows == 1:
+    if rows == 1 or pool is ALONE:
         sort_chunk(source, results, order, stable)
         return
     # by NumPy's sort alone: all rows by threads that wait in compiled code, or some at a time

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import cast
+from typing import TypeAlias, cast
 
 import numpy as np
 
@@ -17,10 +17,8 @@ from ...base import HostArray
 from ...counts import count_nonzero
 from ..pool import shared_pool
 from .at_sight import sorted_at_sight
-from .few_of_a_row import FEW_TIMES_OF_A_ROW, MOST_HALVES, Sorted, sorter_of_few
 from .float_ties import FloatTies
 from .numpy_sort import lengths_sorted_stably, sort_row, sort_stably, sorted_by_words, turned_as, turning
-from .numpy_speed import radix_sorts_sooner
 from .partition_sort import part_from
 from .radix_sort import suits_radix
 from .row_networks import least_for_networks, longest_of_few
@@ -28,13 +26,15 @@ from .signed_bits import SignedBits
 from .sort import sort_rows
 from .strides import with_last
 
+Sorted: TypeAlias = Callable[[HostArray], HostArray]
+
 SHORT = 1 << 10  # elements: below, NumPy's sort alone
-_FEW_TIMES = 1 << 8  # the same of times
+_FEW_HALVES, _FEW_TIMES = 1 << 8, 1 << 9  # the same of float16 and of times: more are sorted as integers
 _LEAST_AT_SIGHT = 1 << 12  # elements: fewer are sorted before it is clear whether they are in order
 _NEVER = 1 << 62
 _LEAST_BY_RADIX = 4  # bytes of an element
 _FEW_STABLE, _SHORT_STABLE = 2048, 6  # elements in all, or of rows, that are given to NumPy's stable sort
-_SHORT_TIMES = 32  # times in a row
+_SHORT_TIMES = 32  # times of a row
 
 
 class SortPath:
@@ -49,34 +49,30 @@ class SortPath:
         self._order, self._turn, self._stable = order, turning(order, dtype.kind), stable
         is_half = dtype.kind == "f" and dtype.itemsize == 2
         is_time = dtype.kind in "Mm" and order is SortOrder.ASCENDING
-        goes_by_bits = dtype.isnative and (is_time or (dtype.kind == "f" and not stable))
-        # A row as signed integers; several as words, where NumPy sorts these sooner.
-        self._sorts_bits = goes_by_bits and not has_rows
-        self._as_words = goes_by_bits and has_rows and (is_time or (is_half and radix_sorts_sooner()))
+        self._as_integers: Sorted | None = None
+        if dtype.isnative and (is_time or (dtype.kind == "f" and not stable)):
+            self._as_integers = self._by_words if has_rows else self._by_bits
         self._bits = SignedBits.of(native(dtype))
         self._lengths_of_bits = lengths_sorted_stably(self._bits.word)
         # More needs threads, or a radix sort, for which rows are long.
         by_radix = dtype.itemsize >= _LEAST_BY_RADIX and not has_rows
         self._short = max(SHORT, min(policy.serial_below, policy.radix_from) if by_radix else policy.serial_below)
-        if is_half:
-            self._short = max(SHORT, min(_LEAST_AT_SIGHT, policy.serial_below)) if self._sorts_bits else SHORT
-        elif self._as_words:
-            self._short = _FEW_TIMES
+        if is_half and self._as_integers is None:
+            self._short = SHORT
+        elif is_half and not has_rows:
+            self._short = max(SHORT, min(_LEAST_AT_SIGHT, policy.serial_below))
         self._long_row = policy.radix_from if has_rows else _NEVER
         # Of rows so short networks sort so many sooner.
-        by_network = has_rows and dtype.isnative and not is_half and not (stable and dtype.kind == "f")
+        by_network = has_rows and dtype.isnative and not (stable and dtype.kind == "f")
         self._network = longest_of_few(dtype.itemsize) if by_network and dtype.kind not in "Mm" else 0
         self._network_from = least_for_networks(policy)
         self._stable_lengths = lengths_sorted_stably(dtype)
         self._looks = dtype.isnative and dtype.itemsize > 1
         self.function = self._sorter(self._sorted, self._short)
-        if not (has_rows or axis is None or self._turn is not None):
-            by_bits = self._by_bits if self._sorts_bits else None
-            self.function = sorter_of_few(dtype, self._short, stable, self.function, by_bits)
         # Longer ones are NumPy's alone as well where it sorts fast, which is measured once: until threads share them.
         self._shares = by_radix and dtype.isnative
         self._by_numpy: Sorted = self._sorted_long
-        if by_radix or (is_half and self._sorts_bits):
+        if by_radix or (is_half and self._as_integers is not None and not has_rows):
             longer = self._sorted_row if dtype.isnative else self._sorted_long
             self._by_numpy = self._sorter(longer, policy.serial_below if dtype.kind in "fMm" else _NEVER)
         self.into_short = None if axis is None else self._writer(self.function)
@@ -106,8 +102,6 @@ class SortPath:
             return x.copy("K")
         if self._suits_numpy(x):
             return self._by_numpy_alone(x)
-        if self._suits_words(x):
-            return self._by_words(x)
         results = new_array(x.shape, x.dtype) if x.flags.c_contiguous else np.empty_like(x)
         self._sort_along(x, results)
         return results
@@ -122,8 +116,6 @@ class SortPath:
             results[...] = self._by_numpy_alone(x)
         elif (seen := self._at_sight(x)) is not None:
             results[...] = seen
-        elif self._suits_words(x):
-            results[...] = self._by_words(x)
         else:
             self._sort_along(x, x if _are_one(x, results) else results)
 
@@ -134,25 +126,15 @@ class SortPath:
 
     def _suits_numpy(self, x: HostArray) -> bool:
         """Whether floats that keep their ties are few, or rows short: NumPy's stable sort then takes less time than
-        putting ties back, and than making times integers."""
-        length, are_short = x.shape[self._along], x.size < self._policy.serial_below
-        if self._dtype.kind in "Mm":
-            return self._as_words and are_short and length <= _SHORT_TIMES
+        putting ties back."""
         if not self._stable or self._dtype.kind != "f":
             return False
-        return x.size <= _FEW_STABLE or (are_short and length <= _SHORT_STABLE)
-
-    def _suits_words(self, x: HostArray) -> bool:
-        """Whether there is nothing faster than NumPy's sort of rows' words: of times, where it has vector code for
-        integers, and of float16, where it sorts these by radix."""
-        return self._as_words and x.size < self._policy.serial_below
+        is_short = x.size < self._policy.serial_below and x.shape[self._along] <= _SHORT_STABLE
+        return is_short or x.size <= _FEW_STABLE
 
     def _by_numpy_alone(self, x: HostArray) -> HostArray:
         results = x.copy("K")
-        if self._dtype.kind == "f":
-            sort_stably(results, self._along, self._order)
-        else:
-            results.sort(self._along)
+        sort_stably(results, self._along, self._order)
         return results
 
     def _sort_along(self, x: HostArray, results: HostArray) -> None:
@@ -164,24 +146,35 @@ class SortPath:
 
     # -- short arrays ----------------------------------------------------------------------------------------
 
-    def _sorter(self, go_on: Sorted, short: int) -> Sorted:
-        """Sorts up to `short` elements into a new array. `go_on` does what is longer, and floats whose bits NumPy may
-        lose, unless they are sorted by these."""
+    def _sorter(self, go_on: Sorted, most: int) -> Sorted:
+        """Sorts up to `most` elements into a new array. `go_on` does what is longer, and floats whose bits NumPy may
+        lose, unless they are sorted as integers."""
         dtype, turn, has_rows, long_row = self._dtype, self._turn, self._has_rows, self._long_row
         axis, stable, network, network_from = self._along, self._stable, self._network, self._network_from
         copy = cast(Sorted, np.ndarray.flatten if self._axis is None else np.ndarray.copy)
-        stable_lengths = self._stable_lengths
+        stable_lengths, as_integers = self._stable_lengths, self._as_integers or go_on
+        most_plain = _NEVER if self._as_integers is None else _most_plain(dtype, has_rows)
         seen = None if turn is None or turned_as(dtype) == dtype else turned_as(dtype)
+        stable_from = 0 if has_rows else stable_lengths.start or _NEVER
+
+        def suits_others(x: HostArray) -> bool:
+            """Whether rows are so long that a radix sort, or so short that networks sort them sooner."""
+            length = x.shape[axis]
+            return length >= long_row or (length <= network and x.size >= network_from)
 
         def sort(x: HostArray) -> HostArray:
-            length = x.shape[axis] if has_rows else x.size
-            if x.size > short or length >= long_row or (length <= network and x.size >= network_from):
+            size = x.size
+            if size > most or (has_rows and suits_others(x)):
                 return go_on(x)
             results = x.copy("K") if has_rows else copy(x)
+            if size > most_plain and (not has_rows or x.shape[axis] > _SHORT_TIMES):
+                return as_integers(results)
             numbers = results if seen is None else results.view(seen)
             if turn is not None:
                 turn(numbers, numbers)
-            if length in stable_lengths:
+            if size < stable_from:
+                numbers.sort()
+            elif (x.shape[axis] if has_rows else size) in stable_lengths:
                 numbers.sort(axis, "stable")
             else:
                 numbers.sort(axis)
@@ -189,40 +182,26 @@ class SortPath:
                 turn(numbers, numbers)
             return results
 
-        by_bits, sorts_bits = self._by_bits, self._sorts_bits
-
-        def sort_times(x: HostArray) -> HostArray:
-            size = x.size
-            if size > short:
-                return go_on(x)
-            results = copy(x)
-            if size > FEW_TIMES_OF_A_ROW:
-                return by_bits(results)
-            results.sort()
-            return results
-
         if dtype.kind != "f":
-            return sort_times if sorts_bits else sort
+            return sort
         ties = FloatTies.of(dtype)
-        few, tied = ties.few, go_on if stable or not dtype.isnative else self._by_words
-        most_plain = MOST_HALVES if dtype.itemsize == 2 and sorts_bits else _NEVER
+        few = ties.few
 
         def sort_floats(x: HostArray) -> HostArray:
             size = x.size
-            length = x.shape[axis] if has_rows else size
-            if size > short or length >= long_row or (length <= network and size >= network_from):
+            if not 0 < size <= most or (has_rows and suits_others(x)):
                 return go_on(x)
             results = x.copy("K") if has_rows else copy(x)
-            if length < 2 or not size:
-                return results
-            if length > most_plain:
-                return by_bits(results)
+            if size > most_plain:
+                return as_integers(results)
             flat = results.ravel("K") if has_rows else results  # as it lies: all else would be packed before a look
             if (size > few or count_nonzero(flat) != size) and ties.has_minus_zero(flat):
-                return by_bits(results) if sorts_bits else tied(x)
+                return as_integers(results)
             if turn is not None:
                 turn(results, results)
-            if length in stable_lengths:
+            if size < stable_from:
+                results.sort()
+            elif (x.shape[axis] if has_rows else size) in stable_lengths:
                 results.sort(axis, "stable")
             else:
                 results.sort(axis)
@@ -232,7 +211,7 @@ class SortPath:
                 turn(results, results)
             if not has_nan or ties.puts_nans_back(x, results, stable):
                 return results
-            return by_bits(copy(x)) if sorts_bits else tied(x)
+            return as_integers(x.copy("K") if has_rows else copy(x))
 
         return sort_floats
 
@@ -278,6 +257,12 @@ class SortPath:
             return True
 
         return write
+
+
+def _most_plain(dtype: np.dtype[np.generic], has_rows: bool) -> int:
+    if dtype.kind != "f":
+        return _FEW_TIMES
+    return _NEVER if dtype.itemsize > 2 else SHORT if has_rows else _FEW_HALVES
 
 
 @lru_cache(maxsize=256)
