@@ -39,7 +39,7 @@ from .reducers import (
     takes,
 )
 from .regrouped import ADDED, LEAST_IN_LINES, LINE, Regrouped
-from .strides import Routes, Walk, Way
+from .strides import Routes, Walk
 
 Signed: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 
@@ -47,13 +47,11 @@ _MEMORY = 3 << 23  # bytes: longer arrays are read from memory, which two cores 
 _CREW_MEMORY = 3 << 20  # the same of threads that wait in compiled code
 _NEAR_BOOLS = 1 << 7  # of which NumPy reads many at once
 _TOLD = 1 << 19  # elements of any and all, by which NumPy's loops are slower than memory
-_LINE_TOLD = 1 << 5  # elements of a line of which these tell soonest by NumPy
-_SOON, _ADDED_SOON = 1 << 16, 1 << 17  # elements: of fewer NumPy's loops are through by then
-_NEIGHBOURS, _NEIGHBOURS_THAT_STAY = 1 << 6, 1 << 5  # which lie in a row then
-_MANY_THAT_STAY, _WIDE_THAT_STAY = 192, 24  # the same of twice as many elements; of extremes of 64 bits
-_SHARED = 1 << 19  # elements that lie apart: of more some threads have some
-_APART = 1 << 22  # bytes of them, below which a few threads are hardly sooner than NumPy
-_ROW_APART = 1 << 11  # bytes of neighbours that lie apart
+_SOON = 1 << 16  # elements: of fewer, where some lie in a row, NumPy's loops are through by then
+_NEIGHBOURS = 1 << 5  # which lie in a row then
+_WIDE = 24  # the same of 64 bits, of whose extremes AVX2 has no instruction
+_ROW_APART = 1 << 9  # elements that lie apart, and follow each other
+_APART = 1 << 22  # bytes of elements that lie apart, below which a few threads are hardly sooner than NumPy
 _ROW = 1 << 10  # bytes of neighbours that NumPy's loops need to be fast
 _HEAD = 1 << 9  # elements that may settle what any and all ask
 _LONG_HALVES = 1 << 13  # elements of float16, which NumPy looks at one after the other
@@ -101,55 +99,30 @@ class Folding:
         return route_of(self._fold, self._seen_as, walk)
 
     def _suits_numpy(self, walk: Walk, nbytes: int) -> bool:
-        if leaps(walk):
-            return True
+        """Whether NumPy's loop takes no longer. (Which floats are added by which does not depend on anything here.)"""
+        near, count, size, is_flat = walk.nearest, walk.rows * walk.length, self._dtype.itemsize, not walk.kept
+        if leaps(walk) or walk.length == 1:  # a copy
+            return walk.length > 1 or not self._is_half or self._fold not in TRUTHS
         if self._is_half:
-            return walk.length == 1 and self._fold not in TRUTHS
-        if walk.length == 1:  # a copy
-            return True
+            return False
         if self._waits:
             return nbytes < ADDED
-        near, count, size = walk.nearest, walk.rows * walk.length, self._dtype.itemsize
-        if not walk.kept and (count < self._begins_at(near) or (self._fold in TRUTHS and near.length < _LINE_TOLD)):
-            return True
-        is_narrow_sum = self._fold is Reducer.SUM and size < 8
-        if self._fold is Reducer.PROD or is_narrow_sum:
+        if self._fold is Reducer.PROD or (self._fold is Reducer.SUM and size < 8):
             return False
-        if count < _SOON and near.length >= (_NEIGHBOURS if walk.nearest_goes else _NEIGHBOURS_THAT_STAY):
-            return True
-        if count < _SOON << 1 and near.length >= _MANY_THAT_STAY and not walk.nearest_goes:
-            return True
-        if self._is_bool and self._fold in TRUTHS:
-            return near.length >= _NEAR_BOOLS
-        has_crew = threads_of_crew(nbytes) > 0
-        most = _CREW_MEMORY if has_crew else _MEMORY << 2 if size == 1 else _MEMORY
-        is_wide = size == 8 and self._fold in EXTREMES  # for which AVX2 has no instruction
-        if self._fold in EXTREMES and not walk.kept and near.stride == 1:  # lines with gaps between them
-            return nbytes < (most if is_wide or near.length * size >= _ROW else _APART)
-        if self._fold in EXTREMES and near.stride != 1 and (not walk.kept or near.length * max(size, 4) >= _ROW_APART):
-            return count < _SHARED or (nbytes < _APART and not has_crew)
-        if is_wide and not walk.nearest_goes and near.length >= _WIDE_THAT_STAY:
-            return nbytes < most
+        if self._fold in TRUTHS and self._is_bool:
+            return near.stride == 1 and near.length >= _NEAR_BOOLS
+        if self._fold in TRUTHS and is_flat:
+            return near.length < _NEIGHBOURS or count < (_TOLD if near.stride == 1 else _SOON)
+        if count < _SOON:
+            return near.length >= _NEIGHBOURS
+        most = _CREW_MEMORY if threads_of_crew(nbytes) > 0 else _MEMORY
+        if self._fold in EXTREMES and walk.nearest_goes and near.stride != 1:
+            return (is_flat or near.length >= _ROW_APART) and nbytes < min(most, _APART)
+        if self._fold in EXTREMES and size == 8 and (is_flat or not walk.nearest_goes):
+            return near.length >= _WIDE and nbytes < most
         if near.stride != 1 or near.length * size < _ROW or nbytes >= most:
             return False
-        return self._fold not in TRUTHS or count < _TOLD
-
-    def _begins_at(self, near: Way) -> int:
-        """Of fewer elements, if all go, NumPy's loops are through by the time that ours have begun."""
-        is_wide, far = self._dtype.itemsize == 8, near.stride > 2
-        match self._fold:
-            case Reducer.PROD:
-                return 0
-            case Reducer.SUM if not far:
-                return _ADDED_SOON if is_wide and near.stride == 2 else 0
-            case Reducer.SUM:
-                return _SHARED if is_wide else _SOON
-            case Reducer.MIN | Reducer.MAX:
-                return _SHARED
-            case _ if near.stride == 2:
-                return _SOON
-            case _:
-                return _TOLD if not far else _TOLD >> 1
+        return self._fold not in TRUTHS or (size == 8 and not walk.nearest_goes and count < _TOLD)
 
     def _is_settled(self, x: HostArray) -> bool:
         """Whether the first elements say all."""
