@@ -21,6 +21,7 @@ from ..kernel.launch import Buffer, Role, Schedule, Step
 from ..kernel.passes.walk import writers_in
 from ..kernel.specialise import captures_of, specialise
 from ..types.errors import GpusortError, InvalidArgumentError, UnsupportedTypeError
+from .addresses import address_of
 
 HostArray: TypeAlias = np.ndarray[tuple[int], np.dtype[np.generic]]
 
@@ -144,8 +145,7 @@ def host_properties(buffer: Buffer[Any], array: object, kinds: str = "a NumPy ar
         what = "nothing" if array is None else type(array).__name__
         raise InvalidArgumentError(f"{expected(buffer)}, {kinds}, found {what}")
     flags = array.flags
-    address: int = array.__array_interface__["data"][0]
-    return ArrayProperties(array.dtype, array.shape, flags.c_contiguous, flags.writeable, address)
+    return ArrayProperties(array.dtype, array.shape, flags.c_contiguous, flags.writeable, address_of(array))
 
 
 def _is_plain(array: object) -> TypeGuard[npt.NDArray[np.generic]]:

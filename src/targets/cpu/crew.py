@@ -29,8 +29,9 @@ import numpy as np
 
 from ...algos.host_sort import HostSortPolicy
 from ...types.environment import core_count
+from ..addresses import address_of
 from ..base import HostArray
-from .loops import PIECE, Kernel, address_of, compiled, numbers_for, place_of
+from .loops import PIECE, Kernel, compiled, numbers_for, place_of
 from .pool import Pool, shared_pool, thread_count
 
 MOST_THREADS = 64  # and parts

@@ -13,6 +13,7 @@ from ...kernel.launch import Buffer, Role, Schedule, Step
 from ...kernel.passes.overlay import packed_bytes
 from ...kernel.passes.safe import Safety
 from ...types.layout import Type
+from ..addresses import address_of
 from ..base import HostArray, elements_of, given_buffers
 from ..binding import Work, host_arrays, work_of
 from ..kernel_text import stored_type
@@ -20,7 +21,7 @@ from ..needs import kernel_named, require_at_most, require_within
 from .compiler.loading import load_kernel
 from .crew import MOST_ARGUMENTS, crew, threads_of_crew
 from .limits import CAPABILITIES, LIMITS, REGISTER_BYTES, subgroup_size
-from .loops import Kernel, address_of
+from .loops import Kernel
 from .pool import shared_pool
 from .stopping import Flag, run_stoppable
 from .text import module_text

@@ -6,41 +6,14 @@ the GIL, and is one call into C: no signal handler runs in the middle of it.
 
 from __future__ import annotations
 
-import ctypes
-import sys
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
 import attrs
 import numpy as np
 
+from ..addresses import address_of
 from ..base import HostArray
 from ..render import head_of
-
-
-def _address_told(array: HostArray) -> int:
-    address: int = array.__array_interface__["data"][0]
-    return address
-
-
-_HEAD = object.__basicsize__  # bytes of an array that are any object's: the address of its elements follows
-_word_at = ctypes.c_size_t.from_address
-
-
-def _address_read(array: HostArray) -> int:
-    return _word_at(id(array) + _HEAD).value
-
-
-def _can_read_addresses() -> bool:
-    """Whether it lies where NumPy has always had it. (`id` is an object's address in CPython alone.)"""
-    if sys.implementation.name != "cpython":
-        return False
-    whole = np.arange(24, dtype=np.int16)
-    arrays = (whole, whole[3:], whole[::-2], whole.reshape(4, 6)[1:, 2:], np.array(1.0))
-    return all(_address_read(array) == _address_told(array) for array in arrays)
-
-
-# Read in an eighth of the time, which is some microseconds of a call.
-address_of = _address_read if _can_read_addresses() else _address_told
 
 
 def place_of(array: HostArray) -> tuple[int, int]:

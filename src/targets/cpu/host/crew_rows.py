@@ -15,10 +15,11 @@ import numpy as np
 from ....algos.host_sort import HostSortPolicy
 from ....algos.sizes import LARGEST_U32
 from ....types.indices import SortOrder
+from ...addresses import address_of
 from ...base import HostArray
 from ..background import background, in_turn
 from ..crew import crew, threads_of_crew
-from ..loops import Kernel, address_of, compiled, inside, place_of, text_of
+from ..loops import Kernel, compiled, inside, place_of, text_of
 from .key_words import Elements, Places, constants, lines_of_bits, turned, turned_back
 from .numpy_pointer import sort_address
 from .packed_argsort import rank_and_pack, unpack

@@ -16,10 +16,11 @@ import numpy as np
 
 from ....algos.host_sort import HostSortPolicy
 from ....types.indices import SortOrder
+from ...addresses import address_of
 from ...base import HostArray
 from .. import crew as at
 from ..crew import Crew, crew, share, threads_of_crew
-from ..loops import Kernel, address_of, compiled, place_of
+from ..loops import Kernel, compiled, place_of
 from ..pool import Pool
 from .counting import sort_few
 from .key_words import Elements, numbers_of

@@ -13,8 +13,8 @@ from ....arrays.host import copy_elements, is_packed
 from ....types.bounded import Bounded
 from ....types.dtypes import native
 from ....types.specs import order_of_axes
+from ...addresses import address_of
 from ...base import HostArray
-from ..loops import address_of
 from ..pool import shared_pool
 
 _SHARED = 1 << 22  # bytes: below, one call of NumPy copies them sooner
