@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeAlias, cast
 
-import attrs
 import numpy as np
 
 from ....algos.host_sort import HostSort, HostSortPolicy
@@ -82,36 +81,22 @@ def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolic
             return None
 
 
-def _most(path: ArgsortPath) -> int:
-    return (FEW_HALVES if path.dtype.itemsize == 2 else SHORT) if path.order is _UP else 0
-
-
-def _most_of_row(path: ArgsortPath) -> int:
-    dtype, policy = path.dtype, path.policy
-    if path.by_bits or not path.most or not dtype.isnative or dtype == _HALF or dtype.kind not in "iuf":
-        return path.most
-    longer = policy.deal_from if dtype.itemsize <= 2 else min(policy.pack_from, policy.serial_below)
-    return max(path.most, longer - 1)
-
-
-def _most_at_sight(path: ArgsortPath) -> int:
-    suits = path.dtype.isnative and not path.by_bits and (path.dtype.itemsize > 2 or path.dtype == _HALF)
-    return path.policy.serial_below - 1 if suits else 0
-
-
-@attrs.frozen(eq=False)
 class ArgsortPath:
-    """The permutation that sorts along one axis, or of the flattened array."""
+    """The permutation that sorts along one axis, or of the flattened array. `by_bits`, of floats: -0.0 before 0.0, and
+    NaNs by their bits; of all else that ties the bits are alike."""
 
-    policy: HostSortPolicy
-    dtype: np.dtype[np.generic]
-    axis: int | None
-    order: SortOrder
-    by_bits: bool  # of floats: -0.0 before 0.0, and NaNs by their bits; of all else that ties the bits are alike
-    # elements that NumPy's own argsort is given at once, the same of one row, and of a row that is looked at else
-    most: int = attrs.field(init=False, default=attrs.Factory(_most, takes_self=True))
-    most_of_row: int = attrs.field(init=False, default=attrs.Factory(_most_of_row, takes_self=True))
-    most_at_sight: int = attrs.field(init=False, default=attrs.Factory(_most_at_sight, takes_self=True))
+    def __init__(
+        self, policy: HostSortPolicy, dtype: np.dtype[np.generic], axis: int | None, order: SortOrder, by_bits: bool
+    ) -> None:  # fmt: skip
+        self.policy, self.axis, self.order, self.by_bits = policy, axis, order, by_bits
+        is_narrow, suits = dtype.itemsize <= 2, dtype.isnative and not by_bits
+        # elements that NumPy's own argsort is given at once, the same of one row, and of a row that is looked at else
+        self.most = 0 if order is not _UP else FEW_HALVES if dtype.itemsize == 2 else SHORT
+        self.most_of_row = self.most
+        if self.most and suits and dtype != _HALF and dtype.kind in "iuf":
+            longer = policy.deal_from if is_narrow else min(policy.pack_from, policy.serial_below)
+            self.most_of_row = max(self.most, longer - 1)
+        self.most_at_sight = policy.serial_below - 1 if suits and (not is_narrow or dtype == _HALF) else 0
 
     def run(self, x: HostArray, /) -> HostArray:
         ties_differ, size = False, x.size

@@ -8,14 +8,12 @@ from functools import cache
 import attrs
 import numpy as np
 
-from ....types.indices import SortOrder
 from ...counts import count_nonzero
 from .key_words import Elements, bits_of
 
 # elements: of more, a look at all as integers costs less than a count of those that are not zero, which NumPy makes one
 # by one of float16 and in another byte order
 _FEW, _FEW_ONE_BY_ONE = 640, 96
-_ZERO = np.array(0.0, np.float16)
 _INFINITY = 0x7C00  # in float16
 
 
@@ -78,23 +76,6 @@ class FloatTies:
             return False
         bits_of(results)[results != results] = found[0]
         return True
-
-
-def zeros_of(rising: Elements) -> tuple[int, int]:
-    """Where the zeros of a row in ascending order begin and end."""
-    return int(rising.searchsorted(_ZERO)), int(rising.searchsorted(_ZERO, "right"))
-
-
-def fill_zeros(zeros: Elements, minus: int, order: SortOrder) -> None:
-    """Writes zeros, some of which are to be -0.0, in the order of their bits."""
-    if order is SortOrder.ASCENDING:
-        zeros[:minus], zeros[minus:] = -0.0, 0.0
-    else:
-        zeros[: zeros.size - minus], zeros[zeros.size - minus :] = 0.0, -0.0
-
-
-def has_minus_zero(source: Elements) -> bool:
-    return FloatTies.of(source.dtype).has_minus_zero(source)
 
 
 def are_ties_alike(source: Elements) -> bool:

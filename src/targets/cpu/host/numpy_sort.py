@@ -20,12 +20,13 @@ from ....types.dtypes import FloatBits
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ...counts import count_nonzero
-from .float_ties import FloatTies, fill_zeros, has_minus_zero, zeros_of
+from .float_ties import FloatTies
 from .key_words import Elements, Places, bits_of, elements_in_order, numbers_of, ordered_ranks, ordered_words
 from .numpy_speed import numpy_sorts_slowly, radix_sorts_sooner
 
 _SHORT_OF_BYTES = 32  # elements of a row
 _HALF = np.dtype(np.float16)  # whose places NumPy finds more slowly
+_ZERO = np.array(0.0, np.float16)
 FEW_HALVES, _SHORT_OF_HALVES = 1 << 9, 1 << 5  # elements in all, and of a row
 
 
@@ -159,57 +160,46 @@ def _among(words: Elements, is_nan: bool) -> npt.NDArray[np.bool_]:
 
 def restore_ties(source: Elements, results: Elements, order: SortOrder, stable: bool = False) -> None:
     """Writes the zeros and NaNs of sorted rows: in the order of their words or, `stable`, of the source's rows."""
-    last = results[..., -1]
+    last, ties = results[..., -1], FloatTies.of(source.dtype)
     has_nans = bool((last != last).any())
     if last.size == 1:
         source, results = source.reshape(-1), results.reshape(-1)
-    span = _zeros_among(results, order, has_nans)
-    if span is not None:
-        words = bits_of(source)
-        if results.ndim == 1 and not stable:
-            _write_zeros(words, results[span], order)
-        elif has_minus_zero(source):  # without -0.0 all are alike
-            _write(words, bits_of(results), span.start, order, stable)
-    if has_nans and not FloatTies.of(source.dtype).puts_usual_nans_back(source, results, stable):
-        _write(bits_of(source), bits_of(results), None, order, stable)
-
-
-def _zeros_among(results: Elements, order: SortOrder, has_nans: bool) -> slice | None:
-    """The span of the zeros of a sorted row, or, if there are several rows, of all elements. None if there are no
-    zeros."""
     if results.ndim > 1:
-        return slice(0, None) if (results == 0).any() else None
-    size, ascends = results.size, order is SortOrder.ASCENDING
+        if (results == 0).any() and ties.has_minus_zero(source):  # without -0.0 all are alike
+            _write(bits_of(source), bits_of(results), order, stable, is_nan=False)
+    else:
+        _write_zeros(bits_of(source), results, order, stable, has_nans=has_nans)
+    if has_nans and not ties.puts_usual_nans_back(source, results, stable):
+        _write(bits_of(source), bits_of(results), order, stable, is_nan=True)
+
+
+def _write_zeros(words: Elements, results: Elements, order: SortOrder, stable: bool, *, has_nans: bool) -> None:
+    """Of a row. In the order of their words they need but be counted."""
+    ascends, numbers = order is SortOrder.ASCENDING, results
     if has_nans and not ascends:  # which come last in this order as well
-        size -= count_nonzero(results != results)
-    first, end = zeros_of(results if ascends else results[:size][::-1])
-    if first == end:
-        return None
-    return slice(first, end) if ascends else slice(size - end, size - first)
+        numbers = results[: results.size - count_nonzero(results != results)]
+    rising = numbers if ascends else numbers[::-1]
+    zeros = rising[rising.searchsorted(_ZERO) : rising.searchsorted(_ZERO, "right")]
+    if zeros.size and stable:
+        (zeros if ascends else zeros[::-1])[...] = words[_among(words, False)].view(results.dtype)
+    elif zeros.size:
+        minus = count_nonzero(words == words.dtype.type(1 << (8 * words.itemsize - 1)))
+        zeros[:minus], zeros[minus:] = -0.0, 0.0
 
 
-def _write_zeros(words: Elements, zeros: Elements, order: SortOrder) -> None:
-    """All zeros of a row, in the order of their words: one kind need but be counted."""
-    negatives = count_nonzero(words == words.dtype.type(1 << (8 * words.itemsize - 1)))
-    if negatives:
-        fill_zeros(zeros, negatives, order)
-
-
-def _write(words: Elements, sorted_: Elements, first: int | None, order: SortOrder, stable: bool) -> None:
-    """All zeros, or all NaNs if there is no `first`, in one call: in a single row from there on, or at its end."""
-    several = words.ndim > 1
-    are_such = _among(words, first is None)
+def _write(words: Elements, sorted_: Elements, order: SortOrder, stable: bool, *, is_nan: bool) -> None:
+    """All NaNs, or all zeros, of any rows, in one call."""
+    are_such = _among(words, is_nan)
     found = words[are_such]
     if not stable and (found != found[0]).any():
         in_order = ordered_words(found.view(f"f{words.itemsize}"), order)
-        if several:
-            rows = are_such.reshape(-1, words.shape[-1]).nonzero()[0]
-            found = found[np.lexsort((in_order, rows))]
-        else:
+        if words.ndim == 1:
             in_order.sort()
             found = bits_of(elements_in_order(in_order, np.dtype(f"f{words.itemsize}"), order))
-    if several:
-        sorted_[_among(sorted_, first is None)] = found
+        else:
+            rows = are_such.reshape(-1, words.shape[-1]).nonzero()[0]
+            found = found[np.lexsort((in_order, rows))]
+    if words.ndim == 1:  # NaNs, at the end
+        sorted_[sorted_.size - found.size :] = found
     else:
-        start = sorted_.size - found.size if first is None else first
-        sorted_[start : start + found.size] = found
+        sorted_[_among(sorted_, is_nan)] = found

@@ -13,12 +13,13 @@ from ....arrays.recycled import new_array
 from ....types.dtypes import native
 from ....types.indices import SortOrder
 from ....types.specs import Shape, Spec
+from ...addresses import address_of
 from ...base import HostArray
 from ...counts import count_nonzero
 from ..pool import shared_pool
 from .at_sight import sorted_at_sight
 from .float_ties import FloatTies
-from .numpy_sort import lengths_sorted_stably, sort_row, sort_stably, sorted_by_words, turned_as, turning
+from .numpy_sort import lengths_sorted_stably, sort_stably, sorted_by_words, turned_as, turning
 from .partition_sort import part_from
 from .radix_sort import suits_radix
 from .row_networks import least_for_networks, longest_of_few
@@ -73,8 +74,7 @@ class SortPath:
         self._shares = by_radix and dtype.isnative
         self._by_numpy: Sorted = self._sorted_long
         if by_radix or (is_half and self._as_integers is not None and not has_rows):
-            longer = self._sorted_row if dtype.isnative else self._sorted_long
-            self._by_numpy = self._sorter(longer, policy.serial_below if dtype.kind in "fMm" else _NEVER)
+            self._by_numpy = self._sorter(self._sorted_long, policy.serial_below if dtype.kind in "fMm" else _NEVER)
         self.into_short = None if axis is None else self._writer(self.function)
 
     def _sorted(self, x: HostArray) -> HostArray:
@@ -91,29 +91,21 @@ class SortPath:
             return self._by_numpy(x)
         return self._sorted_long(x)
 
-    def _sorted_row(self, x: HostArray) -> HostArray:
-        """By this thread, with zeros and NaNs put back."""
-        results = new_array(x.shape, x.dtype)
-        sort_row(x, results, self._order, self._stable)
-        return results
-
     def _sorted_long(self, x: HostArray) -> HostArray:
         if x.shape[self._along] == 1:
             return x.copy("K")
         if self._suits_numpy(x):
-            return self._by_numpy_alone(x)
+            results = x.copy("K")
+            sort_stably(results, self._along, self._order)
+            return results
         results = new_array(x.shape, x.dtype) if x.flags.c_contiguous else np.empty_like(x)
         self._sort_along(x, results)
         return results
 
     def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray]) -> None:
         x, results = arrays[0], outs[0]
-        if self.into_short is not None and self.into_short(x, results):
-            return
-        if self._axis is None or (x.size <= self._short and x.shape[self._axis] < self._long_row):
+        if self._axis is None or x.size < self._policy.serial_below:
             results[...] = self.function(x)
-        elif self._suits_numpy(x):
-            results[...] = self._by_numpy_alone(x)
         elif (seen := self._at_sight(x)) is not None:
             results[...] = seen
         else:
@@ -131,11 +123,6 @@ class SortPath:
             return False
         is_short = x.size < self._policy.serial_below and x.shape[self._along] <= _SHORT_STABLE
         return is_short or x.size <= _FEW_STABLE
-
-    def _by_numpy_alone(self, x: HostArray) -> HostArray:
-        results = x.copy("K")
-        sort_stably(results, self._along, self._order)
-        return results
 
     def _sort_along(self, x: HostArray, results: HostArray) -> None:
         if x.ndim > 1:
@@ -273,6 +260,4 @@ def _has_own_places(shape: Shape, strides: Shape, dtype: np.dtype[np.generic]) -
 
 def _are_one(x: HostArray, results: HostArray) -> bool:
     """Whether both are the same elements in the same layout."""
-    if x is results:
-        return True
-    return x.strides == results.strides and x.__array_interface__["data"] == results.__array_interface__["data"]
+    return x is results or (x.strides == results.strides and address_of(x) == address_of(results))
