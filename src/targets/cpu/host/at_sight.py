@@ -17,7 +17,7 @@ from .key_words import Elements, Places, bits_of, numbers_of, ordered_ranks
 from .numpy_sort import restore_ties
 from .radix_sort import suits_radix
 from .runs import AT_A_GLANCE, HANDFUL_OF_NUMPY, Runs, counting_each, handful_of, in_order
-from .sample import is_monotonic, some_words
+from .sample import direction_of, some_words
 
 _SEEN = 5  # elements that are looked at first
 _DIFFERENT = 3  # of these, and a row may be of a handful
@@ -97,10 +97,10 @@ def _of_neighbours(row: Elements, order: SortOrder, stable: bool) -> Elements | 
     numbers, kind = numbers_of(row), row.dtype.kind
     if row.dtype == np.float16 or (kind in "Mm" and np.iinfo(np.int64).min in (numbers[0], numbers[-1])):
         return None
-    ascends = is_monotonic(numbers, np.less_equal, ALONE)
-    if not ascends and not is_monotonic(numbers, np.greater_equal, ALONE):
+    direction = direction_of(numbers, ALONE)
+    if not direction:
         return None
-    results = _copied(row if ascends == (order is SortOrder.ASCENDING) else row[::-1])
+    results = _copied(row if (direction > 0) == (order is SortOrder.ASCENDING) else row[::-1])
     if kind == "f":
         restore_ties(row, results, order, stable)
     return results

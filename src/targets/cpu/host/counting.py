@@ -20,7 +20,7 @@ from ..loops import PIECE, Kernel, compiled, name_of
 from ..pool import Pool
 from .key_words import Elements, Places, bits_of, elements_in_order, ordered_ranks, ordered_words
 from .radix_sort import argsort_by_radix
-from .runs import Counts, Runs, fill_runs, handful_of
+from .runs import Counts, Runs, handful_of
 from .sample import different_of, sample_of
 
 # Neighbours count in different tables: equal ones would wait for each other.
@@ -82,10 +82,8 @@ _NARROW = np.dtype(np.uint32)  # half as much for a core's cache to hold
 
 def sort_by_counting(source: HostArray, results: HostArray, order: SortOrder, pool: Pool) -> None:
     """Sorts a one-dimensional array. `results` is `source` itself, or lies apart."""
-    word = np.dtype(f"u{source.itemsize}")
     sequence = _sequence(source.dtype.char, order)
-    counts = counts_of(source.view(word), pool)
-    fill_runs(results.view(word), sequence, np.cumsum(counts[sequence]), results is source, pool)
+    Runs(sequence, counts_of(bits_of(source), pool)[sequence].cumsum()).fill(results, results is source, pool)
 
 
 def counts_of(words: Elements, pool: Pool) -> Counts:

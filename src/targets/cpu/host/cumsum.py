@@ -94,18 +94,12 @@ def shifted(scan: HostScan, axis: int | None) -> HostScan:
 
     def add_up(x: HostArray) -> HostArray:
         sums = scan(x)
-        results = np.empty_like(sums)
-        if sums.ndim < 2:
-            _shift(results, sums)
-        else:
-            _shift(results.swapaxes(axis or 0, 0), sums.swapaxes(axis or 0, 0))
+        results, along = np.empty_like(sums), axis or 0 if sums.ndim > 1 else 0
+        later, before = results.swapaxes(along, 0), sums.swapaxes(along, 0)
+        later[:1], later[1:] = 0, before[:-1]
         return results
 
     return add_up
-
-
-def _shift(results: HostArray, sums: HostArray) -> None:
-    results[:1], results[1:] = 0, sums[:-1]
 
 
 @attrs.frozen(eq=False)

@@ -54,7 +54,7 @@ class FloatTies:
         are the last ones of a row, or NumPy has left them as they are."""
         if not self.word.isnative:
             return False
-        nans, given, words = count_nonzero(source != source), source.view(self.word), results.view(self.word)
+        nans, given, words = count_nonzero(np.isnan(source)), source.view(self.word), results.view(self.word)
         plus, size = count_nonzero(given == self.usual_nan), words.size
         if words.ndim > 1:
             return plus == nans and count_nonzero(words == self.usual_nan) == nans
@@ -71,10 +71,10 @@ class FloatTies:
         """Whether all NaNs, of which there are some, have the same bits; then the results' NaNs have these."""
         if self.puts_usual_nans_back(source, results, stable):
             return True
-        found = bits_of(source)[source != source]
+        found = bits_of(source)[np.isnan(source)]
         if not _are_alike(found):
             return False
-        bits_of(results)[results != results] = found[0]
+        bits_of(results)[np.isnan(results)] = found[0]
         return True
 
 
@@ -87,7 +87,7 @@ def are_ties_alike(source: Elements) -> bool:
     ties = FloatTies.of(source.dtype)
     if (size > ties.few or count_nonzero(source) != size) and ties.has_minus_zero(source):
         return False
-    return not ties.has_nan(source) or _are_alike(bits_of(source)[source != source])
+    return not ties.has_nan(source) or _are_alike(bits_of(source)[np.isnan(source)])
 
 
 def _are_alike(bits: Elements) -> bool:

@@ -177,7 +177,7 @@ def _write_zeros(words: Elements, results: Elements, order: SortOrder, stable: b
     """Of a row. In the order of their words they need but be counted."""
     ascends, numbers = order is SortOrder.ASCENDING, results
     if has_nans and not ascends:  # which come last in this order as well
-        numbers = results[: results.size - count_nonzero(results != results)]
+        numbers = results[: results.size - count_nonzero(np.isnan(results))]
     rising = numbers if ascends else numbers[::-1]
     zeros = rising[rising.searchsorted(_ZERO) : rising.searchsorted(_ZERO, "right")]
     if zeros.size and stable:

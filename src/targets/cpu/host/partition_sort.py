@@ -27,7 +27,7 @@ from .key_words import Elements, numbers_of
 from .numpy_pointer import sort_address
 from .numpy_sort import restore_ties, sort_row
 from .partition import COUNTERS, part_in_turn, reverse
-from .sample import Sample, is_monotonic
+from .sample import Sample, direction_of
 
 _SORT, _RESULTS, _SIZE, _ARRAYS = range(at.ARGUMENTS, at.ARGUMENTS + 4)
 _PASSES, _BLOCK = range(_ARRAYS + 8, _ARRAYS + 10)
@@ -76,12 +76,6 @@ def loading_sorts(dtype: np.dtype[np.generic]) -> Iterator[object]:
         yield sort_parts()
 
 
-@cache
-def _functions(dtype: np.dtype[np.generic]) -> tuple[int, int]:
-    """Where the partition's code lies, and NumPy's sort."""
-    return part_in_turn(dtype).address, sort_address(dtype)
-
-
 def threads_to_sort(dtype: np.dtype[np.generic], nbytes: int, policy: HostSortPolicy) -> int:
     """How many threads of the crew sort so many bytes; 0 where it is none of theirs."""
     threads = threads_of_crew(nbytes, policy)
@@ -91,7 +85,7 @@ def threads_to_sort(dtype: np.dtype[np.generic], nbytes: int, policy: HostSortPo
 def sort_by_crew(row: PartedRow, block: int, threads: int, threads_of: Crew | None = None) -> bool:
     """Whether the process's crew, or another, has sorted a row: else nothing is done, as it is busy."""
     parts = row.pivots.size + 1
-    part, sort = _functions(row.pivots.dtype)
+    part, sort = part_in_turn(row.pivots.dtype).address, sort_address(row.pivots.dtype)
     arrays = [number for array in (row.source, row.first, row.second, row.pivots) for number in place_of(array)]
     arguments = sort, address_of(row.results), row.pivots.itemsize, *arrays, parts.bit_length() - 1, block
     return (threads_of or crew()).does(sort_parts, threads, parts, row.source.size, part, arguments)
@@ -116,16 +110,14 @@ def sort_long(source: HostArray, results: HostArray, order: SortOrder, policy: H
         if is_short or (sample.different <= policy.skewed and source.nbytes < policy.skewed_bytes_from):
             sort_row(source, results, order)
             return
-    ascends = is_monotonic(numbers, np.less_equal, pool)
-    descends = not ascends and is_monotonic(numbers, np.greater_equal, pool)
-    is_in_order = ascends or descends
-    ordered = results if results is not source or is_in_order else np.empty_like(source)
-    if is_in_order or not _sort_shared(numbers, numbers_of(ordered), sample, policy, pool):
+    direction = direction_of(numbers, pool)
+    ordered = results if results is not source or direction else np.empty_like(source)
+    if direction or not _sort_shared(numbers, numbers_of(ordered), sample, policy, pool):
         if ordered is not source:
             pool.over(source.size, lambda own: np.copyto(ordered[own], source[own]))
-        if descends:
+        if direction < 0:
             _reverse_all(numbers_of(ordered), pool)
-        elif not ascends:
+        elif not direction:
             numbers_of(ordered).sort()
     _turn(numbers_of(ordered), order, source.dtype.kind, pool)
     if source.dtype.kind == "f":

@@ -281,26 +281,18 @@ def _by_network(
         outer, near = near, outer
     used = rows / (_blocks(outer, near, width) * width)
     if used < _LEAST_USED < rows / width:
-        return _packed_by_network(of, x, results, longest, order, policy)
+        packed = np.ascontiguousarray(x).reshape(-1, length)  # one after the other
+        found: HostArray = np.empty(packed.shape, results.dtype)
+        is_done = _by_network(of, packed, found, longest, order, policy)
+        if is_done:
+            results[...] = found.reshape(x.shape)
+        return is_done
     two = [number for way in (outer, near) for number in (way.length, way.stride, way.out)]
     plan = np.array([source.before, goal.before, *two, length, x.strides[-1] // x.itemsize, outs[-1]], np.int64)
     tasks = _blocks(outer, near, width)
     numbers = (*source.place(x), *goal.place(results), *place_of(plan), *place_of(constants(dtype, order)))
     least = -(-tasks * _TASKS // max(1, x.size))  # tasks
     share_kernel(of(*kind), tasks, numbers, x.nbytes if x.size >= policy.serial_below else 0, least=least)
-    return True
-
-
-def _packed_by_network(
-    of: Callable[[int, int, bool], Kernel], x: HostArray, results: HostArray, longest: int, order: SortOrder,
-    policy: HostSortPolicy,
-) -> bool:  # fmt: skip
-    """Rows that lie in two ways, few in either, one after the other."""
-    rows = np.ascontiguousarray(x).reshape(-1, x.shape[-1])
-    found: HostArray = np.empty(rows.shape, results.dtype)
-    if not _by_network(of, rows, found, longest, order, policy):
-        return False
-    results[...] = found.reshape(x.shape)
     return True
 
 

@@ -114,7 +114,12 @@ class Runs:
         return None if missed[0] else cls(words, counts.cumsum())
 
     def fill(self, results: HostArray, in_place: bool, pool: Pool) -> None:
-        fill_runs(bits_of(results), self.words, self.ends, in_place, pool)
+        """In place by one call, which no signal handler interrupts."""
+        words = bits_of(results)
+        if in_place:
+            fill(words.itemsize).on(0, words.size, words, self.words, self.ends)()
+        else:
+            _share(fill(words.itemsize), words.size, pool, words, self.words, self.ends)
 
 
 def handful_of(row: Elements, order: SortOrder, *, stable: bool = False) -> Elements | None:
@@ -136,15 +141,6 @@ def in_order(dtype: np.dtype[np.generic], order: SortOrder, words: frozenset[int
     """The bits of elements, in order."""
     ranked = ordered_words(np.array([*words], f"u{dtype.itemsize}").view(dtype), order)
     return bits_of(elements_in_order(np.sort(ranked), dtype, order))
-
-
-def fill_runs(results: Elements, sequence: Elements, ends: Counts, in_place: bool, pool: Pool) -> None:
-    """Fills results with runs: sequence[k] up to ends[k]. In place by one call, which no signal handler interrupts."""
-    loop = fill(results.itemsize)
-    if in_place:
-        loop.on(0, results.size, results, sequence, ends)()
-    else:
-        _share(loop, results.size, pool, results, sequence, ends)
 
 
 def _share(loop: Kernel, length: int, pool: Pool, elements: Elements, *arguments: Elements) -> None:

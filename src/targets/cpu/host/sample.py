@@ -42,6 +42,11 @@ class Sample:
         return cls(numbers, different, 2 * numbers.size < elements.size)
 
 
+def direction_of(source: Elements, pool: Pool) -> int:
+    """1 where the elements of a row ascend, -1 where they descend, 0 where they do neither."""
+    return is_monotonic(source, np.less_equal, pool) or -is_monotonic(source, np.greater_equal, pool)
+
+
 def is_monotonic(source: Elements, test: np.ufunc, pool: Pool) -> bool:
     """Whether all elements of a row compare so with the next one. A NaN does in no way."""
 

@@ -238,10 +238,6 @@ def _thresholds(words: Elements, k: int) -> Elements:
     return np.partition(words, k - 1, axis=1)[:, k - 1 : k]
 
 
-def _within_row(words: Elements, near: Places, k: int) -> Places:
-    return near[words[near].argsort(kind="stable")[:k]]
-
-
 def _within(words: Elements, thresholds: Elements, k: int) -> Places:
     """Where the first k of each row stand, which are within its threshold."""
     rows, length = words.shape
@@ -249,7 +245,8 @@ def _within(words: Elements, thresholds: Elements, k: int) -> Places:
     if words.dtype.kind == "f":
         mask[(thresholds != thresholds)[:, 0]] = True
     if rows <= _FEW_ROWS:
-        return np.stack([_within_row(words[row], mask[row].nonzero()[0], k) for row in range(rows)])
+        near_ones = [one.nonzero()[0] for one in mask]
+        return np.stack([near[words[row, near].argsort(kind="stable")[:k]] for row, near in enumerate(near_ones)])
     hits = mask.reshape(-1).nonzero()[0]
     if 2 * hits.size > words.size:  # mostly equal, of which NumPy makes long runs
         return places_along(words, 1)[:, :k]
