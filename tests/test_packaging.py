@@ -221,10 +221,10 @@ def users_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "users.py"
 
 
-def assert_typed(environment: Environment, users_file: Path) -> None:
-    """Both checkers, strict, know what comes back, and find the one mistake."""
+def assert_one_mistake(users_file: Path, *said: str) -> None:
+    """Checkers, strict, know what comes back, and find the one mistake."""
     line = 1 + USERS_FILE.splitlines().index("gpusort.sort(x, decending=True)  # the only mistake")
-    for found in (environment.checked_by_mypy(users_file), environment.checked_by_pyright(users_file)):
+    for found in said:
         errors = [text for text in found.splitlines() if "error" in text and "users.py:" in text]
         assert errors, found
         assert all(f"users.py:{line}:" in text for text in errors), found
@@ -232,7 +232,7 @@ def assert_typed(environment: Environment, users_file: Path) -> None:
 
 def test_an_editable_install_is_typed_and_finds_new_modules(checkout: Path, users_file: Path, tmp_path: Path) -> None:
     environment = Environment(tmp_path / "venv", "--editable", checkout)
-    assert_typed(environment, users_file)
+    assert_one_mistake(users_file, environment.checked_by_mypy(users_file), environment.checked_by_pyright(users_file))
     code = "import sys, types, gpusort.api.call as call; print(call.__file__, *sys.path, sep='\\n')"
     found = environment.prints(code)
     file, *paths = found.split("\n")
@@ -246,6 +246,7 @@ def test_an_editable_install_is_typed_and_finds_new_modules(checkout: Path, user
 
 
 def test_a_wheel_is_typed(wheel: Path, users_file: Path, tmp_path: Path) -> None:
+    """To mypy, which takes nothing without the marker. What pyright is to follow is an editable install's path."""
     environment = Environment(tmp_path / "venv", wheel)
-    assert_typed(environment, users_file)
+    assert_one_mistake(users_file, environment.checked_by_mypy(users_file))
     assert "site-packages" in environment.prints("import gpusort; print(gpusort.__file__)")
