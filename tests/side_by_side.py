@@ -12,6 +12,7 @@ amid a test fails that test, and another one goes on with what is left of the fi
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import pickle
 import select
@@ -26,6 +27,7 @@ from types import SimpleNamespace
 from typing import Any, TypeAlias, cast
 
 import pytest
+from hypothesis import given, settings, strategies
 
 OPTION = "--side-by-side"
 WORKER = "GPUSORT_TEST_WORKER"  # in the environment of such a process: its number
@@ -36,7 +38,7 @@ _Place: TypeAlias = tuple[int, int]  # of a test: its file's number, and its own
 
 def register(config: pytest.Config) -> None:
     """Has the tests run so if that is asked for."""
-    count = int(config.getoption(OPTION))
+    count = cast("int", config.getoption(OPTION))
     if count > 0 and not config.option.collectonly:
         if not hasattr(os, "fork"):
             raise pytest.UsageError(f"{OPTION} takes processes that fork: leave it out")
@@ -58,6 +60,8 @@ class _Parent:
         for item in session.items:
             files.setdefault(item.path, []).append(item)
         queue, last = list(files.values()), os.pipe()
+        _read_sources_once()
+        gc.freeze()  # what there is now, stays: no collection looks at it again, in any of the processes
         # All that there is to do, in one pipe: whoever reads takes the next number.
         os.write(last[1], b"".join(map(_SIZE.pack, range(len(queue)))))
         os.close(last[1])
@@ -257,6 +261,12 @@ def _run(
         cast("Any", atexit)._run_exitfuncs()
 
 
+@settings(max_examples=1, database=None)
+@given(strategies.none())
+def _read_sources_once(_: None) -> None:
+    """At its first test, Hypothesis reads all modules for numbers and texts to draw: here, not in each process."""
+
+
 def _tests(work: int, queue: _Queue, first: Sequence[_Place], teller: _Teller) -> Iterator[_Place]:
     taken = [*first]
     while True:
@@ -265,7 +275,7 @@ def _tests(work: int, queue: _Queue, first: Sequence[_Place], teller: _Teller) -
         number = os.read(work, _SIZE.size)
         if not number:
             return
-        (file,) = _SIZE.unpack(number)
+        (file,) = cast("tuple[int]", _SIZE.unpack(number))
         taken = [(file, place) for place in range(len(queue[file]))]
 
 

@@ -30,10 +30,13 @@ def test_every_block_is_of_a_kind_that_is_checked(document: Path) -> None:
     assert languages(document) <= {"python", "pycon", "console", "text", "js"}
 
 
-# Runs each program as `python FILE` does, but in a child of a process that has imported the libraries.
+# Runs each program as `python FILE` does, but in a child of a process that has imported the libraries, and what most
+# programs have imported of gpusort's in the end.
 _RUN_EACH = """
 import os, runpy, sys
 import gpusort, numpy
+import gpusort.api.files, gpusort.api.reducing, gpusort.api.sorting
+import gpusort.targets.cpu.target, gpusort.targets.python.target, gpusort.targets.simulator.target
 for path in sys.argv[1:]:
     child = os.fork()
     if child == 0:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from inspect import signature
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import attrs
@@ -269,12 +271,25 @@ def require_methods(of: object, **counts: int) -> None:
     """Raises UnsupportedTypeError for a key or a monoid of which a method does not take so many arguments."""
     for name, count in counts.items():
         method: Any = getattr(of, name)
-        try:
-            signature(method).bind(*range(count))
-        except TypeError as error:
+        # As it stands in its class a method is asked once, and not for each plan.
+        plain = isinstance(method, MethodType) and isinstance(method.__func__, FunctionType)
+        wrong = _wrong_count_once(method.__func__, count + 1) if plain else _wrong_count(method, count)
+        if wrong:
             raise UnsupportedTypeError(
-                f"{type(of).__name__}.{name}: expected a method that takes self and {count} more: {error}"
-            ) from error
+                f"{type(of).__name__}.{name}: expected a method that takes self and {count} more: {wrong}"
+            )
+
+
+def _wrong_count(function: Callable[..., object], count: int) -> str:
+    """Why so many arguments do not fit; nothing where they do."""
+    try:
+        signature(function).bind(*range(count))
+    except TypeError as error:
+        return str(error)
+    return ""
+
+
+_wrong_count_once = lru_cache(maxsize=256)(_wrong_count)
 
 
 def key_of(

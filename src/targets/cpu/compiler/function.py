@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
 from ...llvm.calls import UPDATES, Operand
@@ -33,6 +33,7 @@ class _Function(Translation):
         super().__init__(text, is_opaque=is_opaque)
         self._compresses = compresses  # whether the processor can compress vectors
         self._heap: list[str] = []
+        self._behind: dict[int, list[ast.AST]] | None = None
 
     def whole(self, name: str) -> str:
         """The module of the function. It ends before it begins where there is no memory left."""
@@ -213,9 +214,9 @@ class _Function(Translation):
         """LLVM 22 makes vectors of a division behind a branch that do it only where their first lane takes the branch,
         if all lanes divide the same: what the others get is any bits, and so are addresses that are made of it. One by
         one divisions are done in any case."""
-        branches = [node for statement in body for node in ast.walk(statement) if isinstance(node, ast.If)]
-        inside = (node for branch in branches for part in (*branch.body, *branch.orelse) for node in ast.walk(part))
-        if not any(self._may_divide_by_zero(node) for node in inside):
+        if self._behind is None:
+            self._behind = _divisions_behind_branches(self._function)
+        if not any(map(self._may_divide_by_zero, self._behind.get(id(body), ()))):
             return ""
         scalar = self.fact('!{!"llvm.loop.vectorize.enable", i1 false}')
         return f", !llvm.loop !{self.fact(f'distinct !{{%, !{scalar}}}')}"
@@ -231,3 +232,36 @@ class _Function(Translation):
                 return not isinstance(other, ast.Constant)
             case _:
                 return False
+
+
+def _divisions_behind_branches(function: ast.FunctionDef) -> dict[int, list[ast.AST]]:
+    """Of each loop, by the `id` of its body, what divides behind a branch in it. It is found for all loops at once: one
+    within others would be looked through again for each of them."""
+    found: dict[int, list[ast.AST]] = {}
+
+    def look(nodes: Iterable[ast.AST], loops: tuple[int, ...], branching: tuple[int, ...]) -> None:
+        """`loops` are around the nodes, `branching` those of them that have a branch in between."""
+        for node in nodes:
+            match node:
+                case ast.If(test, then, otherwise):
+                    look([test], loops, branching)
+                    look([*then, *otherwise], loops, loops)
+                case ast.For(iter=head, body=body) | ast.While(test=head, body=body):
+                    look([head], loops, branching)
+                    look(body, (*loops, id(body)), branching)
+                case _:
+                    if isinstance(node, ast.Call | ast.BinOp) and _divides(node):
+                        for loop in branching:
+                            found.setdefault(loop, []).append(node)
+                    look(ast.iter_child_nodes(node), loops, branching)
+
+    look([function], (), ())
+    return found
+
+
+def _divides(node: ast.Call | ast.BinOp) -> bool:
+    match node:
+        case ast.Call(ast.Name("divide" | "remainder")) | ast.BinOp(_, ast.FloorDiv() | ast.Mod(), _):
+            return True
+        case _:
+            return False
