@@ -27,6 +27,8 @@ from tests.host_with_room import HostWithRoom
 from tests.reference import Array, assert_same_bits, sample
 from tests.test_own_operation import LowMedian, low_median
 
+pytestmark = pytest.mark.usefixtures("known_kernels")
+
 
 @pytest.fixture(autouse=True)
 def short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,7 +63,7 @@ CALLS: dict[str, Callable[[Array, Any], Any]] = {
     "argmax": lambda x, target: gpusort.argmax(x, target=target),
     "cumsum": lambda x, target: gpusort.cumsum(np.arange(x.size, dtype=np.int32), target=target),
     "top_k": lambda x, target: gpusort.top_k(x, 5, target=target),
-    "rows": lambda x, target: gpusort.argsort(x[:880].reshape(20, 44), axis=0, target=target),
+    "rows": lambda x, target: gpusort.argsort(x[:280].reshape(20, 14), axis=0, target=target),
 }
 
 
@@ -72,9 +72,9 @@ def test_every_way(card: CudaTarget, monkeypatch: pytest.MonkeyPatch, name: str)
     monkeypatch.setattr(pieces_plan, "ALWAYS_FIT", 0)
     monkeypatch.setattr(KernelPlan, "device_bytes", 1 << 60)
     monkeypatch.setattr(fake_cupy.pool, "limit", fake_cupy.pool.used_bytes() + (1 << 18))
-    monkeypatch.setattr(in_pieces, "_LEAST_BYTES", 1 << 9)
+    monkeypatch.setattr(in_pieces, "_LEAST_BYTES", 1 << 7)
     monkeypatch.setattr(in_pieces, "_MOST", 4)
-    x = sample("f4", 900)
+    x = sample("f4", 300)
     x[np.isnan(x)] = -1.0
     expected, before = CALLS[name](x, "cpu"), fake_cupy.pool.used_bytes()
     gc.disable()
@@ -90,16 +90,16 @@ def test_every_way(card: CudaTarget, monkeypatch: pytest.MonkeyPatch, name: str)
 
 
 TURNED: dict[str, Callable[[Array, Any], Any]] = {
-    "columns": lambda x, target: gpusort.sort(x.reshape(20, 44), axis=0, target=target),
-    "descending": lambda x, target: gpusort.sort(x.reshape(8, 10, 11), axis=1, descending=True, target=target),
-    "argsort": lambda x, target: gpusort.argsort(x.reshape(20, 44), axis=0, target=target),
-    "top_k": lambda x, target: gpusort.top_k(x.reshape(8, 10, 11), 3, axis=1, target=target),
-    "sum": lambda x, target: gpusort.sum(x.reshape(8, 10, 11), axis=(0, 1), target=target),
-    "argmax": lambda x, target: gpusort.argmax(x.reshape(8, 10, 11), axis=0, target=target),
-    "cumsum": lambda x, target: gpusort.cumsum(x.reshape(20, 44), axis=0, target=target),
-    "out": lambda x, target: gpusort.sort(x.reshape(20, 44), axis=0, out=np.zeros((44, 20), x.dtype).T, target=target),
-    "swapped": lambda x, target: gpusort.sort(x.reshape(20, 44).astype(">i4"), axis=0, target=target),
-    "Fortran": lambda x, target: gpusort.sort(x.reshape(44, 20).T, axis=0, target=target),
+    "columns": lambda x, target: gpusort.sort(x.reshape(20, 14), axis=0, target=target),
+    "descending": lambda x, target: gpusort.sort(x.reshape(4, 7, 10), axis=1, descending=True, target=target),
+    "argsort": lambda x, target: gpusort.argsort(x.reshape(20, 14), axis=0, target=target),
+    "top_k": lambda x, target: gpusort.top_k(x.reshape(4, 7, 10), 3, axis=1, target=target),
+    "sum": lambda x, target: gpusort.sum(x.reshape(4, 7, 10), axis=(0, 1), target=target),
+    "argmax": lambda x, target: gpusort.argmax(x.reshape(4, 7, 10), axis=0, target=target),
+    "cumsum": lambda x, target: gpusort.cumsum(x.reshape(20, 14), axis=0, target=target),
+    "out": lambda x, target: gpusort.sort(x.reshape(20, 14), axis=0, out=np.zeros((14, 20), x.dtype).T, target=target),
+    "swapped": lambda x, target: gpusort.sort(x.reshape(20, 14).astype(">i4"), axis=0, target=target),
+    "Fortran": lambda x, target: gpusort.sort(x.reshape(14, 20).T, axis=0, target=target),
 }
 
 
@@ -109,13 +109,13 @@ def test_rows_that_do_not_follow_each_other_are_turned_on_the_card(
 ) -> None:
     monkeypatch.setattr(pieces_plan, "LEAST_BYTES", 0)
     monkeypatch.setattr(fake_cupy.pool, "limit", fake_cupy.pool.used_bytes() + (1 << 18))
-    x = sample("i4", 880)
+    x = sample("i4", 280)
     found = TURNED[name](x, card)
     for one, other in zip(as_tuple(found), as_tuple(TURNED[name](x, "cpu")), strict=True):
         assert_same_bits(one, other)
     assert sum(line.startswith("copy up") for line in fake_cupy.log) == 1
     before = fake_cupy.pool.used_bytes()
-    monkeypatch.setattr(fake_cupy.pool, "limit", before + 9000)  # which is not enough for that
+    monkeypatch.setattr(fake_cupy.pool, "limit", before + 3000)  # which is not enough for that
     for one, other in zip(as_tuple(TURNED[name](x, card)), as_tuple(found), strict=True):
         assert_same_bits(one, other)
 

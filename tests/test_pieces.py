@@ -22,6 +22,7 @@ from tests.key_cases import Absolute
 from tests.reference import Array, assert_same_bits, sample, whole_numbers
 from tests.small_bindings import Small, device_with_bindings_of
 
+pytestmark = pytest.mark.usefixtures("known_kernels")
 BYTES = 1024  # of a binding
 ORDERED = ("max", "min", "argmax", "argmin", "any", "all")
 ADDED = ("sum", "prod", "cumsum")

@@ -23,6 +23,8 @@ from tests.covering import InTurn, few_cases
 from tests.host_with_room import HostWithRoom
 from tests.reference import assert_same_bits, sample, whole_numbers
 
+pytestmark = pytest.mark.usefixtures("known_kernels")
+
 
 @pytest.fixture(autouse=True)
 def beyond(monkeypatch: pytest.MonkeyPatch) -> None:
