@@ -117,7 +117,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--whole"):
         os.environ[WHOLE] = "1"  # of the processes that tests start, too
     _keep_memory()
-    gc.set_threshold(20_000, 20, 50)  # a twentieth of a test's time was spent on looking for what may go
+    gc.set_threshold(100_000, 20, 50)  # a twentieth of a test's time was spent on looking for what may go
     background.in_caller = True  # what a test finds must not depend on what came before it
     config.addinivalue_line("markers", MARK)
     side_by_side.register(config)
