@@ -6,7 +6,7 @@ PYTHON := $(VENV)/bin/python
 # a sixth of the time a test waits, for a process that is killed, for a disk or for a browser.
 JOBS   ?= 3
 # A file is one process's, which makes what its tests share once; where all cases are run, files are too long for that.
-SPREAD  = --side-by-side $(JOBS)
+DIST   := loadfile --no-loadscope-reorder
 # More arguments for pytest: make test ARGS='-k bitonic'
 ARGS   ?=
 
@@ -26,12 +26,13 @@ demo: $(READY)
 	@$(PYTHON) -m gpusort demo
 
 test: $(READY)
-	$(PYTHON) -m pytest $(SPREAD) --durations=10 --benchmark-disable --junitxml build/tests.xml $(ARGS)
+	$(PYTHON) -m pytest -n $(JOBS) --dist $(DIST) --durations=10 --benchmark-disable \
+		--junitxml build/tests.xml $(ARGS)
 
 # Every combination of dtypes, orders, sizes and targets, where `make test` takes a choice of them: before a release, on a
 # machine with a GPU and many cores, with JOBS as many.
 test-all: ARGS += --whole
-test-all: SPREAD = -n $(JOBS) --dist worksteal
+test-all: DIST := worksteal
 test-all: test
 
 # Side by side, and all of them whatever one says.
@@ -99,7 +100,7 @@ mutate: $(READY)
 
 # Apart from `test`, which would take twice as long with it: most of the tests are interpreters in Python.
 coverage: $(READY)
-	$(PYTHON) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --benchmark-disable --cov --cov-report=term-missing --cov-report=html $(ARGS)
+	$(PYTHON) -m pytest -n $(JOBS) --dist $(DIST) --benchmark-disable --cov --cov-report=term-missing --cov-report=html $(ARGS)
 	@echo "lines in their place: htmlcov/index.html"
 
 clean:

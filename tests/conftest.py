@@ -17,7 +17,6 @@ from gpusort.machine import Capability
 from gpusort.targets import registry
 from gpusort.targets.cpu.background import background
 from gpusort.targets.simulator.checks import Checks
-from tests import side_by_side
 from tests.chromium import Browser
 from tests.covering import ALWAYS_WHOLE, MARK, TARGET, WHOLE, InTurn, cases_of
 from tests.opened import or_skip
@@ -31,7 +30,7 @@ os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # or JAX takes 
 os.environ.setdefault("GALLIVM_PERF", "nopt")
 
 # The files that take longest, longest first: begun first, so that no process is left alone with one at the end. Each
-# file is one process's (side_by_side.py), which then starts its browser, or compiles its kernels, once.
+# file is one process's (--dist loadfile), which then starts its browser, or compiles its kernels, once.
 _LONGEST = (
     "pyodide", "files_killed", "files_parted", "files_tables", "forks", "docs", "installs", "packaging",
     "in_pieces_calls", "reader_fuzz", "cpu_sorting", "files_struck", "export_node", "in_pieces_card", "dask_cluster",
@@ -120,7 +119,6 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.set_threshold(100_000, 20, 50)  # a twentieth of a test's time was spent on looking for what may go
     background.in_caller = True  # what a test finds must not depend on what came before it
     config.addinivalue_line("markers", MARK)
-    side_by_side.register(config)
 
 
 def _keep_memory() -> None:
@@ -133,7 +131,6 @@ def _keep_memory() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(side_by_side.OPTION, type=int, default=0, metavar="N", help="run files of tests in N processes")
     parser.addoption("--update-golden", action="store_true", help="write the golden files of generated text anew")
     parser.addoption(
         "--whole", action="store_true", help="run all cases of tests that are marked `covering`, or go by `in_turn`"

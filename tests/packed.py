@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.side_by_side import WORKER
-
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -32,7 +30,7 @@ def copy_into(folder: Path) -> Path:
 def built_wheel(factory: pytest.TempPathFactory) -> Path:
     """The wheel of these sources, which all test processes build once together."""
     together = factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ or WORKER in os.environ:
+    if "PYTEST_XDIST_WORKER" in os.environ:
         together = together.parent
     with (together / "wheel.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # until the file is closed

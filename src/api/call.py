@@ -46,7 +46,7 @@ def call(
         like: Any = None
         if y is not ...:
             if type(x) is not ndarray or type(y) is not ndarray:
-                return call_with(make, settings, target, (x, y))
+                return _on_two_viewed(make, settings, target, x, y)
             key: Hashable = make, settings, target, x.dtype, x.ndim, y.dtype, y.ndim  # as call_with keeps it
         elif type(x) is ndarray:  # without calls of NumPy's kind, which cost time
             key = make, settings, target, x.dtype, x.ndim
@@ -80,6 +80,17 @@ def call(
     except BaseException:
         release_import_lock()
         raise
+
+
+def _on_two_viewed(make: Maker, settings: Settings, target: Wherever, x: Any, y: Any) -> object:
+    """By views of arrays of another library in the host's memory, where both are such."""
+    names: tuple[str, ...] = getattr(make, "names", Operation.names)
+    kind, x = recognised(names[0], x)
+    other, y = recognised(names[1], y)
+    if other is not kind or not is_viewed(kind) or not kind.is_host or type(target) is Planning:
+        return call_with(make, settings, target, (x, y))
+    found = call(make, settings, target, kind.view(x, names[0]), kind.view(y, names[1]))
+    return one_or_all(given_back([(kind, x), (kind, y)], as_tuple(found)))
 
 
 def call_with(
