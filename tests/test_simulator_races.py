@@ -34,29 +34,31 @@ class Touch:
 @pytest.mark.parametrize("seed", range(300))
 def test_the_first_race_is_found_and_is_one(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    detector = RaceDetector(ELEMENTS)
     locals_ = np.tile(np.arange(GROUP_SIZE, dtype=np.uint32), GROUPS)
     groups = np.repeat(np.arange(GROUPS, dtype=np.uint32), GROUP_SIZE)
     keys, barriers = keys_of(groups, locals_), np.zeros(GROUPS, np.int64)
     kinds = rng.permutation(np.array(list(Access)))[: rng.integers(1, 5)]
     so_far: list[Touch] = []
+    in_step, together = seed % 3 == 0, 0  # whether all workgroups pass a barrier at once, and each has its own elements
+    detector = RaceDetector(ELEMENTS, of_one_group=in_step)
     for site in range(30):
         if rng.random() < 0.4:  # a workgroup passes a barrier
             group = rng.integers(GROUPS)
-            barriers[group] += 1
-            keys[groups == group] += ONE_BARRIER
+            barriers[in_step | (np.arange(GROUPS) == group)] += 1
+            keys[in_step | (groups == group)] += ONE_BARRIER
+            together += in_step
         kind: Access = rng.choice(kinds)
         lanes = np.flatnonzero(rng.random(len(keys)) < rng.choice([0.1, 0.5, 1.0]))
         alone = rng.random() < 0.7  # otherwise nearly all is a race at once
         elements = (lanes if alone else rng.integers(0, ELEMENTS, len(lanes))) % ELEMENTS
-        elements = np.where(groups[lanes] == elements % GROUPS, elements, -1) if alone else elements
+        elements = np.where(groups[lanes] == elements % GROUPS, elements, -1) if alone or in_step else elements
         lanes, elements = lanes[elements >= 0], elements[elements >= 0].astype(np.int64)
         now = [
             Touch(Invoker(int(groups[i]), int(locals_[i])), int(barriers[groups[i]]), int(element), kind, site)
             for i, element in zip(lanes, elements, strict=True)
         ]
         expected = any(a.races_with(b) for a in now for b in (*so_far, *now))
-        found = detector.access(elements, keys[lanes], kind, site)
+        found = detector.access(elements, keys[lanes], kind, site, together)
         assert (found is not None) == expected
         if found is not None:
             mine = now[found.position]

@@ -19,7 +19,7 @@ from gpusort.types.elements import dtype_of
 from gpusort.types.errors import (
     OutOfBoundsError,
 )
-from gpusort.types.intrinsics import dynamic_range
+from gpusort.types.intrinsics import dynamic_range, select
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Registers, Storage, Workgroup
 from gpusort.types.scalars import F32, U8, U32, U64, Bool
@@ -106,12 +106,32 @@ def sort_four(cx: Invocation, data: Storage[U32], out: Storage[U32]) -> None:
         out[cx.global_id * 4 + i] = mine[i]
 
 
+@kernel
+def overwrite_what_was_read(cx: Invocation, data: Storage[U32], out: Storage[U32]) -> None:
+    """What one value for all, or one array, could stand for is changed in some invocations only."""
+    word, rounds = data[cx.global_id], data[0] % 5
+    before, first, is_odd = word, rounds, (word & 1) != 0
+    if is_odd:
+        is_odd = word > 50
+        word = rounds
+    else:
+        is_odd = word > 60
+        rounds = U32(2)
+    if cx.group_id == 1:
+        for _ in dynamic_range(U32(0), first):
+            word = word + rounds
+            if word > 60:
+                break
+    out[cx.global_id] = before + (first << 8) + (word << 16) + select(is_odd, U32(1) << 31, rounds << 24)
+
+
 RIGHT: list[tuple[Kernel[...], Grid, Sequence[object]]] = [
     (reverse_groups, GRID, [tile()]),
     (sum_groups, GRID, [tile()]),
     (take_tickets, GRID, []),
     (rank_in_subgroup, GRID, []),
     (count_divisors, GRID, []),
+    (overwrite_what_was_read, GRID, []),
     (sort_four, Grid(N // 4 // 8, 8), []),
 ]
 

@@ -15,7 +15,7 @@ from ..counts import is_any
 from ..host_buffers import Values
 from ..interpreters import divergence, located
 from .memory import Region
-from .races import ONE_BARRIER, Access, Indices, Invoker, keys_of
+from .races import ONE_BARRIER, Access, Indices, Invoker, Mask, keys_of
 
 Lanes: TypeAlias = npt.NDArray[np.int64]
 
@@ -35,37 +35,14 @@ class Shape:
         return self.groups * self.group_size
 
 
-class Sites:
-    """Small numbers for statements, to be stored in shadow memory."""
-
-    def __init__(self) -> None:
-        self.spans: list[Span] = []  # by number
-        self._numbers: dict[int, int] = {}
-
-    def number(self, statement: ir.Access) -> int:
-        known = self._numbers.get(id(statement))
-        if known is None:
-            known = self._numbers[id(statement)] = len(self.spans)
-            self.spans.append(statement.span)
-        return known
-
-
-@attrs.frozen
-class _Branch:
-    """A branch or loop in which control flow may diverge, and the lanes that entered it."""
-
-    span: Span
-    statement: str
-    lanes: Lanes
-
-
 class Checks:
     """Checks for one chunk. A lane here is an invocation's index in the chunk."""
 
-    def __init__(self, shape: Shape, sites: Sites) -> None:
+    def __init__(self, shape: Shape, sites: dict[int, Span]) -> None:
         self._shape = shape
-        self._sites = sites
-        self._branches: list[_Branch] = []
+        self._sites = sites  # the spans of the launch's accesses, by id(): shadow memory has these
+        self._branches: list[tuple[str, Span, Lanes]] = []  # where control flow may diverge, and who entered it
+        self._barriers = 0  # that all invocations passed
         lanes = np.arange(shape.invocations, dtype=np.int64)
         self._row = lanes // shape.group_size
         self._group_sizes = np.full(shape.groups, shape.group_size, np.int64)
@@ -74,34 +51,37 @@ class Checks:
         )
 
     def in_bounds(self, statement: ir.Access, region: Region, index: Indices, lanes: Lanes) -> None:
-        if np.maximum.reduce(index) >= region.length:
-            beyond, stride = index >= region.length, statement.memory.stride
+        beyond = index >= region.length
+        if is_any(beyond):
+            stride = statement.memory.stride
             where = outside(int(index[np.argmax(beyond)]) // stride, _describe(statement.memory))
-            self.fail(
-                OutOfBoundsError, statement.span,
-                f"{where} of {region.length // stride} elements, in {self.name(lanes[beyond])}",
-            )  # fmt: skip
+            whom = self.name(lanes, beyond)
+            self.fail(OutOfBoundsError, statement.span, f"{where} of {region.length // stride} elements, in {whom}")
 
     def no_overflow(self, a: Values, total: Values, span: Span, lanes: Lanes) -> None:
         """Raises OverflowError if an add_nowrap wrapped: then the sum is less than an operand."""
         beyond = np.less(total, a)
         if is_any(beyond):
-            whom = lanes[np.broadcast_to(beyond, lanes.shape)]
-            self.fail(OverflowError, span, f"an add_nowrap does not fit 32 bits in {self.name(whom)}")
+            self.fail(OverflowError, span, f"an add_nowrap does not fit 32 bits in {self.name(lanes, beyond)}")
 
     def nonzero_divisor(self, divisor: Values, span: Span, lanes: Lanes) -> None:
-        zero = np.broadcast_to(divisor == 0, lanes.shape)
-        if is_any(zero):
-            self.fail(ZeroDivisionError, span, f"division by zero in {self.name(lanes[zero])}")
+        self.fail(ZeroDivisionError, span, f"division by zero in {self.name(lanes, divisor == 0)}")
 
     def race_free(self, statement: ir.Access, region: Region, elements: Indices, lanes: Lanes, kind: Access) -> None:
         """Records accesses; raises DataRaceError."""
+        if region.detector is None:
+            return
         keys = self._keys if len(lanes) == len(self._keys) else self._keys[lanes]
-        found = region.race(elements, keys, kind, self._sites.number(statement))
+        self._sites[site := id(statement)] = statement.span
+        if len(elements) < len(lanes):  # all read one: what races with any of them does with the first or the last
+            if region.race(elements.repeat(2), keys[[0, -1]], kind, site, self._barriers) is None:
+                return
+            elements = elements.repeat(len(lanes))
+        found = region.race(elements, keys, kind, site, self._barriers)
         if found is None:
             return
         element = _element(statement.memory, region, elements[found.position])
-        by, other = self._invoker(int(lanes[found.position])), self._sites.spans[found.other_site]
+        by, other = self._invoker(int(lanes[found.position])), self._sites[found.other_site]
         between = "one workgroup, with no barrier between" if by.group == found.other.group else "two workgroups"
         message = (
             f"data race on element {element} of {_describe(statement.memory)}: {kind.value} here by invocation {by}, "
@@ -117,11 +97,15 @@ class Checks:
                 UninitializedReadError,
                 statement.span,
                 f"element {element} of {_describe(statement.memory)} is read before anything is written "
-                f"to it, in {self.name(lanes[missing])}",
+                f"to it, in {self.name(lanes, missing)}",
             )
 
     def barrier(self, span: Span, lanes: Lanes) -> None:
         """Checks for divergence, and advances the invocations' epochs: earlier accesses happen before later ones."""
+        if len(lanes) == self._shape.invocations:
+            self._keys += ONE_BARRIER
+            self._barriers += 1
+            return
         self.converged("the barrier", span, lanes, self._row, self._group_sizes)
         self._keys[lanes] += ONE_BARRIER
 
@@ -142,7 +126,7 @@ class Checks:
 
     def enter(self, statement: str, span: Span, lanes: Lanes) -> None:
         """Pushes a branch or loop, for the reports of divergence."""
-        self._branches.append(_Branch(span, statement, lanes))
+        self._branches.append((statement, span, lanes))
 
     def leave(self) -> None:
         """Pops it, where control flow reconverges."""
@@ -151,16 +135,17 @@ class Checks:
     def fail(self, error: type[Exception], span: Span, message: str) -> NoReturn:
         raise error(located(span, message))
 
-    def name(self, lanes: Lanes) -> str:
-        """The first of these invocations, and how many more there are."""
+    def name(self, lanes: Lanes, some: Mask | None = None) -> str:
+        """The first of (some of) these invocations, and how many more there are."""
+        lanes = lanes if some is None else lanes[np.broadcast_to(some, lanes.shape)]
         more = f" and {len(lanes) - 1} more" if len(lanes) > 1 else ""
         return f"invocation {self._invoker(int(lanes[0]))}{more}"
 
     def _where_left(self, lane: int) -> tuple[str, Span] | None:
         """The innermost branch or loop that an absent lane entered too."""
-        for branch in reversed(self._branches):
-            if is_any(branch.lanes == lane):
-                return f"they went another way in the {branch.statement} at", branch.span
+        for statement, span, lanes in reversed(self._branches):
+            if is_any(lanes == lane):
+                return f"they went another way in the {statement} at", span
         return None
 
     def _invoker(self, lane: int) -> Invoker:

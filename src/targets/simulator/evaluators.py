@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .lockstep import Lockstep
 
 
-# The value for each lane; a 0-d array if it is uniform.
+# The value for each lane; one only if it is the same for all.
 Evaluate: TypeAlias = "Callable[[Lockstep, Lanes], Values]"
 
 
@@ -30,44 +30,46 @@ evaluators: WeakKeyDictionary[ir.Program, dict[int, Evaluate]] = WeakKeyDictiona
 
 
 def values_at(values: Values, lanes: Lanes) -> Values:
-    """The values of the lanes, without a copy if these are all."""
-    return values if values.ndim == 0 or len(values) == len(lanes) else values[lanes]
+    """The values of the lanes, without a copy if these are all or it is one for all."""
+    return values if len(values) == 1 or len(values) == len(lanes) else values[lanes]
 
 
 def evaluator(expression: ir.Expression) -> Evaluate:
     match expression:
         case ir.Const(value, type):
-            constant = np.asarray(value, type.dtype)
+            constant = np.full(1, value, type.dtype)
             return lambda run, lanes: constant
         case ir.Read(variable):
-            return lambda run, lanes: values_at(run.values_of(variable), lanes)
+            return lambda run, lanes: values_at(run.variables[variable], lanes)
         case ir.Argument(parameter):
             return lambda run, lanes: run.arguments[parameter]
         case ir.Identity(builtin):
             return lambda run, lanes: values_at(run.builtins[builtin], lanes)
         case ir.Length(memory):
-            return lambda run, lanes: np.asarray(run.regions[memory.name].length, np.uint32)
+            return lambda run, lanes: np.full(1, run.regions[memory.name].length, np.uint32)
         case ir.Apply(op, operands, type, span):
             return _applied(op, [evaluator(operand) for operand in operands], type, span)
 
 
 def _applied(op: ops.Op, operands: list[Evaluate], type: Type, span: Span) -> Evaluate:
-    """`ops.apply` as a closure, which takes its slow path for 0-d arrays only if all operands are. The caller has to
-    silence NumPy's floating-point warnings."""
+    """`ops.apply` as a closure. The caller has to silence NumPy's floating-point warnings."""
     evaluate = cast("Callable[..., Values]", op.evaluate)
-    to = type if op in (ops.CAST, ops.BITCAST) else None
-    divides, adds = op in (ops.FLOORDIV, ops.MOD), op is ops.ADD_NOWRAP
+    first, second = operands[0], operands[-1]
+    if op in (ops.CAST, ops.BITCAST):
+        return lambda run, lanes: evaluate(first(run, lanes), type)
+    if op in (ops.FLOORDIV, ops.MOD, ops.ADD_NOWRAP):
+        divides = op is not ops.ADD_NOWRAP
 
-    def applied(run: Lockstep, lanes: Lanes) -> Values:
-        values = [operand(run, lanes) for operand in operands]
-        if divides and not are_all(values[1]):
-            run.checks.nonzero_divisor(values[1], span, lanes)
-        if any(value.ndim for value in values):
-            result = evaluate(*values) if to is None else evaluate(*values, to)
-        else:
-            result = ops.apply(op, *values, to=to)
-        if adds:
-            run.checks.no_overflow(values[0], result, span, lanes)
-        return result
+        def checked(run: Lockstep, lanes: Lanes) -> Values:
+            a, b = first(run, lanes), second(run, lanes)
+            if divides and not are_all(b):
+                run.checks.nonzero_divisor(b, span, lanes)
+            result = evaluate(a, b)
+            if not divides:
+                run.checks.no_overflow(a, result, span, lanes)
+            return result
 
-    return applied
+        return checked
+    if len(operands) == 2:
+        return lambda run, lanes: evaluate(first(run, lanes), second(run, lanes))
+    return lambda run, lanes: evaluate(*[operand(run, lanes) for operand in operands])

@@ -1,26 +1,29 @@
 """A lockstep (SIMT) interpreter of the IR: runs a kernel for many invocations at once, vectorised by NumPy. A variable
-is an array with an entry for each invocation. `lanes`, ascending indices of invocations, is the execution mask, which
-control flow narrows. Each statement completes in all invocations before the next starts; the checks report where
-another interleaving could differ."""
+is an array with an entry for each invocation, or with one for all. `lanes`, ascending indices of invocations, is the
+execution mask, which control flow narrows. Each statement completes in all invocations before the next starts; the
+checks report where another interleaving could differ."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
+from typing import TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from ...kernel import ir
+from ...kernel.span import Span
 from ...types import ops
 from ...types.errors import IterationLimitError, OutOfBoundsError
 from ..counts import are_all, count_nonzero, is_any
 from ..host_buffers import Values
-from .checks import Checks, Lanes, Shape, Sites
+from .checks import Checks, Lanes, Shape
 from .evaluators import Evaluate, evaluator, evaluators
 from .memory import Region
 from .races import Access, Indices, Mask
 from .subgroups import combine, source_lane
+
+_S = TypeVar("_S", bound=np.generic)
 
 
 class Lockstep:
@@ -31,7 +34,7 @@ class Lockstep:
         shape: Shape,
         regions: Mapping[str, Region],
         values: Mapping[ir.Parameter, Values],
-        sites: Sites,
+        sites: dict[int, Span],
         iteration_limit: int,
     ) -> None:
         self._shape = shape
@@ -39,12 +42,11 @@ class Lockstep:
         self.arguments = values
         self._iteration_limit = iteration_limit
         self.checks = Checks(shape, sites)
-        self._variables: dict[ir.Variable, Values] = {}
+        self.variables = _Variables()
         self._evaluators: dict[int, Evaluate] = {}
 
         self._all = np.arange(shape.invocations, dtype=np.int64)
         self._row = self._all // shape.group_size
-        self._known_firsts: dict[tuple[bool, int], Lanes] = {}
         local = self._all % shape.group_size
         subgroup = local // shape.subgroup_size
         self._lane = (local % shape.subgroup_size).astype(np.uint32)
@@ -52,25 +54,18 @@ class Lockstep:
         self._subgroup_sizes = np.bincount(self._subgroup_row)
         self.builtins: dict[ir.Builtin, Values] = {
             ir.Builtin.LOCAL_ID: local.astype(np.uint32),
-            ir.Builtin.GROUP_ID: (self._row + shape.first_group).astype(np.uint32),
-            ir.Builtin.GROUP_SIZE: np.asarray(shape.group_size, np.uint32),
-            ir.Builtin.NUM_GROUPS: np.asarray(shape.num_groups, np.uint32),
+            ir.Builtin.GROUP_ID: (self._row + shape.first_group).astype(np.uint32)[: 1 if shape.groups == 1 else None],
+            ir.Builtin.GROUP_SIZE: np.full(1, shape.group_size, np.uint32),
+            ir.Builtin.NUM_GROUPS: np.full(1, shape.num_groups, np.uint32),
             ir.Builtin.LANE: self._lane,
             ir.Builtin.SUBGROUP_ID: subgroup.astype(np.uint32),
-            ir.Builtin.SUBGROUP_SIZE: np.asarray(shape.subgroup_size, np.uint32),
+            ir.Builtin.SUBGROUP_SIZE: np.full(1, shape.subgroup_size, np.uint32),
         }
 
     def run(self, program: ir.Program) -> None:
         self._evaluators = evaluators.setdefault(program, {})
         with np.errstate(all="ignore"):
             self._block(program.body, self._all)
-
-    def values_of(self, variable: ir.Variable) -> Values:
-        """A variable's values in all invocations of the chunk."""
-        found = self._variables.get(variable)
-        if found is None:
-            found = self._variables[variable] = np.zeros(len(self._all), variable.type.dtype)
-        return found
 
     # -- statements: each returns the lanes that continue ----------------------------------------------------
 
@@ -84,7 +79,10 @@ class Lockstep:
     def _statement(self, statement: ir.Statement, lanes: Lanes) -> Lanes:
         match statement:
             case ir.Assign(variable, value):
-                self._assign(variable, lanes, self._evaluate(value, lanes))
+                values = self._evaluate(value, lanes)
+                # Results of operations are new arrays; others may be a variable's own, which changes in place.
+                is_new = isinstance(value, ir.Apply) and value.op is not ops.BITCAST
+                self._assign(variable, lanes, values if is_new else values.copy())
             case ir.Load():
                 self._load(statement, lanes)
             case ir.Store():
@@ -106,40 +104,43 @@ class Lockstep:
         return lanes
 
     def _if(self, statement: ir.If, lanes: Lanes) -> Lanes:
-        holds = self._condition(statement.condition, lanes)
+        holds = cast(Mask, self._evaluate(statement.condition, lanes))
         count = count_nonzero(holds)
-        then = lanes if count == len(lanes) else lanes[holds]
         self.checks.enter("if", statement.span, lanes)
-        stay = self._block(statement.then, then)
-        if count < len(lanes):
-            otherwise = self._block(statement.otherwise, lanes[~holds])
-            if len(stay) + len(otherwise) < len(lanes):
-                stay = np.sort(np.concatenate([stay, otherwise]))
-            else:
-                stay = lanes
+        if count == len(holds) or count == 0:
+            stay = self._block(statement.then if count else statement.otherwise, lanes)
+        else:
+            then, otherwise = lanes[holds], lanes[~holds]
+            stay, others = self._block(statement.then, then), self._block(statement.otherwise, otherwise)
+            remain_all = len(stay) + len(others) == len(lanes)
+            stay = lanes if remain_all else np.sort(np.concatenate([stay, others]))
         self.checks.leave()
         return stay
 
     def _for(self, statement: ir.For, lanes: Lanes) -> None:
         # Counted in 64 bits, so that a counter near 2^32 ends its loop instead of wrapping.
         counter, stop, step = (
-            self._broadcast(self._evaluate(bound, lanes), lanes).astype(np.int64)
-            for bound in (statement.start, statement.stop, statement.step)
+            self._evaluate(bound, lanes).astype(np.int64) for bound in (statement.start, statement.stop, statement.step)
         )
+        if len(counter) + len(stop) + len(step) > 3:
+            counter, stop, step = (_broadcast(bound, lanes) for bound in (counter, stop, step))
         if not are_all(step):
             self.checks.fail(IterationLimitError, statement.span, "a loop with a step of 0 never ends")
         self.checks.enter("loop", statement.span, lanes)
         while len(lanes):
             looping = counter < stop
-            if not are_all(looping):
+            count = count_nonzero(looping)
+            if not count:
+                break
+            if count < len(looping):
                 lanes, counter, stop, step = lanes[looping], counter[looping], stop[looping], step[looping]
-                if not len(lanes):
-                    break
             self._assign(statement.variable, lanes, counter.astype(np.uint32))
             stay = self._block(statement.body, lanes)
-            if len(stay) != len(lanes):
-                looping = np.isin(lanes, stay, assume_unique=True)
-                lanes, counter, stop, step = stay, counter[looping], stop[looping], step[looping]
+            if len(stay) < len(lanes):
+                if len(counter) > 1:
+                    looping = np.isin(lanes, stay, assume_unique=True)
+                    counter, stop, step = counter[looping], stop[looping], step[looping]
+                lanes = stay
             counter = counter + step
         self.checks.leave()
 
@@ -148,7 +149,7 @@ class Lockstep:
         for _ in range(self._iteration_limit):
             lanes = self._block(statement.head, lanes)
             if len(lanes):
-                lanes = lanes[self._condition(statement.condition, lanes)]
+                lanes = lanes[cast(Mask, _broadcast(self._evaluate(statement.condition, lanes), lanes))]
             lanes = self._block(statement.body, lanes)
             if not len(lanes):
                 self.checks.leave()
@@ -165,15 +166,17 @@ class Lockstep:
         region, elements = self._locate(statement, lanes)
         self.checks.race_free(statement, region, elements, lanes, Access.READ)
         self.checks.initialised(statement, region, elements, lanes)
-        self._assign(statement.variable, lanes, region.load(elements))
+        self._assign(statement.variable, lanes, region.items[elements])
 
     def _store(self, statement: ir.Store, lanes: Lanes) -> None:
         region, elements = self._locate(statement, lanes)
+        elements = _broadcast(elements, lanes)
         self.checks.race_free(statement, region, elements, lanes, Access.WRITE)
         region.store(elements, self._evaluate(statement.value, lanes))
 
     def _atomic(self, statement: ir.Atomic, lanes: Lanes) -> None:
         region, elements = self._locate(statement, lanes)
+        elements = _broadcast(elements, lanes)
         reads = statement.op is ops.AtomicOp.LOAD
         self.checks.race_free(statement, region, elements, lanes, Access.ATOMIC_READ if reads else Access.ATOMIC_WRITE)
         if statement.op is ops.AtomicOp.STORE:
@@ -182,7 +185,7 @@ class Lockstep:
             return
         self.checks.initialised(statement, region, elements, lanes)
         if statement.value is None:
-            before = region.load(elements)
+            before = region.items[elements]
         else:
             before = region.update(elements, statement.op, self._evaluate(statement.value, lanes))
         if statement.variable is not None:
@@ -193,7 +196,7 @@ class Lockstep:
         self.checks.converged(what, statement.span, lanes, self._subgroup_row, self._subgroup_sizes)
         column, ids = self._lane[lanes], self._subgroup_row[lanes]
         row = np.cumsum(np.concatenate([[0], ids[1:] != ids[:-1]]))
-        value = self._broadcast(self._evaluate(statement.operands[0], lanes), lanes)
+        value = _broadcast(self._evaluate(statement.operands[0], lanes), lanes)
         table = np.zeros((int(row[-1]) + 1, self._shape.subgroup_size), value.dtype)
         table[row, column] = value
         if not statement.op.is_shuffle:
@@ -201,7 +204,7 @@ class Lockstep:
             present[row, column] = True
             self._assign(statement.variable, lanes, combine(statement.op, table, present)[row, column])
             return
-        operand = cast("npt.NDArray[np.uint32]", self._broadcast(self._evaluate(statement.operands[1], lanes), lanes))
+        operand = cast("npt.NDArray[np.uint32]", _broadcast(self._evaluate(statement.operands[1], lanes), lanes))
         count = self._subgroup_sizes[ids].astype(np.uint32)
         source = source_lane(statement.op, column, operand, self._shape.subgroup_size, count)
         lacking = source >= count
@@ -215,40 +218,36 @@ class Lockstep:
         self._assign(statement.variable, lanes, table[row, source])
 
     def _evaluate(self, expression: ir.Expression, lanes: Lanes) -> Values:
-        """The value for each lane; a 0-d array if it is uniform."""
+        """The value for each lane; one only if it is the same for all."""
         evaluate = self._evaluators.get(id(expression))
         if evaluate is None:
             evaluate = self._evaluators[id(expression)] = evaluator(expression)
         return evaluate(self, lanes)
 
-    def _condition(self, expression: ir.Expression, lanes: Lanes) -> Mask:
-        return cast(Mask, self._broadcast(self._evaluate(expression, lanes), lanes))
-
-    def _broadcast(self, values: Values, lanes: Lanes) -> Values:
-        return values if values.ndim else np.full(lanes.shape, values)
-
     def _assign(self, variable: ir.Variable, lanes: Lanes, values: Values) -> None:
-        storage = self.values_of(variable)
-        if len(lanes) == len(self._all):
-            storage[...] = values
-        else:
+        """Sets a variable; the array becomes its own, if these are all lanes."""
+        if len(lanes) < len(self._all):
+            storage = _broadcast(self.variables[variable], self._all)
             storage[lanes] = values
+            values = storage
+        self.variables[variable] = values
 
     def _locate(self, statement: ir.Access, lanes: Lanes) -> tuple[Region, Indices]:
-        """The memory's region, and the lanes' bounds-checked positions in it."""
-        memory, region = statement.memory, self.regions[statement.memory.name]
-        index = self._broadcast(self._evaluate(statement.index, lanes), lanes).astype(np.int64)
+        """The memory's region, and the lanes' bounds-checked positions in it; one if it is the same for all."""
+        region = self.regions[statement.memory.name]
+        index = self._evaluate(statement.index, lanes).astype(np.int64)
         self.checks.in_bounds(statement, region, index, lanes)
-        if memory.space is ir.Space.WORKGROUP:
-            index += self._firsts(self._row, region.length, lanes)
-        elif memory.space is ir.Space.REGISTERS:
-            index += self._firsts(self._all, region.length, lanes)
+        if region.firsts is not None:
+            index = index + (region.firsts if len(lanes) == len(self._all) else region.firsts[lanes])
         return region, index
 
-    def _firsts(self, rows: Lanes, length: int, lanes: Lanes) -> Lanes:
-        """Where the rows of these lanes begin in a memory that has one for each workgroup or for each invocation."""
-        key = (rows is self._all, length)
-        firsts = self._known_firsts.get(key)
-        if firsts is None:
-            firsts = self._known_firsts[key] = rows * length
-        return firsts if len(lanes) == len(firsts) else firsts[lanes]
+
+class _Variables(dict[ir.Variable, Values]):
+    """The values of variables, which begin with zeros."""
+
+    def __missing__(self, variable: ir.Variable) -> Values:
+        return np.zeros(1, variable.type.dtype)
+
+
+def _broadcast(values: npt.NDArray[_S], lanes: Lanes) -> npt.NDArray[_S]:
+    return values if len(values) == len(lanes) else values.repeat(len(lanes))

@@ -24,29 +24,31 @@ Flags: TypeAlias = npt.NDArray[np.unsignedinteger[Any]]
 class Region:
     """One memory of the invocations of a chunk."""
 
-    name: str
     items: Values  # all rows, one after another
     length: int  # of one row
     written: Flags | None  # all bits set where initialised; None: everywhere
     detector: RaceDetector | None  # None where no race is possible
     scale: int = 1  # detector elements for each element
+    firsts: Indices | None = None  # where each invocation's row begins, unless there is one row
 
     @classmethod
-    def allocate(cls, name: str, type: Type, length: int, rows: int, shared: bool) -> Region:
-        """Uninitialised workgroup memory (`shared`) or registers."""
+    def allocate(cls, type: Type, length: int, rows: int, invocations: int) -> Region:
+        """Uninitialised workgroup memory, or registers where each invocation has a row."""
         items = np.empty(rows * length, type.dtype)
         poison(items)
-        detector = RaceDetector(rows * length) if shared else None
-        return cls(name, items, length, np.zeros(rows * length, np.uint8), detector)
+        detector = RaceDetector(rows * length, of_one_group=True) if rows < invocations else None
+        firsts = np.arange(invocations, dtype=np.int64) // (invocations // rows) * length
+        return cls(items, length, np.zeros(rows * length, np.uint8), detector, firsts=firsts)
 
-    def race(self, elements: Indices, keys: npt.NDArray[np.uint64], kind: Access, site: int) -> Race | None:
-        """Records accesses; returns a race with an earlier one, if any."""
+    def race(
+        self, elements: Indices, keys: npt.NDArray[np.uint64], kind: Access, site: int, barriers: int
+    ) -> Race | None:
+        """Records accesses, after so many barriers of all workgroups; returns a race with an earlier one, if any."""
         if self.detector is None:
             return None
-        if self.scale == 1:
-            return self.detector.access(elements, keys, kind, site)
         for part in range(self.scale):
-            race = self.detector.access(elements * self.scale + part, keys, kind, site)
+            places = elements if self.scale == 1 else elements * self.scale + part
+            race = self.detector.access(places, keys, kind, site, barriers)
             if race is not None:
                 return race
         return None
@@ -55,11 +57,12 @@ class Region:
         """A mask of the elements that are not initialised; None if all are."""
         if self.written is None:
             return None
-        missing = self.written[elements] != _WRITTEN[self.written.itemsize]
+        full = _WRITTEN[self.written.itemsize]
+        if len(self.written) <= 8 * len(elements) and np.minimum.reduce(self.written) == full:
+            self.written = None  # and it stays so
+            return None
+        missing = self.written[elements] != full
         return missing if is_any(missing) else None
-
-    def load(self, elements: Indices) -> Values:
-        return self.items[elements]
 
     def store(self, elements: Indices, values: Values) -> None:
         self.items[elements] = values  # of several stores to one element the last wins
@@ -72,8 +75,8 @@ class Region:
         by_element = np.argsort(elements, kind="stable")
         ordered = elements[by_element]
         combine = _COMBINE[op]
+        starts = np.append(True, ordered[1:] != ordered[:-1])
         so_far = np.broadcast_to(values, elements.shape)[by_element]
-        starts = np.concatenate([[True], ordered[1:] != ordered[:-1]])
         position = np.arange(len(ordered))
         rank = position - np.maximum.accumulate(np.where(starts, position, 0))
         # Each step doubles the reach, within the updates of one element.
@@ -84,7 +87,7 @@ class Region:
             reach *= 2
         old = self.items[ordered]
         after = combine(old, so_far)
-        before = np.where(starts, old, np.roll(after, 1))
+        before = np.where(starts, old, after[position - 1])
         self.store(ordered, after)  # the last of equal indices wins, which has all updates
         result = np.empty_like(before)
         result[by_element] = before

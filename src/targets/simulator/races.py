@@ -28,7 +28,7 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 LOCAL_BITS = (MOST_INVOCATIONS - 1).bit_length()
 BARRIER_BITS = 28
 _GROUP_SHIFT = np.uint64(LOCAL_BITS + BARRIER_BITS)
-_LOCAL_SHIFT = np.uint64(LOCAL_BITS)
+_GROUP_MASK = np.uint64((1 << LOCAL_BITS + BARRIER_BITS) - 1)  # of what one workgroup's keys differ in
 _LOCAL_MASK = np.uint64((1 << LOCAL_BITS) - 1)
 ONE_BARRIER = np.uint64(1 << LOCAL_BITS)
 
@@ -64,12 +64,10 @@ class Access(Enum):
 
 _CONFLICTING = {
     Access.READ: (Access.WRITE, Access.ATOMIC_WRITE),
-    Access.WRITE: (Access.WRITE, Access.READ, Access.ATOMIC_WRITE, Access.ATOMIC_READ),
+    Access.WRITE: (Access.ATOMIC_READ, Access.READ, Access.WRITE, Access.ATOMIC_WRITE),
     Access.ATOMIC_READ: (Access.WRITE,),
-    Access.ATOMIC_WRITE: (Access.WRITE, Access.READ),
+    Access.ATOMIC_WRITE: (Access.READ, Access.WRITE),
 }
-_OTHERS = {kind: tuple(other for other in others if other is not kind) for kind, others in _CONFLICTING.items()}
-_ITSELF = (Access.WRITE,)
 
 
 @attrs.frozen
@@ -85,109 +83,121 @@ class Race:
 class _Accesses:
     """Shadow memory for one kind of access: for each element two keys, each with its site (statement)."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, kind: Access, count: int, of_one_group: bool) -> None:
+        self._kind = kind
+        self._of_one_group = of_one_group
         self.first = np.zeros(count, np.uint64)
-        self.first_site = np.zeros(count, np.int32)
+        self.first_site = np.zeros(count, np.int64)
         self.second: Keys | None = None  # allocated when first needed, which for most memories is never
-        self.second_site = np.zeros(0, np.int32)
+        self.second_site = np.zeros(0, np.int64)
+        self.interval = -1  # of the last access
 
-    def find_unordered(self, elements: Indices, keys: Keys) -> tuple[int, Keys, npt.NDArray[np.int32]] | None:
-        """The first position whose access is unordered with a recorded one, with that one's key and site."""
+    def race_with(self, elements: Indices, keys: Keys) -> Race | bool:
+        """The first access that is unordered with a recorded one. If there is none, whether all elements were accessed
+        by the same invocations, since their last barriers."""
+        own = False
         for known, sites in ((self.first, self.first_site), (self.second, self.second_site)):
             if known is None:
                 continue
             others = known[elements]
-            if not is_any(others):
+            differing = others ^ keys
+            if not is_any(differing):
+                own = own or known is self.first
                 continue
-            unordered = _unordered(others, keys)
+            unordered = self._unordered(others, differing)
             if is_any(unordered):
                 position = int(np.argmax(unordered))
-                element = elements[position : position + 1]
-                return position, known[element], sites[element]
-        return None
+                element = elements[position]
+                return Race(position, invoker_of(known[element]), self._kind, int(sites[element]))
+        return own
 
-    def record(self, elements: Indices, keys: Keys, site: int) -> None:
+    def replace(self, elements: Indices, keys: Keys, site: int) -> None:
+        """Records accesses after which earlier ones do not matter."""
+        self.first[elements] = keys
+        self.first_site[elements] = site
+
+    def record(self, elements: Indices, keys: Keys, site: int, interval: int) -> None:
         """Records accesses to distinct elements."""
+        if self.interval < interval:
+            self.interval = interval
+            self.replace(elements, keys, site)
+            return
         first = self.first[elements]
         differing = first ^ keys
-        if self.second is None:
-            # Mostly nothing was accessed, or by the same workgroups before their last barriers, or by the same
-            # invocations since then.
-            if not is_any(first) or (not is_any(differing >> _GROUP_SHIFT) and are_all(differing >> _LOCAL_SHIFT)):
-                self.first[elements] = keys
-                self.first_site[elements] = site
-                return
-            if not is_any(differing):
-                return
-        known = first != 0
-        foreign = known & ((differing >> _GROUP_SHIFT) != 0)
-        same_interval = (differing >> _LOCAL_SHIFT) == 0
-        add = foreign | (same_interval & (differing != 0))
-        replace = ~(foreign | same_interval)
-        if self.second is not None:
+        if not is_any(differing):
+            return
+        replace = differing > _LOCAL_MASK
+        # Mostly nothing was accessed, or by the same workgroups before their last barriers.
+        if are_all(replace) and (self._of_one_group or not is_any(first) or not is_any(differing > _GROUP_MASK)):
+            self.replace(elements, keys, site)
+            return
+        add = self._unordered(first, differing)
+        replace &= ~add
+        if self.second is not None and not self._of_one_group:
             second = self.second[elements]
-            settled = (second != 0) & (((first ^ second) >> _GROUP_SHIFT) != 0)
-            add &= ~settled
-            replace &= ~settled
-        replaced = elements[replace]
-        self.first[replaced] = keys[replace]
-        self.first_site[replaced] = site
-        if self.second is None and is_any(add):
-            self.second = np.zeros(len(self.first), np.uint64)
-            self.second_site = np.zeros(len(self.first), np.int32)
-        if self.second is not None:
-            self.second[replaced] = 0
+            open_ = (second == 0) | ((first ^ second) <= _GROUP_MASK)  # no accesses of two workgroups are known
+            add &= open_
+            replace &= open_
+        self.replace(elements[replace], keys[replace], site)
+        if is_any(add):
+            if self.second is None:
+                self.second = np.zeros(len(self.first), np.uint64)
+                self.second_site = np.zeros(len(self.first), np.int64)
             self.second[elements[add]] = keys[add]
             self.second_site[elements[add]] = site
 
-
-def _unordered(others: Keys, keys: Keys) -> Mask:
-    """Where neither access happens before the other: two workgroups, or two invocations between the same barriers."""
-    differing = others ^ keys
-    unordered: Mask = (differing - np.uint64(1)) < _LOCAL_MASK  # 0 - 1 wraps and is large
-    apart = differing >> _GROUP_SHIFT
-    if is_any(apart):  # which they are in one workgroup's memory only where nothing was accessed yet
-        unordered |= (apart != 0) & (others != 0)
-    return unordered
+    def _unordered(self, others: Keys, differing: Keys) -> Mask:
+        """Where neither access happens before the other: two workgroups, or two invocations between the same barriers.
+        Of nothing accessed yet the workgroup differs, too."""
+        unordered: Mask = (differing - np.uint64(1)) < _LOCAL_MASK  # 0 - 1 wraps and is large
+        if not self._of_one_group and is_any(others):
+            unordered |= (differing > _GROUP_MASK) & (others != 0)
+        return unordered
 
 
 class RaceDetector:
-    """Detects races on one memory during one launch."""
+    """Detects races on one memory during one launch. `of_one_group`: each element is accessed by the invocations of one
+    workgroup only."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, of_one_group: bool = False) -> None:
         self._count = count
+        self._of_one_group = of_one_group
         self._accesses: dict[Access, _Accesses] = {}
-        self._positions = np.zeros(count, np.int32)
 
-    def access(self, elements: Indices, keys: Keys, kind: Access, site: int) -> Race | None:
-        """Records accesses by invocations in ascending order; returns the first race found."""
-        race = self._find(elements, keys, _OTHERS[kind])
-        if race is not None:
-            return race
-        if kind not in self._accesses:
-            self._accesses[kind] = _Accesses(self._count)
-        known = self._accesses[kind]
-        if are_all(elements[1:] > elements[:-1]):  # all distinct
-            known.record(elements, keys, site)
-            return self._find(elements, keys, _ITSELF) if kind is Access.WRITE else None
-        order = np.arange(len(elements), dtype=np.int32)
-        self._positions[elements] = order
-        last = self._positions[elements] == order
-        known.record(elements[last], keys[last], site)
-        if not are_all(last):
-            # Several invocations access one element. Recording the first and the last suffices: if any two are of
-            # different workgroups, these are.
-            self._positions[elements[::-1]] = order[::-1]
-            first = (self._positions[elements] == order) & ~last
-            known.record(elements[first], keys[first], site)
-        # Plain writes race with each other, also within one statement, so they are checked after recording.
-        return self._find(elements, keys, _ITSELF) if kind is Access.WRITE else None
-
-    def _find(self, elements: Indices, keys: Keys, kinds: tuple[Access, ...]) -> Race | None:
-        for kind in kinds:
-            known = self._accesses.get(kind)
-            found = None if known is None else known.find_unordered(elements, keys)
-            if found is not None:
-                position, key, site = found
-                return Race(position, invoker_of(key[0]), kind, int(site[0]))
+    def access(self, elements: Indices, keys: Keys, kind: Access, site: int, barriers: int = 0) -> Race | None:
+        """Records accesses by invocations in ascending order, after so many barriers that all workgroups passed;
+        returns the first race found."""
+        interval = barriers if self._of_one_group else 0  # all accesses of an earlier one happen before these
+        is_read = False
+        for other in _CONFLICTING[kind]:
+            before = self._accesses.get(other)
+            if before is None or before.interval < interval or is_read:
+                continue
+            found = before.race_with(elements, keys)
+            if isinstance(found, Race):
+                return found
+            if found and other is Access.WRITE:
+                return None  # any access by others would race with what these invocations have written, which is noted
+            is_read = found and other is Access.READ  # and any write by others with what they have read
+        known = self._accesses.get(kind)
+        if known is None:
+            known = self._accesses[kind] = _Accesses(kind, self._count, self._of_one_group)
+        rises = elements[1:] > elements[:-1]
+        are_distinct = are_all(rises)
+        if kind is Access.WRITE:  # any earlier ones happen before these, which may race with each other
+            known.interval = interval
+            known.replace(elements, keys, site)
+            found = not are_distinct and known.race_with(elements, keys)
+            return found if isinstance(found, Race) else None
+        if are_distinct:
+            known.record(elements, keys, site, interval)
+            return None
+        if not are_all(elements[1:] >= elements[:-1]):
+            order = np.argsort(elements, kind="stable")
+            elements, keys = elements[order], keys[order]
+            rises = elements[1:] > elements[:-1]
+        # Several invocations access one element. Recording the first and the last suffices: if any two are of different
+        # workgroups, these are.
+        for ends in (np.append(rises, True), np.append(True, rises)):
+            known.record(elements[ends], keys[ends], site, interval)
         return None

@@ -15,13 +15,14 @@ from ...kernel import ir
 from ...kernel.launch import Schedule, Step
 from ...kernel.passes.overlay import packed_bytes
 from ...kernel.passes.walk import writers_in
+from ...kernel.span import Span
 from ...machine import Capability
 from ..binding import Work, work_of
 from ..host_buffers import Bytes, bytes_behind, starts_written
 from ..interpreters import Interpreter
 from ..needs import require_within
 from ..registry import Reduced, reduce_to_settings
-from .checks import Shape, Sites
+from .checks import Shape
 from .lockstep import Lockstep
 from .memory import Flags, Region
 from .races import RaceDetector
@@ -67,10 +68,10 @@ class Simulator(Interpreter):
         program = step.program
         storage = _storage_regions(step, bound)
         values = {
-            parameter: np.asarray(value, parameter.type.dtype)
+            parameter: np.full(1, value, parameter.type.dtype)
             for parameter, value in zip(program.parameters, step.values, strict=True)
         }
-        sites = Sites()
+        sites: dict[int, Span] = {}
         together = max(1, _CHUNK // program.group_size)
         for first in range(0, step.groups, together):
             groups = min(together, step.groups - first)
@@ -85,7 +86,9 @@ def _storage_regions(step: Step, bound: _Bound) -> dict[str, Region]:
     pairs = tuple(zip(step.program.storage, step.buffers, strict=True))
     units = {name: min(m.type.size for m, b in pairs if b.name == name) for name in {b.name for _, b in pairs}}
     detectors = {  # a buffer that is only read needs none
-        buffer.name: RaceDetector(buffer.nbytes // units[buffer.name]) for memory, buffer in pairs if memory in writers
+        buffer.name: RaceDetector(buffer.nbytes // units[buffer.name], step.groups == 1)
+        for memory, buffer in pairs
+        if memory in writers
     }
     regions: dict[str, Region] = {}
     for memory, buffer in pairs:
@@ -93,7 +96,7 @@ def _storage_regions(step: Step, bound: _Bound) -> dict[str, Region]:
         items = data.view(memory.type.dtype)
         written = None if flags is None or flags.all() else flags.view(f"u{size}")
         scale = size // units[buffer.name]
-        regions[memory.name] = Region(memory.name, items, len(items), written, detectors.get(buffer.name), scale)
+        regions[memory.name] = Region(items, len(items), written, detectors.get(buffer.name), scale)
     return regions
 
 
@@ -103,13 +106,10 @@ def _written(program: ir.Program) -> frozenset[ir.Memory]:
 
 
 def _own_regions(program: ir.Program, shape: Shape) -> dict[str, Region]:
-    """Workgroup memory and registers, uninitialised, for each chunk of workgroups."""
-    regions: dict[str, Region] = {}
-    for memory in program.memories:
-        if memory.space is ir.Space.STORAGE:
-            continue
-        assert memory.length is not None, "verify: only storage comes without a length"
-        shared = memory.space is ir.Space.WORKGROUP
-        rows = shape.groups if shared else shape.invocations
-        regions[memory.name] = Region.allocate(memory.name, memory.type, memory.length, rows, shared)
-    return regions
+    """Workgroup memory and registers, which alone have a length; uninitialised, for each chunk of workgroups."""
+    rows = {ir.Space.WORKGROUP: shape.groups, ir.Space.REGISTERS: shape.invocations}
+    return {
+        memory.name: Region.allocate(memory.type, memory.length, rows[memory.space], shape.invocations)
+        for memory in program.memories
+        if memory.length is not None
+    }
