@@ -39,8 +39,9 @@ def test_the_first_race_is_found_and_is_one(seed: int) -> None:
     keys, barriers = keys_of(groups, locals_), np.zeros(GROUPS, np.int64)
     kinds = rng.permutation(np.array(list(Access)))[: rng.integers(1, 5)]
     so_far: list[Touch] = []
-    in_step, together = seed % 3 == 0, 0  # whether all workgroups pass a barrier at once, and each has its own elements
-    detector = RaceDetector(ELEMENTS, of_one_group=in_step)
+    in_step, together = seed % 3 > 0, 0  # whether all workgroups pass a barrier at once, and how many
+    apart = seed % 3 == 1  # whether each workgroup has elements of its own
+    detector = RaceDetector(ELEMENTS, of_one_group=apart)
     for site in range(30):
         if rng.random() < 0.4:  # a workgroup passes a barrier
             group = rng.integers(GROUPS)
@@ -51,7 +52,7 @@ def test_the_first_race_is_found_and_is_one(seed: int) -> None:
         lanes = np.flatnonzero(rng.random(len(keys)) < rng.choice([0.1, 0.5, 1.0]))
         alone = rng.random() < 0.7  # otherwise nearly all is a race at once
         elements = (lanes if alone else rng.integers(0, ELEMENTS, len(lanes))) % ELEMENTS
-        elements = np.where(groups[lanes] == elements % GROUPS, elements, -1) if alone or in_step else elements
+        elements = np.where(groups[lanes] == elements % GROUPS, elements, -1) if alone or apart else elements
         lanes, elements = lanes[elements >= 0], elements[elements >= 0].astype(np.int64)
         now = [
             Touch(Invoker(int(groups[i]), int(locals_[i])), int(barriers[groups[i]]), int(element), kind, site)

@@ -102,7 +102,7 @@ class _Accesses:
             others = known[elements]
             differing = others ^ keys
             if not is_any(differing):
-                own = own or known is self.first
+                own = True
                 continue
             unordered = self._unordered(others, differing)
             if is_any(unordered):
@@ -137,7 +137,6 @@ class _Accesses:
             second = self.second[elements]
             open_ = (second == 0) | ((first ^ second) <= _GROUP_MASK)  # no accesses of two workgroups are known
             add &= open_
-            replace &= open_
         self.replace(elements[replace], keys[replace], site)
         if is_any(add):
             if self.second is None:
