@@ -135,8 +135,7 @@ class _Accesses:
         replace &= ~add
         if self.second is not None and not self._of_one_group:
             second = self.second[elements]
-            open_ = (second == 0) | ((first ^ second) <= _GROUP_MASK)  # no accesses of two workgroups are known
-            add &= open_
+            add &= (second == 0) | ((first ^ second) <= _GROUP_MASK)  # unless accesses of two workgroups are known
         self.replace(elements[replace], keys[replace], site)
         if is_any(add):
             if self.second is None:
