@@ -107,7 +107,7 @@ class _Accesses:
             unordered = self._unordered(others, differing)
             if is_any(unordered):
                 position = int(np.argmax(unordered))
-                element = elements[position]
+                element = int(elements[position])
                 return Race(position, invoker_of(known[element]), self._kind, int(sites[element]))
         return own
 
