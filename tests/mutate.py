@@ -103,7 +103,8 @@ def measure(at_once: int) -> None:
         print(f"what {len(newer)} files of tests reach is measured, into {REACHED.relative_to(ROOT)}", flush=True)
         shares = [newer[n :: _SHARES * at_once] for n in range(_SHARES * at_once)]
         with ThreadPoolExecutor(at_once) as threads:
-            [*threads.map(_measure_files, filter(None, shares))]
+            for _ in threads.map(_measure_files, filter(None, shares)):
+                pass
 
 
 def _measure_files(files: list[str]) -> None:

@@ -153,7 +153,8 @@ class Crew:
         shared.is_closed = True
         release_import_lock()
         shared.calls.put(None)
-        while len(shared.left) < len(shared.came):
+        # At the interpreter's end threads are gone, and none says so: what is left of a generator is closed then.
+        while len(shared.left) < len(shared.came) and not sys.is_finalizing():
             shared.news.get()
 
 
