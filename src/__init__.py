@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from os.path import realpath
 from typing import TYPE_CHECKING
 
@@ -100,8 +99,7 @@ globals()["__getattr__"] = _found
 
 def _imported(home: str) -> object:
     """A module of this package. Not imported in the main thread: an interrupt would leave attrs half initialised."""
-    _import_uninterrupted(f"{__name__}.{home}")
-    return import_module(f".{home}", __name__)
+    return _import_uninterrupted(f"{__name__}.{home}")
 
 
 def __dir__() -> list[str]:

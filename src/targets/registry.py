@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from importlib import import_module
 from importlib.util import find_spec, resolve_name
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -56,9 +55,8 @@ class _Entry:
 def _loaded(module: str, name: str) -> Callable[..., Any]:
     """What a module of this package has by a name: imported no earlier than it is needed, and in a helper thread, so
     that a signal handler finds none or all of it."""
-    home = resolve_name(f".{module}", __package__)
-    import_uninterrupted(home)
-    found: Callable[..., Any] = getattr(import_module(home), name)
+    home = import_uninterrupted(resolve_name(f".{module}", __package__))
+    found: Callable[..., Any] = getattr(home, name)
     return found
 
 

@@ -10,17 +10,19 @@ import sys
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
+from types import ModuleType
 
 from ..types.import_lock import release_import_lock
 
 _imported: set[str] = set()
 
 
-def import_uninterrupted(name: str) -> None:
+def import_uninterrupted(name: str) -> ModuleType:
     """Imports a module in a helper thread and waits. If the wait is interrupted, the import continues."""
     if name not in _imported or sys.modules.get(name) is None:
         run_uninterrupted(lambda: importlib.import_module(name))
         _imported.add(name)
+    return sys.modules[name]
 
 
 def run_uninterrupted(call: Callable[[], object]) -> None:

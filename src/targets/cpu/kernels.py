@@ -10,7 +10,6 @@ import numpy as np
 
 from ...kernel import ir
 from ...kernel.launch import Buffer, Role, Schedule, Step
-from ...kernel.passes.overlay import packed_bytes
 from ...kernel.passes.safe import Safety
 from ...types.layout import Type
 from ..addresses import address_of
@@ -177,12 +176,7 @@ class CpuKernels:
 
 def _check_limits(step: Step) -> None:
     program = step.program
-    bytes_of_space = dict.fromkeys(ir.Space, 0)
-    for memory in program.memories:
-        bytes_of_space[memory.space] += memory.type.size * (memory.length or 0)
-    shared = bytes_of_space[ir.Space.WORKGROUP]
-    if shared > LIMITS.workgroup_bytes:  # as they lie apart here; algorithms count what is live at one time
-        shared = packed_bytes(program)
-    require_within(step, LIMITS, CAPABILITIES, _NAME, shared)
-    registers = program.group_size * bytes_of_space[ir.Space.REGISTERS]
+    require_within(step, LIMITS, CAPABILITIES, _NAME)
+    own = (memory for memory in program.memories if memory.space is ir.Space.REGISTERS)
+    registers = program.group_size * sum(memory.type.size * (memory.length or 0) for memory in own)
     require_at_most(kernel_named(program), "bytes of registers in a workgroup", registers, REGISTER_BYTES, _NAME)

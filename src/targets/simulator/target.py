@@ -13,7 +13,6 @@ import numpy as np
 
 from ...kernel import ir
 from ...kernel.launch import Schedule, Step
-from ...kernel.passes.overlay import packed_bytes
 from ...kernel.passes.walk import writers_in
 from ...kernel.span import Span
 from ...machine import Capability
@@ -54,8 +53,7 @@ class Simulator(Interpreter):
         # workgroups of a chunk do advance together, and a spin loop without progress hits the iteration limit.
         capabilities = self.info.capabilities | {Capability.FORWARD_PROGRESS}
         for step in work.steps:
-            nbytes = packed_bytes(step.program)
-            require_within(step, self.info.limits, capabilities, "target 'simulator'", nbytes)
+            require_within(step, self.info.limits, capabilities, "target 'simulator'")
         memory = bytes_behind(work, arrays)
         bound = {
             buffer.name: (memory[buffer.name], None if starts_written(buffer) else np.zeros(buffer.nbytes, np.uint8))

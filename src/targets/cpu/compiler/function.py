@@ -222,16 +222,14 @@ class _Function(Translation):
         return f", !llvm.loop !{self.fact(f'distinct !{{%, !{scalar}}}')}"
 
     def _may_divide_by_zero(self, node: ast.AST) -> bool:
-        """As far as LLVM sees."""
+        """Of what divides, as far as LLVM sees."""
         match node:
-            case ast.Call(ast.Name("divide" | "remainder")):
-                return True
-            case ast.BinOp(_, ast.FloorDiv() | ast.Mod(), ast.Name(name)):
+            case ast.BinOp(right=ast.Name(name)):
                 return name not in self.fixed or self.fixed[name].number is None
-            case ast.BinOp(_, ast.FloorDiv() | ast.Mod(), other):
+            case ast.BinOp(right=other):
                 return not isinstance(other, ast.Constant)
             case _:
-                return False
+                return True
 
 
 def _divisions_behind_branches(function: ast.FunctionDef) -> dict[int, list[ast.AST]]:
