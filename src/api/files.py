@@ -4,6 +4,7 @@ and memory-mapped arrays larger than memory."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
 from typing import TypeAlias, cast
@@ -25,7 +26,7 @@ from ..targets.base import Target
 from ..types.checks import checked_path
 from ..types.dtypes import checked_dtype, key_for
 from ..types.environment import word
-from ..types.errors import InvalidArgumentError, UnsupportedTypeError
+from ..types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
 from ..types.indices import SortOrder
 from ..types.specs import HostArray
 from .arguments import ORDERS, checked_flag
@@ -35,6 +36,8 @@ Name: TypeAlias = "str | PathLike[str]"
 By: TypeAlias = "str | Sequence[str] | None"
 Report: TypeAlias = "Callable[[Progress], object] | None"
 
+# Files are locked, and memory is given back, by calls of POSIX, which Windows has not.
+_HAS_POSIX = find_spec("fcntl") is not None
 _NOT_ASKED = 1 << 26  # bytes of a mapped array that are never too much, unless the environment says so
 
 
@@ -85,6 +88,8 @@ def _sort(
     scratch: Name | None, resume: bool, progress: Report, dtype: npt.DTypeLike | None, *, argsort: bool,
     stable: bool = False,
 ) -> None:  # fmt: skip
+    if not _HAS_POSIX:
+        raise CapabilityError("file sorts need Linux or macOS; arrays, mapped ones too, are sorted on any system")
     order = ORDERS[checked_flag("descending", descending)]
     if progress is not None and not callable(progress):
         raise UnsupportedTypeError(f"progress: expected a function of a Progress, or None, found {progress!r}")
@@ -183,7 +188,10 @@ class MappedCall:
     target: str | Target
 
     def sorted(self, x: object, out: object, axis: int | None) -> object | None:
-        """The result; None if the array fits into memory or is not contiguous, so that the usual path is taken."""
+        """The result; None if the array fits into memory or is not contiguous, or on Windows: the usual path is
+        taken."""
+        if not _HAS_POSIX:
+            return None  # the system pages
         said = word("GPUSORT_MEMORY")
         if not said and cast(HostArray, x if x.__class__ is np.memmap else out).nbytes <= _NOT_ASKED:
             return None  # one of them is mapped

@@ -6,7 +6,6 @@ Data that is read once and written once gains nothing from the cache, and would 
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 from pathlib import Path
 from typing import Any, Self, TypeAlias
@@ -134,6 +133,8 @@ class DirectFile:
         try:
             done: int = call(self._fd, [part], offset)
         except OSError as error:
+            import fcntl
+
             flags = fcntl.fcntl(self._fd, fcntl.F_GETFL)
             if error.errno != errno.EINVAL or not flags & _DIRECT:
                 raise

@@ -7,7 +7,6 @@ second, recorded by a line "synced": after a power loss (another boot id) only l
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -101,6 +100,8 @@ class Scratch:
 
     def _is_locked(self) -> bool:
         """Tries to create and lock the folder. False, to try again, if another sort that finished just removed it."""
+        import fcntl
+
         is_new = False
         with suppress(FileExistsError):
             self.folder.mkdir(0o700)  # the data may be private
