@@ -7,6 +7,9 @@ PYTHON := $(VENV)/bin/python
 JOBS   ?= 3
 # A file is one process's, which makes what its tests share once; where all cases are run, files are too long for that.
 DIST   := loadfile --no-loadscope-reorder
+# What pyright checks: the package, and what calls it in examples and documents. mypy checks the tests and benchmarks too;
+# pyright takes a minute more for them, before a release: make pyright READ=
+READ   := typings typings/gpusort examples docs web
 # More arguments for pytest: make test ARGS='-k bitonic'
 ARGS   ?=
 
@@ -43,8 +46,11 @@ ruff: $(READY)
 	$(PYTHON) -m ruff check
 	$(PYTHON) -m ruff format --check
 
-mypy pyright: $(READY)
-	$(PYTHON) -m $@
+mypy: $(READY)
+	$(PYTHON) -m mypy
+
+pyright: $(READY)
+	$(PYTHON) -m pyright $(READ)
 
 # A few minutes; ARGS='--largest 16777216', ARGS='-k "u4 and 1048576"', ARGS='--benchmark-json results.json'
 bench: $(READY)
