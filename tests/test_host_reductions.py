@@ -232,6 +232,22 @@ def test_short_lines_with_short_gaps_are_reduced_as_one(name: str, dtype: str, m
             assert all((line is not None) is is_line for line in lines), (shape, kept)
 
 
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_the_first_nan_is_found(name: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As NumPy, which stops there: in slabs of a flat array, whichever thread comes first to a later one."""
+    monkeypatch.setattr(extreme_places, "_SLAB", 1 << 13)
+    monkeypatch.setattr(extreme_places, "_SHARED", 0)
+    monkeypatch.setattr(extreme_places, "_FLAT_BYTES", 0)
+    x = np.random.default_rng(1).standard_normal(60_000).astype(dtype)
+    for first in (0, 4095, 4096, 8191, 8192, 30_000, len(x) - 1):
+        holed = x.copy()
+        holed[[first, -1, min(first + 20_000, len(x) - 1)]] = np.nan
+        for shaped in (holed, holed.reshape(300, 200), holed.reshape(3, 100, 200)):
+            for axis in (None, -1):
+                assert_same(reduced(name, shaped, axis), by_numpy(name, shaped, axis), (first, shaped.shape, axis))
+
+
 # -- floats added -----------------------------------------------------------------------------------------
 
 

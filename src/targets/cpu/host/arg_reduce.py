@@ -24,6 +24,8 @@ _FEW, _FEW_BYTES = 16, 32  # neighbours, or bytes of them: of fewer NumPy makes 
 _MOST = (1 << 31) - 1  # elements in a row whose places are found as 32 bits
 _FLAT_BYTES = 3 << 23  # below, one core reads a flat array about as fast as it takes to wake another
 _SLAB = 1 << 18
+# elements of a flat array, and of so many rows, where a NaN is looked for first: NumPy stops at it
+_BEGINNING, _NEAR, _ROWS = 1 << 12, 1 << 5, 8
 
 
 class PlaceFolding:
@@ -46,6 +48,8 @@ class PlaceFolding:
             return None
         route = self._routes.of(x)
         if route is None or not can_fold(self._fold, self._dtype, x.nbytes):
+            return None
+        if self._dtype == np.float16 and route.walk.nearest_goes and _have_nan_soon(x.swapaxes(self._axis, -1)):
             return None
         return in_shape(route.walk.arranged(self._along(x, route)), x, (self._axis,), self._keepdims)
 
@@ -83,18 +87,34 @@ class PlaceFolding:
         is_packed = flat.ndim == 1 and flat.strides[0] == flat.itemsize
         if not is_half and (flat.nbytes < _FLAT_BYTES if is_packed else flat.size < _SHARED):
             return None
+        if is_packed and self._dtype.kind == "f":
+            place = flat[:_BEGINNING].argmax()  # the first NaN, if there is one
+            if np.isnan(flat[place]):
+                return cast(Places, place)
         inner = flat.size // len(flat)
         step = max(1, _SLAB // inner)
         count = -(-len(flat) // step)
         best: HostArray = np.empty(count, self._dtype)
         where: Places = np.empty(count, np.intp)
+        with_nan: list[int] = []  # slabs, behind which nothing is looked for
 
         def look(number: int) -> None:
+            if with_nan and with_nan[0] < number:
+                best[number] = where[number] = 0
+                return
             slab = flat[number * step : (number + 1) * step]
             packed = slab.astype(np.float32) if is_half else np.ascontiguousarray(slab)
             place = packed.argmin() if self._fold is Reducer.ARGMIN else packed.argmax()
             best[number] = packed.reshape(-1)[place]
             where[number] = number * step * inner + place
+            if best[number] != best[number]:
+                with_nan.append(number)
 
         (shared_pool() if flat.size >= _SHARED else ALONE).run(look, count)
         return self._first_best(best[:, np.newaxis], where[:, np.newaxis]).reshape(())
+
+
+def _have_nan_soon(rows: HostArray) -> bool:
+    """Whether NumPy soon comes to a NaN in each of the rows that are looked at."""
+    some = rows[(slice(None, None, -(-len(rows) // _ROWS)), *(0,) * (rows.ndim - 2))]
+    return bool(np.isnan(some[..., :_NEAR]).any(-1).all())

@@ -166,14 +166,28 @@ def restore_ties(source: Elements, results: Elements, order: SortOrder, stable: 
         source, results = source.reshape(-1), results.reshape(-1)
     if results.ndim > 1:
         if (results == 0).any() and ties.has_minus_zero(source):  # without -0.0 all are alike
-            _write(bits_of(source), bits_of(results), order, stable, is_nan=False)
+            if stable:
+                _write(bits_of(source), bits_of(results), order, stable, is_nan=False)
+            else:
+                _write_counted_zeros(bits_of(source), bits_of(results), order)
     else:
-        _write_zeros(bits_of(source), results, order, stable, has_nans=has_nans)
+        _write_zeros_of_one(bits_of(source), results, order, stable, has_nans=has_nans)
     if has_nans and not ties.puts_usual_nans_back(source, results, stable):
         _write(bits_of(source), bits_of(results), order, stable, is_nan=True)
 
 
-def _write_zeros(words: Elements, results: Elements, order: SortOrder, stable: bool, *, has_nans: bool) -> None:
+def _write_counted_zeros(words: Elements, sorted_: Elements, order: SortOrder) -> None:
+    """Of any rows, in the order of their words: they lie side by side, and need but be counted."""
+    zero, minus_zero = words.dtype.type(0), words.dtype.type(1 << (8 * words.itemsize - 1))
+    first, then = (minus_zero, zero) if order is SortOrder.ASCENDING else (zero, minus_zero)
+    are_zeros = _among(sorted_, False)
+    counts = np.bitwise_count(np.packbits(words == first, -1)).sum(-1, dtype=np.intp)
+    ends = are_zeros.argmax(-1) + counts
+    np.copyto(sorted_, then, where=are_zeros)
+    np.copyto(sorted_, first, where=are_zeros & (np.arange(words.shape[-1]) < ends[..., np.newaxis]))
+
+
+def _write_zeros_of_one(words: Elements, results: Elements, order: SortOrder, stable: bool, *, has_nans: bool) -> None:
     """Of a row. In the order of their words they need but be counted."""
     ascends, numbers = order is SortOrder.ASCENDING, results
     if has_nans and not ascends:  # which come last in this order as well
