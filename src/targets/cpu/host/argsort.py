@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from operator import gt
 
 import numpy as np
 
@@ -29,9 +30,11 @@ from .sample import is_monotonic
 
 _NARROW = 1 << 19  # elements of 32 bits: of more a radix sort scatters too far
 _WINDOWS, _WINDOW = 8, 32  # how many neighbours are looked at, and how many in a row
-_GLANCE, _SHORT = 16, 128  # elements of the first row, before more is looked at; of rows that a network takes
+_GLANCE, _FEW_FALLS = 16, 2  # elements of the first row, before more is looked at; how many are less than the one before
+_SHORT = 128  # elements of rows that a network takes
 _FAR_FIRST, _FAR = 1 << 6, 1 << 10  # how many are looked at that are far apart
 _LEAST = _WINDOWS * _WINDOW  # elements of a row that is looked at
+MERGED_ALONE = 1 << 19  # elements of short rows in order, in which threads would wait for each other's calls of NumPy
 # Of those far apart: each doubling of the number of runs costs a merge of all, a third of what it costs to sort packed
 # words. Few threads share shorter rows; these may rather have some elements out of place.
 _MOST_TURNS_OF_LONG, _MOST_TURNS = 16, 48
@@ -48,8 +51,12 @@ def argsort_rows(source: HostArray, places: Places, order: SortOrder, policy: Ho
     pool = shared_pool()
     if length >= policy.serial_below and rows < 2 * pool.threads and can_argsort(source.dtype, source.nbytes):
         few = pool.of_at_most(policy.threads_for(8 * length))  # words of 64 bits are sorted
-        for row in range(rows):
-            argsort_one(source[row], places[row], order, policy, few)
+        for row, own in zip(source, places, strict=True):
+            runs = argsort_runs(row, order, policy)
+            if runs is None:
+                argsort_one(row, own, order, policy, few)
+            else:
+                own[:] = runs
         return
     if argsort_rows_by_crew(source, places, order, policy):
         return
@@ -69,7 +76,7 @@ def argsort_by_network(x: HostArray, places: Places, order: SortOrder, policy: H
     def merge(own: slice) -> None:
         places[own] = x[own].argsort(-1, "stable")
 
-    (shared_pool() if x.size >= policy.serial_below else ALONE).over(len(x), merge)
+    (shared_pool() if x.size >= MERGED_ALONE else ALONE).over(len(x), merge)
     return True
 
 
@@ -79,7 +86,7 @@ def are_in_order(x: HostArray, order: SortOrder, policy: HostSortPolicy) -> bool
         return False
     rows: HostArray = x[(0,) * (x.ndim - 2)]
     first = rows[0, :_GLANCE].tolist()
-    if first != sorted(first) and first != sorted(first, reverse=True):
+    if _FEW_FALLS < sum(map(gt, first, first[1:])) < len(first) - 1 - _FEW_FALLS:
         return False
     windows = rows[:: -(-len(rows) // _WINDOWS), :_WINDOW]
     return _has_long_runs(windows, rows[len(rows) // 2], order, policy)

@@ -21,7 +21,7 @@ from ....types.dtypes import native
 from ....types.indices import ScanKind, SortOrder
 from ....types.specs import Spec
 from ...base import HostArray, Native
-from .argsort import are_in_order, argsort_rows, argsort_runs
+from .argsort import MERGED_ALONE, are_in_order, argsort_rows, argsort_runs
 from .at_sight import places_at_sight
 from .cumsum import from_zero, host_cumsum, shifted
 from .float_ties import are_ties_alike
@@ -120,7 +120,7 @@ class ArgsortPath:
             axes = with_last(x, axis)
             rows = x.transpose(axes)
             if are_in_order(rows, self.order, self.policy):
-                if size < self.policy.serial_below:
+                if size < MERGED_ALONE:
                     return x.argsort(axis, "stable")
             elif are_argsorted_sooner(rows):
                 indices = cast(Indices, np.empty(x.shape, _INDEX))
