@@ -30,7 +30,7 @@ from .sample import is_monotonic
 
 _NARROW = 1 << 19  # elements of 32 bits: of more a radix sort scatters too far
 _WINDOWS, _WINDOW = 8, 32  # how many neighbours are looked at, and how many in a row
-_GLANCE, _FEW_FALLS = 16, 2  # elements of the first row, before more is looked at; how many are less than the one before
+_GLANCE, _FEW_FALLS = 16, 2  # elements of the first row, looked at first; how many may be less than the one before
 _SHORT = 128  # elements of rows that a network takes
 _FAR_FIRST, _FAR = 1 << 6, 1 << 10  # how many are looked at that are far apart
 _LEAST = _WINDOWS * _WINDOW  # elements of a row that is looked at
