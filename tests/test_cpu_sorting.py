@@ -304,6 +304,7 @@ def patterns(dtype: str, length: int) -> dict[str, Array]:
         "some": values[numbers.integers(0, 40, length)],
         # A value that the sample does not see.
         "all but one": np.concatenate([np.repeat(mixed[:1], length - 1), mixed[3:4]]),
+        "nearly alike": np.where(numbers.random(length) < 0.98, mixed[7], mixed),
         "skewed": np.where(numbers.random(length) < 0.9, mixed[7], mixed),
     }
     if np.dtype(dtype).kind == "f":

@@ -110,6 +110,7 @@ _MOST = 256  # as many as a byte tells apart
 _SEEN_OF_MOST = 176  # so many of them are seen at a glance, or a few more than that
 _SAMPLE = 4096  # here all of them are seen, and often, unless some are rare
 _TRIES = 64
+_FEW_OTHERS = 16  # one in so many
 
 
 @attrs.frozen
@@ -152,12 +153,37 @@ def finder_for(row: HostArray, policy: HostSortPolicy) -> PerfectHash | None:
 def sort_few(source: Elements, results: Elements, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> bool:
     """Counts the different elements of a row, if they are as few as its sample says; else nothing is done."""
     words = handful_of(source, order)
+    if words is not None and words.size == 1 and _sort_around(source, results, words[0], order, pool):
+        return True
     runs = None if words is None else Runs.counted(source, words, pool)
     if runs is None:
         runs = _runs_by_hash(source, order, policy, pool)
     if runs is None:
         return False
     runs.fill(results, results is source, pool)
+    return True
+
+
+def _sort_around(source: Elements, results: Elements, word: np.generic, order: SortOrder, pool: Pool) -> bool:
+    """Whether nearly all of a row are one word; then the others are sorted, and written before and behind it."""
+    bits, most, found = bits_of(source), source.size // _FEW_OTHERS, list[Elements]()
+
+    def gather(own: slice) -> bool:
+        part = bits[own]
+        found.append(part[part != word])
+        return sum(map(len, found)) <= most
+
+    if not pool.all_over(source.size, gather, -(-source.size // PIECE)):
+        return False
+    one = np.array([word], bits.dtype).view(source.dtype)
+    words = ordered_words(np.concatenate(found).view(source.dtype), order)
+    words.sort()
+    others, below = elements_in_order(words, source.dtype, order), int(words.searchsorted(ordered_words(one, order)[0]))
+    above = source.size - (others.size - below)
+    whole = np.empty_like(source) if results is source else results
+    whole[:below], whole[below:above], whole[above:] = others[:below], one, others[below:]
+    if whole is not results:
+        results[:] = whole
     return True
 
 
