@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence, Sized
 from contextlib import nullcontext
 from functools import partial
-from inspect import signature
 from types import FunctionType
 from typing import Any, Generic, NoReturn, ParamSpec, SupportsIndex, TypeAlias, TypeVar, cast, overload
 
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from ..arrays.kinds import Kind, Located, is_viewed
 from ..arrays.registry import recognised
+from ..types.deferred import call_signature
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.specs import Memory, Spec
 from .plan import Cost, Plan, one_or_all, require_all, require_fitting, specs_of
@@ -200,4 +200,4 @@ def check_planned(function: object) -> None:
 
 def _takes_target(function: object) -> bool:
     """Whether this may be a user's function that ends in `call`."""
-    return isinstance(function, FunctionType) and "target" in signature(function).parameters
+    return isinstance(function, FunctionType) and "target" in call_signature(function).parameters

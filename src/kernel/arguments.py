@@ -4,7 +4,6 @@ is unified with one class throughout a launch."""
 
 from __future__ import annotations
 
-import inspect
 import types
 import typing
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from typing import Any, Literal, NoReturn, Protocol, TypeVar, Union, cast
 import attrs
 
 from ..types.bounded import Bounded
+from ..types.deferred import annotations_of
 from ..types.elements import class_of, fields_of, shown
 from ..types.memory import Array, Workgroup
 from ..types.scalars import Scalar
@@ -239,7 +239,7 @@ def members_of(protocol: type) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for cls in protocol.__mro__:
         if getattr(cls, "_is_protocol", False):
-            names = (*vars(cls), *inspect.get_annotations(cls))
+            names = (*vars(cls), *annotations_of(cls))
             found |= dict.fromkeys(name for name in names if not name.startswith("_"))
     return tuple(found)
 

@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import attrs
 
+from ..types.deferred import call_signature
 from ..types.elements import class_of, fields_of, is_struct
 from ..types.intrinsics import OPERATIONS, OVERRIDABLE, dynamic_range
 from ..types.layout import Type
@@ -50,7 +51,7 @@ _ANY_NUMBER = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _FOLDABLE: tuple[object, ...] = (int, bool, float, len, min, max, sum, abs, range, type, isinstance, issubclass)
 
 
-_signature_of_class = cast("Callable[[type[object]], inspect.Signature]", cache(inspect.signature))
+_signature_of_class = cast("Callable[[type[object]], inspect.Signature]", cache(call_signature))
 
 
 class CallReader(ExpressionReader, ABC):

@@ -15,6 +15,7 @@ from typing import Any, cast
 import attrs
 
 from ..types import invocation, memory, scalars
+from ..types.deferred import annotations_of, call_signature, text_of
 from .source import source_of
 from .span import KernelError, Span, expected
 
@@ -70,7 +71,7 @@ class _Signature:
         return self.spans.get(name, self.span)
 
     def parameters(self) -> tuple[Parameter, ...]:
-        raw = self.function.__annotations__
+        raw = annotations_of(self.function)
         first, *names = self.function.__code__.co_varnames[: self.function.__code__.co_argcount] or ("",)
         self._require_plain()
         if not first or not self._is_invocation(first, raw):
@@ -100,7 +101,7 @@ class _Signature:
         function = self.function
         if function.__code__.co_flags & _PAUSING:
             expected(self.span, f"kernel {self.name!r} to run to its end, e.g. without `yield` and `async`")
-        parameters = inspect.signature(function).parameters.values()
+        parameters = call_signature(function).parameters.values()
         odd = [(p.name, "") for p in parameters if p.kind is not p.POSITIONAL_OR_KEYWORD]
         odd += [(p.name, " without a default") for p in parameters if p.default is not p.empty]
         for name, what in odd:
@@ -112,7 +113,7 @@ class _Signature:
             return name == "cx"  # without an annotation, the name decides
         meaning = self._meaning(name, raw[name])
         if meaning is UNKNOWN:
-            return str(raw[name]).strip("'\"").endswith("Invocation")
+            return text_of(raw[name]).endswith("Invocation")
         return isinstance(meaning, type) and issubclass(meaning, invocation.Invocation)
 
     def _meaning(self, name: str, annotation: object) -> object:

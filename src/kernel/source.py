@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import attrs
 
 from ..forks import OwnLock
+from ..types.deferred import call_signature, load
 from .captures import Captures
 from .edited import is_newer, refuse_edited, require_unedited
 from .span import KernelError, Span
@@ -46,6 +47,7 @@ class Source:
             if captures is not None:
                 captures.cell(self.enclosing[name])
             return self.enclosing[name].cell_contents
+        load(self.globals, name)
         if captures is not None:
             captures.name(self.globals, name)
         if name in self.globals:
@@ -62,7 +64,7 @@ def signature_of(function: FunctionType) -> inspect.Signature:
     defaults: _Defaults = function.__defaults__, function.__kwdefaults__
     known = _signatures.get(function)
     if known is None or known[0][0] is not defaults[0] or known[0][1] is not defaults[1]:
-        known = _signatures[function] = defaults, inspect.signature(function)
+        known = _signatures[function] = defaults, call_signature(function)
     return known[1]
 
 

@@ -10,7 +10,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from inspect import signature
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -19,6 +18,7 @@ import numpy as np
 
 from ..algos.sizes import LARGEST_U32
 from ..machine import TargetInfo
+from ..types.deferred import call_signature
 from ..types.dtypes import key_for, native
 from ..types.elements import class_of, dtype_of, mismatch, scalar_of
 from ..types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
@@ -283,7 +283,7 @@ def require_methods(of: object, **counts: int) -> None:
 def _wrong_count(function: Callable[..., object], count: int) -> str:
     """Why so many arguments do not fit; nothing where they do."""
     try:
-        signature(function).bind(*range(count))
+        call_signature(function).bind(*range(count))
     except TypeError as error:
         return str(error)
     return ""

@@ -13,6 +13,7 @@ import attrs
 import numpy as np
 
 from . import scalars
+from .deferred import annotations_of, hints_of
 from .layout import Type
 from .scalars import Bool, Scalar
 
@@ -81,12 +82,14 @@ def _hints_of(cls: type[object]) -> dict[str, Any]:
     except NameError:
         known = {name: thing for name, thing in vars(scalars).items() if getattr(thing, "__module__", "") == _SCALARS}
     try:
-        return typing.get_type_hints(cls, localns=known)
+        return hints_of(cls, known)
     except NameError as failure:
+        are_strings = any(isinstance(annotation, str) for annotation in annotations_of(cls).values())
         raise TypeError(
             f"expected types of {cls.__name__}'s fields that module {cls.__module__!r} has, found {failure.name!r}, "
-            "e.g. the types themselves, without `from __future__ import annotations`"
-        ) from failure
+            + ("e.g. the types themselves, without `from __future__ import annotations`" if are_strings
+               else "e.g. an import of it that is not for type checkers alone")
+        ) from failure  # fmt: skip
 
 
 @_memoised
