@@ -13,6 +13,8 @@ READ   := typings typings/gpusort examples docs web
 # More arguments for pytest: make test ARGS='-k bitonic'
 ARGS   ?=
 
+VERSION = $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 # Bytecode is kept: tests start hundreds of processes, each of which would compile all that it imports.
 export PYTHONDONTWRITEBYTECODE :=
@@ -46,11 +48,12 @@ ruff: $(READY)
 	$(PYTHON) -m ruff check
 	$(PYTHON) -m ruff format --check
 
+# As the Python that is here: the stubs of its NumPy may be for no older one.
 mypy: $(READY)
-	$(PYTHON) -m mypy
+	$(PYTHON) -m mypy --python-version $(VERSION)
 
 pyright: $(READY)
-	$(PYTHON) -m pyright $(READ)
+	$(PYTHON) -m pyright --pythonversion $(VERSION) $(READ)
 
 # A few minutes; ARGS='--largest 16777216', ARGS='-k "u4 and 1048576"', ARGS='--benchmark-json results.json'
 bench: $(READY)

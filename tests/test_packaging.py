@@ -206,10 +206,12 @@ import numpy as np
 
 import gpusort
 
-x = np.zeros((3, 4), np.int16)
-assert_type(gpusort.sort(x), np.ndarray[tuple[int, int], np.dtype[np.int16]])
 assert_type(gpusort.targets(), list[gpusort.TargetInfo | gpusort.Unavailable])
-gpusort.sort(x, decending=True)  # the only mistake
+
+
+def mistaken(x: np.ndarray[tuple[int, int], np.dtype[np.int16]]) -> None:
+    assert_type(gpusort.sort(x), np.ndarray[tuple[int, int], np.dtype[np.int16]])
+    gpusort.sort(x, decending=True)  # the only mistake
 """
 
 
@@ -223,7 +225,7 @@ def users_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def assert_one_mistake(users_file: Path, *said: str) -> None:
     """Checkers, strict, know what comes back, and find the one mistake."""
-    line = 1 + USERS_FILE.splitlines().index("gpusort.sort(x, decending=True)  # the only mistake")
+    line = 1 + USERS_FILE.splitlines().index("    gpusort.sort(x, decending=True)  # the only mistake")
     for found in said:
         errors = [text for text in found.splitlines() if "error" in text and "users.py:" in text]
         assert errors, found

@@ -21,6 +21,8 @@ from tests.documents import blocks
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "tests" / "type_errors"
 FILES = sorted(str(path.relative_to(ROOT)) for path in FOLDER.glob("*.py"))
+# As the Python that is here: the stubs of its NumPy may be for no older one.
+VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
 MARK = re.compile(r"# E: (?P<mypy>[\w-]+), (?P<pyright>[\w+]+)$")
 MYPY = re.compile(r"^(?P<file>[^:]+):(?P<line>\d+): error: .*\[(?P<code>[\w-]+)\]$")
 
@@ -50,7 +52,8 @@ def found_by_mypy(folder: Path) -> list[Finding]:
     programs = [folder / f"{name}.py" for name in ("own-key", "own-monoid", "rows-and-columns")]
     for program in programs:
         program.write_text("\n".join(blocks(ROOT / "docs" / "howto" / f"{program.stem}.md", "python")))
-    said = run("mypy", "--strict", "--no-pretty", "--no-error-summary", *FILES, *map(str, programs))
+    how = ("--strict", "--no-pretty", "--no-error-summary", "--python-version", VERSION)
+    said = run("mypy", *how, *FILES, *map(str, programs))
     lines = [line for line in said.splitlines() if ": note: " not in line]
     matches = [MYPY.match(line) for line in lines]
     assert all(matches), lines
@@ -58,7 +61,8 @@ def found_by_mypy(folder: Path) -> list[Finding]:
 
 
 def found_by_pyright() -> list[Finding]:
-    report = json.loads(run("pyright", "--outputjson", "--pythonpath", sys.executable, "-p", str(FOLDER)))
+    how = ("--outputjson", "--pythonpath", sys.executable, "--pythonversion", VERSION)
+    report = json.loads(run("pyright", *how, "-p", str(FOLDER)))
     return [
         (str(Path(found["file"]).relative_to(ROOT)), found["range"]["start"]["line"] + 1, found.get("rule", ""))
         for found in report["generalDiagnostics"]

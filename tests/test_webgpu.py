@@ -74,7 +74,8 @@ def buffer_of(device: Any, host: Array, usage: int = STORAGE | COPY_SRC | COPY_D
 def test_results_stay_on_the_callers_device(device: Any, dtype: str, in_turn: InTurn) -> None:
     host = sample(dtype, (7, 300))
     x = webgpu.array(buffer_of(device, host), host.dtype, host.shape)
-    for axis, (function, numpys) in in_turn((0, 1), ((sort, np.sort), (argsort, np.argsort))):
+    functions: list[tuple[Callable[..., Any], Callable[..., Any]]] = [(sort, np.sort), (argsort, np.argsort)]
+    for axis, (function, numpys) in in_turn((0, 1), functions):
         expected = numpys(host, axis=axis, kind="stable")
         found = function(x, axis=axis, **({"stable": True} if function is sort else {}))
         assert isinstance(found, webgpu.Array)

@@ -160,8 +160,10 @@ def argsort(
     return call(Argsort, (axis, checked_order(descending, key), key), target, x)
 
 
-@overload
-def sort_by_key(keys: Row, values: Row2, /, **how: Unpack[Ordered]) -> tuple[Row, Row2]: ...
+@overload  # the ignores: with NumPy 2.5 and newer these overlap, and are read in turn
+def sort_by_key(  # type: ignore[overload-overlap, unused-ignore]
+    keys: Row, values: Row2, /, **how: Unpack[Ordered]
+) -> tuple[Row, Row2]: ...
 @overload
 def sort_by_key(keys: ArrayLike, values: ArrayLike, /, **how: Unpack[Ordered]) -> tuple[HostArray, HostArray]: ...
 def sort_by_key(
@@ -177,7 +179,9 @@ def sort_by_key(
 
 
 @overload
-def merge(x: Row, y: Row, /, **how: Unpack[Ordered]) -> Row: ...
+def merge(  # type: ignore[overload-overlap, unused-ignore]
+    x: Row, y: Row, /, **how: Unpack[Ordered]
+) -> Row: ...
 @overload
 def merge(x: ArrayLike, y: ArrayLike, /, **how: Unpack[Ordered]) -> HostArray: ...
 def merge(x: object, y: object, /, *, descending: bool = False, target: Where = "auto", key: Keyed = None) -> object:
@@ -194,7 +198,7 @@ def merge(x: object, y: object, /, *, descending: bool = False, target: Where = 
 
 
 @overload
-def merge_by_key(
+def merge_by_key(  # type: ignore[overload-overlap, unused-ignore]
     keys: Row, values: Row2, other_keys: Row, other_values: Row2, /, **how: Unpack[Ordered]
 ) -> tuple[Row, Row2]: ...
 @overload

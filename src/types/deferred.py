@@ -21,7 +21,8 @@ def call_signature(function: Callable[..., object]) -> inspect.Signature:
         from annotationlib import Format
 
         return inspect.signature(function, annotation_format=Format.FORWARDREF)
-    return inspect.signature(function)
+    else:
+        return inspect.signature(function)
 
 
 def annotations_of(thing: type[object] | Callable[..., object]) -> dict[str, Any]:
@@ -30,7 +31,8 @@ def annotations_of(thing: type[object] | Callable[..., object]) -> dict[str, Any
         from annotationlib import Format, get_annotations
 
         return get_annotations(thing, format=Format.FORWARDREF)
-    return inspect.get_annotations(thing)
+    else:
+        return inspect.get_annotations(thing)
 
 
 def text_of(annotation: object) -> str:
@@ -47,7 +49,8 @@ def hints_of(cls: type[object], known: Mapping[str, object]) -> dict[str, Any]:
         found = typing.get_type_hints(cls, localns=known, format=Format.FORWARDREF)
         holder: Any = types.SimpleNamespace(__annotations__=found)
         return typing.get_type_hints(holder, {})  # which raises for a reference that is left
-    return typing.get_type_hints(cls, localns=known)
+    else:
+        return typing.get_type_hints(cls, localns=known)
 
 
 def load(names: dict[str, Any], name: str) -> None:

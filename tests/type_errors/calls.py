@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
 from typing import Any, Generic, TypeVar, assert_type
 
 import attrs
@@ -44,25 +45,32 @@ def right_in_buffers(x: gpusort.webgpu.Array) -> None:
     assert_type(gpusort.cumsum(x), gpusort.webgpu.Array)
 
 
-def right_reductions(i2: npt.NDArray[np.int16], u1: npt.NDArray[np.uint8], times: npt.NDArray[np.datetime64]) -> None:
+# Without their arguments these classes have Any from NumPy 2.5 on, and mypy then does not say which overload is meant.
+Date = np.datetime64[date]
+Span = np.timedelta64[timedelta]
+
+
+def right_reductions(
+    i2: npt.NDArray[np.int16], u1: npt.NDArray[np.uint8], times: npt.NDArray[Date], spans: npt.NDArray[Span]
+) -> None:
     assert_type(gpusort.sum(i2), np.int64)
     assert_type(gpusort.sum(i2 > 0), np.int64)
     assert_type(gpusort.prod(u1), np.uint64)
     assert_type(gpusort.sum(u1, axis=0), npt.NDArray[np.uint64])
     assert_type(gpusort.sum(i2, axis=np.int64(0)), npt.NDArray[np.int64])
     assert_type(gpusort.sum(i2, keepdims=True), npt.NDArray[np.int64])
-    assert_type(gpusort.sum(times - times), np.timedelta64)
+    assert_type(gpusort.sum(spans), Span)
     assert_type(gpusort.max(i2, axis=(0, 1)), npt.NDArray[np.int16])
-    assert_type(gpusort.max(times), np.datetime64)
-    assert_type(gpusort.min(times, axis=0), npt.NDArray[np.datetime64])
+    assert_type(gpusort.max(times), Date)
+    assert_type(gpusort.min(times, axis=0), npt.NDArray[Date])
     assert_type(gpusort.argmax(times), np.int64)
     assert_type(gpusort.any(u1, axis=1), npt.NDArray[np.bool_])
 
 
-def right_where_it_is_not_known(i2: npt.NDArray[np.int16], times: npt.NDArray[np.datetime64], kept: bool) -> None:
+def right_where_it_is_not_known(i2: npt.NDArray[np.int16], times: npt.NDArray[Date], kept: bool) -> None:
     assert_type(gpusort.sum(i2, axis=0, keepdims=kept), npt.NDArray[np.int64])
     assert_type(gpusort.sum(i2, keepdims=kept), np.int64 | npt.NDArray[np.int64])
-    assert_type(gpusort.max(times, keepdims=kept), np.datetime64 | npt.NDArray[np.datetime64])
+    assert_type(gpusort.max(times, keepdims=kept), Date | npt.NDArray[Date])
     assert_type(gpusort.argmin(i2, keepdims=kept), np.int64 | npt.NDArray[np.int64])
     assert_type(gpusort.all(i2, keepdims=kept), np.bool_ | npt.NDArray[np.bool_])
 
