@@ -143,19 +143,20 @@ def _launch(
 def _require_same(target: str, expressions: Sequence[Written], launch: Launch, words: Words) -> None:
     expected, found = run("python", launch, words), run(target, launch, words)
     given = words.reshape(len(expected), -1)
-    is_open = target == "wgsl" and not registry.target(target).info.is_software
+    is_open = target == "wgsl"
+    is_card = is_open and not registry.target(target).info.is_software
     for row, number in np.argwhere(expected != found).tolist():
         expression, wanted, got = expressions[number], int(expected[row, number]), int(found[row, number])
-        if is_open and _is_left_open(expression, wanted, got, given[row].tolist()):
+        if is_open and any(_is_subnormal(bits) for bits in (wanted, *given[row].tolist())):
+            continue  # which drivers may take for zero, as Mesa's newer ones do
+        if is_card and _is_left_open(expression, wanted, got, given[row].tolist()):
             continue
         raise AssertionError(f"{expression.text} is {got:#x}, CPython has {wanted:#x}, of words {given[row].tolist()}")
 
 
 def _is_left_open(expression: Written, wanted: int, got: int, words: Sequence[int]) -> bool:
-    """What docs/kernel-language.md leaves to a driver for a real card: whether subnormal floats become zero,
-    quotients by divisors beyond 2**126, and the last bits of quotients and roots."""
-    if any(_is_subnormal(bits) for bits in (wanted, *words)):
-        return True
+    """What docs/kernel-language.md leaves to a driver for a real card besides: quotients by divisors beyond 2**126, and
+    the last bits of quotients and roots."""
     if "/" in expression.text and any(0x7E80_0000 <= bits & 0x7FFF_FFFF < 0x7F80_0000 for bits in words):
         return True
     is_inexact = "/" in expression.text or "sqrt" in expression.text
