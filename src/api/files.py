@@ -4,6 +4,7 @@ and memory-mapped arrays larger than memory."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
@@ -147,7 +148,8 @@ def _path(name: str, path: object) -> Path:
     text = checked_path(name, path)
     try:
         found = Path(text).resolve()
-        found.is_file()  # which not even tells for a name that is too long
+        with suppress(FileNotFoundError, NotADirectoryError):
+            found.stat()  # which fails for a name that is too long; from Python 3.14 on `is_file` is just False
         return found
     except PermissionError:
         raise

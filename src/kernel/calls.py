@@ -49,7 +49,7 @@ _PLAIN = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEY
 _ANY_NUMBER = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 # Python functions that are evaluated at compile time, on compile-time values.
 _FOLDABLE: tuple[object, ...] = (int, bool, float, len, min, max, sum, abs, range, type, isinstance, issubclass)
-
+_MATH = ("math", "math.integer")  # where its functions of integers are from Python 3.15 on
 
 _signature_of_class = cast("Callable[[type[object]], inspect.Signature]", cache(call_signature))
 
@@ -82,7 +82,7 @@ class CallReader(ExpressionReader, ABC):
                 return self.call_function(node, function, [])
             case Static(value=cls) if inspect.isclass(_origin_of(cls)) and is_struct(cls):
                 return self.struct(node, cls)
-            case Static(value=function) if function in _FOLDABLE or getattr(function, "__module__", "") == "math":
+            case Static(value=function) if function in _FOLDABLE or getattr(function, "__module__", "") in _MATH:
                 return self.fold_call(node, function)
             case Static(value=function) if callable(function):
                 self.expected(node, examples.callable_for(function))
