@@ -53,7 +53,7 @@ def numbers(dtype: str, shape: tuple[int, ...]) -> npt.NDArray[np.generic]:
         for number, value in enumerate((0.0, -0.0, np.nan, -np.inf, np.inf, np.copysign(np.nan, -1.0))):
             found[kind == number] = wanted.type(value)
     if wanted.kind == "M":
-        found[kind == 0] = np.datetime64("NaT")
+        found[kind == 0] = "NaT"
     return found
 
 

@@ -67,7 +67,7 @@ def test_few_of_many_rows(dtype: str, length: int, monkeypatch: pytest.MonkeyPat
     x[40:45].sort(axis=1)
     x[50:60, :-1] = np.sort(x[50:60, :-1], axis=1)[:, ::-1]
     if x.dtype.kind in "fM":
-        x[60:80] = x.dtype.type("NaT" if x.dtype.kind == "M" else np.nan)
+        x[60:80] = "NaT" if x.dtype.kind == "M" else np.nan
         x[70:75, 3], x[75:80, -1] = x[0, 0], x[0, 0]
     ks = 1, 2, MOST_SELECTED, MOST_SELECTED + 1
     check(x, *ks)
@@ -152,7 +152,7 @@ def test_short_rows_of_few_values(dtype: str) -> None:
     for values in (1, 2, 5, 30, 10_000):
         x = numbers.integers(0, values, (60, 64)).astype(dtype)
         check(x, 1, 10, 31)
-        x[5] = x[6, :40] = x.dtype.type("NaT" if dtype[0] == "M" else np.nan if dtype[0] == "f" else 0)
+        x[5] = x[6, :40] = "NaT" if dtype[0] == "M" else np.nan if dtype[0] == "f" else 0
         check(x, 1, 10, 31)
 
 
