@@ -14,7 +14,7 @@ from gpusort.kernel.span import KernelError
 from gpusort.kernel.specialise import specialise
 from gpusort.machine import Capability
 from gpusort.targets.cpu.limits import subgroup_size
-from gpusort.targets.cpu.target import CpuTarget
+from gpusort.targets.cpu.target import CpuTarget, processor_of
 from gpusort.targets.registry import FORMS
 from gpusort.targets.simulator.target import Simulator
 from gpusort.types.errors import CapabilityError
@@ -230,6 +230,23 @@ def test_info_says_who_runs_the_kernels() -> None:
             )
         )
     )
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("processor\t: 0\nmodel name\t: A CPU: 2 GHz\n\nprocessor\t: 1\nmodel name\t: Another\n", "A CPU: 2 GHz"),
+        ("processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n" * 4, "ARM 0x41/0xd0c"),
+        (
+            "CPU implementer : 0x61\nCPU part : 0x22\n\nCPU implementer : 0x61\nCPU part : 0x23\n",
+            "ARM 0x61/0x22, 0x61/0x23",
+        ),
+        ("processor\t: 0\nhart\t: 1\n", ""),
+        ("", ""),
+    ],
+)
+def test_processors_have_names(said: str, name: str) -> None:
+    assert processor_of(said) == name
 
 
 def test_no_compiler_is_loaded_by_the_target_itself() -> None:

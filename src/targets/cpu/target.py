@@ -117,9 +117,21 @@ def _version(package: str) -> str:
 @lru_cache(maxsize=1)
 def _processor() -> str:
     try:
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
+        said = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
-        pass
-    return platform.processor() or platform.machine()
+        said = ""
+    return processor_of(said) or platform.processor() or platform.machine()
+
+
+def processor_of(cpuinfo: str) -> str:
+    """A processor's name, by what Linux says of it. On ARM that is no name but numbers, for each core, and some
+    processors have cores of several kinds. Numbers will do to tell machines apart, which may share a home."""
+    found: dict[str, list[str]] = {}
+    for line in cpuinfo.splitlines():
+        name, _, value = line.partition(":")
+        found.setdefault(name.strip(), []).append(value.strip())
+    if "model name" in found:
+        return found["model name"][0]
+    makers, parts = (found.get(f"CPU {name}", []) for name in ("implementer", "part"))
+    cores = dict.fromkeys(f"{maker}/{part}" for maker, part in zip(makers, parts, strict=False))
+    return f"ARM {', '.join(cores)}" if cores else ""

@@ -23,11 +23,9 @@ class Machine:
     def here(cls) -> Machine:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
-        triple, cpu, features = llvm.get_process_triple(), llvm.get_host_cpu_name(), _features()
-        target = llvm.Target.from_triple(triple).create_target_machine(
-            cpu=cpu, features=features, opt=3, reloc="static" if triple.startswith("x86") else "default",
-            codemodel="jitdefault", jit=True,
-        )  # fmt: skip
+        triple, cpu = llvm.get_process_triple(), llvm.get_host_cpu_name()
+        features = features_here(triple)
+        target = target_for(triple, cpu, features)
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
         return cls(
             target, engine, features, repr((triple, cpu, features, llvmlite.__version__, llvm.llvm_version_info))
@@ -45,6 +43,10 @@ class Machine:
 
     def code(self, text: str, speed: int) -> bytes:
         """An object file. `speed` is LLVM's level of optimisation: 2 or 3."""
+        return self.target.emit_object(self.optimised(text, speed))
+
+    def optimised(self, text: str, speed: int) -> llvm.ModuleRef:
+        """A text's module, from which this processor's code is written."""
         module = llvm.parse_assembly(text)
         module.triple = self.target.triple
         module.data_layout = str(self.target.target_data)
@@ -54,7 +56,7 @@ class Machine:
             builder.getModulePassManager().run(module, builder)
         else:
             self._by_older_passes(module, speed)
-        return self.target.emit_object(module)
+        return module
 
     def _by_older_passes(self, module: llvm.ModuleRef, speed: int) -> None:
         """LLVM 15's newer passes crash where Mesa has loaded an LLVM 15 of its own."""
@@ -71,11 +73,24 @@ class Machine:
         return self.engine.get_function_address(name)
 
 
-def _features() -> str:
+def target_for(triple: str, cpu: str, features: str) -> llvm.TargetMachine:
+    """What writes code for a processor, to be loaded where this process finds room."""
+    return llvm.Target.from_triple(triple).create_target_machine(
+        cpu=cpu, features=features, opt=3, reloc="static" if triple.startswith("x86") else "default",
+        codemodel="jitdefault", jit=True,
+    )  # fmt: skip
+
+
+def features_here(triple: str) -> str:
+    """What this processor has beside what its name says."""
     try:
-        return llvm.get_host_cpu_features().flatten()
+        features = llvm.get_host_cpu_features()
     except RuntimeError:  # LLVM does not know them of this processor
         return ""
+    if triple.startswith("aarch64"):
+        # A system may hide scalable vectors that the processor's name promises. LLVM 15 then says nothing of them.
+        features.setdefault("sve", False)
+    return features.flatten()
 
 
 @lru_cache(maxsize=1)
