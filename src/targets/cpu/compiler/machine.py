@@ -81,15 +81,22 @@ def target_for(triple: str, cpu: str, features: str) -> llvm.TargetMachine:
     )  # fmt: skip
 
 
+# What has scalable vectors, or implies them, by how LLVM's names begin.
+_SCALABLE = ("sve", "sme", "ssve", "f32mm", "f64mm")
+
+
 def features_here(triple: str) -> str:
-    """What this processor has beside what its name says."""
+    """What this processor has beside what its name says; on ARM without its scalable vectors. A system may hide those
+    that the name promises, of which LLVM 15 hears nothing. And where they are longer than 128 bits, LLVM 22 loses half
+    of a sum of bytes: it adds the upper half of the whole register, not of the 128 bits that it has summed in
+    (llvm/llvm-project#204939)."""
     try:
         features = llvm.get_host_cpu_features()
     except RuntimeError:  # LLVM does not know them of this processor
         return ""
     if triple.startswith("aarch64"):
-        # A system may hide scalable vectors that the processor's name promises. LLVM 15 then says nothing of them.
-        features.setdefault("sve", False)
+        found = [name for name in features if name.startswith(_SCALABLE)]
+        features.update(dict.fromkeys((*found, "sve"), False))
     return features.flatten()
 
 
