@@ -67,6 +67,15 @@ class Measured:
 
 
 @attrs.frozen
+class Emulated(Measured):
+    """Was run by hand on such a processor, as another one emulates it; the results tell what, and what that shows."""
+
+    @property
+    def words(self) -> str:
+        return f"[tested in emulation](benchmarks/results/{self.results})"
+
+
+@attrs.frozen
 class Expected:
     """Nobody has tried."""
 
@@ -79,7 +88,7 @@ class Platform:
     target: str
     driver: str
     how: str
-    evidence: RunsHere | Translated | Measured | Expected
+    evidence: RunsHere | Translated | Measured | Emulated | Expected
 
     @property
     def row(self) -> str:
@@ -100,7 +109,8 @@ PLATFORMS = (
     Platform("macOS", "`wgsl`", "Metal", "WGSL; naga makes MSL, in wgpu", _TRANSLATIONS),
     Platform("Windows", "`wgsl`", "Direct3D 12", "WGSL; naga makes HLSL, in wgpu", _TRANSLATIONS),
     Platform("Windows", "`wgsl`", "Vulkan", "as on Linux", Expected()),
-    Platform("Linux on ARM, macOS, Windows", "`cpu`", "none", "as on x86-64, without AVX-512", Expected()),
+    Platform("Linux, ARM64", "`cpu`", "none", "as on x86-64, without AVX-512", Emulated("arm64-2026-11-28.md")),
+    Platform("macOS, Windows", "`cpu`", "none", "as on x86-64, without AVX-512", Expected()),
     Platform("Linux, Chromium", "`simulator`", "none", "NumPy, in lockstep", RunsHere(_MATRIX, "simulator")),
     Platform("Linux", "`python`", "none", "CPython runs the kernel's function", RunsHere(_MATRIX, "python")),
     Platform("Chromium, in Python", "`wgsl`", _DAWN, "[Pyodide](docs/howto/pyodide.md)", RunsHere(("test_pyodide",))),
