@@ -175,10 +175,10 @@ def _sort_around(source: Elements, results: Elements, word: np.generic, order: S
 
     if not pool.all_over(source.size, gather, -(-source.size // PIECE)):
         return False
-    one = np.array([word], bits.dtype).view(source.dtype)
+    one: Elements = np.array([word], bits.dtype).view(source.dtype)
     words = ordered_words(np.concatenate(found).view(source.dtype), order)
     words.sort()
-    others, below = elements_in_order(words, source.dtype, order), int(words.searchsorted(ordered_words(one, order)[0]))
+    others, below = elements_in_order(words, source.dtype, order), words.searchsorted(ordered_words(one, order)).item()
     above = source.size - (others.size - below)
     whole = np.empty_like(source) if results is source else results
     whole[:below], whole[below:above], whole[above:] = others[:below], one, others[below:]

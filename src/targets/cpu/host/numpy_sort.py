@@ -183,8 +183,10 @@ def _write_counted_zeros(words: Elements, sorted_: Elements, order: SortOrder) -
     are_zeros = _among(sorted_, False)
     counts = np.bitwise_count(np.packbits(words == first, -1)).sum(-1, dtype=np.intp)
     ends = are_zeros.argmax(-1) + counts
+    places: Places = np.arange(words.shape[-1], dtype=np.intp)
+    are_before: npt.NDArray[np.bool_] = places < ends[..., np.newaxis]
     np.copyto(sorted_, then, where=are_zeros)
-    np.copyto(sorted_, first, where=are_zeros & (np.arange(words.shape[-1]) < ends[..., np.newaxis]))
+    np.copyto(sorted_, first, where=are_zeros & are_before)
 
 
 def _write_zeros_of_one(words: Elements, results: Elements, order: SortOrder, stable: bool, *, has_nans: bool) -> None:
