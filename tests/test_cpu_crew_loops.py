@@ -125,7 +125,7 @@ def test_loops_shared_out_give_what_the_pools_give(call: str, dtype: str, monkey
 
     monkeypatch.setattr(Crew, "run", seen)
     rng = np.random.default_rng(7)
-    x = (rng.random((1200, 1820)) * 1e6).astype(dtype)  # long enough for all of these to be shared out
+    x = rng.integers(0, 10**6, (1200, 1820)).astype(dtype)  # long enough for all to be shared out, and with ties
     monkeypatch.setattr(crews, "core_count", lambda: 64)
     by_crew = np.asarray(_CALLS[call](x))
     assert any(runs)
