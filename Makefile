@@ -2,9 +2,9 @@
 VENV   := .venv
 READY  := $(VENV)/.ready
 PYTHON := $(VENV)/bin/python
-# Test processes; 0 runs the tests in the process itself, where a debugger can stop. One more than the usual two cores:
-# a sixth of the time a test waits, for a process that is killed, for a disk or for a browser.
-JOBS   ?= 3
+# Test processes, as many as the usual cores; 0 runs the tests in the process itself, where a debugger can stop. One more
+# would fill the tenth of the time in which a test waits, and take more than that to collect all tests once more.
+JOBS   ?= 2
 # A file is one process's, which makes what its tests share once; where all cases are run, files are too long for that.
 DIST   := loadfile --no-loadscope-reorder
 # What pyright checks: the package, and what calls it in examples and documents. mypy checks the tests and benchmarks too;
