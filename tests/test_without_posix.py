@@ -25,6 +25,7 @@ for module, names in lacking.items():
     for name in names.split():
         if hasattr(module, name):
             delattr(module, name)
+os.process_cpu_count = os.cpu_count  # which asks for what is hidden, from Python 3.13 on
 import gpusort
 """
 
