@@ -11,7 +11,7 @@ from tests.new_process import run_new
 # Others than ours may go by POSIX where they are installed for it: they are imported first.
 _HIDDEN = """
 import mmap, os, signal, sys, tempfile
-import llvmlite.binding, multiprocessing.util, numpy as np, platform, shutil, subprocess
+import asyncio, llvmlite.binding, multiprocessing.util, numpy as np, platform, shutil, subprocess
 platform.uname()
 hidden = {"fcntl", "grp", "pwd", "resource", "termios"}
 sys.modules.update(dict.fromkeys(hidden))
