@@ -93,7 +93,7 @@ def features_here(triple: str) -> str:
     try:
         features = llvm.get_host_cpu_features()
     except RuntimeError:  # LLVM does not know them of this processor
-        return ""
+        features = llvm.FeatureMap()
     if triple.startswith("aarch64"):
         found = [name for name in features if name.startswith(_SCALABLE)]
         features.update(dict.fromkeys((*found, "sve"), False))

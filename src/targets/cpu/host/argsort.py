@@ -52,7 +52,7 @@ def argsort_rows(source: HostArray, places: Places, order: SortOrder, policy: Ho
     if length >= policy.serial_below and rows < 2 * pool.threads and can_argsort(source.dtype, source.nbytes):
         few = pool.of_at_most(policy.threads_for(8 * length))  # words of 64 bits are sorted
         for row, own in zip(source, places, strict=True):
-            runs = argsort_runs(row, order, policy)
+            runs = argsort_runs(row, order, policy) if rows > 1 else None  # one alone has been looked at
             if runs is None:
                 argsort_one(row, own, order, policy, few)
             else:
