@@ -6,8 +6,6 @@ compiled), from the launch's parameters, or from literals; every result is store
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
@@ -22,6 +20,7 @@ from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from gpusort.targets import registry
 from gpusort.types import ops, scalars
 from gpusort.types.layout import Type, bounds
+from tests import loading
 
 Words = npt.NDArray[np.uint64]
 INTEGERS = (Type.U32, Type.U64, Type.I32, Type.I64)
@@ -231,16 +230,9 @@ def kernel_text(expressions: Sequence[Written], types: Sequence[Type]) -> str:
 
 def load(text: str, folder: Path) -> Any:
     """The text as a module; its source lies in a file, as the reader of kernels wants it."""
-    name = f"expressions_{next(_numbers)}"
-    path = folder / f"{name}.py"
+    path = folder / f"expressions_{next(_numbers)}.py"
     path.write_text(text)
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # the types of a struct's fields are looked up there
-    spec.loader.exec_module(module)
-    return module
+    return loading.load(path)
 
 
 def launch_of(module: Any, words: Words, per_row: int, results: int, params: Sequence[float]) -> Launch:

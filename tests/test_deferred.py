@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import sys
 import types
 from pathlib import Path
@@ -20,6 +19,7 @@ from gpusort.kernel.span import KernelError
 from gpusort.types import deferred
 from gpusort.types.elements import fields_of
 from gpusort.types.scalars import U32
+from tests.loading import load
 
 # Annotations are strings by the import, and from Python 3.14 on they are evaluated when they are asked for.
 _LATER: list[str] = ["from __future__ import annotations", *([""] if sys.version_info >= (3, 14) else [])]
@@ -81,13 +81,7 @@ DATA = Buffer("data", U32, 4, Role.INOUT)
 def _module(folder: Path, text: str) -> ModuleType:
     file = folder / "users.py"
     file.write_text(text)
-    spec = importlib.util.spec_from_file_location("users", file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["users"] = module
-    spec.loader.exec_module(module)
-    return module
+    return load(file)
 
 
 @pytest.fixture(params=_LATER, ids=lambda head: "strings" if head else "lazy")

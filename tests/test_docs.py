@@ -12,7 +12,8 @@ import pytest
 
 from gpusort import cli
 from tests.documents import DOCUMENTS, ROOT, anchors, blocks, broken, lacking, languages, links, parted, unknown
-from tests.test_examples import EXAMPLES, load
+from tests.loading import load
+from tests.test_examples import EXAMPLES
 
 PRINTED = re.compile(r"^ *print\(.*\)  # (.+)$", re.MULTILINE)
 

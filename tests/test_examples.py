@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import subprocess
@@ -16,19 +15,10 @@ import pytest
 import gpusort
 from gpusort.types.errors import CapabilityError
 from tests.covering import few_cases
+from tests.loading import load
 from tests.reference import DTYPES, assert_same_bits, sample, sorted_by_numpy, whole_numbers
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
-
-
-def load(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module  # annotations are looked up through their module
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.mark.parametrize("name", ["ipv4_key", "log_sum_exp", "own_kernel", "own_reduction"])

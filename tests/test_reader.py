@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import os
 import time
 from collections.abc import Callable
@@ -24,6 +23,7 @@ from gpusort.types.errors import CapabilityError, InvalidArgumentError
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Registers, Storage, Workgroup
 from gpusort.types.scalars import U32
+from tests.loading import load
 from tests.reader_kernels import WORKS, SmallKernel
 
 for more in ("structs", "tables", "paths"):
@@ -104,11 +104,7 @@ adds = made(3)
 def test_a_kernel_whose_file_was_edited_is_what_it_was_or_refused(before: str, after: str, tmp_path: Path) -> None:
     file = tmp_path / "edited.py"
     file.write_text(_EDITED)
-    spec = importlib.util.spec_from_file_location("edited", file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = load(file)
     file.write_text(_EDITED.replace(before, after))
     os.utime(file, (time.time() + 9, time.time() + 9))
     data, found = Buffer("data", U32, 4, Role.INOUT), np.zeros(4, np.uint32)
