@@ -20,7 +20,7 @@ from gpusort.arrays.host import NUMPY
 from gpusort.targets.base import HostArray
 from gpusort.targets.cpu.compiler import loading
 from gpusort.targets.cpu.compiler.machine import Machine, machine
-from gpusort.targets.cpu.host import argsort, at_sight, sort_path
+from gpusort.targets.cpu.host import argsort, at_sight, radix_sort, sort_path
 from gpusort.targets.cpu.host.argsort import argsort_rows, argsort_runs
 from gpusort.targets.cpu.host.at_sight import sorted_at_sight
 from gpusort.targets.cpu.host.key_words import Places, elements_in_order, ordered_words
@@ -265,6 +265,7 @@ def test_short_arrays_are_sorted_in_place_at_once_wherever_they_lie(dtype: str) 
 
 def test_flattened_arrays_are_sorted_at_sight(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(sort_path, "sort_rows")
+    monkeypatch.setattr(radix_sort, "numpy_sorts_slowly", lambda itemsize: False)  # as a busy one may seem to
     for x in (np.arange(5000.0), np.arange(5000.0)[::-1], np.full(5000, np.nan), np.arange(5000) % 2 - 0.5):
         for flattened in (x.reshape(50, 100), x.reshape(10, 50, 10)[::-1]):
             path = SortPath(HostSortPolicy(radix_from=1), NUMPY.spec("x", flattened), None, SortOrder.ASCENDING, False)
