@@ -72,6 +72,7 @@ def lacking(block: str) -> list[str]:
     here = {state.name for state in gpusort.targets() if not isinstance(state, gpusort.Unavailable)}
     needed = {"cuda"} if texts.intersection(_ON_A_CARD) or "cupy" in modules else set[str]()
     needed |= {"wgsl"} if "wgsl" in texts or "wgpu" in modules or "webgpu.open_device" in block else set()
+    needed |= {"torchrun"} if "init_process_group" in block else set()
     return [*sorted(name for name in modules if find_spec(name) is None), *sorted(needed - here)]
 
 

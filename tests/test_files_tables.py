@@ -165,6 +165,7 @@ def test_views_of_text_are_taken_along(memory: int, suffix: str, tmp_path: Path)
     kinds = {
         "view": view, "bytes": pa.binary_view(), "lists": pa.list_(view), "long": pa.large_list(view),
         "pairs": pa.list_(view, 2), "fields": pa.struct([("a", view), ("b", pa.int32())]), "map": pa.map_(view, view),
+        "maps": pa.list_(pa.map_(pa.int32(), view)),
     }  # fmt: skip
     try:
         pa.array(["a"], view).cast(plain)
@@ -176,6 +177,7 @@ def test_views_of_text_are_taken_along(memory: int, suffix: str, tmp_path: Path)
         "view": text, "bytes": [None if one is None else one.encode() for one in text],
         "lists": [[one] for one in text], "long": [[one, one] for one in text], "pairs": [[one, "x"] for one in text],
         "fields": [{"a": one, "b": i} for i, one in enumerate(text)], "map": [[("k", one)] for one in text],
+        "maps": [[[(1, one)], []] for one in text],
     }  # fmt: skip
     key = np.random.default_rng(8).permutation(count)
     columns = {name: pa.array(made[name], kind) for name, kind in kinds.items()}

@@ -97,8 +97,11 @@ def take_rows(table: pa.Table, indices: Indices) -> pa.Table:
         kind = _without_views(column.type)
         if column.type == kind:
             taken.append(column.combine_chunks().take(places))
-        else:
-            taken.append(column.cast(kind).combine_chunks().take(places).cast(column.type))
+            continue
+        plain = column.cast(kind).combine_chunks().take(places)
+        if kind.num_fields:  # pyarrow 23 to 25 ends the process where rows of maps that were taken are cast as they are
+            plain = pa.concat_arrays([plain, plain[:0]])
+        taken.append(plain.cast(column.type))
     return pa.Table.from_arrays(taken, schema=table.schema)
 
 
