@@ -175,7 +175,7 @@ def schedule_for(name: str, lanes: int) -> Schedule:
         case "radix rows":
             return radix_rows_sort(Batch(key_for("u4"), 3, 30, UP), radix, 32)
         case "bitonic rows":
-            return bitonic_rows_sort(Batch(key_for("u4"), 3, 30, UP), RowsPolicy(lanes, 2, 64))
+            return bitonic_rows_sort(Batch(key_for("u4"), 3, 2 * lanes - 1, UP), RowsPolicy(lanes, 2, 64))
         case "reduce":
             return reduce_rows(Sum(number), 1, 99, ReducePolicy(lanes + 3, 2, subgroups=True))
         case _:
