@@ -22,7 +22,14 @@ from gpusort.targets.wgsl.defaults import DEFAULT_LIMITS
 from gpusort.targets.wgsl.prepared import WgslPrepared
 from gpusort.targets.wgsl.target import WgslTarget
 from gpusort.types.dtypes import key_for
-from gpusort.types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
+from gpusort.types.errors import (
+    CapabilityError,
+    DeviceLostError,
+    DeviceMemoryError,
+    GpusortError,
+    InvalidArgumentError,
+    UnsupportedTypeError,
+)
 from gpusort.types.indices import ScanKind, SortOrder
 from gpusort.types.monoids import Sum
 from gpusort.types.numbers import PlainNumber
@@ -140,6 +147,50 @@ def test_a_buffer_for_storage_alone_will_do(device: Any) -> None:
     np.testing.assert_array_equal(x.to_numpy(), host)
     sort_inplace(x)
     np.testing.assert_array_equal(x.to_numpy(), np.sort(host))
+
+
+def test_a_device_that_is_lost_is_told_of_by_every_call() -> None:
+    or_skip(choose, "wgsl", Memory.HOST)
+    host, device = sample("f4", 9), opened({})
+    x = webgpu.asarray(host, device)
+    forget()
+    device.destroy()
+    for call in (
+        lambda: sort(x), lambda: sum_of(x), lambda: sort_inplace(x), x.to_numpy, lambda: asyncio.run(x.fetch()),
+        lambda: webgpu.asarray(host, device), lambda: gpusort.plan(gpusort.argsort, x),
+    ):  # fmt: skip
+        with pytest.raises(DeviceLostError, match="the device was lost"):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("said", "error", "words"),
+    [
+        ("In wgpuDeviceCreateBuffer\n    Not enough memory left.", DeviceMemoryError, "too little free memory"),
+        (
+            "    Buffer size 9 is greater than the maximum buffer size (8)",
+            CapabilityError,
+            "wgpu refuses: Buffer size 9",
+        ),
+        ("    something else", GpusortError, "wgpu refuses: something else"),
+    ],
+)
+def test_a_buffer_that_cannot_be_had(
+    device: Any, monkeypatch: pytest.MonkeyPatch, said: str, error: type[GpusortError], words: str
+) -> None:
+    x = webgpu.asarray(sample("f4", 9), device)
+    forget()
+
+    def refuse(*_: object, **__: object) -> None:
+        from gpusort.targets.wgsl.library import wgpu
+
+        raise wgpu.GPUValidationError(f"Validation Error\n\nCaused by:\n  {said}")
+
+    monkeypatch.setattr(class_of(device), "create_buffer", refuse)
+    with pytest.raises(error, match=f"a buffer of 36 bytes: .*{words}"):
+        sort(x)
+    monkeypatch.undo()
+    assert_same_bits(sort(x).to_numpy(), sort(x.to_numpy()))
 
 
 def test_nothing_is_read_back_or_waited_for(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,22 +57,14 @@ class Translated(RunsHere):
 
 @attrs.frozen
 class Measured:
-    """Was run on such a machine, by hand; the results tell of it."""
+    """Was run by hand; the results tell of it: on a card, by hand alone, or in emulation of such a processor."""
 
     results: str  # a file of benchmarks/results
+    how: str = "on a card"
 
     @property
     def words(self) -> str:
-        return f"[tested on a card](benchmarks/results/{self.results})"
-
-
-@attrs.frozen
-class Emulated(Measured):
-    """Was run by hand on such a processor, as another one emulates it; the results tell what, and what that shows."""
-
-    @property
-    def words(self) -> str:
-        return f"[tested in emulation](benchmarks/results/{self.results})"
+        return f"[tested {self.how}](benchmarks/results/{self.results})"
 
 
 @attrs.frozen
@@ -88,7 +80,7 @@ class Platform:
     target: str
     driver: str
     how: str
-    evidence: RunsHere | Translated | Measured | Emulated | Expected
+    evidence: RunsHere | Translated | Measured | Expected
 
     @property
     def row(self) -> str:
@@ -99,24 +91,27 @@ _MATRIX = ("test_api", "test_meaning", "test_argsort", "test_reduce_api", "test_
 _TRANSLATIONS = Translated(("test_translations",))
 _EXPORT, _DAWN = "[an export](docs/howto/export.md)", "WebGPU: Dawn"
 _H200 = Measured("h200-2026-11-22c.md")
+_ARM64 = Measured("arm64-2026-11-28.md", "in emulation")
+_BROWSERS = Measured("browsers-2026-11-28.md", "by hand")
 
 PLATFORMS = (
     Platform("Linux, x86-64", "`cpu`", "none", "LLVM compiles kernels; NumPy sorts", RunsHere(_MATRIX, "cpu")),
     Platform("Linux", "`cuda`", "NVIDIA's, for CUDA 13", "NVVM makes PTX", _H200),
     Platform("Linux", "`wgsl`", "Vulkan: NVIDIA's", "WGSL; naga makes SPIR-V, in wgpu", _H200),
     Platform("Linux", "`wgsl`", "Vulkan: Mesa's, in software", "the same", RunsHere(_MATRIX, "wgsl")),
+    Platform("Linux", "`wgsl`", "Vulkan: SwiftShader, in software", "the same", _BROWSERS),
     Platform("Linux", "`wgsl`", "Vulkan: Mesa's for AMD and Intel", "the same", Expected()),
     Platform("macOS", "`wgsl`", "Metal", "WGSL; naga makes MSL, in wgpu", _TRANSLATIONS),
     Platform("Windows", "`wgsl`", "Direct3D 12", "WGSL; naga makes HLSL, in wgpu", _TRANSLATIONS),
     Platform("Windows", "`wgsl`", "Vulkan", "as on Linux", Expected()),
-    Platform("Linux, ARM64", "`cpu`", "none", "as on x86-64, without AVX-512", Emulated("arm64-2026-11-28.md")),
+    Platform("Linux, ARM64", "`cpu`", "none", "as on x86-64, without AVX-512", _ARM64),
     Platform("macOS, Windows", "`cpu`", "none", "as on x86-64, without AVX-512", Expected()),
     Platform("Linux, Chromium", "`simulator`", "none", "NumPy, in lockstep", RunsHere(_MATRIX, "simulator")),
     Platform("Linux", "`python`", "none", "CPython runs the kernel's function", RunsHere(_MATRIX, "python")),
     Platform("Chromium, in Python", "`wgsl`", _DAWN, "[Pyodide](docs/howto/pyodide.md)", RunsHere(("test_pyodide",))),
     Platform("Chromium", _EXPORT, _DAWN, "an ES module with WGSL in it", RunsHere(("test_web_page",))),
     Platform("node", _EXPORT, _DAWN, "the same module", RunsHere(("test_export_node",))),
-    Platform("Firefox", "both", "WebGPU: naga", "the same WGSL", _TRANSLATIONS),
+    Platform("Firefox", "both", "WebGPU: naga", "the same WGSL", _BROWSERS),
     Platform("Safari", "both", "WebGPU", "the same WGSL", Expected()),
     Platform("C, Linux", "[an export](docs/howto/native.md)", "Vulkan", "SPIR-V", RunsHere(("test_vulkan_example",))),
 )  # fmt: skip

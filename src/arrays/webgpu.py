@@ -21,7 +21,7 @@ from ..algos.copy import Strided, copy_strided
 from ..forks import require_running
 from ..targets.base import prepared_by
 from ..targets.recording import current_encoder, recording_into
-from ..targets.registry import read_from_device, target_on_device
+from ..targets.registry import read_from_device, target_on_device, wgpu_errors
 from ..types.dtypes import native
 from ..types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
 from ..types.scalars import U32
@@ -76,9 +76,14 @@ def held(buffer: wgpu.GPUBuffer | Held) -> Held:
 def new_buffer(device: wgpu.GPUDevice, size: int) -> Held:
     """An uninitialised buffer of `size` bytes, recycled or new."""
     if size > most_bytes():
-        return Held(device.create_buffer(size=size, usage=_USAGE))
+        return Held(_created(device, size))
     found = _kept.take(lambda owner, kept: owner is device and kept.size == size)
-    return Held(found or device.create_buffer(size=size, usage=_USAGE), device)
+    return Held(found or _created(device, size), device)
+
+
+def _created(device: wgpu.GPUDevice, size: int) -> wgpu.GPUBuffer:
+    with wgpu_errors(f"a buffer of {size} bytes"):
+        return device.create_buffer(size=size, usage=_USAGE)
 
 
 def forget() -> None:
@@ -142,7 +147,8 @@ class Array:
         """Copies to host memory; waits for all submitted work."""
         require_running("wgsl")
         buffer, start, size = self._readable()
-        return self._of_bytes(self.device.queue.read_buffer(buffer, start, size))
+        with wgpu_errors("reading a buffer"):
+            return self._of_bytes(self.device.queue.read_buffer(buffer, start, size))
 
     if not TYPE_CHECKING:  # who object to NumPy's functions of what has none
 
@@ -223,7 +229,8 @@ def from_host(device: wgpu.GPUDevice, array: HostArray) -> Array:
         buffer = made.held.buffer
         data = np.zeros(buffer.size, np.uint8)
         data[: array.nbytes] = np.ascontiguousarray(array, made.dtype).reshape(-1).view(np.uint8)
-        device.queue.write_buffer(buffer, 0, data)
+        with wgpu_errors("writing to a buffer"):
+            device.queue.write_buffer(buffer, 0, data)
     return made
 
 
@@ -253,7 +260,7 @@ class WebGpuKind(Located[Array]):
 
         def scratch(sizes: Sequence[int]) -> tuple[object, list[Position]]:
             """One buffer for each piece: WebGPU forbids a buffer that is both read and written in a launch."""
-            pieces = [device.create_buffer(size=padded(size), usage=_USAGE) for size in sizes]
+            pieces = [_created(device, padded(size)) for size in sizes]
             return pieces, [Position(piece, 0, device) for piece in pieces]
 
         return Device(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from importlib.util import find_spec, resolve_name
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -129,6 +130,13 @@ async def opened_device() -> wgpu.GPUDevice:
     from .wgsl.device import opened
 
     return await opened()
+
+
+def wgpu_errors(what: str) -> AbstractContextManager[None]:
+    """Raises gpusort's errors for wgpu's within it; they name what was to be done."""
+    from .wgsl.errors import translated_errors
+
+    return translated_errors(what)
 
 
 async def read_from_device(device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer, first: int, size: int) -> memoryview:

@@ -139,9 +139,9 @@ async def opened() -> wgpu.GPUDevice:
 
 async def read(device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer, first: int, size: int) -> memoryview:
     """Reads `size` bytes of a buffer from byte `first` on, after all submitted work. In a page it does not block."""
-    if not IN_BROWSER:
-        return device.queue.read_buffer(buffer, first, size)
-    with translated_errors("target 'wgsl'"):
+    with translated_errors("reading a buffer"):
+        if not IN_BROWSER:
+            return device.queue.read_buffer(buffer, first, size)
         return await cast("browser.GPUQueue", device.queue).read_buffer_async(buffer, first, size)
 
 

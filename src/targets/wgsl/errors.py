@@ -5,7 +5,10 @@ from __future__ import annotations
 import logging
 from functools import cache
 
-from ...types.errors import CapabilityError, DeviceLostError, GpusortError
+from ...types.errors import CapabilityError, DeviceLostError, DeviceMemoryError, GpusortError
+
+# What wgpu says in validation errors of a buffer.
+_NO_MEMORY, _TOO_LONG = "Not enough memory left", "greater than the maximum buffer size"
 
 
 class _ErrorLog(logging.Handler):
@@ -68,12 +71,14 @@ def _raise_ours(what: str, error: Exception) -> None:
         return
     from .library import wgpu
 
-    if isinstance(error, wgpu.GPUOutOfMemoryError):
-        raise CapabilityError(f"{what}: the adapter is out of memory ({_first_line(error)})") from error
+    said = _innermost(error)
+    if isinstance(error, wgpu.GPUOutOfMemoryError) or (isinstance(error, wgpu.GPUError) and _NO_MEMORY in said):
+        raise DeviceMemoryError(f"{what}: the device has too little free memory ({said})") from error
     if isinstance(error, wgpu.GPUError | RuntimeError) and is_loss(error):
-        raise DeviceLostError(f"{what}: the device was lost ({_first_line(error)})") from error
+        raise DeviceLostError(f"{what}: the device was lost ({said})") from error
     if isinstance(error, wgpu.GPUError):
-        raise GpusortError(f"{what}: wgpu refuses: {_first_line(error)}") from error
+        refused = CapabilityError if _TOO_LONG in said else GpusortError
+        raise refused(f"{what}: wgpu refuses: {said}") from error
 
 
 def is_loss(error: BaseException) -> bool:
@@ -82,6 +87,8 @@ def is_loss(error: BaseException) -> bool:
     return "lost" in text or "device is invalid" in text or ("destroyed" in text and "buffer" not in text)
 
 
-def _first_line(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[-1] if lines else type(error).__name__
+def _innermost(error: BaseException) -> str:
+    """What is wrong: wgpu's causes lie in each other, and Chromium says behind it in which calls ("- While ...")."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    told = [line for line in lines if line and not line.startswith("- ")]
+    return told[-1] if told else type(error).__name__
