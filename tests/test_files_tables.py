@@ -236,7 +236,8 @@ def days_clocks_and_prices(count: int) -> pa.Table:
         with localcontext() as context:
             context.prec = 80
             values = [None if i % 13 == 5 else Decimal(number).scaleb(-2) for i, number in enumerate(large)]
-        columns[name] = arrow.array(values, getattr(arrow, name)(digits, 2))
+        if hasattr(arrow, name):  # the two narrow ones since pyarrow 19
+            columns[name] = arrow.array(values, getattr(arrow, name)(digits, 2))
     return cast("pa.Table", arrow.table(columns))
 
 
@@ -283,6 +284,25 @@ for memory in ({LEAST}, 1 << 26):
 print("pandas" in sys.modules)
 """
     assert printed(code).strip() == "False"
+
+
+class WithoutDescriptor(pa.OSFile):
+    """As pyarrow before 25 has files."""
+
+    def fileno(self) -> int:
+        raise AttributeError("'pyarrow.lib.OSFile' object has no attribute 'handle'")
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_pyarrow_need_not_tell_the_descriptor_of_a_file(
+    suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pa, "OSFile", WithoutDescriptor)
+    source, target = tmp_path / f"x.{suffix}", tmp_path / f"y.{suffix}"
+    table = table_of(300, 5)
+    write(table, source, 100)
+    gpusort.sort_file(source, target, by="u4")
+    assert_same_table(read(target), table.take(pa.array(order_of(table, ["u4"], False))))
 
 
 def test_what_pyarrow_cannot_write_is_named(tmp_path: Path) -> None:

@@ -50,6 +50,7 @@ def closing(sink: Sink) -> Generator[Sink, None, None]:
 class PyarrowSink:
     """Writes tables by a writer of pyarrow's, in batches or row groups of at most `rows` rows."""
 
+    path: Path
     file: pa.NativeFile
     writer: pa.ipc.RecordBatchFileWriter | parquet.ParquetWriter
     rows: int | None
@@ -60,7 +61,7 @@ class PyarrowSink:
         import pyarrow as pa
 
         file = pa.OSFile(str(path), "wb")
-        return cls(file, pa.ipc.new_file(file, schema), rows)
+        return cls(path, file, pa.ipc.new_file(file, schema), rows)
 
     @classmethod
     def of_parquet(cls, path: Path, like: TableFile) -> PyarrowSink:
@@ -78,12 +79,12 @@ class PyarrowSink:
             words = sorted({c.path_in_schema for c in chunks if _is_worth_a_dictionary(c)})
             rows = max(_LEAST_ROWS, like.metadata.row_group(0).num_rows)
         file = pa.OSFile(str(path), "wb")
-        return cls(file, parquet.ParquetWriter(file, like.schema, compression=codecs, use_dictionary=words), rows)
+        writer = parquet.ParquetWriter(file, like.schema, compression=codecs, use_dictionary=words)
+        return cls(path, file, writer, rows)
 
     def write(self, table: pa.Table) -> None:
         self.writer.write_table(table, self.rows)
-        if sys.platform == "linux":  # starts the disk on it now, so that the fsync at the end finds little left
-            os.posix_fadvise(self.file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        _start_writing(self.path)  # so that the fsync at the end finds little left
 
     def close(self) -> None:
         try:
@@ -104,6 +105,18 @@ class IndicesSink:
 
     def close(self) -> None:
         self._file.close()
+
+
+def _start_writing(path: Path) -> None:
+    """Starts the disk on what the system holds of a file, without waiting. The file is opened anew, since pyarrow
+    before 25 does not tell its descriptor. Only a hint: that somebody removed the file is found at the end."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            descriptor = os.open(path, os.O_WRONLY)
+            try:
+                os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+            finally:
+                os.close(descriptor)
 
 
 def _is_worth_a_dictionary(chunk: parquet.ColumnChunkMetaData) -> bool:
