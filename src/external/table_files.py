@@ -124,7 +124,7 @@ class ArrowTable(TableFile):
         import pyarrow as pa
 
         for number, mapped in enumerate(self._mapped):
-            is_long = mapped.nbytes > _LONG
+            is_long = mapped.get_total_buffer_size() > _LONG
             batch = mapped if is_long else self._read.get_batch(number)
             if columns is not None:
                 batch = pa.RecordBatch.from_arrays([batch.column(name) for name in columns], list(columns))

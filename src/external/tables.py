@@ -17,7 +17,7 @@ import numpy as np
 
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.indices import SortOrder
-from .arrow_values import indices_array, key_dtypes, key_values, naming_pyarrow, take_rows, values_of
+from .arrow_values import bytes_of, indices_array, key_dtypes, key_values, naming_pyarrow, take_rows, values_of
 from .columns import ColumnInput, ColumnOutput, SortColumn
 from .cuts import Array, Samples, usual_gap
 from .direct import DirectFile, whole_pages
@@ -91,7 +91,7 @@ class TableSort:
     def bytes_of_a_row(self) -> int:
         """Estimated from the first batch."""
         first = next((batch for batch in self.table.batches(self.columns) if batch.num_rows), None)
-        return 1 if first is None else -(-first.nbytes // first.num_rows) + (8 if self.argsort else 0)
+        return 1 if first is None else -(-bytes_of(first) // first.num_rows) + (8 if self.argsort else 0)
 
     @cached_property
     def null_columns(self) -> frozenset[str]:
