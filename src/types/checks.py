@@ -8,6 +8,7 @@ from os import PathLike, fspath
 from typing import Any, SupportsIndex, TypeAlias, cast
 
 import attrs
+import numpy as np
 
 from .errors import InvalidArgumentError, UnsupportedTypeError
 from .traced import Traced
@@ -36,9 +37,10 @@ def numbers_in(texts: Sequence[str]) -> list[int] | None:
 
 
 def as_int(value: SupportsIndex) -> int:
-    """Converts NumPy integers to int. Other types pass through, for the validator to report with the field's name."""
+    """Converts NumPy integers to int. Other types pass through, for the validator to report with the field's name: also
+    NumPy's bools, which are indices before NumPy 2.3."""
     try:
-        return value if isinstance(value, bool) else operator.index(value)
+        return cast(int, value) if isinstance(value, (bool, np.bool_)) else operator.index(value)
     except TypeError:
         return cast(int, value)
 
