@@ -132,10 +132,21 @@ def run_sort(code: str, *arguments: str, cwd: Path | None = None) -> subprocess.
     return _server(sorts=True).run(code, arguments, cwd or Path.cwd(), 120, os.environ)
 
 
+_OF_DRIVERS = (
+    "Unable to find extension: VK_", "VK_EXT_memory_budget is not available", "error: XDG_RUNTIME_DIR is invalid",
+    "No windowing system present", "No config found!",
+)  # fmt: skip
+
+
+def complaints(said: str) -> str:
+    """What a process said on stderr, less what wgpu before 0.32 says of Mesa's drivers wherever there is no display."""
+    return "".join(line for line in said.splitlines(keepends=True) if not line.startswith(_OF_DRIVERS))
+
+
 def printed(code: str, *, timeout: float = 300, fresh: bool = False, **environment: str) -> str:
     """What a process printed that ended well and complained of nothing."""
     done = run_new(code, cwd=None, timeout=timeout, fresh=fresh, **environment)
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr[-2000:]
+    assert (done.returncode, complaints(done.stderr)) == (0, ""), done.stderr[-2000:]
     return done.stdout.strip()
 
 
