@@ -223,7 +223,9 @@ class Rung(BaseException):
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timers here")
-def test_an_invocation_without_end_is_ended_by_a_signal() -> None:
+@pytest.mark.parametrize("taken_by", ["any thread", "another thread"])
+def test_an_invocation_without_end_is_ended_by_a_signal(taken_by: str) -> None:
+    """Also by one that the system gives to a thread which waits for nothing."""
     assert threading.current_thread() is threading.main_thread(), "where handlers run"
     schedule, array = one_group(never_end)
     before = threads()
@@ -233,7 +235,10 @@ def test_an_invocation_without_end_is_ended_by_a_signal() -> None:
 
     earlier = signal.signal(signal.SIGALRM, ring)
     try:
-        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        if taken_by == "any thread":
+            signal.setitimer(signal.ITIMER_REAL, 0.3)
+        else:
+            threading.Timer(0.3, lambda: signal.pthread_kill(threading.get_ident(), signal.SIGALRM)).start()
         with pytest.raises(Rung):
             PlainPython().run(schedule, {"data": array})
     finally:

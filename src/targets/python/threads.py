@@ -10,12 +10,14 @@ import inspect
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 
 import attrs
 
 from ...kernel.span import Span
 from ...types.errors import CapabilityError
+
+_LOOK = 0.2  # seconds between two looks at what signals have come
 
 
 class _Cancelled(BaseException):
@@ -72,7 +74,17 @@ class InvocationThread:
         """Runs the invocation until it waits or ends. `result` is that of the operation it waited for."""
         self.waits, self.result = None, result
         self._resumed.put(None)
-        self._suspended.get()
+        while not self._has_news():
+            pass
+
+    def _has_news(self) -> bool:
+        """Waits for the thread, for a while: what a signal has to say is heard between two waits. It ends a wait only
+        if the system happens to give it to the waiting thread."""
+        try:
+            self._suspended.get(timeout=_LOOK)
+            return True
+        except Empty:
+            return False
 
     def wait(self, what: str, operands: tuple[object, ...]) -> object:
         """Called in the thread: suspends the invocation until `resume`, and returns its result."""
@@ -94,7 +106,7 @@ class InvocationThread:
     def join(self) -> None:
         """Waits for the thread's exit; not for one that has not begun to run, which will exit at once."""
         while self._thread is not None and not self._has_exited:
-            self._suspended.get()
+            self._has_news()
 
     def _run(self) -> None:
         sys.settrace(threading.gettrace())  # as threads of `threading` do, for debuggers
