@@ -99,7 +99,7 @@ adds = made(3)
 @pytest.mark.parametrize(
     ("before", "after"),
     [("+ 2", "+ 2"), ("U32(more) + 2", "U32(more)+2"), ("U32(more) + 2", "U32(more) + 4"), ("def made", "\n\ndef made"),
-     ("return adds", "return None")],
+     ("return adds", "return None"), (_EDITED, "")],
 )  # fmt: skip
 def test_a_kernel_whose_file_was_edited_is_what_it_was_or_refused(before: str, after: str, tmp_path: Path) -> None:
     file = tmp_path / "edited.py"
@@ -109,12 +109,25 @@ def test_a_kernel_whose_file_was_edited_is_what_it_was_or_refused(before: str, a
     os.utime(file, (time.time() + 9, time.time() + 9))
     data, found = Buffer("data", U32, 4, Role.INOUT), np.zeros(4, np.uint32)
     run = partial(registry.target("simulator").run, Schedule((data,), (module.adds.launch(Grid(1, 4), data),)))
-    if after in ("U32(more) + 4", "\n\ndef made"):
+    if after in ("U32(more) + 4", "\n\ndef made", ""):
         with pytest.raises(KernelError, match=r"edited\.py:\d+: expected 'adds' as it was imported, but its"):
             run({"data": found})
     else:
         run({"data": found})
         assert found.tolist() == [5] * 4
+
+
+def test_a_kernel_without_its_file_says_what_a_program_of_compiled_modules_needs(tmp_path: Path) -> None:
+    file = tmp_path / "compiled.py"
+    file.write_text(_EDITED)
+    module = load(file)
+    file.unlink()
+    schedule = Schedule((data := Buffer("data", U32, 4, Role.INOUT),), (module.adds.launch(Grid(1, 4), data),))
+    with pytest.raises(KernelError, match=r"compiled\.py:8: .*this file is not there.*module_collection_mode=\{'"):
+        registry.target("simulator").run(schedule, {"data": np.zeros(4, np.uint32)})
+    found = np.zeros(4, np.uint32)
+    registry.target("python").run(schedule, {"data": found})
+    assert found.tolist() == [5] * 4
 
 
 twice: Callable[[U32], U32] = lambda x: x + x  # noqa: E731 -- it is what is refused

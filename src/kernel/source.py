@@ -85,11 +85,9 @@ def source_of(function: FunctionType) -> Source:
     try:
         lines, first = inspect.getsourcelines(function)
     except (OSError, TypeError):
-        span = Span(file, function.__code__.co_firstlineno)
-        raise KernelError(
-            span,
-            f"expected the source of {function.__name__!r} in a file, e.g. a module; an interactive function has none",
-        ) from None
+        if is_newer(file):  # shorter than it was
+            refuse_edited(function, file)
+        raise KernelError(Span(file, function.__code__.co_firstlineno), _no_source(function, file)) from None
     text = "".join(lines)
     if lines[0][:1].isspace():  # a method; textwrap.dedent fails where a docstring's lines are indented less
         text, first = "if True:\n" + text, first - 1
@@ -109,6 +107,17 @@ def source_of(function: FunctionType) -> Source:
     parameters = (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)
     stores = Counter([*(argument.arg for argument in parameters), *_stored(tree)])
     return Source(tree, file, first, stores, function.__globals__, enclosing)
+
+
+def _no_source(function: FunctionType, file: str) -> str:
+    expected = f"expected the source of {function.__name__!r} in a file, e.g. a module"
+    if not file.endswith((".py", ".pyc")):
+        return f"{expected}; an interactive function has none"
+    package = function.__module__.partition(".")[0]
+    return (
+        f"{expected}: kernels are compiled from it, and this file is not there. A program of compiled modules needs "
+        f"its .py files too, with PyInstaller by module_collection_mode={{{package!r}: 'pyz+py'}}"
+    )
 
 
 def _stored(tree: ast.AST) -> Iterator[str]:
