@@ -183,10 +183,10 @@ def test_a_failure_is_told_and_numpy_goes_on(loads: Background, caplog: pytest.L
         yield 0
         raise OSError("no compiler today")
 
-    for _ in range(3):
-        assert not loads.has("job", load, 8)
+    for name in ("job", "job", "other job"):
+        assert not loads.has(name, load, 8)
         assert loads.wait(60)
-    assert [str(failure) for failure in loads.failures] == ["no compiler today"]
+    assert [str(failure) for failure in loads.failures] == ["no compiler today"] * 2
     (record,) = caplog.records
     assert record.name == "gpusort"
     assert record.levelno == logging.WARNING

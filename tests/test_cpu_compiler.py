@@ -14,9 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from gpusort.targets.cpu.compiler import loading
 from gpusort.targets.cpu.compiler.function import llvm_text
 from gpusort.targets.cpu.compiler.loading import load_kernel
 from gpusort.targets.llvm.numbers import Untranslatable
+from gpusort.types.errors import TargetUnavailableError
 from tests import numba_runtime
 from tests.covering import few_cases
 from tests.new_process import end_well_side_by_side
@@ -358,3 +360,20 @@ def kernel(first, last, num_groups, a, b, c, d, e, f, g, h, i, j):
     load_kernel("test", text, is_serial=True)(3, 1 << 40, 7, found.ctypes.data, 12, *values)
     assert found.tolist() == [*map(float, values), 3.0, float(1 << 40), 7.0]
     assert ctypes.sizeof(ctypes.c_void_p) == 8
+
+
+@pytest.mark.parametrize(
+    ("cause", "told"), [(OSError("libllvmlite.so: failed to map segment"), "failed to map"), (MemoryError(), "out of")]
+)
+def test_where_llvm_does_not_load_the_error_says_why(
+    cause: Exception, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(name: str) -> None:
+        try:
+            raise cause
+        except Exception:
+            raise OSError("Could not find/load shared object file") from None
+
+    monkeypatch.setattr(loading, "import_uninterrupted", refuse)
+    with pytest.raises(TargetUnavailableError, match=f"target 'cpu': LLVM, .* does not load: .*{told}.*ulimit"):
+        load_kernel("test", text_of("a[0] = 1", a="u4"), is_serial=True)

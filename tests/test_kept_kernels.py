@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 import os
 import pickle
+import py_compile
 import subprocess
 import sys
 from pathlib import Path
+from zipfile import ZipFile
 
 import attrs
 import numpy as np
@@ -17,6 +19,7 @@ import gpusort
 from gpusort.targets.cpu.compiler import loading
 from gpusort.targets.cpu.compiler.machine import machine
 from gpusort.targets.cuda import compile as cuda_compile
+from gpusort.targets.package_stamp import stamp_of_package
 from tests.kept_text import load_anew
 from tests.new_process import end_well_side_by_side, run_new
 
@@ -120,6 +123,35 @@ def test_the_stamp_is_of_all_the_compilers_files(tmp_path: Path, monkeypatch: py
             file.write("# changed\n")
         stamps.add(loading.stamp.__wrapped__())
     assert len(stamps) == 1 + len(names)
+
+
+@pytest.mark.parametrize("kind", ["archive", "compiled modules"])
+def test_a_stamp_is_of_all_modules_also_where_there_are_no_files(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stamps: list[str] = []
+    for number, changed in enumerate(["", "", "__init__", "added", "calls"]):
+        root = tmp_path / f"{number}.zip"
+        folder = root / "stamped" if kind == "compiled modules" else tmp_path / str(number)
+        folder.mkdir(parents=True)
+        for name in ("__init__", "calls"):
+            (folder / f"{name}.py").write_text(f"x = 1{number if name == changed else 0}")
+        if changed == "added":
+            (folder / "added.py").write_text("x = 1")
+        if kind == "archive":
+            with ZipFile(root, "w") as archive:
+                for file in folder.iterdir():
+                    archive.write(file, f"stamped/{file.name}")
+        else:
+            for file in list(folder.iterdir()):
+                py_compile.compile(str(file), str(file.with_suffix(".pyc")), dfile=file.name)
+                file.unlink()
+        with monkeypatch.context() as here:
+            here.syspath_prepend(root)
+            stamps.append(stamp_of_package("stamped", str(root / "stamped" / "calls.py")))
+        del sys.modules["stamped"]
+    assert len(set(stamps)) == len(stamps) - (stamps[0] == stamps[1])
+    assert (stamps[0] == stamps[1]) == (kind == "compiled modules")  # as code from an archive names its place
 
 
 # -- planted files, and processes of their own ------------------------------------------------------------

@@ -47,7 +47,7 @@ def run_uninterrupted(call: Callable[[], object]) -> None:
 
     try:
         _thread.start_new_thread(work, ())
-    except RuntimeError:  # no more threads can be started
+    except (RuntimeError, MemoryError):  # no more threads can be started
         call()
         return
     while not ended:

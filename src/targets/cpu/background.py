@@ -118,9 +118,9 @@ class Background:
             self._pending.setdefault(job, steps)
             if not self._is_loading:
                 release_import_lock()
-                # Not by `threading`, whose threads start by a lock that an interrupt would leak. A RuntimeError: the
-                # interpreter is shutting down, or there are too many threads.
-                with suppress(RuntimeError):
+                # Not by `threading`, whose threads start by a lock that an interrupt would leak. It raises where the
+                # interpreter is shutting down, or there are too many threads, or too little memory for one.
+                with suppress(RuntimeError, MemoryError):
                     _thread.start_new_thread(self._serve, ())
 
     def _serve(self) -> None:
@@ -156,9 +156,13 @@ class Background:
             return False
 
     def _tell(self, failure: BaseException) -> None:
+        """Each failure once: a library that does not load is missed by every job."""
         import logging
 
+        is_known = str(failure) in map(str, self.failures)
         self.failures.append(failure)
+        if is_known:
+            return
         logging.getLogger("gpusort").warning(
             "target 'cpu': compiled loops cannot be loaded, NumPy does without them", exc_info=failure
         )

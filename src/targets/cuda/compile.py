@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -21,7 +20,7 @@ import numpy as np
 from ...disk_cache.seal import read_sealed, write_sealed
 from ...kernel import ir
 from ...types.errors import TargetUnavailableError
-from ..llvm.stamp import stamp_of
+from ..package_stamp import stamp_of_package
 from .shipped import SHIPPED_FOR, shipped_ptx
 from .text import KernelText, kernel_text
 from .writer import WARP
@@ -201,7 +200,7 @@ def version_of(package: str) -> str | None:
 @cache
 def own_stamp() -> str:
     """A digest of the compiler and of all of this package, which chooses how it is called."""
-    return stamp_of(Path(__file__).parent.glob("*.py"))
+    return stamp_of_package(__name__.rpartition(".")[0], __file__)
 
 
 @cache

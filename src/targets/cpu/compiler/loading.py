@@ -7,14 +7,14 @@ import hashlib
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from pathlib import Path
 from typing import TypeAlias
 
 from ....compile_log import log_slow
 from ....disk_cache.seal import read_sealed, write_sealed
 from ....forks import compiling
-from ...llvm.stamp import stamp_of
+from ....types.errors import TargetUnavailableError
 from ...llvm.translate import signature_of
+from ...package_stamp import stamp_of_package
 from ...uninterrupted import import_uninterrupted
 from ..loops import Kernel
 from .function import llvm_text
@@ -39,7 +39,7 @@ loaded: dict[str, Kernel] = {}  # the kernels of this process, by names that tel
 
 def load_kernel(name: str, text: str, *, is_serial: bool) -> Kernel:
     """The kernel of a text. Whichever thread asks first compiles it."""
-    import_uninterrupted("llvmlite.binding")
+    _load_compiler()
     with compiling():
         symbol = f"gpusort_{re.sub(r'[^A-Za-z0-9_]', '_', name)[:40]}_{_digest(text)}"
         kernel = loaded.get(symbol)
@@ -47,6 +47,19 @@ def load_kernel(name: str, text: str, *, is_serial: bool) -> Kernel:
             with log_slow("cpu", f"kernel {name!r}"):
                 kernel = loaded[symbol] = _made(symbol, text, _SERIAL if is_serial else _LANES)
         return kernel
+
+
+def _load_compiler() -> None:
+    try:
+        import_uninterrupted("llvmlite.binding")
+    except (ImportError, OSError, MemoryError) as error:
+        cause: BaseException = error  # what llvmlite says of it is only that it fails
+        while cause.__context__ is not None:
+            cause = cause.__context__
+        raise TargetUnavailableError(
+            f"target 'cpu': LLVM, which compiles what this call needs, does not load: {str(cause) or 'out of memory'}. "
+            "Under a limit of memory (ulimit -v), leave it 400 MiB"
+        ) from error
 
 
 def _made(symbol: str, text: str, speed: int) -> Kernel:
@@ -74,4 +87,4 @@ def _digest(text: str) -> str:
 @lru_cache(maxsize=1)
 def stamp() -> str:
     """This compiler's own sources."""
-    return stamp_of(Path(__file__).parent.glob("*.py"))
+    return stamp_of_package(__name__.rpartition(".")[0], __file__)
