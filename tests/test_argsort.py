@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ from gpusort.targets.base import HostTarget
 from gpusort.targets.cpu.host import fast_paths
 from gpusort.targets.cpu.host.at_sight import places_at_sight
 from gpusort.targets.cpu.host.float_ties import are_ties_alike
+from gpusort.targets.cpu.host.numpy_sort import places_in_order
 from gpusort.types.indices import SortOrder
 from tests.covering import few_cases
 from tests.reference import DTYPES, Array, assert_same_bits, sample
@@ -27,6 +28,29 @@ def stable_order(x: Array, descending: bool) -> Array:
     backwards = len(x) - 1 - np.argsort(x[::-1], kind="stable")[::-1]
     last = np.isnan(x[backwards]) if x.dtype.kind in "fmM" else np.zeros(len(x), np.bool_)
     return np.concatenate([backwards[~last], backwards[last]])
+
+
+class Watched(np.ndarray[Any, np.dtype[Any]]):
+    """An array that tells whose memory NumPy sorts."""
+
+    sorted_in: ClassVar[list[Array]] = []
+
+    def argsort(self, *given: Any, **named: Any) -> Any:
+        self.sorted_in.append(self)
+        return super().argsort(*given, **named)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i2", "?"])
+def test_numpy_counts_bytes_in_memory_that_no_other_thread_changes(dtype: str) -> None:
+    """Else it would write the places of what is changed past the end of its own."""
+    x = np.arange(600).reshape(3, 200).astype(dtype)
+    for order in SortOrder:
+        Watched.sorted_in.clear()
+        places = places_in_order(x.view(Watched), 1, order)
+        assert len(Watched.sorted_in) == 1
+        assert not np.shares_memory(Watched.sorted_in[0], x)
+        is_down = order is SortOrder.DESCENDING
+        np.testing.assert_array_equal(places, [stable_order(row, is_down) for row in x])
 
 
 def lengths_for(target: str) -> list[int]:

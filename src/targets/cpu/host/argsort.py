@@ -20,7 +20,7 @@ from ..pool import ALONE, Pool, shared_pool
 from .counting import argsort_few, rank_found
 from .crew_rows import argsort_rows_by_crew
 from .key_words import Elements, Places, constants, numbers_of
-from .numpy_sort import argsort_plainly
+from .numpy_sort import argsort_plainly, places_along
 from .numpy_speed import numpy_sorts_slowly
 from .packed_argsort import argsort_packed, pack, rank, rank_and_pack, rank_halves, unpack
 from .partition_sort import loading_sorts
@@ -74,7 +74,7 @@ def argsort_by_network(x: HostArray, places: Places, order: SortOrder, policy: H
         return argsort_short_rows(x, places, order, policy)
 
     def merge(own: slice) -> None:
-        places[own] = x[own].argsort(-1, "stable")
+        places[own] = places_along(x[own], -1, is_own=False)
 
     (shared_pool() if x.size >= MERGED_ALONE else ALONE).over(len(x), merge)
     return True

@@ -27,7 +27,7 @@ from .cumsum import from_zero, host_cumsum, shifted
 from .float_ties import are_ties_alike
 from .key_words import ordered_words
 from .merge import ShortMerge
-from .numpy_sort import FEW_HALVES, ascending, places_along
+from .numpy_sort import FEW_HALVES, places_in_order
 from .reduce import host_reduction
 from .row_networks import are_argsorted_sooner, argsort_short_rows, least_for_networks
 from .sort_path import SHORT, SortPath
@@ -128,7 +128,7 @@ class ArgsortPath:
                     return indices
         if self._is_short(x, length) and not ties_differ and (not self.by_bits or are_ties_alike(x)):
             plain = x if x.dtype.isnative else x.astype(native(x.dtype))
-            return places_along(ascending(plain, self.order), axis)
+            return places_in_order(plain, axis, self.order)
         if x.ndim == 1:
             return self._indices(packed(x)[np.newaxis]).reshape(-1)
         return along_rows(x, axis, lambda rows: (self._indices(rows),))[0]

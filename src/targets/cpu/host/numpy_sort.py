@@ -139,14 +139,25 @@ def ascending(elements: Elements, order: SortOrder) -> Elements:
 
 def argsort_plainly(source: HostArray, places: Places, order: SortOrder) -> None:
     """By NumPy alone, row by row."""
-    places[...] = places_along(ascending(source, order), 1)
+    places[...] = places_in_order(source, 1, order)
 
 
-def places_along(source: Elements, axis: int) -> Places:
-    """NumPy's own stable argsort. Of bytes it looks at all 256, however short a row is: not at those of wider words."""
-    if source.itemsize <= 2 and source.shape[axis] <= _SHORT_OF_BYTES and source.dtype.kind in "biu":
-        source = numbers_of(source).astype(np.int32)
-    found: Places = source.argsort(axis, "stable")
+def places_in_order(source: HostArray, axis: int, order: SortOrder) -> Places:
+    """Likewise, along an axis."""
+    is_own = order is not SortOrder.ASCENDING or source.dtype.kind not in "biu"
+    return places_along(ascending(source, order), axis, is_own=is_own)
+
+
+def places_along(words: Elements, axis: int, *, is_own: bool) -> Places:
+    """NumPy's own stable argsort. Of bytes it looks at all 256, however short a row is: not at those of wider words.
+    And it counts them first: what another thread changes then, it places past the end of its memory. So where they are
+    not our own, it is given a copy."""
+    if words.itemsize <= 2 and words.dtype.kind in "biu":
+        if words.shape[axis] <= _SHORT_OF_BYTES:
+            words = numbers_of(words).astype(np.int32)
+        elif not is_own:
+            words = words.copy()
+    found: Places = words.argsort(axis, "stable")
     return found
 
 

@@ -24,7 +24,7 @@ from ..loops import place_of
 from ..pool import shared_pool, slices
 from .argsort import argsort_rows
 from .key_words import Elements, Places, constants, numbers_of
-from .numpy_sort import ascending, places_along
+from .numpy_sort import ascending, places_along, places_in_order
 from .row_networks import least_for_networks
 from .select_loops import MOST_SELECTED, select_in_rows, take_in_rows
 from .threshold import comparable, first_equals, first_of
@@ -79,7 +79,7 @@ def _places(source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy)
     if not k or not rows:
         return np.empty((rows, k), np.intp)
     if source.size <= (SHORT_ROWS << 1 if source.itemsize == 1 else SHORT_ROWS):
-        return places_along(ascending(source, order), 1)[:, :k].copy()
+        return places_in_order(source, 1, order)[:, :k].copy()
     places: Places = np.empty((rows, k), np.intp)
     if _selected(source, places, order):
         return places
@@ -249,7 +249,7 @@ def _within(words: Elements, thresholds: Elements, k: int) -> Places:
         return np.stack([near[words[row, near].argsort(kind="stable")[:k]] for row, near in enumerate(near_ones)])
     hits = mask.reshape(-1).nonzero()[0]
     if 2 * hits.size > words.size:  # mostly equal, of which NumPy makes long runs
-        return places_along(words, 1)[:, :k]
+        return places_along(words, 1, is_own=False)[:, :k]
     near, columns = words.reshape(-1).take(hits), hits % length
     if hits.size == rows * k:  # then k in each row, for none has fewer
         return taken(columns.reshape(rows, k), near.reshape(rows, k).argsort(axis=1, kind="stable"))
