@@ -20,7 +20,7 @@ from gpusort.targets.wgsl import device
 from gpusort.types.errors import TargetUnavailableError
 from gpusort.types.specs import Memory
 
-pytest.importorskip("wgpu")
+wgpu: Any = pytest.importorskip("wgpu")
 
 
 class Info(dict[str, Any]):
@@ -130,3 +130,24 @@ def test_software_is_tuned_only_by_name(
     assert ("wgsl: left out, for Pipe is software; name the target to measure it" in said) == is_software
     tuning.tune("wgsl", report=None)
     assert measured
+
+
+@pytest.mark.parametrize(
+    ("failure", "told"),
+    [
+        (RuntimeError("no thread"), "no thread"),
+        (wgpu.GPUError("lost at once"), "lost"),
+        (MemoryError(), "out of memory"),
+    ],
+)
+def test_an_adapter_that_has_no_device_for_us_is_a_target_that_is_not_there(
+    failure: Exception, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(**_: object) -> None:
+        raise failure
+
+    refusing = SimpleNamespace(request_device_sync=refuse)
+    monkeypatch.setattr(device, "choose_adapter", lambda: refusing)
+    monkeypatch.setattr(device, "device_request", lambda _: {})
+    with pytest.raises(TargetUnavailableError, match=f"target 'wgsl' cannot open a device: {told}"):
+        device.open_device()

@@ -57,9 +57,9 @@ class InvocationThread:
     def start(self) -> None:
         try:
             _thread.start_new_thread(self._run, ())
-        except RuntimeError as error:  # as in WebAssembly
+        except (RuntimeError, MemoryError) as error:  # as in WebAssembly
             raise CapabilityError(
-                "target 'python' runs invocations that wait for each other in threads, of which none can be started "
+                "target 'python' runs invocations that wait for each other in threads, of which no more can be started "
                 f"here ({error}); use target='simulator'"
             ) from error
 

@@ -12,7 +12,7 @@ import attrs
 from ...forks import mark_opened
 from ...machine import Capability, Limits
 from ...types.environment import word
-from ...types.errors import TargetUnavailableError
+from ...types.errors import GpusortError, TargetUnavailableError
 from .c_names import read_types_by_their_own_names
 from .defaults import DEFAULT_LIMITS, limits_of
 from .errors import translated_errors
@@ -118,9 +118,23 @@ def open_device() -> Device:
 
 def _requested() -> wgpu.GPUDevice:
     mark_opened("wgsl")
-    adapter = choose_adapter()
-    asked = device_request(adapter)
-    return adapter.request_device_sync(**asked)
+    with _failures_told():
+        adapter = choose_adapter()
+        asked = device_request(adapter)
+        return adapter.request_device_sync(**asked)
+
+
+@contextmanager
+def _failures_told() -> Generator[None]:
+    """Where an adapter has no device for us, or the system no memory or thread for it, there is no such target."""
+    from .library import wgpu
+
+    try:
+        yield
+    except GpusortError:
+        raise
+    except (RuntimeError, OSError, MemoryError, wgpu.GPUError) as error:
+        raise TargetUnavailableError(f"target 'wgsl' cannot open a device: {str(error) or 'out of memory'}") from error
 
 
 async def opened() -> wgpu.GPUDevice:
@@ -130,7 +144,7 @@ async def opened() -> wgpu.GPUDevice:
     from .browser import gpu
 
     mark_opened("wgsl")
-    with one_opening():
+    with one_opening(), _failures_told():
         found = cast("list[wgpu.GPUAdapter]", await gpu.enumerate_adapters_async())
         adapter = preferred_adapter(found)
         device = await cast("browser.GPUAdapter", adapter).request_device_async(**device_request(adapter))
