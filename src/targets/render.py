@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
@@ -58,6 +59,11 @@ def kernel({names}):
 '''
 
 
+def ascii_name(name: str) -> str:
+    """A name in letters that LLVM's text, PTX and C all have: Python's own may be any language's."""
+    return name if name.isascii() else re.sub(r"\W", "_", name, flags=re.ASCII)
+
+
 class Names:
     """Assigns each object, by identity, a unique name: the wanted one, with a number appended if it is taken."""
 
@@ -70,6 +76,7 @@ class Names:
         known = self._names.get(id(thing))
         if known is not None:
             return known
+        wanted = ascii_name(wanted)
         if not wanted.isidentifier() or keyword.iskeyword(wanted):
             raise ValueError(f"{wanted!r} is no name to generate source with")
         name, count = wanted, 1

@@ -21,6 +21,7 @@ from ...disk_cache.seal import read_sealed, write_sealed
 from ...kernel import ir
 from ...types.errors import TargetUnavailableError
 from ..package_stamp import stamp_of_package
+from ..render import ascii_name
 from .shipped import SHIPPED_FOR, shipped_ptx
 from .text import KernelText, kernel_text
 from .writer import WARP
@@ -148,7 +149,7 @@ def text_of(program: ir.Program) -> KernelText:
 
 def entry_name(program: ir.Program) -> str:
     """The kernel's entry point in PTX, prefixed so that it is not the name of an instruction."""
-    return f"gpusort_{program.name}"
+    return f"gpusort_{ascii_name(program.name)}"
 
 
 def compile_uncached(program: ir.Program, capability: ComputeCapability) -> str:
