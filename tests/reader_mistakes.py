@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from functools import cached_property, wraps
-from typing import NamedTuple, NewType
+from typing import NamedTuple, NewType, assert_never
 
 import attrs
 import numpy as np
@@ -793,3 +793,58 @@ def adds_a_struct(cx, data: Storage[U32], p: Params):
 @kernel
 def asks_for_no_class(cx, data: Storage[U32], p: Params):
     data[0] = U32(isinstance(p.n))  # <-
+
+
+@kernel
+def connects_a_number(cx, data: Storage[U32], p: Params):
+    data[0] = U32(p.n > 1 and 5)  # <-
+
+
+@kernel
+def connects_nothing(cx, data: Storage[U32], p: Params):
+    x = p.n > 1 and (p.n < 7 or None)  # <-
+
+
+@attrs.frozen(order=True)
+class Ordered:
+    low: U32
+    high: U32 = attrs.field(factory=lambda: U32(4))
+
+
+@kernel
+def compares_by_a_tuple(cx, data: Storage[U32], p: Params):
+    data[0] = U32(Ordered(p.n, p.n) < Ordered(p.n, p.n))  # <-
+
+
+@kernel
+def asks_a_factory(cx, data: Storage[U32], p: Params):
+    data[0] = Ordered(p.n).high  # <-
+
+
+@kernel
+def identity_of_structs(cx, data: Storage[U32], p: Params):
+    data[0] = U32(p.stage is p.stage)  # <-
+
+
+@kernel
+def indexes_by_another_number(cx, data: Storage[U32], p: Params):
+    data[U64(p.n)] = p.n  # <-
+
+
+@kernel
+def chooses_an_array(cx, data: Storage[U32], p: Params):
+    mine: Registers[U32] = Registers(U32, 4)
+    either = mine if p.n > 1 else data  # <-
+
+
+@kernel
+def makes_a_bool_of_a_number(cx, data: Storage[U32], p: Params):
+    data[0] = U32(Bool(5))  # <-
+
+
+@kernel
+def never_comes_here(cx, data: Storage[U32], p: Params):
+    if p.order is SortOrder.ASCENDING:
+        data[0] = p.n
+    else:
+        assert_never(p.order)  # <-

@@ -14,19 +14,20 @@ import pytest
 
 from gpusort.kernel import ir
 from gpusort.kernel.kernel import kernel
-from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
+from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from gpusort.kernel.passes.walk import statements_in
 from gpusort.kernel.span import KernelError
 from gpusort.kernel.specialise import specialise
 from gpusort.targets import registry
+from gpusort.targets.cuda.compile import compile_uncached
 from gpusort.types.errors import CapabilityError, InvalidArgumentError
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Registers, Storage, Workgroup
-from gpusort.types.scalars import U32
+from gpusort.types.scalars import F32, U32
 from tests.loading import load
 from tests.reader_kernels import WORKS, SmallKernel
 
-for more in ("structs", "tables", "paths"):
+for more in ("structs", "operators", "tables", "paths"):
     importlib.import_module(f"tests.reader_{more}")  # whose kernels join the list
 
 
@@ -149,6 +150,49 @@ def shares(cx: Invocation, data: Storage[U32], shared: Workgroup[U32]) -> None:
     shared[cx.local_id] = data[cx.local_id]
     cx.barrier()
     data[cx.local_id] = shared[cx.group_size - 1 - cx.local_id]
+
+
+_OTHER_LETTERS = """
+import attrs
+
+from gpusort.kernel.language import F32, U32, Invocation, Storage, Workgroup, dynamic_range, kernel
+
+@attrs.frozen
+class Größe:
+    länge: U32
+    π: F32
+
+@kernel
+def größer(cx: Invocation, daten: Storage[U32], größe: Größe, повтор: Workgroup[U32]) -> None:
+    повтор[cx.local_id] = daten[cx.local_id] * größe.länge
+    for ñ in dynamic_range(U32(0), U32(3)):
+        повтор[cx.local_id] += ñ + U32(größe.π > 3.0)
+    daten[cx.local_id] = повтор[cx.local_id]
+"""
+
+
+@pytest.fixture
+def in_other_letters(tmp_path: Path) -> Launch:
+    file = tmp_path / "letters.py"
+    file.write_text(_OTHER_LETTERS, encoding="utf-8")
+    module = load(file)
+    data, size = Buffer("größte", U32, 4, Role.INOUT), vars(module)["Größe"](U32(10), F32(3.5))
+    launch: Launch = vars(module)["größer"].launch(Grid(1, 4), data, size, Workgroup(U32, 4))
+    return launch
+
+
+def test_names_may_be_of_any_language(in_other_letters: Launch, target: str) -> None:
+    found = np.arange(4, dtype=np.uint32)
+    schedule = Schedule((Buffer("größte", U32, 4, Role.INOUT),), (in_other_letters,))
+    registry.target(target).run(schedule, {"größte": found})
+    assert found.tolist() == [6, 16, 26, 36]
+
+
+def test_ptx_has_names_in_ascii(in_other_letters: Launch) -> None:
+    pytest.importorskip("cuda.bindings")
+    ptx = compile_uncached(specialise(in_other_letters).program, (9, 0))
+    assert ".entry gpusort_gr__er(" in ptx
+    assert ptx.isascii()
 
 
 def test_workgroup_memory_has_a_limit_on_every_target(target: str) -> None:

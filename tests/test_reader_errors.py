@@ -225,6 +225,22 @@ MESSAGES = {
         "expected compile-time values that fit, found an error (issubclass expected 2 arguments, got 1), "
         "e.g. `2 * count`"
     ),
+    "connects_a_number": (
+        "expected a Bool or a bool beside `and` and `or`, found the compile-time value 5, e.g. `a if c else b`"
+    ),
+    "connects_nothing": (
+        "expected a Bool or a bool beside `and` and `or`, found the compile-time value None, e.g. `a if c else b`"
+    ),
+    "compares_by_a_tuple": "expected Ordered to define `__lt__`, or its field, e.g. `x.low`",
+    "asks_a_factory": (
+        "expected a default of 'Ordered' that is known, found a factory's for 'high', e.g. each argument by itself, "
+        "or `high: U32 = U32(0)`"
+    ),
+    "identity_of_structs": ("expected `is` between members of one enum, or with None, e.g. `a == b` for scalars"),
+    "indexes_by_another_number": "expected a U32 index, found a U64, e.g. `data[U32(x)]`",
+    "chooses_an_array": ("expected an element on both sides, found an array and another, e.g. `a[i] if c else b[i]`"),
+    "makes_a_bool_of_a_number": "expected Bool beside Bool, found 5, e.g. `Bool(True)`",
+    "never_comes_here": f"{CALLABLE}, found 'assert_never', e.g. `match order:`",
 }
 KERNELS = {name: thing for name, thing in vars(reader_mistakes).items() if isinstance(thing, Kernel)}
 

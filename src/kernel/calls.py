@@ -181,6 +181,9 @@ class CallReader(ExpressionReader, ABC):
         made: dict[str, Value] = {}
         for name, annotation in fields.items():
             value = bound[parameters[name]]
+            if isinstance(value, Static) and value.value is attrs.NOTHING:  # for what a factory makes, in `__init__`
+                self.expected(node, f"a default of {cls.__name__!r} that is known, found a factory's for {name!r}, "
+                                f"e.g. each argument by itself, or `{name}: U32 = U32(0)`")  # fmt: skip
             if isinstance(annotation, EnumMeta):
                 value = lift(value, self.span(node))
             if not _fits(value, annotation):

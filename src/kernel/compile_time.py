@@ -39,7 +39,8 @@ def literal(value: object, type: Type, span: Span) -> ir.Const:
         if not low <= value <= high:
             expected(span, f"a literal that fits {type} ({low} to {high}), found {value}, e.g. `{type}(1)`")
         return ir.Const(value, Type.U32 if type in NARROW else type, span)
-    hint = "`int(x)` of it" if isinstance(value, np.integer) else f"`{type}(1)`"
+    example = f"`{type}({True if type is Type.BOOL else 1})`"
+    hint = "`int(x)` of it" if isinstance(value, np.integer) else example
     expected(span, f"{type} beside {type}, found {value!r}, e.g. {hint}")
 
 

@@ -82,8 +82,12 @@ class ControlReader(CallReader, ABC):
         cls = type(subject.value) if isinstance(subject, Static) else class_behind(subject)
         if cls is None or not issubclass(cls, Enum):
             self.expected(node, f"an enum to match, found {describe(subject)}, e.g. `if x == 1:` for a number")
-        cases = [(self.members(case, cls), case.body) for case in node.cases]
-        covered = {member for members, _ in cases for member in members}
+        cases: list[tuple[Sequence[Enum], list[ast.stmt]]] = []
+        covered: set[Enum] = set()
+        for case in node.cases:
+            if not covered.issuperset(members := self.members(case, cls)):  # else nothing is left for it: `case _:`
+                cases.append((members, case.body))
+                covered.update(members)
         missing = [member for member in cls if member not in covered]
         if missing:
             name = f"{cls.__name__}.{missing[0].name}"

@@ -88,10 +88,9 @@ class ExpressionReader(ABC):
                 return self.attribute(node, self.read(owner), name)
             case ast.BinOp(left=left, op=op, right=right) | ast.Compare(left=left, ops=[op], comparators=[right]):
                 return self.binary(node, op, self.read(left), right)
-            case ast.UnaryOp(op=ast.UAdd(), operand=operand):
-                return self.read(operand)
             case ast.UnaryOp(op=op, operand=operand):
-                return operators.unary(type(op), self.read(operand), self.span(node))
+                found = self.truth(operand) if isinstance(op, ast.Not) else self.read(operand)
+                return operators.unary(type(op), found, self.span(node), self.inline)
             case ast.BoolOp(op=op, values=values):
                 return self.connective(node, isinstance(op, ast.And), values)
             case ast.IfExp():
@@ -112,12 +111,20 @@ class ExpressionReader(ABC):
         return Given(self.read(node), self.span(node))
 
     def binary(self, node: ast.AST, op: ast.AST, left: Value, right: ast.expr) -> Value:
-        return operators.binary(type(op), left, self.read(right), self.span(node), self.inline)
+        is_augmented = isinstance(node, ast.AugAssign)
+        return operators.binary(type(op), left, self.read(right), self.span(node), self.inline, is_augmented)
 
-    def condition(self, node: ast.expr) -> ir.Expression:
-        return operators.truth(self.read(node), self.span(node))
+    def condition(self, node: ast.expr, is_result: bool = False) -> ir.Expression:
+        """An expression that is true or false. `is_result`: it is a side of `and` or `or`, whose value is used."""
+        return operators.truth(self.truth(node, is_result), self.span(node), is_result)
 
-    def connective(self, node: ast.BoolOp, is_and: bool, values: Sequence[ast.expr]) -> Value:
+    def truth(self, node: ast.expr, is_result: bool = False) -> Value:
+        """The value of an expression of which, but for `is_result`, only matters whether it is true."""
+        if isinstance(node, ast.BoolOp):
+            return self.connective(node, isinstance(node.op, ast.And), node.values, is_result)
+        return self.read(node)
+
+    def connective(self, node: ast.BoolOp, is_and: bool, values: Sequence[ast.expr], is_result: bool = True) -> Value:
         """`and`, `or`, short-circuited as in Python; a bitwise operation where the right side can be speculated."""
         span = self.span(node)
         known = self.read(values[0])
@@ -133,10 +140,10 @@ class ExpressionReader(ABC):
             if isinstance(result, ir.Const):
                 if result.value is not is_and:
                     return result
-                result = self.condition(right)
+                result = self.condition(right, is_result)
                 continue
             with self.builder.nested() as block:
-                then = self.condition(right)
+                then = self.condition(right, is_result)
             if not block and not may_fail(then):
                 result = apply(ops.AND if is_and else ops.OR, (result, then), span)
                 continue

@@ -54,6 +54,7 @@ def index_in(array: MemoryValue, given: Given) -> ir.Expression:
         value = literal(value.value, Type.U32, span)
     if not isinstance(value, ir.Expression) or value.type is not Type.U32:
         hint = "data[row * width + column]" if isinstance(value, TupleValue) else "data[thread.value]"
+        hint = f"data[{examples.converted(value.type, Type.U32)}]" if isinstance(value, ir.Expression) else hint
         expected(span, f"a U32 index, found {describe(value)}, e.g. `{hint}`")
     if isinstance(value, ir.Const) and array.memory.length is not None:
         length = array.memory.length // array.memory.stride

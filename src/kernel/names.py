@@ -15,6 +15,7 @@ from .builder import KernelBuilder, apply, may_fail
 from .source import Source, stored_in
 from .span import Span, expected
 from .values import (
+    MemoryValue,
     Method,
     Static,
     Undecided,
@@ -71,6 +72,8 @@ def chosen(
 ) -> Value:
     """The value of `a if c else b`: a select where both can be speculated, else a branch that assigns."""
     (first, a), (second, b) = then, otherwise
+    if isinstance(a, MemoryValue) and isinstance(b, MemoryValue) and a != b:
+        expected(span, "an element on both sides, found an array and another, e.g. `a[i] if c else b[i]`")
     if shape(a) != shape(b):
         example = next((f"{side.type}(1)" for side in (a, b) if isinstance(side, ir.Expression)), "U32(1)")
         expected(span, f"one type on both sides, found {describe(a)} and {describe(b)}, e.g. `{example}` for a number")

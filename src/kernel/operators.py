@@ -7,7 +7,7 @@ import inspect
 import operator
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 from ..types import ops
 from ..types.elements import class_of
@@ -17,6 +17,7 @@ from ..types.scalars import Scalar
 from . import ir
 from .builder import KernelBuilder, apply, convert
 from .compile_time import NARROW, evaluated, literal
+from .examples import is_from_a_library
 from .names import chosen
 from .source import signature_of
 from .span import Span, expected
@@ -48,31 +49,45 @@ _FOLDED: dict[type[ast.AST], tuple[_Evaluate, str]] = {
 _UNARY: dict[type[ast.AST], tuple[Callable[[Any], Any], ops.Op]] = {
     ast.USub: (operator.neg, ops.NEG), ast.Invert: (operator.invert, ops.INVERT), ast.Not: (operator.not_, ops.INVERT),
 }  # fmt: skip
+# The methods by which a struct defines an operator.
+_OF_STRUCTS: dict[type[ast.AST], str] = {
+    **{python: method for python, (_, _, method) in _BINARY.items() if python not in (ast.Is, ast.IsNot)},
+    ast.Pow: "__pow__", ast.MatMult: "__matmul__",
+    ast.USub: "__neg__", ast.UAdd: "__pos__", ast.Invert: "__invert__",
+}  # fmt: skip
 _SHIFTS = (ops.SHL, ops.SHR)
 Inline: TypeAlias = Callable[[FunctionType, Sequence[Value], Span], Value]
 
 
-def truth(value: Value, span: Span) -> ir.Expression:
-    """A value as a condition: a Bool, or a constant for a compile-time value."""
+def truth(value: Value, span: Span, is_result: bool = False) -> ir.Expression:
+    """A value as a condition: a Bool, or a constant for a compile-time value. `is_result` is that of a side of `and`
+    or `or` whose own value may be the result: of `x > y and 5` Python makes False or 5."""
     if isinstance(value, Static):
+        if is_result and not isinstance(value.value, bool):
+            expected(span, f"a Bool or a bool beside `and` and `or`, found {describe(value)}, e.g. `a if c else b`")
         return ir.Const(bool(value.value), Type.BOOL, span)
     if not isinstance(value, ir.Expression) or value.type is not Type.BOOL:
         expected(span, f"a condition, found {describe(value)}, e.g. `x != 0`")
     return value
 
 
-def binary(python: type[ast.AST], left: Value, right: Value, span: Span, inline: Inline) -> Value:
-    """A binary operator or a comparison. `inline` reads the method that a struct has for it."""
+def binary(
+    python: type[ast.AST], left: Value, right: Value, span: Span, inline: Inline, is_augmented: bool = False
+) -> Value:
+    """A binary operator or a comparison. `inline` reads the method that a struct has for it; `is_augmented` is that of
+    `a += b`, for which it may have another."""
     if isinstance(whole := known(left), Static) and isinstance(other := known(right), Static):
         return evaluated(span, (_FOLDED.get(python) or _BINARY[python])[0], whole.value, other.value)
-    if python in _FOLDED:
-        expected(span, _FOLDED[python][1])
-    _, op, method = _BINARY[python]
     is_identity = python in (ast.Is, ast.IsNot)
     if is_identity and any(isinstance(side, Static) and side.value is None for side in (left, right)):
         return Static(python is ast.IsNot)  # the other is a run-time value, hence not None
-    if isinstance(left, StructValue) and code_of(left) is None:
-        return inline(_method_of(left, method, span), [left, right], span)
+    if (method := _OF_STRUCTS.get(python)) and _has_operators(left):
+        return inline(_method_of(left, method, span, is_augmented), [left, right], span)
+    if method and isinstance(left, Static) and _has_operators(right):  # a scalar on the left refuses it, in CPython too
+        return inline(_method_of(right, f"__r{method[2:]}", span), [right, left], span)
+    if python in _FOLDED:
+        expected(span, _FOLDED[python][1])
+    _, op, _ = _BINARY[python]
     left, right = lift(left, span), lift(right, span)
     equates, code, other_code = op in (ops.EQ, ops.NE), code_of(left), code_of(right)
     if equates and code is not None and other_code is not None and class_behind(left) is class_behind(right):
@@ -112,15 +127,29 @@ def _scalars(op: ops.Op, left: Value, right: Value, span: Span) -> tuple[ir.Expr
     )
 
 
-def _method_of(struct: StructValue, name: str, span: Span) -> FunctionType:
+def _has_operators(value: Value) -> TypeGuard[StructValue]:
+    """Whether it is a struct, whose operators are methods: no enum, which is compared by its number."""
+    return isinstance(value, StructValue) and code_of(value) is None
+
+
+def _method_of(struct: StructValue, name: str, span: Span, is_augmented: bool = False) -> FunctionType:
+    """The method that a struct's class defines for an operator."""
     cls = class_of(struct.element)
     found = inspect.getattr_static(cls, name, None)
-    if not isinstance(found, FunctionType) or "attrs generated" in found.__code__.co_filename:
+    if is_augmented:
+        found = inspect.getattr_static(cls, f"__i{name[2:]}", found)
+    generated = isinstance(found, FunctionType) and "attrs generated" in found.__code__.co_filename
+    if not isinstance(found, FunctionType) or generated or is_from_a_library(found):
         expected(span, f"{cls.__name__} to define `{name}`, or its field, e.g. `x.{next(iter(struct.fields))}`")
     return found
 
 
-def unary(python: type[ast.AST], operand: Value, span: Span) -> Value:
+def unary(python: type[ast.AST], operand: Value, span: Span, inline: Inline) -> Value:
+    """`-x`, `~x`, `+x` or `not x`."""
+    if (method := _OF_STRUCTS.get(python)) and _has_operators(operand):
+        return inline(_method_of(operand, method, span), [operand], span)
+    if python is ast.UAdd:
+        return operand
     evaluate, op = _UNARY[python]
     if isinstance(operand, Static):
         return evaluated(span, evaluate, operand.value)

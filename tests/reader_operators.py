@@ -1,0 +1,115 @@
+"""Small kernels about operators: those of structs, and what Python's own bools and ints are in a kernel.
+
+Each takes `data`, which holds 0, 1, 2, 3, and gives every invocation's result to `out`.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import assert_never
+
+import attrs
+
+from gpusort.kernel.kernel import kernel
+from gpusort.types.invocation import Invocation
+from gpusort.types.memory import Registers
+from gpusort.types.scalars import U32
+from tests.reader_kernels import Words, gives
+
+ALWAYS = 4
+
+
+@attrs.frozen
+class Vector:
+    """With operators that scalars lack, or that CPython looks for elsewhere."""
+
+    x: U32
+    y: U32
+
+    def __matmul__(self, other: Vector) -> U32:
+        return self.x * other.x + self.y * other.y
+
+    def __pow__(self, power: int) -> Vector:
+        return Vector(self.x + power, self.y)
+
+    def __rmul__(self, times: int) -> Vector:
+        return Vector(self.x * times, self.y * times)
+
+    def __neg__(self) -> Vector:
+        return Vector(self.y, self.x)
+
+    def __pos__(self) -> Vector:
+        return Vector(self.x + 100, self.y)
+
+    def __invert__(self) -> Vector:
+        return Vector(self.x, self.y + 1000)
+
+    def __add__(self, other: Vector) -> Vector:
+        return Vector(self.x + other.x, self.y + other.y)
+
+    def __iadd__(self, other: Vector) -> Vector:
+        return Vector(self.x + 7 * other.x, self.y)
+
+
+@gives(2, 14, 28, 44)
+@kernel
+def struct_operators_that_scalars_lack(cx: Invocation, data: Words, out: Words) -> None:
+    v = Vector(data[cx.global_id], U32(1))
+    out[cx.global_id] = v @ Vector(U32(1), U32(2)) + (v**10 @ Vector(data[cx.global_id], U32(0)))
+
+
+@gives(7, 111, 115, 1126)
+@kernel
+def reflected_and_unary_operators_of_a_struct(cx: Invocation, data: Words, out: Words) -> None:
+    v = Vector(data[cx.global_id], U32(7))
+    out[cx.global_id] = (3 * v).x + (+v).x * U32(v.x > 0) + (~v).y * U32(v.x > 2) + (-v).x
+
+
+@gives(14, 15, 16, 17)
+@kernel
+def a_struct_is_augmented_by_a_method_of_its_own(cx: Invocation, data: Words, out: Words) -> None:
+    v = Vector(data[cx.global_id], U32(0))
+    v += Vector(U32(2), U32(0))
+    kept: Registers[Vector] = Registers(Vector, 1)
+    kept[0] = v
+    kept[0] += Vector(U32(0), U32(3))
+    out[cx.global_id] = kept[0].x + kept[0].y
+
+
+@gives(0, 0, 3, 2)
+@kernel
+def conditions_with_a_known_number(cx: Invocation, data: Words, out: Words) -> None:
+    """Where only the truth of `and` and `or` matters, a number is true or false as in Python."""
+    x = data[cx.global_id]
+    one = U32(1) if x > 1 and ALWAYS else U32(0)
+    out[cx.global_id] = one + U32(not (x != 2 or not (x == 2 and ALWAYS))) * 2 + U32(x == 3 and True)
+
+
+class Suit(Enum):
+    CLUBS = 0
+    HEARTS = 1
+    SPADES = 5
+
+
+@attrs.frozen
+class Card:
+    suit: Suit
+    rank: U32
+
+
+def worth(card: Card) -> U32:
+    match card.suit:
+        case Suit.CLUBS:
+            return card.rank
+        case Suit.HEARTS | Suit.SPADES:
+            return card.rank * 10
+        case _:
+            assert_never(card.suit)
+
+
+@gives(0, 10, 20, 3)
+@kernel
+def a_case_that_is_never_reached(cx: Invocation, data: Words, out: Words) -> None:
+    rank = data[cx.global_id]
+    suit = Suit.SPADES if rank < 3 else Suit.CLUBS
+    out[cx.global_id] = worth(Card(suit, rank))
