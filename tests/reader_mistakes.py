@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from enum import Enum
 from functools import cached_property, wraps
 from typing import NamedTuple, NewType, assert_never
 
@@ -848,3 +849,33 @@ def never_comes_here(cx, data: Storage[U32], p: Params):
         data[0] = p.n
     else:
         assert_never(p.order)  # <-
+
+
+@kernel
+def subtracts_from_the_number_of_an_enum(cx, data: Storage[U32], p: Params):
+    sign = 1 - 2 * p.order.value  # <-
+
+
+@kernel
+def negates_the_number_of_an_enum(cx, data: Storage[U32], p: Params):
+    sign = -p.order.value  # <-
+
+
+@kernel
+def exceeds_the_number_of_an_enum(cx, data: Storage[U32], p: Params):
+    data[0] = p.n + p.order.value * (1 << 32)  # <-
+
+
+class Sign(Enum):
+    PLUS = 1
+    MINUS = -1
+
+
+@kernel
+def chooses_a_negative_member(cx, data: Storage[U32], p: Params):
+    sign = Sign.PLUS if p.n > 1 else Sign.MINUS  # <-
+
+
+@kernel
+def equates_with_a_negative_member(cx, data: Storage[U32], p: Params):
+    data[0] = U32(p.order == Sign.MINUS)  # <-

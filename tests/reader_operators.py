@@ -11,9 +11,10 @@ from typing import assert_never
 import attrs
 
 from gpusort.kernel.kernel import kernel
+from gpusort.types.intrinsics import bitcast
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Registers
-from gpusort.types.scalars import U32
+from gpusort.types.scalars import F32, U32, U64
 from tests.reader_kernels import Words, gives
 
 ALWAYS = 4
@@ -113,3 +114,18 @@ def a_case_that_is_never_reached(cx: Invocation, data: Words, out: Words) -> Non
     rank = data[cx.global_id]
     suit = Suit.SPADES if rank < 3 else Suit.CLUBS
     out[cx.global_id] = worth(Card(suit, rank))
+
+
+def more(number: int, x: U32) -> U32:
+    return x + number * 2
+
+
+@gives(79, 85, 91, 97)
+@kernel
+def numbers_of_enums(cx: Invocation, data: Words, out: Words) -> None:
+    """To Python they are ints: they become scalars beside one."""
+    suit = Suit.SPADES if data.length > 3 else Suit.CLUBS
+    number, x = suit.value, data[cx.global_id]
+    suit = Suit.HEARTS if data.length > 3 else suit
+    sums = U32(U64(x) + number) + (x << number) // 8 + bitcast(U32, F32(x) * 0.0 + number) % 101
+    out[cx.global_id] = sums + more(number, x) + U32(number > 4) + U32(number == 2) + suit.value + (number * 2 + 1) % 7

@@ -23,6 +23,10 @@ LINES = FILE.read_text().splitlines()
 MARK = "# <-"
 
 CALLABLE = "expected an operation of the kernel language or a helper written in it"
+OF_NUMBERS = (
+    "expected a scalar to compute with, found an enum's number, which to Python is an int, e.g. `U32(kind.value)`"
+)
+NO_NUMBER = "expected a number from 0 to 2**32 - 1 as the value of Sign.MINUS, which is -1, e.g. `MINUS = 1`"
 STRUCT = "expected an attrs class to make a value of"
 
 # By the kernel's name: all of the message behind `file:line: `.
@@ -241,6 +245,11 @@ MESSAGES = {
     "chooses_an_array": ("expected an element on both sides, found an array and another, e.g. `a[i] if c else b[i]`"),
     "makes_a_bool_of_a_number": "expected Bool beside Bool, found 5, e.g. `Bool(True)`",
     "never_comes_here": f"{CALLABLE}, found 'assert_never', e.g. `match order:`",
+    "subtracts_from_the_number_of_an_enum": OF_NUMBERS,
+    "negates_the_number_of_an_enum": OF_NUMBERS,
+    "exceeds_the_number_of_an_enum": OF_NUMBERS,
+    "chooses_a_negative_member": NO_NUMBER,
+    "equates_with_a_negative_member": NO_NUMBER,
 }
 KERNELS = {name: thing for name, thing in vars(reader_mistakes).items() if isinstance(thing, Kernel)}
 

@@ -32,6 +32,7 @@ from .span import KernelError, Span, expected
 from .values import (
     Given,
     InvocationValue,
+    MemberNumber,
     MemoryValue,
     Method,
     Static,
@@ -184,7 +185,7 @@ class CallReader(ExpressionReader, ABC):
             if isinstance(value, Static) and value.value is attrs.NOTHING:  # for what a factory makes, in `__init__`
                 self.expected(node, f"a default of {cls.__name__!r} that is known, found a factory's for {name!r}, "
                                 f"e.g. each argument by itself, or `{name}: U32 = U32(0)`")  # fmt: skip
-            if isinstance(annotation, EnumMeta):
+            if isinstance(annotation, EnumMeta) or isinstance(value, MemberNumber):
                 value = lift(value, self.span(node))
             if not _fits(value, annotation):
                 wanted = getattr(annotation, "__name__", str(annotation))

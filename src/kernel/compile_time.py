@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
+from enum import Enum
 from typing import Any, NoReturn, cast
 
 import numpy as np
@@ -14,7 +15,7 @@ from ..types.layout import Type, bounds
 from . import ir
 from .builder import MOST_ROUNDS
 from .span import Span, expected
-from .values import Value, of_object
+from .values import Static, Value, of_object
 
 MOST_BITS = 4096  # of an int
 _MOST_ITEMS = MOST_ROUNDS  # of a tuple or a text, and of a range that a function goes through
@@ -42,6 +43,14 @@ def literal(value: object, type: Type, span: Span) -> ir.Const:
     example = f"`{type}({True if type is Type.BOOL else 1})`"
     hint = "`int(x)` of it" if isinstance(value, np.integer) else example
     expected(span, f"{type} beside {type}, found {value!r}, e.g. {hint}")
+
+
+def require_numbers(values: Sequence[Value], span: Span) -> None:
+    """Raises KernelError where one is still a compile-time member of an enum: its value is none that a device has."""
+    for value in values:
+        if isinstance(value, Static) and isinstance(member := value.value, Enum):
+            expected(span, f"a number from 0 to 2**32 - 1 as the value of {member}, which is {member.value!r}, "
+                           f"e.g. `{member.name} = 1`")  # fmt: skip
 
 
 def evaluated(span: Span, function: Callable[..., object], *arguments: object) -> Value:

@@ -25,6 +25,7 @@ from .span import KernelError, Span, expected
 from .values import (
     Given,
     InvocationValue,
+    MemberNumber,
     MemoryValue,
     Method,
     Static,
@@ -32,7 +33,9 @@ from .values import (
     TupleValue,
     Undecided,
     Value,
+    code_of,
     describe,
+    has_number,
     lift,
     of_object,
 )
@@ -211,6 +214,9 @@ class ExpressionReader(ABC):
                     example = "counts.atomic_add(i, U32(1))" if name not in _ABOUT_LENGTH else "data.length"
                     self.expected(node, f"the length or a method of an array, found `.{name}`, e.g. `{example}`")
                 return Method(owner, name)
+            case StructValue() if (number := code_of(owner)) is not None and name == "value":
+                members = cast("type[Enum]", owner.element)
+                return MemberNumber(number, max((member.value for member in members if has_number(member)), default=0))
             case StructValue() if name in owner.fields:
                 return owner.fields[name]
             case StructValue():

@@ -12,9 +12,11 @@ import attrs
 from ..types import ops
 from . import ir
 from .builder import KernelBuilder, apply, may_fail
+from .compile_time import require_numbers
 from .source import Source, stored_in
 from .span import Span, expected
 from .values import (
+    MemberNumber,
     MemoryValue,
     Method,
     Static,
@@ -38,6 +40,8 @@ def held(builder: KernelBuilder, name: str, value: Value, span: Span) -> Value:
     def hold(part: Value) -> Value:
         if isinstance(part, Method):
             return attrs.evolve(part, owner=rebuild(part.owner, hold))
+        if isinstance(part, MemberNumber):
+            return MemberNumber(builder.hold(name, part.number, span), part.greatest)
         return builder.hold(name, part, span) if isinstance(part, ir.Expression) else part
 
     return rebuild(value, hold)
@@ -75,6 +79,7 @@ def chosen(
     if isinstance(a, MemoryValue) and isinstance(b, MemoryValue) and a != b:
         expected(span, "an element on both sides, found an array and another, e.g. `a[i] if c else b[i]`")
     if shape(a) != shape(b):
+        require_numbers((a, b), span)
         example = next((f"{side.type}(1)" for side in (a, b) if isinstance(side, ir.Expression)), "U32(1)")
         expected(span, f"one type on both sides, found {describe(a)} and {describe(b)}, e.g. `{example}` for a number")
     if first or second or any(may_fail(part) for part in (*parts(a), *parts(b))):

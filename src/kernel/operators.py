@@ -7,21 +7,21 @@ import inspect
 import operator
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any, NoReturn, TypeAlias, TypeGuard
 
 from ..types import ops
 from ..types.elements import class_of
 from ..types.intrinsics import OPERATIONS
-from ..types.layout import Type
+from ..types.layout import Type, bounds
 from ..types.scalars import Scalar
 from . import ir
 from .builder import KernelBuilder, apply, convert
-from .compile_time import NARROW, evaluated, literal
+from .compile_time import NARROW, evaluated, literal, require_numbers
 from .examples import is_from_a_library
 from .names import chosen
 from .source import signature_of
 from .span import Span, expected
-from .values import Static, StructValue, Value, class_behind, code_of, describe, known, lift
+from .values import MemberNumber, Static, StructValue, Value, class_behind, code_of, describe, known, lift
 
 # For each operator: Python's function, the row of the table of operations, the method that a struct may define
 _Evaluate: TypeAlias = Callable[[Any, Any], Any]
@@ -56,6 +56,9 @@ _OF_STRUCTS: dict[type[ast.AST], str] = {
     ast.USub: "__neg__", ast.UAdd: "__pos__", ast.Invert: "__invert__",
 }  # fmt: skip
 _SHIFTS = (ops.SHL, ops.SHR)
+# Of an enum's number and others, none of them negative, these give what they give Python.
+_AS_PYTHON = (ops.ADD, ops.MUL, ops.FLOORDIV, ops.MOD, ops.AND, ops.OR, ops.XOR)
+_COMPARISONS = (ops.EQ, ops.NE, ops.LT, ops.LE, ops.GT, ops.GE)
 Inline: TypeAlias = Callable[[FunctionType, Sequence[Value], Span], Value]
 
 
@@ -88,15 +91,55 @@ def binary(
     if python in _FOLDED:
         expected(span, _FOLDED[python][1])
     _, op, _ = _BINARY[python]
+    if isinstance(left, MemberNumber) or isinstance(right, MemberNumber):
+        return _of_numbers(op, left, right, span)
     left, right = lift(left, span), lift(right, span)
     equates, code, other_code = op in (ops.EQ, ops.NE), code_of(left), code_of(right)
     if equates and code is not None and other_code is not None and class_behind(left) is class_behind(right):
         return apply(op, (code, other_code), span)
+    require_numbers((left, right), span)
     if is_identity:
         expected(span, "`is` between members of one enum, or with None, e.g. `a == b` for scalars")
     if equates:
         left, right = _widened(left, right, span), _widened(right, left, span)
     return apply(op, _scalars(op, left, right, span), span)
+
+
+def _of_numbers(op: ops.Op, left: Value, right: Value, span: Span) -> Value:
+    """An enum's number beside a scalar, of which it becomes one; or beside another or a Python int, which gives Python
+    an int that may be negative, or wider than a scalar."""
+    if isinstance(left, ir.Expression) and isinstance(right, MemberNumber):
+        return apply(op, (left, right.number if op in _SHIFTS else _beside(left, right, span)), span)
+    if isinstance(left, MemberNumber) and isinstance(right, ir.Expression) and op not in _SHIFTS:
+        return apply(op, (_beside(right, left, span), right), span)
+    numbers = [_greatest(side) for side in (left, right)]
+    if op in _COMPARISONS:
+        return apply(op, _scalars(op, left, right, span), span)
+    greatest = {ops.ADD: sum(numbers), ops.MUL: numbers[0] * numbers[1]}.get(op, (1 << max(numbers).bit_length()) - 1)
+    if op not in _AS_PYTHON or min(numbers) < 0 or greatest >= 1 << 32:
+        _refuse_number(span)
+    return MemberNumber(apply(op, _scalars(op, left, right, span), span), greatest)
+
+
+def _greatest(side: Value) -> int:
+    """The greatest that an operand may be; -1 for one that is no int."""
+    if isinstance(side, MemberNumber):
+        return side.greatest
+    return side.value if isinstance(side, Static) and isinstance(side.value, int) else -1
+
+
+def _beside(scalar: ir.Expression, number: MemberNumber, span: Span) -> ir.Expression:
+    """An enum's number as a scalar of another's type, as a literal there would be."""
+    to = scalar.type
+    if to is Type.BOOL or (to in NARROW) or (to.is_integer and number.greatest > bounds(to)[1]):
+        _refuse_number(span)
+    return convert(ops.CAST, number.number, to, span)
+
+
+def _refuse_number(span: Span) -> NoReturn:
+    expected(
+        span, "a scalar to compute with, found an enum's number, which to Python is an int, e.g. `U32(kind.value)`"
+    )
 
 
 def _widened(value: Value, other: Value, span: Span) -> Value:
@@ -114,6 +157,7 @@ def _widened(value: Value, other: Value, span: Span) -> Value:
 
 def _scalars(op: ops.Op, left: Value, right: Value, span: Span) -> tuple[ir.Expression, ir.Expression]:
     """Two operands as scalars: a Python number becomes a literal of the other's type."""
+    left, right = (side.number if isinstance(side, MemberNumber) else side for side in (left, right))
     if isinstance(left, ir.Expression) and isinstance(right, Static):
         return left, literal(right.value, Type.U32 if op in _SHIFTS else left.type, span)
     if isinstance(left, Static) and isinstance(right, ir.Expression) and op not in _SHIFTS:
@@ -150,6 +194,8 @@ def unary(python: type[ast.AST], operand: Value, span: Span, inline: Inline) -> 
         return inline(_method_of(operand, method, span), [operand], span)
     if python is ast.UAdd:
         return operand
+    if isinstance(operand, MemberNumber):
+        _refuse_number(span)
     evaluate, op = _UNARY[python]
     if isinstance(operand, Static):
         return evaluated(span, evaluate, operand.value)
@@ -201,7 +247,7 @@ def scalar_of_class(cls: type[Scalar], arguments: Sequence[Value], span: Span) -
     """`U32(x)`: a literal or a cast."""
     if len(arguments) != 1:
         expected(span, f"one value, e.g. `{cls.__name__}(1)`")
-    value = arguments[0]
+    value = arguments[0].number if isinstance(arguments[0], MemberNumber) else arguments[0]
     if isinstance(value, Static):
         is_bool = isinstance(value.value, bool)
         value = literal(value.value, Type.BOOL if is_bool else cls.type, span)

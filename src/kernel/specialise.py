@@ -24,7 +24,7 @@ from .passes.walk import memories_in
 from .reader import Reader
 from .source import source_of
 from .span import Span
-from .values import InvocationValue, MemoryValue, Static, StructValue, Value, has_scalars
+from .values import InvocationValue, MemoryValue, Static, StructValue, Value, has_number, has_scalars
 from .verify import verify
 
 _programs: dict[object, tuple[_Reading, ...]] = {}  # by specialisation key; the newest reading first
@@ -89,9 +89,10 @@ def _scalars(argument: object) -> Iterator[int | float | bool]:
 
 
 def _member_number(member: Enum) -> int:
-    if not isinstance(member.value, int) or not 0 <= member.value < 1 << 32:
+    if not has_number(member):
         raise InvalidArgumentError(f"{member} must have a number from 0 to 2**32 - 1 as its value to reach a kernel")
-    return member.value
+    number: int = member.value
+    return number
 
 
 class _Binder:

@@ -36,6 +36,15 @@ class StructValue:
 
 
 @attrs.frozen
+class MemberNumber:
+    """`kind.value` of a run-time enum, and what is computed of it alone. To Python it is an int, which never wraps; a
+    scalar is what it is converted to, or stands beside."""
+
+    number: ir.Expression
+    greatest: int
+
+
+@attrs.frozen
 class TupleValue:
     items: tuple[Value, ...]
 
@@ -75,7 +84,15 @@ class Undecided:
 
 
 Value: TypeAlias = (
-    Static | ir.Expression | StructValue | TupleValue | MemoryValue | InvocationValue | Method | Undecided
+    Static
+    | ir.Expression
+    | StructValue
+    | MemberNumber
+    | TupleValue
+    | MemoryValue
+    | InvocationValue
+    | Method
+    | Undecided
 )
 
 
@@ -106,6 +123,12 @@ def has_scalars(thing: object) -> bool:
     return any(isinstance(part, Scalar) or has_scalars(part) for part in found)
 
 
+def has_number(member: Enum) -> bool:
+    """Whether a member's value is one that it can have on a device: an int that fits U32."""
+    value: object = member.value
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 32
+
+
 def known(value: Value) -> Value:
     """A tuple of compile-time values as one of them, for Python's own functions; any other value as it is."""
     if not isinstance(value, TupleValue):
@@ -115,10 +138,13 @@ def known(value: Value) -> Value:
 
 
 def lift(value: Value, span: Span) -> Value:
-    """Turns a compile-time enum member or bool into its run-time form; other values pass through."""
+    """Turns a compile-time enum member or bool into its run-time form, and an enum's number into a U32; other values
+    pass through."""
     match value:
-        case Static(value=Enum(value=int() as code) as member):
-            return StructValue(type(member), {"value": ir.Const(code, Type.U32, span)})
+        case MemberNumber():
+            return value.number
+        case Static(value=Enum() as member) if has_number(member):
+            return StructValue(type(member), {"value": ir.Const(member.value, Type.U32, span)})
         case Static(value=bool() as known):
             return ir.Const(known, Type.BOOL, span)
         case _:
@@ -198,6 +224,8 @@ def describe(value: Value) -> str:
             return f"a {class_of(value.element).__name__}"
         case TupleValue():
             return f"a tuple of {len(value.items)}"
+        case MemberNumber():
+            return "an enum's number"
         case MemoryValue():
             return "an array"
         case Method():
