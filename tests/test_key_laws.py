@@ -11,7 +11,7 @@ import pytest
 
 import gpusort
 from gpusort.api import step_calls
-from gpusort.types.errors import InvalidArgumentError
+from gpusort.types.errors import InvalidArgumentError, UnsupportedTypeError
 from gpusort.types.scalars import U32
 from tests.key_cases import NotTheOther
 
@@ -24,6 +24,18 @@ class Halves(NotTheOther):
 
     def from_word(self, word: U32) -> U32:
         return word
+
+
+@attrs.frozen
+class Low(Halves):
+    """A bijection, some of whose words are above what it says is the greatest."""
+
+    @property
+    def greatest(self) -> U32:
+        return U32(7)
+
+    def to_word(self, element: U32) -> U32:
+        return element
 
 
 @attrs.frozen
@@ -71,6 +83,21 @@ def test_a_sort_by_kernels_is_refused_too(algorithm: Any, target: str) -> None:
         gpusort.sort(X, key=Halves(), algorithm=algorithm, target=target)
     with pytest.raises(InvalidArgumentError, match="from_word must give back the element"):
         gpusort.plan(gpusort.sort, X, key=Halves(), algorithm=algorithm, target=target)
+
+
+def test_words_above_the_greatest_are_refused(target: str) -> None:
+    """What pads a tile would take their place."""
+    with pytest.raises(InvalidArgumentError, match=r"key: Low.* makes U32\(\d\) of \d, but says that"):
+        gpusort.sort(X, key=Low(), algorithm=gpusort.Bitonic(), target=target)
+    assert gpusort.sort(X[[0, 2]], key=Low(), algorithm=gpusort.Bitonic(), target=target).tolist() == [2, 5]
+
+
+@pytest.mark.parametrize("x", [np.array([b"ab", b"c"], "S4"), np.array(["a", "b"], "U1"), np.zeros(2, "V4")])
+def test_texts_are_told_how_their_bytes_are_read(x: np.ndarray[Any, Any]) -> None:
+    key = gpusort.key_for(np.uint32)
+    with pytest.raises(UnsupportedTypeError, match=r"x: expected dtype uint32 \(x\.view\('uint32'\) has its bytes\)"):
+        gpusort.sort(x, key=key)
+    assert gpusort.sort(x.view("uint32"), key=key).dtype == np.uint32
 
 
 def test_what_costs_time_is_done_once_for_arrays_of_a_shape(monkeypatch: pytest.MonkeyPatch) -> None:

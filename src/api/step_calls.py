@@ -22,6 +22,7 @@ from ..operations.base import Operation
 from ..targets.base import ChecksMonoids, LaunchesAtOnce, Prepared, Target, in_one_run, prepared_by
 from ..types.dtypes import native
 from ..types.elements import decode, dtype_of, encode, mismatch
+from ..types.errors import InvalidArgumentError
 from ..types.keys import SortableKey, is_lossy, no_inverse
 from ..types.scalars import UNSIGNED
 from ..types.specs import HostArray, Shape, Spec, bounds, packed_strides
@@ -222,10 +223,14 @@ def key_check(operation: Operation) -> Callable[[HostArray], None] | None:
             given = np.array(flat[place], native(array.dtype)).view(dtype_of(key.element))[()]
             try:
                 word = key.to_word(decode(key.element, given))
-                found = key.from_word(word)
+                found, exceeds = key.from_word(word), bool(key.greatest < word)
             except Exception:  # of a method of the user's: the run itself names it, with its line
                 return
             fits = mismatch(key.word, word) is None and mismatch(key.element, found) is None  # else likewise
+            if fits and exceeds:  # what pads a tile would then come before elements, in their place
+                raise InvalidArgumentError(
+                    f"key: {key} makes {word} of {given}, but says that its greatest word is {key.greatest}"
+                )
             is_nan = given != given  # of which the bits may change on the way
             if fits and not is_nan and np.array(encode(found), given.dtype).tobytes() != given.tobytes():
                 raise no_inverse(key, given, found)

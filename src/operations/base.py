@@ -249,6 +249,9 @@ def require_readable(name: str, given: Spec, element: Any, reader: str) -> None:
     found, wanted = native(given.dtype), dtype_within(reader, "element", element)
     if found != wanted and not (wanted.kind == "u" and found.itemsize == wanted.itemsize and found.kind in "biufmM"):
         others = f", or another of {wanted.itemsize} bytes" if wanted.kind == "u" else ""
+        if found.itemsize == wanted.itemsize and found.kind in "cSUV" and not found.names:  # complex numbers, texts
+            viewed = "np.dtype([...], align=True)" if wanted.names else repr(wanted.name)
+            others = f" ({name}.view({viewed}) has its bytes)"
         others = f" ({name}.astype(np.dtype([...], align=True)) has it)" if _is_packed(found, wanted) else others
         raise UnsupportedTypeError(f"{name}: expected dtype {wanted}{others}, as {reader} takes, found {given.dtype}")
 
