@@ -20,6 +20,7 @@ from gpusort.algos.reduce import reduce_row
 from gpusort.algos.share import block_of
 from gpusort.kernel import arguments as checking
 from gpusort.kernel.kernel import Kernel, kernel
+from gpusort.kernel.language import N
 from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from gpusort.kernel.span import KernelError
 from gpusort.kernel.specialise import specialise
@@ -180,6 +181,20 @@ def test_a_type_variable_is_one_class() -> None:
     moved.launch(GRID, pairs, Buffer("out", Pair[U32], 4, Role.INOUT))
     assert repr(pairs) == "Buffer('data', Pair[U32], 4, Role.INOUT)"
     assert "Storage[Pair[U32]]" in refusal(lambda: moved.launch(GRID, pairs, Buffer("out", Pair[U64], 4, Role.INOUT)))
+
+
+@kernel
+def numbered(cx: Invocation, data: Storage[N]) -> None:
+    data[cx.global_id] = data[cx.global_id] + 1
+
+
+def test_a_type_variable_may_be_one_of_a_few_classes() -> None:
+    launch: Any = numbered.launch
+    floats = Buffer("data", F32, 4, Role.INOUT)
+    assert (
+        "expected Storage[N], N being U32 or U64, for 'data' of kernel 'numbered', found "
+        "Buffer('data', F32, 4, Role.INOUT), e.g. `Buffer('data', U32, 4, Role.INOUT)`"
+    ) in refusal(lambda: launch(GRID, floats))
 
 
 def test_a_type_variable_is_what_a_key_says() -> None:

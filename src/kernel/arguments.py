@@ -185,8 +185,9 @@ class _Matcher:
         written."""
         meaning = _filled(annotation, self.bound)
         if isinstance(meaning, TypeVar) and meaning.__constraints__:
-            return f"{' or '.join(map(shown, meaning.__constraints__))} ({shown(annotation)})"
-        return shown(annotation) if meaning == annotation else f"{shown(meaning)} ({shown(annotation)})"
+            return f"{_choices(meaning)} ({shown(annotation)})"
+        name = shown(annotation) if meaning == annotation else f"{shown(meaning)} ({shown(annotation)})"
+        return name + "".join(f", {shown(variable)} being {_choices(variable)}," for variable in _constrained(meaning))
 
     def _require(self, holds: bool, annotation: object, value: object, path: str) -> None:
         if not holds:
@@ -195,8 +196,20 @@ class _Matcher:
     def fail(self, annotation: object, value: object, path: str) -> NoReturn:
         from .examples import example_of, shown_value  # of the compiler, which no launch loads
 
-        example = example_of(_filled(annotation, self.bound), value)
+        meaning = _filled(annotation, self.bound)
+        first = {variable: variable.__constraints__[0] for variable in _constrained(meaning)}
+        example = example_of(_filled(meaning, first), value)
         raise _Mismatch(path, self._named(annotation), shown_value(value), example)
+
+
+def _constrained(annotation: object) -> list[TypeVar]:
+    """The type variables in an annotation that may be one of a few classes."""
+    found: tuple[Any, ...] = () if isinstance(annotation, type) else getattr(annotation, "__parameters__", ())
+    return [variable for variable in found if getattr(variable, "__constraints__", ())]
+
+
+def _choices(variable: TypeVar) -> str:
+    return " or ".join(map(shown, variable.__constraints__))
 
 
 def _is_union(origin: object) -> bool:
