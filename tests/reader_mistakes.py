@@ -879,3 +879,18 @@ def chooses_a_negative_member(cx, data: Storage[U32], p: Params):
 @kernel
 def equates_with_a_negative_member(cx, data: Storage[U32], p: Params):
     data[0] = U32(p.order == Sign.MINUS)  # <-
+
+
+@kernel
+def inverts_what_python_negates(cx, data: Storage[U32], p: Params):
+    data[0] = U32(~(not p.n > 1))  # <-
+
+
+@kernel
+def inverts_an_equality_of_enums(cx, data: Storage[U32], p: Params):
+    data[0] = U32(~(p.order == SortOrder.ASCENDING))  # <-
+
+
+@kernel
+def inverts_an_identity(cx, data: Storage[U32], p: Params):
+    data[0] = U32(~(SortOrder.ASCENDING is p.order))  # <-

@@ -14,7 +14,7 @@ from gpusort.kernel.kernel import kernel
 from gpusort.types.intrinsics import bitcast
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Registers
-from gpusort.types.scalars import F32, U32, U64
+from gpusort.types.scalars import F32, U32, U64, Bool
 from tests.reader_kernels import Words, gives
 
 ALWAYS = 4
@@ -129,3 +129,23 @@ def numbers_of_enums(cx: Invocation, data: Words, out: Words) -> None:
     suit = Suit.HEARTS if data.length > 3 else suit
     sums = U32(U64(x) + number) + (x << number) // 8 + bitcast(U32, F32(x) * 0.0 + number) % 101
     out[cx.global_id] = sums + more(number, x) + U32(number > 4) + U32(number == 2) + suit.value + (number * 2 + 1) % 7
+
+
+@gives(1, 1, 0, 1)
+@kernel
+def inverted_comparisons(cx: Invocation, data: Words, out: Words) -> None:
+    suit = Suit.SPADES if data[cx.global_id] == 2 else Suit.CLUBS
+    out[cx.global_id] = U32(~(data[cx.global_id] == 2) & ~Bool(suit == Suit.SPADES))
+
+
+@kernel
+def adds_a_neighbour(cx: Invocation, data: Words, out: Words) -> None:
+    cx.barrier()
+    out[cx.global_id] = data[(cx.global_id + 1) % data.length] + 10
+
+
+@gives(12, 14, 16, 14)
+@kernel
+def a_kernel_calls_another(cx: Invocation, data: Words, out: Words) -> None:
+    adds_a_neighbour(cx, data, out)
+    out[cx.global_id] += data[cx.global_id] + 1

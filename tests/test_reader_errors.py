@@ -26,6 +26,7 @@ CALLABLE = "expected an operation of the kernel language or a helper written in 
 OF_NUMBERS = (
     "expected a scalar to compute with, found an enum's number, which to Python is an int, e.g. `U32(kind.value)`"
 )
+INVERTED = "expected a Bool after `~`, found a bool of Python's own, e.g. `not a == b`, or `~Bool(x)`"
 NO_NUMBER = "expected a number from 0 to 2**32 - 1 as the value of Sign.MINUS, which is -1, e.g. `MINUS = 1`"
 STRUCT = "expected an attrs class to make a value of"
 
@@ -250,6 +251,9 @@ MESSAGES = {
     "exceeds_the_number_of_an_enum": OF_NUMBERS,
     "chooses_a_negative_member": NO_NUMBER,
     "equates_with_a_negative_member": NO_NUMBER,
+    "inverts_what_python_negates": INVERTED,
+    "inverts_an_equality_of_enums": INVERTED,
+    "inverts_an_identity": INVERTED,
 }
 KERNELS = {name: thing for name, thing in vars(reader_mistakes).items() if isinstance(thing, Kernel)}
 

@@ -24,6 +24,7 @@ from ..types.scalars import Scalar
 from . import examples, ir
 from .compile_time import evaluated
 from .expressions import ExpressionReader
+from .kernel import Kernel
 from .memories import invocation_method, memory_method, registers
 from .operators import intrinsic, scalar_of_class
 from .returned import require_returned
@@ -81,6 +82,8 @@ class CallReader(ExpressionReader, ABC):
                 self.expected(node, "`dynamic_range` in a for loop, e.g. `for i in dynamic_range(U32(0), n):`")
             case Static(value=function) if isinstance(function, FunctionType):
                 return self.call_function(node, function, [])
+            case Static(value=Kernel() as called):
+                return self.call_function(node, called.function, [])
             case Static(value=cls) if inspect.isclass(_origin_of(cls)) and is_struct(cls):
                 return self.struct(node, cls)
             case Static(value=function) if function in _FOLDABLE or getattr(function, "__module__", "") in _MATH:

@@ -92,8 +92,7 @@ class ExpressionReader(ABC):
             case ast.BinOp(left=left, op=op, right=right) | ast.Compare(left=left, ops=[op], comparators=[right]):
                 return self.binary(node, op, self.read(left), right)
             case ast.UnaryOp(op=op, operand=operand):
-                found = self.truth(operand) if isinstance(op, ast.Not) else self.read(operand)
-                return operators.unary(type(op), found, self.span(node), self.inline)
+                return operators.unary(type(op), self.operand(op, operand), self.span(node), self.inline)
             case ast.BoolOp(op=op, values=values):
                 return self.connective(node, isinstance(op, ast.And), values)
             case ast.IfExp():
@@ -126,6 +125,21 @@ class ExpressionReader(ABC):
         if isinstance(node, ast.BoolOp):
             return self.connective(node, isinstance(node.op, ast.And), node.values, is_result)
         return self.read(node)
+
+    def operand(self, op: ast.unaryop, node: ast.expr) -> Value:
+        """The operand of a unary operator; of `~` none that is Python's own bool, which becomes -1 or -2, both true."""
+        match node:
+            case _ if not isinstance(op, ast.Invert):
+                return self.truth(node) if isinstance(op, ast.Not) else self.read(node)
+            case ast.Compare(left=left, ops=[test], comparators=[right]):
+                first = self.read(left)
+                is_python = isinstance(test, ast.Is | ast.IsNot) or code_of(lift(first, self.span(left))) is not None
+                found = self.binary(node, test, first, right)
+            case _:
+                is_python, found = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not), self.read(node)
+        if is_python and not isinstance(found, Static):
+            self.expected(node, "a Bool after `~`, found a bool of Python's own, e.g. `not a == b`, or `~Bool(x)`")
+        return found
 
     def connective(self, node: ast.BoolOp, is_and: bool, values: Sequence[ast.expr], is_result: bool = True) -> Value:
         """`and`, `or`, short-circuited as in Python; a bitwise operation where the right side can be speculated."""
