@@ -149,3 +149,11 @@ def adds_a_neighbour(cx: Invocation, data: Words, out: Words) -> None:
 def a_kernel_calls_another(cx: Invocation, data: Words, out: Words) -> None:
     adds_a_neighbour(cx, data, out)
     out[cx.global_id] += data[cx.global_id] + 1
+
+
+@gives(0, 0, 2, 2)
+@kernel
+def nearest_integers_of_floats(cx: Invocation, data: Words, out: Words) -> None:
+    """As docs/kernel-language.md has it: floats do not convert."""
+    x = F32(data[cx.global_id]) * 0.5 + F32(data[cx.global_id] // 2) * 0.5
+    out[cx.global_id] = bitcast(U32, x + 8388608.0) & 0x7FFFFF
