@@ -193,6 +193,26 @@ def test_ones_own_kernels_test_their_indices() -> None:
     assert re.search(r"if \(.*data_length\)", tested)
 
 
+@kernel
+def filter(cx: Invocation, data: Storage[U64]) -> None:
+    if cx.global_id < data.length:
+        data[cx.global_id] = U64(1)
+
+
+def filtering(length: int) -> Schedule:
+    data = Buffer("data", U64, length, Role.INOUT)
+    return Schedule((data,), (filter.launch(Grid(-(-length // 64), 64), data),))
+
+
+def test_entry_points_have_the_names_that_the_document_says(tmp_path: Path) -> None:
+    """A kernel's own name may be a word of WGSL's."""
+    gpusort.export("schedule", tmp_path, schedules={"filter": filtering}, format="wgsl")
+    document: Any = json.loads((tmp_path / "gpusort.json").read_text("utf-8"))
+    (found,) = document["kernels"]
+    assert found["entry"] != "filter"
+    assert f"fn {found['entry']}(" in (tmp_path / found["file"]).read_text("utf-8")
+
+
 # -- CUDA -------------------------------------------------------------------------------------------------
 
 
