@@ -157,3 +157,20 @@ def nearest_integers_of_floats(cx: Invocation, data: Words, out: Words) -> None:
     """As docs/kernel-language.md has it: floats do not convert."""
     x = F32(data[cx.global_id]) * 0.5 + F32(data[cx.global_id] // 2) * 0.5
     out[cx.global_id] = bitcast(U32, x + 8388608.0) & 0x7FFFFF
+
+
+def ranked(suit: Suit, x: U32) -> tuple[int, U32]:
+    if x > 1:
+        return suit.value, x
+    return suit.value, x + 1
+
+
+@gives(12, 15, 16, 19)
+@kernel
+def numbers_of_enums_in_tuples(cx: Invocation, data: Words, out: Words) -> None:
+    x = data[cx.global_id]
+    suit = Suit.SPADES if data.length > 3 else Suit.CLUBS
+    number, more = ranked(suit, x)
+    pair = (suit.value, x) if x > 1 else (suit.value + 1, x)
+    out[cx.global_id] = more + number
+    out[cx.global_id] += pair[1] * 2 + pair[0]

@@ -27,6 +27,7 @@ from .values import (
     parts,
     rebuild,
     run_time_form,
+    settled,
     shape,
 )  # fmt: skip
 
@@ -53,10 +54,11 @@ def new_slot(builder: KernelBuilder, name: str, value: Value, span: Span) -> Val
     def make(part: Value) -> Value:
         return ir.Read(builder.variable(name, part.type), span) if isinstance(part, ir.Expression) else part
 
-    return rebuild(value, make)
+    return rebuild(settled(value), make)
 
 
 def assign_slot(builder: KernelBuilder, slot: Value, value: Value, name: str, span: Span) -> None:
+    value = settled(value)
     if shape(slot) != shape(value):
         hint = f"e.g. `{name} = U32(0)`" if isinstance(value, Static) else "e.g. a name of its own"
         expected(span, f"{describe(slot)} for {name!r} as before, found {describe(value)}, {hint}")
@@ -76,6 +78,7 @@ def chosen(
 ) -> Value:
     """The value of `a if c else b`: a select where both can be speculated, else a branch that assigns."""
     (first, a), (second, b) = then, otherwise
+    a, b = settled(a), settled(b)
     if isinstance(a, MemoryValue) and isinstance(b, MemoryValue) and a != b:
         expected(span, "an element on both sides, found an array and another, e.g. `a[i] if c else b[i]`")
     if shape(a) != shape(b):
@@ -131,7 +134,7 @@ class Names:
         (first, names_then), (second, names_otherwise) = then, otherwise
         names = names_after(names_then, names_otherwise)
         for name in [name for name, value in names.items() if isinstance(value, Undecided)]:
-            a, b = lift(names_then[name], span), lift(names_otherwise[name], span)
+            a, b = settled(lift(names_then[name], span)), settled(lift(names_otherwise[name], span))
             alike = shape(a) == shape(b) == shape(self._slots.get(name, a))
             if alike and all(isinstance(part, ir.Expression) for part in parts(a)):
                 for block, value in ((first, a), (second, b)):

@@ -19,7 +19,7 @@ from .memories import load, store
 from .names import assign_slot, held, new_slot
 from .source import Source, escapes, source_of
 from .span import KernelError, Span
-from .values import Static, TupleValue, Value, describe, lift, shape
+from .values import Static, TupleValue, Value, describe, lift, settled, shape
 
 _DEEPEST = 50  # nesting of inlined calls
 
@@ -171,7 +171,7 @@ class Reader(ControlReader):
         if self.builder.depth == self.entry_depth:
             self.result = held(self.builder, name, result, span)
             return Flow.LEAVES
-        result = lift(result, span)
+        result = settled(lift(result, span))
         if self.result is None:
             self.result = new_slot(self.builder, name, result, span)
         if shape(self.result) != shape(result):

@@ -175,6 +175,11 @@ def rebuild(value: Value, change: Callable[[Value], Value]) -> Value:
             return change(value)
 
 
+def settled(value: Value) -> Value:
+    """A value that variables are to hold: enums' numbers in it are U32 from here on."""
+    return rebuild(value, lambda part: part.number if isinstance(part, MemberNumber) else part)
+
+
 def from_leaves(element: object, leaves: Iterator[ir.Expression]) -> Value:
     """An element assembled from its scalars, in the order of its fields."""
     cls = class_of(element)
