@@ -894,3 +894,16 @@ def inverts_an_equality_of_enums(cx, data: Storage[U32], p: Params):
 @kernel
 def inverts_an_identity(cx, data: Storage[U32], p: Params):
     data[0] = U32(~(SortOrder.ASCENDING is p.order))  # <-
+
+
+@attrs.frozen
+class Vector:
+    x: U32
+
+    def __rmul__(self, times):
+        return Vector(self.x * times)
+
+
+@kernel
+def multiplies_a_scalar_by_a_struct(cx, data: Storage[U32], p: Params):
+    data[0] = (p.n * Vector(p.n)).x  # <-

@@ -254,6 +254,7 @@ MESSAGES = {
     "inverts_what_python_negates": INVERTED,
     "inverts_an_equality_of_enums": INVERTED,
     "inverts_an_identity": INVERTED,
+    "multiplies_a_scalar_by_a_struct": "expected the Vector on the left of a scalar, found a U32 there, e.g. `v * x`",
 }
 KERNELS = {name: thing for name, thing in vars(reader_mistakes).items() if isinstance(thing, Kernel)}
 

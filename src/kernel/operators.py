@@ -86,8 +86,12 @@ def binary(
         return Static(python is ast.IsNot)  # the other is a run-time value, hence not None
     if (method := _OF_STRUCTS.get(python)) and _has_operators(left):
         return inline(_method_of(left, method, span, is_augmented), [left, right], span)
-    if method and isinstance(left, Static) and _has_operators(right):  # a scalar on the left refuses it, in CPython too
-        return inline(_method_of(right, f"__r{method[2:]}", span), [right, left], span)
+    if method and issubclass(python, ast.operator) and _has_operators(right):
+        reflected = f"__r{method[2:]}"
+        if isinstance(left, Static):
+            return inline(_method_of(right, reflected, span), [right, left], span)
+        if hasattr(cls := class_of(right.element), reflected):  # which CPython does not ask: the scalar refuses it
+            expected(span, f"the {cls.__name__} on the left of a scalar, found {describe(left)} there, e.g. `v * x`")
     if python in _FOLDED:
         expected(span, _FOLDED[python][1])
     _, op, _ = _BINARY[python]
