@@ -202,10 +202,12 @@ class _Matcher:
         raise _Mismatch(path, self._named(annotation), shown_value(value), example)
 
 
-def _constrained(annotation: object) -> list[TypeVar]:
-    """The type variables in an annotation that may be one of a few classes."""
-    found: tuple[Any, ...] = () if isinstance(annotation, type) else getattr(annotation, "__parameters__", ())
-    return [variable for variable in found if getattr(variable, "__constraints__", ())]
+def _constrained(memory: object) -> list[TypeVar]:
+    """The type variables in a memory's annotation that may be one of a few classes."""
+    cls: object = typing.get_origin(memory)
+    found: tuple[Any, ...] = getattr(memory, "__parameters__", ())
+    is_memory = isinstance(cls, type) and issubclass(cls, Array)
+    return [variable for variable in found if is_memory and getattr(variable, "__constraints__", ())]
 
 
 def _choices(variable: TypeVar) -> str:
