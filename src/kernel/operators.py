@@ -88,7 +88,7 @@ def binary(
         return inline(_method_of(left, method, span, is_augmented), [left, right], span)
     if method and issubclass(python, ast.operator) and _has_operators(right):
         reflected = f"__r{method[2:]}"
-        if isinstance(left, Static):
+        if isinstance(left, Static) and isinstance(left.value, int | float):
             return inline(_method_of(right, reflected, span), [right, left], span)
         if hasattr(cls := class_of(right.element), reflected):  # which CPython does not ask: the scalar refuses it
             expected(span, f"the {cls.__name__} on the left of a scalar, found {describe(left)} there, e.g. `v * x`")
