@@ -207,7 +207,7 @@ def _constrained(memory: object) -> list[TypeVar]:
     cls: object = typing.get_origin(memory)
     found: tuple[Any, ...] = getattr(memory, "__parameters__", ())
     is_memory = isinstance(cls, type) and issubclass(cls, Array)
-    return [variable for variable in found if is_memory and getattr(variable, "__constraints__", ())]
+    return [variable for variable in found if is_memory and isinstance(variable, TypeVar) and variable.__constraints__]
 
 
 def _choices(variable: TypeVar) -> str:
