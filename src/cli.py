@@ -26,6 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if unknown:  # with the usage of the command that was given them
             options.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
         return _run(options)
+    except BrokenPipeError:  # of --help, for which Python's own parser says nothing from 3.11.3 on
+        return 0
     finally:
         for stream in (sys.stdout, sys.stderr):
             _give_up_unwritten(stream)

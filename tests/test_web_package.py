@@ -28,7 +28,8 @@ def place(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     project = tmp_path_factory.mktemp("project")
     installed = project / "node_modules" / "gpusort"
     with tarfile.open(archive) as held:
-        held.extractall(project / "node_modules", filter="data")
+        held.extraction_filter = getattr(tarfile, "data_filter", None)  # which Python has from 3.11.4 on
+        held.extractall(project / "node_modules")
     (project / "node_modules" / "package").rename(installed)
     (project / "package.json").write_text('{"type": "module"}', "utf-8")
     return project

@@ -15,12 +15,12 @@ from .direct import PAGE, whole_pages
 
 
 class Format(Enum):
-    """A file format, with its suffixes. Any other suffix is raw."""
+    """A file format, with its suffixes. Any other suffix is raw, also none."""
 
     NPY = (".npy",)
     PARQUET = (".parquet", ".pq")
     ARROW = (".arrow", ".feather", ".ipc")
-    RAW = ()
+    RAW = ("",)  # Python 3.11.2 makes another object of an empty tuple
 
     @property
     def is_table(self) -> bool:
