@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import pkgutil
 import runpy
-from importlib.metadata import entry_points
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,8 @@ SOURCE = ROOT / "src"
 @pytest.fixture(scope="module")
 def hook() -> dict[str, Any]:
     """As PyInstaller finds it: by the package's entry point."""
-    (found,) = (point for point in entry_points(group="pyinstaller40") if point.module.startswith("gpusort."))
-    (folder,) = found.load()()
+    points = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["entry-points"]["pyinstaller40"]
+    (folder,) = pkgutil.resolve_name(points["hook-dirs"])()
     return runpy.run_path(str(Path(folder) / "hook-gpusort.py"))
 
 
