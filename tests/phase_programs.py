@@ -83,18 +83,9 @@ _TAIL = """
     cells_out[cx.global_id] = mine + cells[me] + kept[1]
 """
 _NUMBERS = (
-    "me",
-    "x",
-    "y",
-    "p.n",
-    "cx.group_id",
-    "cx.lane",
-    "cx.group_size",
-    "U32(0)",
-    "U32(7)",
-    "U32(65535)",
+    "me", "x", "y", "p.n", "cx.group_id", "cx.lane", "cx.group_size", "U32(0)", "U32(7)", "U32(65535)",
     "U32(4294967295)",
-)
+)  # fmt: skip
 
 
 class PhaseWriter:

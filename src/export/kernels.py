@@ -98,15 +98,10 @@ def wgsl_kernel(program: ir.Program, *, unrolled: bool = False) -> ExportedKerne
     if shader.uses_subgroups and not any(needs.lanes for needs in program.needs):
         raise CapabilityError(f"{program.span}: kernel {program.name!r} uses subgroups without saying which it needs")
     return ExportedKernel(
-        _entry(shader.text), _minified(shader.text), legal.group_size, held,
+        shader.entry, _minified(shader.text), legal.group_size, held,
         tuple(uses[memory].needs_write for memory in legal.storage),
         _fields(shader.text), program.needs, shader.uses_subgroups, legalized.origins,
     )  # fmt: skip
-
-
-def _entry(text: str) -> str:
-    """The entry point's name: the kernel's own may be a word of WGSL's, or have letters that it has not."""
-    return text[text.index("\nfn ", text.index("@compute")) + len("\nfn ") :].partition("(")[0]
 
 
 def _fields(text: str) -> tuple[tuple[str, str], ...]:

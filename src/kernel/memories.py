@@ -17,7 +17,6 @@ from .compile_time import NARROW, literal
 from .span import KernelError, Span, expected
 from .values import (
     Given,
-    MemberNumber,
     MemoryValue,
     Static,
     TupleValue,
@@ -28,6 +27,7 @@ from .values import (
     lift,
     parts,
     rebuild,
+    settled,
 )
 
 _SUBGROUP = {
@@ -48,8 +48,7 @@ def new_array(builder: KernelBuilder, name: str, space: ir.Space, element: objec
 
 def index_in(array: MemoryValue, given: Given) -> ir.Expression:
     """A value as an index. Raises KernelError for a constant one beyond an array of known length."""
-    value, span = given.value, given.span
-    value = value.number if isinstance(value, MemberNumber) else value
+    value, span = settled(given.value), given.span
     if isinstance(value, Static) and isinstance(value.value, int):
         if value.value < 0:
             expected(span, f"an index counted from the front, found {value.value}, e.g. `data.length - 1`")

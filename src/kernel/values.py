@@ -176,7 +176,7 @@ def rebuild(value: Value, change: Callable[[Value], Value]) -> Value:
 
 
 def settled(value: Value) -> Value:
-    """A value that variables are to hold: enums' numbers in it are U32 from here on."""
+    """A value that variables are to hold, or that becomes a scalar: enums' numbers in it are U32 from here on."""
     return rebuild(value, lambda part: part.number if isinstance(part, MemberNumber) else part)
 
 

@@ -44,9 +44,11 @@ _SUBGROUPS = {
 
 @attrs.frozen
 class Shader:
-    """A kernel's WGSL, whether it needs the subgroups feature, and how it accesses its memories."""
+    """A kernel's WGSL, its entry point's name there (the kernel's own may be a word of WGSL's), whether it needs the
+    subgroups feature, and how it accesses its memories."""
 
     text: str
+    entry: str
     uses_subgroups: bool
     uses: Mapping[ir.Memory, Use]
 
@@ -86,7 +88,7 @@ def wgsl_of(program: ir.Program, *, enable_line: bool = False) -> Shader:
     """Emits a legalised program. `enable_line` adds `enable subgroups;`, which browsers require and naga rejects."""
     check_uniform(program)
     writer = _Writer(program)
-    return Shader(writer.module(enable_line), writer.subgroups, writer.uses)
+    return Shader(writer.module(enable_line), writer.entry, writer.subgroups, writer.uses)
 
 
 class _Writer(StatementWriter):
