@@ -161,6 +161,24 @@ def test_a_job_is_loaded_once(loads: Background) -> None:
     assert steps == [0, 1, 2]
 
 
+def test_calls_on_little_load_nothing_until_there_are_many(loads: Background, monkeypatch: pytest.MonkeyPatch) -> None:
+    import_module("llvmlite.binding")
+    monkeypatch.setattr(background, "_MANY", 10)
+    steps: list[int] = []
+
+    def load() -> Iterator[object]:
+        steps.append(1)
+        yield 1
+
+    assert not any(loads.has_for_many("job", load) for _ in range(10))
+    assert loads.wait(0)  # for nothing is asked for
+    assert not loads.has_for_many("other job", load)
+    assert not loads.has_for_many("job", load)
+    assert loads.wait(60)
+    assert loads.has_for_many("job", load)
+    assert steps == [1]
+
+
 def test_a_job_that_ends_as_it_is_asked_for_is_not_loaded_again(
     loads: Background, monkeypatch: pytest.MonkeyPatch
 ) -> None:

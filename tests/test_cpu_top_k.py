@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import gpusort
 from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.targets.cpu.host import top_k
 from gpusort.targets.cpu.host.select_loops import MOST_SELECTED
-from gpusort.targets.cpu.host.top_k import top_k_rows
+from gpusort.targets.cpu.host.top_k import top_k_of_row, top_k_rows
 from gpusort.types.indices import SortOrder
 from tests.reference import DTYPES, Array, assert_same_bits, sample
 from tests.test_argsort import stable_order
@@ -23,16 +23,30 @@ LONG = (1 << 17) + 5
 
 
 def check(x: Array, *ks: int) -> None:
-    """Of rows of x, both ends."""
+    """Of rows of x, both ends: by the compiled loop, and without it."""
     before = x.copy()
     for order in SortOrder:
         whole = [stable_order(row, order is SortOrder.DESCENDING) for row in x]
         for k in ks:
             expected = np.array([row[:k] for row in whole], np.int64).reshape(len(x), k)
-            values, indices = top_k_rows(x, k, order, POLICY)
-            assert_same_bits(indices, expected)
-            assert_same_bits(values, np.take_along_axis(x, expected, axis=1))
+            for values, indices in ways(x, k, order):
+                assert_same_bits(indices, expected)
+                assert_same_bits(values, np.take_along_axis(x, expected, axis=1))
     assert_same_bits(x, before)
+
+
+def ways(x: Array, k: int, order: SortOrder) -> Iterator[tuple[Array, Array]]:
+    yield top_k_rows(x, k, order, POLICY)
+    if len(x) == 1:
+        values, indices = top_k_of_row(x[0], k, order, POLICY)
+        yield values[np.newaxis], indices[np.newaxis]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(top_k, "_by_loop", unsuited)
+        yield top_k_rows(x, k, order, POLICY)
+
+
+def unsuited(*given: object) -> None:
+    return None
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -56,9 +70,8 @@ def test_rows_of_one_element(dtype: str) -> None:
 
 @pytest.mark.parametrize("length", [33, 63, 64, 65, 128, 129, 1000])
 @pytest.mark.parametrize("dtype", ["?", "u1", "i2", "f2", "u4", "f4", "i8", "f8", "M8[ns]"])
-def test_few_of_many_rows(dtype: str, length: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows that ascend, descend, and rise at last, of few values, all alike, and of little else than NaN or NaT: by the
-    compiled loop, and without it."""
+def test_few_of_many_rows(dtype: str, length: int) -> None:
+    """Rows that ascend, descend, and rise at last, of few values, all alike, and of little else than NaN or NaT."""
     x = sample(dtype, (90, length), seed=length)
     x[10:20].sort(axis=1)
     x[20:30] = np.sort(x[20:30], axis=1)[:, ::-1]
@@ -69,14 +82,13 @@ def test_few_of_many_rows(dtype: str, length: int, monkeypatch: pytest.MonkeyPat
     if x.dtype.kind in "fM":
         x[60:80] = "NaT" if x.dtype.kind == "M" else np.nan
         x[70:75, 3], x[75:80, -1] = x[0, 0], x[0, 0]
-    ks = 1, 2, MOST_SELECTED, MOST_SELECTED + 1
-    check(x, *ks)
+    check(x, 1, 2, MOST_SELECTED, MOST_SELECTED + 1)
 
-    def unsuited(*given: object) -> bool:
-        return False
 
-    monkeypatch.setattr(top_k, "_selected", unsuited)
-    check(x, *ks)
+@pytest.mark.parametrize("dtype", ["?", "u1", "i2", "f2", "u4", "f4", "i8", "f8", "M8[ns]"])
+def test_rows_as_long_as_what_is_wanted_of_them(dtype: str) -> None:
+    for shape in ((1, 2), (3, 5), (10, 10), (7, 17), (1, 512), (1, 513), (60, 34)):
+        check(sample(dtype, shape, seed=sum(shape)), *(k for k in (1, 4, 9, 16, 17) if k <= shape[1]))
 
 
 def test_short_rows_that_are_sorted_and_not_chosen_from(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,13 +119,14 @@ def test_parts_of_a_long_row_by_the_compiled_loop(dtype: str, monkeypatch: pytes
     monkeypatch.setattr(top_k, "_BY_LOOP", 1000)
     monkeypatch.setattr(top_k, "_LOOKED_AT", 700)
     looked_at: list[int] = []
-    selected: Callable[..., bool] = vars(top_k)["_selected"]
+    loop: Any = vars(top_k)["_Selecting"]
+    run: Callable[..., None] = loop.run
 
-    def noted(source: Array, *given: Any) -> bool:
+    def noted(self: object, source: Array, *given: Any) -> None:
         looked_at.append(source.size)
-        return selected(source, *given)
+        run(self, source, *given)
 
-    monkeypatch.setattr(top_k, "_selected", noted)
+    monkeypatch.setattr(loop, "run", noted)
     row = sample(dtype, 20_011, seed=5)
     few = row[np.random.default_rng(5).integers(0, 3, row.size)]
     mixed = row.copy()
@@ -122,7 +135,7 @@ def test_parts_of_a_long_row_by_the_compiled_loop(dtype: str, monkeypatch: pytes
         mixed[9000:19_000] = np.nan
     for x in (row, few, mixed):
         check(x[np.newaxis], 1, 10, MOST_SELECTED)
-    assert looked_at.count(20_011 // 28 * 28) == 18
+    assert looked_at.count(20_011 // 28 * 28) == 3 * 18  # in each way
 
 
 @pytest.mark.parametrize("dtype", ["f2", "i4", "f8"])

@@ -31,6 +31,7 @@ Steps: TypeAlias = Callable[[], Iterator[object]]
 _COMPILER = "llvmlite.binding"
 
 _WORTH_WAITING = 1 << 28  # bytes: here compiled loops save about as much time as loading them takes
+_MANY = 1 << 10  # calls on so little that each saves some microseconds
 _PAUSE = 0.001  # seconds between two looks whether all is loaded
 _AT_EXIT = 20.0  # seconds that the end of a process waits for one kernel
 
@@ -48,6 +49,7 @@ class Background:
         self.in_caller = False  # for tests and measurements of the compiled ways: whoever needs them loads them
         self._asked = False  # whether anything was asked for before
         self._done: dict[Hashable, bool] = {}  # whether it worked
+        self._calls: dict[Hashable, int] = {}  # of those on little, while they are few
         self.forget()
 
     def forget(self) -> None:
@@ -71,6 +73,14 @@ class Background:
             return self._has_compiler(job)
         self._ask(job, steps)
         return False
+
+    def has_for_many(self, job: Hashable, steps: Steps) -> bool:
+        """The same of a call on so little that only many of them are a reason to load anything."""
+        done = self._done.get(job)
+        if done is not None:
+            return done
+        self._calls[job] = calls = self._calls.get(job, 0) + 1
+        return (self.in_caller or calls > _MANY) and self.has(job, steps, 0)
 
     def foresee(self, job: Hashable, steps: Steps) -> None:
         """Loads what calls are going to need; these load it themselves where there is one thread alone."""

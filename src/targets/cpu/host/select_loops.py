@@ -35,8 +35,8 @@ if (rank < best[k - 1]) | (back & (rank == best[k - 1])):
 
 @cache
 def select_in_rows(size: int, is_float: bool) -> Kernel:
-    """(start, stop, elements, places, bits, length, k): where the first k elements of each row are, in order. For k up
-    to MOST_SELECTED and the length."""
+    """(start, stop, elements, places, values, bits, length, k, m): where the first k elements of each row stand, in
+    order, and the elements, if m is k and not 0. For k up to MOST_SELECTED and the length."""
     word, greatest = f"i{size}", (1 << (8 * size - 1)) - 1
     block = [
         f"first = select(back, blocks - 1 - block, block) * {_BLOCK}",
@@ -76,10 +76,14 @@ def select_in_rows(size: int, is_float: bool) -> Kernel:
         "found_so_far = 0",
         *inside("for index in range(k):", ["found_so_far += i8(places[goal + index] < length)"]),
         *inside("if found_so_far < k:", fill),
+        *inside("for index in range(m):", ["values[goal + index] = elements[begin + places[goal + index]]"]),
     ]
     stacks = [f"ranks = stack({word}, {_BLOCK})", f"best = stack({word}, {MOST_SELECTED})"]
     body = text_of([*lines_of_bits(is_float), *stacks, *inside("for row in range(start, stop):", row)])
-    takes = f"start: i8, stop: i8, elements: {word}[], places: i8[], bits: {word}[], length: i8, k: i8"
+    takes = (
+        f"start: i8, stop: i8, elements: {word}[], places: i8[], values: {word}[], bits: {word}[], "
+        "length: i8, k: i8, m: i8"
+    )
     return compiled("select_in_rows", takes, body)
 
 

@@ -8,9 +8,12 @@ a few elements each are found by a compiled loop.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache, partial
 from itertools import chain
+from typing import Any
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 
@@ -18,9 +21,9 @@ from ....algos.host_sort import HostSortPolicy
 from ....arrays.recycled import new_array
 from ....types.indices import SortOrder
 from ...base import HostArray
-from ..background import background, in_turn
+from ..background import Steps, background, in_turn
 from ..crew import share_kernel
-from ..loops import place_of
+from ..loops import Kernel, place_of
 from ..pool import shared_pool, slices
 from .argsort import argsort_rows
 from .key_words import Elements, Places, constants, numbers_of
@@ -50,12 +53,19 @@ def top_k_rows(
 ) -> tuple[HostArray, npt.NDArray[np.int64]]:  # fmt: skip
     """The first k elements of each row of a packed array in an order, NaN and NaT last, and where in the row they
     stand. Of equals the first come first."""
+    found = _by_loop(source, k, order)
+    if found is not None:
+        return found
     places = _places(source, k, order, policy)
     return taken(source, places), places
 
 
 def top_k_of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) -> tuple[HostArray, Places]:
     """The same of one row."""
+    if (SHORT_ROWS if row.itemsize == 1 else _FEW) < row.size <= _LOOKED_AT:
+        found = _by_loop(row[np.newaxis], k, order)
+        if found is not None:
+            return found[0][0], found[1][0]
     places = _of_row(row, k, order, policy) if k else np.empty(0, np.intp)
     return row.take(places), places
 
@@ -80,11 +90,9 @@ def _places(source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy)
         return np.empty((rows, k), np.intp)
     if source.size <= (SHORT_ROWS << 1 if source.itemsize == 1 else SHORT_ROWS):
         return places_in_order(source, 1, order)[:, :k].copy()
-    places: Places = np.empty((rows, k), np.intp)
-    if _selected(source, places, order):
-        return places
     if length <= _MANY_ROWS and rows > 1:
         return _of_short_rows(source, k, order, policy)
+    places: Places = np.empty((rows, k), np.intp)
     for number in range(rows):
         places[number] = _of_row(source[number], k, order, policy)
     return places
@@ -157,19 +165,6 @@ def _nearer(row: HostArray, near: Places, k: int, order: SortOrder) -> Places:
     return near if again is None else near[again]
 
 
-def _near_by_loop(row: HostArray, k: int, order: SortOrder) -> Places | None:
-    """The same as if the row were many: the first k of each in their order, and the few elements behind them all."""
-    if row.size < _BY_LOOP or row.itemsize > 4 or not row.flags.c_contiguous:  # 64 bits are compared slowly
-        return None
-    rows = max(row.size // _LOOKED_AT, min(shared_pool().threads, row.size // _TASK))
-    length = row.size // rows
-    places: Places = np.empty((rows, k), np.intp)
-    if not _selected(row[: rows * length].reshape(rows, length), places, order):
-        return None
-    places += np.arange(0, rows * length, length)[:, np.newaxis]
-    return np.concatenate((places.reshape(-1), np.arange(rows * length, row.size)))
-
-
 def _argsorted(source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) -> Places:
     everywhere: Places = new_array(source.shape, _INDEX)
     argsort_rows(source, everywhere, order, policy)
@@ -180,28 +175,75 @@ def _argsorted(source: HostArray, k: int, order: SortOrder, policy: HostSortPoli
     return places
 
 
+# -- by a compiled loop --------------------------------------------------------------------------------------
+
+
+@attrs.frozen(eq=False)
+class _Selecting:
+    """The loop that selects in rows of a dtype, in an order."""
+
+    job: tuple[object, ...]
+    kernel: Callable[[], Kernel]
+    steps: Steps
+    word: np.dtype[np.signedinteger[Any]]
+    constants: tuple[int, int]  # where they lie
+
+    @classmethod
+    @cache
+    def of(cls, dtype: np.dtype[np.generic], order: SortOrder) -> _Selecting:
+        kind = dtype.itemsize, dtype.kind == "f"
+        kernel, kept = partial(select_in_rows, *kind), place_of(constants(dtype, order))  # which are kept for good
+        return cls(("select", *kind), kernel, in_turn(kernel), np.dtype(f"i{dtype.itemsize}"), kept)
+
+    def is_there(self, source: HostArray) -> bool:
+        if source.size <= SHORT_ROWS:
+            return background.has_for_many(self.job, self.steps)
+        return background.has(self.job, self.steps, source.nbytes)
+
+    def run(self, source: HostArray, places: Places, values: HostArray | None = None) -> None:
+        (rows, k), length = places.shape, source.shape[1]
+        found, wanted = ((0, 0), 0) if values is None else (place_of(values), k)
+        where = *place_of(source.view(self.word)), *place_of(places), *found, *self.constants
+        if source.size <= _TASK:
+            self.kernel()(0, rows, *where, length, k, wanted)
+        else:
+            share_kernel(self.kernel(), rows, (*where, length, k, wanted), source.nbytes, least=-(-_TASK // length))
+
+
+def _by_loop(source: HostArray, k: int, order: SortOrder) -> tuple[HostArray, Places] | None:
+    """The first k elements of each row, and where they stand. None if other ways suit."""
+    rows, length = source.shape
+    if not 0 < k <= MOST_SELECTED or length <= (k if source.size <= SHORT_ROWS else max(2 * k, _ORDERED)):
+        return None
+    if length > (_LOOKED_AT if rows == 1 else _ALONE) and rows < max(2, shared_pool().threads):
+        return None
+    loop = _Selecting.of(source.dtype, order)
+    if not loop.is_there(source):
+        return None
+    make = np.empty if source.size <= SHORT_ROWS else new_array
+    values, places = make((rows, k), source.dtype), make((rows, k), _INDEX)
+    loop.run(source, places, values)
+    return values, places
+
+
+def _near_by_loop(row: HostArray, k: int, order: SortOrder) -> Places | None:
+    """Where the first k of a row stand, and some more: the first k of each part, as if these were rows, and the few
+    elements behind them all."""
+    if row.size < _BY_LOOP or row.itemsize > 4 or not row.flags.c_contiguous:  # 64 bits are compared slowly
+        return None
+    rows = max(row.size // _LOOKED_AT, min(shared_pool().threads, row.size // _TASK))
+    length = row.size // rows
+    source = row[: rows * length].reshape(rows, length)
+    loop = _Selecting.of(row.dtype, order)
+    if k > MOST_SELECTED or not loop.is_there(source):
+        return None
+    places: Places = np.empty((rows, k), np.intp)
+    loop.run(source, places)
+    places += np.arange(0, rows * length, length)[:, np.newaxis]
+    return np.concatenate((places.reshape(-1), np.arange(rows * length, row.size)))
+
+
 # -- many rows ----------------------------------------------------------------------------------------------
-
-
-def _selected(source: HostArray, places: Places, order: SortOrder) -> bool:
-    """Selects in each row by a compiled loop. False, and nothing done, if other ways suit."""
-    (rows, k), length, pool = places.shape, source.shape[1], shared_pool()
-    if k > MOST_SELECTED or length <= max(2 * k, _ORDERED):
-        return False
-    if rows < 2 or (length > _ALONE and rows < pool.threads):
-        return False
-    kind = source.itemsize, source.dtype.kind == "f"
-    if not background.has(("select", *kind), in_turn(partial(select_in_rows, *kind)), source.nbytes):
-        return False
-    words = source.view(f"i{source.itemsize}")
-    numbers = *place_of(words), *place_of(places), *_constants_place(source.dtype, order), length, k
-    share_kernel(select_in_rows(*kind), rows, numbers, source.nbytes, least=-(-_TASK // length))
-    return True
-
-
-@cache
-def _constants_place(dtype: np.dtype[np.generic], order: SortOrder) -> tuple[int, int]:
-    return place_of(constants(dtype, order))  # which are kept for good
 
 
 def _of_short_rows(source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) -> Places:
