@@ -1,9 +1,10 @@
-"""Reductions of packed arrays in which few neighbours lie together, regrouped so that NumPy's inner loops are long.
+"""Reductions of arrays in which few neighbours lie together, regrouped so that NumPy's inner loops are long.
 
 NumPy calls an inner loop for each line of neighbours: 100,000 lines of 3 elements are 100,000 calls of some 15 ns.
 Where lines are reduced, or added up, their elements are taken column by column, each column of all lines at once. Where
-lines stay, several are taken as one long line, and what is left of it is reduced again. Nothing is compiled, so the
-first call is as fast as any, and compiled loops take as long or longer until the array leaves the caches.
+lines stay, several are taken as one long line, and what is left of it is reduced again; where there are gaps between
+them, each column is reduced for itself. Nothing is compiled, so the first call is as fast as any, and compiled loops
+take as long or longer until the array leaves the caches.
 """
 
 from __future__ import annotations
@@ -86,10 +87,12 @@ class Regrouped:
         return cast(object, found if found.ndim else found[()])
 
     def _regroup(self, x: HostArray) -> Regroup | None:
-        """For arrays whose last axis lies together, or else whose first axis does."""
+        """For arrays whose last axis lies together, or else whose first axis does; or that are not packed."""
         is_c, first, last = x.flags.c_contiguous, self._axes[0], self._axes[-1] + 1
-        if x.size >= self._most or not x.flags.forc:
+        if x.size >= self._most:
             return None
+        if not x.flags.forc:
+            return self._apart(x)
         lengths = x.shape[:first], x.shape[first:last], x.shape[last:]
         seen_as = outer, length, near = tuple(map(math.prod, lengths if is_c else lengths[::-1]))
         reduce = self._way(outer, length, near)
@@ -121,11 +124,41 @@ class Regrouped:
             case _:
                 return None
 
+    def _apart(self, x: HostArray) -> Regroup | None:
+        """For arrays with gaps between lines, or between their elements. None where lines are long, or few, or where
+        lines stay side by side."""
+        near, *farther = sorted(range(x.ndim), key=lambda axis: (x.shape[axis] == 1, abs(x.strides[axis])))
+        others = sorted(farther)
+        length, count = x.shape[near], x.size // x.shape[near]
+        if not 1 < length <= LINE or count < _LINES * length or len(self._axes) == x.ndim:
+            return None
+        if near not in self._axes and farther[0] not in self._axes:
+            return None
+        gone = tuple(place for place, axis in enumerate(others) if axis in self._axes)
+        kept = [1 if axis in self._axes else size for axis, size in enumerate(x.shape)]
+        made = kept if self._keepdims else [size for axis, size in enumerate(x.shape) if axis not in self._axes]
+
+        def reduce_lines(x: HostArray) -> HostArray:
+            found = self._combined(x.transpose(near, *others))
+            return (self._ufunc.reduce(found, gone, self._made) if gone else found).reshape(made)
+
+        def reduce_columns(x: HostArray) -> HostArray:
+            found: HostArray = np.empty(kept, self._made)
+            for column, results in zip(x.transpose(near, *others), found.transpose(near, *others), strict=True):
+                self._ufunc.reduce(column, gone, self._made, results, True)
+            return found.reshape(made)
+
+        return reduce_lines if near in self._axes else reduce_columns
+
     def _columns(self, x: HostArray) -> HostArray:
         """Lines that are reduced: of (outer, length, 1)."""
-        found = cast(HostArray, self._ufunc(x[:, 0], x[:, 1], dtype=self._made))
-        for column in range(2, x.shape[1]):
-            self._ufunc(found, x[:, column], out=found)
+        return self._combined(x.swapaxes(0, 1))
+
+    def _combined(self, columns: HostArray) -> HostArray:
+        """Columns that are reduced to one."""
+        found = cast(HostArray, self._ufunc(columns[0], columns[1], dtype=self._made))
+        for column in columns[2:]:
+            self._ufunc(found, column, out=found)
         if self._adds_zero:
             np.add(found, 0.0, found)
         return found
