@@ -145,7 +145,7 @@ class Regrouped:
         def reduce_columns(x: HostArray) -> HostArray:
             found: HostArray = np.empty(kept, self._made)
             for column, results in zip(x.transpose(near, *others), found.transpose(near, *others), strict=True):
-                self._ufunc.reduce(column, gone, self._made, results, True)
+                self._ufunc.reduce(column, gone, self._made, results, keepdims=True)
             return found.reshape(made)
 
         return reduce_lines if near in self._axes else reduce_columns
