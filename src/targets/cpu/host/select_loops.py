@@ -11,7 +11,7 @@ from functools import cache
 from ..loops import Kernel, compiled, inside, text_of
 from .key_words import lines_of_bits, ranked
 
-MOST_SELECTED = 16  # of each row: an insertion moves half as many elements
+MOST_SELECTED = 32  # of each row: an insertion moves half as many elements
 _BLOCK = 64  # elements, a power of two
 
 # A row whose end precedes its middle, and this its beginning, is read from the end, for in one that ascends to it every

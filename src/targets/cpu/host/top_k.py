@@ -45,6 +45,7 @@ _PIECE = 1 << 18  # elements of a long row that are looked at together
 _BY_LOOP, _LOOKED_AT = 1 << 19, 1 << 17  # the same of what a compiled loop looks at, and of a part of it
 _LARGE_SHARE = 1 << 5  # one of so many elements, or more of them: all are sorted
 _TAKEN = 1 << 13  # elements that a compiled loop takes sooner
+_FEW_SELECTED = 1 << 4  # that it selects in rows of any length
 _SHARED = 1 << 20  # bytes: below, one thread is done as soon as others have come
 
 
@@ -214,6 +215,8 @@ def _by_loop(source: HostArray, k: int, order: SortOrder) -> tuple[HostArray, Pl
     """The first k elements of each row, and where they stand. None if other ways suit."""
     rows, length = source.shape
     if not 0 < k <= MOST_SELECTED or length <= (k if source.size <= SHORT_ROWS else max(2 * k, _ORDERED)):
+        return None
+    if k > _FEW_SELECTED and length < _LARGE_SHARE * k:
         return None
     if length > (_LOOKED_AT if rows == 1 else _ALONE) and rows < max(2, shared_pool().threads):
         return None
