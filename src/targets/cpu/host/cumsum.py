@@ -82,7 +82,7 @@ def from_zero(scan: HostScan, axis: int | None) -> HostScan:
         sums = scan(x)
         if sums.size <= _FEW_SUMS and count_nonzero(sums) == sums.size:
             return sums
-        if sums.size < _LONG or not sums.take(0, axis or 0).all():
+        if sums.size < _LONG or not sums.swapaxes(0, axis or 0)[0].all():  # `take` would copy all
             np.add(sums, 0.0, out=sums)
         return sums
 
