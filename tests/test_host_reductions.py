@@ -17,6 +17,7 @@ from gpusort.targets.cpu.host import reduce as folding
 from gpusort.targets.cpu.host import reduce_plans as fold_routes
 from gpusort.targets.cpu.host import regrouped
 from gpusort.targets.cpu.host.reduce import Axes, Folding, host_reduction
+from gpusort.targets.cpu.host.strides import Walk
 from tests.covering import few_cases
 from tests.new_process import printed
 from tests.reference import DTYPES, SWAPPED, laid_out, sample, whole_numbers
@@ -234,6 +235,50 @@ def test_short_lines_with_short_gaps_are_reduced_as_one(name: str, dtype: str, m
         if name != "argmin":
             assert lines
             assert all((line is not None) is is_line for line in lines), (shape, kept)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i8", "f4"])
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "any", "all"])
+def test_a_few_columns_of_a_table(name: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neighbours that stay, with a gap between: worked on side by side, gaps too, but for the last one."""
+    legs: list[fold_routes.Leg] = []
+
+    def noted(self: fold_routes.Leg, kernel: Any, *others: Any) -> None:
+        legs.append(self)
+        run(self, kernel, *others)
+
+    run = fold_routes.Leg.run
+    monkeypatch.setattr(fold_routes.Leg, "run", noted)
+    monkeypatch.setattr(regrouped.Regrouped, "__call__", _nothing)
+    monkeypatch.setattr(Folding, "_suits_numpy", _never)
+    for shape, kept, axis, has_gaps in (
+        ((20_001, 4), slice(3), 0, True), ((20_001, 4), slice(1, 4), 0, True), ((9000, 9), slice(2, 7), 0, True),
+        ((7, 4001, 4), slice(3), 1, True), ((20_001, 8), slice(3), 0, False), ((500, 100), slice(99), 0, True),
+        ((20_001, 6), slice(0, 6, 2), 0, False),
+    ):  # fmt: skip
+        for turned in (1, -1):
+            x = np.random.default_rng(1).integers(0, 3, shape).astype(dtype)[..., kept].swapaxes(0, axis)[::turned]
+            x = x.swapaxes(0, axis)
+            legs.clear()
+            with background.off():
+                found = reduced(name, x, axis)
+            assert_same(found, by_numpy(name, x, axis), (shape, kept))
+            assert any(leg.count > 1 and leg.lines is not None for leg in legs) is has_gaps, (shape, kept)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_loops_stay_within_the_memory_of_the_array(layout: str) -> None:
+    for shape in (*LONG_SHAPES, (20_000, 4), (30, 2000, 5), (9, 4, 4000)):
+        x = laid_out(np.zeros(shape, np.int32), layout)
+        for axes in ((0,), (x.ndim - 1,), tuple(range(x.ndim))):
+            walk = Walk.of(x, axes)
+            if walk is None or len(walk.kept) > 2 or len(walk.gone) > 2:
+                continue
+            for leg in fold_routes.route_of(Reducer.PROD, x.dtype, walk).legs:
+                start, *ways = (int(number) for number in leg.plan[:9])
+                ends = [(length - 1) * stride for length, stride in zip(ways[::2], ways[1::2], strict=True)]
+                assert start + sum(end for end in ends if end < 0) >= 0
+                assert start + sum(end for end in ends if end > 0) < walk.span.count, (shape, layout, axes)
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])

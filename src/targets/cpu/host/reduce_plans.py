@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import cast
 
 import attrs
@@ -92,12 +93,16 @@ def route_of(fold: Reducer, dtype: np.dtype[np.generic], walk: Walk) -> Route:
     if not count:
         return Route(walk, in_rows, (leg_of(fold, dtype, walk.start, walk.kept, walk.gone, in_rows),))
     split, near, others = walk.gone[-1], walk.kept[-1], walk.kept[:-1]
-    whole, rest = divmod(split.length, count)
-    kept = (*others, Way(count * near.length, near.stride))
+    # Gaps are worked on too, but for the last one: behind it the memory may end.
+    width = split.stride // near.stride
+    last = 1 if width > near.length else 0
+    whole, rest = divmod(split.length - last, count)
+    kept = (*others, Way(count * width, near.stride))
     gone = (*walk.gone[:-1], Way(whole, count * split.stride))
-    legs = [leg_of(fold, dtype, walk.start, kept, gone, count=count)]
-    if rest:
-        gone = (*walk.gone[:-1], Way(rest, split.stride))
+    lines = (count * math.prod(way.length for way in others), width, near.length) if last else None
+    legs = [leg_of(fold, dtype, walk.start, kept, gone, count=count, lines=lines)]
+    if rest + last:
+        gone = (*walk.gone[:-1], Way(rest + last, split.stride))
         legs.append(leg_of(fold, dtype, walk.start + whole * count * split.stride, walk.kept, gone))
     return Route(walk, in_rows, tuple(legs))
 
@@ -120,9 +125,11 @@ def leaps(walk: Walk) -> bool:
 
 
 def _side_by_side(walk: Walk) -> int:
-    """How many elements that go are worked on side by side, where few neighbours stay and the next ones follow them."""
+    """How many elements that go are worked on side by side, where few neighbours stay and the next ones follow them,
+    or do so behind a gap that is no longer."""
     near, next_ = walk.kept[-1], walk.gone[-1] if walk.gone else Way(1, 0)
-    if near.length >= _BESIDE or next_.stride != near.length * near.stride:
+    least, most = near.length * near.stride, near.length * (2 if near.stride == 1 else near.stride)
+    if near.length >= _BESIDE or not least <= next_.stride <= most:
         return 0
     count = min(_SIDE // near.length, next_.length // 8)
     return count if count >= 4 else 0
@@ -130,7 +137,7 @@ def _side_by_side(walk: Walk) -> int:
 
 def leg_of(
     fold: Reducer, dtype: np.dtype[np.generic], start: int, kept: tuple[Way, ...], gone: tuple[Way, ...],
-    in_rows: bool = False, count: int = 1,
+    in_rows: bool = False, count: int = 1, lines: tuple[int, int, int] | None = None,
 ) -> Leg:  # fmt: skip
     stay, go = padded(kept), padded(gone)
     skips = not in_rows and stay[1].stride == 2
@@ -138,7 +145,6 @@ def leg_of(
         go = go[::-1]
     if skips:  # what lies between is worked on too, for reading what lies apart takes longer
         stay[1] = Way(2 * stay[1].length - 1, 1)
-    lines = None
     if count == 1 and not in_rows and _are_near_lines(*stay):  # the same of short gaps between them
         lines = stay[0].length, stay[0].stride, stay[1].length
         stay = [Way(1, 0), Way((stay[0].length - 1) * stay[0].stride + stay[1].length, 1)]
