@@ -7,7 +7,7 @@ import ast
 import inspect
 import typing
 from abc import ABC
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, EnumMeta
 from functools import cache
 from types import FunctionType
@@ -16,19 +16,22 @@ from typing import Any, cast
 import attrs
 
 from ..types.deferred import call_signature
-from ..types.elements import class_of, fields_of, is_struct
+from ..types.elements import class_of, fields_of, is_struct, shown
+from ..types.finishes import Finish
 from ..types.intrinsics import OPERATIONS, OVERRIDABLE, dynamic_range
+from ..types.keys import SortableKey
 from ..types.layout import Type
 from ..types.memory import Registers
+from ..types.monoids import Monoid
 from ..types.scalars import Scalar
 from . import examples, ir
+from .arguments import members_of
 from .compile_time import evaluated
 from .expressions import ExpressionReader
 from .kernel import Kernel
 from .memories import invocation_method, memory_method, registers
 from .operators import intrinsic, scalar_of_class
-from .returned import require_returned
-from .source import signature_of
+from .source import signature_of, source_of
 from .span import KernelError, Span, expected
 from .values import (
     Given,
@@ -225,3 +228,29 @@ def _fits(value: Value, annotation: object) -> bool:
     if (behind := class_behind(value)) is not None:
         return issubclass(behind, annotation)
     return isinstance(value, Static) and not issubclass(annotation, Scalar | Enum)
+
+
+# By method, the member that names the class of its result.
+_CLASSES: Mapping[type, Mapping[str, str]] = {
+    SortableKey: {"to_word": "word", "from_word": "element", "to_rank": "word", "mirrored": "word"},
+    Monoid: {"identity": "state", "lift": "state", "combine": "state"},
+    Finish: {"finish": "result"},
+}
+
+
+def require_returned(function: FunctionType, owner: Value, found: Value) -> None:
+    """Raises KernelError, at the line of a key's, a monoid's or a finish's method, if it gives back another class than
+    its object says: where a kernel calls it, so that the error names the method of the caller's own class, and not the
+    kernel that has a use for its result."""
+    if not isinstance(owner, Static):
+        return
+    thing, name = owner.value, function.__name__
+    for trait, classes in _CLASSES.items():
+        if name in classes and all(hasattr(thing, member) for member in members_of(trait)):
+            element: object = getattr(thing, classes[name])
+            if class_behind(found) is not class_of(element):
+                source, owned = source_of(function), f"the `{classes[name]}` of {type(thing).__name__}"
+                expected(
+                    source.span(source.tree), f"{shown(element)}, {owned}, from {function.__qualname__!r}, found "
+                    f"{describe(found)}, e.g. `return {examples.element_of(element, found)}`",
+                )  # fmt: skip
