@@ -22,7 +22,7 @@ from gpusort import Capability, CapabilityError, Limits, TargetInfo
 from gpusort.kernel import ir
 from gpusort.kernel.launch import Schedule, Step
 from gpusort.targets.binding import work_of
-from gpusort.targets.host_buffers import bytes_behind
+from gpusort.targets.interpreters import bytes_behind
 from gpusort.targets.render import Lines, Names, Row, render_operation
 from gpusort.types.layout import Type
 

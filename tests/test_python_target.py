@@ -15,7 +15,7 @@ import pytest
 from gpusort.kernel.kernel import Kernel, kernel
 from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from gpusort.targets.python.target import PlainPython
-from gpusort.targets.python.waits import may_wait
+from gpusort.targets.python.threads import may_wait
 from gpusort.types.errors import (
     BarrierDivergenceError,
     CapabilityError,

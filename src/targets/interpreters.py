@@ -3,14 +3,19 @@ reports."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
+
+from ..kernel.launch import Buffer, Role
 from ..kernel.span import Span
 from ..machine import Capability, Limits, TargetInfo
 from ..types.errors import InvalidArgumentError
 from ..types.monoids import Monoid
 from .base import Elements
+from .binding import Work, host_arrays
 from .monoid_laws import Laws
 
 MOST_INVOCATIONS = 1024  # of a workgroup
@@ -79,3 +84,32 @@ def divergence(
         return located(span, message)
     how, location = left
     return located(span, f"{message}; {how} {location}", location)
+
+
+Values: TypeAlias = npt.NDArray[np.generic]
+Bytes: TypeAlias = npt.NDArray[np.uint8]
+
+POISON = 0xCD  # fills uninitialised memory, to be recognised in wrong results
+
+
+def bytes_behind(work: Work, arrays: Mapping[str, object]) -> dict[str, Bytes]:
+    """The bytes of every buffer, by name: the caller's arrays, checked, and new memory for scratch. Poisoned unless it
+    is an input."""
+    given = host_arrays(work, arrays)
+    found: dict[str, Bytes] = {}
+    for buffer in work.buffers:
+        array = given.get(buffer.name)
+        data = np.empty(buffer.nbytes, np.uint8) if array is None else array
+        if not starts_written(buffer):
+            poison(data)
+        found[buffer.name] = data.view(np.uint8)
+    return found
+
+
+def starts_written(buffer: Buffer[object]) -> bool:
+    """Whether a buffer is initialised when a schedule begins."""
+    return buffer.role in (Role.INPUT, Role.INOUT)
+
+
+def poison(array: Values) -> None:
+    array.view(np.uint8).fill(1 if array.dtype.kind == "b" else POISON)

@@ -19,14 +19,12 @@ from ...types.invocation import Invocation, InvocationIds
 from ...types.memory import Storage, Workgroup
 from ...types.scalars import U32
 from ..binding import work_of
-from ..host_buffers import Bytes, bytes_behind, starts_written
-from ..interpreters import Interpreter
+from ..interpreters import Bytes, Interpreter, bytes_behind, starts_written
 from ..needs import require_at_most, require_needs
 from ..refusals import refused_line
 from ..registry import Reduced, reduce_to_settings
 from .synchronise import resolve, subgroup_result
-from .threads import InvocationThread, run_group, stop
-from .waits import may_wait
+from .threads import InvocationThread, may_wait, run_group, stop
 
 _Synchronise: TypeAlias = Callable[[str, tuple[object, ...]], object]
 

@@ -12,8 +12,7 @@ from ...kernel import ir
 from ...kernel.span import Span
 from ...types.errors import BarrierDivergenceError, DataRaceError, OutOfBoundsError, UninitializedReadError, outside
 from ..counts import is_any
-from ..host_buffers import Values
-from ..interpreters import divergence, located
+from ..interpreters import Values, divergence, located
 from .memory import Region
 from .races import ONE_BARRIER, Access, Indices, Invoker, Mask, keys_of
 

@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import numpy.typing as npt
 
 from ...kernel import ir
 from ...kernel.span import Span
 from ...types import ops
 from ...types.layout import Type
+from ...types.ops import SubgroupOp
 from ..counts import are_all
-from ..host_buffers import Values
+from ..interpreters import Values
 from .checks import Lanes
+from .races import Mask
 
 if TYPE_CHECKING:
     from .lockstep import Lockstep
@@ -73,3 +76,40 @@ def _applied(op: ops.Op, operands: list[Evaluate], type: Type, span: Span) -> Ev
     if len(operands) == 2:
         return lambda run, lanes: evaluate(first(run, lanes), second(run, lanes))
     return lambda run, lanes: evaluate(*[operand(run, lanes) for operand in operands])
+
+
+Numbers: TypeAlias = npt.NDArray[np.uint32]
+
+
+def combine(op: SubgroupOp, values: Values, present: Mask) -> Values:
+    """The operations of one operand. `present` masks the existing lanes: the last subgroup may be partial."""
+    width = values.shape[1]
+    if op is SubgroupOp.BALLOT:
+        votes = cast(Mask, values) & present
+        return np.broadcast_to(_mask(votes)[:, None], values.shape)
+    if op is SubgroupOp.MATCH:
+        alike = (values[:, :, None] == values[:, None, :]) & present[:, None, :]
+        return _mask(alike)
+    counted = np.where(present, cast(Numbers, values), np.uint32(0))
+    sums = np.cumsum(counted, axis=1, dtype=np.uint32)
+    if op is SubgroupOp.ADD:
+        return np.broadcast_to(sums[:, width - 1 :], values.shape)
+    assert op is SubgroupOp.EXCLUSIVE_ADD, op
+    return sums - counted
+
+
+def source_lane(op: SubgroupOp, lanes: Numbers, operand: Numbers, size: int, count: Numbers) -> npt.NDArray[np.int64]:
+    """The lane that a shuffle reads in a subgroup of `size` lanes of which `count` exist; may be one that does not."""
+    mine, asked = lanes.astype(np.int64), operand.astype(np.int64)
+    if op is SubgroupOp.SHUFFLE:
+        return asked % size
+    if op is SubgroupOp.SHUFFLE_XOR:
+        return mine ^ asked
+    wanted = mine - asked if op is SubgroupOp.SHUFFLE_UP else mine + asked
+    return np.where((wanted >= 0) & (wanted < count), wanted, mine)
+
+
+def _mask(votes: Mask) -> npt.NDArray[np.uint64]:
+    """Packs the last axis into lane masks, bit i for lane i."""
+    bits = np.uint64(1) << np.arange(votes.shape[-1], dtype=np.uint64)
+    return cast("npt.NDArray[np.uint64]", np.sum(np.where(votes, bits, np.uint64(0)), axis=-1))

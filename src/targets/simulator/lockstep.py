@@ -16,12 +16,11 @@ from ...kernel.span import Span
 from ...types import ops
 from ...types.errors import IterationLimitError, OutOfBoundsError
 from ..counts import are_all, count_nonzero, is_any
-from ..host_buffers import Values
+from ..interpreters import Values
 from .checks import Checks, Lanes, Shape
-from .evaluators import Evaluate, evaluator, evaluators
+from .evaluators import Evaluate, combine, evaluator, evaluators, source_lane
 from .memory import Region
 from .races import Access, Indices, Mask
-from .subgroups import combine, source_lane
 
 _S = TypeVar("_S", bound=np.generic)
 

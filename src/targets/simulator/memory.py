@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ...types.layout import Type
 from ...types.ops import AtomicOp
 from ..counts import is_any
-from ..host_buffers import Values, poison
+from ..interpreters import Values, poison
 from .races import Access, Indices, Mask, Race, RaceDetector
 
 Flags: TypeAlias = npt.NDArray[np.unsignedinteger[Any]]

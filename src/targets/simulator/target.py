@@ -17,8 +17,7 @@ from ...kernel.passes.walk import writers_in
 from ...kernel.span import Span
 from ...machine import Capability
 from ..binding import Work, work_of
-from ..host_buffers import Bytes, bytes_behind, starts_written
-from ..interpreters import Interpreter
+from ..interpreters import Bytes, Interpreter, bytes_behind, starts_written
 from ..needs import require_within
 from ..registry import Reduced, reduce_to_settings
 from .checks import Shape
