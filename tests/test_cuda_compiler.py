@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from gpusort.targets.cuda.compile import NvvmRefusal, ptx_of
 from gpusort.targets.cuda.function import llvm_text
-from gpusort.targets.cuda.nvvm import NvvmRefusal, ptx_of
 from gpusort.targets.llvm.numbers import Untranslatable
 from tests.new_process import printed
 

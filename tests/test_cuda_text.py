@@ -13,7 +13,6 @@ from gpusort.kernel import ir
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.kernel.specialise import specialise
 from gpusort.targets.cuda import compile as cuda_compile
-from gpusort.targets.cuda import nvvm as cuda_nvvm
 from gpusort.targets.cuda.text import kernel_text
 from gpusort.types.errors import TargetUnavailableError
 from gpusort.types.indices import SortOrder
@@ -163,7 +162,7 @@ def test_without_nvvm_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, t
 
     with monkeypatch.context() as patch:
         patch.setattr("cuda.pathfinder.load_nvidia_dynamic_lib", nowhere)
-        cuda_nvvm.folder_of_nvvm.cache_clear()
+        cuda_compile.folder_of_nvvm.cache_clear()
         with pytest.raises(TargetUnavailableError, match=r"NVVM is not installed or does not load: .*gpusort\[cuda\]"):
             cuda_compile.compile_ptx(program, (9, 0))
 
@@ -181,9 +180,9 @@ def test_the_device_library_is_found_as_toolkits_have_it(tmp_path: Path) -> None
         for made in (folder, library):
             (tmp_path / made).mkdir(parents=True)
         (tmp_path / library / "libdevice.10.bc").write_bytes(folder.encode())
-        assert cuda_nvvm.device_library(tmp_path / folder) == folder.encode()
-    with pytest.raises(cuda_nvvm.NvvmMissing, match="no libdevice"):
-        cuda_nvvm.device_library(tmp_path / "c" / "lib")
+        assert cuda_compile.device_library(tmp_path / folder) == folder.encode()
+    with pytest.raises(cuda_compile.NvvmMissing, match="no libdevice"):
+        cuda_compile.device_library(tmp_path / "c" / "lib")
 
 
 def test_no_numba_is_loaded_until_a_kernel_is_compiled() -> None:
