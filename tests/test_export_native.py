@@ -16,8 +16,8 @@ import pytest
 
 import gpusort
 from gpusort.export import naga
-from gpusort.export.c_header import header_of
 from gpusort.export.kernels import wgsl_kernel
+from gpusort.export.native import header_of
 from gpusort.export.plans import Plan, exported_of
 from gpusort.export.request import checked_request
 from gpusort.kernel.kernel import kernel
