@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpusort
-from gpusort.external import brackets, cuts
+from gpusort.external import cuts
 from gpusort.external.cuts import Indices, Samples, cut_between, usual_gap
 from gpusort.external.order import KeyColumn, KeyOrder, words_of
 from gpusort.types.indices import SortOrder
@@ -185,8 +185,8 @@ def test_wide_brackets_are_cut_where_sorting_them_would(kind: str, count: int, m
 @pytest.mark.parametrize("count", [1, 2, 17, 60])
 def test_rounds_find_the_same_cuts(kind: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of runs that are too long to be read at once, some of them empty: what lies before a cut are the first of all."""
-    monkeypatch.setattr(brackets, "_ENOUGH", 64)
-    monkeypatch.setattr(brackets, "_ENOUGH_OF_A_RUN", 8)
+    monkeypatch.setattr(cuts, "_ENOUGH", 64)
+    monkeypatch.setattr(cuts, "_ENOUGH_OF_A_RUN", 8)
     numbers = np.random.default_rng(count)
     lengths = numbers.integers(0, 3000, count)
     lengths[0] = 3000
@@ -195,7 +195,7 @@ def test_rounds_find_the_same_cuts(kind: str, count: int, monkeypatch: pytest.Mo
     whose = np.repeat(np.arange(count), lengths)[order]
     ends = np.sort(numbers.integers(0, whose.size + 1, 12))
     sizes = np.diff([0, *ends, whose.size])
-    found = [*brackets.held_cuts(runs, sizes.tolist(), lambda words: words)]
+    found = [*cuts.held_cuts(runs, sizes.tolist(), lambda words: words)]
     expected = [np.bincount(whose[:end], minlength=count) for end in (0, *ends, whose.size)]
     np.testing.assert_array_equal(found, expected)
 
@@ -210,7 +210,7 @@ def test_a_bracket_is_narrowed_to_the_cut(left: int, apart: bool) -> None:
     runs = [np.sort(part) for part in parts]
     lengths = [run.size for run in runs]
     for rank in (1, left // 5, left // 2, left - 1):
-        bracket = brackets.Bracket.whole(lengths, rank)
+        bracket = cuts.Bracket.whole(lengths, rank)
         while bracket.left:
             words = [run[bracket.positions(number)] for number, run in enumerate(runs)]
             (bracket,) = bracket.narrowed(np.concatenate(words))

@@ -21,8 +21,8 @@ import gpusort
 from gpusort import multi
 from gpusort.api.call import forget_plans
 from gpusort.arrays import cuda as cuda_arrays
-from gpusort.external import brackets
-from gpusort.external.brackets import held_cuts
+from gpusort.external import cuts
+from gpusort.external.cuts import held_cuts
 from gpusort.multi.communicators import NcclCommunicator
 from gpusort.multi.driving import drive_all
 from gpusort.multi.memory import CudaMemory, Mark, Memory
@@ -558,8 +558,8 @@ MANY = ((33, "ties"), (33, "one run"), (64, "NaN"))  # where each has something 
 @pytest.mark.parametrize("ranks", [2, 3, 8, 33, 64])
 def test_many_ranks_agree_in_rounds(ranks: int, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Some have nothing, or get nothing."""
-    monkeypatch.setattr(brackets, "_ENOUGH", 32)
-    monkeypatch.setattr(brackets, "_ENOUGH_OF_A_RUN", 8)
+    monkeypatch.setattr(cuts, "_ENOUGH", 32)
+    monkeypatch.setattr(cuts, "_ENOUGH_OF_A_RUN", 8)
     rng = np.random.default_rng(ranks)
     parts = [RUNS[kind](rng, rank) for rank in range(ranks)]
     whole = np.concatenate(parts)

@@ -17,8 +17,7 @@ import numpy as np
 
 from ..algos.sizes import LARGEST_U32
 from ..algos.words import Transform
-from .brackets import held_cuts, shared_bracket
-from .cuts import Array, Indices
+from .cuts import Array, Indices, held_cuts, shared_bracket
 from .pipeline import SLOTS, ahead, run_pipeline
 
 DType: TypeAlias = np.dtype[Any]

@@ -16,8 +16,7 @@ from typing import Any, TypeAlias
 import attrs
 import numpy as np
 
-from ..external.brackets import Bracket, HostArray
-from ..external.cuts import Array, Indices, counts_of
+from ..external.cuts import Array, Bracket, HostArray, Indices, counts_of
 from ..types.dtypes import native
 from .memory import Mark, Memory
 from .work import Columns, Work
