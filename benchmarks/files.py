@@ -29,7 +29,7 @@ import numpy as np
 import gpusort
 from gpusort.external.cuts import Array, Indices
 from gpusort.external.formats import layout_of
-from gpusort.external.memory import bytes_of
+from gpusort.external.plans import bytes_of
 from gpusort.external.scratch import Scratch
 from gpusort.external.sort import FileSort
 from gpusort.external.work import SortElements

@@ -23,9 +23,8 @@ import gpusort
 from gpusort.api.engine import OwnEngine
 from gpusort.external.direct import Bytes, DirectFile
 from gpusort.external.formats import header_for, layout_of
-from gpusort.external.memory import LEAST, bytes_of, free_memory
 from gpusort.external.pipeline import ahead, run_pipeline, slots_for
-from gpusort.external.plans import Plan
+from gpusort.external.plans import LEAST, Plan, bytes_of, free_memory
 from gpusort.external.work import FindIndices, FindPackedIndices, SortElements, finding_indices
 from gpusort.types.indices import SortOrder
 from tests.covering import examples, few_cases

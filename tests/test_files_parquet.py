@@ -11,7 +11,7 @@ import pytest
 
 import gpusort
 from gpusort.external.crew import Crew
-from gpusort.external.memory import LEAST
+from gpusort.external.plans import LEAST
 from tests.covering import few_cases
 from tests.reference import sample
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import gpusort
 from gpusort.external import tables
 from gpusort.external.arrow_values import dtype_of, key_dtypes, values_of
-from gpusort.external.memory import LEAST
+from gpusort.external.plans import LEAST
 from gpusort.external.table_files import ArrowRun
 from gpusort.external.table_sinks import PyarrowSink, closing
 from tests.covering import InTurn, examples, few_cases

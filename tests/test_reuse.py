@@ -15,7 +15,7 @@ import pytest
 
 import gpusort
 from gpusort.arrays import recycled as reuse
-from gpusort.external import memory as memory_budget
+from gpusort.external import plans
 from gpusort.types import environment
 from gpusort.types.errors import InvalidArgumentError
 from tests.reference import run_in_threads
@@ -173,10 +173,10 @@ def test_a_container_has_the_memory_that_it_is_allowed(
     assert limits == expected
 
     def memory(limits: list[tuple[int, int]]) -> tuple[int, int]:
-        for module in (environment, memory_budget):
+        for module in (environment, plans):
             monkeypatch.setattr(module, "memory_limits", lambda: limits)
         environment.memory_bytes.cache_clear()
-        return environment.memory_bytes(), memory_budget.free_memory()
+        return environment.memory_bytes(), plans.free_memory()
 
     of_the_machine, _ = memory([])
     assert of_the_machine > 1 << 20

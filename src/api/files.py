@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ..external.formats import Format, Layout, layout_of
 from ..external.maps import Mapping, MapSort
-from ..external.memory import bytes_of
+from ..external.plans import bytes_of
 from ..external.progress import Progress
 from ..external.scratch import Scratch
 from ..external.sort import FileSort
