@@ -14,7 +14,7 @@ import pytest
 import gpusort
 from gpusort.targets.cpu.loops import compiled
 from gpusort.targets.cuda import pinned_copies
-from gpusort.targets.cuda.pages import is_mapped, touch, touch_by_threads
+from gpusort.targets.cuda.pinned import is_mapped, touch, touch_by_threads
 from gpusort.targets.cuda.target import CudaTarget
 from gpusort.targets.cuda.transfers import LEAST_BYTES, PIECE_BYTES, Transfers
 from tests import fake_cupy

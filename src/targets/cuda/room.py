@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base import Copies, HostArray
 from .errors import device_errors
-from .pages import Bytes
-from .pinned import PinnedMemory
+from .pinned import Bytes, PinnedMemory
 from .transfers import Transfers, bytes_of, is_pinned
 
 if TYPE_CHECKING:

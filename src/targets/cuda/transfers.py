@@ -2,7 +2,7 @@
 
 DMA needs pinned (page-locked) memory. For pageable memory the driver stages copies itself, in one thread that waits for
 the card. Here each thread fills one staging buffer while the card reads its other one; the loops are compiled and run
-without the GIL (pinned_copies.py). Page faults are hidden too (pages.py): while the input is uploaded, other threads
+without the GIL (pinned_copies.py). Page faults are hidden too (pinned.py): while the input is uploaded, other threads
 touch the pages of a newly allocated result.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..cpu.pool import shared_pool, slices
-from .pages import Bytes, is_mapped, touch, touch_by_threads
+from .pinned import Bytes, is_mapped, touch, touch_by_threads
 
 if TYPE_CHECKING:
     from cupy.cuda import Stream
