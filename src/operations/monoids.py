@@ -16,6 +16,7 @@ from ..types.dtypes import number_for
 from ..types.elements import dtype_of, leaves
 from ..types.errors import CapabilityError, UnsupportedTypeError
 from ..types.layout import Type
+from ..types.scalars import I64, U32, U64
 from ..types.specs import DType, Spec
 from .base import Operation, Part, Work, Works, dtype_within, require_methods, require_readable, single
 from .pieces import fits_binding
@@ -110,10 +111,29 @@ class ByMonoid(OverMonoid):
 _COUNTS_OR_ADDS = ("argmin", "argmax", "sum", "prod", "cumsum")
 
 
+_NAT = -(1 << 63)
+
+
+@attrs.frozen(cache_hash=True)
+class SumOfTimes:
+    """The sum of timedelta64, of which the least number is NaT, and stays so whatever is added: for arrays that only a
+    device can add up."""
+
+    element: type[U64] = U64
+    state: type[I64] = I64
+
+    def identity(self) -> I64:
+        return I64(0)
+
+    def lift(self, element: U64, index: U32) -> I64:
+        return I64(element)
+
+    def combine(self, a: I64, b: I64) -> I64:
+        return a if a == _NAT else b if b == _NAT else a + b
+
+
 def of_numbers(make: Callable[[Any], Monoid[Any, Any]], dtype: DType) -> Monoid[Any, Any]:
     """A monoid of an array's numbers; if they are times, which can only be added, their sum."""
-    from ..types.times import SumOfTimes
-
     number = number_for(dtype, "x")
     return SumOfTimes() if dtype.kind == "m" else make(number)
 

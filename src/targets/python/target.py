@@ -4,7 +4,7 @@ means, and can be debugged. Kernels that never synchronise run in a plain loop i
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias, cast
 
@@ -14,16 +14,15 @@ from ...forks import require_running
 from ...kernel.launch import Buffer, Launch, Role, Schedule, is_buffer
 from ...kernel.span import KernelError
 from ...types.elements import dtype_of
-from ...types.errors import InvalidArgumentError
+from ...types.errors import BarrierDivergenceError, InvalidArgumentError, OutOfBoundsError
 from ...types.invocation import Invocation, InvocationIds
 from ...types.memory import Storage, Workgroup
-from ...types.scalars import U32
+from ...types.scalars import U32, U64
 from ..binding import work_of
-from ..interpreters import Bytes, Interpreter, bytes_behind, starts_written
+from ..interpreters import Bytes, Interpreter, bytes_behind, divergence, starts_written
 from ..needs import require_at_most, require_needs
 from ..refusals import refused_line
 from ..registry import Reduced, reduce_to_settings
-from .synchronise import resolve, subgroup_result
 from .threads import InvocationThread, may_wait, run_group, stop
 
 _Synchronise: TypeAlias = Callable[[str, tuple[object, ...]], object]
@@ -145,3 +144,73 @@ def _argument(argument: object, storage: Mapping[str, Storage[object]]) -> objec
         template = cast("Workgroup[object]", argument)
         return Workgroup(template.element, len(template.items))
     return argument
+
+
+Operands: TypeAlias = tuple[object, ...]
+
+
+def resolve(threads: Sequence[InvocationThread], group: int, subgroup_size: int) -> dict[int, object]:
+    """When all threads wait or have ended: the local ids to resume, with results. Subgroup operations come first, then
+    the barrier. Raises BarrierDivergenceError."""
+    results: dict[int, object] = {}
+    for start in range(0, len(threads), subgroup_size):
+        subgroup = threads[start : start + subgroup_size]
+        at_subgroup_operation = [m for m in subgroup if m.waits is not None and not m.waits.is_barrier]
+        if at_subgroup_operation:
+            _require_together(at_subgroup_operation[0], subgroup, group)
+            what = at_subgroup_operation[0].waits
+            assert what is not None
+            given = [thread.waits.operands for thread in subgroup if thread.waits is not None]
+            for lane, thread in enumerate(subgroup):
+                results[thread.local] = subgroup_result(what.what, given, lane, subgroup_size)
+    if results:
+        return results
+    at_barrier = [thread for thread in threads if thread.waits is not None]
+    if at_barrier:
+        _require_together(at_barrier[0], threads, group)
+    return {thread.local: None for thread in at_barrier}
+
+
+def subgroup_result(what: str, given: Sequence[Operands], lane: int, size: int) -> object:
+    """A subgroup operation's result for one lane, from the operands of all existing lanes."""
+    mine = given[lane]
+    match what:
+        case "ballot":
+            return U64(sum(1 << i for i, (vote,) in enumerate(given) if vote))
+        case "match":
+            return U64(sum(1 << i for i, (value,) in enumerate(given) if value == mine[0]))
+        case "subgroup_add":
+            return sum((cast(U32, value) for (value,) in given), U32(0))
+        case "exclusive_add":
+            return sum((cast(U32, value) for (value,) in given[:lane]), U32(0))
+        case _:
+            source = _source_lane(what, lane, int(cast(U32, mine[1])), size, len(given))
+            if source >= len(given):
+                raise OutOfBoundsError(f"{what} reads lane {source} of a subgroup of {len(given)}")
+            return given[source][0]
+
+
+def _source_lane(what: str, lane: int, operand: int, size: int, count: int) -> int:
+    if what == "shuffle":
+        return operand % size
+    if what == "shuffle_xor":
+        return lane ^ operand
+    wanted = lane - operand if what == "shuffle_up" else lane + operand
+    return wanted if 0 <= wanted < count else lane
+
+
+def _require_together(first: InvocationThread, threads: Sequence[InvocationThread], group: int) -> None:
+    """Raises BarrierDivergenceError unless all wait for the same operation on the same line."""
+    wait = first.waits
+    assert wait is not None
+    arrive = [
+        m.local for m in threads if m.waits is not None and (m.waits.what, m.waits.span) == (wait.what, wait.span)
+    ]
+    if len(arrive) == len(threads):
+        return
+    lack = [thread for thread in threads if thread.local not in arrive]
+    elsewhere = lack[0].waits
+    left = None if elsewhere is None else (f"local {lack[0].local} waits at", elsewhere.span)
+    what = "the barrier" if wait.is_barrier else f"the subgroup operation '{wait.what}'"
+    message = divergence(wait.span, what, arrive, [thread.local for thread in lack], group, left)
+    raise BarrierDivergenceError(message)

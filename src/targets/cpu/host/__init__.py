@@ -14,7 +14,7 @@
       top_k        `select_loops` for many rows, else thresholds by NumPy
       reduce       `regrouped` by NumPy, or `reduce_plans` for `reduce_loops`; argmin and argmax by `arg_reduce`
       cumsum       `regrouped` by NumPy, or loops of its own
-      merge, keyed
+      keyed
 
 All know `key_words`, which makes integers of elements that compare as these should, and `strides`, the layouts.
 """
