@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from operator import itemgetter
 from typing import Any, TypeAlias, TypeGuard, cast
 
@@ -15,7 +14,6 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from ..kernel import ir
 from ..kernel.captures import Captures
 from ..kernel.launch import Buffer, Role, Schedule, Step
 from ..kernel.passes.walk import writers_in
@@ -83,7 +81,7 @@ def require_declared(name: str, named: Mapping[str, object], kernel: str) -> Non
 
 def _require_inputs_unwritten(step: Step) -> None:
     """Raises InvalidArgumentError for a kernel that writes to an INPUT buffer, naming the line."""
-    writers = _writers(step.program)
+    writers = writers_in(step.program)
     for buffer, memory in zip(step.buffers, step.program.storage, strict=True):
         write = writers.get(memory)
         if write is not None and buffer.role is Role.INPUT:
@@ -91,11 +89,6 @@ def _require_inputs_unwritten(step: Step) -> None:
                 f"{write.span}: kernel {step.program.name!r} writes to {memory.name!r}, to which the INPUT buffer "
                 f"{buffer.name!r} is bound; make it {Role.INOUT}\n    {write.span.text}"
             )
-
-
-@lru_cache(maxsize=512)
-def _writers(program: ir.Program) -> Mapping[ir.Memory, ir.Store | ir.Atomic]:
-    return writers_in(program.body)
 
 
 @attrs.frozen

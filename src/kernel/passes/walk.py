@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any, cast
 
@@ -97,10 +98,11 @@ def memories_in(block: ir.Block) -> dict[ir.Memory, None]:
     return found
 
 
-def writers_in(block: ir.Block) -> dict[ir.Memory, ir.Store | ir.Atomic]:
-    """The memories that a block writes, each with the first statement that does."""
+@lru_cache(maxsize=512)
+def writers_in(program: ir.Program) -> Mapping[ir.Memory, ir.Store | ir.Atomic]:
+    """The memories that a program writes, each with the first statement that does."""
     found: dict[ir.Memory, ir.Store | ir.Atomic] = {}
-    for statement in statements_in(block):
+    for statement in statements_in(program.body):
         if isinstance(statement, ir.Store) or (isinstance(statement, ir.Atomic) and statement.op is not AtomicOp.LOAD):
             found.setdefault(statement.memory, statement)
     return found

@@ -6,7 +6,6 @@ every target."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -79,7 +78,7 @@ class Simulator(Interpreter):
 
 def _storage_regions(step: Step, bound: _Bound) -> dict[str, Region]:
     """The kernel's storage. Memories bound to one buffer share its flags and its race detector."""
-    writers = _written(step.program)
+    writers = writers_in(step.program)
     pairs = tuple(zip(step.program.storage, step.buffers, strict=True))
     units = {name: min(m.type.size for m, b in pairs if b.name == name) for name in {b.name for _, b in pairs}}
     detectors = {  # a buffer that is only read needs none
@@ -95,11 +94,6 @@ def _storage_regions(step: Step, bound: _Bound) -> dict[str, Region]:
         scale = size // units[buffer.name]
         regions[memory.name] = Region(items, len(items), written, detectors.get(buffer.name), scale)
     return regions
-
-
-@lru_cache(maxsize=512)
-def _written(program: ir.Program) -> frozenset[ir.Memory]:
-    return frozenset(writers_in(program.body))
 
 
 def _own_regions(program: ir.Program, shape: Shape) -> dict[str, Region]:
