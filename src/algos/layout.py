@@ -4,11 +4,12 @@ in elements and not negative; 0 is a broadcast axis. The caller packs arrays tha
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 import attrs
 
 from ..types.errors import InvalidArgumentError
+from ..types.specs import merged_axes
 from .sizes import LARGEST_U32
 
 
@@ -175,22 +176,11 @@ def _axes_of(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> lis
 
 
 def _merged(axes: Sequence[Axis]) -> list[Axis]:
-    return [Axis(*axis) for axis in _fewest((axis.size, axis.stride) for axis in axes)]
+    return [Axis(*axis) for axis in merged_axes((axis.size, axis.stride) for axis in axes)]
 
 
 def merged(shape: tuple[int, ...], *all_strides: tuple[int, ...]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
     """The shape and strides with as few axes as possible: drops axes of length 1, merges contiguous neighbours."""
-    axes = _fewest(zip(shape, *all_strides, strict=True))
+    axes = merged_axes(zip(shape, *all_strides, strict=True))
     sizes, *lines = (tuple(axis[n] for axis in axes) for n in range(1 + len(all_strides)))
     return sizes, lines
-
-
-def _fewest(given: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """The same of axes that are each a size, then strides."""
-    axes: list[tuple[int, ...]] = []
-    for size, *strides in given:
-        if axes and axes[-1][1:] == tuple(size * stride for stride in strides):
-            axes[-1] = (axes[-1][0] * size, *strides)
-        elif size != 1:
-            axes.append((size, *strides))
-    return axes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Any, TypeAlias
 
@@ -93,6 +93,18 @@ def strides_in_order(shape: tuple[int, ...], itemsize: int, axes: Sequence[int])
         strides[axis] = itemsize
         itemsize *= max(shape[axis], 1)
     return tuple(strides)
+
+
+def merged_axes(given: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Axes, each a size and then strides, as few as possible: without those of length 1, contiguous neighbours as
+    one."""
+    axes: list[tuple[int, ...]] = []
+    for size, *strides in given:
+        if axes and axes[-1][1:] == tuple(size * stride for stride in strides):
+            axes[-1] = (axes[-1][0] * size, *strides)
+        elif size != 1:
+            axes.append((size, *strides))
+    return axes
 
 
 def lies_packed(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:

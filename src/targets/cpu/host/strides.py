@@ -12,7 +12,7 @@ import numpy as np
 from ....arrays.host import copy_elements, is_packed
 from ....types.bounded import Bounded
 from ....types.dtypes import native
-from ....types.specs import order_of_axes
+from ....types.specs import merged_axes, order_of_axes
 from ...addresses import address_of
 from ...base import HostArray
 from ..pool import shared_pool
@@ -196,11 +196,4 @@ def padded(ways: tuple[Way, ...]) -> list[Way]:
 
 
 def _joined(ways: Iterable[Way]) -> tuple[Way, ...]:
-    found: list[Way] = []
-    for way in ways:
-        if way.length == 1:
-            continue
-        if found and (found[-1].stride, found[-1].out) == (way.length * way.stride, way.length * way.out):
-            way = attrs.evolve(way, length=found.pop().length * way.length)
-        found.append(way)
-    return tuple(found)
+    return tuple(Way(*loop) for loop in merged_axes((way.length, way.stride, way.out) for way in ways))
