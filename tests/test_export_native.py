@@ -265,7 +265,7 @@ def test_mistakes_are_named(tmp_path: Path, asked: dict[str, Any], error: type[G
 
 def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda_compile, "has_assembler", lambda: False)
-    monkeypatch.setattr("gpusort.export.kernels.has_assembler", lambda: False)
+    monkeypatch.setattr("gpusort.export.exporting.has_assembler", lambda: False)
     with pytest.raises(TargetUnavailableError, match=r"nvjitlink: pip install \"gpusort\[cuda\]\""):
         gpusort.export("sort", tmp_path, format="cubin")
     node()

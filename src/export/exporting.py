@@ -9,15 +9,14 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
-from ..kernel import ir
 from ..kernel.launch import Schedule
 from ..kernel.passes.safe import guarded_outside_ours
-from ..targets.cuda.compile import assemble
+from ..targets.cuda.compile import INSTALL, assemble, has_assembler
 from ..types.checks import checked_path
-from ..types.errors import InvalidArgumentError, UnsupportedTypeError
+from ..types.errors import InvalidArgumentError, TargetUnavailableError, UnsupportedTypeError
 from ..types.keys import SortableKey
 from ..types.monoids import Monoid
-from .kernels import ExportedKernel, capability_of, ptx_kernel, require_assembler, wgsl_kernel
+from .kernels import capability_of, ptx_kernel, wgsl_kernel
 from .module import module_of, types_of
 from .naga import translated
 from .native import native_files
@@ -90,11 +89,14 @@ def _contents(
     """All files by name, before any is written."""
     if format in (Format.PTX, Format.CUBIN):
         capability = capability_of(arch)
-        if format is Format.CUBIN:
-            require_assembler()
+        if format is Format.CUBIN and not has_assembler():
+            raise TargetUnavailableError(f"format: machine code is made by NVIDIA's assembler, nvjitlink: {INSTALL}")
         exported = exported_of(operations, request, partial(ptx_kernel, capability=capability))
     elif format in (Format.SPIRV, Format.MSL, Format.HLSL):
-        exported = exported_of(operations, request, partial(_bounds_checked, unrolled=unrolled))
+        # With bounds checks of the kernels' own, which these APIs do not make. (WebGPU does.)
+        exported = exported_of(
+            operations, request, lambda program: wgsl_kernel(guarded_outside_ours(program), unrolled=unrolled)
+        )
     else:
         exported = exported_of(operations, request, partial(wgsl_kernel, unrolled=unrolled))
     texts = [kernel.text for kernel in exported.kernels.all]
@@ -109,8 +111,3 @@ def _contents(
         case Format.WGSL | Format.PTX:
             pass
     return native_files(exported, name, format, codes)
-
-
-def _bounds_checked(program: ir.Program, unrolled: bool) -> ExportedKernel:
-    """A kernel with bounds checks of its own, for APIs that have none (WebGPU checks indices)."""
-    return wgsl_kernel(guarded_outside_ours(program), unrolled=unrolled)

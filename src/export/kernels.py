@@ -12,14 +12,14 @@ import attrs
 from ..kernel import ir
 from ..kernel.passes.safe import guarded_outside_ours
 from ..machine import Limits
-from ..targets.cuda.compile import INSTALL, ComputeCapability, compile_ptx, entry_name, has_assembler, text_of
+from ..targets.cuda.compile import ComputeCapability, compile_ptx, entry_name, text_of
 from ..targets.cuda.shipped import SHIPPED_FOR, portable
 from ..targets.kernel_text import stored_type
 from ..targets.needs import kernel_named, require_at_most
 from ..targets.wgsl.kernel import lower_to_wgsl
 from ..targets.wgsl.legalize import Origin
 from ..targets.wgsl.text import uses_of
-from ..types.errors import CapabilityError, InvalidArgumentError, TargetUnavailableError
+from ..types.errors import CapabilityError, InvalidArgumentError
 from ..types.layout import Type
 from ..types.needs import Needs
 from .request import MOST_LANES
@@ -93,13 +93,12 @@ def wgsl_kernel(program: ir.Program, *, unrolled: bool = False) -> ExportedKerne
     """Compiles a program to WGSL for any device."""
     legalized, shader = lower_to_wgsl(program, enable_line=True, in_registers=unrolled, lanes=MOST_LANES)
     legal = legalized.program
-    uses = uses_of(legal)
     held = sum((memory.length or 0) * 4 for memory in legal.memories if memory.space is ir.Space.WORKGROUP)
     if shader.uses_subgroups and not any(needs.lanes for needs in program.needs):
         raise CapabilityError(f"{program.span}: kernel {program.name!r} uses subgroups without saying which it needs")
     return ExportedKernel(
         shader.entry, _minified(shader.text), legal.group_size, held,
-        tuple(uses[memory].needs_write for memory in legal.storage),
+        tuple(shader.uses[memory].needs_write for memory in legal.storage),
         _fields(shader.text), program.needs, shader.uses_subgroups, legalized.origins,
     )  # fmt: skip
 
@@ -155,9 +154,3 @@ def ptx_kernel(program: ir.Program, capability: ComputeCapability) -> ExportedKe
         tuple((name, f"{type.dtype.kind}{8 * type.size}") for name, type, _ in fields), tested.needs,
         any(needs.lanes for needs in tested.needs), tuple(words),
     )  # fmt: skip
-
-
-def require_assembler() -> None:
-    """Raises TargetUnavailableError if nvJitLink is not installed."""
-    if not has_assembler():
-        raise TargetUnavailableError(f"format: machine code is made by NVIDIA's assembler, nvjitlink: {INSTALL}")
