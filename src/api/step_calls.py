@@ -19,6 +19,7 @@ from ..kernel.launch import Schedule
 from ..machine import Limits
 from ..operations.argsort import Argsort
 from ..operations.base import Operation
+from ..operations.monoids import ByMonoid
 from ..targets.base import ChecksMonoids, LaunchesAtOnce, Prepared, Target, in_one_run, prepared_by
 from ..types.dtypes import native
 from ..types.elements import decode, dtype_of, encode, mismatch
@@ -196,10 +197,10 @@ def law_check(operation: Operation, spec: Spec, target: Target) -> Callable[[Hos
     call, on a sample of the array; None if neither is the caller's own, or the target checks none."""
     if not isinstance(target, ChecksMonoids):
         return None
-    monoid = operation.checked_monoid
-    if monoid is None:
+    if not isinstance(operation, ByMonoid):
         return key_check(operation)
-    axes, element = operation.axes(spec), dtype_of(monoid.element)
+    monoid, axes = operation.of, operation.axes(spec)
+    element = dtype_of(monoid.element)
     length = operation.rows(spec)[1]
 
     def check(array: HostArray) -> None:

@@ -14,7 +14,7 @@ from ..api.arguments import checked_flag
 from ..api.sorting import argsort as argsort_chunk
 from ..api.sorting import sort as sort_chunk
 from ..arrays.registry import recognised
-from ..types.errors import InvalidArgumentError
+from ..operations.argsort import different_sizes
 from .arguments import checked, checked_target, require, require_sizes
 from .cutting import Run, Work
 from .exchange import BOXED, Exchange, boxed, meta_of, sorted_chunks, unzipped
@@ -75,9 +75,7 @@ def _chunked_like(keys: da.Array, values: da.Array) -> da.Array:
     is_known = not np.isnan(keys.size) and not np.isnan(values.size)
     fits = keys.shape == values.shape if is_known else keys.numblocks == values.numblocks
     if keys.ndim != 1 or values.ndim != 1 or not fits:
-        raise InvalidArgumentError(
-            f"values: expected one for each key, in one dimension; found shapes {keys.shape} and {values.shape}"
-        )
+        raise different_sizes("values", keys.shape, values.shape)
     return values.rechunk(keys.chunks) if is_known and keys.chunks != values.chunks else values
 
 

@@ -39,10 +39,6 @@ class Layout:
     count: int
     start: int
 
-    @property
-    def nbytes(self) -> int:
-        return self.count * self.dtype.itemsize
-
 
 def layout_of(source: Path, dtype: np.dtype[Any] | None) -> Layout:
     """The layout of a .npy or raw file. `dtype` is required for raw files, and for no others. Raises
@@ -76,7 +72,7 @@ def _npy_layout(source: Path) -> Layout:
     if array.ndim != 1:
         raise InvalidArgumentError(f"source: expected an array of one dimension in {source}, found {array.shape}")
     found = Layout(array.dtype, array.size, array.offset)
-    beyond = source.stat().st_size - found.start - found.nbytes
+    beyond = source.stat().st_size - found.start - array.nbytes
     if beyond:  # two arrays in one file, or a longer file that was partly overwritten
         raise InvalidArgumentError(
             f"source: {source} is no whole .npy file: behind the {found.count} elements of {found.dtype} that its "

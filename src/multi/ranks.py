@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from functools import partial
+from collections.abc import Sequence
 from typing import Any, cast
 
 import attrs
@@ -60,7 +58,7 @@ class RankArray:
         import cupy
 
         device = cast("cupy.ndarray", self.seen).data.device_id
-        return CudaMemory(device, partial(_scope, self.kind, self.array, partial(cupy.cuda.Device, device)))
+        return CudaMemory(device, lambda: self.kind.scope(self.array) or cupy.cuda.Device(device))
 
     def given_back(self, values: Array) -> object:
         """A result as an array of the caller's library, without a copy."""
@@ -69,13 +67,6 @@ class RankArray:
         if self.spec.memory is Where.CUDA and type(self.array).__module__.split(".")[0] == "torch":
             return cast(Any, sys.modules["torch"]).as_tensor(values, device=self.array.device)
         return values
-
-
-def _scope(
-    kind: Kind, array: object, device: Callable[[], AbstractContextManager[object]]
-) -> AbstractContextManager[object]:
-    found = kind.scope(array)
-    return device() if found is None else found
 
 
 def rank_arrays(name: str, parts: Sequence[object]) -> list[RankArray]:

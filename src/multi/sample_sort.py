@@ -47,7 +47,7 @@ class SampleSortPolicy:
 
     def suits(self, work: Work, memory: Memory, lengths: Sequence[int]) -> bool:
         """Whether there are enough elements on each rank, on devices, and they are plain keys with distinct words."""
-        if type(work) is not Work or work.by_ranks or work.key is not None or not memory.is_device:
+        if type(work) is not Work or work.stable or work.key is not None or not memory.is_device:
             return False
         return 2 <= len(lengths) <= BUCKETS and min(lengths) >= max(1, self.least)
 

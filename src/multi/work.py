@@ -26,25 +26,21 @@ class Work:
     dtype: np.dtype[Any]
     order: SortOrder = SortOrder.ASCENDING
     key: SortableKey[Any, Any] | None = None
-    stable: bool = False  # whether equal elements with different bits keep their order
+    # whether equal elements with different bits keep their order: 0.0 and -0.0, and all NaNs
+    stable: bool = False
 
     @property
     def descending(self) -> bool:
         return self.order is SortOrder.DESCENDING
 
-    @property
-    def by_ranks(self) -> bool:
-        """Whether 0.0 equals -0.0, and all NaNs are equal."""
-        return self.stable
-
     @cached_property
     def words(self) -> Transform:
         """From host keys to integers in sort order."""
-        return transform_of(self.dtype, self.order, ranks=self.by_ranks, key=self.key)
+        return transform_of(self.dtype, self.order, ranks=self.stable, key=self.key)
 
     @property
     def merged_by(self) -> SortableKey[Any, Any] | None:
-        if not self.by_ranks:
+        if not self.stable:
             return self.key
         return RankKey(key_for(self.dtype) if self.key is None else self.key)
 
@@ -75,9 +71,7 @@ class PairsWork(Work):
 class IndexWork(PairsWork):
     """Sorts keys with their indices in the concatenation of all ranks' elements."""
 
-    @property
-    def by_ranks(self) -> bool:
-        return True
+    stable: bool = True
 
     def sorted(self, given: Columns, offset: int) -> Columns:
         (keys,) = given

@@ -28,7 +28,6 @@ from ..types.specs import DType, HostArray, Spec
 
 if TYPE_CHECKING:
     from ..kernel.launch import Schedule
-    from ..types.monoids import Monoid
 
 INDEX: DType = np.dtype(np.int64)
 
@@ -118,11 +117,6 @@ class Operation(ABC):
     def called(self) -> str:
         """The public function's name, for messages."""
         return self.title or type(self).__name__.lower()
-
-    @property
-    def checked_monoid(self) -> Monoid[Any, Any] | None:
-        """A user's monoid, whose laws a target may check on the data."""
-        return None
 
     def simplest(self, *given: Spec) -> Operation:
         """An equivalent operation in its most specific form, e.g. a reduction by `Sum` as NumPy's sum."""

@@ -82,12 +82,8 @@ class OverMonoid(Operation):
 class ByMonoid(OverMonoid):
     """An operation by a caller's monoid, whose states are the result."""
 
-    of: Monoid[Any, Any] = attrs.field(kw_only=True)
+    of: Monoid[Any, Any] = attrs.field(kw_only=True)  # whose laws a target may check on the data
     policy: ReducePolicy | ScanPolicy | None = attrs.field(default=None, kw_only=True)
-
-    @property
-    def checked_monoid(self) -> Monoid[Any, Any] | None:
-        return self.of
 
     def monoid(self, given: Spec) -> Monoid[Any, Any]:
         from ..types.monoids import over_bools

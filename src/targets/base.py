@@ -181,10 +181,6 @@ def in_one_run(prepared: Sequence[Prepared]) -> OnStream:
     return runs[0].followed_by(runs[1:]) or InTurn(runs)
 
 
-def _nothing_suits(arrays: Sequence[HostArray]) -> bool:
-    return False
-
-
 @attrs.frozen(eq=False)
 class Native:
     """A fast path: a target's implementation of an operation without kernels, for NumPy arrays of given dtypes and
@@ -194,7 +190,7 @@ class Native:
     # whether it takes arrays without elements too, so that a warm call goes straight to it
     takes_empty: bool = True
     most: int | None = None  # the most elements of all its arrays together, where kernels are as fast for more
-    suits: Callable[[Sequence[HostArray]], bool] = _nothing_suits  # whether it takes these of more all the same
+    suits: Callable[[Sequence[HostArray]], bool] = lambda _: False  # whether it takes these of more all the same
     # Writes results to given arrays, each of which is an input itself, or does not overlap any. In place, after an
     # exception the array holds its elements in some order.
     into: Callable[[Sequence[HostArray], Sequence[HostArray]], None] | None = None

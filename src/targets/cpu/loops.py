@@ -80,10 +80,10 @@ def text_of(lines: Iterable[str]) -> str:
     return "\n".join(inside("", lines)).lstrip("\n")
 
 
-def numbers_of_plan(names: Sequence[str], unsigned: Container[str], plan: str = "plan") -> str:
-    """Lines that name the numbers of an array. Counts are unsigned, so that they are divided as such."""
+def numbers_of_plan(names: Sequence[str], unsigned: Container[str]) -> str:
+    """Lines that name the numbers of a plan. Counts are unsigned, so that they are divided as such."""
     return "\n".join(
-        f"    {name} = {f'u8({plan}[{place}])' if name in unsigned else f'{plan}[{place}]'}"
+        f"    {name} = {f'u8(plan[{place}])' if name in unsigned else f'plan[{place}]'}"
         for place, name in enumerate(names)
     )
 

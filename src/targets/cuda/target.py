@@ -201,7 +201,7 @@ class CudaPrepared:
             self.target.run(self.schedule, arrays_by_name(self.buffers, memories))
             return
         with device_errors():
-            self.plan().run([memory if isinstance(memory, int) else _address_of(memory) for memory in memories])
+            self.plan().run([m if isinstance(m, int) else cast("cupy.ndarray", m).data.ptr for m in memories])
 
     def on_stream(self) -> OnStream:
         """For addresses, scratch and a stream of the caller's."""
@@ -229,10 +229,6 @@ class _Revalidated:
 
     def followed_by(self, others: Sequence[OnStream], /) -> OnStream | None:
         return None
-
-
-def _address_of(memory: object) -> int:
-    return cast("cupy.ndarray", memory).data.ptr
 
 
 def _scalar(type: Type, value: int | float | bool) -> np.generic:
