@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from gpusort.disk_cache import cache
-from gpusort.disk_cache.seal import read_sealed, write_sealed
+from gpusort.disk_cache.cache import read_sealed, write_sealed
 from tests.new_process import end_well_side_by_side
 
 CONTENT = bytes(range(256)) * 9
@@ -324,7 +324,7 @@ def test_files_and_keys_are_the_users_alone_whatever_the_umask(place: Path) -> N
 
 _TOGETHER = """
 import sys
-from gpusort.disk_cache.seal import read_sealed, write_sealed
+from gpusort.disk_cache.cache import read_sealed, write_sealed
 sys.stdin.readline()
 for number in range(30):
     write_sealed("cpu", f"all-{number}", b"x" * number)

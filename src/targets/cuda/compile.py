@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 import attrs
 import numpy as np
 
-from ...disk_cache.seal import read_sealed, write_sealed
+from ...disk_cache.cache import read_sealed, write_sealed
 from ...kernel import ir
 from ...types.errors import TargetUnavailableError
 from ..package_stamp import stamp_of_package

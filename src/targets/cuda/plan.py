@@ -21,7 +21,7 @@ from ...forks import never_released_in_children, require_own_process
 from ...kernel.launch import Buffer, Role
 from ...types.bounded import Bounded
 from ..base import OnStream
-from .errors import device_errors, enters_context
+from .card import device_errors, enters_context
 
 if TYPE_CHECKING:
     import numpy as np

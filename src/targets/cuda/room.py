@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from ..base import Copies, HostArray
-from .errors import device_errors
+from .card import device_errors
 from .pinned import Bytes, PinnedMemory
 from .transfers import Transfers, bytes_of, is_pinned
 

@@ -23,9 +23,8 @@ from ..binding import Work, host_arrays, is_lasting, work_of
 from ..needs import require_within
 from ..registry import Reduced, reduce_to_name
 from .arrays import Binding, checked_arrays, common_device
-from .card import NAME, capability_of, describe, require_card
+from .card import NAME, capability_of, describe, device_errors, require_card
 from .compile import compile_machine_code, text_of
-from .errors import device_errors
 from .pinned import PinnedMemory
 from .plan import Plan, PreparedLaunch
 from .room import CudaRoom, cuda_room, free_bytes

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from ....compile_log import log_slow
-from ....disk_cache.seal import read_sealed, write_sealed
+from ....disk_cache.cache import read_sealed, write_sealed
 from ....forks import compiling
 from ....types.errors import TargetUnavailableError
 from ...llvm.translate import signature_of
