@@ -8,8 +8,7 @@ from typing import cast
 import numpy as np
 
 from ..external.cuts import Array
-from .agreement import gathered, tell_failure
-from .communicators import Communicator
+from .communicators import Communicator, gathered, tell_failure
 from .interrupts import Interrupts
 from .memory import Mark, Memory
 from .shard import Exchange, Gather, Runs, Shard, Step, Swap, in_parts

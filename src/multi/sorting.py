@@ -13,11 +13,10 @@ from ..api.arguments import ORDERS, check_like, checked_flag
 from ..types.dtypes import key_for
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.keys import SortableKey
-from .agreement import agreed_lengths, tell_failure
-from .communicators import Communicator, communicator_of
+from .communicators import Communicator, agreed_lengths, communicator_of, tell_failure
 from .driving import drive_all, drive_one
 from .interrupts import Interrupts
-from .ranks import RankArray, rank_arrays
+from .memory import RankArray, rank_arrays
 from .sample_sort import SampleSortPolicy, sort_by_samples
 from .shard import Runs, merged
 from .work import IndexWork, PairsWork, Work
