@@ -17,10 +17,9 @@ from .algos.bitonic import bitonic_sort
 from .algos.copy import Strided, copy_strided, copy_whole, take_rows, take_within
 from .algos.layout import Layout
 from .algos.merge import merge
-from .algos.numbering import numbered
 from .algos.partition import partition
 from .algos.radix_serial import SerialRadix
-from .algos.radix_sorts import radix_sort
+from .algos.radix_sorts import numbered, radix_sort
 from .algos.reduce import reduce_rows
 from .algos.reduce_axis import reduce_axis
 from .algos.scan import scan_in_turn, scan_rows

@@ -19,7 +19,7 @@ from gpusort.algos.choice import (
 )
 from gpusort.algos.cut import Columns
 from gpusort.algos.layout import Layout
-from gpusort.algos.radix_counts import spans_of
+from gpusort.algos.radix import spans_of
 from gpusort.algos.rules import PolicyRule, SelectRule, SortRule
 from gpusort.algos.scan import shares
 from gpusort.algos.select import ArgsortAndTake

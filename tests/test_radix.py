@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from gpusort.algos import radix_counts
+from gpusort.algos import radix as radix_module
 from gpusort.algos.batch import Batch
 from gpusort.algos.radix_sorts import radix_sort
 from gpusort.kernel.launch import Schedule
@@ -135,7 +135,7 @@ def test_how_tiles_learn_where_their_digits_begin(
     quick_target: str, length: int, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At the end of a span of tiles, behind it, and with as many spans as are loaded at a time and more."""
-    monkeypatch.setattr(radix_counts, "MOST_SUMMED", most)
+    monkeypatch.setattr(radix_module, "MOST_SUMMED", most)
     x = random_bits("u1", length)
     for order in SortOrder:
         schedule = radix_sort(Batch(key_for("u1"), 1, length, order), policy_for(quick_target), 8)

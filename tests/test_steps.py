@@ -23,10 +23,9 @@ from gpusort.algos.bitonic import bitonic_sort
 from gpusort.algos.copy import Strided, copy_strided, copy_whole, take_rows, take_within
 from gpusort.algos.layout import Layout
 from gpusort.algos.merge import merge
-from gpusort.algos.numbering import numbered
 from gpusort.algos.partition import partition
 from gpusort.algos.radix_serial import SerialRadix, SerialRadixPolicy
-from gpusort.algos.radix_sorts import radix_sort, widened
+from gpusort.algos.radix_sorts import numbered, radix_sort, widened
 from gpusort.algos.reduce import reduce_rows
 from gpusort.algos.reduce_axis import reduce_axis
 from gpusort.algos.scan import scan_in_turn, scan_rows

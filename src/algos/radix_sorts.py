@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import attrs
 
@@ -11,9 +11,7 @@ from ..types.errors import InvalidArgumentError
 from ..types.keys import KeyWrapper, UnsignedKey
 from ..types.params import RadixParams, RadixPolicy
 from .batch import Batch, Mode, Three
-from .numbering import looping_grid
-from .radix import radix_add_up, radix_count, radix_scatter
-from .radix_counts import Scanned, Summed, spans_of
+from .radix import Scanned, Summed, radix_add_up, radix_count, radix_scatter, spans_of
 from .radix_layout import DigitPlace, Layout, ManyRows, OneRow
 from .radix_sweep import sweep
 from .sizes import LARGEST_U32, countable_rows, require_countable, require_digits
@@ -228,3 +226,33 @@ class _RadixSort:
             Workgroup(self.batch.key.word, policy.tile), Workgroup(mode.value, policy.tile),
             Workgroup(U32, policy.counters), Workgroup(U32, policy.scanned), Workgroup(U32, policy.radix),
         )  # fmt: skip
+
+
+P = TypeVar("P", U32, U64)
+
+_MOST = Grid(1024, 256)
+
+
+@attrs.frozen
+class Numbering(Generic[P]):
+    index: type[P]
+    num_elements: U32
+
+
+@kernel
+def number_elements(cx: Invocation, first: Storage[P], indices: Storage[P], params: Numbering[P]) -> None:
+    """Counts from the element of `first` on."""
+    for i in dynamic_range(cx.global_id, params.num_elements, cx.num_groups * cx.group_size):
+        indices[i] = first[0] + params.index(i)
+
+
+def numbered(count: int, index: type[Any]) -> Schedule:
+    """Writes `count` indices from the one in `first` on."""
+    first, indices = Buffer("first", index, 1, Role.INPUT), Buffer("indices", index, count, Role.OUTPUT)
+    launch = number_elements.launch(looping_grid(count), first, indices, Numbering(index, U32(count)))
+    return Schedule((first, indices), (launch,))
+
+
+def looping_grid(count: int, most: Grid = _MOST) -> Grid:
+    """The grid of a kernel whose invocations each loop over elements: at most `most`, and one workgroup at least."""
+    return Grid(max(1, min(most.groups, -(-count // most.group_size))), most.group_size)

@@ -173,7 +173,7 @@ class SortPlaced(Operation):
         return Output(keys.shape, keys.dtype, (0,)), Output(keys.shape, first.dtype, (0,))
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
-        from ..algos.numbering import numbered
+        from ..algos.radix_sorts import numbered
 
         keys, first = given
         unsorted = 4  # the number of the indices before the sort
