@@ -26,9 +26,8 @@ from gpusort.external.cuts import held_cuts
 from gpusort.multi.communicators import NcclCommunicator
 from gpusort.multi.driving import drive_all
 from gpusort.multi.memory import CudaMemory, Mark, Memory
-from gpusort.multi.shard import Gather, Shard, Swap, merged, sort_shard
+from gpusort.multi.shard import Gather, PairsWork, Shard, Swap, Work, merged, sort_shard
 from gpusort.multi.sorting import Sizes, sizes_of
-from gpusort.multi.work import PairsWork, Work
 from gpusort.targets import registry as targets
 from gpusort.targets.cuda.target import CudaTarget
 from tests import fake_cupy

@@ -15,11 +15,9 @@ from gpusort.algos.partition import BUCKETS, partition
 from gpusort.algos.sizes import LARGEST_U32
 from gpusort.external.order import transform_of
 from gpusort.multi import sample_sort
-from gpusort.multi.driving import drive_all, drive_one
-from gpusort.multi.interrupts import Interrupts
+from gpusort.multi.driving import Interrupts, drive_all, drive_one
 from gpusort.multi.sample_sort import SampleSortPolicy, sort_by_samples
-from gpusort.multi.shard import merged
-from gpusort.multi.work import Work
+from gpusort.multi.shard import Work, merged
 from gpusort.targets.base import Target
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for

@@ -28,8 +28,7 @@ from ..types.indices import SortOrder
 from ..types.keys import SortableKey
 from ..types.params import ScanPolicy
 from .memory import Memory
-from .shard import Exchange, Gather, Marks, Shard, Started, Step, in_parts, sort_shard
-from .work import Columns, Work
+from .shard import Columns, Exchange, Gather, Marks, Shard, Started, Step, Work, in_parts, sort_shard
 
 _MOST_PIECES = 3  # buckets of each rank
 _GROWTH = 2.5  # size of a bucket relative to the one before, as sorting takes so much longer than transfer

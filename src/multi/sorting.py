@@ -14,12 +14,10 @@ from ..types.dtypes import key_for
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.keys import SortableKey
 from .communicators import Communicator, agreed_lengths, communicator_of, tell_failure
-from .driving import drive_all, drive_one
-from .interrupts import Interrupts
+from .driving import Interrupts, drive_all, drive_one
 from .memory import RankArray, rank_arrays
 from .sample_sort import SampleSortPolicy, sort_by_samples
-from .shard import Runs, merged
-from .work import IndexWork, PairsWork, Work
+from .shard import IndexWork, PairsWork, Runs, Work, merged
 
 A = TypeVar("A")
 B = TypeVar("B")
