@@ -66,10 +66,6 @@ def _maker(shape: Shape, dtype: DType, strides: Shape | None) -> Callable[[], Ho
     return lambda: new_array(turned, dtype).transpose(inverse)
 
 
-def _address(array: HostArray) -> int:
-    return array.ctypes.data
-
-
 def _scratch(sizes: Sequence[int]) -> tuple[object, list[HostArray]]:
     pieces: list[HostArray] = [new_array((size,), np.dtype(np.uint8)) for size in sizes]
     return pieces, pieces
@@ -80,8 +76,8 @@ def _itself(array: HostArray) -> HostArray:
 
 
 HOST: Device[HostArray] = Device(
-    stream=lambda: 0, device=lambda _: "host", handle=_itself, address=_address, empty=_maker, scratch=_scratch,
-    from_host=_itself, to_host=_itself, alignment=1,
+    stream=lambda: 0, device=lambda _: "host", handle=_itself, address=lambda array: array.ctypes.data, empty=_maker,
+    scratch=_scratch, from_host=_itself, to_host=_itself, alignment=1,
 )  # fmt: skip
 
 

@@ -211,7 +211,8 @@ def agreed_lengths(communicator: Communicator, length: int, call: Sequence[objec
     """The lengths of all ranks' arrays. Raises InvalidArgumentError on every rank if one was called otherwise than
     others: `call` says how, in words that do not depend on the process. Ranks of different dtypes or orders would
     exchange bytes that mean something else to the receiver."""
-    told = np.stack(gathered(communicator, np.array([length, _digest(call)], np.int64)))
+    digest = int.from_bytes(hashlib.sha256(repr(tuple(call)).encode()).digest()[:7], "little")
+    told = np.stack(gathered(communicator, np.array([length, digest], np.int64)))
     mine = told[communicator.rank, 1]
     others = np.flatnonzero(told[:, 1] != mine).tolist()
     if (told[:, 1] != told[0, 1]).any():
@@ -225,7 +226,3 @@ def agreed_lengths(communicator: Communicator, length: int, call: Sequence[objec
 
 def _told(communicator: Communicator, values: Array, how: int) -> Sequence[Array]:
     return communicator.gather(np.append(np.ascontiguousarray(values).view(np.uint8), np.uint8(how)))
-
-
-def _digest(call: Sequence[object]) -> int:
-    return int.from_bytes(hashlib.sha256(repr(tuple(call)).encode()).digest()[:7], "little")

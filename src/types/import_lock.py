@@ -16,7 +16,7 @@ def release_import_lock() -> bool:
     CPython's acquisition and the `try` that releases it leaks it. Returns whether this thread is without it then:
     False in what an import itself is interrupted by, a signal handler or a `__del__`, to which it is to return."""
     while _imp.lock_held():
-        if any(map(_holds, _frames())):
+        if any(f.f_code.co_name in _HOLDERS and f.f_code.co_filename == _IMPORTER for f in _frames()):
             return False
         try:
             _imp.release_lock()
@@ -32,7 +32,3 @@ def _frames() -> Iterator[FrameType]:
     while frame is not None:
         yield frame
         frame = frame.f_back
-
-
-def _holds(frame: FrameType) -> bool:
-    return frame.f_code.co_name in _HOLDERS and frame.f_code.co_filename == _IMPORTER

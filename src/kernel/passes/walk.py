@@ -36,12 +36,9 @@ def _getter(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
             return attrgetter(*names)
 
 
-def _of_atomic(statement: ir.Atomic) -> tuple[ir.Expression, ...]:
-    return (statement.index,) if statement.value is None else (statement.index, statement.value)
-
-
 _expressions = {kind: _getter(names) for kind, names in _EXPRESSIONS.items()}
-_expressions[ir.Subgroup], _expressions[ir.Atomic] = attrgetter("operands"), _of_atomic
+_expressions[ir.Subgroup] = attrgetter("operands")
+_expressions[ir.Atomic] = lambda atomic: (atomic.index,) if atomic.value is None else (atomic.index, atomic.value)
 _blocks = {kind: _getter(names) for kind, names in _BLOCKS.items()}
 
 

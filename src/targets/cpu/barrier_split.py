@@ -84,11 +84,6 @@ def flow_of(block: ir.Block) -> Flow:
     return flow
 
 
-def exposed_reads(block: ir.Block) -> set[ir.Variable]:
-    """The variables whose value at the start of the block may be read in it."""
-    return flow_of(block).exposed
-
-
 @attrs.frozen(eq=False)
 class Exchange:
     """A subgroup operation. Consecutive ones take slots in turn: one is read while the next is filled."""
@@ -139,7 +134,7 @@ def split_at_barriers(program: ir.Program, uniformity: Uniformity) -> BarrierSpl
     while True:
         cutter = _Cutter(group)
         pieces = cutter.block(program.body, in_group_loop=False)
-        exposed = frozenset(v for region in cutter.regions for v in exposed_reads(region_statements(region)))
+        exposed = frozenset(v for region in cutter.regions for v in flow_of(region_statements(region)).exposed)
         movable = frozenset(
             v for v in exposed - group if v not in uniformity.varying and v not in cutter.assigned_under_lane_control
         )

@@ -44,12 +44,8 @@ class _Helpers:
                 break
             self._helpers.append(helper)
         if wanted > 0:
-            for helper in sorted(self._helpers, key=_is_busy)[:wanted]:
+            for helper in sorted(self._helpers, key=lambda helper: helper.is_busy)[:wanted]:
                 helper.call(job)
-
-
-def _is_busy(helper: Helper) -> bool:
-    return helper.is_busy
 
 
 class Pool:
