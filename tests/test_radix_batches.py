@@ -17,8 +17,7 @@ from gpusort.algos.radix_layout import ManyRows, OneRow, Portions
 from gpusort.algos.radix_sorts import most_radix_rows, radix_sort, shared_words
 from gpusort.algos.sizes import LARGEST_U32, require_countable
 from gpusort.algos.sorts import Radix
-from gpusort.algos.sweep_schedule import SweepState
-from gpusort.algos.sweep_state import RUNS
+from gpusort.algos.sweep_state import RUNS, SweepState
 from gpusort.kernel.launch import Schedule
 from gpusort.machine import Capability, Limits, TargetInfo
 from gpusort.targets.cuda.target import CudaTarget

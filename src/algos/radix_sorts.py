@@ -15,8 +15,7 @@ from .radix import Scanned, Summed, radix_add_up, radix_count, radix_scatter, sp
 from .radix_layout import DigitPlace, Layout, ManyRows, OneRow
 from .radix_sweep import sweep
 from .sizes import LARGEST_U32, countable_rows, require_countable, require_digits
-from .sweep_schedule import MOST_ROUNDS, SweepState, prepare
-from .sweep_state import sweep_clear
+from .sweep_state import MOST_ROUNDS, SweepState, prepare, sweep_clear
 
 _MOST_BITS = 64  # of a word
 _MOST_SHARED = 1 << 24  # words of scratch memory for counts, with many rows

@@ -171,7 +171,7 @@ class _Function(Translation):
             return self._one_by_one(source, at, pivot, low, high)
         lanes, align = _BITS // kind.bits, kind.bits // 8
         vector, words, mask = (f"<{lanes} x {type}>" for type in (kind.llvm, f"i{kind.bits}", "i1"))
-        place = self._as_vector(self.element(source, at), kind.llvm, vector)
+        place = self._as_vector(self.element(source, at), vector)
         elements = self.named(f"load {vector}, {place}, align {align}")
         first = self.named(f"insertelement {vector} undef, {kind.llvm} {pivot.text}, i32 0")
         pivots = self.named(f"shufflevector {vector} {first}, {vector} undef, <{lanes} x i32> zeroinitializer")
@@ -182,7 +182,7 @@ class _Function(Translation):
         compress = f"llvm.x86.avx512.mask.compress.v{lanes}i{kind.bits}"
         for chosen, to in ((below, low), (others, high)):
             found = self.named(self.function(compress, words, [(words, moved), (words, "undef"), (mask, chosen)]))
-            self.lines.append(f"  store {words} {found}, {self._as_vector(to, kind.llvm, words)}, align {align}")
+            self.lines.append(f"  store {words} {found}, {self._as_vector(to, words)}, align {align}")
         bits = self.named(f"bitcast {mask} {below} to i{lanes}")
         count = self.named(self.function(f"llvm.ctpop.i{lanes}", f"i{lanes}", [(f"i{lanes}", bits)]))
         return self.made(I8, f"zext i{lanes} {count} to i64")
@@ -202,7 +202,7 @@ class _Function(Translation):
             )
         return count
 
-    def _as_vector(self, place: str, element: str, vector: str) -> str:
+    def _as_vector(self, place: str, vector: str) -> str:
         """The same typed pointer, as one to a vector."""
         if self.is_opaque:
             return place

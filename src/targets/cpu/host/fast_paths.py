@@ -47,7 +47,7 @@ def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolic
     if isinstance(operation, Sort | Argsort | SortPairs | Reduce | Merge | TopK) and operation.key is not None:
         from .keyed import keyed_path  # which reads kernels
 
-        return keyed_path(operation, given, policy)
+        return keyed_path(operation, policy)
     if isinstance(operation, Sort | Argsort) and len(given[0].shape) > _MOST_AXES:
         return None
     match operation:

@@ -6,7 +6,7 @@ where they come from, and they are taken from there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -21,7 +21,6 @@ from ....types.elements import scalar_of
 from ....types.indices import SortOrder
 from ....types.keys import is_lossy
 from ....types.layout import Type
-from ....types.specs import Spec
 from ...base import HostArray, Native
 from .argsort import argsort_rows
 from .fast_paths import sorted_pairs
@@ -104,7 +103,7 @@ def _along(x: HostArray, /, axis: int | None, work: Callable[[HostArray], HostAr
     return found if found.dtype == np.intp else found.astype(x.dtype, copy=False)
 
 
-def keyed_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolicy) -> Native | None:
+def keyed_path(operation: Operation, policy: HostSortPolicy) -> Native | None:
     """The CPU's implementation of an operation by a key without a kernel; None if there is none."""
     match operation:
         case Sort(axis, order, stable, key, (None | HostSort()) as chosen) if key is not None:
