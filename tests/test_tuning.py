@@ -179,7 +179,7 @@ def test_all_kinds_of_algorithms_come_back_as_they_were() -> None:
         for k, algorithm in enumerate(algorithms)
     ]
     tuned.keep_sorts(INFO, lines)
-    assert tuned.tuned_rules(INFO) == tuple(lines)
+    assert tuned.tuned_rules(INFO.name, INFO.adapter) == tuple(lines)
 
 
 def test_the_cpus_thresholds_are_kept() -> None:

@@ -32,7 +32,7 @@ def choose_sort(
     info: TargetInfo, key: SortableKey[E, W], rows: int, length: int, with_tuned: bool = True
 ) -> SortAlgorithm:
     """The sort for rows of a length: the first matching rule, of those tuned on this machine, then of the table."""
-    rules = (*tuned_rules(info), *SORTS) if with_tuned else SORTS
+    rules = (*tuned_rules(info.name, info.adapter), *SORTS) if with_tuned else SORTS
     return _first_that_fits(rules, info, key, rows, length) or Bitonic().fitted(key, length, info)
 
 

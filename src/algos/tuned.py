@@ -27,19 +27,15 @@ _ONE = range(1, 2)
 _unkept: dict[str, bytes] = {}  # tables that could not be written to the cache directory, for this process
 
 
-def tuned_rules(info: TargetInfo) -> tuple[SortRule, ...]:
-    """The rules measured for an adapter; none if it was not tuned."""
-    return _lines(info.name, info.adapter)
-
-
 def tuned_host_sort(target: str, adapter: str) -> HostSort:
     """HostSort with the thresholds measured on this machine, else the default ones."""
-    found = [line.algorithm for line in _lines(target, adapter) if isinstance(line.algorithm, HostSort)]
+    found = [line.algorithm for line in tuned_rules(target, adapter) if isinstance(line.algorithm, HostSort)]
     return found[0] if found else HostSort()
 
 
 @lru_cache(maxsize=64)
-def _lines(target: str, adapter: str) -> tuple[SortRule, ...]:
+def tuned_rules(target: str, adapter: str) -> tuple[SortRule, ...]:
+    """The rules measured for an adapter; none if it was not tuned."""
     found = read(target, adapter).get("sorts", [])
     try:
         return tuple(_line(target, entry) for entry in found)
@@ -124,7 +120,7 @@ def write(target: str, adapter: str, table: Mapping[str, object]) -> Path | None
         _unkept[name] = content
     else:
         _unkept.pop(name, None)
-    _lines.cache_clear()
+    tuned_rules.cache_clear()
     return path
 
 
@@ -133,7 +129,7 @@ def forget(target: str, adapter: str) -> bool:
     name = _name(target, adapter)
     had = _unkept.pop(name, None) is not None
     removed = cache.remove(_KIND, name)
-    _lines.cache_clear()
+    tuned_rules.cache_clear()
     return had or removed
 
 

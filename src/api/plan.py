@@ -19,7 +19,7 @@ from ..targets.base import HasRoom, HostTarget, Native, Target
 from ..targets.registry import target as target_of
 from ..types.bounded import Bounded
 from ..types.errors import InvalidArgumentError
-from ..types.specs import HostArray, Spec, strides_like
+from ..types.specs import HostArray, Spec, order_of_axes, strides_in_order
 
 if TYPE_CHECKING:
     from ..kernel.launch import Schedule
@@ -289,7 +289,7 @@ class HostPlan(Plan):
 
 def new_host_arrays(outputs: Sequence[Output], x: HostArray) -> list[Any]:
     """Uninitialised arrays for results; outputs that are `is_like` take the axis order of `x`."""
-    like = strides_like(x.shape, x.strides, x.itemsize)
+    like = strides_in_order(x.shape, x.itemsize, order_of_axes(x.shape, x.strides))
     return [HOST.empty(output.shape, output.dtype, like if output.is_like else None)() for output in outputs]
 
 

@@ -19,7 +19,7 @@ from ..types.layout import Type
 from ..types.scalars import I64, U32, U64
 from ..types.specs import DType, Spec
 from .base import Operation, Part, Work, Works, dtype_within, require_methods, require_readable, single
-from .pieces import fits_binding
+from .pieces import fits_binding, require_counted
 
 if TYPE_CHECKING:
     from ..kernel.launch import Schedule
@@ -61,8 +61,11 @@ class OverMonoid(Operation):
         found = self.as_it_lies(x, info)
         if found is not None and all(launch.grid.groups <= info.limits.groups for launch in found.launches):
             return Works((single(found, {"data": Part(0, x.size), "results": Part(1, x.size)}, as_it_lies=True),))
-        if fits_binding(self.rows(x)[1], self.largest(x), info):
+        length = self.rows(x)[1]
+        if fits_binding(length, self.largest(x), info):
             return Works((self.in_batches(x, info),))
+        if not self.ignores_indices:
+            require_counted(length, info)
         return self.in_pieces(x, info)
 
     @abstractmethod

@@ -20,7 +20,7 @@ from ..types.scalars import U32
 from ..types.specs import HostArray, Spec
 from .base import Operation, Output, Part, Work, Works, checked_axes, key_of, rows_together, single
 from .monoids import ByMonoid, OverMonoid, adds_as_numpy, of_numbers, result_dtype
-from .pieces import Slots, by_indices, pieces_of, require_counted
+from .pieces import Slots, by_indices, pieces_of
 
 if TYPE_CHECKING:
     from ..algos.layout import Layout
@@ -94,8 +94,6 @@ class Reduction(OverMonoid):
         from ..types.monoids import OverStates, StartingAt
 
         rows, length = self.rows(given)
-        if not self.ignores_indices:
-            require_counted(length, info)
         monoid, pieces = self.monoid(given), pieces_of(length, given.dtype.itemsize, info)
         state, works = dtype_of(monoid.state), list[Work]()
         slots = Slots.of(rows * len(pieces), state, info)

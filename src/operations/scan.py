@@ -15,7 +15,7 @@ from ..types.indices import ScanKind
 from ..types.specs import DType, Spec
 from .base import AlongAxis, Operation, Output, Part, Work, Works, rows_together, single
 from .monoids import ByMonoid, OverMonoid, adds_as_numpy, of_numbers, result_dtype
-from .pieces import Slots, pieces_of, require_counted
+from .pieces import Slots, pieces_of
 
 if TYPE_CHECKING:
     from ..algos.layout import Layout
@@ -65,8 +65,6 @@ class Scanning(OverMonoid, AlongAxis):
         from ..algos.scan import scan_in_turn
 
         rows, length = self.rows(given)
-        if not self.ignores_indices:
-            require_counted(length, info)
         pieces = pieces_of(length, self.largest(given), info)
         monoid, finish = self.monoid(given), self.finish(given)
         state, works = dtype_of(monoid.state), list[Work]()

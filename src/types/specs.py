@@ -75,11 +75,6 @@ def packed_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
     return strides_in_order(shape, itemsize, range(len(shape)))
 
 
-def strides_like(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """The strides of a new array without gaps, whose axes have the same order in memory as another's."""
-    return strides_in_order(shape, itemsize, order_of_axes(shape, strides))
-
-
 def order_of_axes(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
     """The axes from the slowest varying to the fastest; those without a stride, and of one element, stay in front."""
     steps = [abs(stride) if size > 1 else 0 for size, stride in zip(shape, strides, strict=True)]

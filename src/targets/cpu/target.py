@@ -37,7 +37,7 @@ class CpuTarget:
     """Runs schedules on this machine's processor. Safe under Python threads and in forked children."""
 
     def __init__(self, policy: HostSortPolicy | None = None) -> None:
-        self.policy = self._kept_policy() if policy is None else policy
+        self.policy = tuned_host_sort(_NAME, _processor()).policy if policy is None else policy
 
     def with_policy(self, policy: HostSortPolicy, /) -> CpuTarget:
         return CpuTarget(policy)
@@ -97,11 +97,7 @@ class CpuTarget:
         return (attrs.evolve(HOST_RULE, algorithm=HostSort(self.policy)),)
 
     def read_tuning(self) -> None:
-        self.policy = self._kept_policy()
-
-    @staticmethod
-    def _kept_policy() -> HostSortPolicy:
-        return tuned_host_sort(_NAME, _processor()).policy
+        self.policy = tuned_host_sort(_NAME, _processor()).policy
 
 
 @cache

@@ -33,7 +33,7 @@ def tuned_policy(largest: int, tell: Report) -> HostSortPolicy:
         worth: int | None = None
         never, always = (attrs.evolve(_with(policy, name, size), by_radix=False) for size in (1 << 62, 1))
         for size in sizes:
-            x = _random(dtype, size * unit // np.dtype(dtype).itemsize)
+            x = np.random.default_rng(size).integers(0, 256, size * unit, np.uint8).view(dtype)
             if x.size > largest:
                 break
             plain, own = _side_by_side(never, always, x)
@@ -65,8 +65,3 @@ def _side_by_side(
             if number:
                 found.append(time.perf_counter() - start)
     return statistics.median(times[0]), statistics.median(times[1])
-
-
-def _random(dtype: str, length: int) -> np.ndarray[tuple[int], np.dtype[np.generic]]:
-    drawn = np.random.default_rng(length).integers(0, 256, length * np.dtype(dtype).itemsize, np.uint8)
-    return drawn.view(dtype)
