@@ -114,6 +114,7 @@ def two_barriers(cx: Invocation, tile: Workgroup[U32]) -> None:
 @kernel
 def fail_in_the_middle(cx: Invocation, data: Storage[U32]) -> None:
     cx.barrier()
+    order_seen.append((int(cx.group_id), int(cx.local_id), 1))
     data[cx.global_id + 20] = U32(1)
     cx.barrier()
 
@@ -214,11 +215,13 @@ def test_two_barriers_are_not_one() -> None:
 def test_an_error_reaches_the_caller_with_its_traceback_and_all_threads_end() -> None:
     before = threads()
     buffer, array = words()
+    order_seen.clear()
     with pytest.raises(OutOfBoundsError, match="index 24 is outside an array of 24") as caught:
         run(fail_in_the_middle.launch(GRID, buffer), buffer, array)
     lines = [frame.lineno for frame in traceback.extract_tb(caught.value.__traceback__)]
     assert line_of(fail_in_the_middle, "+ 20") in lines
     assert caught.value.__notes__ == ["in invocation (group 0, local 4) of kernel 'fail_in_the_middle'"]
+    assert order_seen == [(0, local, 1) for local in range(5)]  # and nothing runs after it
     assert soon(lambda: threads() == before)
 
 

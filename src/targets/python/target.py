@@ -6,6 +6,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from queue import SimpleQueue
 from typing import TypeAlias, cast
 
 import numpy as np
@@ -73,18 +74,18 @@ class PlainPython(Interpreter):
         self, launch: Launch, storage: Mapping[str, Storage[object]], threads: list[InvocationThread]
     ) -> None:
         """Runs all workgroups. Threads that are started are added to `threads`, for the caller to stop."""
-        size = launch.grid.group_size
+        size, caller = launch.grid.group_size, SimpleQueue[None]()
         if size > 1 and may_wait(launch.kernel.function):
             require_running("python")
             for local in range(size):
-                threads.append(InvocationThread(local))
+                threads.append(InvocationThread(local, caller))
                 threads[-1].start()
         for group in range(launch.grid.groups):
             arguments = [_argument(argument, storage) for argument in launch.arguments]
             if threads:
                 for thread in threads:
                     thread.begin(self._invocation(launch, group, thread.local, arguments, thread.wait))
-                run_group(threads, partial(resolve, group=group, subgroup_size=self._subgroup_size))
+                run_group(threads, caller, partial(resolve, group=group, subgroup_size=self._subgroup_size))
             else:
                 for local in range(size):
                     self._invocation(launch, group, local, arguments, self._synchronise_alone)()

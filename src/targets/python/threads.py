@@ -1,6 +1,7 @@
 """Runs the invocations of a workgroup that use barriers or subgroup operations: threads as coroutines. Each invocation
 has a thread, but only one runs at a time, until it synchronises or ends; then the next, in the order of local ids. So
-runs are deterministic, and kernels need no locks."""
+runs are deterministic, and kernels need no locks. Each wakes the next itself: by way of the caller's thread it would be
+two switches between threads, which take most of a run's time."""
 
 from __future__ import annotations
 
@@ -43,9 +44,10 @@ class Wait:
 
 
 class InvocationThread:
-    """A thread that runs the invocations of one local id, workgroup after workgroup."""
+    """A thread that runs the invocations of one local id, workgroup after workgroup. `caller`: what all threads of the
+    workgroup tell the caller's thread by."""
 
-    def __init__(self, local: int) -> None:
+    def __init__(self, local: int, caller: SimpleQueue[None]) -> None:
         self.local = local
         self.waits: Wait | None = None
         self.result: object = None
@@ -55,7 +57,9 @@ class InvocationThread:
         # SimpleQueue and _thread are C code. The primitives of `threading` are Python code, in which an interrupt could
         # leave a lock held for ever.
         self._resumed: SimpleQueue[None] = SimpleQueue()
-        self._suspended: SimpleQueue[None] = SimpleQueue()
+        self._exited: SimpleQueue[None] = SimpleQueue()
+        self._caller = caller
+        self._next: InvocationThread | None = None  # the one that goes on when this waits or ends, if any
         self._thread: int | None = None  # its identifier, once it runs
         self._has_exited = False
 
@@ -75,26 +79,26 @@ class InvocationThread:
     def begin(self, body: Callable[[], None]) -> None:
         self._body = body
 
-    def resume(self, result: object) -> None:
-        """Runs the invocation until it waits or ends. `result` is that of the operation it waited for."""
-        self.waits, self.result = None, result
-        self._resumed.put(None)
-        while not self._has_news():
-            pass
+    def prepare(self, result: object, after: InvocationThread | None) -> None:
+        """`result` is that of the operation it waits for, `after` the invocation that goes on after this one."""
+        self.result, self._next = result, after
 
-    def _has_news(self) -> bool:
-        """Waits for the thread, for a while: what a signal has to say is heard between two waits. It ends a wait only
-        if the system happens to give it to the waiting thread."""
-        try:
-            self._suspended.get(timeout=_LOOK)
-            return True
-        except Empty:
-            return False
+    def resume(self) -> None:
+        """Lets the invocation run until it waits or ends."""
+        self.waits = None
+        self._resumed.put(None)
+
+    def _hand_on(self) -> None:
+        """Resumes the next invocation, or the caller where there is none or this one has failed."""
+        if self._next is None or self.error is not None:
+            self._caller.put(None)
+        else:
+            self._next.resume()
 
     def wait(self, what: str, operands: tuple[object, ...]) -> object:
         """Called in the thread: suspends the invocation until `resume`, and returns its result."""
         self.waits = Wait(what, _caller(), operands)
-        self._suspended.put(None)
+        self._hand_on()
         self._resumed.get()
         if self._cancelled:
             raise _Cancelled
@@ -111,7 +115,7 @@ class InvocationThread:
     def join(self) -> None:
         """Waits for the thread's exit; not for one that has not begun to run, which will exit at once."""
         while self._thread is not None and not self._has_exited:
-            self._has_news()
+            _has_news(self._exited)
 
     def _run(self) -> None:
         sys.settrace(threading.gettrace())  # as threads of `threading` do, for debuggers
@@ -126,7 +130,7 @@ class InvocationThread:
 
     def _exit(self) -> None:
         self._has_exited = True
-        self._suspended.put(None)
+        self._exited.put(None)
 
     def _run_invocations(self) -> None:
         while True:
@@ -141,21 +145,37 @@ class InvocationThread:
                 self.error = error
             finally:
                 self._body = None
-            self._suspended.put(None)
+            self._hand_on()
+
+
+def _has_news(queue: SimpleQueue[None]) -> bool:
+    """Waits for another thread, for a while: what a signal has to say is heard between two waits. It ends a wait only
+    if the system happens to give it to the waiting thread."""
+    try:
+        queue.get(timeout=_LOOK)
+        return True
+    except Empty:
+        return False
 
 
 def run_group(
-    threads: Sequence[InvocationThread], resolve: Callable[[Sequence[InvocationThread]], dict[int, object]]
+    threads: Sequence[InvocationThread],
+    caller: SimpleQueue[None],
+    resolve: Callable[[Sequence[InvocationThread]], dict[int, object]],
 ) -> None:
     """Runs one workgroup. When all threads wait or have ended, `resolve` returns the local ids of those to resume, with
     the results of their operations."""
     results: dict[int, object] = {thread.local: None for thread in threads}
     while results:
-        for thread in threads:
-            if thread.local in results:
-                thread.resume(results[thread.local])
-                if thread.error is not None:
-                    raise thread.error
+        resumed = [thread for thread in threads if thread.local in results]
+        for thread, after in zip(resumed, [*resumed[1:], None], strict=True):
+            thread.prepare(results[thread.local], after)
+        resumed[0].resume()
+        while not _has_news(caller):
+            pass
+        for thread in resumed:
+            if thread.error is not None:
+                raise thread.error
         results = resolve(threads)
 
 
