@@ -3,6 +3,7 @@ WGSL."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
@@ -101,8 +102,8 @@ def _shapes(op: Op) -> Iterator[tuple[tuple[Type, ...], Type]]:
                 if allowed(source, target) and (op is ops.BITCAST or Type.F64 not in (source, target)):
                     yield (source,), target
         return
-    arity = {ops.SELECT: 3, ops.MIN: 2, ops.MAX: 2, ops.SQRT: 1, ops.EXP: 1, ops.LOG: 1}.get(op)
-    arity = arity or op.evaluate.__code__.co_argcount
+    arity = {ops.MIN: 2, ops.MAX: 2, ops.SQRT: 1, ops.EXP: 1, ops.LOG: 1}.get(op)  # NumPy's own
+    arity = arity or len(inspect.signature(op.evaluate).parameters)
     for one in Type:
         if one in (Type.U8, Type.U16, Type.F64):
             continue

@@ -22,6 +22,7 @@ _NEUTRAL = {ops.ADD: 0, ops.ADD_NOWRAP: 0, ops.OR: 0, ops.XOR: 0, ops.MUL: 1, op
 _NEUTRAL_ON_THE_RIGHT = {ops.SUB: 0, ops.SHL: 0, ops.SHR: 0, ops.FLOORDIV: 1}
 _ABSORBING = {ops.AND: 0, ops.MUL: 0, ops.OR: -1}
 _DIVISIONS = (ops.FLOORDIV, ops.MOD)
+_CONSTANT = (ir.Const, ir.Argument, ir.Identity, ir.Length)  # in all of a run
 
 
 def apply(op: Op, operands: tuple[ir.Expression, ...], span: Span) -> ir.Expression:
@@ -189,7 +190,7 @@ class KernelBuilder(Builder):
 
     def hold(self, name: str, value: ir.Expression, span: Span) -> ir.Expression:
         """Evaluates a value once, here, into a fresh variable. Constants and single-assignment reads pass through."""
-        if isinstance(value, ir.Const | ir.Argument | ir.Identity | ir.Length):
+        if isinstance(value, _CONSTANT):
             return value
         if isinstance(value, ir.Read) and value.variable in self._fixed:
             return value

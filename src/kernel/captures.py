@@ -15,6 +15,7 @@ import attrs
 from ..types.scalars import Scalar
 
 _PACKAGE = __name__.partition(".")[0]
+_INSIDE = f"{_PACKAGE}."
 _NOTHING = object()
 _SIGNED_ZEROS: tuple[type[object], ...] = (float, complex, tuple, Scalar)  # may be equal and differ: -0.0 and 0.0
 _CONTAINERS = (list, dict, set, bytearray)
@@ -84,4 +85,4 @@ def _itself(thing: object) -> object:
 
 
 def _is_own(module: object) -> bool:
-    return isinstance(module, str) and (module == _PACKAGE or module.startswith(f"{_PACKAGE}."))
+    return isinstance(module, str) and (module == _PACKAGE or module.startswith(_INSIDE))

@@ -78,6 +78,8 @@ def _refuse_size(span: Span) -> NoReturn:
 
 def _takes_long(function: object, arguments: Sequence[object]) -> bool:
     """Whether a call would go through too much, or give too much, by what can be told before."""
+    if not arguments:
+        return False
     if any(isinstance(one, range) and len(one[: _MOST_ITEMS + 1]) > _MOST_ITEMS for one in arguments):
         return function is not len
     numbers = [one for one in arguments if isinstance(one, int)]

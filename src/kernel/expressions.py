@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import typing
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -38,6 +37,7 @@ from .values import (
     has_number,
     lift,
     of_object,
+    static_attribute_of,
 )
 
 # What is expected in place of an expression that kernels do not have.
@@ -242,7 +242,7 @@ class ExpressionReader(ABC):
 
     def static_attribute(self, node: ast.AST, owner: Static, thing: object, name: str) -> Value:
         is_class = isinstance(thing, type) or typing.get_origin(thing) is not None
-        found = inspect.getattr_static(class_of(thing) if is_class else thing, name, None)
+        found = static_attribute_of(class_of(thing) if is_class else thing, name)
         own = name in getattr(thing, "__dict__", ())  # a function in the object's own dict takes no `self`
         is_method = isinstance(found, FunctionType) and not is_class and not own
         self.builder.captures.attribute(type(thing) if is_method else thing, name)
@@ -257,8 +257,8 @@ class ExpressionReader(ABC):
     def member(self, node: ast.AST, owner: Value, cls: type[object], name: str) -> Value:
         """A method, property or class attribute of a struct or enum."""
         self.builder.captures.attribute(cls, name)
-        found = inspect.getattr_static(cls, name, None)
-        is_descriptor = hasattr(cast("type[object]", type(found)), "__get__")
+        found = static_attribute_of(cls, name)
+        is_descriptor = hasattr(type(found), "__get__")
         if isinstance(found, property) and isinstance(found.fget, FunctionType):
             return self.inline(found.fget, [owner], self.span(node))
         if isinstance(found, classmethod):

@@ -11,11 +11,10 @@ from __future__ import annotations
 from enum import Enum
 from typing import ClassVar, TypeAlias
 
-import attrs
-
 from ..types.layout import Type
 from ..types.needs import Needs
 from ..types.ops import AtomicOp, Op, SubgroupOp
+from .nodes import node
 from .span import Span
 
 
@@ -25,6 +24,8 @@ class Space(Enum):
     STORAGE = "storage"  # global memory, shared by all invocations; bound at launch
     WORKGROUP = "workgroup"  # shared by a workgroup, uninitialised
     REGISTERS = "registers"  # private to an invocation, uninitialised
+
+    __hash__ = object.__hash__  # Enum's own hashes the name, in Python, for each memory that is looked up
 
 
 class Builtin(Enum):
@@ -39,7 +40,7 @@ class Builtin(Enum):
     SUBGROUP_SIZE = "subgroup_size"
 
 
-@attrs.frozen
+@node
 class Memory:
     """An array in an address space. `length` is None for storage, whose buffer has it at run time (see `Length`). An
     element of the kernel's, a struct, may take several of its scalars: `stride`, by which reports count elements."""
@@ -51,7 +52,7 @@ class Memory:
     stride: int = 1
 
 
-@attrs.frozen(eq=False)
+@node(eq=False)
 class Variable:
     """A mutable scalar, private to an invocation. Compared by identity: names need not be unique."""
 
@@ -59,7 +60,7 @@ class Variable:
     type: Type
 
 
-@attrs.frozen
+@node
 class Parameter:
     """A scalar that the host passes with a launch: uniform over all invocations."""
 
@@ -70,7 +71,7 @@ class Parameter:
 # -- expressions: pure ------------------------------------------------------------------------------------
 
 
-@attrs.frozen
+@node
 class Const:
     """A literal. Floats are held as Python floats, integers in their type's range, Bool as bool."""
 
@@ -79,7 +80,7 @@ class Const:
     span: Span
 
 
-@attrs.frozen
+@node
 class Read:
     """The value of a variable."""
 
@@ -91,7 +92,7 @@ class Read:
         return self.variable.type
 
 
-@attrs.frozen
+@node
 class Argument:
     """The value of a parameter."""
 
@@ -103,7 +104,7 @@ class Argument:
         return self.parameter.type
 
 
-@attrs.frozen
+@node
 class Identity:
     """The value of a built-in index or size."""
 
@@ -112,7 +113,7 @@ class Identity:
     type: ClassVar[Type] = Type.U32
 
 
-@attrs.frozen
+@node
 class Length:
     """The number of elements in a storage buffer (U32)."""
 
@@ -121,7 +122,7 @@ class Length:
     type: ClassVar[Type] = Type.U32
 
 
-@attrs.frozen
+@node
 class Apply:
     """An operation of the table in types/ops.py, applied to operands."""
 
@@ -137,14 +138,14 @@ Expression: TypeAlias = Const | Read | Argument | Identity | Length | Apply
 # -- statements -------------------------------------------------------------------------------------------
 
 
-@attrs.frozen
+@node
 class Assign:
     variable: Variable
     value: Expression
     span: Span
 
 
-@attrs.frozen
+@node
 class Load:
     """variable = memory[index]
 
@@ -158,7 +159,7 @@ class Load:
     uniform: bool = False
 
 
-@attrs.frozen
+@node
 class Store:
     """memory[index] = value"""
 
@@ -168,7 +169,7 @@ class Store:
     span: Span
 
 
-@attrs.frozen
+@node
 class Atomic:
     """variable = the element before the (relaxed) update. LOAD has no value, STORE no variable."""
 
@@ -180,7 +181,7 @@ class Atomic:
     span: Span
 
 
-@attrs.frozen
+@node
 class Subgroup:
     """variable = op over the lanes of the subgroup, all of which must take part."""
 
@@ -190,14 +191,14 @@ class Subgroup:
     span: Span
 
 
-@attrs.frozen
+@node
 class Barrier:
     """An execution and memory barrier of the workgroup."""
 
     span: Span
 
 
-@attrs.frozen
+@node
 class Overridable:
     """Names a block's meaning, so that a target may emit its own implementation instead."""
 
@@ -207,7 +208,7 @@ class Overridable:
     operands: tuple[Expression, ...]
 
 
-@attrs.frozen
+@node
 class If:
     """A branch. With `overridable`, the condition is true and `then` is the body of an overridable helper."""
 
@@ -218,7 +219,7 @@ class If:
     overridable: Overridable | None = None
 
 
-@attrs.frozen
+@node
 class For:
     """variable runs from start while below stop, by step (U32, evaluated once; step is at least 1).
 
@@ -242,7 +243,7 @@ class For:
         return self.step.value == 1 or (isinstance(self.stop, Const) and self.stop.value + self.step.value <= 1 << 32)
 
 
-@attrs.frozen
+@node
 class While:
     """Repeats: head, leave unless condition, body. The head has the loads of the condition. `poll_cost`: see For."""
 
@@ -253,7 +254,7 @@ class While:
     poll_cost: int = 0
 
 
-@attrs.frozen
+@node
 class Break:
     """Leaves the innermost loop."""
 
@@ -265,7 +266,7 @@ Block: TypeAlias = tuple[Statement, ...]
 Access: TypeAlias = Load | Store | Atomic  # those with a memory and an index
 
 
-@attrs.frozen(eq=False)
+@node(eq=False)
 class Program:
     """A kernel specialised for one key, policy and group size. Compared by identity: it is a key of caches."""
 

@@ -38,6 +38,9 @@ Path: TypeAlias = tuple[list[ir.Statement], Bound]  # a side of a branch: its bl
 def held(builder: KernelBuilder, name: str, value: Value, span: Span) -> Value:
     """The value with each scalar in it evaluated once, into a single-assignment variable."""
 
+    if isinstance(value, Static):
+        return value
+
     def hold(part: Value) -> Value:
         if isinstance(part, Method):
             return attrs.evolve(part, owner=rebuild(part.owner, hold))
@@ -116,8 +119,10 @@ class Names:
 
     def bind(self, name: str, value: Value, span: Span) -> None:
         """Binds a name. One that several places assign gets variables (a slot), unless its value is compile-time."""
-        is_static = not any(isinstance(part, ir.Expression) for part in parts(value))
-        if name in self._slots or (self._source.stores.get(name, 0) > 1 and not is_static):
+        is_stored_again = name in self._slots or (
+            self._source.stores.get(name, 0) > 1 and any(isinstance(part, ir.Expression) for part in parts(value))
+        )
+        if is_stored_again:
             self.values[name] = self._into_slot(name, lift(value, span), span)
         else:
             self.values[name] = held(self._builder, name, value, span)

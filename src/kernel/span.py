@@ -5,10 +5,10 @@ from __future__ import annotations
 import linecache
 from typing import NoReturn
 
-import attrs
+from .nodes import node
 
 
-@attrs.frozen
+@node
 class Span:
     """A position in a file; lines count from 1, columns from 0."""
 

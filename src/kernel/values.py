@@ -4,7 +4,8 @@ Structs, enums and tuples group these at compile time, so only scalars reach the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import inspect
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from types import FunctionType
 from typing import Any, TypeAlias, cast
@@ -16,17 +17,18 @@ from ..types.layout import Type
 from ..types.scalars import SCALARS, Scalar
 from . import ir
 from .launch import FIELD_NAMES
+from .nodes import node
 from .span import Span
 
 
-@attrs.frozen
+@node
 class Static:
     """A compile-time value."""
 
     value: object
 
 
-@attrs.frozen
+@node
 class StructValue:
     """A struct, split into its fields. `element` is the class, or a generic alias such as `Pair[U32]`. A run-time enum
     is one too, whose only field is its member's number, `value`."""
@@ -35,7 +37,7 @@ class StructValue:
     fields: dict[str, Value]
 
 
-@attrs.frozen
+@node
 class MemberNumber:
     """`kind.value` of a run-time enum, and what is computed of it alone. To Python it is an int, which never wraps; a
     scalar is what it is converted to, or stands beside."""
@@ -44,12 +46,12 @@ class MemberNumber:
     greatest: int
 
 
-@attrs.frozen
+@node
 class TupleValue:
     items: tuple[Value, ...]
 
 
-@attrs.frozen
+@node
 class MemoryValue:
     """An array with its element class; an element of several fields takes several units of the memory."""
 
@@ -57,12 +59,12 @@ class MemoryValue:
     memory: ir.Memory
 
 
-@attrs.frozen
+@node
 class InvocationValue:
     """`cx`."""
 
 
-@attrs.frozen
+@node
 class Method:
     """A method before it is called, with what it is called on: `pair.swapped`, `data.atomic_add`, `cx.barrier`.
     `function` is None for those of memories and of the invocation, which the reader knows by name."""
@@ -76,12 +78,14 @@ class Method:
         return cast("FunctionType", self.function)
 
 
-@attrs.frozen
+@node
 class Undecided:
     """A name whose compile-time value differs between paths: reading it raises KernelError with `reason`."""
 
     reason: str
 
+
+_COMPOUND = (StructValue, TupleValue, MemberNumber)  # those of several parts, and what is none of a device's
 
 Value: TypeAlias = (
     Static
@@ -96,7 +100,7 @@ Value: TypeAlias = (
 )
 
 
-@attrs.frozen
+@node
 class Given:
     """An argument of a call, and where it stands."""
 
@@ -119,8 +123,26 @@ def of_object(thing: object, span: Span) -> Value:
 def has_scalars(thing: object) -> bool:
     """Whether an object is a struct with a scalar in it, at any depth."""
     cls: Any = type(thing)
-    found = (getattr(thing, name) for name in FIELD_NAMES[cls])
+    names = FIELD_NAMES[cls]
+    if not names:  # as of most
+        return False
+    found = (getattr(thing, name) for name in names)
     return any(isinstance(part, Scalar) or has_scalars(part) for part in found)
+
+
+def static_attribute_of(thing: object, name: str) -> object:
+    """What `inspect.getattr_static` finds, without calling anything; None for nothing. It asks how each class keeps its
+    attributes, which takes far longer than to look for one of a class."""
+    own: Mapping[str, object] = {}
+    cls: type[object]
+    if isinstance(thing, type):
+        cls, is_plain = thing, not hasattr(type(thing), name)  # what its metaclass has may come before its own
+    else:
+        cls, own = type(thing), getattr(thing, "__dict__", own)
+        is_plain = name not in own
+    if not is_plain:
+        return inspect.getattr_static(thing, name, None)
+    return next((known[name] for base in cls.__mro__ if name in (known := vars(base))), None)
 
 
 def has_number(member: Enum) -> bool:
@@ -140,15 +162,15 @@ def known(value: Value) -> Value:
 def lift(value: Value, span: Span) -> Value:
     """Turns a compile-time enum member or bool into its run-time form, and an enum's number into a U32; other values
     pass through."""
-    match value:
-        case MemberNumber():
-            return value.number
-        case Static(value=Enum() as member) if has_number(member):
-            return StructValue(type(member), {"value": ir.Const(member.value, Type.U32, span)})
-        case Static(value=bool() as known):
+    if isinstance(value, MemberNumber):
+        return value.number
+    if isinstance(value, Static):
+        known = value.value
+        if isinstance(known, Enum) and has_number(known):
+            return StructValue(type(known), {"value": ir.Const(known.value, Type.U32, span)})
+        if isinstance(known, bool):
             return ir.Const(known, Type.BOOL, span)
-        case _:
-            return value
+    return value
 
 
 def parts(value: Value) -> Iterator[Value]:
@@ -177,6 +199,8 @@ def rebuild(value: Value, change: Callable[[Value], Value]) -> Value:
 
 def settled(value: Value) -> Value:
     """A value that variables are to hold, or that becomes a scalar: enums' numbers in it are U32 from here on."""
+    if not isinstance(value, _COMPOUND):
+        return value
     return rebuild(value, lambda part: part.number if isinstance(part, MemberNumber) else part)
 
 
