@@ -3,6 +3,7 @@ the scalars under CPython and the tables of targets agree: tests compare them.""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any, TypeAlias
@@ -14,6 +15,7 @@ from .layout import Type
 
 # Python numbers, NumPy scalars or arrays alike: no narrower type covers the operators of all three.
 Operand: TypeAlias = Any
+_python: Any = operator  # of which typeshed leaves some unknown
 TypeRule: TypeAlias = Callable[[Sequence[Type]], Type | None]
 _Takes: TypeAlias = tuple[TypeRule, str]  # with what an error message says is expected
 
@@ -36,9 +38,10 @@ def _alike(accepts: Callable[[Type], bool], expects: str, result: Type | None = 
     """That all operands have one accepted type, which is the result's too unless given."""
 
     def rule(types: Sequence[Type]) -> Type | None:
-        if len(set(types)) != 1 or not accepts(types[0]):
+        first = types[0]
+        if not accepts(first) or any(other is not first for other in types):
             return None
-        return result or types[0]
+        return result or first
 
     return rule, expects
 
@@ -61,15 +64,12 @@ def _bit_width(value: Operand) -> int:
 
 
 def _bit_length(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The bit length of each value: a binary search, which works on arrays."""
-    dtype = np.dtype(value.dtype)
-    length = np.zeros(value.shape, np.uint32)
-    for step in (32, 16, 8, 4, 2, 1):
-        if step < _bit_width(value):
-            large = (value >> np.asarray(step, dtype)) != 0
-            length = length + np.where(large, np.uint32(step), np.uint32(0))
-            value = np.where(large, value >> np.asarray(step, dtype), value).astype(dtype)
-    return length + np.where(value != 0, np.uint32(1), np.uint32(0))
+    """The bit length of each value: the exponent of a float64, which has 32 bits exactly."""
+    if _bit_width(value) <= 32:
+        exponents: np.ndarray[Any, Any] = np.frexp(value.astype(np.float64))[1]
+        return exponents.astype(np.uint32)
+    high = (value >> np.uint64(32)).astype(np.uint32)
+    return np.where(high == 0, _bit_length(value.astype(np.uint32)), _bit_length(high) + np.uint32(32))
 
 
 def _trailing_zeros(value: Operand) -> Operand:
@@ -98,28 +98,28 @@ _EQUATED = _alike(lambda t: t.is_number or t is Type.BOOL, "two scalars of one t
 _COMPARED = _alike(lambda t: t.is_number, "two numbers of one type", Type.BOOL)
 _SHIFTED: _Takes = _shift, "an integer and a U32"
 
-ADD = _binary("add", _NUMBERS, lambda a, b: a + b, "+")
+ADD = _binary("add", _NUMBERS, _python.add, "+")
 # For addresses: if the sum of two U32 overflows, the result is unspecified.
-ADD_NOWRAP = _binary("add_nowrap", _alike(lambda t: t is Type.U32, "two U32"), lambda a, b: a + b)
-SUB = _binary("sub", _NUMBERS, lambda a, b: a - b, "-")
-MUL = _binary("mul", _NUMBERS, lambda a, b: a * b, "*")
-DIV = _binary("div", _FLOATS, lambda a, b: a / b, "/")
-FLOORDIV = _binary("floordiv", _UNSIGNED, lambda a, b: a // b, "//")
-MOD = _binary("mod", _UNSIGNED, lambda a, b: a % b, "%")
-NEG = _unary("neg", _alike(lambda t: t.is_number and not t.is_unsigned, "a signed number"), lambda a: -a)
-AND = _binary("and", _BITS, lambda a, b: a & b, "&")
-OR = _binary("or", _BITS, lambda a, b: a | b, "|")
-XOR = _binary("xor", _BITS, lambda a, b: a ^ b, "^")
-INVERT = _unary("invert", _BIT, lambda a: ~a)
+ADD_NOWRAP = _binary("add_nowrap", _alike(lambda t: t is Type.U32, "two U32"), _python.add)
+SUB = _binary("sub", _NUMBERS, _python.sub, "-")
+MUL = _binary("mul", _NUMBERS, _python.mul, "*")
+DIV = _binary("div", _FLOATS, _python.truediv, "/")
+FLOORDIV = _binary("floordiv", _UNSIGNED, _python.floordiv, "//")
+MOD = _binary("mod", _UNSIGNED, _python.mod, "%")
+NEG = _unary("neg", _alike(lambda t: t.is_number and not t.is_unsigned, "a signed number"), _python.neg)
+AND = _binary("and", _BITS, _python.and_, "&")
+OR = _binary("or", _BITS, _python.or_, "|")
+XOR = _binary("xor", _BITS, _python.xor, "^")
+INVERT = _unary("invert", _BIT, _python.invert)
 # The amount of a shift is a U32, taken modulo the width, as in WGSL.
 SHL = _binary("shl", _SHIFTED, lambda a, b: a << (b & (_bit_width(a) - 1)).astype(a.dtype), "<<")
 SHR = _binary("shr", _SHIFTED, lambda a, b: a >> (b & (_bit_width(a) - 1)).astype(a.dtype), ">>")
-EQ = _binary("eq", _EQUATED, lambda a, b: a == b, "==")
-NE = _binary("ne", _EQUATED, lambda a, b: a != b, "!=")
-LT = _binary("lt", _COMPARED, lambda a, b: a < b, "<")
-LE = _binary("le", _COMPARED, lambda a, b: a <= b, "<=")
-GT = _binary("gt", _COMPARED, lambda a, b: a > b, ">")
-GE = _binary("ge", _COMPARED, lambda a, b: a >= b, ">=")
+EQ = _binary("eq", _EQUATED, _python.eq, "==")
+NE = _binary("ne", _EQUATED, _python.ne, "!=")
+LT = _binary("lt", _COMPARED, _python.lt, "<")
+LE = _binary("le", _COMPARED, _python.le, "<=")
+GT = _binary("gt", _COMPARED, _python.gt, ">")
+GE = _binary("ge", _COMPARED, _python.ge, ">=")
 MIN = _binary("min", _INTEGERS, np.minimum)
 MAX = _binary("max", _INTEGERS, np.maximum)
 SELECT = Op("select", _select, _where, "a Bool and two scalars of one type")

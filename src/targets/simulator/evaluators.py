@@ -3,8 +3,9 @@ for each chunk of invocations."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -28,13 +29,16 @@ if TYPE_CHECKING:
 Evaluate: TypeAlias = "Callable[[Lockstep, Lanes], Values]"
 
 
+_python: Any = operator  # of which typeshed leaves some unknown
+
 # Of each program's expressions, by id(): they live as long as the program.
 evaluators: WeakKeyDictionary[ir.Program, dict[int, Evaluate]] = WeakKeyDictionary()
 
 
 def values_at(values: Values, lanes: Lanes) -> Values:
     """The values of the lanes, without a copy if these are all or it is one for all."""
-    return values if len(values) == 1 or len(values) == len(lanes) else values[lanes]
+    count = len(values)
+    return values if count == 1 or count == len(lanes) else values[lanes]
 
 
 def evaluator(expression: ir.Expression) -> Evaluate:
@@ -50,8 +54,16 @@ def evaluator(expression: ir.Expression) -> Evaluate:
             return lambda run, lanes: values_at(run.builtins[builtin], lanes)
         case ir.Length(memory):
             return lambda run, lanes: np.full(1, run.regions[memory.name].length, np.uint32)
+        case ir.Apply(ops.SHL | ops.SHR as op, (operand, ir.Const(amount)), type):
+            return _shifted(evaluator(operand), np.full(1, int(amount) & (type.bits - 1), type.dtype), op is ops.SHL)
         case ir.Apply(op, operands, type, span):
             return _applied(op, [evaluator(operand) for operand in operands], type, span)
+
+
+def _shifted(of: Evaluate, amount: Values, to_the_left: bool) -> Evaluate:
+    """A shift by a constant, which is taken modulo the width beforehand."""
+    shift: Callable[[Values, Values], Values] = _python.lshift if to_the_left else _python.rshift
+    return lambda run, lanes: shift(of(run, lanes), amount)
 
 
 def _applied(op: ops.Op, operands: list[Evaluate], type: Type, span: Span) -> Evaluate:

@@ -5,8 +5,8 @@ checks report where another interleaving could differ."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeVar, cast
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ from .memory import Region
 from .races import Access, Indices, Mask
 
 _S = TypeVar("_S", bound=np.generic)
+_INT64, _UINT32 = np.dtype(np.int64), np.dtype(np.uint32)
 
 
 class Lockstep:
@@ -76,31 +77,21 @@ class Lockstep:
         return lanes
 
     def _statement(self, statement: ir.Statement, lanes: Lanes) -> Lanes:
-        match statement:
-            case ir.Assign(variable, value):
-                values = self._evaluate(value, lanes)
-                # Results of operations are new arrays; others may be a variable's own, which changes in place.
-                is_new = isinstance(value, ir.Apply) and value.op is not ops.BITCAST
-                self._assign(variable, lanes, values if is_new else values.copy())
-            case ir.Load():
-                self._load(statement, lanes)
-            case ir.Store():
-                self._store(statement, lanes)
-            case ir.Atomic():
-                self._atomic(statement, lanes)
-            case ir.Subgroup():
-                self._subgroup(statement, lanes)
-            case ir.Barrier(span):
-                self.checks.barrier(span, lanes)
-            case ir.If():
-                return self._if(statement, lanes)
-            case ir.For():
-                self._for(statement, lanes)
-            case ir.While():
-                self._while(statement, lanes)
-            case ir.Break():
-                return lanes[:0]
+        return self._run[type(statement)](self, statement, lanes)
+
+    def _set(self, statement: ir.Assign, lanes: Lanes) -> Lanes:
+        values = self._evaluate(statement.value, lanes)
+        # Results of operations are new arrays; others may be a variable's own, which changes in place.
+        is_new = isinstance(statement.value, ir.Apply) and statement.value.op is not ops.BITCAST
+        self._assign(statement.variable, lanes, values if is_new else values.copy())
         return lanes
+
+    def _barrier(self, statement: ir.Barrier, lanes: Lanes) -> Lanes:
+        self.checks.barrier(statement.span, lanes)
+        return lanes
+
+    def _break(self, _: ir.Break, lanes: Lanes) -> Lanes:
+        return lanes[:0]
 
     def _if(self, statement: ir.If, lanes: Lanes) -> Lanes:
         holds = cast(Mask, self._evaluate(statement.condition, lanes))
@@ -116,16 +107,17 @@ class Lockstep:
         self.checks.leave()
         return stay
 
-    def _for(self, statement: ir.For, lanes: Lanes) -> None:
+    def _for(self, statement: ir.For, lanes: Lanes) -> Lanes:
         # Counted in 64 bits, so that a counter near 2^32 ends its loop instead of wrapping.
         counter, stop, step = (
-            self._evaluate(bound, lanes).astype(np.int64) for bound in (statement.start, statement.stop, statement.step)
+            self._evaluate(bound, lanes).astype(_INT64) for bound in (statement.start, statement.stop, statement.step)
         )
         if len(counter) + len(stop) + len(step) > 3:
             counter, stop, step = (_broadcast(bound, lanes) for bound in (counter, stop, step))
         if not are_all(step):
             self.checks.fail(IterationLimitError, statement.span, "a loop with a step of 0 never ends")
         self.checks.enter("loop", statement.span, lanes)
+        entered = lanes
         while len(lanes):
             looping = counter < stop
             count = count_nonzero(looping)
@@ -133,7 +125,7 @@ class Lockstep:
                 break
             if count < len(looping):
                 lanes, counter, stop, step = lanes[looping], counter[looping], stop[looping], step[looping]
-            self._assign(statement.variable, lanes, counter.astype(np.uint32))
+            self._assign(statement.variable, lanes, counter.astype(_UINT32))
             stay = self._block(statement.body, lanes)
             if len(stay) < len(lanes):
                 if len(counter) > 1:
@@ -142,9 +134,11 @@ class Lockstep:
                 lanes = stay
             counter = counter + step
         self.checks.leave()
+        return entered
 
-    def _while(self, statement: ir.While, lanes: Lanes) -> None:
+    def _while(self, statement: ir.While, lanes: Lanes) -> Lanes:
         self.checks.enter("loop", statement.span, lanes)
+        entered = lanes
         for _ in range(self._iteration_limit):
             lanes = self._block(statement.head, lanes)
             if len(lanes):
@@ -152,7 +146,7 @@ class Lockstep:
             lanes = self._block(statement.body, lanes)
             if not len(lanes):
                 self.checks.leave()
-                return
+                return entered
         self.checks.fail(
             IterationLimitError,
             statement.span,
@@ -161,19 +155,21 @@ class Lockstep:
             "nothing promises that the other makes progress",
         )
 
-    def _load(self, statement: ir.Load, lanes: Lanes) -> None:
+    def _load(self, statement: ir.Load, lanes: Lanes) -> Lanes:
         region, elements = self._locate(statement, lanes)
         self.checks.race_free(statement, region, elements, lanes, Access.READ)
         self.checks.initialised(statement, region, elements, lanes)
         self._assign(statement.variable, lanes, region.items[elements])
+        return lanes
 
-    def _store(self, statement: ir.Store, lanes: Lanes) -> None:
+    def _store(self, statement: ir.Store, lanes: Lanes) -> Lanes:
         region, elements = self._locate(statement, lanes)
         elements = _broadcast(elements, lanes)
         self.checks.race_free(statement, region, elements, lanes, Access.WRITE)
         region.store(elements, self._evaluate(statement.value, lanes))
+        return lanes
 
-    def _atomic(self, statement: ir.Atomic, lanes: Lanes) -> None:
+    def _atomic(self, statement: ir.Atomic, lanes: Lanes) -> Lanes:
         region, elements = self._locate(statement, lanes)
         elements = _broadcast(elements, lanes)
         reads = statement.op is ops.AtomicOp.LOAD
@@ -181,7 +177,7 @@ class Lockstep:
         if statement.op is ops.AtomicOp.STORE:
             assert statement.value is not None, "verify: an atomic store has a value"
             region.store(elements, self._evaluate(statement.value, lanes))
-            return
+            return lanes
         self.checks.initialised(statement, region, elements, lanes)
         if statement.value is None:
             before = region.items[elements]
@@ -189,8 +185,9 @@ class Lockstep:
             before = region.update(elements, statement.op, self._evaluate(statement.value, lanes))
         if statement.variable is not None:
             self._assign(statement.variable, lanes, before)
+        return lanes
 
-    def _subgroup(self, statement: ir.Subgroup, lanes: Lanes) -> None:
+    def _subgroup(self, statement: ir.Subgroup, lanes: Lanes) -> Lanes:
         what = f"the subgroup operation '{statement.op.value}'"
         self.checks.converged(what, statement.span, lanes, self._subgroup_row, self._subgroup_sizes)
         column, ids = self._lane[lanes], self._subgroup_row[lanes]
@@ -202,7 +199,7 @@ class Lockstep:
             present = np.zeros(table.shape, np.bool_)
             present[row, column] = True
             self._assign(statement.variable, lanes, combine(statement.op, table, present)[row, column])
-            return
+            return lanes
         operand = cast("npt.NDArray[np.uint32]", _broadcast(self._evaluate(statement.operands[1], lanes), lanes))
         count = self._subgroup_sizes[ids].astype(np.uint32)
         source = source_lane(statement.op, column, operand, self._shape.subgroup_size, count)
@@ -215,6 +212,7 @@ class Lockstep:
                 f"{what} reads lane {source[at]} of a subgroup of {count[at]}, in {self.checks.name(lanes[lacking])}",
             )
         self._assign(statement.variable, lanes, table[row, source])
+        return lanes
 
     def _evaluate(self, expression: ir.Expression, lanes: Lanes) -> Values:
         """The value for each lane; one only if it is the same for all."""
@@ -234,11 +232,17 @@ class Lockstep:
     def _locate(self, statement: ir.Access, lanes: Lanes) -> tuple[Region, Indices]:
         """The memory's region, and the lanes' bounds-checked positions in it; one if it is the same for all."""
         region = self.regions[statement.memory.name]
-        index = self._evaluate(statement.index, lanes).astype(np.int64)
+        index = self._evaluate(statement.index, lanes).astype(_INT64)
         self.checks.in_bounds(statement, region, index, lanes)
-        if region.firsts is not None:
-            index = index + (region.firsts if len(lanes) == len(self._all) else region.firsts[lanes])
+        if (firsts := region.firsts) is not None:
+            index = index + (firsts if len(lanes) == len(firsts) else firsts[lanes])
         return region, index
+
+    # What runs each kind of statement; it gives the lanes that continue.
+    _run: ClassVar[Mapping[type[ir.Statement], Callable[[Any, Any, Lanes], Lanes]]] = {
+        ir.Assign: _set, ir.Load: _load, ir.Store: _store, ir.Atomic: _atomic, ir.Subgroup: _subgroup,
+        ir.Barrier: _barrier, ir.If: _if, ir.For: _for, ir.While: _while, ir.Break: _break,
+    }  # fmt: skip
 
 
 class _Variables(dict[ir.Variable, Values]):

@@ -15,7 +15,7 @@ from ...types.layout import Type
 from ...types.ops import AtomicOp
 from ..counts import is_any
 from ..interpreters import Values, poison
-from .races import Access, Indices, Mask, Race, RaceDetector
+from .races import Access, Indices, Mask, Race, RaceDetector, ends_of_runs
 
 Flags: TypeAlias = npt.NDArray[np.unsignedinteger[Any]]
 
@@ -75,7 +75,7 @@ class Region:
         by_element = np.argsort(elements, kind="stable")
         ordered = elements[by_element]
         combine = _COMBINE[op]
-        starts = np.append(True, ordered[1:] != ordered[:-1])
+        _, starts = ends_of_runs(ordered[1:] != ordered[:-1])
         so_far = np.broadcast_to(values, elements.shape)[by_element]
         position = np.arange(len(ordered))
         rank = position - np.maximum.accumulate(np.where(starts, position, 0))

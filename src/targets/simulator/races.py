@@ -153,6 +153,14 @@ class _Accesses:
         return unordered
 
 
+def ends_of_runs(rises: Mask) -> tuple[Mask, Mask]:
+    """Of ascending elements, given where one is followed by a greater one: the last of each, and the first of each."""
+    last, first = np.empty((2, len(rises) + 1), np.bool_)
+    last[:-1], last[-1] = rises, True
+    first[1:], first[0] = rises, True
+    return last, first
+
+
 class RaceDetector:
     """Detects races on one memory during one launch. `of_one_group`: each element is accessed by the invocations of one
     workgroup only."""
@@ -196,6 +204,6 @@ class RaceDetector:
             rises = elements[1:] > elements[:-1]
         # Several invocations access one element. Recording the first and the last suffices: if any two are of different
         # workgroups, these are.
-        for ends in (np.append(rises, True), np.append(True, rises)):
+        for ends in ends_of_runs(rises):
             known.record(elements[ends], keys[ends], site, interval)
         return None
