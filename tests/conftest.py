@@ -121,6 +121,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARK)
 
 
+def pytest_unconfigure() -> None:
+    """At its end pytest looks five times at all that the process holds. Once will do, for what the last tests left."""
+    gc.collect()
+    gc.freeze()
+
+
 def _keep_memory() -> None:
     """Has glibc keep the memory of large arrays for the next ones: given back at once, it comes again page by page,
     each with a fault and zeros, which was half of what the system's calls took."""
