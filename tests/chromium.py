@@ -20,10 +20,12 @@ from typing import Any
 
 import pytest
 
-# The last but one is what makes WebGPU there without a GPU; the last makes file descriptors 3 and 4 the pipe.
+# The last but one is what makes WebGPU there without a GPU; the last makes file descriptors 3 and 4 the pipe. Pyodide's
+# functions are not inlined, which takes half of their compiler's time and makes a page's calls no slower.
 _FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-gpu-sandbox", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--disable-quic", "--disable-dev-shm-usage",
+    "--js-flags=--no-wasm-inlining",
     "--enable-unsafe-webgpu", "--remote-debugging-pipe",
 )  # fmt: skip
 _SECONDS = 300  # that a command may take

@@ -32,12 +32,16 @@ def test_every_block_is_of_a_kind_that_is_checked(document: Path) -> None:
 
 
 # Runs each program as `python FILE` does, but in a child of a process that has imported the libraries, and what most
-# programs have imported of gpusort's in the end.
+# programs have imported of gpusort's in the end. wgpu takes half a second for that, and two more to parse the names of
+# its types, which gpusort's target spares those who open it first.
 _RUN_EACH = """
 import os, runpy, sys
 import gpusort, numpy
-import gpusort.api.files, gpusort.api.reducing, gpusort.api.sorting
+import gpusort.algos.choice, gpusort.api.files, gpusort.api.reducing, gpusort.api.sorting, gpusort.targets.cpu.kernels
 import gpusort.targets.cpu.target, gpusort.targets.python.target, gpusort.targets.simulator.target
+import wgpu.backends.wgpu_native
+from gpusort.targets.wgsl.c_names import read_types_by_their_own_names
+read_types_by_their_own_names()
 for path in sys.argv[1:]:
     child = os.fork()
     if child == 0:
