@@ -8,7 +8,8 @@ is the compiler's own code: tests look at the PTX for that.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from functools import cache
 from types import SimpleNamespace
 from typing import Any, TypeAlias
 
@@ -58,21 +59,22 @@ class Memory:
     """Elements at an address, unchecked, as a kernel sees them."""
 
     def __init__(self, address: int, kind: Kind, keeps: object = None) -> None:
-        self._kind = kind
+        self._class = kind.dtype.type
         self._keeps = keeps
         self._elements = np.frombuffer(memoryview((ctypes.c_uint8 * _ALL).from_address(address)), kind.dtype)
 
     def __getitem__(self, index: Scalar) -> Scalar:
-        assert index >= 0
+        assert type(index) in _UNSIGNED or index >= 0
         return self._elements[index]
 
     def __setitem__(self, index: Scalar, value: Scalar) -> None:
-        assert value.dtype == self._kind.dtype, "a store has the memory's type"
-        assert index >= 0
+        assert type(value) is self._class, "a store has the memory's type"
+        assert type(index) in _UNSIGNED or index >= 0
         self._elements[index] = value
 
 
 _ALL = 1 << 46  # bytes: as far as anybody's addresses go
+_UNSIGNED = frozenset({np.uint32, np.uint64})  # which need not be compared with zero, in NumPy's slow way for scalars
 
 
 @attrs.define
@@ -142,8 +144,15 @@ _TERNARY: dict[str, Callable[[Scalar, Scalar, Any], Scalar]] = {
 _SCALARS = {**_UNARY, **_BINARY, **_TERNARY, **KINDS, "math": _MATH, "nan": np.nan, "inf": np.inf}
 
 
-def _is_ours(name: str) -> bool:
-    return name in _SCALARS or (name[0] != "_" and hasattr(Invocation, name)) or name == "cuda"
+@cache
+def ours(used: frozenset[str]) -> Sequence[tuple[str, Scalar | None]]:
+    """Of the names that a text uses those that are here, with what they mean; None is an invocation's own."""
+    of_invocations = (name for name in used if name not in _SCALARS and (_is_public(name) or name == "cuda"))
+    return [*((name, _SCALARS[name]) for name in used if name in _SCALARS), *((name, None) for name in of_invocations)]
+
+
+def _is_public(name: str) -> bool:
+    return name[0] != "_" and hasattr(Invocation, name)
 
 
 class Invocation:
@@ -165,9 +174,9 @@ class Invocation:
             syncthreads=lambda: self._group.everyone.exchange(self._local, None),
         )
 
-    def names(self, used: Iterable[str]) -> dict[str, Any]:
+    def names(self, used: frozenset[str]) -> dict[str, Any]:
         """Those that a text uses: there are many, and an invocation of each launch asks for its own."""
-        return {name: _SCALARS[name] if name in _SCALARS else getattr(self, name) for name in used if _is_ours(name)}
+        return {name: getattr(self, name) if found is None else found for name, found in ours(used)}
 
     # -- memory -------------------------------------------------------------------------------------------
 
@@ -241,14 +250,15 @@ class Invocation:
         return (yield from self.match(mask, value))
 
     def match_and_rank(self, mask: Scalar, counters: Memory, first: Scalar, digit: Scalar, bits: int) -> Meets:
-        assert int(digit) < 1 << bits, "the digit fits the bits it was promised to"
-        alike = [lane for lane, other in enumerate((yield from self._seen(mask, digit))) if other == digit]
+        mine = int(digit)  # Python's integers are found in a list many times as fast as NumPy's
+        assert mine < 1 << bits, "the digit fits the bits it was promised to"
+        seen = yield from self._seen(mask, mine)
         before = self.load_workgroup(counters, first, digit)
-        yield from self._seen(mask, digit)
-        if alike[-1] == self._lane:
-            self.store_workgroup(counters, first, digit, u4(before + u4(len(alike))))
-        yield from self._seen(mask, digit)
-        return u4(before + u4(alike.index(self._lane)))
+        yield from self._seen(mask, mine)
+        if mine not in seen[self._lane + 1 :]:
+            self.store_workgroup(counters, first, digit, u4(before + u4(seen.count(mine))))
+        yield from self._seen(mask, mine)
+        return u4(before + u4(seen[: self._lane].count(mine)))
 
     def _from(self, mask: Scalar, value: Scalar, lane: int) -> Meets:
         seen = yield from self._seen(mask, value)

@@ -14,8 +14,16 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def pip(*arguments: str | Path) -> None:
-    subprocess.run([sys.executable, "-m", "pip", *arguments], check=True, capture_output=True)
+def uv(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """As pip, by the same hooks of the build, which take a second here and four by way of pip."""
+    plain = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH")}
+    command = [sys.executable, "-m", "uv", "--quiet", "--no-config", *arguments]
+    return subprocess.run(command, env=plain, capture_output=True, text=True, check=False)
+
+
+def done_by_uv(*arguments: str | Path) -> None:
+    done = uv(*arguments)
+    assert done.returncode == 0, done.stderr
 
 
 def copy_into(folder: Path) -> Path:
@@ -39,6 +47,15 @@ def built_wheel(factory: pytest.TempPathFactory) -> Path:
 
 
 def _wheel_of(checkout: Path) -> Path:
-    pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", checkout / "wheels", checkout)
+    done_by_uv(
+        "build",
+        "--wheel",
+        "--no-build-isolation",
+        "--python",
+        sys.executable,
+        "--out-dir",
+        checkout / "wheels",
+        checkout,
+    )
     (wheel,) = (checkout / "wheels").glob("gpusort-*.whl")
     return wheel

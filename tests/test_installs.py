@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.packed import ROOT, built_wheel, copy_into
+from tests.packed import ROOT, built_wheel, copy_into, uv
 
 _OLDEST = "3.11"
 _NEWER = ("3.12", "3.13", "3.14", "3.14t", "3.15")  # for which there is Numba
@@ -86,9 +86,7 @@ def _installed(folder: Path, python: Path, *what: str | Path) -> Path:
 
 
 def _uv(*arguments: str | Path) -> None:
-    plain = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH")}
-    command = [sys.executable, "-m", "uv", "--quiet", "--no-config", *arguments]
-    done = subprocess.run(command, env=plain, capture_output=True, text=True, check=False)
+    done = uv(*arguments)
     if "are you offline" in done.stderr:
         pytest.skip(f"no index of packages is reached: {done.stderr.strip().splitlines()[-1]}")
     assert done.returncode == 0, done.stderr

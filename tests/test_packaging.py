@@ -12,7 +12,7 @@ from typing import TypedDict, cast
 
 import pytest
 
-from tests.packed import ROOT, built_wheel, copy_into, pip
+from tests.packed import ROOT, built_wheel, copy_into, done_by_uv
 
 
 class Setuptools(TypedDict):
@@ -180,7 +180,8 @@ class Environment:
         library = folder / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
         # A path only: what a .pth file there adds, as an editable install does, is not added here.
         (library / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"])
-        pip("--python", self.python, "install", "--no-deps", "--no-build-isolation", *install)
+        # The environment has no setuptools but by that path, which is where the build finds it.
+        done_by_uv("pip", "install", "--python", self.python, "--no-deps", "--no-build-isolation", *install)
 
     def prints(self, code: str) -> str:
         return self._output(self.python, "-I", "-c", code)

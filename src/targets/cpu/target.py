@@ -61,7 +61,7 @@ class CpuTarget:
     @property
     def info(self) -> TargetInfo:
         threads = thread_count()
-        driver = f"llvmlite {_version('llvmlite')}, {threads} thread{'s' if threads > 1 else ''}"
+        driver = f"llvmlite {_llvmlite()}, {threads} thread{'s' if threads > 1 else ''}"
         return TargetInfo(_NAME, _processor(), driver, LIMITS, CAPABILITIES)
 
     @cached_property
@@ -101,13 +101,13 @@ class CpuTarget:
 
 
 @cache
-def _version(package: str) -> str:
-    from importlib import metadata  # which takes longer than a sort
-
+def _llvmlite() -> str:
+    """Its version, by its outermost folder, which loads no LLVM: importlib.metadata takes longer than a sort."""
     try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
+        import llvmlite
+    except ImportError:
         return "(not installed)"
+    return llvmlite.__version__
 
 
 @lru_cache(maxsize=1)
