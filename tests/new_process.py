@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -63,20 +64,28 @@ class _Server:
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
 
     def run(
-        self, code: str, arguments: Sequence[str], cwd: Path, timeout: float, environment: Mapping[str, str]
-    ) -> subprocess.CompletedProcess[str]:
+        self, code: str, arguments: Sequence[str], cwd: Path, timeout: float, environment: Mapping[str, str],
+        interrupt: float | None = None,
+    ) -> subprocess.CompletedProcess[str]:  # fmt: skip
         assert self.process.stdin is not None
         with TemporaryDirectory(prefix="gpusort-new-") as folder:
             streams = [Path(folder) / name for name in ("out", "err")]
             given = {"code": code, "arguments": [*arguments], "cwd": str(cwd), "environment": dict(environment)}
             line = json.dumps({**given, "streams": [*map(str, streams)]})
             self.process.stdin.write(line.encode() + b"\n")
-            until = time.monotonic() + timeout
-            child = self._answer(until)
+            child = self._answer(time.monotonic() + 60)
             assert child is not None, "no child of the interpreter that was to have one"
-            status = self._answer(until)
+            until, status = time.monotonic() + timeout, None
+            if interrupt is not None:
+                while not (streams[0].exists() and streams[0].stat().st_size) and time.monotonic() < until:
+                    time.sleep(0.001)
+                status = self._answer(time.monotonic() + interrupt)
+                if status is None:
+                    _send(child, signal.SIGINT)
             if status is None:
-                os.kill(child, signal.SIGKILL)
+                status = self._answer(until)
+            if status is None:
+                _send(child, signal.SIGKILL)
                 self._answer(time.monotonic() + 60)
             found = [stream.read_text() if stream.exists() else "" for stream in streams]
         if status is None:
@@ -98,6 +107,11 @@ class _Server:
     def end(self) -> None:
         self.process.kill()
         self.process.wait()
+
+
+def _send(child: int, number: int) -> None:
+    with suppress(ProcessLookupError):  # it has come to its end by itself
+        os.kill(child, number)
 
 
 _servers: dict[tuple[int, bool], _Server] = {}  # by the process that started it: a forked one takes its own
@@ -129,13 +143,16 @@ def run_new(
 
 
 def run_sort(
-    code: str, *arguments: str, cwd: Path | None = None, timeout: float = 120, **environment: str
-) -> subprocess.CompletedProcess[str]:
-    """Likewise, of code that sorts and is not about what it imports for that."""
-    if not hasattr(os, "fork"):
-        return run_new(code, *arguments, cwd=cwd, timeout=timeout, fresh=False, **environment)
+    code: str, *arguments: str, cwd: Path | None = None, timeout: float = 120, interrupt: float | None = None,
+    **environment: str,
+) -> subprocess.CompletedProcess[str]:  # fmt: skip
+    """Likewise, of code that sorts and is not about what it imports for that. `interrupt`: so many seconds after it has
+    printed something, it gets what Ctrl-C sends. It is killed after `timeout`, which raises TimeoutExpired."""
     new = {**os.environ, **environment}
-    return _server(sorts=True).run(code, arguments, cwd or Path.cwd(), timeout, new)
+    if not hasattr(os, "fork"):
+        assert interrupt is None
+        return run_new(code, *arguments, cwd=cwd, timeout=timeout, fresh=False, **environment)
+    return _server(sorts=True).run(code, arguments, cwd or Path.cwd(), timeout, new, interrupt)
 
 
 _OF_DRIVERS = (

@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Iterator
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,6 +24,7 @@ from gpusort.dask import exchange as dask_exchange
 from tests.covering import few_cases
 from tests.reference import Array, assert_same_bits, sample
 
+_OF_WORKERS = ("gpusort.api.sorting", "gpusort.algos.choice", "gpusort.targets.cpu.kernels", "llvmlite.binding")
 LENGTHS = (0, 1, 400, 0, 600, 1, 499, 700)
 
 
@@ -30,8 +32,12 @@ LENGTHS = (0, 1, 400, 0, 600, 1, 499, 700)
 def client() -> Iterator[Client]:
     quiet = {
         "distributed.worker.memory.terminate": False, "distributed.admin.log-format": "%(message)s",
-        "distributed.worker.multiprocessing-method": "forkserver",  # workers' imports are done once, not by each
+        "distributed.worker.multiprocessing-method": "forkserver",
     }  # fmt: skip
+    with dask.config.set(quiet):
+        # Imports are done once, and not by each worker: distributed asks for its own in the first call of this.
+        method = import_module("distributed.utils").get_mp_context()
+        method.set_forkserver_preload(["distributed", "dask.array", "dask.dataframe", "gpusort.dask", *_OF_WORKERS])
     with (
         dask.config.set(quiet),
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster,

@@ -285,13 +285,15 @@ def test_the_examples_of_the_document_run(module: Path, tmp_path: Path) -> None:
     commands = re.findall(r"^\$ python -m gpusort (export .*) --out", document, flags=re.MULTILINE)
     assert len(programs) == 3
     assert len(commands) == 2
+    folders = [tmp_path / "sorts", tmp_path / "reductions"]
+    for command, folder in zip(commands, folders, strict=True):
+        assert main([*command.split(), "--out", str(folder)]) == 0
+        (folder / "package.json").write_text('{"type": "module"}', "utf-8")
     for number, program in enumerate(programs):
-        command = commands["reduce" in program]
-        assert main([*command.split(), "--out", str(tmp_path)]) == 0
-        (tmp_path / "package.json").write_text('{"type": "module"}', "utf-8")
         expected = "".join(f"{line}\n" for line in re.findall(r"console\.log.*// (.*)$", program, flags=re.MULTILINE))
-        (tmp_path / f"{number}.mjs").write_text(program, "utf-8")
-        assert run_program(tmp_path / f"{number}.mjs") == expected
+        file = folders["reduce" in program] / f"{number}.mjs"
+        file.write_text(program, "utf-8")
+        assert run_program(file) == expected
 
 
 def test_the_types_are_true(module: Path, tmp_path: Path) -> None:

@@ -63,7 +63,8 @@ class Text:
 
 def texts(every: int = 1) -> Iterator[Text]:
     """What `gpusort show` knows of, and what the npm package has. Of the former each kernel for `every` so-many-th
-    dtype that it is made for, and at least for one, not always the same ones."""
+    dtype that it is made for, and at least for one, not always the same ones; of the latter, if not every one, those for
+    floats, whose texts have what the others' have and more."""
     lowered_once = cache(lower_to_wgsl)  # several dtypes have the same programs
     launches: dict[str, list[tuple[str, Launch]]] = {}
     for dtype, code in KEYS.items():
@@ -79,7 +80,8 @@ def texts(every: int = 1) -> Iterator[Text]:
             held = sum(4 * (m.length or 0) for m in program.memories if m.space is ir.Space.WORKGROUP)
             yield Text(name, dtype, shader.text, shader.uses_subgroups, held, program.group_size)
     operations, keys, values = MODULES["all"]
-    for kernel in exported_of(operations, checked_request(operations, keys, values, (), (), 0)).kernels.all:
+    chosen = [key for key in keys if every == 1 or key.startswith("f")]
+    for kernel in exported_of(operations, checked_request(operations, chosen, values, (), (), 0)).kernels.all:
         yield Text(kernel.name, _EXPORTED, kernel.text, False, kernel.workgroup_bytes, kernel.group_size)
 
 

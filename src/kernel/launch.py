@@ -133,6 +133,8 @@ def kind_of(argument: object, in_tuple: bool = False) -> object:
     """The part of an argument that kernels are specialised on: of a run-time scalar its class, not its value. What is
     in a tuple is compile-time."""
     cls: Any = type(argument)
+    if cls is int:  # as most fields of policies
+        return cls, argument
     if isinstance(argument, Buffer):
         return cls, argument.kind
     if isinstance(argument, Workgroup):

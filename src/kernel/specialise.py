@@ -3,7 +3,7 @@ memories, run-time parameters and compile-time values; then the reader runs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from enum import Enum
 from weakref import WeakKeyDictionary
 
@@ -58,9 +58,11 @@ def specialise(launch: Launch) -> Step:
                 _programs[key] = (found, *_programs.get(key, ()))[:_MOST_READINGS]
                 if not found.captures.is_empty:
                     _captures[found.program] = found.captures
-    values = tuple(value for argument in launch.arguments for value in _scalars(argument))
+    values: list[int | float | bool] = []
+    for argument in launch.arguments:
+        _add_scalars(argument, values)
     buffers = [given[number] for number in dict.fromkeys(firsts)]
-    return Step(found.program, tuple(buffers[number] for number in found.touched), values, launch.grid.groups)
+    return Step(found.program, tuple(buffers[number] for number in found.touched), tuple(values), launch.grid.groups)
 
 
 def _found(key: object) -> _Reading | None:
@@ -76,16 +78,16 @@ def captures_of(steps: Iterable[Step]) -> tuple[Captures, ...]:
     return tuple(_captures[step.program] for step in steps if step.program in _captures)
 
 
-def _scalars(argument: object) -> Iterator[int | float | bool]:
-    """The run-time scalars in an argument, in the order of its fields; of an enum in a struct, its number."""
+def _add_scalars(argument: object, values: list[int | float | bool]) -> None:
+    """Adds the run-time scalars in an argument, in the order of its fields; of an enum in a struct, its number."""
     if isinstance(argument, Scalar):
-        yield argument.item()
+        values.append(argument.item())
     elif has_scalars(argument):
         for part in (getattr(argument, name) for name in fields_of(type(argument))):
             if isinstance(part, Enum):
-                yield _member_number(part)
+                values.append(_member_number(part))
             else:
-                yield from _scalars(part)
+                _add_scalars(part, values)
 
 
 def _member_number(member: Enum) -> int:

@@ -123,11 +123,11 @@ def of_object(thing: object, span: Span) -> Value:
 def has_scalars(thing: object) -> bool:
     """Whether an object is a struct with a scalar in it, at any depth."""
     cls: Any = type(thing)
-    names = FIELD_NAMES[cls]
-    if not names:  # as of most
-        return False
-    found = (getattr(thing, name) for name in names)
-    return any(isinstance(part, Scalar) or has_scalars(part) for part in found)
+    for name in FIELD_NAMES[cls]:
+        part = getattr(thing, name)
+        if isinstance(part, Scalar) or has_scalars(part):
+            return True
+    return False
 
 
 def static_attribute_of(thing: object, name: str) -> object:
