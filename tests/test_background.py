@@ -105,7 +105,7 @@ print(first == second == third, len(first))
 
 
 def test_results_are_the_same_before_and_after() -> None:
-    assert printed(_EVERYTHING, GPUSORT_THREADS="2", timeout=400) == "True 19"
+    assert printed(_EVERYTHING, sorts=True, GPUSORT_THREADS="2", timeout=400) == "True 19"
 
 
 @pytest.mark.parametrize("after", [0.0, 0.15, 0.4, 1.0])
@@ -380,4 +380,4 @@ kernels.load_kernel = lambda name, *more, **how: loaded.append(name) or load(nam
 gpusort.{call}
 print(loaded)
 """
-    assert printed(code, GPUSORT_THREADS="2") == "[]"
+    assert printed(code, sorts=True, GPUSORT_THREADS="2") == "[]"

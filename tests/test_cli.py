@@ -356,6 +356,7 @@ def test_a_sort_that_nobody_watches_any_more_is_done(streams: str, tmp_path: Pat
     assert sorted(path.name for path in tmp_path.iterdir()) == ["x.npy", "x.sorted.npy"]
 
 
+@few_cases(pairs=False)
 @pytest.mark.parametrize("buffered", ["", "1"])
 @pytest.mark.parametrize("command", ["--help", "sort --help", "show", "targets"])
 def test_a_reader_that_has_seen_enough_is_no_failure(command: str, buffered: str) -> None:

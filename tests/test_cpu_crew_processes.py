@@ -45,7 +45,7 @@ def works():
 
 
 def ran(code: str) -> str:
-    return printed(_START + code, GPUSORT_THREADS="8")
+    return printed(_START + code, sorts=True, GPUSORT_THREADS="8")
 
 
 def test_a_process_ends_while_its_threads_wait() -> None:

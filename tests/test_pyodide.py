@@ -115,9 +115,10 @@ gpusort.targets()}, [name for name in ("numba", "wgpu") if name in sys.modules]]
     assert "cupy" in states["cuda"]
 
 
-@pytest.mark.parametrize(("dtype", "lengths"), [("f4", (0, 1, 2, 255, 256, 257)), ("u1", (257,)), ("f8", (257,))])
+@pytest.mark.parametrize(("dtype", "lengths"), [("f4", (0, 1, 2, 255, 256, 257)), ("u1", (257,)), ("i8", (257,))])
 def test_sorts_have_numpys_bits(python: Python, dtype: str, lengths: Sequence[int]) -> None:
-    """Where a call waits, and where arrays stay on the device."""
+    """Where a call waits, and where arrays stay on the device. Elements are one word, less, and two. Floats, which tie
+    with other bits, are of one dtype: SwiftShader takes seconds to compile what puts these back in order."""
     arrays = [sample(dtype, length, seed=3) for length in lengths]
     cases = [_case("sort", x, stable=True) for x in arrays]
     cases += [_case("sort", arrays[-1], stable=True, descending=True, way="stays")]

@@ -63,8 +63,8 @@ class Text:
 
 def texts(every: int = 1) -> Iterator[Text]:
     """What `gpusort show` knows of, and what the npm package has. Of the former each kernel for `every` so-many-th
-    dtype that it is made for, and at least for one, not always the same ones; of the latter, if not every one, those for
-    floats, whose texts have what the others' have and more."""
+    dtype that it is made for, and at least for one, not always the same ones; of the latter, where not every one is
+    asked for, those for floats, whose texts have what the others' have and more."""
     lowered_once = cache(lower_to_wgsl)  # several dtypes have the same programs
     launches: dict[str, list[tuple[str, Launch]]] = {}
     for dtype, code in KEYS.items():
