@@ -169,7 +169,7 @@ def complaints(said: str) -> str:
 def printed(code: str, *, timeout: float = 300, fresh: bool = False, sorts: bool = False, **environment: str) -> str:
     """What a process printed that ended well and complained of nothing. `sorts`: as of `run_sort`."""
     if sorts:
-        done = run_sort(code, cwd=None, timeout=timeout, **environment)
+        done = run_sort(code, cwd=None, timeout=timeout, interrupt=None, **environment)
     else:
         done = run_new(code, cwd=None, timeout=timeout, fresh=fresh, **environment)
     assert (done.returncode, complaints(done.stderr)) == (0, ""), done.stderr[-2000:]
