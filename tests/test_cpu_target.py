@@ -250,5 +250,5 @@ def test_processors_have_names(said: str, name: str) -> None:
 
 
 def test_no_compiler_is_loaded_by_the_target_itself() -> None:
-    code = "import sys, gpusort.targets.cpu.target as c; c.CpuTarget().info; assert 'llvmlite.binding' not in sys.modules"
-    assert printed(code) == ""
+    code = "import sys, gpusort.targets.cpu.target as c; c.CpuTarget().info; print('llvmlite.binding' in sys.modules)"
+    assert printed(code).strip() == "False"
