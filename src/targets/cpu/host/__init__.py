@@ -11,7 +11,7 @@
           numpy_sort      all else: NumPy's sort in our order, with zeros and NaNs put back (`float_ties`)
       argsort      row_networks, crew_rows, counting, radix_sort, NumPy, or
         packed_argsort    a rank and an index make a word: these are sorted
-      top_k        `select_loops` for many rows, else thresholds by NumPy
+      top_k        `select_loops` for a few of each row, else thresholds by NumPy
       reduce       `regrouped` by NumPy, or `reduce_plans` for `reduce_loops`; argmin and argmax by `arg_reduce`
       cumsum       `regrouped` by NumPy, or loops of its own
       keyed

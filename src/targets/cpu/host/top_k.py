@@ -2,8 +2,8 @@
 
 The least elements of some columns of a row, more than k of them, give a threshold: the k-th of those is at least the
 k-th of all. What it lets pass is put in order by value and index, so equal elements keep their order and the answer is
-the first k of a stable argsort. A long row is cut into rows that the caches hold, whose first k compete. Of many rows
-a few elements each are found by a compiled loop.
+the first k of a stable argsort. A long row is cut into rows that the caches hold, whose first k compete. A few elements
+of each of many rows, or of one that is not long, are found by a compiled loop.
 """
 
 from __future__ import annotations
