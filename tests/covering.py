@@ -90,9 +90,14 @@ def _pairs_of(row: Row) -> set[_Met]:
     return set(combinations(enumerate(row), 2))
 
 
+def is_whole() -> bool:
+    """Whether all cases are asked for, as known when modules of tests are imported."""
+    return bool(os.environ.get(WHOLE))
+
+
 def examples(count: int) -> int:
     """How many random cases are drawn where all are so many."""
-    return count if os.environ.get(WHOLE) else max(count // 3, 8)
+    return count if is_whole() else max(count // 3, 8)
 
 
 @attrs.frozen

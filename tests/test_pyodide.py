@@ -15,6 +15,7 @@ import pytest
 
 from gpusort.targets.wgsl import browser as browser_library
 from tests.chromium import Browser, Page
+from tests.covering import is_whole
 from tests.documents import ROOT, blocks
 from tests.exported import WEB
 from tests.packed import built_wheel
@@ -115,10 +116,13 @@ gpusort.targets()}, [name for name in ("numba", "wgpu") if name in sys.modules]]
     assert "cupy" in states["cuda"]
 
 
-@pytest.mark.parametrize(("dtype", "lengths"), [("f4", (0, 1, 2, 255, 256, 257)), ("u1", (257,)), ("i8", (257,))])
+_SORTS = [("f4", (0, 1, 2, 255, 256, 257)), ("u1", (257,)), ("i8", (257,)), *([("f8", (257,))] if is_whole() else [])]
+
+
+@pytest.mark.parametrize(("dtype", "lengths"), _SORTS)
 def test_sorts_have_numpys_bits(python: Python, dtype: str, lengths: Sequence[int]) -> None:
     """Where a call waits, and where arrays stay on the device. Elements are one word, less, and two. Floats, which tie
-    with other bits, are of one dtype: SwiftShader takes seconds to compile what puts these back in order."""
+    with other bits, are of one dtype but for --whole: SwiftShader compiles for seconds what puts these back."""
     arrays = [sample(dtype, length, seed=3) for length in lengths]
     cases = [_case("sort", x, stable=True) for x in arrays]
     cases += [_case("sort", arrays[-1], stable=True, descending=True, way="stays")]
@@ -146,6 +150,15 @@ def test_other_functions_equal_numpys(python: Python) -> None:
         (_case("sort_by_key", keys, values), [keys[order], values[order]]),
         (_case("top_k", values, k=3), [values[:-4:-1], np.array([299, 298, 297])]),
     ]
+    if is_whole():
+        long, floats = whole_numbers("i2", (30, 257)), whole_numbers("f4", 300)
+        order = np.argsort(floats, kind="stable")
+        expected += [
+            (_case("sum", long, axis=0), [long.sum(axis=0)]),
+            (_case("cumsum", long, axis=1), [long.cumsum(axis=1)]),
+            (_case("argmin", long, axis=0, way="stays"), [long.argmin(axis=0)]),
+            (_case("sort_by_key", floats, values), [floats[order], values[order]]),
+        ]
     for found, (case, wanted) in zip(python.answers(*[case for case, _ in expected]), expected, strict=True):
         assert not isinstance(found, str), (case["call"], found)
         for mine, numpys in zip(found, wanted, strict=True):

@@ -15,7 +15,7 @@ from .layout import Type
 
 # Python numbers, NumPy scalars or arrays alike: no narrower type covers the operators of all three.
 Operand: TypeAlias = Any
-_python: Any = operator  # of which typeshed leaves some unknown
+operators: Any = operator  # of which typeshed leaves some unknown
 TypeRule: TypeAlias = Callable[[Sequence[Type]], Type | None]
 _Takes: TypeAlias = tuple[TypeRule, str]  # with what an error message says is expected
 
@@ -98,28 +98,28 @@ _EQUATED = _alike(lambda t: t.is_number or t is Type.BOOL, "two scalars of one t
 _COMPARED = _alike(lambda t: t.is_number, "two numbers of one type", Type.BOOL)
 _SHIFTED: _Takes = _shift, "an integer and a U32"
 
-ADD = _binary("add", _NUMBERS, _python.add, "+")
+ADD = _binary("add", _NUMBERS, operators.add, "+")
 # For addresses: if the sum of two U32 overflows, the result is unspecified.
-ADD_NOWRAP = _binary("add_nowrap", _alike(lambda t: t is Type.U32, "two U32"), _python.add)
-SUB = _binary("sub", _NUMBERS, _python.sub, "-")
-MUL = _binary("mul", _NUMBERS, _python.mul, "*")
-DIV = _binary("div", _FLOATS, _python.truediv, "/")
-FLOORDIV = _binary("floordiv", _UNSIGNED, _python.floordiv, "//")
-MOD = _binary("mod", _UNSIGNED, _python.mod, "%")
-NEG = _unary("neg", _alike(lambda t: t.is_number and not t.is_unsigned, "a signed number"), _python.neg)
-AND = _binary("and", _BITS, _python.and_, "&")
-OR = _binary("or", _BITS, _python.or_, "|")
-XOR = _binary("xor", _BITS, _python.xor, "^")
-INVERT = _unary("invert", _BIT, _python.invert)
+ADD_NOWRAP = _binary("add_nowrap", _alike(lambda t: t is Type.U32, "two U32"), operators.add)
+SUB = _binary("sub", _NUMBERS, operators.sub, "-")
+MUL = _binary("mul", _NUMBERS, operators.mul, "*")
+DIV = _binary("div", _FLOATS, operators.truediv, "/")
+FLOORDIV = _binary("floordiv", _UNSIGNED, operators.floordiv, "//")
+MOD = _binary("mod", _UNSIGNED, operators.mod, "%")
+NEG = _unary("neg", _alike(lambda t: t.is_number and not t.is_unsigned, "a signed number"), operators.neg)
+AND = _binary("and", _BITS, operators.and_, "&")
+OR = _binary("or", _BITS, operators.or_, "|")
+XOR = _binary("xor", _BITS, operators.xor, "^")
+INVERT = _unary("invert", _BIT, operators.invert)
 # The amount of a shift is a U32, taken modulo the width, as in WGSL.
 SHL = _binary("shl", _SHIFTED, lambda a, b: a << (b & (_bit_width(a) - 1)).astype(a.dtype), "<<")
 SHR = _binary("shr", _SHIFTED, lambda a, b: a >> (b & (_bit_width(a) - 1)).astype(a.dtype), ">>")
-EQ = _binary("eq", _EQUATED, _python.eq, "==")
-NE = _binary("ne", _EQUATED, _python.ne, "!=")
-LT = _binary("lt", _COMPARED, _python.lt, "<")
-LE = _binary("le", _COMPARED, _python.le, "<=")
-GT = _binary("gt", _COMPARED, _python.gt, ">")
-GE = _binary("ge", _COMPARED, _python.ge, ">=")
+EQ = _binary("eq", _EQUATED, operators.eq, "==")
+NE = _binary("ne", _EQUATED, operators.ne, "!=")
+LT = _binary("lt", _COMPARED, operators.lt, "<")
+LE = _binary("le", _COMPARED, operators.le, "<=")
+GT = _binary("gt", _COMPARED, operators.gt, ">")
+GE = _binary("ge", _COMPARED, operators.ge, ">=")
 MIN = _binary("min", _INTEGERS, np.minimum)
 MAX = _binary("max", _INTEGERS, np.maximum)
 SELECT = Op("select", _select, _where, "a Bool and two scalars of one type")

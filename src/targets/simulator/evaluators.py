@@ -3,9 +3,8 @@ for each chunk of invocations."""
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
 # The value for each lane; one only if it is the same for all.
 Evaluate: TypeAlias = "Callable[[Lockstep, Lanes], Values]"
 
-
-_python: Any = operator  # of which typeshed leaves some unknown
 
 # Of each program's expressions, by id(): they live as long as the program.
 evaluators: WeakKeyDictionary[ir.Program, dict[int, Evaluate]] = WeakKeyDictionary()
@@ -62,7 +59,7 @@ def evaluator(expression: ir.Expression) -> Evaluate:
 
 def _shifted(of: Evaluate, amount: Values, to_the_left: bool) -> Evaluate:
     """A shift by a constant, which is taken modulo the width beforehand."""
-    shift: Callable[[Values, Values], Values] = _python.lshift if to_the_left else _python.rshift
+    shift: Callable[[Values, Values], Values] = ops.operators.lshift if to_the_left else ops.operators.rshift
     return lambda run, lanes: shift(of(run, lanes), amount)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from ....arrays.recycled import new_array
 from ....operations.reduce import Reducer
+from ....types.specs import order_of_axes
 from ...base import HostArray
 from .reducers import ARITHMETIC, EXTREMES, LONG, UFUNCS, result_of, silence
 from .strides import Routes
@@ -127,12 +128,12 @@ class Regrouped:
     def _apart(self, x: HostArray) -> Regroup | None:
         """For arrays with gaps between lines, or between their elements. None where lines are long, or few, or where
         lines stay side by side."""
-        near, *farther = sorted(range(x.ndim), key=lambda axis: (x.shape[axis] == 1, abs(x.strides[axis])))
+        *farther, near = order_of_axes(x.shape, x.strides)
         others = sorted(farther)
         length, count = x.shape[near], x.size // x.shape[near]
         if not 1 < length <= LINE or count < _LINES * length or len(self._axes) == x.ndim:
             return None
-        if near not in self._axes and farther[0] not in self._axes:
+        if near not in self._axes and farther[-1] not in self._axes:
             return None
         gone = tuple(place for place, axis in enumerate(others) if axis in self._axes)
         kept = [1 if axis in self._axes else size for axis, size in enumerate(x.shape)]

@@ -63,7 +63,7 @@ def top_k_rows(
 
 def top_k_of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) -> tuple[HostArray, Places]:
     """The same of one row."""
-    if (SHORT_ROWS if row.itemsize == 1 else _FEW) < row.size <= _LOOKED_AT:
+    if row.size > (SHORT_ROWS if row.itemsize == 1 else _FEW):
         found = _by_loop(row[np.newaxis], k, order)
         if found is not None:
             return found[0][0], found[1][0]
