@@ -256,12 +256,13 @@ def test_long_rows_that_are_spread_are_not_brought_together(
     def packs(*given: object) -> None:
         raise AssertionError("all are packed")
 
-    monkeypatch.setattr(host_sort, "copy_shared", packs)
     target = CpuTarget(HostSortPolicy(by_radix=False))
     for x, descending in itertools.product((numbers(dtype, shape), numbers(dtype, (*shape, 2))[..., 0]), (False, True)):
-        found = gpusort.sort(x, axis=axis, descending=descending, target=target)
+        with monkeypatch.context() as patched:
+            patched.setattr(host_sort, "copy_shared", packs)
+            found = gpusort.sort(x, axis=axis, descending=descending, target=target)
+            stable = gpusort.sort(x, axis=axis, descending=descending, stable=True, target=target)
         np.testing.assert_array_equal(bits(found), bits(one_by_one(x, axis, descending)))
-        stable = gpusort.sort(x, axis=axis, descending=descending, stable=True, target=target)
         rows = np.moveaxis(x, axis, -1)
         places = np.apply_along_axis(stable_order, -1, rows, descending)
         expected = np.take_along_axis(rows, places, axis=-1)

@@ -2,8 +2,8 @@
 
 Counted loops that index register arrays are unrolled: GPU compilers keep an array in registers only if all its indices
 are constants. lavapipe, Mesa's software driver, silently ends loops after 65,535 iterations, counted over all loops of
-an invocation. So each loop sets a flag at its proper end. One that is left with the flag unset was cut short: it stores
-1 to an overrun buffer, and the host refuses the result.
+an invocation. So each loop sets a flag at its proper end. If one is left with the flag unset, a loop was cut short: the
+kernel then stores 1 to an overrun buffer at its end, and the host refuses the result.
 """
 
 from __future__ import annotations
@@ -78,7 +78,13 @@ def instrumented(program: ir.Program) -> ir.Program:
     while name in taken:
         name += "_"
     overrun, build = ir.Memory(name, ir.Space.STORAGE, Type.U32), WordBuilder(program.span)
-    _Instrumenter(build, overrun).statements(program.body, None)
+    overran = build.variable("overran", Type.BOOL)
+    build.assign(overran, build.literal(False, Type.BOOL))
+    _Instrumenter(build, overran).statements(program.body, None)
+    build.span = program.span
+    one = build.literal(1).node
+    tell = ir.Atomic(None, AtomicOp.STORE, overrun, build.literal(0).node, one, program.span)
+    build.emit(ir.If(build.read(overran).node, (tell,), (), program.span))
     others = tuple(m for m in program.memories if m.space is not ir.Space.STORAGE)
     variables = (*program.variables, *build.variables)
     memories = (*program.storage, overrun, *others)
@@ -88,7 +94,7 @@ def instrumented(program: ir.Program) -> ir.Program:
 @attrs.frozen(eq=False)
 class _Instrumenter:
     build: WordBuilder
-    overrun: ir.Memory
+    overran: ir.Variable  # whether some loop was cut short
 
     def statements(self, block: ir.Block, ended: ir.Variable | None) -> None:
         """`ended` is the flag of the enclosing loop."""
@@ -109,7 +115,7 @@ class _Instrumenter:
                 build.assign(ended, build.literal(True, Type.BOOL))
                 build.emit(statement)
             case ir.For():  # as the While that it is
-                stop, step = Word(build, statement.stop).held("stop"), Word(build, statement.step).held("step")
+                stop, step = self.bound(statement.stop).held("stop"), Word(build, statement.step).held("step")
                 counter = build.read(statement.variable)
                 build.assign(statement.variable, Word(build, statement.start))
                 last = ir.Assign(statement.variable, (counter + step).node, statement.span)
@@ -119,6 +125,16 @@ class _Instrumenter:
             case _:
                 build.emit(with_blocks(statement, lambda inside: self.nested(inside, ended)))
 
+    def bound(self, stop: ir.Expression) -> Word:
+        """The end of a counted loop. A constant is hidden from the driver, which would unroll the loop: LLVM then takes
+        several times as long, and the kernel runs no faster. What uniforms alone decide hides nothing: the driver
+        compiles a kernel for their values."""
+        known = Word(self.build, stop)
+        if not isinstance(stop, ir.Const):
+            return known
+        never = self.build.identity(ir.Builtin.GROUP_ID).equals(0xFFFF_FFFF)  # it is below the number of groups
+        return known + never.to(known.type)
+
     def loop(self, head: ir.Block, condition: Word, body: ir.Block, last: ir.Block) -> None:
         build, span = self.build, self.build.span
         true, false = build.literal(True, Type.BOOL), build.literal(False, Type.BOOL)
@@ -127,7 +143,6 @@ class _Instrumenter:
         test = ir.If((~condition).node, leave, (), span)
         inner = (*self.nested(head, ended), test, *self.nested(body, ended), *last)
         build.span = span
-        tell = ir.Atomic(None, AtomicOp.STORE, self.overrun, build.literal(0).node, build.literal(1).node, span)
         build.assign(ended, false)
         build.emit(ir.While((), true.node, inner, span))
-        build.emit(ir.If((~build.read(ended)).node, (tell,), (), span))
+        build.assign(self.overran, build.read(self.overran) | ~build.read(ended))
