@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import gpusort
 from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.arrays.host import NUMPY
 from gpusort.targets.base import HostArray
@@ -385,6 +386,53 @@ def test_few_different_elements_are_numpys_where_it_sorts_them_fast() -> None:
             assert (sorted_at_sight(x, SortOrder.ASCENDING, policy, False) is not None) is is_at_sight
             path = SortPath(policy, NUMPY.spec("x", x), 0, SortOrder.ASCENDING, False)
             np.testing.assert_array_equal(path.function(x), np.sort(x))
+
+
+@pytest.mark.parametrize("by_radix", [False, True])
+@pytest.mark.parametrize("dtype", ["i4", "f4", "u8", "f8"])
+def test_a_handful_of_elements_is_counted_where_numpy_sorts_slowly(dtype: str, by_radix: bool) -> None:
+    """More of them than are worth NumPy's loops."""
+    policy = attrs.evolve(HostSortPolicy(), by_radix=by_radix)
+    x = np.resize([3, 1, 7, 1, 5, 9, 1, 4, 1, 1], 40_000).astype(dtype)
+    found = sorted_at_sight(x, SortOrder.ASCENDING, policy, False)
+    assert (found is not None) is by_radix
+    if found is not None:
+        np.testing.assert_array_equal(found, np.sort(x))
+
+
+@few_cases(pairs=False)  # and numbers of threads
+@pytest.mark.parametrize("stable", [False, True])
+@pytest.mark.parametrize("shape", [(560,), (30_000,), (2, 50_000), (3, 5000), (700, 30)], ids=str)
+def test_many_equal_elements_of_float16(shape: tuple[int, ...], stable: bool) -> None:
+    """NumPy's own sort for AVX-512 leaves more than 512 of them out of order."""
+    for different in (2, 300):
+        values = (np.random.default_rng(different).standard_normal(different) * 10).astype(np.float16)
+        x = np.random.default_rng(1).choice(values, shape)
+        for axis in range(x.ndim):
+            for descending in (False, True):
+                expected = sorted_by_numpy(x, axis, descending)
+                for policy in (HostSortPolicy(), HostSortPolicy(by_radix=False, serial_below=1 << 20), SMALL):
+                    order = SortOrder.DESCENDING if descending else SortOrder.ASCENDING
+                    path = SortPath(policy, NUMPY.spec("x", x), axis, order, stable)
+                    np.testing.assert_array_equal(path.function(x), expected)
+
+
+@pytest.mark.parametrize("length", [1, 2, 300, 1501, 9000])
+@pytest.mark.parametrize("dtype", ["u1", "i2", "f2", "f4", "u8", "M8[s]"])
+def test_a_column_is_sorted_as_a_row_is(dtype: str, length: int) -> None:
+    row = sample(dtype, length)
+    column = np.repeat(row, 3).reshape(length, 1, 3)
+    for order in SortOrder:
+        descending = order is SortOrder.DESCENDING
+        path = SortPath(SMALL, NUMPY.spec("x", row), 0, order, False)
+        expected, places = path.function(row), gpusort.argsort(row, descending=descending)
+        for x, axis in ((row.reshape(length, 1), 0), (row.reshape(1, length), 1), (column[..., 1:2], 0)):
+            path = SortPath(SMALL, NUMPY.spec("x", x), axis, order, False)
+            assert_same_bits(path.function(x), expected.reshape(x.shape))
+            np.testing.assert_array_equal(gpusort.argsort(x, axis=axis, descending=descending), places.reshape(x.shape))
+            for out in (np.empty_like(x), np.zeros((*x.shape, 2), x.dtype)[..., 1], given := x.copy()):
+                path.into((given if out is given else x,), (out,))
+                assert_same_bits(np.ascontiguousarray(out), expected.reshape(x.shape))
 
 
 @pytest.mark.parametrize("dtype", ["M8[s]", "m8[ns]", ">M8[s]"])

@@ -169,6 +169,24 @@ def test_the_first_elements_can_decide() -> None:
     assert not reduced("all", np.broadcast_to(np.int64(0), (1 << 20, 1 << 20)))
 
 
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("dtype", ["?", "u1", "i4", "f8"])
+def test_the_first_elements_of_rows_can_decide(dtype: str, axis: int, keepdims: bool) -> None:
+    """Of all rows; one of which they say nothing is looked at to its end."""
+    for name, usual in (("any", 1), ("all", 0), *([("max", 1), ("min", 0)] if dtype == "?" else [])):
+        for shape in ((40, 3, 300), (300, 40, 3), (2, 300, 70)):
+            x: Array = np.full((*shape[:-1], 2 * shape[-1]), usual, dtype)[..., ::2]
+            assert_same(reduced(name, x, axis, keepdims), by_numpy(name, x, axis, keepdims), shape)
+            line = np.moveaxis(x, axis, -1)[1, 1]
+            for place in (0, 5, shape[axis] - 1):
+                line[:] = 1 - usual
+                line[place % len(line)] = usual
+                assert_same(reduced(name, x, axis, keepdims), by_numpy(name, x, axis, keepdims), (shape, place))
+            line[:] = 1 - usual
+            assert_same(reduced(name, x, axis, keepdims), by_numpy(name, x, axis, keepdims), shape)
+
+
 @pytest.mark.parametrize("dtype", ["f4", "f2"])
 def test_which_zero_or_nan_is_the_extreme_does_not_depend_on_what_is_loaded(
     dtype: str, monkeypatch: pytest.MonkeyPatch

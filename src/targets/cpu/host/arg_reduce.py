@@ -8,8 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ....operations.reduce import Reducer
+from ....types.indices import SortOrder
 from ...base import HostArray
 from ..pool import ALONE, shared_pool
+from .key_words import ordered_ranks
 from .reduce_loops import can_fold, places_for
 from .reduce_plans import Route, leg_of
 from .reducers import LONG, in_shape
@@ -18,11 +20,13 @@ from .strides import Routes, Walk
 Places = npt.NDArray[np.intp]
 
 _SHARED = 1 << 19  # elements: below, waking a thread costs more than it saves
+_HALVES = 1 << 13  # the same of float16
 _LOOKED_AT = 1 << 8  # elements: of rows of one NumPy asks each for its place
 _ROW = 32  # elements that NumPy looks at as fast
 _FEW, _FEW_BYTES = 16, 32  # neighbours, or bytes of them: of fewer NumPy makes rows
 _MOST = (1 << 31) - 1  # elements in a row whose places are found as 32 bits
 _FLAT_BYTES = 3 << 23  # below, one core reads a flat array about as fast as it takes to wake another
+_SPREAD_BYTES = 1 << 22  # the same of any other array, which NumPy packs first
 _SLAB = 1 << 18
 # elements of a flat array, and of so many rows, where a NaN is looked for first: NumPy stops at it
 _BEGINNING, _NEAR, _ROWS = 1 << 12, 1 << 5, 8
@@ -34,7 +38,8 @@ class PlaceFolding:
     def __init__(self, fold: Reducer, dtype: np.dtype[np.generic], axis: int | None, keepdims: bool) -> None:
         self._fold, self._dtype, self._axis, self._keepdims = fold, dtype, axis, keepdims
         # how many elements are worth a look whether NumPy's loop is to be called
-        self.least = _LOOKED_AT if axis is not None else LONG if dtype == np.float16 else _SHARED
+        self.least = _LOOKED_AT if axis is not None else _HALVES if dtype == np.float16 else _SHARED
+        self._last = SortOrder.DESCENDING if fold is Reducer.ARGMIN else SortOrder.ASCENDING  # in which it is the last
         self._routes = Routes(self._route)
 
     def __call__(self, x: HostArray) -> object | None:
@@ -42,6 +47,10 @@ class PlaceFolding:
         if self._axis is None:
             found = self._of_all(x) if type(x) is np.ndarray else None
             return None if found is None else in_shape(found, x, tuple(range(x.ndim)), self._keepdims)
+        if x.shape[self._axis] == x.size >= _HALVES and type(x) is np.ndarray:  # one row, such as a table's column
+            found = self._of_all(x.reshape(-1))
+            kept = (1,) * (x.ndim - 1)
+            return None if found is None else in_shape(found.reshape(kept), x, (self._axis,), self._keepdims)
         if x.shape[self._axis] == 1:
             return in_shape(np.zeros(x.shape, np.intp).squeeze(self._axis), x, (self._axis,), self._keepdims)
         if x.size < LONG:
@@ -85,7 +94,7 @@ class PlaceFolding:
         flat = x.reshape(-1) if x.flags.c_contiguous else x
         is_half = self._dtype == np.float16
         is_packed = flat.ndim == 1 and flat.strides[0] == flat.itemsize
-        if not is_half and (flat.nbytes < _FLAT_BYTES if is_packed else flat.size < _SHARED):
+        if not is_half and flat.nbytes < (_FLAT_BYTES if is_packed else _SPREAD_BYTES):
             return None
         if is_packed and self._dtype.kind == "f":
             place = flat[:_BEGINNING].argmax()  # the first NaN, if there is one
@@ -103,8 +112,11 @@ class PlaceFolding:
                 best[number] = where[number] = 0
                 return
             slab = flat[number * step : (number + 1) * step]
-            packed = slab.astype(np.float32) if is_half else np.ascontiguousarray(slab)
-            place = packed.argmin() if self._fold is Reducer.ARGMIN else packed.argmax()
+            packed = np.ascontiguousarray(slab)
+            if is_half:  # as integers, which NumPy looks at many at once: NaN is the greatest
+                place = ordered_ranks(packed, self._last).argmax()
+            else:
+                place = packed.argmin() if self._fold is Reducer.ARGMIN else packed.argmax()
             best[number] = packed.reshape(-1)[place]
             where[number] = number * step * inner + place
             if best[number] != best[number]:

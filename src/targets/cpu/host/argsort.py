@@ -31,7 +31,6 @@ from .sample import is_monotonic
 _NARROW = 1 << 19  # elements of 32 bits: of more a radix sort scatters too far
 _WINDOWS, _WINDOW = 8, 32  # how many neighbours are looked at, and how many in a row
 _GLANCE, _FEW_FALLS = 16, 2  # elements of the first row, looked at first; how many may be less than the one before
-_SHORT = 128  # elements of rows that a network takes
 _FAR_FIRST, _FAR = 1 << 6, 1 << 10  # how many are looked at that are far apart
 _LEAST = _WINDOWS * _WINDOW  # elements of a row that is looked at
 MERGED_ALONE = 1 << 19  # elements of short rows in order, in which threads would wait for each other's calls of NumPy
@@ -81,15 +80,21 @@ def argsort_by_network(x: HostArray, places: Places, order: SortOrder, policy: H
 
 
 def are_in_order(x: HostArray, order: SortOrder, policy: HostSortPolicy) -> bool:
-    """Whether short rows seem to be made of few runs, of elements that NumPy merges."""
-    if not _WINDOW <= x.shape[-1] <= _SHORT or not x.dtype.isnative or x.dtype.kind in "Mm":
+    """Whether rows seem to be made of few runs, of elements that NumPy merges; or, of narrow ones, in order."""
+    if not _WINDOW <= x.shape[-1] < x.size or order is SortOrder.DESCENDING:
+        return False
+    if not x.dtype.isnative or x.dtype.kind in "Mm":
         return False
     rows: HostArray = x[(0,) * (x.ndim - 2)]
     first = rows[0, :_GLANCE].tolist()
     if _FEW_FALLS < sum(map(gt, first, first[1:])) < len(first) - 1 - _FEW_FALLS:
         return False
-    windows = rows[:: -(-len(rows) // _WINDOWS), :_WINDOW]
-    return _has_long_runs(windows, rows[len(rows) // 2], order, policy)
+    some = rows[:: -(-len(rows) // _WINDOWS)]
+    windows = some[:, :_WINDOW]
+    if x.itemsize > 2:
+        return _has_long_runs(windows, rows[len(rows) // 2], order, policy)
+    far = some[:, :: -(-x.shape[-1] // _FAR_FIRST)]
+    return all(are_all(np.less_equal(numbers[:, :-1], numbers[:, 1:])) for numbers in (windows, far))
 
 
 def argsort_runs(row: HostArray, order: SortOrder, policy: HostSortPolicy) -> Places | None:

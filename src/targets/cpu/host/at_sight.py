@@ -19,6 +19,7 @@ from .radix_sort import suits_radix
 from .runs import AT_A_GLANCE, HANDFUL_OF_NUMPY, Runs, counting_each, handful_of, in_order
 from .sample import direction_of, some_words
 
+LEAST_AT_SIGHT = 1 << 12  # elements: fewer are sorted before it is clear whether they are in order
 _SEEN = 5  # elements that are looked at first
 _DIFFERENT = 3  # of these, and a row may be of a handful
 _MOST_HALVES, _LOOKED = 1 << 13, 1 << 14  # elements: of more, which are a run or equal, NumPy takes longer
@@ -54,10 +55,12 @@ def _are_counted_sooner(row: Elements, policy: HostSortPolicy) -> bool:
 
 
 def _counted(row: Elements, order: SortOrder, policy: HostSortPolicy, stable: bool) -> Elements | None:
-    """By counting each word; no compiler is loaded for short rows."""
+    """By counting each word; no compiler is loaded for short rows, unless NumPy sorts these slowly."""
     size = row.itemsize
     if row.nbytes < policy.few_bytes_from:
-        return _of_few(row, order, stable)
+        found = _of_few(row, order, stable)
+        if found is not None or not suits_radix(row.size, row.size, row.dtype, policy):
+            return found
     if not background.has(("each", size), partial(counting_each, size), row.nbytes):
         return _of_few(row, order, stable)
     words, pool = handful_of(row, order, stable=stable), shared_pool()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -26,7 +26,7 @@ from .at_sight import places_at_sight
 from .cumsum import from_zero, host_cumsum, shifted
 from .float_ties import are_ties_alike
 from .key_words import ordered_ranks, ordered_words
-from .numpy_sort import FEW_HALVES, ascending, places_in_order, sort_stably
+from .numpy_sort import FEW_HALVES, ascending, places_along, places_in_order, sort_stably
 from .reduce import host_reduction
 from .row_networks import are_argsorted_sooner, argsort_short_rows, least_for_networks
 from .sort_path import SHORT, SortPath
@@ -87,7 +87,7 @@ class ArgsortPath:
     def __init__(
         self, policy: HostSortPolicy, dtype: np.dtype[np.generic], axis: int | None, order: SortOrder, by_bits: bool
     ) -> None:  # fmt: skip
-        self.policy, self.axis, self.order, self.by_bits = policy, axis, order, by_bits
+        self.policy, self.dtype, self.axis, self.order, self.by_bits = policy, dtype, axis, order, by_bits
         is_narrow, suits = dtype.itemsize <= 2, dtype.isnative and not by_bits
         # elements that NumPy's own argsort is given at once, the same of one row, and of a row that is looked at else
         self.most = 0 if order is not _UP else FEW_HALVES if dtype.itemsize == 2 else SHORT
@@ -99,6 +99,8 @@ class ArgsortPath:
 
     def run(self, x: HostArray, /) -> HostArray:
         ties_differ, size = False, x.size
+        if x.ndim > 1 and self.axis is not None and x.shape[self.axis] == size > 1:  # one row, such as a table's column
+            return self._of_one_row.run(x.reshape(-1)).reshape(x.shape)
         if x.ndim == 1 or self.axis is None:
             is_at_once = size <= self.most_of_row and x.ndim > 0
         else:
@@ -120,7 +122,7 @@ class ArgsortPath:
             rows = x.transpose(axes)
             if are_in_order(rows, self.order, self.policy):
                 if size < MERGED_ALONE:
-                    return x.argsort(axis, "stable")
+                    return places_along(x, axis, is_own=False)
             elif are_argsorted_sooner(rows):
                 indices = cast(Indices, np.empty(x.shape, _INDEX))
                 if argsort_short_rows(rows, indices.transpose(axes), self.order, self.policy):
@@ -131,6 +133,10 @@ class ArgsortPath:
         if x.ndim == 1:
             return self._indices(packed(x)[np.newaxis]).reshape(-1)
         return along_rows(x, axis, lambda rows: (self._indices(rows),))[0]
+
+    @cached_property
+    def _of_one_row(self) -> ArgsortPath:
+        return ArgsortPath(self.policy, self.dtype, 0, self.order, self.by_bits)
 
     def _is_short(self, x: HostArray, length: int) -> bool:
         """Whether NumPy's own argsort is as fast as ours."""

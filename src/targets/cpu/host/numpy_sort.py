@@ -22,9 +22,10 @@ from ...base import HostArray
 from ...counts import count_nonzero
 from .float_ties import FloatTies
 from .key_words import Elements, Places, bits_of, elements_in_order, numbers_of, ordered_ranks, ordered_words
-from .numpy_speed import numpy_sorts_slowly, radix_sorts_sooner
+from .numpy_speed import radix_sorts_sooner
 
 _SHORT_OF_BYTES = 32  # elements of a row
+_NETWORK = 512  # elements of 2 bytes that NumPy sorts in registers, where it has vectorised code for them
 _HALF = np.dtype(np.float16)  # whose places NumPy finds more slowly
 _ZERO = np.array(0.0, np.float16)
 FEW_HALVES, _SHORT_OF_HALVES = 1 << 9, 1 << 5  # elements in all, and of a row
@@ -52,7 +53,7 @@ def lengths_sorted_stably(dtype: np.dtype[np.generic]) -> range:
         case (("i" | "u"), 1):
             return range(48, sys.maxsize)
         case (("i" | "u"), 2) if radix_sorts_sooner():
-            return range(96, sys.maxsize)
+            return range(96 if radix_sorts_sooner(_NETWORK >> 1) else _NETWORK + 1, sys.maxsize)
         case "f", 2:
             return range(33)
         case (("i" | "u" | "f"), 4 | 8):
@@ -66,8 +67,8 @@ def sort_chunk(source: HostArray, results: HostArray, order: SortOrder, stable: 
     one call into C sorts it or writes it: an interrupt finds the elements as they were, or in order. Floats that tie
     keep their order, if `stable`, or are put in that of their bits."""
     dtype, is_float = source.dtype, source.dtype.kind == "f"
-    if is_float and dtype.itemsize == 2 and numpy_sorts_slowly(2, "f"):
-        # NumPy has vector code for 16-bit integers on more processors
+    if is_float and dtype.itemsize == 2:
+        # NumPy's vector code for float16 leaves many equal elements out of order, and few processors have it
         halves = sorted_by_words(source, -1, order)
         if stable:
             restore_ties(source, halves, order, stable)

@@ -18,12 +18,11 @@ _TRIALS = 16  # until one is fast: other processes may keep the cores busy for s
 
 
 @cache
-def numpy_sorts_slowly(itemsize: int, kind: str = "u") -> bool:
-    """Integers of 4 or 8 bytes; or float16, for which few processors have instructions. Whatever else the processor
-    does only ever makes it slower, so the best time counts."""
+def numpy_sorts_slowly(itemsize: int) -> bool:
+    """Integers of 4 or 8 bytes. Whatever else the processor does only ever makes it slower, so the best time counts."""
     rng = np.random.default_rng(0)
     for _ in range(_TRIALS):
-        numbers = (rng.random(_LENGTH) * 2.0 ** (8 * itemsize - 1)).astype(f"{kind}{itemsize}")
+        numbers = (rng.random(_LENGTH) * 2.0 ** (8 * itemsize - 1)).astype(f"u{itemsize}")
         start = perf_counter()
         numbers.sort()
         if perf_counter() - start <= _LEAST * itemsize * _LENGTH:
@@ -32,14 +31,14 @@ def numpy_sorts_slowly(itemsize: int, kind: str = "u") -> bool:
 
 
 @cache
-def radix_sorts_sooner() -> bool:
-    """Whether NumPy's stable sort of integers of 2 bytes, which goes by their digits, takes less time than its other
-    one, which few processors have vectorised code for: without it, that one is slow in long rows as well."""
+def radix_sorts_sooner(length: int = _FEW) -> bool:
+    """Whether NumPy's stable sort of so many integers of 2 bytes, which goes by their digits, takes less time than its
+    other one, which few processors have vectorised code for: without it, that one is slow in long rows as well."""
     rng = np.random.default_rng(0)
     best = {"stable": 1.0, "quicksort": 1.0}
     for _ in range(_TRIALS >> 1):
         for kind, least in best.items():
-            numbers = rng.integers(0, 1 << 16, _FEW, np.uint16)
+            numbers = rng.integers(0, 1 << 16, length, np.uint16)
             start = perf_counter()
             numbers.sort(kind="stable" if kind == "stable" else "quicksort")
             best[kind] = min(least, perf_counter() - start)

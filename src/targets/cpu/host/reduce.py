@@ -54,6 +54,7 @@ _ROW_APART = 1 << 9  # elements that lie apart, and follow each other
 _APART = 1 << 22  # bytes of elements that lie apart, below which a few threads are hardly sooner than NumPy
 _ROW = 1 << 10  # bytes of neighbours that NumPy's loops need to be fast
 _HEAD = 1 << 9  # elements that may settle what any and all ask
+_ROW_HEAD = 1 << 4  # the same of a row, of which no more than a sixteenth is looked at
 _LONG_HALVES = 1 << 13  # elements of float16, which NumPy looks at one after the other
 
 
@@ -76,6 +77,7 @@ class Folding:
         self._head: tuple[slice, ...] = ()  # what is looked at before all else
         if fold in TRUTHS and len(axes) == ndim:
             self._head = (slice(round(_HEAD ** (1 / ndim))),) * ndim
+        self._row_heads = fold in TRUTHS and len(axes) == 1 < ndim
 
     def __call__(self, x: HostArray) -> object | None:
         """The result; None where NumPy's loop is to give it."""
@@ -85,6 +87,8 @@ class Folding:
         x, route = self._routes.of_bools(x) if counts_bools else (x, self._routes.of(x))
         if route is None:
             return None
+        if self._row_heads and route.walk.nearest_goes and (settled := self._settled_rows(x)) is not None:
+            return settled
         if route.in_rows not in self._loops:
             if not self._waits and not can_fold(self._fold, self._seen_as, x.nbytes):
                 return self._by_numpy(x, route)
@@ -129,6 +133,17 @@ class Folding:
         head = x[self._head]
         count = count_nonzero(head)
         return count > 0 if self._fold is Reducer.ANY else count < head.size
+
+    def _settled_rows(self, x: HostArray) -> object | None:
+        """The result, if each row's first elements settle it: NumPy's loops end there, too."""
+        (axis,) = self._axes
+        head = min(_ROW_HEAD, x.shape[axis] // _ROW_HEAD)
+        if not head:
+            return None
+        some = x[(slice(None),) * axis + (slice(head),)]
+        found = np.asarray(silently(UFUNCS[self._fold].reduce, some, axis, np.bool_, None, self._keepdims))
+        is_settled = found.all() if self._fold is Reducer.ANY else not found.any()
+        return cast(object, found[()]) if is_settled else None
 
     def _by_numpy(self, x: HostArray, route: Route) -> object | None:
         """What NumPy gives in place of loops that are not loaded; None where it is as well as they are."""

@@ -31,6 +31,7 @@ _LEAST = 1 << 11  # elements: of fewer, those are worth a look whose last axis i
 LEAST_IN_LINES = 1 << 8
 LINE = 1 << 3  # elements of lines to be reduced, which each column reads anew
 _LINES = 40  # for each of their elements: what a column's call of NumPy's is worth
+_CALL_OF_ALL, _CALL_APART = 60, 110  # the same of columns with gaps: together, and each for itself
 _NEAR_BYTES = 1 << 9  # of lines that stay
 _NEAR_LINES = 1 << 5
 _CALLS = 1 << 9  # of inner loops: fewer take no longer than what it takes to regroup them
@@ -131,7 +132,10 @@ class Regrouped:
         *farther, near = order_of_axes(x.shape, x.strides)
         others = sorted(farther)
         length, count = x.shape[near], x.size // x.shape[near]
-        if not 1 < length <= LINE or count < _LINES * length or len(self._axes) == x.ndim:
+        if not 1 < length <= LINE or len(self._axes) == x.ndim:
+            return None
+        call = _CALL_OF_ALL if near in self._axes else _CALL_APART
+        if length * (call + count // x.shape[farther[-1]]) > count:  # inner loops, and those of NumPy's
             return None
         if near not in self._axes and farther[-1] not in self._axes:
             return None

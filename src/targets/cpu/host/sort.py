@@ -15,6 +15,7 @@ from ...base import HostArray
 from ..background import background
 from ..crew import threads_of_crew
 from ..pool import ALONE, Pool, shared_pool
+from .at_sight import LEAST_AT_SIGHT, sorted_at_sight
 from .counting import count_words, rank_found, sort_by_counting, sort_few
 from .crew_rows import sort_rows_by_crew, sorting_threads
 from .key_words import numbers_of
@@ -83,6 +84,8 @@ def _sort_packed(source: HostArray, results: HostArray, order: SortOrder, policy
     if suits_radix(source.size, length, source.dtype, policy) and not (rows == 1 and _is_easy(source[0], policy)):
         if rows == 1 and _is_counted(source, results, order, policy, stable):
             return
+        if rows > 1 and _are_sorted_at_sight(source, results, order, policy, stable):
+            return
         if _sort_by_radix(source, results, order, policy, stable):
             return
     elif source.size >= policy.serial_below and rows < 2 * pool.threads and length >= _part_from(source, policy, pool):
@@ -106,6 +109,25 @@ def _sort_packed(source: HostArray, results: HostArray, order: SortOrder, policy
         sort_chunk(some, some if results is source else results[own], order, stable)
 
     pool.over(rows, sort, -(-rows // max(1, policy.chunk // length)))
+
+
+def _are_sorted_at_sight(
+    source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, stable: bool
+) -> bool:
+    """Whether the first row is done at sight; each of the others is then looked at for itself."""
+    if source.shape[1] < LEAST_AT_SIGHT:
+        return False
+    first = sorted_at_sight(source[0], order, policy, stable)
+    if first is None:
+        return False
+    for number, row in enumerate(source):
+        own, seen = results[number], sorted_at_sight(row, order, policy, stable) if number else first
+        if seen is None:
+            one = row[np.newaxis]
+            _sort_packed(one, one if results is source else own[np.newaxis], order, policy, stable)
+        else:
+            own[...] = seen
+    return True
 
 
 def pool_for(source: HostArray, policy: HostSortPolicy) -> Pool:

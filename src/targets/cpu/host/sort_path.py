@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TypeAlias, cast
 
 import numpy as np
@@ -17,7 +17,7 @@ from ...addresses import address_of
 from ...base import HostArray
 from ...counts import count_nonzero
 from ..pool import shared_pool
-from .at_sight import sorted_at_sight
+from .at_sight import LEAST_AT_SIGHT, sorted_at_sight
 from .float_ties import FloatTies
 from .numpy_sort import lengths_sorted_stably, sort_stably, sorted_by_words, turned_as, turning
 from .partition_sort import part_from
@@ -31,7 +31,6 @@ Sorted: TypeAlias = Callable[[HostArray], HostArray]
 
 SHORT = 1 << 10  # elements: below, NumPy's sort alone
 _FEW_HALVES, _FEW_TIMES = 1 << 8, 1 << 9  # the same of float16 and of times: more are sorted as integers
-_LEAST_AT_SIGHT = 1 << 12  # elements: fewer are sorted before it is clear whether they are in order
 _NEVER = 1 << 62
 _LEAST_BY_RADIX = 4  # bytes of an element
 _FEW_STABLE, _SHORT_STABLE = 2048, 6  # elements in all, or of rows, that are given to NumPy's stable sort
@@ -61,7 +60,7 @@ class SortPath:
         if is_half and self._as_integers is None:
             self._short = SHORT
         elif is_half and not has_rows:
-            self._short = max(SHORT, min(_LEAST_AT_SIGHT, policy.serial_below))
+            self._short = max(SHORT, min(LEAST_AT_SIGHT, policy.serial_below))
         self._long_row = policy.radix_from if has_rows else _NEVER
         # Of rows so short networks sort so many sooner.
         by_network = has_rows and dtype.isnative and not (stable and dtype.kind == "f")
@@ -80,6 +79,10 @@ class SortPath:
     def _sorted(self, x: HostArray) -> HostArray:
         if self._axis is None:
             x = x.ravel()
+        elif x.shape[self._along] == 1:
+            return x.copy("K")
+        elif self._is_one_row(x):
+            return self._of_one_row.function(x.reshape(-1)).reshape(x.shape)
         seen = self._at_sight(x)
         if seen is not None:
             return seen
@@ -91,9 +94,15 @@ class SortPath:
             return self._by_numpy(x)
         return self._sorted_long(x)
 
+    def _is_one_row(self, x: HostArray) -> bool:
+        """Such as a column of a table: whichever way it lies, flattening it copies nothing."""
+        return self._has_rows and x.shape[self._along] == x.size
+
+    @cached_property
+    def _of_one_row(self) -> SortPath:
+        return SortPath(self._policy, Spec((0,), self._dtype), 0, self._order, self._stable)
+
     def _sorted_long(self, x: HostArray) -> HostArray:
-        if x.shape[self._along] == 1:
-            return x.copy("K")
         if self._suits_numpy(x):
             results = x.copy("K")
             sort_stably(results, self._along, self._order)
@@ -104,7 +113,10 @@ class SortPath:
 
     def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray]) -> None:
         x, results = arrays[0], outs[0]
-        if self._axis is None or x.size < self._policy.serial_below:
+        if self._is_one_row(x):
+            row = x.reshape(-1)
+            self._of_one_row.into((row,), (row if results is x else results.reshape(-1),))
+        elif self._axis is None or x.size < self._policy.serial_below:
             results[...] = self.function(x)
         elif (seen := self._at_sight(x)) is not None:
             results[...] = seen
@@ -112,7 +124,7 @@ class SortPath:
             self._sort_along(x, x if _are_one(x, results) else results)
 
     def _at_sight(self, x: HostArray) -> HostArray | None:
-        if not self._looks or x.ndim != 1 or x.size < _LEAST_AT_SIGHT:
+        if not self._looks or x.ndim != 1 or x.size < LEAST_AT_SIGHT:
             return None
         return sorted_at_sight(x, self._order, self._policy, self._stable)
 
