@@ -21,7 +21,7 @@ class Sorter:
     """`ready` takes an array of the host and gives back the call that is timed."""
 
     name: str
-    needs: str | None  # a package; for gpusort, a target
+    needs: str | None  # a module; for gpusort, a target
     dtypes: str  # the kinds it sorts
     ready: Callable[[Array], Work]
 
@@ -33,9 +33,16 @@ class Sorter:
             except TargetUnavailableError as error:
                 return str(error)
             return None
-        if self.needs is not None and find_spec(self.needs) is None:
-            return f"{self.needs} is not installed"
-        return None
+        if self.needs is None or _is_installed(self.needs):
+            return None
+        return f"{self.needs} is not installed"
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # nor is the package that it is part of
+        return False
 
 
 def _gpusort(target: str) -> Sorter:
@@ -98,7 +105,7 @@ def _torch_on_card(x: Array) -> Work:
 # Resident: the array lies on the card before and after. All wait for nothing: who times them does.
 ON_CARD = (
     Sorter("gpusort cuda", "cuda", "iuf", _resident),
-    Sorter("CUB", "cuda", "iuf", _cub),
+    Sorter("CUB", "cuda.compute", "iuf", _cub),
     Sorter("cupy.sort", "cupy", "iuf", _cupy),
     Sorter("torch.sort", "torch", "if", _torch_on_card),
 )

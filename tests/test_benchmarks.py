@@ -15,6 +15,7 @@ import pytest
 import gpusort
 from benchmarks import compare, compare_cpu, sweep, throughput
 from benchmarks.house import LIBRARY, SCHEDULE, TARGETS, WIDEST, picture_of_the_house
+from benchmarks.peers import Sorter
 from benchmarks.pictures import newest, picture_of
 from benchmarks.sweep_cases import Case
 from benchmarks.timing import Result
@@ -52,6 +53,12 @@ def test_the_sweep_runs_and_finds_nothing_wrong(
     printed = capsys.readouterr().out
     assert f"of {len(ways)} under 0.8" in printed
     assert "WRONG" not in printed
+
+
+@pytest.mark.parametrize("module", ["nothing", "nothing.within", "numpy.nothing"])
+def test_a_peer_that_is_not_installed_is_missing(module: str) -> None:
+    assert Sorter("it", module, "iuf", lambda x: lambda: x).missing() == f"{module} is not installed"
+    assert Sorter("it", "numpy.linalg", "iuf", lambda x: lambda: x).missing() is None
 
 
 def test_the_sweep_names_a_wrong_answer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
