@@ -184,11 +184,12 @@ def _states(state: object, limits: Limits, least: int = 1) -> int:
 
 
 def _registers(state: object, limits: Limits) -> int:
-    """The states that an array of registers holds; raises CapabilityError for none."""
-    most = limits.register_bytes // bytes_held(state)
-    if most < 1:
+    """The states that half an array of registers holds, at least one; raises CapabilityError for one that needs more
+    than a whole array. Wide states' kernels take compilers a time that grows with the square of their number."""
+    held = bytes_held(state)
+    if held > limits.register_bytes:
         raise CapabilityError(
-            f"policy: a state takes {bytes_held(state)} bytes of registers, of which the target has "
-            f"{limits.register_bytes} for an array"
+            f"policy: a state takes {held} bytes of registers, of which the target has {limits.register_bytes} for an "
+            "array"
         )
-    return most
+    return max(1, limits.register_bytes // (2 * held))

@@ -70,6 +70,7 @@ class Names:
     def __init__(self, reserved: frozenset[str]) -> None:
         self._taken = set(reserved)
         self._names: dict[int, str] = {}
+        self._numbers: dict[str, int] = {}  # the last ones appended: a kernel may have thousands of one name
         self._kept: list[object] = []  # keeps the ids above alive
 
     def of(self, thing: object, wanted: str) -> str:
@@ -79,10 +80,12 @@ class Names:
         wanted = ascii_name(wanted)
         if not wanted.isidentifier() or keyword.iskeyword(wanted):
             raise ValueError(f"{wanted!r} is no name to generate source with")
-        name, count = wanted, 1
+        count = self._numbers.get(wanted, 1)
+        name = wanted if count == 1 else f"{wanted}_{count}"
         while name in self._taken:
             count += 1
             name = f"{wanted}_{count}"
+        self._numbers[wanted] = count
         self._taken.add(name)
         self._names[id(thing)] = name
         self._kept.append(thing)
