@@ -135,15 +135,21 @@ class Folding:
         return count > 0 if self._fold is Reducer.ANY else count < head.size
 
     def _settled_rows(self, x: HostArray) -> object | None:
-        """The result, if each row's first elements settle it: NumPy's loops end there, too."""
+        """The result, if each row's first elements settle it: NumPy's loops end there, too. First those in the corners
+        of the array are asked."""
         (axis,) = self._axes
         head = min(_ROW_HEAD, x.shape[axis] // _ROW_HEAD)
         if not head:
             return None
-        some = x[(slice(None),) * axis + (slice(head),)]
-        found = np.asarray(silently(UFUNCS[self._fold].reduce, some, axis, np.bool_, None, self._keepdims))
-        is_settled = found.all() if self._fold is Reducer.ANY else not found.any()
-        return cast(object, found[()]) if is_settled else None
+        first: HostArray = x[(slice(None),) * axis + (slice(head),)]
+        corners = first[
+            tuple(slice(None, None, max(1, size - 1) if at != axis else 1) for at, size in enumerate(x.shape))
+        ]
+        for some in (corners, first):
+            found = np.asarray(silently(UFUNCS[self._fold].reduce, some, axis, np.bool_, None, self._keepdims))
+            if found.any() if self._fold is Reducer.ALL else not found.all():
+                return None
+        return cast(object, found[()])
 
     def _by_numpy(self, x: HostArray, route: Route) -> object | None:
         """What NumPy gives in place of loops that are not loaded; None where it is as well as they are."""
