@@ -159,7 +159,7 @@ class SortPath:
         def suits_others(x: HostArray) -> bool:
             """Whether rows are so long that a radix sort, or so short that networks sort them sooner."""
             length = x.shape[axis]
-            return length >= long_row or (length <= network and x.size >= network_from)
+            return length == 1 or length >= long_row or (length <= network and x.size >= network_from)
 
         def sort(x: HostArray) -> HostArray:
             size = x.size
