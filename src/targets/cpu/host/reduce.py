@@ -141,15 +141,15 @@ class Folding:
         head = min(_ROW_HEAD, x.shape[axis] // _ROW_HEAD)
         if not head:
             return None
-        first: HostArray = x[(slice(None),) * axis + (slice(head),)]
-        corners = first[
-            tuple(slice(None, None, max(1, size - 1) if at != axis else 1) for at, size in enumerate(x.shape))
-        ]
-        for some in (corners, first):
-            found = np.asarray(silently(UFUNCS[self._fold].reduce, some, axis, np.bool_, None, self._keepdims))
-            if found.any() if self._fold is Reducer.ALL else not found.all():
-                return None
-        return cast(object, found[()])
+        first = [slice(None)] * x.ndim
+        corners = [slice(None, None, max(1, size - 1)) for size in x.shape]
+        first[axis] = corners[axis] = slice(head)
+        return None if self._settled(x[tuple(corners)]) is None else self._settled(x[tuple(first)])
+
+    def _settled(self, rows: HostArray) -> object | None:
+        found = np.asarray(silently(UFUNCS[self._fold].reduce, rows, self._axes, np.bool_, None, self._keepdims))
+        is_open = found.any() if self._fold is Reducer.ALL else not found.all()
+        return None if is_open else cast(object, found[()])
 
     def _by_numpy(self, x: HostArray, route: Route) -> object | None:
         """What NumPy gives in place of loops that are not loaded; None where it is as well as they are."""
