@@ -20,6 +20,7 @@ from gpusort.targets.cpu.host import sort as host_sort
 from gpusort.targets.cpu.host.key_words import Places
 from gpusort.targets.cpu.host.row_networks import exchanges
 from gpusort.targets.cpu.loops import Kernel
+from gpusort.targets.cpu.pool import share_each_row
 from gpusort.targets.cpu.target import CpuTarget
 from gpusort.types.indices import SortOrder
 from tests.covering import few_cases
@@ -267,3 +268,12 @@ def test_long_rows_that_are_spread_are_not_brought_together(
         places = np.apply_along_axis(stable_order, -1, rows, descending)
         expected = np.take_along_axis(rows, places, axis=-1)
         np.testing.assert_array_equal(bits(np.moveaxis(stable, axis, -1)), bits(expected))
+
+
+@pytest.mark.parametrize(("threads", "wide", "narrow"), [(1, 2, 2), (2, 4, 4), (4, 8, 8), (8, 4, 16), (16, 8, 32)])
+def test_how_many_rows_are_each_shared_by_all_threads(threads: int, wide: int, narrow: int) -> None:
+    """Fewer than these; one always is."""
+    for itemsize, fewer_than in ((4, wide), (8, wide), (1, narrow), (2, narrow)):
+        assert [share_each_row(rows, threads, itemsize) for rows in range(1, 40)] == [
+            rows < fewer_than for rows in range(1, 40)
+        ]

@@ -16,7 +16,7 @@ from ...counts import are_all, count_nonzero
 from ..background import background
 from ..crew import share
 from ..loops import PIECE
-from ..pool import ALONE, Pool, shared_pool
+from ..pool import ALONE, Pool, share_each_row, shared_pool
 from .counting import argsort_few, rank_found
 from .crew_rows import argsort_rows_by_crew
 from .key_words import Elements, Places, constants, numbers_of
@@ -47,8 +47,10 @@ def argsort_rows(source: HostArray, places: Places, order: SortOrder, policy: Ho
     if source.size < policy.serial_below:
         _argsort_chunk(source, places, order, policy)
         return
-    pool = shared_pool()
-    if length >= policy.serial_below and rows < 2 * pool.threads and can_argsort(source.dtype, source.nbytes):
+    pool, is_narrow = shared_pool(), source.itemsize <= 2  # whose rows NumPy has, unless they are long
+    long = max(policy.serial_below, policy.deal_from) if is_narrow else policy.serial_below
+    is_shared = length >= long and share_each_row(rows, pool.threads, source.itemsize)
+    if is_shared and can_argsort(source.dtype, source.nbytes):
         few = pool.of_at_most(policy.threads_for(8 * length))  # words of 64 bits are sorted
         for row, own in zip(source, places, strict=True):
             runs = argsort_runs(row, order, policy) if rows > 1 else None  # one alone has been looked at

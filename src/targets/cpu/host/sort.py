@@ -14,7 +14,7 @@ from ....types.indices import SortOrder
 from ...base import HostArray
 from ..background import background
 from ..crew import threads_of_crew
-from ..pool import ALONE, Pool, shared_pool
+from ..pool import ALONE, Pool, share_each_row, shared_pool
 from .at_sight import LEAST_AT_SIGHT, sorted_at_sight
 from .counting import count_words, rank_found, sort_by_counting, sort_few
 from .crew_rows import sort_rows_by_crew, sorting_threads
@@ -88,7 +88,11 @@ def _sort_packed(source: HostArray, results: HostArray, order: SortOrder, policy
             return
         if _sort_by_radix(source, results, order, policy, stable):
             return
-    elif source.size >= policy.serial_below and rows < 2 * pool.threads and length >= _part_from(source, policy, pool):
+    elif (
+        source.size >= policy.serial_below
+        and share_each_row(rows, pool.threads, source.itemsize)
+        and length >= _part_from(source, policy, pool)
+    ):
         few = pool.of_at_most(policy.threads_for(source.nbytes // rows))
         for number in range(rows):
             row = source[number]

@@ -46,6 +46,7 @@ _BY_LOOP, _LOOKED_AT = 1 << 19, 1 << 17  # the same of what a compiled loop look
 _LARGE_SHARE = 1 << 5  # one of so many elements, or more of them: all are sorted
 _TAKEN = 1 << 13  # elements that a compiled loop takes sooner
 _FEW_SELECTED = 1 << 4  # that it selects in rows of any length
+_MOST_THREADS = 4  # for calls of NumPy that are so short that more threads wait for Python's lock
 _SHARED = 1 << 20  # bytes: below, one thread is done as soon as others have come
 
 
@@ -270,7 +271,7 @@ def _of_short_rows(source: HostArray, k: int, order: SortOrder, policy: HostSort
         for number in range(chunks):
             work(number)
     else:
-        shared_pool().run(work, chunks)
+        shared_pool().of_at_most(_MOST_THREADS).run(work, chunks)
     return places
 
 
