@@ -24,7 +24,7 @@ _FEW_THREADS = 4  # which share a row nearly as well as they share rows
 def share_each_row(rows: int, threads: int, itemsize: int) -> bool:
     """Whether long rows are so few that all threads sort one after the other together, not each thread rows of its own.
     Many threads wait for each other more than they do for the last row; but rows of 8 and 16 bits are counted."""
-    return rows < (threads // 2 if threads > _FEW_THREADS and itemsize > 2 else 2 * threads) or rows == 1
+    return rows < (threads // 2 if threads > _FEW_THREADS and itemsize > 2 else 2 * threads)
 
 
 def slices(length: int, count: int) -> list[slice]:

@@ -138,7 +138,7 @@ def _turns(numbers: Elements) -> int:
 
 def argsort_one(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> None:
     """A row that is worth the compiled loops."""
-    if source.itemsize <= 2 and not policy.deal_from <= source.size <= LARGEST_U32:
+    if source.itemsize <= 2 and source.size > LARGEST_U32:
         _argsort_chunk(source[np.newaxis], places[np.newaxis], order, policy)
     elif _numbered(source, places, order, pool):
         pass

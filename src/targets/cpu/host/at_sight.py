@@ -56,13 +56,13 @@ def _are_counted_sooner(row: Elements, policy: HostSortPolicy) -> bool:
 
 def _counted(row: Elements, order: SortOrder, policy: HostSortPolicy, stable: bool) -> Elements | None:
     """By counting each word; no compiler is loaded for short rows, unless NumPy sorts these slowly."""
-    size = row.itemsize
-    if row.nbytes < policy.few_bytes_from:
+    size, is_short = row.itemsize, row.nbytes < policy.few_bytes_from
+    if is_short:
         found = _of_few(row, order, stable)
         if found is not None or not suits_radix(row.size, row.size, row.dtype, policy):
             return found
     if not background.has(("each", size), partial(counting_each, size), row.nbytes):
-        return _of_few(row, order, stable)
+        return None if is_short else _of_few(row, order, stable)
     words, pool = handful_of(row, order, stable=stable), shared_pool()
     if words is None:
         return None

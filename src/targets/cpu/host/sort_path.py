@@ -157,7 +157,7 @@ class SortPath:
         stable_from = 0 if has_rows else stable_lengths.start or _NEVER
 
         def suits_others(x: HostArray) -> bool:
-            """Whether rows are so long that a radix sort, or so short that networks sort them sooner."""
+            """Whether rows are so long that a radix sort, or so short that networks or a copy do it sooner."""
             length = x.shape[axis]
             return length == 1 or length >= long_row or (length <= network and x.size >= network_from)
 
