@@ -94,6 +94,12 @@ class _Function(Translation):
         match name, given:
             case "add_in_any_order" | "multiply_in_any_order", [Value() as a, Value() as b]:
                 return self.in_any_order("+" if name.startswith("add") else "*", a, b)
+            case "from_half", [Value() as bits]:  # where the processor does it: else LLVM calls a library
+                half = self.named(f"bitcast i16 {bits.text} to half")
+                return self.made(KINDS["f4"], f"fpext half {half} to float")
+            case "to_half", [Value() as number]:
+                half = self.named(f"fptrunc float {number.text} to half")
+                return self.made(KINDS["u2"], f"bitcast half {half} to i16")
             case "native", [Value() as address, *arguments]:
                 return self._native(address, [value for value in arguments if isinstance(value, Value)])
             case "stopped", [Value() as address]:

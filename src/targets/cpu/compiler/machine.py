@@ -41,6 +41,11 @@ class Machine:
         """Whether AVX-512 compresses vectors of 32 and 64 bits."""
         return "+avx512f" in self.target_features.split(",")
 
+    @property
+    def has_halves(self) -> bool:
+        """Whether there are instructions that make float32 of float16, and back."""
+        return self.target.triple.startswith("aarch64") or "+f16c" in self.target_features.split(",")
+
     def code(self, text: str, speed: int) -> bytes:
         """An object file. `speed` is LLVM's level of optimisation: 2 or 3."""
         return self.target.emit_object(self.optimised(text, speed))

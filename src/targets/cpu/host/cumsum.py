@@ -26,6 +26,7 @@ from .cumsum_loops import BLOCK, columns, pieces
 from .reducers import result_of, rounded, silence, silently, takes
 from .regrouped import LEAST_IN_LINES, accumulated, has_short_lines
 from .strides import Routes, Walk, padded, ways_beside
+from .summing import Summing
 
 HostScan: TypeAlias = Callable[[HostArray], HostArray]
 
@@ -47,10 +48,11 @@ def host_cumsum(dtype: np.dtype[np.generic], ndim: int, axis: int | None) -> Hos
     if ndim < 2:  # one row
         axis = 0 if ndim else None
     is_float, is_half, long = dtype.kind == "f", dtype.kind == "f" and dtype.itemsize == 2, None
-    if not is_half and dtype.kind != "m" and dtype.isnative:
+    if dtype.kind != "m" and dtype.isnative:
         long = LongScan(dtype, 0 if axis is None else axis % ndim)
     made, along, result = np.dtype(np.float32) if is_half else None, axis or 0, result_of(Reducer.SUM, dtype)
-    in_lines, most = long is not None and axis is not None and ndim > 1, _SHARED if is_float else sys.maxsize
+    in_lines = long is not None and not is_half and axis is not None and ndim > 1
+    most = _SHARED if is_float else sys.maxsize
 
     def add_up(x: HostArray) -> HostArray:
         if axis is None:  # packed, for NumPy adds what lies apart slowly
@@ -118,6 +120,7 @@ class LongScan:
 
     def __init__(self, dtype: np.dtype[np.generic], axis: int) -> None:
         self._dtype, self._axis = dtype, axis
+        self._summing = Summing.of(Reducer.SUM, dtype)
         self._routes = Routes(self._route)
 
     def __call__(self, x: HostArray) -> HostArray | None:
@@ -127,7 +130,7 @@ class LongScan:
         x, route = self._routes.of_bools(x) if self._dtype.kind == "b" else (x, self._routes.of(x))
         if route is None:
             return None
-        if background.has(("scan", self._dtype), partial(_loading, self._dtype), x.nbytes):
+        if background.has(("scan", self._dtype), partial(_loading, self._summing), x.nbytes):
             return self._by_route(x, route)
         return self._by_numpy(x, int(route.plan[-1])) if route.pieces > 1 and self._dtype.kind == "f" else None
 
@@ -164,19 +167,20 @@ class LongScan:
 
     def _by_numpy(self, x: HostArray, size: int) -> HostArray:
         """The sums of floats in pieces, added up in the order of the loops, while these are not loaded."""
-        results = np.empty_like(x)
+        state = self._summing.state
+        results = np.empty(x.shape, state)
         rows, sums = np.moveaxis(x, self._axis, -1), np.moveaxis(results, self._axis, -1)
-        before = self._dtype.type(-0.0)
+        before = state.type(-0.0)
         for first in range(0, x.shape[self._axis], size):
             of_piece = np.s_[..., first : first + size]
-            piece = silence().run(_accumulate, rows[of_piece], -1)
+            piece = silence().run(_accumulate, rows[of_piece], -1, state)
             silently(np.add, piece, before, sums[of_piece])
             before = silently(np.add, before, piece[..., -1:])
-        return results
+        return silently(rounded, results, self._dtype) if self._summing.is_half else results
 
     def _by_route(self, x: HostArray, route: _Route) -> HostArray:
-        seen, result = _seen_as(self._dtype), result_of(Reducer.SUM, self._dtype)
-        results: HostArray = new_array(route.walk.shape, result)
+        summing, state = self._summing, self._summing.state
+        results: HostArray = new_array(route.walk.shape, summing.result)
         memory, plan = route.walk.span.place(x), place_of(route.plan)
         out, is_shared = place_of(results), x.size >= _SHARED or threads_of_crew(results.nbytes) > 0
 
@@ -185,26 +189,21 @@ class LongScan:
             share_kernel(kernel, route.tasks, places, results.nbytes if is_shared else 0)
 
         if route.pieces == 0:
-            run(columns(seen, result))
+            run(columns(summing))
             return route.walk.arranged(results)
-        nothing = result.type(-0.0) if result.kind == "f" else result.type(0)  # which keeps the sign of zero
-        before: HostArray = np.empty((route.rows, route.pieces), result)
+        nothing = state.type(-0.0) if state.kind == "f" else state.type(0)  # which keeps the sign of zero
+        before: HostArray = np.empty((route.rows, route.pieces), state)
         before[:, 0] = nothing
         if route.pieces > 1:
             sums: HostArray = np.empty_like(before)
-            run(pieces(seen, result, False), *place_of(sums))
+            run(pieces(summing, False), *place_of(sums))
             silently(_accumulate, sums[:, :-1], 1, None, before[:, 1:])
-        run(pieces(seen, result, True), *place_of(before))
+        run(pieces(summing, True), *place_of(before))
         return route.walk.arranged(results)
 
 
-def _seen_as(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
-    return np.dtype(np.uint8) if dtype.kind == "b" else dtype
-
-
-def _loading(dtype: np.dtype[np.generic]) -> Iterator[object]:
+def _loading(summing: Summing) -> Iterator[object]:
     """The commonest first."""
-    seen, result = _seen_as(dtype), result_of(Reducer.SUM, dtype)
-    yield pieces(seen, result, True)
-    yield columns(seen, result)
-    yield pieces(seen, result, False)
+    yield pieces(summing, True)
+    yield columns(summing)
+    yield pieces(summing, False)

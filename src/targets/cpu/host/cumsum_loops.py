@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-import numpy as np
-
 from ..loops import Kernel, compiled, inside, name_of, numbers_of_plan, text_of
+from .summing import Summing
 
 BLOCK = 1 << 11  # sums at most that a task keeps at hand where neighbours stay
 
@@ -21,7 +20,7 @@ _COUNTS = frozenset(["n0", "n1", "length", "size"])  # unsigned, so that they ar
 
 # What a row of sums is made of is kept at hand: LLVM would ask for all rows at once whether results lie apart from it.
 _COLUMNS = """
-    sums = stack({wide}, {block})
+    sums = stack({state}, {block})
     blocks = (n1 + size - 1) // size
     for at in range(first, last):
         outer = u8(at)
@@ -33,49 +32,57 @@ _COLUMNS = """
         source = start + i8(outer) * s0 + i8(begin) * s1
         place = i8(outer) * o0 + i8(begin) * o1
         for j in range(count):
-            element = {wide}(flat[source + j * s1])
-            sums[j] = element
-            out[place + j * o1] = element
+            element = flat[source + j * s1]
+            sum = {lifted}
+            sums[j] = sum
+            out[place + j * o1] = {lowered}
         for r in range(1, i8(length)):
             base = source + r * step
             to = place + r * out_step
             if (o1 == 1) & (s1 == 1):
                 for j in range(count):
-                    sum = {wide}(sums[j] + {wide}(flat[base + j]))
+                    element = flat[base + j]
+                    sum = {state}(sums[j] + {lifted})
                     sums[j] = sum
-                    out[to + j] = sum
+                    out[to + j] = {lowered}
             else:
                 for j in range(count):
-                    sum = {wide}(sums[j] + {wide}(flat[base + j * s1]))
+                    element = flat[base + j * s1]
+                    sum = {state}(sums[j] + {lifted})
                     sums[j] = sum
-                    out[to + j * o1] = sum
+                    out[to + j * o1] = {lowered}
 """
 
 
 @cache
-def columns(seen_as: np.dtype[np.generic], result: np.dtype[np.generic]) -> Kernel:
+def columns(summing: Summing) -> Kernel:
     """For neighbours that stay; a task is a block of them."""
-    body = _COLUMNS.format(wide=name_of(result), block=BLOCK)
-    return _kernel("cumsum_columns", f"flat: {name_of(seen_as)}[], out: {name_of(result)}[], plan: i8[]", body)
+    lifted, lowered = summing.lifted("element"), summing.lowered("sum")
+    body = _COLUMNS.format(state=name_of(summing.state), block=BLOCK, lifted=lifted, lowered=lowered)
+    return _kernel("cumsum_columns", f"{_arrays(summing)}, plan: i8[]", body)
 
 
 @cache
-def pieces(seen_as: np.dtype[np.generic], result: np.dtype[np.generic], writes: bool) -> Kernel:
+def pieces(summing: Summing, writes: bool) -> Kernel:
     """For neighbours that go; a task is four pieces. It writes the sums of pieces, with what came before each; or only
     adds them up, into what is to come before the next."""
-    wide = name_of(result)
+    state = name_of(summing.state)
     least = "least = min(min(count_0, count_1), min(count_2, count_3))"
 
     def first(n: int, number: str) -> Iterator[str]:
         yield f"before_{n} = sums[{number}]"
-        yield f"sum_{n} = {wide}(flat[source_{n}])"
+        yield f"element = flat[source_{n}]"
+        yield f"sum_{n} = {summing.lifted('element')}"
         if writes:
-            yield f"out[place_{n}] = {wide}(before_{n} + sum_{n})"
+            yield f"sum = {state}(before_{n} + sum_{n})"
+            yield f"out[place_{n}] = {summing.lowered('sum')}"
 
     def following(n: int) -> Iterator[str]:
-        yield f"sum_{n} = {wide}(sum_{n} + {wide}(flat[source_{n} + i * step]))"
+        yield f"element = flat[source_{n} + i * step]"
+        yield f"sum_{n} = {state}(sum_{n} + {summing.lifted('element')})"
         if writes:
-            yield f"out[place_{n} + i * out_step] = {wide}(before_{n} + sum_{n})"
+            yield f"sum = {state}(before_{n} + sum_{n})"
+            yield f"out[place_{n} + i * out_step] = {summing.lowered('sum')}"
 
     def of_pieces(pieces: dict[int, str], count: str) -> Iterator[str]:
         """Of these numbers, side by side as long as each goes on."""
@@ -95,8 +102,13 @@ def pieces(seen_as: np.dtype[np.generic], result: np.dtype[np.generic], writes: 
     four = inside("if four + 3 < len(sums):", [least, *of_pieces({n: f"four + {n}" for n in range(4)}, "least")])
     tasks = inside("for at in range(first, last):", ["four = 4 * at", *places, *four, *inside("else:", alone)])
     body = text_of(["pieces = (length + size - 1) // size", *tasks])
-    arrays = f"flat: {name_of(seen_as)}[], out: {wide}[], sums: {wide}[], plan: i8[]"
+    arrays = f"{_arrays(summing)}, sums: {state}[], plan: i8[]"
     return _kernel("cumsum_pieces" if writes else "cumsum_totals", arrays, f"\n{body}")
+
+
+def _arrays(summing: Summing) -> str:
+    left_as = summing.seen_as if summing.is_half else summing.result
+    return f"flat: {name_of(summing.seen_as)}[], out: {name_of(left_as)}[]"
 
 
 def _kernel(name: str, arrays: str, body: str) -> Kernel:

@@ -34,6 +34,7 @@ from .reducers import (
     HostCall,
     in_shape,
     result_of,
+    rounded,
     silence,
     silently,
     takes,
@@ -56,6 +57,7 @@ _ROW = 1 << 10  # bytes of neighbours that NumPy's loops need to be fast
 _HEAD = 1 << 9  # elements that may settle what any and all ask
 _ROW_HEAD = 1 << 4  # the same of a row, of which no more than a sixteenth is looked at
 _LONG_HALVES = 1 << 13  # elements of float16, which NumPy looks at one after the other
+_ADDED_HALVES = 1 << 16  # the same of sums and products, for which compiled loops are waited for
 
 
 class Folding:
@@ -65,7 +67,9 @@ class Folding:
         self, fold: Reducer, dtype: np.dtype[np.generic], axes: tuple[int, ...], ndim: int, keepdims: bool
     ) -> None:
         self._is_half = dtype == np.float16
-        self.least = _LONG_HALVES if self._is_half else LONG
+        self.least = LONG
+        if self._is_half:
+            self.least = _ADDED_HALVES if fold in ARITHMETIC else _LONG_HALVES
         self._is_bool = dtype.kind == "b"  # bytes, of which all but zero are true
         if self._is_bool:
             fold = {Reducer.MIN: Reducer.ALL, Reducer.MAX: Reducer.ANY}.get(fold, fold)
@@ -105,6 +109,8 @@ class Folding:
     def _suits_numpy(self, walk: Walk, nbytes: int) -> bool:
         """Whether NumPy's loop takes no longer. (Which floats are added by which does not depend on anything here.)"""
         near, count, size, is_flat = walk.nearest, walk.rows * walk.length, self._dtype.itemsize, not walk.kept
+        if self._is_half and walk.length > 1 and self._waits:
+            return False
         if leaps(walk) or walk.length == 1:  # a copy
             return walk.length > 1 or not self._is_half or self._fold not in TRUTHS
         if self._is_half:
@@ -171,7 +177,9 @@ class Folding:
         if self._fold in EXTREMES and self._dtype.kind == "f":
             return _as_floats(cast("Signed", states), constant_of(self._fold, self._dtype)).view(self._dtype)
         if self._fold is Reducer.SUM and self._dtype.kind == "f":
-            return cast(HostArray, np.add(states, self._dtype.type(0)))  # -0.0 becomes 0.0, as in NumPy
+            states = cast(HostArray, np.add(states, states.dtype.type(0)))  # -0.0 becomes 0.0, as in NumPy
+        if self._waits and self._is_half:
+            return rounded(states, self._dtype)
         return states.astype(result_of(self._fold, self._dtype), copy=False)
 
 
@@ -207,12 +215,12 @@ def host_reduction(
         long_place = PlaceFolding(fold, dtype, None if ndim == 1 else along, keepdims) if has_loops else None
         return _guarded(call, (along, None), long_place)
     reduce = cast(Callable[..., object], UFUNCS[fold].reduce)  # of array, axes, dtype, out and keepdims
-    if dtype.kind == "f" and dtype.itemsize == 2 and fold in ARITHMETIC:
-        return _guarded(partial(_halves, reduce), (axes, keepdims))
     made = np.dtype(np.bool_) if fold in TRUTHS else None
     settings = (axes[0] if len(axes) == 1 else axes, made, None, keepdims)
     has_loops |= dtype.kind == "b" and (fold in ARITHMETIC or len(axes) < ndim)
     long = Folding(fold, dtype, axes, ndim, keepdims) if has_loops and axes else None
+    if dtype.kind == "f" and dtype.itemsize == 2 and fold in ARITHMETIC:
+        return _guarded(partial(_halves, reduce), (axes, keepdims), long)
     regrouped = Regrouped.of(fold, dtype, axes, ndim, keepdims)
     # NumPy's loops of floats warn of what is no mistake
     return _guarded(reduce, settings, long, regrouped, is_silent=dtype.kind == "f")

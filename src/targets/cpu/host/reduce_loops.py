@@ -19,7 +19,8 @@ import numpy as np
 from ....operations.reduce import Reducer
 from ..background import background
 from ..loops import Kernel, compiled, inside, name_of, numbers_of_plan, text_of
-from .reducers import PLACES, TRUTHS, result_of
+from .reducers import PLACES, TRUTHS
+from .summing import Summing
 
 _PLAN = ("start", "n0", "s0", "n1", "s1", "m0", "t0", "m1", "t1", "parts", "block", "constant")
 _COUNTS = frozenset(["n0", "n1", "m0", "m1", "parts", "block"])
@@ -100,11 +101,12 @@ class Elements:
     def of(cls, fold: Reducer, dtype: np.dtype[np.generic]) -> Elements:
         size, is_float = dtype.itemsize, dtype.kind == "f"
         match fold:
-            case Reducer.SUM | Reducer.PROD:  # in the type of the result
-                wide = name_of(result_of(fold, dtype))
+            case Reducer.SUM | Reducer.PROD:  # in the type of the result, or 32 bits
+                summing = Summing.of(fold, dtype)
                 word, nothing = ("multiply", "1") if fold is Reducer.PROD else ("add", "-0.0" if is_float else "0")
                 step = f"{word}_in_any_order(found, {{0}})"
-                return cls(dtype, result_of(fold, dtype), f"{wide}(element)", f"{wide}({nothing})", step)
+                wide = f"{name_of(summing.state)}({nothing})"
+                return cls(summing.seen_as, summing.state, summing.lifted("element"), wide, step)
             case Reducer.MIN | Reducer.MAX:
                 seen, lifted = dtype, "element"
                 if is_float:  # by their bits as signed integers, in the order of the numbers from the constant on
