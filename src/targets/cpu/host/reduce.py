@@ -193,7 +193,12 @@ def _as_floats(states: Signed, constant: int) -> Signed:
     return bits
 
 
-_SINGLE, _HALF = np.dtype(np.float32), np.dtype(np.float16)
+_SINGLE, _HALF, _INT64, _BYTE = (np.dtype(name) for name in ("f4", "f2", "i8", "u1"))
+# Which reduction gives the first NaT, where there is one.
+_OF_TIMES = {
+    Reducer.MIN: Reducer.MIN, Reducer.MAX: Reducer.MIN, Reducer.ARGMIN: Reducer.ARGMIN, Reducer.ARGMAX: Reducer.ARGMIN
+}  # fmt: skip
+_FEW_TIMES = 1 << 12  # NumPy has compared them by then
 Axes: TypeAlias = int | tuple[int, ...] | None
 
 
@@ -207,6 +212,18 @@ def host_reduction(
     axes = _checked(axis, ndim)
     if not takes(fold, dtype) or axes is None or (fold in PLACES and isinstance(axis, tuple)):
         return None
+    by_numpy = _reduction(fold, dtype, ndim, axes, axis, keepdims)
+    if dtype.kind in "mM" and dtype.isnative and fold in _OF_TIMES and axes:
+        return _of_times(fold, dtype, by_numpy, lambda fold: _reduction(fold, _INT64, ndim, axes, axis, keepdims))
+    if dtype.kind == "b" and fold in PLACES and len(axes) < ndim:
+        return _of_bools(axes[0], by_numpy, _reduction(fold, _BYTE, ndim, axes, axis, keepdims))
+    return by_numpy
+
+
+def _reduction(
+    fold: Reducer, dtype: np.dtype[np.generic], ndim: int, axes: tuple[int, ...], axis: Axes, keepdims: bool
+) -> HostCall:
+    """By NumPy's loops and compiled ones."""
     has_loops = dtype.kind in "iuf" and dtype.isnative and ndim > 0
     if fold in PLACES:
         along = None if axis is None or ndim == 0 else axes[0]
@@ -224,6 +241,38 @@ def host_reduction(
     regrouped = Regrouped.of(fold, dtype, axes, ndim, keepdims)
     # NumPy's loops of floats warn of what is no mistake
     return _guarded(reduce, settings, long, regrouped, is_silent=dtype.kind == "f")
+
+
+def _of_times(
+    fold: Reducer, dtype: np.dtype[np.generic], by_numpy: HostCall, of_ints: Callable[[Reducer], HostCall]
+) -> HostCall:
+    """Times are integers, of which NaT is the least, and yet comes before all others: so it is looked for first."""
+    found, least, nat = of_ints(fold), of_ints(Reducer.MIN), np.int64(np.iinfo(np.int64).min)
+    first = of_ints(_OF_TIMES[fold])
+
+    def reduced(x: HostArray) -> object:
+        if x.size < _FEW_TIMES or type(x) is not np.ndarray:
+            return by_numpy(x)
+        ints = x.view(np.int64)
+        results = cast(HostArray, found(ints))
+        if found is not first:
+            is_nat = np.equal(cast(HostArray, least(ints)), nat)
+            if is_nat.any():
+                results = cast(HostArray, np.where(is_nat, cast(HostArray, first(ints)), results)[()])
+        return results if fold in PLACES else results.view(dtype)
+
+    return reduced
+
+
+def _of_bools(axis: int, by_numpy: HostCall, of_bytes: HostCall) -> HostCall:
+    """Where the first of the extremes are: NumPy finds one in a row at once, and others one by one."""
+
+    def reduced(x: HostArray) -> object:
+        if x.size < LONG or x.strides[axis] == 1 or type(x) is not np.ndarray:
+            return by_numpy(x)
+        return of_bytes(np.not_equal(x.view(np.uint8), 0).view(np.uint8))
+
+    return reduced
 
 
 def _checked(axis: Axes, ndim: int) -> tuple[int, ...] | None:
