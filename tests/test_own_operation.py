@@ -18,7 +18,7 @@ from gpusort.machine import TargetInfo
 from gpusort.operations.base import INDEX, AlongAxis, Operation, Output, Part, Work, Works, rows_together
 from gpusort.operations.reduce import Reduction
 from gpusort.operations.sort import Sort
-from gpusort.types.dtypes import number_for
+from gpusort.types.dtypes import native, number_for
 from gpusort.types.intrinsics import dynamic_range
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Storage
@@ -211,6 +211,9 @@ class Search(Operation):
         x, values = given
         if len(x.shape) != 1:
             raise gpusort.InvalidArgumentError(f"x: expected an array of one dimension, found shape {x.shape}")
+        for name, array in zip(self.names, given, strict=True):
+            if native(array.dtype) != np.uint32:  # which the kernel reads whatever it is given
+                raise gpusort.UnsupportedTypeError(f"{name}: expected dtype uint32, found {array.dtype}")
         return (Output(values.shape, INDEX, (), is_scalar=True),)
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
@@ -230,3 +233,5 @@ def test_arrays_of_several_lengths_and_shapes_keep_the_order_of_their_elements(t
             assert type(found) is type(expected)
     with pytest.raises(gpusort.InvalidArgumentError, match=r"^x: expected an array of one dimension"):
         call_with(Search, (24,), target, (whole, x))
+    with pytest.raises(gpusort.UnsupportedTypeError, match=r"^values: expected dtype uint32, found float32$"):
+        call_with(Search, (24,), target, (x, whole.astype(np.float32)))
