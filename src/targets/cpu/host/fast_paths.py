@@ -21,6 +21,7 @@ from ....types.dtypes import native
 from ....types.indices import ScanKind, SortOrder
 from ....types.specs import Spec
 from ...base import HostArray, Native
+from ..pool import shared_pool
 from .argsort import MERGED_ALONE, are_in_order, argsort_rows, argsort_runs
 from .at_sight import places_at_sight
 from .cumsum import from_zero, host_cumsum, shifted
@@ -38,6 +39,7 @@ _HALF = np.dtype(np.float16)
 _INDEX: np.dtype[np.intp] = np.dtype(np.intp)
 _UP = SortOrder.ASCENDING
 _LEAST_AT_SIGHT = 1 << 9  # elements of a row
+_TAKEN = 1 << 18  # elements: below, waking a thread saves nothing
 _SCANNED = 1 << 15  # elements of an exclusive scan: of more the kernels take less time
 _MOST_AXES = 32  # of arrays that NumPy's own sorts take
 
@@ -168,7 +170,16 @@ def sorted_pairs(
     if not keys.size:
         return keys.copy(), values.copy()
     indices = cast(Indices, argsort(keys))
-    return cast("tuple[HostArray, HostArray]", (keys.take(indices), values.take(indices)))
+    return _taken(keys, indices), _taken(values, indices)
+
+
+def _taken(x: HostArray, indices: Indices) -> HostArray:
+    """The elements at these indices; by all threads, where there are many, for each waits for memory."""
+    if indices.size < _TAKEN:
+        return cast(HostArray, x.take(indices))
+    flat, found = x.reshape(-1), new_array(indices.shape, x.dtype)
+    shared_pool().over(indices.size, lambda own: flat.take(indices[own], None, found[own], "wrap"), least=_TAKEN >> 1)
+    return found
 
 
 def _top_k(
