@@ -7,6 +7,7 @@ gpusort.sort(x, axis=0)         # the result is on the same device; nothing is c
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from inspect import iscoroutine
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -83,7 +84,8 @@ def asarray(values: npt.ArrayLike, device: wgpu.GPUDevice) -> Array:
 
 def _require_device(device: object) -> None:
     if not hasattr(device, "create_buffer"):
-        raise UnsupportedTypeError(f"device: expected a wgpu.GPUDevice, found {type(device).__name__}")
+        hint = "; await it" if iscoroutine(device) else ""
+        raise UnsupportedTypeError(f"device: expected a wgpu.GPUDevice, found {type(device).__name__}{hint}")
 
 
 def _lengths(shape: object) -> tuple[int, ...]:

@@ -235,3 +235,13 @@ def test_arrays_of_several_lengths_and_shapes_keep_the_order_of_their_elements(t
         call_with(Search, (24,), target, (whole, x))
     with pytest.raises(gpusort.UnsupportedTypeError, match=r"^values: expected dtype uint32, found float32$"):
         call_with(Search, (24,), target, (x, whole.astype(np.float32)))
+
+
+def test_arrays_of_an_operation_that_a_function_makes_have_its_names(target: str) -> None:
+    def search() -> Search:
+        return Search(24)
+
+    lists = [[*np.array(numbers, np.uint32)] for numbers in ([1, 2], [0, 2, 3])]
+    expected = [0, 1, 2]
+    for few in (call(search, (), target, *lists), call_with(search, (), target, lists)):
+        assert cast("np.ndarray[Any, Any]", few).tolist() == expected

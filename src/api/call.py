@@ -21,7 +21,7 @@ from ..targets.registry import choose
 from ..types.bounded import Bounded
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.import_lock import release_import_lock
-from .plan import Plan, as_tuple, one_or_all, plan_for, require_writable, specs_of
+from .plan import Plan, as_tuple, one_or_all, plan_for, require_all, require_writable, specs_of
 from .prepared import Planning, PreparedCall, given_back
 
 Maker: TypeAlias = Callable[..., Operation]
@@ -84,13 +84,20 @@ def call(
 
 def _on_two_viewed(make: Maker, settings: Settings, target: Wherever, x: Any, y: Any) -> object:
     """By views of arrays of another library in the host's memory, where both are such."""
-    names: tuple[str, ...] = getattr(make, "names", Operation.names)
-    kind, x = recognised(names[0], x)
-    other, y = recognised(names[1], y)
+    names = _names_of(make, settings)
+    if len(names) != 2:
+        return call_with(make, settings, target, (x, y))
+    (kind, first), (other, second) = recognised(names[0], x), recognised(names[1], y)
     if other is not kind or not is_viewed(kind) or not kind.is_host or type(target) is Planning:
         return call_with(make, settings, target, (x, y))
-    found = call(make, settings, target, kind.view(x, names[0]), kind.view(y, names[1]))
-    return one_or_all(given_back([(kind, x), (kind, y)], as_tuple(found)))
+    found = call(make, settings, target, kind.view(first, names[0]), kind.view(second, names[1]))
+    return one_or_all(given_back([(kind, first), (kind, second)], as_tuple(found)))
+
+
+def _names_of(make: Maker, settings: Settings) -> tuple[str, ...]:
+    """Of the arrays that an operation takes."""
+    names: tuple[str, ...] | None = getattr(make, "names", None)
+    return names or make(*settings).names  # what a function makes tells it
 
 
 def call_with(
@@ -107,7 +114,9 @@ def call_with(
                 break
             key += x.dtype, x.ndim
         if key is None or not (out is None or type(out) is ndarray):
-            names: tuple[str, ...] = (*getattr(make, "names", Operation.names), "out")  # functions make what takes one
+            names = _names_of(make, settings)
+            require_all(names, arrays)
+            names = (*names, "out")
             found = _alike(names, arrays if out is None else (*arrays, out))
             kind = found[0][0]
             if not kind.is_located or any(own is not kind for own, _ in found):

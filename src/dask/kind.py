@@ -42,17 +42,17 @@ class DaskKind(Deferred[da.Array]):
             case TopK(k=k, axis=axis, order=order, in_order=in_order, key=None):
                 return top_k(arrays[0], k, axis=axis, largest=order is _DOWN, sorted=in_order, target=where)
             case Sort() | Argsort() | SortPairs() | TopK():
-                raise _unsupported("sorted by a key or an algorithm of the caller's")
+                raise _unsupported(operation, "sorted by a key or an algorithm of the caller's")
             case Merge():
-                raise _unsupported("merged")
+                raise _unsupported(operation, "merged")
             case _:
-                raise UnsupportedTypeError(
-                    f"x: {cast(Operation, operation).called} takes no dask arrays; .compute() gives one that it takes"
-                )
+                made = cast(Operation, operation)
+                takes_none = f"{made.names[0]}: {made.called} takes no dask arrays; .compute() gives one that it takes"
+                raise UnsupportedTypeError(takes_none)
 
 
 DASK = DaskKind()
 
 
-def _unsupported(what: str) -> UnsupportedTypeError:
-    return UnsupportedTypeError(f"x: dask arrays cannot be {what}; .compute() gives one that can")
+def _unsupported(operation: Operation, what: str) -> UnsupportedTypeError:
+    return UnsupportedTypeError(f"{operation.names[0]}: dask arrays cannot be {what}; .compute() gives one that can")
