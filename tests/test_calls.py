@@ -322,3 +322,30 @@ def test_what_is_not_gpusorts_cannot_be_planned() -> None:
 def test_a_prepared_call_says_what_it_is_of() -> None:
     call = gpusort.plan(gpusort.sort, np.zeros((3, 1 << 10), np.float32), axis=0)
     assert re.fullmatch(r"<PreparedCall of Sort\(axis=0, .*\): float32 of shape \(3, 1024\)>", repr(call))
+
+
+def test_only_functions_that_hand_over_their_arrays_as_they_are_can_be_prepared(target: str) -> None:
+    """What one does to its arrays first, the prepared call would not do."""
+    x, y = np.array([3.0, 1.0, 2.0], np.float32), np.array([7.0, 8.0, 9.0], np.float32)
+
+    def downwards(x: Any, *, target: Any) -> Any:
+        return gpusort.sort(x, descending=True, target=target)
+
+    def negated(x: Any, *, target: Any) -> Any:
+        return gpusort.sort(-x, target=target)
+
+    def swapped(x: Any, y: Any, *, target: Any) -> Any:
+        return gpusort.sort_by_key(y, x, target=target)
+
+    def twice(x: Any, *, target: Any) -> Any:
+        return gpusort.sort(x, target=target), gpusort.sort(x, target=target)
+
+    for given in (x, x.view(Marked)):
+        planned: Any = gpusort.plan(downwards, given, target=target)
+        np.testing.assert_array_equal(np.asarray(planned(given)).reshape(-1), [3, 2, 1])
+        with pytest.raises(gpusort.UnsupportedTypeError, match=r"^function: expected one that hands over the arrays"):
+            gpusort.plan(negated, given, target=target)
+        with pytest.raises(gpusort.UnsupportedTypeError, match=r"^function: expected one call .* found another$"):
+            gpusort.plan(twice, given, target=target)
+    with pytest.raises(gpusort.UnsupportedTypeError, match=r"^function: .* found one that hands over others"):
+        gpusort.plan(swapped, x, y, target=target)

@@ -67,3 +67,28 @@ def test_a_prepared_call_refuses_what_a_plain_one_does(target: str) -> None:
     planned = gpusort.plan(gpusort.sort, x, target=target)
     with pytest.raises(UnsupportedTypeError, match="x: expected an array such as was planned for, found Quantity"):
         planned(quantity([3.0, 1.0, 2.0], "m"))
+
+
+class Masked(np.ndarray[Any, Any]):
+    """One that computes for itself, as arrays with units and masks of other libraries do."""
+
+    def __array_ufunc__(self, *_: object, **__: object) -> object:
+        return NotImplemented
+
+
+def test_arrays_that_compute_for_themselves_are_refused() -> None:
+    x = np.array([3.0, 1.0, 2.0]).view(Masked)
+    function: Any
+    for function in (gpusort.sort, gpusort.max, gpusort.argsort):
+        with pytest.raises(UnsupportedTypeError, match=r"^x: .* found Masked, which computes for itself .*x\.view\("):
+            function(x)
+    with pytest.raises(UnsupportedTypeError, match=r"^values: .* found Masked"):
+        gpusort.sort_by_key(np.arange(3), x)
+
+
+def test_what_a_dtype_carries_along_does_not_reach_others(target: str) -> None:
+    """Dtypes that are equal share plans, and may differ in metadata."""
+    described = np.arange(5).astype(np.dtype("i8", metadata={"of": "one"}))
+    gpusort.sort(described, target=target)
+    assert gpusort.sort(np.arange(5), target=target).dtype.metadata is None
+    assert gpusort.cumsum(np.arange(5), target=target).dtype.metadata is None

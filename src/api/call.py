@@ -131,6 +131,7 @@ def call_with(
             key = plan = None
         if plan is None:
             if isinstance(target, Planning):
+                target.inner(arrays)
                 plan = _plan_of(make, settings, target.target, kind, arrays, keeps_scratch=True)
                 return PreparedCall.of(plan, kind, arrays, None if out is None else (out,))
             plan = _plan_of(make, settings, target, kind, arrays)
@@ -209,6 +210,8 @@ def _viewed(
         if out is not None:
             raise UnsupportedTypeError("out: expected None for arrays of which nothing is computed yet")
         return kind.deferred(make(*settings), target, tuple([x for _, x in found]))
+    if isinstance(target, Planning):
+        target = target.inner([x for _, x in found[: len(found) - (out is not None)]])
     with kind.scope(like) or _NO_SCOPE:
         views = [own.view(x, name) if is_viewed(own) else x for name, (own, x) in zip(names, found, strict=False)]
         if out is None:

@@ -150,21 +150,38 @@ def _told(spec: Spec) -> str:
     return f"{spec.dtype} of shape {spec.shape}{lies}{'' if spec.is_aligned else ', not aligned'}"
 
 
-@attrs.frozen(eq=False)
+@attrs.define(eq=False)
 class Planning:
     """Passed in place of a target: the call is then prepared, and not run."""
 
     target: Any
+    given: tuple[object, ...] | None = None  # what a user's function was called with, and hands over as it is
+    was_used: bool = False
+
+    def inner(self, arrays: Sequence[object]) -> Planning:
+        """What the call is prepared with. Raises UnsupportedTypeError for other arrays than the user's function was
+        given: the prepared call would not do to its arrays what the function does to them first."""
+        if self.given is not None:
+            if self.was_used:
+                raise UnsupportedTypeError("function: expected one call of gpusort in it, found another")
+            handed = self.given[: len(arrays)]
+            if len(handed) < len(arrays) or any(x is not y for x, y in zip(handed, arrays, strict=True)):
+                raise UnsupportedTypeError(
+                    "function: expected one that hands over the arrays it is given, in their order, to gpusort, found "
+                    "one that hands over others: compute them first, and plan for these"
+                )
+        self.was_used = True
+        return Planning(self.target)
 
 
 def plan(function: Callable[P, R_co], /, *arrays: P.args, **settings: P.kwargs) -> PreparedCall[R_co]:
     """The call `function(*arrays, **settings)` made ready, but not made: its algorithm chosen, results and scratch
     allocated; its first run compiles what is not compiled yet. It takes arrays of the same kind, shape, dtype and
     layout, and gives back the same results' arrays each time: those of `out`, or its own. A function of yours is
-    prepared too, if it hands its `target` over to one call of gpusort, and returns the result as it is.
+    prepared too, if it hands its arrays and its `target` over to one call of gpusort, and returns the result as it is.
     """
-    check_planned(function)
-    planning = {**settings, "target": Planning(settings.get("target", "auto"))}
+    is_ours = check_planned(function)
+    planning = {**settings, "target": Planning(settings.get("target", "auto"), None if is_ours else arrays)}
     found = cast(Callable[..., object], function)(*arrays, **planning)
     if not isinstance(found, PreparedCall):
         raise UnsupportedTypeError(f"function: {function!r} does not hand its target over to gpusort")
@@ -175,13 +192,13 @@ def plan(function: Callable[P, R_co], /, *arrays: P.args, **settings: P.kwargs) 
 _OTHERS = (__name__, f"{__package__}.files")
 
 
-def check_planned(function: object) -> None:
-    """Raises for a function that cannot be prepared, and names what to write instead."""
+def check_planned(function: object) -> bool:
+    """Whether it is one of ours. Raises for a function that cannot be prepared, and names what to write instead."""
     home, name = getattr(function, "__module__", None), getattr(function, "__name__", None)
     is_ours = str(home).startswith(f"{__package__}.") and home not in _OTHERS
     is_the_packages = str(home).partition(".")[0] == str(__package__).partition(".")[0]
     if (is_ours and name != "sort_inplace") or (not is_the_packages and _takes_target(function)):
-        return
+        return is_ours
     found = repr(function)
     if isinstance(function, PreparedCall):
         found = "a prepared call: it can be called as it is"

@@ -87,8 +87,10 @@ class NumPyKind(Located[HostArray]):
     is_host = True
 
     def spec(self, name: str, array: HostArray) -> Spec:
-        strides = None if is_packed(array) else array.strides
-        return Spec(array.shape, array.dtype, Memory.HOST, strides, array.flags.aligned)
+        strides, dtype = None if is_packed(array) else array.strides, array.dtype
+        if dtype.kind in "biufmM":  # without metadata, which dtypes that are equal may differ in
+            dtype = np.dtype(dtype.str)
+        return Spec(array.shape, dtype, Memory.HOST, strides, array.flags.aligned)
 
     def is_read_only(self, array: HostArray) -> bool:
         return not array.flags.writeable

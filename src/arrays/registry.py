@@ -20,6 +20,8 @@ Chooser: TypeAlias = Callable[[str, Any], Kind]
 # By class, once seen. What is in neither and not found below is handed to NumPy.
 KNOWN: dict[type, Kind] = {np.ndarray: NUMPY}
 CHOSEN: dict[type, Chooser] = {}
+# By which a subclass says what becomes of its unit or mask: results made of its numbers would not know.
+_OVERRIDES = ("__array_ufunc__", "__array_function__")
 _PLAIN = frozenset((list, tuple, int, float, bool, range))  # of which NumPy makes arrays of its own class
 
 
@@ -72,6 +74,11 @@ def _found(name: str, x: object) -> Kind | Chooser | None:
     if isinstance(x, np.ma.MaskedArray):
         raise UnsupportedTypeError(f"{name}: masked arrays are not supported; fill or compress it first")
     if isinstance(x, np.ndarray):
+        if any(getattr(type(x), own) is not getattr(np.ndarray, own) for own in _OVERRIDES):
+            raise UnsupportedTypeError(
+                f"{name}: expected an array whose numbers say all, found {type(x).__name__}, which computes for itself "
+                f"(a unit, a mask); {name}.view(np.ndarray) has the numbers alone"
+            )
         return SUBCLASS
     for package, classes, module, kind in _LIBRARIES:
         if _is_of(x, package, classes):

@@ -39,6 +39,8 @@ class ColumnKind(Viewed[Any, HostArray]):
         count = column.null_count  # polars' is a method
         return bool(count() if callable(count) else count)
 
+    read_only = "a column of a table, which may share its elements with others"
+
     @abstractmethod
     def _values(self, column: Any) -> HostArray:
         """The elements as NumPy sees them, where it can."""

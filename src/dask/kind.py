@@ -42,9 +42,9 @@ class DaskKind(Deferred[da.Array]):
             case TopK(k=k, axis=axis, order=order, in_order=in_order, key=None):
                 return top_k(arrays[0], k, axis=axis, largest=order is _DOWN, sorted=in_order, target=where)
             case Sort() | Argsort() | SortPairs() | TopK():
-                raise _unsupported(operation, "sorted by a key or an algorithm of the caller's")
+                raise _unsupported("sorted by a key or an algorithm of the caller's", operation.names[0])
             case Merge():
-                raise _unsupported(operation, "merged")
+                raise _unsupported("merged", operation.names[0])
             case _:
                 made = cast(Operation, operation)
                 takes_none = f"{made.names[0]}: {made.called} takes no dask arrays; .compute() gives one that it takes"
@@ -54,5 +54,5 @@ class DaskKind(Deferred[da.Array]):
 DASK = DaskKind()
 
 
-def _unsupported(operation: Operation, what: str) -> UnsupportedTypeError:
-    return UnsupportedTypeError(f"{operation.names[0]}: dask arrays cannot be {what}; .compute() gives one that can")
+def _unsupported(what: str, name: str = "x") -> UnsupportedTypeError:
+    return UnsupportedTypeError(f"{name}: dask arrays cannot be {what}; .compute() gives one that can")
