@@ -20,7 +20,7 @@ BLOCK = 1 << 12  # results that are kept at hand: fewer, and memory is read in s
 _SIDE = 1 << 10  # the same where several elements of a row are worked on side by side
 PARTS = 16  # at most, where they are for threads
 _ROW = 32  # neighbours that are worth a loop of their own
-_LINES, _SHORT, _LINE = 16, 12, 1 << 10  # lines, of so many neighbours at least and at most, that become one first
+_LINES, _SHORT = 16, 12  # lines, of so many neighbours at least, that become one first
 _BESIDE = 128  # neighbours that are worth a loop over them
 _SETTLED = 1 << 15  # elements of a part where the others are left out once one is settled
 _CHAIN = 1 << 12  # floats at most that are added one after the other
@@ -84,7 +84,7 @@ class Route:
 
 
 def route_of(fold: Reducer, dtype: np.dtype[np.generic], walk: Walk) -> Route:
-    if _adds_lines(fold, walk):
+    if _adds_lines(walk):
         near = walk.gone[-1]
         leg = leg_of(fold, dtype, walk.start, (*walk.kept, near), walk.gone[:-1], count=near.length)
         return Route(walk, False, (leg,))
@@ -107,13 +107,12 @@ def route_of(fold: Reducer, dtype: np.dtype[np.generic], walk: Walk) -> Route:
     return Route(walk, in_rows, tuple(legs))
 
 
-def _adds_lines(fold: Reducer, walk: Walk) -> bool:
+def _adds_lines(walk: Walk) -> bool:
     """Whether lines of neighbours that go, with others between them, are reduced to one line first: what is in a line
     is reduced once then, at the end, which takes longer than a short loop."""
     if len(walk.gone) != 2 or len(walk.kept) > 1 or not walk.nearest_goes or walk.gone[-1].stride > 2:
         return False
-    lines, length = walk.gone[0].length, walk.gone[-1].length
-    return lines >= _LINES and _SHORT <= length <= (_ROW if fold in TRUTHS else _LINE)
+    return walk.gone[0].length >= _LINES and _SHORT <= walk.gone[-1].length < _ROW
 
 
 def leaps(walk: Walk) -> bool:

@@ -205,19 +205,12 @@ def sort_one(
         else:
             sort_long(source, ordered, order, policy, pool)
 
-    if _suits_numpy(source, policy) or not can_sort(source.dtype, source.nbytes):
+    if not can_sort(source.dtype, source.nbytes):
         sort_row(source, results, order, stable)
     elif stable:
         _sort_apart(sort, source, results, order, stable)
     else:
         sort(results)
-
-
-def _suits_numpy(row: HostArray, policy: HostSortPolicy) -> bool:
-    """Whether a row of 16 bits is of few different elements, for which NumPy has less to do than threads to wake."""
-    if row.itemsize != 2 or row.nbytes >= policy.few_bytes_from or radix_sorts_sooner():
-        return False
-    return different_of(row, policy.sample) <= policy.some
 
 
 def can_sort(dtype: np.dtype[np.generic], nbytes: int) -> bool:
