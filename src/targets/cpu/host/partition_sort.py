@@ -25,7 +25,7 @@ from ..pool import Pool
 from .counting import sort_few
 from .key_words import Elements, numbers_of
 from .numpy_pointer import sort_address
-from .numpy_sort import restore_ties, sort_row
+from .numpy_sort import restore_ties, sort_chunk
 from .partition import COUNTERS, part_in_turn, reverse
 from .sample import Sample, direction_of
 
@@ -108,7 +108,7 @@ def sort_long(source: HostArray, results: HostArray, order: SortOrder, policy: H
         if not is_short and sort_few(source, results, order, policy, pool):
             return
         if is_short or (sample.different <= policy.skewed and source.nbytes < policy.skewed_bytes_from):
-            sort_row(source, results, order)
+            sort_chunk(source, results, order, stable=False)
             return
     direction = direction_of(numbers, pool)
     ordered = results if results is not source or direction else np.empty_like(source)
