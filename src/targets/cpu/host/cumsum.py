@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ....arrays.recycled import new_array
+from ....operations.monoids import result_dtype
 from ....operations.reduce import Reducer
 from ...base import HostArray
 from ...counts import count_nonzero
@@ -23,7 +24,7 @@ from ..background import background
 from ..crew import share_kernel, threads_of_crew
 from ..loops import Kernel, place_of
 from .cumsum_loops import BLOCK, columns, pieces
-from .reducers import result_of, rounded, silence, silently, takes
+from .reducers import rounded, silence, silently, takes
 from .regrouped import LEAST_IN_LINES, accumulated, has_short_lines
 from .strides import Routes, Walk, padded, ways_beside
 
@@ -49,7 +50,7 @@ def host_cumsum(dtype: np.dtype[np.generic], ndim: int, axis: int | None) -> Hos
     is_float, is_half, long = dtype.kind == "f", dtype.kind == "f" and dtype.itemsize == 2, None
     if not is_half and dtype.kind != "m" and dtype.isnative:
         long = LongScan(dtype, 0 if axis is None else axis % ndim)
-    made, along, result = np.dtype(np.float32) if is_half else None, axis or 0, result_of(Reducer.SUM, dtype)
+    made, along, result = np.dtype(np.float32) if is_half else None, axis or 0, result_dtype("cumsum", dtype)
     in_lines, most = long is not None and axis is not None and ndim > 1, _SHARED if is_float else sys.maxsize
 
     def add_up(x: HostArray) -> HostArray:
@@ -175,7 +176,7 @@ class LongScan:
         return results
 
     def _by_route(self, x: HostArray, route: _Route) -> HostArray:
-        seen, result = _seen_as(self._dtype), result_of(Reducer.SUM, self._dtype)
+        seen, result = _seen_as(self._dtype), result_dtype("cumsum", self._dtype)
         results: HostArray = new_array(route.walk.shape, result)
         memory, plan = route.walk.span.place(x), place_of(route.plan)
         out, is_shared = place_of(results), x.size >= _SHARED or threads_of_crew(results.nbytes) > 0
@@ -204,7 +205,7 @@ def _seen_as(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
 
 def _loading(dtype: np.dtype[np.generic]) -> Iterator[object]:
     """The commonest first."""
-    seen, result = _seen_as(dtype), result_of(Reducer.SUM, dtype)
+    seen, result = _seen_as(dtype), result_dtype("cumsum", dtype)
     yield pieces(seen, result, True)
     yield columns(seen, result)
     yield pieces(seen, result, False)

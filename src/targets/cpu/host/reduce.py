@@ -13,8 +13,9 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib.array_utils import normalize_axis_tuple
 
+from ....operations.base import checked_axes
+from ....operations.monoids import result_dtype
 from ....operations.reduce import Reducer
 from ....types.errors import InvalidArgumentError
 from ...base import HostArray
@@ -24,20 +25,7 @@ from ..loops import Kernel
 from .arg_reduce import PlaceFolding
 from .reduce_loops import can_fold, loop_for
 from .reduce_plans import Route, constant_of, leaps, route_of
-from .reducers import (
-    ARITHMETIC,
-    EXTREMES,
-    LONG,
-    PLACES,
-    TRUTHS,
-    UFUNCS,
-    HostCall,
-    in_shape,
-    result_of,
-    silence,
-    silently,
-    takes,
-)
+from .reducers import EXTREMES, LONG, TRUTHS, UFUNCS, HostCall, in_shape, silence, silently, takes
 from .regrouped import ADDED, LEAST_IN_LINES, LINE, Regrouped
 from .strides import Routes, Walk
 
@@ -71,7 +59,7 @@ class Folding:
             fold = {Reducer.MIN: Reducer.ALL, Reducer.MAX: Reducer.ANY}.get(fold, fold)
         self._fold, self._dtype, self._axes, self._keepdims = fold, dtype, axes, keepdims
         self._seen_as = np.dtype(np.uint8) if self._is_bool else dtype
-        self._waits = fold in ARITHMETIC and dtype.kind == "f"
+        self._waits = fold.adds and dtype.kind == "f"
         self._routes = Routes(self._route)
         self._loops: dict[bool, tuple[Kernel, np.dtype[np.generic]]] = {}  # in rows, or not
         self._head: tuple[slice, ...] = ()  # what is looked at before all else
@@ -83,7 +71,7 @@ class Folding:
         """The result; None where NumPy's loop is to give it."""
         if self._head and self._is_settled(x):
             return in_shape(np.array(self._fold is Reducer.ANY), x, self._axes, self._keepdims)
-        counts_bools = self._is_bool and self._fold in ARITHMETIC
+        counts_bools = self._is_bool and self._fold.adds
         x, route = self._routes.of_bools(x) if counts_bools else (x, self._routes.of(x))
         if route is None:
             return None
@@ -172,7 +160,7 @@ class Folding:
             return _as_floats(cast("Signed", states), constant_of(self._fold, self._dtype)).view(self._dtype)
         if self._fold is Reducer.SUM and self._dtype.kind == "f":
             return cast(HostArray, np.add(states, self._dtype.type(0)))  # -0.0 becomes 0.0, as in NumPy
-        return states.astype(result_of(self._fold, self._dtype), copy=False)
+        return states.astype(result_dtype(self._fold.value, self._dtype), copy=False)
 
 
 def _as_floats(states: Signed, constant: int) -> Signed:
@@ -196,38 +184,29 @@ def host_reduction(
     takes any shape and layout, returns scalars where NumPy does, and does not warn of overflow or NaN. An empty array
     without an answer raises InvalidArgumentError. None if there is no such reduction of these elements, or no such
     axis."""
-    axes = _checked(axis, ndim)
-    if not takes(fold, dtype) or axes is None or (fold in PLACES and isinstance(axis, tuple)):
+    if not takes(fold, dtype) or (fold.finds_index and isinstance(axis, tuple)):
+        return None
+    try:
+        axes = checked_axes(axis, ndim)
+    except (np.exceptions.AxisError, InvalidArgumentError):  # which whoever makes a plan is told of
         return None
     has_loops = dtype.kind in "iuf" and dtype.isnative and ndim > 0
-    if fold in PLACES:
+    if fold.finds_index:
         along = None if axis is None or ndim == 0 else axes[0]
         method = cast(Callable[..., object], np.ndarray.argmin if fold is Reducer.ARGMIN else np.ndarray.argmax)
         call = partial(method, keepdims=True) if keepdims else method
         long_place = PlaceFolding(fold, dtype, None if ndim == 1 else along, keepdims) if has_loops else None
         return _guarded(call, (along, None), long_place)
     reduce = cast(Callable[..., object], UFUNCS[fold].reduce)  # of array, axes, dtype, out and keepdims
-    if dtype.kind == "f" and dtype.itemsize == 2 and fold in ARITHMETIC:
+    if dtype.kind == "f" and dtype.itemsize == 2 and fold.adds:
         return _guarded(partial(_halves, reduce), (axes, keepdims))
     made = np.dtype(np.bool_) if fold in TRUTHS else None
     settings = (axes[0] if len(axes) == 1 else axes, made, None, keepdims)
-    has_loops |= dtype.kind == "b" and (fold in ARITHMETIC or len(axes) < ndim)
+    has_loops |= dtype.kind == "b" and (fold.adds or len(axes) < ndim)
     long = Folding(fold, dtype, axes, ndim, keepdims) if has_loops and axes else None
     regrouped = Regrouped.of(fold, dtype, axes, ndim, keepdims)
     # NumPy's loops of floats warn of what is no mistake
     return _guarded(reduce, settings, long, regrouped, is_silent=dtype.kind == "f")
-
-
-def _checked(axis: Axes, ndim: int) -> tuple[int, ...] | None:
-    """The axes that go, counted from the front, in order; None if there are no such."""
-    if axis is None:
-        return tuple(range(ndim))
-    if ndim == 0 and axis in (0, -1):  # which NumPy lets pass
-        return ()
-    try:
-        return tuple(sorted(normalize_axis_tuple(axis, ndim)))
-    except ValueError:
-        return None
 
 
 # -- short arrays -----------------------------------------------------------------------------------------

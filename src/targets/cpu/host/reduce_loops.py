@@ -16,10 +16,11 @@ from typing import Any, cast
 import attrs
 import numpy as np
 
+from ....operations.monoids import result_dtype
 from ....operations.reduce import Reducer
 from ..background import background
 from ..loops import Kernel, compiled, inside, name_of, numbers_of_plan, text_of
-from .reducers import PLACES, TRUTHS, result_of
+from .reducers import TRUTHS
 
 _PLAN = ("start", "n0", "s0", "n1", "s1", "m0", "t0", "m1", "t1", "parts", "block", "constant")
 _COUNTS = frozenset(["n0", "n1", "m0", "m1", "parts", "block"])
@@ -101,10 +102,11 @@ class Elements:
         size, is_float = dtype.itemsize, dtype.kind == "f"
         match fold:
             case Reducer.SUM | Reducer.PROD:  # in the type of the result
-                wide = name_of(result_of(fold, dtype))
+                made = result_dtype(fold.value, dtype)
+                wide = name_of(made)
                 word, nothing = ("multiply", "1") if fold is Reducer.PROD else ("add", "-0.0" if is_float else "0")
                 step = f"{word}_in_any_order(found, {{0}})"
-                return cls(dtype, result_of(fold, dtype), f"{wide}(element)", f"{wide}({nothing})", step)
+                return cls(dtype, made, f"{wide}(element)", f"{wide}({nothing})", step)
             case Reducer.MIN | Reducer.MAX:
                 seen, lifted = dtype, "element"
                 if is_float:  # by their bits as signed integers, in the order of the numbers from the constant on
@@ -128,7 +130,7 @@ def can_fold(fold: Reducer, dtype: np.dtype[np.generic], nbytes: int) -> bool:
 
 
 def _loading(fold: Reducer, dtype: np.dtype[np.generic]) -> Iterator[object]:
-    if fold in PLACES:
+    if fold.finds_index:
         yield places_for(fold, dtype)
     else:
         for in_rows in (False, True):

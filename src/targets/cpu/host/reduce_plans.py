@@ -13,7 +13,7 @@ from ....operations.reduce import Reducer
 from ...base import HostArray
 from ..crew import share_kernel, threads_of_crew
 from ..loops import Kernel, place_of
-from .reducers import EXTREMES, PLACES, TRUTHS, silently
+from .reducers import EXTREMES, TRUTHS, silently
 from .strides import Walk, Way, padded
 
 BLOCK = 1 << 12  # results that are kept at hand: fewer, and memory is read in stretches too short to be foreseen
@@ -151,7 +151,7 @@ def leg_of(
     block = min(BLOCK, stay[1].length)
     tasks = rows if in_rows else stay[0].length * -(-stay[1].length // block)
     divided, near = (go[1].length, go[1]) if in_rows else (go[0].length, stay[1])
-    lies_apart = near.stride != 1 or fold in PLACES  # or is read more slowly than memory gives it
+    lies_apart = near.stride != 1 or fold.finds_index  # or is read more slowly than memory gives it
     nbytes = rows * length * dtype.itemsize
     is_shared = rows * length >= _SHARED and (lies_apart or nbytes >= _SHARED_BYTES)
     is_shared |= nbytes >= _CREW_BYTES and threads_of_crew(nbytes) > 0
@@ -178,7 +178,7 @@ def constant_of(fold: Reducer, dtype: np.dtype[np.generic]) -> int:
     """Of the extremes of floats what is to become the least of all integers, less that least one, where floats are
     integers in the order of the numbers: -inf where the greatest is looked for, so that NaN is greater than all; else
     the first NaN, so that it is less than all. Of places, what NaNs of float16 are to be, as signed integers."""
-    if fold in PLACES:
+    if fold.finds_index:
         return -(1 << 15) if fold is Reducer.ARGMIN else (1 << 15) - 1
     if fold not in EXTREMES or dtype.kind != "f":
         return 0
