@@ -24,6 +24,7 @@ from ..background import background
 from ..crew import share_kernel, threads_of_crew
 from ..loops import Kernel, place_of
 from .cumsum_loops import BLOCK, columns, pieces
+from .key_words import numbers_as
 from .reducers import rounded, silence, silently, takes
 from .regrouped import LEAST_IN_LINES, accumulated, has_short_lines
 from .strides import Routes, Walk, padded, ways_beside
@@ -176,7 +177,7 @@ class LongScan:
         return results
 
     def _by_route(self, x: HostArray, route: _Route) -> HostArray:
-        seen, result = _seen_as(self._dtype), result_dtype("cumsum", self._dtype)
+        seen, result = numbers_as(self._dtype), result_dtype("cumsum", self._dtype)
         results: HostArray = new_array(route.walk.shape, result)
         memory, plan = route.walk.span.place(x), place_of(route.plan)
         out, is_shared = place_of(results), x.size >= _SHARED or threads_of_crew(results.nbytes) > 0
@@ -199,13 +200,9 @@ class LongScan:
         return route.walk.arranged(results)
 
 
-def _seen_as(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
-    return np.dtype(np.uint8) if dtype.kind == "b" else dtype
-
-
 def _loading(dtype: np.dtype[np.generic]) -> Iterator[object]:
     """The commonest first."""
-    seen, result = _seen_as(dtype), result_dtype("cumsum", dtype)
+    seen, result = numbers_as(dtype), result_dtype("cumsum", dtype)
     yield pieces(seen, result, True)
     yield columns(seen, result)
     yield pieces(seen, result, False)

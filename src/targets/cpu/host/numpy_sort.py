@@ -31,16 +31,9 @@ FEW_HALVES, _SHORT_OF_HALVES = 1 << 9, 1 << 5  # elements in all, and of a row
 
 
 def turning(order: SortOrder, kind: str) -> np.ufunc | None:
-    """The ufunc to apply before and after a sort in descending order, by the kind of the dtype; None if ascending."""
+    """The ufunc to apply to numbers before and after a sort in descending order, by the kind of the elements; None if
+    ascending. NaT, the least integer, becomes the greatest, and so is last in this order as well."""
     return None if order is SortOrder.ASCENDING else np.negative if kind == "f" else np.invert
-
-
-def turned_as(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
-    """The dtype to apply it to. Bools (which may be any byte) and times have all bits inverted; NaT, the least integer,
-    becomes the greatest, and so is last in this order as well."""
-    if dtype.kind not in "bMm":
-        return dtype
-    return np.dtype(np.uint8 if dtype.kind == "b" else np.int64).newbyteorder(dtype.byteorder)
 
 
 def lengths_sorted_stably(dtype: np.dtype[np.generic]) -> range:
@@ -73,7 +66,7 @@ def sort_chunk(source: HostArray, results: HostArray, order: SortOrder, stable: 
             restore_ties(source, halves, order, stable)
         results[...] = halves
         return
-    numbers: Elements = source.view(turned_as(dtype))
+    numbers = numbers_of(source)
     kind: Literal["stable"] | None = "stable" if numbers.shape[-1] in lengths_sorted_stably(dtype) else None
     turn: Callable[..., Elements] | None = turning(order, dtype.kind)
     back = turn
@@ -108,9 +101,8 @@ def sort_stably(elements: Elements, axis: int, order: SortOrder) -> None:
     if order is SortOrder.ASCENDING:
         elements.sort(axis, "stable")
         return
-    turn, seen = turning(order, elements.dtype.kind), turned_as(elements.dtype)
+    turn, numbers = turning(order, elements.dtype.kind), numbers_of(elements)
     assert turn is not None
-    numbers = elements if seen is elements.dtype else elements.view(seen)
     turn(numbers, numbers)  # of negated ones zeros and NaNs still tie
     numbers.sort(axis, "stable")
     turn(numbers, numbers)

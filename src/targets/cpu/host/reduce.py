@@ -23,6 +23,7 @@ from ...counts import count_nonzero
 from ..crew import threads_of_crew
 from ..loops import Kernel
 from .arg_reduce import PlaceFolding
+from .key_words import numbers_as
 from .reduce_loops import can_fold, loop_for
 from .reduce_plans import Route, constant_of, leaps, route_of
 from .reducers import EXTREMES, LONG, TRUTHS, UFUNCS, HostCall, in_shape, silence, silently, takes
@@ -58,7 +59,7 @@ class Folding:
         if self._is_bool:
             fold = {Reducer.MIN: Reducer.ALL, Reducer.MAX: Reducer.ANY}.get(fold, fold)
         self._fold, self._dtype, self._axes, self._keepdims = fold, dtype, axes, keepdims
-        self._seen_as = np.dtype(np.uint8) if self._is_bool else dtype
+        self._seen_as = numbers_as(dtype)
         self._waits = fold.adds and dtype.kind == "f"
         self._routes = Routes(self._route)
         self._loops: dict[bool, tuple[Kernel, np.dtype[np.generic]]] = {}  # in rows, or not

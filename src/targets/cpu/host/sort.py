@@ -18,9 +18,8 @@ from ..pool import ALONE, Pool, share_each_row, shared_pool
 from .at_sight import LEAST_AT_SIGHT, sorted_at_sight
 from .counting import count_words, rank_found, sort_by_counting, sort_few
 from .crew_rows import sort_rows_by_crew, sorting_threads
-from .key_words import numbers_of
+from .key_words import numbers_as, numbers_of
 from .numpy_sort import restore_ties, sort_chunk
-from .numpy_speed import radix_sorts_sooner
 from .partition import reverse
 from .partition_sort import loading_sorts, part_from, sort_long
 from .radix_sort import can_sort_by_radix, sort_by_radix, suits_radix
@@ -90,7 +89,7 @@ def _sort_packed(source: HostArray, results: HostArray, order: SortOrder, policy
     elif (
         source.size >= policy.serial_below
         and share_each_row(rows, pool.threads, source.itemsize)
-        and length >= _part_from(source, policy, pool)
+        and length >= part_from(source.dtype, policy, pool.threads)
     ):
         few = pool.of_at_most(policy.threads_for(source.nbytes // rows))
         for number in range(rows):
@@ -184,15 +183,6 @@ def _is_counted(source: HostArray, results: HostArray, order: SortOrder, policy:
     )
 
 
-def _part_from(source: HostArray, policy: HostSortPolicy, pool: Pool) -> int:
-    """How long a row is worth more than NumPy's sort alone."""
-    dtype = source.dtype
-    if dtype.itemsize > 2:
-        return part_from(dtype, policy, pool.threads)
-    usual = policy.part_from(dtype, pool.threads)
-    return min(usual, policy.count_slow_pairs_from) if dtype.itemsize == 2 and radix_sorts_sooner() else usual
-
-
 def sort_one(
     source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, pool: Pool, stable: bool
 ) -> None:
@@ -224,7 +214,7 @@ def _sorting(dtype: np.dtype[np.generic]) -> Iterator[object]:
         yield count_words(size, np.dtype(np.uint32))
         yield from counting_each(size) if size > 1 else [fill(size)]
     else:
-        numbers = numbers_of(np.empty(0, dtype)).dtype
+        numbers = numbers_as(dtype)
         yield from loading_sorts(numbers)
         yield reverse(numbers)
         yield from counting_each(size)

@@ -19,7 +19,8 @@ from ...counts import count_nonzero
 from ..pool import shared_pool
 from .at_sight import LEAST_AT_SIGHT, sorted_at_sight
 from .float_ties import FloatTies
-from .numpy_sort import lengths_sorted_stably, sort_stably, sorted_by_words, turned_as, turning
+from .key_words import numbers_as
+from .numpy_sort import lengths_sorted_stably, sort_stably, sorted_by_words, turning
 from .partition_sort import part_from
 from .radix_sort import suits_radix
 from .row_networks import least_for_networks, longest_of_few
@@ -153,7 +154,7 @@ class SortPath:
         copy = cast(Sorted, np.ndarray.flatten if self._axis is None else np.ndarray.copy)
         stable_lengths, as_integers = self._stable_lengths, self._as_integers or go_on
         most_plain = _NEVER if self._as_integers is None else _most_plain(dtype, has_rows)
-        seen = None if turn is None or turned_as(dtype) == dtype else turned_as(dtype)
+        seen = None if turn is None or dtype.kind not in "bMm" else numbers_as(dtype)
         stable_from = 0 if has_rows else stable_lengths.start or _NEVER
         ties = FloatTies.of(dtype) if dtype.kind == "f" else None
 
