@@ -42,8 +42,7 @@ class Leg:
     parts: int
     outer: int
     count: int
-    skips: bool  # whether every second neighbour is to be left out
-    lines: tuple[int, int, int] | None  # where gaps between lines are: how many, how far apart, how long
+    seen_as: tuple[tuple[int, ...], tuple[int, ...]] | None  # what is wanted of more results: its shape and strides
     ends_early: bool  # whether the loop leaves the rest of what is settled
 
     def run(self, kernel: Kernel, memory: tuple[int, int], *outs: HostArray) -> None:
@@ -51,12 +50,11 @@ class Leg:
         share_kernel(kernel, self.tasks, (*memory, *places, *self.plan_place), self.shared_bytes)
 
     def wanted(self, out: HostArray) -> HostArray:
-        """All that a loop leaves, or every second neighbour of it, or the lines."""
-        if self.lines is not None:
-            (count, stride, length), size = self.lines, out.itemsize
-            shape, strides = (self.parts, count, length), (self.rows * size, stride * size, size)
-            return np.ndarray(shape, out.dtype, out, 0, strides).reshape(-1)
-        return out.reshape(self.parts * self.outer, -1)[:, ::2].reshape(-1) if self.skips else out
+        """All that a loop leaves, or some of it."""
+        if self.seen_as is None:
+            return out
+        shape, strides = self.seen_as
+        return np.ndarray(shape, out.dtype, out, 0, [stride * out.itemsize for stride in strides]).reshape(-1)
 
     def states(
         self, kernel: Kernel, state: np.dtype[np.generic], ufunc: np.ufunc, memory: tuple[int, int]
@@ -99,8 +97,8 @@ def route_of(fold: Reducer, dtype: np.dtype[np.generic], walk: Walk) -> Route:
     whole, rest = divmod(split.length - last, count)
     kept = (*others, Way(count * width, near.stride))
     gone = (*walk.gone[:-1], Way(whole, count * split.stride))
-    lines = (count * math.prod(way.length for way in others), width, near.length) if last else None
-    legs = [leg_of(fold, dtype, walk.start, kept, gone, count=count, lines=lines)]
+    lines = Way(count * math.prod(way.length for way in others), width), Way(near.length, 1)
+    legs = [leg_of(fold, dtype, walk.start, kept, gone, count=count, wanted=lines if last else None)]
     if rest + last:
         gone = (*walk.gone[:-1], Way(rest + last, split.stride))
         legs.append(leg_of(fold, dtype, walk.start + whole * count * split.stride, walk.kept, gone))
@@ -136,16 +134,17 @@ def _side_by_side(walk: Walk) -> int:
 
 def leg_of(
     fold: Reducer, dtype: np.dtype[np.generic], start: int, kept: tuple[Way, ...], gone: tuple[Way, ...],
-    in_rows: bool = False, count: int = 1, lines: tuple[int, int, int] | None = None,
+    in_rows: bool = False, count: int = 1, wanted: tuple[Way, Way] | None = None,
 ) -> Leg:  # fmt: skip
+    """`wanted` are elements of lines among the results, if not all of these are."""
     stay, go = padded(kept), padded(gone)
-    skips = not in_rows and stay[1].stride == 2
     if not in_rows and go[0].length < go[1].length:
         go = go[::-1]
-    if skips:  # what lies between is worked on too, for reading what lies apart takes longer
-        stay[1] = Way(2 * stay[1].length - 1, 1)
-    if count == 1 and not in_rows and _are_near_lines(*stay):  # the same of short gaps between them
-        lines = stay[0].length, stay[0].stride, stay[1].length
+    if not in_rows and stay[1].stride == 2:  # what is between is worked on too: reading what lies apart takes longer
+        near = Way(2 * stay[1].length - 1, 1)
+        wanted, stay[1] = (Way(stay[0].length, near.length), stay[1]), near
+    if count == 1 and not in_rows and _are_near_lines(*stay):  # the same of short gaps between lines
+        wanted = stay[0], (wanted or stay)[1]
         stay = [Way(1, 0), Way((stay[0].length - 1) * stay[0].stride + stay[1].length, 1)]
     rows, length = stay[0].length * stay[1].length, go[0].length * go[1].length
     block = min(BLOCK, stay[1].length)
@@ -166,7 +165,10 @@ def leg_of(
     plan = np.array([start, *ways, parts, block, constant_of(fold, dtype)], np.int64)
     shared_bytes = nbytes if is_shared else 0
     outer = stay[0].length
-    return Leg(plan, place_of(plan), parts * tasks, shared_bytes, rows, parts, outer, count, skips, lines, ends_early)
+    seen_as = None
+    if wanted is not None:
+        seen_as = (parts, *(way.length for way in wanted)), (rows, *(way.stride for way in wanted))
+    return Leg(plan, place_of(plan), parts * tasks, shared_bytes, rows, parts, outer, count, seen_as, ends_early)
 
 
 def _are_near_lines(outer: Way, near: Way) -> bool:
