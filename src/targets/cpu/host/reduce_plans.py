@@ -10,9 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ....operations.reduce import Reducer
+from ....types.indices import SortOrder
 from ...base import HostArray
 from ..crew import share_kernel, threads_of_crew
 from ..loops import Kernel, place_of
+from .key_words import constants
 from .reducers import EXTREMES, TRUTHS, silently
 from .strides import Walk, Way, padded
 
@@ -177,13 +179,12 @@ def _are_near_lines(outer: Way, near: Way) -> bool:
 
 
 def constant_of(fold: Reducer, dtype: np.dtype[np.generic]) -> int:
-    """Of the extremes of floats what is to become the least of all integers, less that least one, where floats are
-    integers in the order of the numbers: -inf where the greatest is looked for, so that NaN is greater than all; else
-    the first NaN, so that it is less than all. Of places, what NaNs of float16 are to be, as signed integers."""
+    """Of the extremes of floats what is taken from integers in their order: as of words to sort by, so that NaN is
+    greater than all; or as much is added, so that it is less than all. Of places, what NaNs of float16 are to be, as
+    signed integers."""
     if fold.finds_index:
         return -(1 << 15) if fold is Reducer.ARGMIN else (1 << 15) - 1
     if fold not in EXTREMES or dtype.kind != "f":
         return 0
-    infinity = int(np.array(np.inf, dtype).view(f"i{dtype.itemsize}")[()])
-    least = -(1 << (8 * dtype.itemsize - 1))
-    return ~infinity - least if fold is Reducer.MAX else infinity + 1 + least
+    less = int(constants(dtype, SortOrder.ASCENDING)[1])
+    return less if fold is Reducer.MAX else -less
