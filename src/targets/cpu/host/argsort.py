@@ -20,7 +20,7 @@ from ..pool import ALONE, Pool, share_each_row, shared_pool
 from .counting import argsort_few, rank_found
 from .crew_rows import argsort_rows_by_crew
 from .key_words import Elements, Places, constants, numbers_of
-from .numpy_sort import argsort_plainly, places_along
+from .numpy_sort import places_along, places_in_order
 from .numpy_speed import numpy_sorts_slowly
 from .packed_argsort import argsort_packed, pack, rank, rank_halves, unpack
 from .partition_sort import loading_sorts
@@ -180,7 +180,7 @@ def _argsort_chunk(source: HostArray, places: Places, order: SortOrder, policy: 
         if rows == 1 or length < _WINDOW or not _has_long_runs(windows, source[rows // 2], order, policy):
             argsort_packed(source, places, order, policy)
             return
-    argsort_plainly(source, places, order)
+    places[...] = places_in_order(source, 1, order)
 
 
 def can_argsort(dtype: np.dtype[np.generic], nbytes: int) -> bool:

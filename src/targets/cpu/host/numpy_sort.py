@@ -123,13 +123,8 @@ def ascending(elements: Elements, order: SortOrder) -> Elements:
     return np.negative(elements) if kind == "f" else np.invert(elements)
 
 
-def argsort_plainly(source: HostArray, places: Places, order: SortOrder) -> None:
-    """By NumPy alone, row by row."""
-    places[...] = places_in_order(source, 1, order)
-
-
 def places_in_order(source: HostArray, axis: int, order: SortOrder) -> Places:
-    """Likewise, along an axis."""
+    """By NumPy alone, along an axis."""
     is_own = order is not SortOrder.ASCENDING or source.dtype.kind not in "biu"
     return places_along(ascending(source, order), axis, is_own=is_own)
 

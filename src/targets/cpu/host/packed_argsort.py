@@ -22,7 +22,7 @@ from ..crew import share
 from ..loops import Kernel, compiled, inside, text_of
 from ..pool import Pool
 from .key_words import Elements, Places, constants, lines_of_bits, ordered_ranks, ranked
-from .numpy_sort import argsort_plainly
+from .numpy_sort import places_in_order
 from .partition_sort import part_from, sort_long
 from .radix_sort import can_sort_by_radix, sort_by_bits, suits_radix
 from .sample import seems_constant
@@ -102,7 +102,7 @@ def argsort_packed(
 ) -> None:
     """Of packed rows of 32- or 64-bit elements on this thread; of a single row by all threads of a pool."""
     if seems_constant(source[source.shape[0] // 2], few=2):
-        argsort_plainly(source, places, order)
+        places[...] = places_in_order(source, 1, order)
         return
     index_bits = max(1, (source.shape[1] - 1).bit_length())
     rows = _Rows(source, order, index_bits, policy, pool)
@@ -116,7 +116,7 @@ def argsort_packed(
     ties = rows.ties(in_order) if lost & ((1 << left_out) - 1) else _NONE
     rows.unpack(in_order, places)
     if ties.size and not rows.settled(places, ties, least, left_out):
-        argsort_plainly(source, places, order)
+        places[...] = places_in_order(source, 1, order)
 
 
 @attrs.frozen(eq=False)
@@ -142,8 +142,9 @@ class _Rows:
     def rank(self, words: U64s) -> tuple[int, int]:
         """All ranks, for words to be made of: the least and the greatest."""
         if self.pool is None:
-            words[...] = self.ranks(self.elements)
-            return int(words.min()), int(words.max())
+            ranks = ordered_ranks(self.elements, self.order)
+            words[...] = ranks
+            return int(ranks.min()), int(ranks.max())
         dtype, ends = self.elements.dtype, np.array([(1 << _WORD_BITS) - 1, 0], np.uint64)
         row, bits = self.elements[0].view(f"i{dtype.itemsize}"), constants(dtype, self.order)
         self._share(rank(dtype.itemsize, dtype.kind == "f"), row, words[0], bits, ends)
