@@ -20,7 +20,7 @@ from gpusort.operations.reduce import Reducer
 from gpusort.targets.cpu import background
 from gpusort.targets.cpu.background import Background, Steps
 from gpusort.targets.cpu.compiler import loading
-from gpusort.targets.cpu.host import radix_sort, sort
+from gpusort.targets.cpu.host import partition_sort, radix_sort
 from gpusort.targets.cpu.host.argsort import can_argsort
 from gpusort.targets.cpu.host.radix_sort import can_sort_by_radix
 from gpusort.targets.cpu.host.reduce_loops import can_fold
@@ -266,7 +266,7 @@ def test_what_is_loaded_at_first_is_all_there_is_to_compile(
     code: str, is_slow: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GPUSORT_THREADS", "2")
-    for module, name in ((radix_sort, "numpy_sorts_slowly"), (sort, "radix_sorts_sooner")):
+    for module, name in ((radix_sort, "numpy_sorts_slowly"), (partition_sort, "radix_sorts_sooner")):
         monkeypatch.setattr(module, name, _always if is_slow else _never)
     dtype = np.dtype(code)
     monkeypatch.setattr(Background, "has", _load_all)

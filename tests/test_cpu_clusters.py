@@ -44,13 +44,13 @@ def test_every_order_is_numpys(dtype: str, kind: str) -> None:
 @pytest.mark.parametrize("kind", ["two", "mostly zeros"])
 def test_what_numpy_sorts_faster_is_left_to_it(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     left: list[int] = []
-    plainly = numpy_sort.argsort_plainly
+    plainly = numpy_sort.places_in_order
 
-    def noted(source: Array, places: Array, order: SortOrder) -> None:
+    def noted(source: Array, axis: int, order: SortOrder) -> Array:
         left.append(source.size)
-        plainly(source, places, order)
+        return plainly(source, axis, order)
 
-    monkeypatch.setattr(packed_argsort, "argsort_plainly", noted)
+    monkeypatch.setattr(packed_argsort, "places_in_order", noted)
     x = KINDS[kind](np.random.default_rng(1), 12_000, 64).astype(np.uint64)
     check(x[np.newaxis], SortOrder.ASCENDING, None)
     assert left == [12_000]

@@ -143,7 +143,7 @@ def test_an_endless_kernel_is_interrupted() -> None:
 from gpusort.targets.cpu import kernels
 from tests.endless_cases import run
 kernels._WORTH_SHARING = 0
-kernels.threads_of_crew = lambda nbytes: 8
+crews.threads_of_crew = lambda nbytes: 8
 runs = []
 run_by_crew = crews.Crew.run
 crews.Crew.run = lambda *given: runs.append(True) or run_by_crew(*given)

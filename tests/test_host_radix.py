@@ -17,7 +17,7 @@ from gpusort import Bitonic, HostSort, HostSortPolicy, InvalidArgumentError, Ser
 from gpusort.arrays.host import NUMPY
 from gpusort.targets.base import HostArray, Prepared
 from gpusort.targets.cpu.background import background
-from gpusort.targets.cpu.host import argsort, numpy_sort, numpy_speed, radix_sort, sort
+from gpusort.targets.cpu.host import argsort, numpy_sort, numpy_speed, partition_sort, radix_sort, sort
 from gpusort.targets.cpu.host.counting import sort_by_counting
 from gpusort.targets.cpu.host.key_words import Places
 from gpusort.targets.cpu.host.numpy_speed import numpy_sorts_slowly, radix_sorts_sooner
@@ -178,7 +178,7 @@ def test_16_bits_are_counted_in_shorter_rows_where_numpy_is_slow(dtype: str, mon
     monkeypatch.setattr(sort, "sort_by_counting", noted)
     policy = attrs.evolve(SMALL, count_pairs_from=3000, count_slow_pairs_from=2000)
     for is_slow, expected in ((False, [3000]), (True, [2000, 2999, 3000])):
-        monkeypatch.setattr(sort, "radix_sorts_sooner", partial(bool, is_slow))
+        monkeypatch.setattr(partition_sort, "radix_sorts_sooner", partial(bool, is_slow))
         counted.clear()
         for length in (1999, 2000, 2999, 3000):
             x = sample(dtype, length)

@@ -152,7 +152,7 @@ _WORD_MASK = (1 << 64) - 1
 # Loops over memory: a thread wakes in the time that it takes one to go over some 100 KiB. A job takes milliseconds: as
 # long as an interrupt waits.
 _LOOPS = HostSortPolicy(crew_bytes_from=1 << 19, crew_bytes_below=1 << 62, crew_thread_bytes=1 << 16)
-_JOB_BYTES = 1 << 28
+_JOB_BYTES = 1 << 26
 _CAN_WAIT = sys.platform == "linux" and sys.maxsize > 1 << 32
 
 
@@ -225,19 +225,22 @@ def share(loop: Kernel, length: int, pool: Pool, *arguments: HostArray | int) ->
 
 
 def share_kernel(
-    kernel: Kernel, length: int, numbers: Sequence[int], nbytes: int, *, pool: Pool | None = None, least: int = 1
-) -> None:
+    kernel: Kernel, length: int, numbers: Sequence[int | float], nbytes: int, *, pool: Pool | None = None,
+    least: int = 1,
+) -> None:  # fmt: skip
     """Calls kernel(start, stop, *numbers) with slices that together are 0 to `length`, none shorter than `least`: by
-    the crew if so many bytes are worth it, else by the pool. Those of 0 bytes by this thread."""
+    the crew if so many bytes are worth it, else by the pool, or where numbers are not whole or too many for the crew.
+    Those of 0 bytes by this thread."""
     helpers = pool or shared_pool() if nbytes and length > 1 else None
     if helpers is None or helpers.threads < 2:
         kernel(0, length, *numbers)
         return
-    done, threads = 0, threads_of_crew(nbytes)
+    words = [number for number in numbers if isinstance(number, int)]
+    done, threads = 0, threads_of_crew(nbytes) if len(words) == len(numbers) <= MOST_ARGUMENTS else 0
     jobs = max(1, min(nbytes // _JOB_BYTES, length // (4 * threads))) if threads else 0
     for job in range(1, jobs + 1):
         end = length * job // jobs
-        if not crew().run(kernel, end - done, numbers, threads, done):
+        if not crew().run(kernel, end - done, words, threads, done):
             break
         done = end
     if done < length:

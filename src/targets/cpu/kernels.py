@@ -18,10 +18,9 @@ from ..binding import Work, host_arrays, work_of
 from ..kernel_text import stored_type
 from ..needs import kernel_named, require_at_most, require_within
 from .compiler.loading import load_kernel
-from .crew import MOST_ARGUMENTS, crew, threads_of_crew
+from .crew import share_kernel
 from .limits import CAPABILITIES, LIMITS, REGISTER_BYTES, subgroup_size
 from .loops import Kernel
-from .pool import shared_pool
 from .stopping import Flag, run_stoppable
 from .text import module_text
 from .writer import asks
@@ -30,7 +29,6 @@ Bytes: TypeAlias = tuple[int, int]  # an address, and how many there are
 
 # Waking a thread takes about as long as this many elements: below, the caller works alone.
 _WORTH_SHARING = 1 << 16
-_LONG = 1 << 24  # of work: an interrupt would wait too long for the end of more
 
 
 @attrs.frozen(eq=False)
@@ -63,15 +61,8 @@ class Ready:
         for (address, nbytes), size in zip(memories, self.sizes, strict=True):
             arguments += address, nbytes // size
         arguments += self.values
-        if groups < 2 or self.work < _WORTH_SHARING or shared_pool().threads < 2:
-            if groups:
-                kernel(0, groups, *arguments)
-            return
-        words = [word for word in arguments if isinstance(word, int)]
-        can_wait = len(words) == len(arguments) <= MOST_ARGUMENTS and self.work < _LONG
-        waiting = threads_of_crew(4 * self.work) if can_wait else 0
-        if not (waiting and crew().run(kernel, groups, words, waiting)):
-            shared_pool().over(groups, lambda own: kernel(own.start, own.stop, *arguments))
+        if groups:
+            share_kernel(kernel, groups, arguments, 4 * self.work if self.work >= _WORTH_SHARING else 0)
 
 
 def _number(type: Type, value: int | float | bool) -> int | float:

@@ -20,9 +20,9 @@ from ..pool import ALONE, Pool, share_each_row, shared_pool
 from .counting import argsort_few, rank_found
 from .crew_rows import argsort_rows_by_crew
 from .key_words import Elements, Places, constants, numbers_of
-from .numpy_sort import argsort_plainly, places_along
+from .numpy_sort import places_along, places_in_order
 from .numpy_speed import numpy_sorts_slowly
-from .packed_argsort import argsort_packed, pack, rank, rank_and_pack, rank_halves, unpack
+from .packed_argsort import argsort_packed, pack, rank, rank_halves, unpack
 from .partition_sort import loading_sorts
 from .radix_sort import argsort_by_radix, suits_radix
 from .row_networks import argsort_short_rows, least_for_networks
@@ -105,17 +105,7 @@ def argsort_runs(row: HostArray, order: SortOrder, policy: HostSortPolicy) -> Pl
         return None
     step = row.size // _WINDOWS
     windows: Elements = row[: _WINDOWS * step].reshape(_WINDOWS, step)[:, :_WINDOW]
-    if order is SortOrder.DESCENDING or row.itemsize <= 2:
-        return None
-    suits = _is_one_run(row, windows) or _has_long_runs(windows, row, order, policy)
-    return row.argsort(kind="stable") if suits else None
-
-
-def _is_one_run(row: HostArray, windows: HostArray) -> bool:
-    """Whether all that are looked at, far apart and neighbours, are in one order or the other."""
-    far, item = row[:: row.size // _FAR_FIRST | 1], numbers_of(row).item
-    compared = np.less_equal if item(0) <= item(-1) else np.greater_equal
-    return are_all(compared(far[:-1], far[1:])) and are_all(compared(windows[:, :-1], windows[:, 1:]))
+    return row.argsort(kind="stable") if _has_long_runs(windows, row, order, policy) else None
 
 
 def _has_long_runs(windows: HostArray, row: HostArray, order: SortOrder, policy: HostSortPolicy) -> bool:
@@ -190,7 +180,7 @@ def _argsort_chunk(source: HostArray, places: Places, order: SortOrder, policy: 
         if rows == 1 or length < _WINDOW or not _has_long_runs(windows, source[rows // 2], order, policy):
             argsort_packed(source, places, order, policy)
             return
-    argsort_plainly(source, places, order)
+    places[...] = places_in_order(source, 1, order)
 
 
 def can_argsort(dtype: np.dtype[np.generic], nbytes: int) -> bool:
@@ -200,7 +190,6 @@ def can_argsort(dtype: np.dtype[np.generic], nbytes: int) -> bool:
 def _argsorting(dtype: np.dtype[np.generic]) -> Iterator[object]:
     size, is_half = dtype.itemsize, dtype == np.float16
     if size >= 4:
-        yield rank_and_pack(size, dtype.kind == "f")
         yield rank(size, dtype.kind == "f")
         yield pack()
         yield unpack()

@@ -118,14 +118,9 @@ class PerfectHash:
     """A multiplicative perfect hash: the highest bits of a product differ for all values."""
 
     values: Elements
-    multiplier: np.uint64
-    shift: np.uint64
     table: U8s
-
-    @property
-    def arguments(self) -> tuple[Elements, U8s, int, int]:
-        """As compiled loops take it."""
-        return self.values, self.table, int(self.multiplier), int(self.shift)
+    multiplier: int
+    shift: int
 
     @classmethod
     def of(cls, values: Elements) -> PerfectHash | None:
@@ -138,7 +133,7 @@ class PerfectHash:
             if np.unique(slots).size == values.size:
                 table = np.zeros(1 << bits, np.uint8)
                 table[slots] = np.arange(values.size)
-                return cls(values, multiplier, shift, table)
+                return cls(values, table, int(multiplier), int(shift))
         return None
 
 
@@ -215,10 +210,11 @@ def argsort_few(source: HostArray, places: Places, order: SortOrder, policy: Hos
 def _ranked(source: HostArray, finder: PerfectHash, ranks: U8s, pool: Pool) -> U8s | None:
     """The rank of each element, by all threads; None if there are others than those of the hash."""
     bits, which, rank = bits_of(source), np.empty(source.size, np.uint8), rank_found(source.itemsize)
+    hashed = finder.values, finder.table, finder.multiplier, finder.shift
 
     def told(own: slice) -> bool:
         missed = np.zeros(1, np.int64)
-        rank.on(bits[own], *finder.arguments, missed, ranks, which[own])()
+        rank.on(bits[own], *hashed, missed, ranks, which[own])()
         return not missed[0]
 
     return which if pool.all_over(source.size, told, min(4 * pool.threads, -(-source.size // PIECE))) else None

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ....arrays.recycled import new_array
+from ....operations.monoids import result_dtype
 from ....operations.reduce import Reducer
 from ...base import HostArray
 from ...counts import count_nonzero
@@ -23,7 +24,7 @@ from ..background import background
 from ..crew import share_kernel, threads_of_crew
 from ..loops import Kernel, place_of
 from .cumsum_loops import BLOCK, columns, pieces
-from .reducers import result_of, rounded, silence, silently, takes
+from .reducers import rounded, silence, silently, takes
 from .regrouped import LEAST_IN_LINES, accumulated, has_short_lines
 from .strides import Routes, Walk, padded, ways_beside
 from .summing import Summing
@@ -50,7 +51,7 @@ def host_cumsum(dtype: np.dtype[np.generic], ndim: int, axis: int | None) -> Hos
     is_float, is_half, long = dtype.kind == "f", dtype.kind == "f" and dtype.itemsize == 2, None
     if dtype.kind != "m" and dtype.isnative:
         long = LongScan(dtype, 0 if axis is None else axis % ndim)
-    made, along, result = np.dtype(np.float32) if is_half else None, axis or 0, result_of(Reducer.SUM, dtype)
+    made, along, result = np.dtype(np.float32) if is_half else None, axis or 0, result_dtype("cumsum", dtype)
     in_lines = long is not None and not is_half and axis is not None and ndim > 1
     most = _SHARED if is_float else sys.maxsize
 

@@ -132,8 +132,6 @@ class ArgsortPath:
         if self._is_short(x, length) and not ties_differ and (not self.by_bits or are_ties_alike(x)):
             plain = x if x.dtype.isnative else x.astype(native(x.dtype))
             return places_in_order(plain, axis, self.order)
-        if x.ndim == 1:
-            return self._indices(packed(x)[np.newaxis]).reshape(-1)
         return along_rows(x, axis, lambda rows: (self._indices(rows),))[0]
 
     @cached_property

@@ -25,11 +25,16 @@ def bits_of(elements: Elements) -> Elements:
     return elements.view(_UNSIGNED[elements.itemsize])
 
 
+def numbers_as(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
+    """Of numbers that compare as elements do: times as integers, and bools (which may be any byte) by their bytes."""
+    if dtype.kind not in "bMm":
+        return dtype
+    return np.dtype(np.uint8 if dtype.kind == "b" else np.int64).newbyteorder(dtype.byteorder)
+
+
 def numbers_of(elements: Elements) -> Elements:
-    """The same memory as numbers that compare in order: times as integers, and bools by their bytes, as NumPy sorts."""
-    if elements.dtype.kind == "b":
-        return elements.view(np.uint8)
-    return elements.view(np.int64) if elements.dtype.kind in "Mm" else elements
+    """The same memory as such numbers."""
+    return elements.view(numbers_as(elements.dtype)) if elements.dtype.kind in "bMm" else elements
 
 
 def ordered_words(elements: Elements, order: SortOrder) -> Elements:

@@ -16,7 +16,6 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from ....types.dtypes import FloatBits
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ...counts import count_nonzero
@@ -32,16 +31,9 @@ FEW_HALVES, _SHORT_OF_HALVES = 1 << 9, 1 << 5  # elements in all, and of a row
 
 
 def turning(order: SortOrder, kind: str) -> np.ufunc | None:
-    """The ufunc to apply before and after a sort in descending order, by the kind of the dtype; None if ascending."""
+    """The ufunc to apply to numbers before and after a sort in descending order, by the kind of the elements; None if
+    ascending. NaT, the least integer, becomes the greatest, and so is last in this order as well."""
     return None if order is SortOrder.ASCENDING else np.negative if kind == "f" else np.invert
-
-
-def turned_as(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
-    """The dtype to apply it to. Bools (which may be any byte) and times have all bits inverted; NaT, the least integer,
-    becomes the greatest, and so is last in this order as well."""
-    if dtype.kind not in "bMm":
-        return dtype
-    return np.dtype(np.uint8 if dtype.kind == "b" else np.int64).newbyteorder(dtype.byteorder)
 
 
 def lengths_sorted_stably(dtype: np.dtype[np.generic]) -> range:
@@ -63,9 +55,9 @@ def lengths_sorted_stably(dtype: np.dtype[np.generic]) -> range:
 
 
 def sort_chunk(source: HostArray, results: HostArray, order: SortOrder, stable: bool) -> None:
-    """Sorts each row of a two-dimensional array, on this thread. `results` is `source` itself, or lies apart. In place,
-    one call into C sorts it or writes it: an interrupt finds the elements as they were, or in order. Floats that tie
-    keep their order, if `stable`, or are put in that of their bits."""
+    """Sorts a row, or each row of an array, on this thread. `results` is `source` itself, or lies apart. In place, one
+    call into C sorts it or writes it: an interrupt finds the elements as they were, or in order. Floats that tie keep
+    their order, if `stable`, or are put in that of their bits."""
     dtype, is_float = source.dtype, source.dtype.kind == "f"
     if is_float and dtype.itemsize == 2:
         # NumPy's vector code for float16 leaves many equal elements out of order, and few processors have it
@@ -74,7 +66,7 @@ def sort_chunk(source: HostArray, results: HostArray, order: SortOrder, stable: 
             restore_ties(source, halves, order, stable)
         results[...] = halves
         return
-    numbers: Elements = source.view(turned_as(dtype))
+    numbers = numbers_of(source)
     kind: Literal["stable"] | None = "stable" if numbers.shape[-1] in lengths_sorted_stably(dtype) else None
     turn: Callable[..., Elements] | None = turning(order, dtype.kind)
     back = turn
@@ -109,18 +101,11 @@ def sort_stably(elements: Elements, axis: int, order: SortOrder) -> None:
     if order is SortOrder.ASCENDING:
         elements.sort(axis, "stable")
         return
-    turn, seen = turning(order, elements.dtype.kind), turned_as(elements.dtype)
+    turn, numbers = turning(order, elements.dtype.kind), numbers_of(elements)
     assert turn is not None
-    numbers = elements if seen is elements.dtype else elements.view(seen)
     turn(numbers, numbers)  # of negated ones zeros and NaNs still tie
     numbers.sort(axis, "stable")
     turn(numbers, numbers)
-
-
-def sort_row(source: HostArray, results: HostArray, order: SortOrder, stable: bool = False) -> None:
-    """The same of an array of one dimension."""
-    row = source[np.newaxis]
-    sort_chunk(row, row if results is source else results[np.newaxis], order, stable)
 
 
 def ascending(elements: Elements, order: SortOrder) -> Elements:
@@ -138,13 +123,8 @@ def ascending(elements: Elements, order: SortOrder) -> Elements:
     return np.negative(elements) if kind == "f" else np.invert(elements)
 
 
-def argsort_plainly(source: HostArray, places: Places, order: SortOrder) -> None:
-    """By NumPy alone, row by row."""
-    places[...] = places_in_order(source, 1, order)
-
-
 def places_in_order(source: HostArray, axis: int, order: SortOrder) -> Places:
-    """Likewise, along an axis."""
+    """By NumPy alone, along an axis."""
     is_own = order is not SortOrder.ASCENDING or source.dtype.kind not in "biu"
     return places_along(ascending(source, order), axis, is_own=is_own)
 
@@ -162,11 +142,9 @@ def places_along(words: Elements, axis: int, *, is_own: bool) -> Places:
     return found
 
 
-def _among(words: Elements, is_nan: bool) -> npt.NDArray[np.bool_]:
-    """Which of some floats are NaN, or zero, by their bits: no setting of the processor takes a subnormal for zero."""
-    bits, of = FloatBits.of(np.dtype(f"f{words.itemsize}")), words.dtype.type
-    magnitudes = words & of(bits.magnitude)
-    found: npt.NDArray[np.bool_] = magnitudes > of(bits.infinity) if is_nan else magnitudes == 0
+def _are_zeros(floats: Elements) -> npt.NDArray[np.bool_]:
+    """By their bits: no setting of the processor takes a subnormal for zero."""
+    found: npt.NDArray[np.bool_] = bits_of(floats) << 1 == 0
     return found
 
 
@@ -176,23 +154,22 @@ def restore_ties(source: Elements, results: Elements, order: SortOrder, stable: 
     has_nans = bool((last != last).any())
     if last.size == 1:
         source, results = source.reshape(-1), results.reshape(-1)
-    if results.ndim > 1:
-        if (results == 0).any() and ties.has_minus_zero(source):  # without -0.0 all are alike
-            if stable:
-                _write(bits_of(source), bits_of(results), order, stable, is_nan=False)
-            else:
-                _write_counted_zeros(bits_of(source), bits_of(results), order)
-    else:
-        _write_zeros_of_one(bits_of(source), results, order, stable, has_nans=has_nans)
+    if results.ndim == 1:
+        _write_zeros_of_one(source, results, order, stable, has_nans=has_nans)
+    elif (results == 0).any() and ties.has_minus_zero(source):  # without -0.0 all are alike
+        if stable:
+            results[_are_zeros(results)] = source[_are_zeros(source)]
+        else:
+            _write_counted_zeros(bits_of(source), bits_of(results), order)
     if has_nans and not ties.puts_usual_nans_back(source, results, stable):
-        _write(bits_of(source), bits_of(results), order, stable, is_nan=True)
+        _write_nans(source, results, order, stable)
 
 
 def _write_counted_zeros(words: Elements, sorted_: Elements, order: SortOrder) -> None:
     """Of any rows, in the order of their words: they lie side by side, and need but be counted."""
     zero, minus_zero = words.dtype.type(0), words.dtype.type(1 << (8 * words.itemsize - 1))
     first, then = (minus_zero, zero) if order is SortOrder.ASCENDING else (zero, minus_zero)
-    are_zeros = _among(sorted_, False)
+    are_zeros = sorted_ << 1 == 0
     counts = np.bitwise_count(np.packbits(words == first, -1)).sum(-1, dtype=np.intp)
     ends = are_zeros.argmax(-1) + counts
     places: Places = np.arange(words.shape[-1], dtype=np.intp)
@@ -201,7 +178,7 @@ def _write_counted_zeros(words: Elements, sorted_: Elements, order: SortOrder) -
     np.copyto(sorted_, first, where=are_zeros & are_before)
 
 
-def _write_zeros_of_one(words: Elements, results: Elements, order: SortOrder, stable: bool, *, has_nans: bool) -> None:
+def _write_zeros_of_one(source: Elements, results: Elements, order: SortOrder, stable: bool, *, has_nans: bool) -> None:
     """Of a row. In the order of their words they need but be counted."""
     ascends, numbers = order is SortOrder.ASCENDING, results
     if has_nans and not ascends:  # which come last in this order as well
@@ -209,25 +186,18 @@ def _write_zeros_of_one(words: Elements, results: Elements, order: SortOrder, st
     rising = numbers if ascends else numbers[::-1]
     zeros = rising[rising.searchsorted(_ZERO) : rising.searchsorted(_ZERO, "right")]
     if zeros.size and stable:
-        (zeros if ascends else zeros[::-1])[...] = words[_among(words, False)].view(results.dtype)
+        (zeros if ascends else zeros[::-1])[...] = source[_are_zeros(source)]
     elif zeros.size:
+        words = bits_of(source)
         minus = count_nonzero(words == words.dtype.type(1 << (8 * words.itemsize - 1)))
         zeros[:minus], zeros[minus:] = -0.0, 0.0
 
 
-def _write(words: Elements, sorted_: Elements, order: SortOrder, stable: bool, *, is_nan: bool) -> None:
-    """All NaNs, or all zeros, of any rows, in one call."""
-    are_such = _among(words, is_nan)
-    found = words[are_such]
+def _write_nans(source: Elements, results: Elements, order: SortOrder, stable: bool) -> None:
+    """All NaNs of any rows, in one call."""
+    are_nans = np.isnan(source)
+    found = bits_of(source)[are_nans]
     if not stable and (found != found[0]).any():
-        in_order = ordered_words(found.view(f"f{words.itemsize}"), order)
-        if words.ndim == 1:
-            in_order.sort()
-            found = bits_of(elements_in_order(in_order, np.dtype(f"f{words.itemsize}"), order))
-        else:
-            rows = are_such.reshape(-1, words.shape[-1]).nonzero()[0]
-            found = found[np.lexsort((in_order, rows))]
-    if words.ndim == 1:  # NaNs, at the end
-        sorted_[sorted_.size - found.size :] = found
-    else:
-        sorted_[_among(sorted_, is_nan)] = found
+        rows = are_nans.reshape(-1, source.shape[-1]).nonzero()[0]
+        found = found[np.lexsort((ordered_words(found.view(source.dtype), order), rows))]
+    bits_of(results)[np.isnan(results)] = found

@@ -7,7 +7,7 @@ the bits that were lost. Where most elements of a row are alike, NumPy's own sta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 
 import attrs
@@ -22,7 +22,7 @@ from ..crew import share
 from ..loops import Kernel, compiled, inside, text_of
 from ..pool import Pool
 from .key_words import Elements, Places, constants, lines_of_bits, ordered_ranks, ranked
-from .numpy_sort import argsort_plainly
+from .numpy_sort import places_in_order
 from .partition_sort import part_from, sort_long
 from .radix_sort import can_sort_by_radix, sort_by_bits, suits_radix
 from .sample import seems_constant
@@ -102,23 +102,21 @@ def argsort_packed(
 ) -> None:
     """Of packed rows of 32- or 64-bit elements on this thread; of a single row by all threads of a pool."""
     if seems_constant(source[source.shape[0] // 2], few=2):
-        argsort_plainly(source, places, order)
+        places[...] = places_in_order(source, 1, order)
         return
     index_bits = max(1, (source.shape[1] - 1).bit_length())
     rows = _Rows(source, order, index_bits, policy, pool)
     words = places.view(np.uint64)
-    if 8 * source.itemsize + index_bits <= _WORD_BITS:
-        rows.pack_ranks(words)
-        rows.unpack(rows.sorted(words, range(index_bits, 8 * source.itemsize + index_bits)), places)
-        return
     least, greatest = rows.rank(words)
-    left_out, lost = rows.pack_high(words, least, greatest)
-    in_order = rows.sorted(words, range(index_bits, _WORD_BITS))
+    bits = (greatest - least).bit_length()
+    left_out = max(0, bits + index_bits - _WORD_BITS)
+    lost = rows.pack(words, least, left_out)
+    in_order = rows.sorted(words, range(index_bits, index_bits + max(1, bits - left_out)))
     # In what was left out all may be alike, such as floats that are integers.
     ties = rows.ties(in_order) if lost & ((1 << left_out) - 1) else _NONE
     rows.unpack(in_order, places)
     if ties.size and not rows.settled(places, ties, least, left_out):
-        argsort_plainly(source, places, order)
+        places[...] = places_in_order(source, 1, order)
 
 
 @attrs.frozen(eq=False)
@@ -130,12 +128,6 @@ class _Rows:
     index_bits: int
     policy: HostSortPolicy
     pool: Pool | None
-
-    def _rank_by(self, loop: Callable[[int, bool], Kernel], words: Elements, more: Elements | int) -> None:
-        """A loop that makes ranks of a row."""
-        dtype = self.elements.dtype
-        row = self.elements[0].view(f"i{dtype.itemsize}")
-        self._share(loop(dtype.itemsize, dtype.kind == "f"), row, words, constants(dtype, self.order), more)
 
     def _share(self, loop: Kernel, *arguments: Elements | int) -> None:
         """A loop over a single row, by all threads."""
@@ -150,37 +142,28 @@ class _Rows:
     def rank(self, words: U64s) -> tuple[int, int]:
         """All ranks, for words to be made of: the least and the greatest."""
         if self.pool is None:
-            words[...] = self.ranks(self.elements)
-            return int(words.min()), int(words.max())
-        ends = np.array([(1 << _WORD_BITS) - 1, 0], np.uint64)
-        self._rank_by(rank, words[0], ends)
+            ranks = ordered_ranks(self.elements, self.order)
+            words[...] = ranks
+            return int(ranks.min()), int(ranks.max())
+        dtype, ends = self.elements.dtype, np.array([(1 << _WORD_BITS) - 1, 0], np.uint64)
+        row, bits = self.elements[0].view(f"i{dtype.itemsize}"), constants(dtype, self.order)
+        self._share(rank(dtype.itemsize, dtype.kind == "f"), row, words[0], bits, ends)
         return int(ends[0]), int(ends[1])
 
-    def pack_high(self, words: U64s, least: int, greatest: int) -> tuple[int, int]:
-        """Packs ranks less the least one and less as many of their lowest bits as find no room: how many bits these
-        are, and which bits of any rank are not zero."""
+    def pack(self, words: U64s, least: int, left_out: int) -> int:
+        """Packs ranks less the least one, and less as many of their lowest bits as find no room: which bits of any rank
+        are not zero, if some are left out."""
         seen = np.zeros(1, np.uint64)
-        left_out = max(0, (greatest - least).bit_length() + self.index_bits - _WORD_BITS)
         if self.pool is None:
             words -= np.uint64(least)
-            seen[0] = np.bitwise_or.reduce(words, axis=None)
-            self._pack(words, words, left_out)
+            if left_out:
+                seen[0] = np.bitwise_or.reduce(words, axis=None)
+                words >>= np.uint64(left_out)
+            words <<= np.uint64(self.index_bits)
+            words |= np.arange(words.shape[1], dtype=np.uint64)
         else:
             self._share(pack(), words[0], seen, least, left_out, self.index_bits)
-        return left_out, int(seen[0])
-
-    def pack_ranks(self, words: U64s) -> None:
-        """Of ranks that find room as they are."""
-        if self.pool is None:
-            self._pack(self.ranks(self.elements), words)
-        else:
-            self._rank_by(rank_and_pack, words[0], self.index_bits)
-
-    def _pack(self, ranks: U64s, words: U64s, left_out: int = 0) -> None:
-        """Words of ranks, which are used up, less some of their lowest bits."""
-        ranks >>= np.uint64(left_out)
-        ranks <<= np.uint64(self.index_bits)
-        np.bitwise_or(ranks, np.arange(ranks.shape[1], dtype=np.uint64), out=words)
+        return int(seen[0])
 
     def sorted(self, words: U64s, bits: range = _ALL_BITS) -> U64s:
         """The words in order: where they are, or in an array of their own. By the bits below these they are already,

@@ -23,11 +23,13 @@ from ..crew import Crew, crew, share, threads_of_crew
 from ..loops import Kernel, compiled, place_of
 from ..pool import Pool
 from .counting import sort_few
-from .key_words import Elements, numbers_of
+from .key_words import Elements, numbers_as, numbers_of
 from .numpy_pointer import sort_address
-from .numpy_sort import restore_ties, sort_row
+from .numpy_sort import restore_ties, sort_chunk
+from .numpy_speed import radix_sorts_sooner
 from .partition import COUNTERS, part_in_turn, reverse
 from .sample import Sample, direction_of
+from .strides import copy_shared
 
 _SORT, _RESULTS, _SIZE, _ARRAYS = range(at.ARGUMENTS, at.ARGUMENTS + 4)
 _PASSES, _BLOCK = range(_ARRAYS + 8, _ARRAYS + 10)
@@ -78,8 +80,8 @@ def loading_sorts(dtype: np.dtype[np.generic]) -> Iterator[object]:
 
 def threads_to_sort(dtype: np.dtype[np.generic], nbytes: int, policy: HostSortPolicy) -> int:
     """How many threads of the crew sort so many bytes; 0 where it is none of theirs."""
-    threads = threads_of_crew(nbytes, policy)
-    return threads if threads and sort_address(np.dtype(np.int64) if dtype.kind in "Mm" else dtype) else 0
+    threads = threads_of_crew(nbytes, policy) if dtype.itemsize > 2 else 0
+    return threads if threads and sort_address(numbers_as(dtype)) else 0
 
 
 def sort_by_crew(row: PartedRow, block: int, threads: int, threads_of: Crew | None = None) -> bool:
@@ -95,8 +97,10 @@ _LEAST_BLOCK = 1 << 11  # elements that are worth claiming
 
 
 def part_from(dtype: np.dtype[np.generic], policy: HostSortPolicy, threads: int) -> int:
-    """How long a row of 32- or 64-bit elements is worth more than NumPy's sort alone."""
+    """How long a row is worth more than NumPy's sort alone."""
     usual, least = policy.part_from(dtype, threads), policy.crew_bytes_from
+    if dtype.itemsize == 2 and radix_sorts_sooner():
+        return min(usual, policy.count_slow_pairs_from)
     return min(usual, least // dtype.itemsize) if threads_to_sort(dtype, least, policy) else usual
 
 
@@ -108,22 +112,23 @@ def sort_long(source: HostArray, results: HostArray, order: SortOrder, policy: H
         if not is_short and sort_few(source, results, order, policy, pool):
             return
         if is_short or (sample.different <= policy.skewed and source.nbytes < policy.skewed_bytes_from):
-            sort_row(source, results, order)
+            sort_chunk(source, results, order, stable=False)
             return
     direction = direction_of(numbers, pool)
-    ordered = results if results is not source or direction else np.empty_like(source)
-    if direction or not _sort_shared(numbers, numbers_of(ordered), sample, policy, pool):
-        if ordered is not source:
-            pool.over(source.size, lambda own: np.copyto(ordered[own], source[own]))
+    directly = results is not source or direction != 0  # in the results' own memory
+    ordered = numbers_of(results) if directly else np.empty_like(numbers)
+    if direction or not _sort_shared(numbers, ordered, sample, policy, pool):
+        if results is not source or not directly:
+            copy_shared(numbers, ordered)
         if direction < 0:
-            _reverse_all(numbers_of(ordered), pool)
+            _reverse_all(ordered, pool)
         elif not direction:
-            numbers_of(ordered).sort()
-    _turn(numbers_of(ordered), order, source.dtype.kind, pool)
+            ordered.sort()
+    _turn(ordered, order, source.dtype.kind, pool)
     if source.dtype.kind == "f":
         restore_ties(source, ordered, order)
-    if ordered is not results:
-        results[...] = ordered
+    if not directly:
+        numbers_of(results)[...] = ordered
 
 
 def _sort_shared(numbers: Elements, ordered: Elements, sample: Sample, policy: HostSortPolicy, pool: Pool) -> bool:

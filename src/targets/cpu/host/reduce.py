@@ -13,8 +13,9 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib.array_utils import normalize_axis_tuple
 
+from ....operations.base import checked_axes
+from ....operations.monoids import result_dtype
 from ....operations.reduce import Reducer
 from ....types.errors import InvalidArgumentError
 from ...base import HostArray
@@ -22,23 +23,11 @@ from ...counts import count_nonzero
 from ..crew import threads_of_crew
 from ..loops import Kernel
 from .arg_reduce import PlaceFolding
+from .as_integers import FIRST_NAT, of_times, places_of_bools
+from .key_words import numbers_as
 from .reduce_loops import can_fold, loop_for
 from .reduce_plans import Route, constant_of, leaps, route_of
-from .reducers import (
-    ARITHMETIC,
-    EXTREMES,
-    LONG,
-    PLACES,
-    TRUTHS,
-    UFUNCS,
-    HostCall,
-    in_shape,
-    result_of,
-    rounded,
-    silence,
-    silently,
-    takes,
-)
+from .reducers import EXTREMES, LONG, TRUTHS, UFUNCS, HostCall, in_shape, rounded, silence, silently, takes
 from .regrouped import ADDED, LEAST_IN_LINES, LINE, Regrouped
 from .strides import Routes, Walk
 
@@ -69,13 +58,13 @@ class Folding:
         self._is_half = dtype == np.float16
         self.least = LONG
         if self._is_half:
-            self.least = _ADDED_HALVES if fold in ARITHMETIC else _LONG_HALVES
+            self.least = _ADDED_HALVES if fold.adds else _LONG_HALVES
         self._is_bool = dtype.kind == "b"  # bytes, of which all but zero are true
         if self._is_bool:
             fold = {Reducer.MIN: Reducer.ALL, Reducer.MAX: Reducer.ANY}.get(fold, fold)
         self._fold, self._dtype, self._axes, self._keepdims = fold, dtype, axes, keepdims
-        self._seen_as = np.dtype(np.uint8) if self._is_bool else dtype
-        self._waits = fold in ARITHMETIC and dtype.kind == "f"
+        self._seen_as = numbers_as(dtype)
+        self._waits = fold.adds and dtype.kind == "f"
         self._routes = Routes(self._route)
         self._loops: dict[bool, tuple[Kernel, np.dtype[np.generic]]] = {}  # in rows, or not
         self._head: tuple[slice, ...] = ()  # what is looked at before all else
@@ -87,7 +76,7 @@ class Folding:
         """The result; None where NumPy's loop is to give it."""
         if self._head and self._is_settled(x):
             return in_shape(np.array(self._fold is Reducer.ANY), x, self._axes, self._keepdims)
-        counts_bools = self._is_bool and self._fold in ARITHMETIC
+        counts_bools = self._is_bool and self._fold.adds
         x, route = self._routes.of_bools(x) if counts_bools else (x, self._routes.of(x))
         if route is None:
             return None
@@ -180,7 +169,7 @@ class Folding:
             states = cast(HostArray, np.add(states, states.dtype.type(0)))  # -0.0 becomes 0.0, as in NumPy
         if self._waits and self._is_half:
             return rounded(states, self._dtype)
-        return states.astype(result_of(self._fold, self._dtype), copy=False)
+        return states.astype(result_dtype(self._fold.value, self._dtype), copy=False)
 
 
 def _as_floats(states: Signed, constant: int) -> Signed:
@@ -193,12 +182,7 @@ def _as_floats(states: Signed, constant: int) -> Signed:
     return bits
 
 
-_SINGLE, _HALF, _INT64, _BYTE = (np.dtype(name) for name in ("f4", "f2", "i8", "u1"))
-# Which reduction gives the first NaT, where there is one.
-_OF_TIMES = {
-    Reducer.MIN: Reducer.MIN, Reducer.MAX: Reducer.MIN, Reducer.ARGMIN: Reducer.ARGMIN, Reducer.ARGMAX: Reducer.ARGMIN
-}  # fmt: skip
-_FEW_TIMES = 1 << 12  # NumPy has compared them by then
+_SINGLE, _HALF = np.dtype(np.float32), np.dtype(np.float16)
 Axes: TypeAlias = int | tuple[int, ...] | None
 
 
@@ -209,15 +193,18 @@ def host_reduction(
     takes any shape and layout, returns scalars where NumPy does, and does not warn of overflow or NaN. An empty array
     without an answer raises InvalidArgumentError. None if there is no such reduction of these elements, or no such
     axis."""
-    axes = _checked(axis, ndim)
-    if not takes(fold, dtype) or axes is None or (fold in PLACES and isinstance(axis, tuple)):
+    if not takes(fold, dtype) or (fold.finds_index and isinstance(axis, tuple)):
         return None
-    by_numpy = _reduction(fold, dtype, ndim, axes, axis, keepdims)
-    if dtype.kind in "mM" and dtype.isnative and fold in _OF_TIMES and axes:
-        return _of_times(fold, dtype, by_numpy, lambda fold: _reduction(fold, _INT64, ndim, axes, axis, keepdims))
-    if dtype.kind == "b" and fold in PLACES and len(axes) < ndim:
-        return _of_bools(axes[0], by_numpy, _reduction(fold, _BYTE, ndim, axes, axis, keepdims))
-    return by_numpy
+    try:
+        axes = checked_axes(axis, ndim)
+    except (np.exceptions.AxisError, InvalidArgumentError):  # which whoever makes a plan is told of
+        return None
+    made = partial(_reduction, ndim=ndim, axes=axes, axis=axis, keepdims=keepdims)
+    if dtype.kind in "mM" and dtype.isnative and fold in FIRST_NAT and axes:
+        return of_times(fold, dtype, made)
+    if dtype.kind == "b" and fold.finds_index and len(axes) < ndim:
+        return places_of_bools(fold, axes[0], made)
+    return made(fold, dtype)
 
 
 def _reduction(
@@ -225,7 +212,7 @@ def _reduction(
 ) -> HostCall:
     """By NumPy's loops and compiled ones."""
     has_loops = dtype.kind in "iuf" and dtype.isnative and ndim > 0
-    if fold in PLACES:
+    if fold.finds_index:
         along = None if axis is None or ndim == 0 else axes[0]
         method = cast(Callable[..., object], np.ndarray.argmin if fold is Reducer.ARGMIN else np.ndarray.argmax)
         call = partial(method, keepdims=True) if keepdims else method
@@ -234,57 +221,13 @@ def _reduction(
     reduce = cast(Callable[..., object], UFUNCS[fold].reduce)  # of array, axes, dtype, out and keepdims
     made = np.dtype(np.bool_) if fold in TRUTHS else None
     settings = (axes[0] if len(axes) == 1 else axes, made, None, keepdims)
-    has_loops |= dtype.kind == "b" and (fold in ARITHMETIC or len(axes) < ndim)
+    has_loops |= dtype.kind == "b" and (fold.adds or len(axes) < ndim)
     long = Folding(fold, dtype, axes, ndim, keepdims) if has_loops and axes else None
-    if dtype.kind == "f" and dtype.itemsize == 2 and fold in ARITHMETIC:
+    if dtype.kind == "f" and dtype.itemsize == 2 and fold.adds:
         return _guarded(partial(_halves, reduce), (axes, keepdims), long)
     regrouped = Regrouped.of(fold, dtype, axes, ndim, keepdims)
     # NumPy's loops of floats warn of what is no mistake
     return _guarded(reduce, settings, long, regrouped, is_silent=dtype.kind == "f")
-
-
-def _of_times(
-    fold: Reducer, dtype: np.dtype[np.generic], by_numpy: HostCall, of_ints: Callable[[Reducer], HostCall]
-) -> HostCall:
-    """Times are integers, of which NaT is the least, and yet comes before all others: so it is looked for first."""
-    found, least, nat = of_ints(fold), of_ints(Reducer.MIN), np.int64(np.iinfo(np.int64).min)
-    first = of_ints(_OF_TIMES[fold])
-
-    def reduced(x: HostArray) -> object:
-        if x.size < _FEW_TIMES or type(x) is not np.ndarray:
-            return by_numpy(x)
-        ints = x.view(np.int64)
-        results = cast(HostArray, found(ints))
-        if found is not first:
-            is_nat = np.equal(cast(HostArray, least(ints)), nat)
-            if is_nat.any():
-                results = cast(HostArray, np.where(is_nat, cast(HostArray, first(ints)), results)[()])
-        return results if fold in PLACES else results.view(dtype)
-
-    return reduced
-
-
-def _of_bools(axis: int, by_numpy: HostCall, of_bytes: HostCall) -> HostCall:
-    """Where the first of the extremes are: NumPy finds one in a row at once, and others one by one."""
-
-    def reduced(x: HostArray) -> object:
-        if x.size < LONG or x.strides[axis] == 1 or type(x) is not np.ndarray:
-            return by_numpy(x)
-        return of_bytes(np.not_equal(x.view(np.uint8), 0).view(np.uint8))
-
-    return reduced
-
-
-def _checked(axis: Axes, ndim: int) -> tuple[int, ...] | None:
-    """The axes that go, counted from the front, in order; None if there are no such."""
-    if axis is None:
-        return tuple(range(ndim))
-    if ndim == 0 and axis in (0, -1):  # which NumPy lets pass
-        return ()
-    try:
-        return tuple(sorted(normalize_axis_tuple(axis, ndim)))
-    except ValueError:
-        return None
 
 
 # -- short arrays -----------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ import numpy as np
 from ....operations.reduce import Reducer
 from ..background import background
 from ..loops import Kernel, compiled, inside, name_of, numbers_of_plan, text_of
-from .reducers import PLACES, TRUTHS
+from .reducers import TRUTHS
 from .summing import Summing
 
 _PLAN = ("start", "n0", "s0", "n1", "s1", "m0", "t0", "m1", "t1", "parts", "block", "constant")
@@ -130,7 +130,7 @@ def can_fold(fold: Reducer, dtype: np.dtype[np.generic], nbytes: int) -> bool:
 
 
 def _loading(fold: Reducer, dtype: np.dtype[np.generic]) -> Iterator[object]:
-    if fold in PLACES:
+    if fold.finds_index:
         yield places_for(fold, dtype)
     else:
         for in_rows in (False, True):

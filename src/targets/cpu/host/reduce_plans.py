@@ -10,17 +10,19 @@ import numpy as np
 import numpy.typing as npt
 
 from ....operations.reduce import Reducer
+from ....types.indices import SortOrder
 from ...base import HostArray
 from ..crew import share_kernel, threads_of_crew
 from ..loops import Kernel, place_of
-from .reducers import EXTREMES, PLACES, TRUTHS, silently
+from .key_words import constants
+from .reducers import EXTREMES, TRUTHS, silently
 from .strides import Walk, Way, padded
 
 BLOCK = 1 << 12  # results that are kept at hand: fewer, and memory is read in stretches too short to be foreseen
 _SIDE = 1 << 10  # the same where several elements of a row are worked on side by side
 PARTS = 16  # at most, where they are for threads
 _ROW = 32  # neighbours that are worth a loop of their own
-_LINES, _SHORT, _LINE = 16, 12, 1 << 10  # lines, of so many neighbours at least and at most, that become one first
+_LINES, _SHORT = 16, 12  # lines, of so many neighbours at least, that become one first
 _BESIDE = 128  # neighbours that are worth a loop over them
 _SETTLED = 1 << 15  # elements of a part where the others are left out once one is settled
 _CHAIN = 1 << 12  # floats at most that are added one after the other
@@ -42,8 +44,7 @@ class Leg:
     parts: int
     outer: int
     count: int
-    skips: bool  # whether every second neighbour is to be left out
-    lines: tuple[int, int, int] | None  # where gaps between lines are: how many, how far apart, how long
+    seen_as: tuple[tuple[int, ...], tuple[int, ...]] | None  # what is wanted of more results: its shape and strides
     ends_early: bool  # whether the loop leaves the rest of what is settled
 
     def run(self, kernel: Kernel, memory: tuple[int, int], *outs: HostArray) -> None:
@@ -51,12 +52,11 @@ class Leg:
         share_kernel(kernel, self.tasks, (*memory, *places, *self.plan_place), self.shared_bytes)
 
     def wanted(self, out: HostArray) -> HostArray:
-        """All that a loop leaves, or every second neighbour of it, or the lines."""
-        if self.lines is not None:
-            (count, stride, length), size = self.lines, out.itemsize
-            shape, strides = (self.parts, count, length), (self.rows * size, stride * size, size)
-            return np.ndarray(shape, out.dtype, out, 0, strides).reshape(-1)
-        return out.reshape(self.parts * self.outer, -1)[:, ::2].reshape(-1) if self.skips else out
+        """All that a loop leaves, or some of it."""
+        if self.seen_as is None:
+            return out
+        shape, strides = self.seen_as
+        return np.ndarray(shape, out.dtype, out, 0, [stride * out.itemsize for stride in strides]).reshape(-1)
 
     def states(
         self, kernel: Kernel, state: np.dtype[np.generic], ufunc: np.ufunc, memory: tuple[int, int]
@@ -84,7 +84,7 @@ class Route:
 
 
 def route_of(fold: Reducer, dtype: np.dtype[np.generic], walk: Walk) -> Route:
-    if _adds_lines(fold, walk):
+    if _adds_lines(walk):
         near = walk.gone[-1]
         leg = leg_of(fold, dtype, walk.start, (*walk.kept, near), walk.gone[:-1], count=near.length)
         return Route(walk, False, (leg,))
@@ -99,21 +99,20 @@ def route_of(fold: Reducer, dtype: np.dtype[np.generic], walk: Walk) -> Route:
     whole, rest = divmod(split.length - last, count)
     kept = (*others, Way(count * width, near.stride))
     gone = (*walk.gone[:-1], Way(whole, count * split.stride))
-    lines = (count * math.prod(way.length for way in others), width, near.length) if last else None
-    legs = [leg_of(fold, dtype, walk.start, kept, gone, count=count, lines=lines)]
+    lines = Way(count * math.prod(way.length for way in others), width), Way(near.length, 1)
+    legs = [leg_of(fold, dtype, walk.start, kept, gone, count=count, wanted=lines if last else None)]
     if rest + last:
         gone = (*walk.gone[:-1], Way(rest + last, split.stride))
         legs.append(leg_of(fold, dtype, walk.start + whole * count * split.stride, walk.kept, gone))
     return Route(walk, in_rows, tuple(legs))
 
 
-def _adds_lines(fold: Reducer, walk: Walk) -> bool:
+def _adds_lines(walk: Walk) -> bool:
     """Whether lines of neighbours that go, with others between them, are reduced to one line first: what is in a line
     is reduced once then, at the end, which takes longer than a short loop."""
     if len(walk.gone) != 2 or len(walk.kept) > 1 or not walk.nearest_goes or walk.gone[-1].stride > 2:
         return False
-    lines, length = walk.gone[0].length, walk.gone[-1].length
-    return lines >= _LINES and _SHORT <= length <= (_ROW if fold in TRUTHS else _LINE)
+    return walk.gone[0].length >= _LINES and _SHORT <= walk.gone[-1].length < _ROW
 
 
 def leaps(walk: Walk) -> bool:
@@ -137,22 +136,23 @@ def _side_by_side(walk: Walk) -> int:
 
 def leg_of(
     fold: Reducer, dtype: np.dtype[np.generic], start: int, kept: tuple[Way, ...], gone: tuple[Way, ...],
-    in_rows: bool = False, count: int = 1, lines: tuple[int, int, int] | None = None,
+    in_rows: bool = False, count: int = 1, wanted: tuple[Way, Way] | None = None,
 ) -> Leg:  # fmt: skip
+    """`wanted` are elements of lines among the results, if not all of these are."""
     stay, go = padded(kept), padded(gone)
-    skips = not in_rows and stay[1].stride == 2
     if not in_rows and go[0].length < go[1].length:
         go = go[::-1]
-    if skips:  # what lies between is worked on too, for reading what lies apart takes longer
-        stay[1] = Way(2 * stay[1].length - 1, 1)
-    if count == 1 and not in_rows and _are_near_lines(*stay):  # the same of short gaps between them
-        lines = stay[0].length, stay[0].stride, stay[1].length
+    if not in_rows and stay[1].stride == 2:  # what is between is worked on too: reading what lies apart takes longer
+        near = Way(2 * stay[1].length - 1, 1)
+        wanted, stay[1] = (Way(stay[0].length, near.length), stay[1]), near
+    if count == 1 and not in_rows and _are_near_lines(*stay):  # the same of short gaps between lines
+        wanted = stay[0], (wanted or stay)[1]
         stay = [Way(1, 0), Way((stay[0].length - 1) * stay[0].stride + stay[1].length, 1)]
     rows, length = stay[0].length * stay[1].length, go[0].length * go[1].length
     block = min(BLOCK, stay[1].length)
     tasks = rows if in_rows else stay[0].length * -(-stay[1].length // block)
     divided, near = (go[1].length, go[1]) if in_rows else (go[0].length, stay[1])
-    lies_apart = near.stride != 1 or fold in PLACES  # or is read more slowly than memory gives it
+    lies_apart = near.stride != 1 or fold.finds_index  # or is read more slowly than memory gives it
     nbytes = rows * length * dtype.itemsize
     is_shared = rows * length >= _SHARED and (lies_apart or nbytes >= _SHARED_BYTES)
     is_shared |= nbytes >= _CREW_BYTES and threads_of_crew(nbytes) > 0
@@ -167,7 +167,10 @@ def leg_of(
     plan = np.array([start, *ways, parts, block, constant_of(fold, dtype)], np.int64)
     shared_bytes = nbytes if is_shared else 0
     outer = stay[0].length
-    return Leg(plan, place_of(plan), parts * tasks, shared_bytes, rows, parts, outer, count, skips, lines, ends_early)
+    seen_as = None
+    if wanted is not None:
+        seen_as = (parts, *(way.length for way in wanted)), (rows, *(way.stride for way in wanted))
+    return Leg(plan, place_of(plan), parts * tasks, shared_bytes, rows, parts, outer, count, seen_as, ends_early)
 
 
 def _are_near_lines(outer: Way, near: Way) -> bool:
@@ -176,13 +179,12 @@ def _are_near_lines(outer: Way, near: Way) -> bool:
 
 
 def constant_of(fold: Reducer, dtype: np.dtype[np.generic]) -> int:
-    """Of the extremes of floats what is to become the least of all integers, less that least one, where floats are
-    integers in the order of the numbers: -inf where the greatest is looked for, so that NaN is greater than all; else
-    the first NaN, so that it is less than all. Of places, what NaNs of float16 are to be, as signed integers."""
-    if fold in PLACES:
+    """Of the extremes of floats what is taken from integers in their order: as of words to sort by, so that NaN is
+    greater than all; or as much is added, so that it is less than all. Of places, what NaNs of float16 are to be, as
+    signed integers."""
+    if fold.finds_index:
         return -(1 << 15) if fold is Reducer.ARGMIN else (1 << 15) - 1
     if fold not in EXTREMES or dtype.kind != "f":
         return 0
-    infinity = int(np.array(np.inf, dtype).view(f"i{dtype.itemsize}")[()])
-    least = -(1 << (8 * dtype.itemsize - 1))
-    return ~infinity - least if fold is Reducer.MAX else infinity + 1 + least
+    less = int(constants(dtype, SortOrder.ASCENDING)[1])
+    return less if fold is Reducer.MAX else -less

@@ -1,4 +1,4 @@
-"""What a reduction makes of elements, and of which dtypes; and NumPy's functions without its warnings."""
+"""Reductions as NumPy's ufuncs, and of which dtypes there are such; and NumPy's functions without its warnings."""
 
 from __future__ import annotations
 
@@ -20,10 +20,8 @@ UFUNCS: dict[Reducer, np.ufunc] = {
     Reducer.SUM: np.add, Reducer.PROD: np.multiply, Reducer.MIN: np.minimum, Reducer.MAX: np.maximum,
     Reducer.ANY: np.logical_or, Reducer.ALL: np.logical_and,
 }  # fmt: skip
-ARITHMETIC = (Reducer.SUM, Reducer.PROD)
 EXTREMES = (Reducer.MIN, Reducer.MAX)
 TRUTHS = (Reducer.ANY, Reducer.ALL)
-PLACES = (Reducer.ARGMIN, Reducer.ARGMAX)
 
 _INFINITE = 65520.0  # from here on float16 rounds to infinity
 _FEW_TOLD = 1 << 7  # elements: of fewer, looking takes longer than telling
@@ -56,17 +54,6 @@ def takes(fold: Reducer, dtype: np.dtype[np.generic]) -> bool:
     """Whether there is such a function of elements of a dtype."""
     kinds = {Reducer.SUM: "biufm", Reducer.PROD: "biuf"}.get(fold, "biufmM")
     return dtype.kind in kinds and not (dtype.kind == "f" and dtype.itemsize > 8)
-
-
-def result_of(fold: Reducer, dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
-    """The dtype that it gives."""
-    if fold in TRUTHS:
-        return np.dtype(np.bool_)
-    if fold in PLACES:
-        return np.dtype(np.intp)
-    if fold in ARITHMETIC and dtype.kind in "biu":
-        return np.dtype(np.uint64 if dtype.kind == "u" else np.int64)
-    return dtype.newbyteorder("=")
 
 
 def in_shape(results: HostArray, x: HostArray, axes: tuple[int, ...], keepdims: bool) -> object:

@@ -16,10 +16,11 @@ from typing import TypeAlias, cast
 import numpy as np
 
 from ....arrays.recycled import new_array
+from ....operations.monoids import result_dtype
 from ....operations.reduce import Reducer
 from ....types.specs import order_of_axes
 from ...base import HostArray
-from .reducers import ARITHMETIC, EXTREMES, LONG, UFUNCS, result_of, silence
+from .reducers import EXTREMES, LONG, UFUNCS, silence
 from .strides import Routes
 
 Regroup: TypeAlias = Callable[[HostArray], HostArray]
@@ -53,14 +54,14 @@ class Regrouped:
         self, fold: Reducer, dtype: np.dtype[np.generic], axes: tuple[int, ...], ndim: int, keepdims: bool
     ) -> None:
         self._fold, self._axes, self._keepdims = fold, axes, keepdims
-        self._size, self._ufunc, self._made = dtype.itemsize, UFUNCS[fold], result_of(fold, dtype)
+        self._size, self._ufunc, self._made = dtype.itemsize, UFUNCS[fold], result_dtype(fold.value, dtype)
         self._is_silent = dtype.kind == "f"
         self._adds_zero = fold is Reducer.SUM and self._is_silent  # -0.0 becomes 0.0, as in NumPy
         self.least = _LEAST  # elements
         if len(axes) == ndim:
             self.least = _SERIAL if fold is Reducer.PROD else _FROM_FLAT
         self._most = LONG
-        if fold in ARITHMETIC and self._is_silent:
+        if fold.adds and self._is_silent:
             self._most = ADDED // self._size
         elif dtype.kind in "biu" and (self._made == dtype or fold in EXTREMES):
             self._most = _EXACT
@@ -74,9 +75,9 @@ class Regrouped:
         are_beside = bool(axes) and axes[-1] - axes[0] == len(axes) - 1
         if not are_beside or dtype.kind not in "biuf" or not dtype.isnative:
             return None
-        if fold in ARITHMETIC and dtype == np.float16:  # which are added in 32 bits
+        if fold.adds and dtype == np.float16:  # which are added in 32 bits
             return None
-        if len(axes) == ndim and not (fold in ARITHMETIC and dtype.kind == "f"):
+        if len(axes) == ndim and not (fold.adds and dtype.kind == "f"):
             return None
         return cls(fold, dtype, axes, ndim, keepdims)
 

@@ -6,6 +6,7 @@ so far, and they are done with that. The other takes what stands at places in ea
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 
 from ..loops import Kernel, compiled, inside, text_of
@@ -38,13 +39,17 @@ def select_in_rows(size: int, is_float: bool) -> Kernel:
     """(start, stop, elements, places, values, bits, length, k, m): where the first k elements of each row stand, in
     order, and the elements, if m is k and not 0. For k up to MOST_SELECTED and the length."""
     word, greatest = f"i{size}", (1 << (8 * size - 1)) - 1
+
+    def rank_of(name: str, place: str) -> Iterator[str]:
+        yield f"{name} = elements[{place}]"
+        yield from ranked(word, name, is_float)
+
     block = [
         f"first = select(back, blocks - 1 - block, block) * {_BLOCK}",
         f"count = min({_BLOCK}, length - first)",
         f"least = {word}({greatest})",
         *inside("for index in range(count):", [
-            "rank = elements[begin + first + index]", *ranked(word, "rank", is_float),
-            "ranks[index] = rank", "least = min(least, rank)",
+            *rank_of("rank", "begin + first + index"), "ranks[index] = rank", "least = min(least, rank)",
         ]),
         *inside(
             "if (least < best[k - 1]) | (back & (least == best[k - 1])):",
@@ -53,7 +58,7 @@ def select_in_rows(size: int, is_float: bool) -> Kernel:
     ]  # fmt: skip
     # Elements of the greatest rank, such as NaN, precede nothing. Those that are wanted follow the others.
     fill = inside("for index in range(length):", [
-        "rank = elements[begin + index]", *ranked(word, "rank", is_float),
+        *rank_of("rank", "begin + index"),
         *inside(f"if (rank == {word}({greatest})) & (found_so_far < k):", [
             "places[goal + found_so_far] = index", "found_so_far += 1",
         ]),
@@ -62,15 +67,10 @@ def select_in_rows(size: int, is_float: bool) -> Kernel:
         f"blocks = (length + {_BLOCK - 1}) >> {_BLOCK.bit_length() - 1}",
         "begin = row * length",
         "goal = row * k",
-        "rank = elements[begin]",
-        *ranked(word, "rank", is_float),
-        "at_first = rank",
-        "rank = elements[begin + length - 1]",
-        *ranked(word, "rank", is_float),
-        "at_last = rank",
-        "rank = elements[begin + (length >> 1)]",
-        *ranked(word, "rank", is_float),
-        "back = (at_last < rank) & (rank < at_first)",
+        *rank_of("begun", "begin"),
+        *rank_of("middle", "begin + (length >> 1)"),
+        *rank_of("last", "begin + length - 1"),
+        "back = (last < middle) & (middle < begun)",
         *inside("for index in range(k):", [f"best[index] = {word}({greatest})", "places[goal + index] = length"]),
         *inside("for block in range(blocks):", block),
         "found_so_far = 0",

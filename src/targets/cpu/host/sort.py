@@ -18,9 +18,8 @@ from ..pool import ALONE, Pool, share_each_row, shared_pool
 from .at_sight import LEAST_AT_SIGHT, sorted_at_sight
 from .counting import count_words, rank_found, sort_by_counting, sort_few
 from .crew_rows import sort_rows_by_crew, sorting_threads
-from .key_words import numbers_of
-from .numpy_sort import restore_ties, sort_chunk, sort_row
-from .numpy_speed import radix_sorts_sooner
+from .key_words import numbers_as, numbers_of
+from .numpy_sort import restore_ties, sort_chunk
 from .partition import reverse
 from .partition_sort import loading_sorts, part_from, sort_long
 from .radix_sort import can_sort_by_radix, sort_by_radix, suits_radix
@@ -57,8 +56,7 @@ def sort_rows(
     if source.ndim > 1 and len(source) > 1 and source.nbytes > _AT_ONCE and not is_packed(source):
         step = max(1, len(source) * _AT_ONCE // source.nbytes)
         for first in range(0, len(source), step):
-            some = source[first : first + step]
-            sort_rows(some, some if in_place else results[first : first + step], order, policy, stable)
+            sort_rows(*_some(source, results, slice(first, first + step)), order, policy, stable)
         return
     found = results if is_packed(results) else np.empty(source.shape, native(source.dtype))
     if not is_packed(source):
@@ -91,12 +89,11 @@ def _sort_packed(source: HostArray, results: HostArray, order: SortOrder, policy
     elif (
         source.size >= policy.serial_below
         and share_each_row(rows, pool.threads, source.itemsize)
-        and length >= _part_from(source, policy, pool)
+        and length >= part_from(source.dtype, policy, pool.threads)
     ):
         few = pool.of_at_most(policy.threads_for(source.nbytes // rows))
         for number in range(rows):
-            row = source[number]
-            sort_one(row, row if results is source else results[number], order, policy, few, stable)
+            sort_one(*_some(source, results, number), order, policy, few, stable)
         return
     if rows == 1 or pool is ALONE:
         sort_chunk(source, results, order, stable)
@@ -107,12 +104,14 @@ def _sort_packed(source: HostArray, results: HostArray, order: SortOrder, policy
         lambda ordered: sort_rows_by_crew(source, ordered, order, threads), source, results, order, stable
     ):
         return
+    pieces = -(-rows // max(1, policy.chunk // length))
+    pool.over(rows, lambda own: sort_chunk(*_some(source, results, own), order, stable), pieces)
 
-    def sort(own: slice) -> None:
-        some = source[own]
-        sort_chunk(some, some if results is source else results[own], order, stable)
 
-    pool.over(rows, sort, -(-rows // max(1, policy.chunk // length)))
+def _some(source: HostArray, results: HostArray, which: int | slice) -> tuple[HostArray, HostArray]:
+    """Some rows, and where they are wanted: in place, if all are."""
+    some: HostArray = source[which]
+    return some, some if results is source else results[which]
 
 
 def _are_sorted_at_sight(
@@ -125,12 +124,11 @@ def _are_sorted_at_sight(
     if first is None:
         return False
     for number, row in enumerate(source):
-        own, seen = results[number], sorted_at_sight(row, order, policy, stable) if number else first
+        seen = sorted_at_sight(row, order, policy, stable) if number else first
         if seen is None:
-            one = row[np.newaxis]
-            _sort_packed(one, one if results is source else own[np.newaxis], order, policy, stable)
+            _sort_packed(*_some(source, results, slice(number, number + 1)), order, policy, stable)
         else:
-            own[...] = seen
+            results[number] = seen
     return True
 
 
@@ -185,15 +183,6 @@ def _is_counted(source: HostArray, results: HostArray, order: SortOrder, policy:
     )
 
 
-def _part_from(source: HostArray, policy: HostSortPolicy, pool: Pool) -> int:
-    """How long a row is worth more than NumPy's sort alone."""
-    dtype = source.dtype
-    if dtype.itemsize > 2:
-        return part_from(dtype, policy, pool.threads)
-    usual = policy.part_from(dtype, pool.threads)
-    return min(usual, policy.count_slow_pairs_from) if dtype.itemsize == 2 and radix_sorts_sooner() else usual
-
-
 def sort_one(
     source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, pool: Pool, stable: bool
 ) -> None:
@@ -205,19 +194,12 @@ def sort_one(
         else:
             sort_long(source, ordered, order, policy, pool)
 
-    if _suits_numpy(source, policy) or not can_sort(source.dtype, source.nbytes):
-        sort_row(source, results, order, stable)
+    if not can_sort(source.dtype, source.nbytes):
+        sort_chunk(source, results, order, stable)
     elif stable:
         _sort_apart(sort, source, results, order, stable)
     else:
         sort(results)
-
-
-def _suits_numpy(row: HostArray, policy: HostSortPolicy) -> bool:
-    """Whether a row of 16 bits is of few different elements, for which NumPy has less to do than threads to wake."""
-    if row.itemsize != 2 or row.nbytes >= policy.few_bytes_from or radix_sorts_sooner():
-        return False
-    return different_of(row, policy.sample) <= policy.some
 
 
 def can_sort(dtype: np.dtype[np.generic], nbytes: int) -> bool:
@@ -232,7 +214,7 @@ def _sorting(dtype: np.dtype[np.generic]) -> Iterator[object]:
         yield count_words(size, np.dtype(np.uint32))
         yield from counting_each(size) if size > 1 else [fill(size)]
     else:
-        numbers = numbers_of(np.empty(0, dtype)).dtype
+        numbers = numbers_as(dtype)
         yield from loading_sorts(numbers)
         yield reverse(numbers)
         yield from counting_each(size)

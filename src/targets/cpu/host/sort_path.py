@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import TypeAlias, cast
 
 import numpy as np
@@ -19,7 +19,8 @@ from ...counts import count_nonzero
 from ..pool import shared_pool
 from .at_sight import LEAST_AT_SIGHT, sorted_at_sight
 from .float_ties import FloatTies
-from .numpy_sort import lengths_sorted_stably, sort_stably, sorted_by_words, turned_as, turning
+from .key_words import numbers_as
+from .numpy_sort import lengths_sorted_stably, sort_stably, sorted_by_words, turning
 from .partition_sort import part_from
 from .radix_sort import suits_radix
 from .row_networks import least_for_networks, longest_of_few
@@ -51,7 +52,7 @@ class SortPath:
         is_time = dtype.kind in "Mm" and order is SortOrder.ASCENDING
         self._as_integers: Sorted | None = None
         if dtype.isnative and (is_time or (dtype.kind == "f" and not stable)):
-            self._as_integers = self._by_words if has_rows else self._by_bits
+            self._as_integers = partial(sorted_by_words, axis=self._along, order=order) if has_rows else self._by_bits
         self._bits = SignedBits.of(native(dtype))
         self._lengths_of_bits = lengths_sorted_stably(self._bits.word)
         # More needs threads, or a radix sort, for which rows are long.
@@ -153,8 +154,9 @@ class SortPath:
         copy = cast(Sorted, np.ndarray.flatten if self._axis is None else np.ndarray.copy)
         stable_lengths, as_integers = self._stable_lengths, self._as_integers or go_on
         most_plain = _NEVER if self._as_integers is None else _most_plain(dtype, has_rows)
-        seen = None if turn is None or turned_as(dtype) == dtype else turned_as(dtype)
+        seen = None if turn is None or dtype.kind not in "bMm" else numbers_as(dtype)
         stable_from = 0 if has_rows else stable_lengths.start or _NEVER
+        ties = FloatTies.of(dtype) if dtype.kind == "f" else None
 
         def suits_others(x: HostArray) -> bool:
             """Whether rows are so long that a radix sort, or so short that networks or a copy do it sooner."""
@@ -163,11 +165,16 @@ class SortPath:
 
         def sort(x: HostArray) -> HostArray:
             size = x.size
-            if size > most or (has_rows and suits_others(x)):
+            if not 0 < size <= most or (has_rows and suits_others(x)):
                 return go_on(x)
-            results = x.copy("K") if has_rows else copy(x)
-            if size > most_plain and (not has_rows or x.shape[axis] > _SHORT_TIMES):
+            results = flat = x.copy("K") if has_rows else copy(x)
+            if size > most_plain and (ties or not has_rows or x.shape[axis] > _SHORT_TIMES):
                 return as_integers(results)
+            if ties:
+                if has_rows:
+                    flat = results.ravel("K")  # as it lies: all else would be packed before a look
+                if (size > ties.few or count_nonzero(flat) != size) and ties.has_minus_zero(flat):
+                    return as_integers(results)
             numbers = results if seen is None else results.view(seen)
             if turn is not None:
                 turn(numbers, numbers)
@@ -179,40 +186,12 @@ class SortPath:
                 numbers.sort(axis)
             if turn is not None:
                 turn(numbers, numbers)
+            if ties and (ties.has_nan(flat) if has_rows else (last := flat.item(-1)) != last):
+                if not ties.puts_nans_back(x, results, stable):
+                    return as_integers(x.copy("K") if has_rows else copy(x))
             return results
 
-        if dtype.kind != "f":
-            return sort
-        ties = FloatTies.of(dtype)
-        few = ties.few
-
-        def sort_floats(x: HostArray) -> HostArray:
-            size = x.size
-            if not 0 < size <= most or (has_rows and suits_others(x)):
-                return go_on(x)
-            results = x.copy("K") if has_rows else copy(x)
-            if size > most_plain:
-                return as_integers(results)
-            flat = results.ravel("K") if has_rows else results  # as it lies: all else would be packed before a look
-            if (size > few or count_nonzero(flat) != size) and ties.has_minus_zero(flat):
-                return as_integers(results)
-            if turn is not None:
-                turn(results, results)
-            if size < stable_from:
-                results.sort()
-            elif (x.shape[axis] if has_rows else size) in stable_lengths:
-                results.sort(axis, "stable")
-            else:
-                results.sort(axis)
-            greatest = flat.item(-1)
-            has_nan = ties.has_nan(flat) if has_rows else greatest != greatest
-            if turn is not None:
-                turn(results, results)
-            if not has_nan or ties.puts_nans_back(x, results, stable):
-                return results
-            return as_integers(x.copy("K") if has_rows else copy(x))
-
-        return sort_floats
+        return sort
 
     def _by_bits(self, row: HostArray) -> HostArray:
         """A packed row, which is not kept, sorted as integers."""
@@ -224,9 +203,6 @@ class SortPath:
             words.sort()
         found = bits.put_in_order(words, self._order) if size else words
         return row if found is words else found.view(self._dtype)
-
-    def _by_words(self, x: HostArray) -> HostArray:
-        return sorted_by_words(x.reshape(-1) if self._axis is None else x, self._along, self._order)
 
     def _writer(self, sort: Sorted) -> Callable[[HostArray, HostArray], bool]:
         """Sorts into another array or where it lies: either is written by one call into C. False, and nothing done,

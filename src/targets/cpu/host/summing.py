@@ -5,9 +5,10 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
+from ....operations.monoids import result_dtype
 from ....operations.reduce import Reducer
 from ..loops import name_of
-from .reducers import result_of
+from .key_words import numbers_as
 
 
 @attrs.frozen
@@ -20,10 +21,10 @@ class Summing:
 
     @classmethod
     def of(cls, fold: Reducer, dtype: np.dtype[np.generic]) -> Summing:
-        result = result_of(fold, dtype)
+        result = result_dtype(fold.value, dtype)
         if dtype == np.float16:
             return cls(np.dtype(np.uint16), np.dtype(np.float32), result)
-        return cls(np.dtype(np.uint8) if dtype.kind == "b" else dtype, result, result)
+        return cls(numbers_as(dtype), result, result)
 
     @property
     def is_half(self) -> bool:
