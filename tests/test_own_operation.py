@@ -241,7 +241,7 @@ def test_arrays_of_an_operation_that_a_function_makes_have_its_names(target: str
     def search() -> Search:
         return Search(24)
 
-    lists = [[*np.array(numbers, np.uint32)] for numbers in ([1, 2], [0, 2, 3])]
+    lists = tuple([*np.array(numbers, np.uint32)] for numbers in ([1, 2], [0, 2, 3]))
     expected = [0, 1, 2]
     for few in (call(search, (), target, *lists), call_with(search, (), target, lists)):
         assert cast("np.ndarray[Any, Any]", few).tolist() == expected

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
 from pathlib import Path
 
 import pytest
@@ -294,3 +296,22 @@ def test_an_unrolled_loop_has_as_many_rounds_as_it_has_numbers() -> None:
 
     found = specialise(kernel(far_away).launch(Grid(1, 4), Buffer("data", U32, 4, Role.INOUT))).program
     assert sum(isinstance(statement, ir.Store) for statement in statements_in(found.body)) == 2
+
+
+def test_a_full_stack_is_the_callers_and_no_mistake_of_the_kernels() -> None:
+    @kernel
+    def copy(cx: Invocation, data: Storage[U32]) -> None:
+        data[cx.global_id] = data[cx.global_id] + U32(1)
+
+    launch = copy.launch(Grid(1, 4), Buffer("data", U32, 4, Role.INOUT))
+
+    def behind(frames: int) -> object:
+        return specialise(launch) if frames == 0 else behind(frames - 1)
+
+    free = sys.getrecursionlimit() - len(inspect.stack())
+    for room in range(20, 60, 4):
+        try:
+            behind(free - room)
+            break
+        except RecursionError:
+            pass  # and never a KernelError

@@ -74,9 +74,10 @@ def _found(name: str, x: object) -> Kind | Chooser | None:
     if isinstance(x, np.ma.MaskedArray):
         raise UnsupportedTypeError(f"{name}: masked arrays are not supported; fill or compress it first")
     if isinstance(x, np.ndarray):
-        if any(getattr(type(x), own) is not getattr(np.ndarray, own) for own in _OVERRIDES):
+        cls: type[object] = type(cast(object, x))
+        if any(getattr(cls, own) is not getattr(np.ndarray, own) for own in _OVERRIDES):
             raise UnsupportedTypeError(
-                f"{name}: expected an array whose numbers say all, found {type(x).__name__}, which computes for itself "
+                f"{name}: expected an array whose numbers say all, found {cls.__name__}, which computes for itself "
                 f"(a unit, a mask); {name}.view(np.ndarray) has the numbers alone"
             )
         return SUBCLASS

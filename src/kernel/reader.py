@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Mapping, Sequence
+from inspect import currentframe
 from types import FunctionType
 
 from .builder import KernelBuilder
@@ -43,7 +44,7 @@ _INSTEAD: Mapping[type[ast.stmt], str] = {
 
 def _outer_frames() -> int:
     """How many calls under way are not this package's."""
-    frame, count = sys._getframe(), 0
+    frame, count = currentframe(), 0
     while frame is not None:
         count += not str(frame.f_globals.get("__name__")).startswith(__name__.partition(".")[0])
         frame = frame.f_back

@@ -176,7 +176,11 @@ def _taken(x: HostArray, indices: Indices) -> HostArray:
     if indices.size < _TAKEN:
         return cast(HostArray, x.take(indices))
     flat, found = x.reshape(-1), new_array(indices.shape, x.dtype)
-    shared_pool().over(indices.size, lambda own: flat.take(indices[own], None, found[own], "wrap"), least=_TAKEN >> 1)
+
+    def take(own: slice) -> None:
+        flat.take(indices[own], None, found[own], "wrap")  # which writes at once, where "raise" would look first
+
+    shared_pool().over(indices.size, take, least=_TAKEN >> 1)
     return found
 
 
