@@ -3,6 +3,8 @@ measured (docs/performance.md says how)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import attrs
 
 from ..machine import Capability
@@ -230,33 +232,27 @@ AXIS_REDUCTIONS: tuple[PolicyRule[ReducePolicy], ...] = (
     PolicyRule("simulator", _NONE, False, _ANY, _ANY, _IN_SIMULATOR),
 )  # fmt: skip
 
-SCANS: tuple[PolicyRule[ScanPolicy], ...] = (
-    PolicyRule("cpu", _NONE, None, _ANY, _ANY, ScanPolicy(1, 15, 64)),  # 16 invocations: two to three times slower
-    PolicyRule("cuda", _SUBGROUPS, None, _ANY, _ANY, ScanPolicy(256, 15, 4096, subgroups=True)),
-    PolicyRule("wgsl", _SUBGROUPS, None, _ANY, _ANY, ScanPolicy(256, 15, 4096, subgroups=True)),
-    # Small sizes where an invocation is a Python thread, or is interpreted.
-    PolicyRule("python", _NONE, None, _ANY, _ANY, ScanPolicy(16, 7)),
-    PolicyRule("simulator", _NONE, None, _ANY, _ANY, ScanPolicy(32, 7)),
-)
+# By target, where a default does not do. Small sizes where an invocation is a Python thread, or is interpreted.
+SCANS: Mapping[str, ScanPolicy] = {
+    "cpu": ScanPolicy(1, 15, 64),  # 16 invocations: two to three times slower
+    "python": ScanPolicy(16, 7), "simulator": ScanPolicy(32, 7),
+}  # fmt: skip
+SCAN_BY_SUBGROUPS = ScanPolicy(256, 15, 4096, subgroups=True)
 
-MERGES: tuple[PolicyRule[MergePolicy], ...] = (
-    PolicyRule("cpu", _NONE, None, _ANY, _ANY, MergePolicy(1, 1 << 14)),  # 8 x 127: four times slower
-    PolicyRule("cuda", _NONE, None, _ANY, _ANY, MergePolicy(256, 15)),
-    PolicyRule("python", _NONE, None, _ANY, _ANY, MergePolicy(4, 3)),
-    PolicyRule("simulator", _NONE, None, _ANY, _ANY, MergePolicy(32, 5)),
-)
+MERGES: Mapping[str, MergePolicy] = {
+    "cpu": MergePolicy(1, 1 << 14),  # 8 x 127: four times slower
+    "python": MergePolicy(4, 3), "simulator": MergePolicy(32, 5),
+}  # fmt: skip
 
-# Down columns. On a CPU the running states of a row of columns are in L1; on a card two workgroups of 512 with 16 loads
-# in flight each are resident on a multiprocessor.
 SHORT_SCANS: tuple[PolicyRule[ScanPolicy], ...] = tuple(
     PolicyRule(target, _NONE, None, lengths, _MANY_COLUMNS, ScanPolicy(256, items, alone=True))
     for target in ("cuda", "wgsl")
     for lengths, items in _SHORT_AXES
 )
-AXIS_SCANS: tuple[PolicyRule[ScanPolicy], ...] = (
-    PolicyRule("cuda", _NONE, None, _ANY, _ANY, ScanPolicy(512, 16, 264)),
-    PolicyRule("wgsl", _NONE, None, _ANY, _ANY, ScanPolicy(256, 8, 528)),
-    PolicyRule("cpu", _NONE, None, _ANY, _ANY, ScanPolicy(512, 1, 64, side_by_side=True)),
-    PolicyRule("python", _NONE, None, _ANY, _ANY, ScanPolicy(8, 2, 4, line=16)),
-    PolicyRule("simulator", _NONE, None, _ANY, _ANY, ScanPolicy(64, 4, 16, line=64)),
-)
+# Down columns. On a CPU the running states of a row of columns are in L1; on a card two workgroups of 512 with 16 loads
+# in flight each are resident on a multiprocessor.
+AXIS_SCANS: Mapping[str, ScanPolicy] = {
+    "cuda": ScanPolicy(512, 16, 264), "wgsl": ScanPolicy(256, 8, 528),
+    "cpu": ScanPolicy(512, 1, 64, side_by_side=True),
+    "python": ScanPolicy(8, 2, 4, line=16), "simulator": ScanPolicy(64, 4, 16, line=64),
+}  # fmt: skip
