@@ -8,10 +8,9 @@ import attrs
 
 from ..kernel.language import *
 from ..types.params import BitonicPolicy, RowsParams
+from .batch import looping_grid
 from .bitonic import bitonic_launches, to_ordered
 from .sizes import LARGEST_U32, require_countable
-
-_MOST_GROUPS = 1 << 10
 
 
 @attrs.frozen(order=False)
@@ -83,11 +82,6 @@ def placed_class(word: type[N]) -> type[Placed[N]]:
     return cast("type[Placed[N]]", cast(Any, Placed)[word])
 
 
-def placed_grid(count: int, policy: BitonicPolicy) -> Grid:
-    """The grid of the kernels before and after the network."""
-    return Grid(min(_MOST_GROUPS, -(-count // policy.group_size)), policy.group_size)
-
-
 def bitonic_argsort(
     key: SortableKey[E, N], rows: int, length: int, order: SortOrder, policy: BitonicPolicy
 ) -> Schedule:
@@ -99,7 +93,7 @@ def bitonic_argsort(
     placed: Buffer[Any] = Buffer("placed", own.element, count, Role.SCRATCH)
     if count == 0:
         return Schedule((data, places, placed), ())
-    params, grid = RowsParams(U32(rows), U32(length)), placed_grid(count, policy)
+    params, grid = RowsParams(U32(rows), U32(length)), looping_grid(count, policy.group_size)
     launches = (
         place_words.launch(grid, key, data, placed, params, U32(0), order),
         *bitonic_launches(own, placed, rows, length, SortOrder.ASCENDING, policy),

@@ -10,7 +10,7 @@ from ..kernel.language import *
 from ..types.errors import InvalidArgumentError
 from ..types.keys import KeyWrapper, UnsignedKey
 from ..types.params import RadixParams, RadixPolicy
-from .batch import Batch, Mode, Three
+from .batch import Batch, Mode, Three, looping_grid
 from .radix import Scanned, Summed, radix_add_up, radix_count, radix_scatter, spans_of
 from .radix_layout import DigitPlace, Layout, ManyRows, OneRow
 from .radix_sweep import sweep
@@ -138,7 +138,7 @@ class _RadixSort:
         passes = self._by_sweeps if policy.sweeps else self._by_counts
         launches, counts = passes(keys, values, mode)
         if batch.places is U64:
-            grid = looping_grid(batch.count, Grid(policy.count_groups, policy.group_size))
+            grid = looping_grid(batch.count, policy.group_size, policy.count_groups)
             launches.append(_widening(values[1], batch.permutation, grid))
         return batch.schedule(launches, (*keys, *values, *counts))
 
@@ -229,8 +229,6 @@ class _RadixSort:
 
 P = TypeVar("P", U32, U64)
 
-_MOST = Grid(1024, 256)
-
 
 @attrs.frozen
 class Numbering(Generic[P]):
@@ -250,8 +248,3 @@ def numbered(count: int, index: type[Any]) -> Schedule:
     first, indices = Buffer("first", index, 1, Role.INPUT), Buffer("indices", index, count, Role.OUTPUT)
     launch = number_elements.launch(looping_grid(count), first, indices, Numbering(index, U32(count)))
     return Schedule((first, indices), (launch,))
-
-
-def looping_grid(count: int, most: Grid = _MOST) -> Grid:
-    """The grid of a kernel whose invocations each loop over elements: at most `most`, and one workgroup at least."""
-    return Grid(max(1, min(most.groups, -(-count // most.group_size))), most.group_size)

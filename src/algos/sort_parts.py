@@ -15,12 +15,12 @@ import attrs
 from ..kernel.language import *
 from ..kernel.launch import is_buffer
 from ..types.params import BitonicPolicy, PartsParams, RowsParams
-from .argsort import Placed, place_words, placed_grid, placed_key, take_places
-from .batch import Batch
+from .argsort import Placed, place_words, placed_key, take_places
+from .batch import Batch, looping_grid
 from .bitonic import bitonic_launches, merge_launches, to_ordered
 from .sorts import PairsAlgorithm, SortAlgorithm
 
-_MOST_GROUPS = 1 << 12  # in the mirrored pass, a grid-stride loop
+_MOST_GROUPS = 1 << 12  # in the mirrored pass
 
 
 @kernel
@@ -103,7 +103,7 @@ def merged_parts(
     for pair in compared_parts(len(parts)):
         both = [parts[number] for number in pair]
         (lower, num_lower), (upper, num_upper) = both
-        grid = Grid(min(_MOST_GROUPS, -(-num_upper // policy.group_size)), policy.group_size)
+        grid = looping_grid(num_upper, policy.group_size, _MOST_GROUPS)
         yield bitonic_across.launch(grid, key, lower, upper, PartsParams(U32(num_lower), U32(num_upper), order))
         for data, length in both:
             yield from merge_launches(key, data, length, order, policy)
@@ -147,7 +147,8 @@ def argsort_parts(
         words: Buffer[Any] = Buffer(f"placed_{number}", own.element, length, Role.SCRATCH)
         placed.append((words, length))
         buffers |= {buffer.name: buffer for buffer in (data, places, words)}
-        rows, first, grid = RowsParams(U32(1), U32(length)), U32(sum(lengths[:number])), placed_grid(length, policy)
+        rows, first = RowsParams(U32(1), U32(length)), U32(sum(lengths[:number]))
+        grid = looping_grid(length, policy.group_size)
         if sort is None:
             launches.append(place_words.launch(grid, key, data, words, rows, first, order))
             launches += bitonic_launches(own, words, 1, length, SortOrder.ASCENDING, policy)

@@ -9,6 +9,7 @@ import attrs
 
 from ..kernel.language import *
 from ..types.params import RadixParams, RadixPolicy
+from .batch import looping_grid
 from .bitonic import to_ordered
 from .radix_layout import DigitPlace, Layout, ManyRows, OneRow, Portions
 from .radix_tile import count_before
@@ -270,9 +271,9 @@ def prepare(
     """The launches before the passes: clear the state, histograms of all digits, digit starts and plans."""
     policy: RadixPolicy = state.policy
     buffer: Buffer[U32] = state.buffer()
-    size, counters = policy.group_size, state.passes * policy.radix * policy.copies
+    counters = state.passes * policy.radix * policy.copies
     layout = state.layout() if state.rows > 1 else OneRow(U32(state.length))
-    clearing = Grid(min(MOST_ROUNDS * policy.count_groups, -(-(buffer.count - state.histograms) // size)), size)
+    clearing = looping_grid(buffer.count - state.histograms, policy.group_size, MOST_ROUNDS * policy.count_groups)
     return (
         sweep_clear.launch(clearing, buffer, U32(state.histograms)),
         sweep_histograms.launch(
