@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -12,6 +12,7 @@ import attrs
 from ..kernel.language import *
 from ..types.errors import CapabilityError
 from ..types.scalars import UNSIGNED
+from ..types.specs import bounds
 from .layout import merged
 from .sizes import LARGEST_U32
 from .transpose import transposition, wrapped
@@ -120,18 +121,10 @@ class Strided:
     strides: tuple[int, ...]
     extent: int  # of the buffer
 
-    def reach(self, shape: Sequence[int]) -> int:
-        """One past the greatest index of an element in the buffer."""
-        return self.first + sum(max(0, reach) for reach in self._reaches(shape)) + 1
-
-    def contains(self, shape: Sequence[int]) -> bool:
+    def contains(self, shape: tuple[int, ...]) -> bool:
         """Whether a nonempty array of a shape is within the buffer."""
-        return (
-            self.first + sum(min(0, reach) for reach in self._reaches(shape)) >= 0 and self.reach(shape) <= self.extent
-        )
-
-    def _reaches(self, shape: Sequence[int]) -> list[int]:
-        return [(size - 1) * stride for size, stride in zip(shape, self.strides, strict=True)]
+        low, high = bounds(shape, self.strides, 1)
+        return self.first + low >= 0 and self.first + high <= self.extent
 
 
 def copy_strided(element: Any, shape: tuple[int, ...], source: Strided, target: Strided) -> Schedule:
