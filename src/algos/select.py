@@ -17,7 +17,6 @@ from ..types.params import MOST_ITEMS, BitonicPolicy, RowsParams
 from .argsort import bitonic_argsort, placed_class
 from .batch import Batch, looping_grid
 from .candidates import DIGITS, first_of
-from .copy import copy_whole
 from .fit import fitted_network, power_below
 from .select_long import Plan, select_sampled
 from .select_rows import PartPolicy, parts_of, select_by_parts
@@ -236,9 +235,3 @@ def chosen_indices(rows: int, k: int, candidates: int, left: int, part: int) -> 
     params = ChosenParams(U32(rows * k), U32(k), U32(candidates), U32(left), U32(part))
     placing = place_chosen.launch(looping_grid(rows * k), places, chosen, indices, params)
     return Schedule((places, chosen, indices), (placing,))
-
-
-def copy_indices(count: int) -> Schedule:
-    """Copies `count` indices from "places" (INPUT) to "indices" (OUTPUT)."""
-    places, indices = Buffer("places", U64, count, Role.INPUT), Buffer("indices", U64, count, Role.OUTPUT)
-    return Schedule((places, indices), (copy_whole(places, indices),))

@@ -109,16 +109,6 @@ def merged_parts(
             yield from merge_launches(key, data, length, order, policy)
 
 
-def parts_in(schedule: Schedule) -> dict[str, tuple[str, int]]:
-    """For each buffer that the caller binds: its array, "data" or "results", and the number of the part."""
-    found: dict[str, tuple[str, int]] = {}
-    for buffer in schedule.buffers:
-        if buffer.role is not Role.SCRATCH:
-            name, _, number = buffer.name.partition("_")
-            found[buffer.name] = name, int(number)
-    return found
-
-
 @kernel
 def place_sorted_part(
     cx: Invocation, key: SortableKey[E, N], data: Storage[E], places: Storage[U64], placed: Storage[Placed[N]],

@@ -17,7 +17,7 @@ from ..types.keys import RankKey, SortableKey
 from ..types.scalars import U32, U64, UNSIGNED
 from ..types.specs import DType, Spec
 from .base import INDEX, AlongAxis, Operation, Output, Part, Work, Works, key_of, single
-from .pieces import Piece, by_indices, fits_binding, pieces_of, require_counted
+from .pieces import Piece, by_indices, fits_binding, parts_of, pieces_of, require_counted
 
 if TYPE_CHECKING:
     from ..algos.sorts import Bitonic, PairsAlgorithm
@@ -86,12 +86,7 @@ class Argsort(AlongAxis):
         sorts = [choose_pairs(info, cast(Any, ranks), 1, piece.count, _PLACE) for piece in pieces]
         once = argsort_parts(ranks, [piece.count for piece in pieces], self.order, network.policy, sorts)
         for row in range(rows):
-            parts = {
-                f"{name}_{piece.number}": piece.of(array, row)
-                for piece in pieces
-                for array, name in enumerate(("data", "places"))
-            }
-            yield single(once, parts)
+            yield single(once, parts_of(pieces, row, "data", "places"))
 
 
 def require_plain(name: str, values: Spec) -> None:

@@ -6,7 +6,7 @@ What is left of a piece (a state, a few candidates) goes into arrays between wor
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 import attrs
@@ -30,6 +30,11 @@ class Piece:
     def of(self, array: int, row: int) -> Part:
         """This piece of one of the rows of an array."""
         return Part(array, self.count, row * self.row + self.first)
+
+
+def parts_of(pieces: Sequence[Piece], row: int, *arrays: str) -> dict[str, Part]:
+    """The buffers of a schedule on all pieces of a row, which are named after an array, and by the piece's number."""
+    return {f"{name}_{piece.number}": piece.of(n, row) for n, name in enumerate(arrays) for piece in pieces}
 
 
 def fits_binding(length: int, itemsize: int, info: TargetInfo) -> bool:
