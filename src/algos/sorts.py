@@ -222,13 +222,11 @@ class RadixRows(SortsBatches):
             raise no_radix(info)
         bits = min(self.digit_bits, least.bit_length() - 1)
         inside = RadixRows(self.items, least, most, lanes[1], bits, lanes[0])
-        digits = digits_in_tile(inside.policy_for(min(length, inside.capacity)), word, info)
-        if not digits:  # with a tile no larger than the row
-            inside = attrs.evolve(inside, items=min(self.items, max(1, -(-length // least))))
-            digits = digits_in_tile(inside.policy_for(min(length, inside.capacity)), word, info)
-        if not digits:
-            raise no_radix(info)
-        return attrs.evolve(inside, digit_bits=digits)
+        smaller = attrs.evolve(inside, items=min(self.items, max(1, -(-length // least))))  # no larger than the row
+        for found in (inside, smaller):
+            if digits := digits_in_tile(found.policy_for(min(length, found.capacity)), word, info):
+                return attrs.evolve(found, digit_bits=digits)
+        raise no_radix(info)
 
     @property
     def capacity(self) -> int:

@@ -198,13 +198,8 @@ class SortIndices(Operation):
 
         keys, indices = given
         sorting = SortPairs(self.order, RankKey(key_of("keys", keys, self.key))).works(given, info)
-        is_wide = indices.dtype == INDEX
-        between = [Output(keys.shape, keys.dtype, (0,))]
-        if not is_wide:
-            between.append(Output(keys.shape, indices.dtype, (0,)))
-        to = 2 if is_wide else 4
-        works = sorting.within((0, 1, 3, to), 3 + len(between))
-        if not is_wide:
-            parts = {"places": Part(4, keys.size), "wide": Part(2, keys.size)}
-            works += (single(widened(keys.size), parts),)
-        return Works(works, (*between, *sorting.between))
+        moved = [Output(keys.shape, x.dtype, (0,)) for x in given]  # numbers 3 and 4
+        if indices.dtype == INDEX:
+            return Works(sorting.within((0, 1, 3, 2), 4), (moved[0], *sorting.between))
+        widening = single(widened(keys.size), {"places": Part(4, keys.size), "wide": Part(2, keys.size)})
+        return Works((*sorting.within((0, 1, 3, 4), 5), widening), (*moved, *sorting.between))

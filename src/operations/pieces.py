@@ -110,7 +110,7 @@ def taking(
     if not fits_binding(length, itemsize, info) or not fits_binding(taken, max(itemsize, INDEX.itemsize), info):
         return tuple(_in_pieces(given, rows, length, taken, numbers, info))
     largest = max(length * itemsize, taken * max(itemsize, INDEX.itemsize))
-    together = min(rows, rows_together(length, largest, 1, info))
+    together = rows_together(length, largest, 1, info)
     each = length, taken, taken
     parts = {
         name: Part(number, count)

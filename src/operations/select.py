@@ -56,7 +56,7 @@ class TopK(AlongAxis):
             cut = self._cut(x, info)
             return self._by_permutation(x, info) if cut is None else self._in_pieces(x, rows, cut, info)
         selection = choose_top_k(info, key, rows, length, self.k)
-        together = min(rows, selection.most_rows(key, length, self.k, info.limits))
+        together = selection.most_rows(key, length, self.k, info.limits)
         if together < 1:
             raise CapabilityError(
                 f"x: the first {self.k} of a row of {length} elements of {x.dtype.itemsize} bytes are more than target "
