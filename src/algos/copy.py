@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any
 
 import attrs
@@ -191,7 +190,6 @@ def _taking(itemsize: int, rows: int, length: int, taken: int, first: int, role:
     return Schedule((source, indices, target), (take_elements.launch(_grid(count), source, indices, target, params),))
 
 
-@lru_cache
 def _grid(count: int) -> Grid:
     return Grid(-(-count // (_GROUP_SIZE * _EACH)), _GROUP_SIZE)
 
