@@ -61,11 +61,11 @@ def placed_key(word: type[Any]) -> PlacedKey[Any]:
 @kernel
 def place_words(
     cx: Invocation, key: SortableKey[E, N], data: Storage[E], placed: Storage[Placed[N]], params: RowsParams,
-    first: U32, order: SortOrder,
+    order: SortOrder,
 ) -> None:  # fmt: skip
-    """Writes every element's word with its index in the row, counted from `first`."""
+    """Writes every element's word with its index in the row."""
     for i in dynamic_range(cx.global_id, params.num_rows * params.length, cx.num_groups * cx.group_size):
-        placed[i] = Placed(to_ordered(key, data[i], order), first + i % params.length)
+        placed[i] = Placed(to_ordered(key, data[i], order), i % params.length)
 
 
 @kernel
@@ -95,7 +95,7 @@ def bitonic_argsort(
         return Schedule((data, places, placed), ())
     params, grid = RowsParams(U32(rows), U32(length)), looping_grid(count, policy.group_size)
     launches = (
-        place_words.launch(grid, key, data, placed, params, U32(0), order),
+        place_words.launch(grid, key, data, placed, params, order),
         *bitonic_launches(own, placed, rows, length, SortOrder.ASCENDING, policy),
         take_places.launch(grid, key.word, placed, places, params),
     )

@@ -3,7 +3,7 @@ The result is the first k of a stable argsort, whichever finds it."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import attrs
 
@@ -14,8 +14,8 @@ from ..types.elements import WORD_BYTES, bytes_held, dtype_of
 from ..types.errors import CapabilityError, InvalidArgumentError
 from ..types.keys import RankKey
 from ..types.params import MOST_ITEMS, BitonicPolicy, RowsParams
-from .argsort import bitonic_argsort, placed_class
-from .batch import Batch, looping_grid
+from .argsort import placed_class
+from .batch import looping_grid
 from .candidates import DIGITS, first_of
 from .fit import fitted_network, power_below
 from .select_long import Plan, select_sampled
@@ -23,7 +23,7 @@ from .select_rows import PartPolicy, parts_of, select_by_parts
 from .select_sampled import SampledPolicy
 from .sizes import bound_together, countable_rows, require_countable
 from .sort_parts import replaced
-from .sorts import Bitonic, PairsAlgorithm
+from .sorts import Bitonic, PairsAlgorithm, argsort
 
 
 class Selection(Protocol):
@@ -109,14 +109,10 @@ class ArgsortAndTake:
         return min(most, (self.sort or Bitonic(self.network)).most_rows(length, limits.groups))
 
     def schedule(self, key: SortableKey[E, N], rows: int, length: int, k: int, order: SortOrder, /) -> Schedule:
-        ranks: Any = RankKey(key)
-        if self.sort is not None:
-            argsort = self.sort.sort(Batch(ranks, rows, length, order, places=U64))
-        else:
-            argsort = bitonic_argsort(ranks, rows, length, order, self.network)
         data, values, indices = known_buffers(key, rows, length, k)
         places = Buffer("places", U64, rows * length, Role.SCRATCH)
-        inner: Schedule = replaced(argsort, {"data": data, "places": places})
+        permutation = argsort(self.sort, RankKey(key), rows, length, order, self.network)
+        inner: Schedule = replaced(permutation, {"data": data, "places": places})
         grid = looping_grid(rows * k, self.network.group_size)
         take = take_first.launch(grid, data, places, values, indices, RowsParams(U32(rows), U32(length)), U32(k))
         return Schedule((*inner.buffers, values, indices), (*inner.launches, take))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import Any
 
 import attrs
@@ -45,7 +44,6 @@ class Plan:
     again: int  # the capacity after a second sampling; 0 if there is none
 
     @classmethod
-    @lru_cache
     def of(cls, length: int, k: int, policy: SampledPolicy) -> Plan | None:
         """The plan for rows of a length; None where sampling does not pay."""
         expected = k * policy.samples / length

@@ -44,9 +44,9 @@ class Argsort(AlongAxis):
         return (self.output(x, INDEX),)
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
-        from ..algos.argsort import bitonic_argsort, placed_class
-        from ..algos.batch import Batch
+        from ..algos.argsort import placed_class
         from ..algos.choice import choose_bitonic, choose_pairs
+        from ..algos.sorts import argsort
 
         (x,) = given
         key, (rows, length) = key_of(self.name, x, self.key), self.rows(x)
@@ -69,9 +69,7 @@ class Argsort(AlongAxis):
             )
 
         def schedule(count: int) -> Schedule:
-            if sort is None:
-                return bitonic_argsort(ranks, count, length, self.order, network.policy)
-            return sort.sort(Batch(ranks, count, length, self.order, places=U64))
+            return argsort(sort, ranks, count, length, self.order, network.policy)
 
         parts = {"data": Part(0, length), "places": Part(1, length)}
         return Works((Work(rows, max(1, most), schedule, parts),))
