@@ -163,7 +163,8 @@ class _RadixSort:
         buffers."""
         policy, batch = self.policy, self.batch
         of_row = -(-batch.length // policy.tile)
-        tiles, layout = batch.rows * of_row, self._layout(of_row)
+        tiles, rows = batch.rows * of_row, ManyRows(U32(batch.rows), U32(batch.length), U32(of_row), U32(0))
+        layout: Layout = rows if batch.rows > 1 else OneRow(U32(batch.length))
         spans = 0 if self.shares else spans_of(batch.rows, tiles)  # an exported module has few kernels
         counts = Buffer("counts", U32, tiles * policy.radix, Role.SCRATCH)
         totals = Buffer("totals", U32, max(1, self.passes * spans) * policy.radix, Role.SCRATCH)
@@ -207,12 +208,6 @@ class _RadixSort:
 
     def _order(self, is_at_end: bool) -> SortOrder:
         return self.batch.order if is_at_end and not self.shares else SortOrder.ASCENDING
-
-    def _layout(self, tiles: int) -> Layout:
-        batch = self.batch
-        if batch.rows == 1:
-            return OneRow(U32(batch.length))
-        return ManyRows(U32(batch.rows), U32(batch.length), U32(tiles), U32(0))
 
     def _place(self, number: int) -> DigitPlace:
         return DigitPlace(U32(number), self.policy.digit_bits)

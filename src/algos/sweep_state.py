@@ -272,13 +272,12 @@ def prepare(
     policy: RadixPolicy = state.policy
     buffer: Buffer[U32] = state.buffer()
     counters = state.passes * policy.radix * policy.copies
-    layout = state.layout() if state.rows > 1 else OneRow(U32(state.length))
     clearing = looping_grid(buffer.count - state.histograms, policy.group_size, MOST_ROUNDS * policy.count_groups)
     return (
         sweep_clear.launch(clearing, buffer, U32(state.histograms)),
         sweep_histograms.launch(
-            Grid(state.counting_groups(), policy.count_group), key, data, Workgroup(U32, counters), buffer, layout,
-            U32(state.status_words), U32(state.histograms), state.passes, order, policy,
+            Grid(state.counting_groups(), policy.count_group), key, data, Workgroup(U32, counters), buffer,
+            state.layout(), U32(state.status_words), U32(state.histograms), state.passes, order, policy,
         ),
         *_plans(state, buffer, in_place),
     )  # fmt: skip
