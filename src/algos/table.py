@@ -52,8 +52,7 @@ SORTS: tuple[SortRule, ...] = (
     SortRule("cuda", _SUBGROUPS, _NARROW, range(4097), _ANY, RadixRows(items=8)),
     SortRule("cuda", _SUBGROUPS, _NARROW, range(16385), _SEVERAL, RadixRows(items=16)),
     SortRule("cuda", _SUBGROUPS, _WIDE, range(513), _ONE, BitonicRows(items=8, most_items=32, group_size=32)),
-    SortRule("cuda", _SUBGROUPS, _WIDE, range(8193), _ONE, RadixRows(items=8)),
-    SortRule("cuda", _SUBGROUPS, _WIDE, range(1025), _ANY, BitonicRows(items=8, most_items=32)),
+    SortRule("cuda", _SUBGROUPS, _WIDE, range(1025), _SEVERAL, BitonicRows(items=8, most_items=32)),
     SortRule("cuda", _SUBGROUPS, _WIDE, range(8193), _ANY, RadixRows(items=8)),
     # Rows beyond workgroup memory. A sweep takes any number of them, so it goes by the elements in all rows.
     SortRule("cuda", _SWEEPS, _NARROW, _ANY, _ANY, _sweep(8, 8, 32, 256), elements=range(3 << 17)),
@@ -71,10 +70,7 @@ SORTS: tuple[SortRule, ...] = (
     SortRule("wgsl", _SWEEPS, _NARROW, range(4097, 1 << 18), _ONE, _counted(4, 256)),
     SortRule("wgsl", _SWEEPS, _NARROW, range(1 << 18, 1 << 19), _ONE, _counted(8, 256), 20 << 10),
     SortRule("wgsl", _SWEEPS, _NARROW, range(1 << 19, (1 << 20) + 1), _ONE, _counted(8), 24 << 10),
-    SortRule("wgsl", _SWEEPS, _NARROW, range(1 << 17, 1 << 32), _ANY, _counted(11), 24 << 10),
-    SortRule(
-        "wgsl", _SWEEPS, _NARROW, range(1 << 13, 1 << 17), _SEVERAL, _counted(11), 24 << 10, _FROM_18_BITS
-    ),
+    SortRule("wgsl", _SWEEPS, _NARROW, range(1 << 13, 1 << 32), _ANY, _counted(11), 24 << 10, _FROM_18_BITS),
     SortRule("wgsl", _SWEEPS, _WIDE, range(1 << 14, 1 << 17), _ONE, _counted(4, 256), 20 << 10),
     SortRule("wgsl", _SWEEPS, _WIDE, range(1 << 17, 1 << 32), _ANY, _counted(5), 24 << 10),
     SortRule("wgsl", _SWEEPS, _WIDE, range(1 << 13, 1 << 17), _SEVERAL, _counted(5), 24 << 10, _FROM_18_BITS),
@@ -97,14 +93,10 @@ _PAIRED_ROWS = range(4097, 1 << 32)  # shorter rows waste much of a tile; the ne
 # Key-value pairs; argsort counts as values of four bytes.
 PAIRS: tuple[PairsRule, ...] = (
     # In workgroup memory, as long as an invocation's words, indices and ranks do not spill registers.
-    PairsRule("cuda", _SUBGROUPS, _PAIR, range(8193), _ONE, RadixRows(items=8)),
-    PairsRule("cuda", _SUBGROUPS, _PAIR, range(513), _SEVERAL, BitonicRows(items=8, most_items=16)),
-    PairsRule("cuda", _SUBGROUPS, _PAIR, range(513, 1025), _SEVERAL, RadixRows(items=4)),
-    PairsRule("cuda", _SUBGROUPS, _PAIR, range(1025, 8193), _SEVERAL, RadixRows(items=8)),
-    PairsRule("cuda", _SUBGROUPS, _WIDE_PAIR, range(4097), _ONE, RadixRows(items=8)),
-    PairsRule("cuda", _SUBGROUPS, _WIDE_PAIR, range(513), _SEVERAL, BitonicRows(items=8, most_items=16)),
-    PairsRule("cuda", _SUBGROUPS, _WIDE_PAIR, range(513, 1025), _SEVERAL, RadixRows(items=4)),
-    PairsRule("cuda", _SUBGROUPS, _WIDE_PAIR, range(1025, 4097), _SEVERAL, RadixRows(items=8)),
+    PairsRule("cuda", _SUBGROUPS, _PAIR + _WIDE_PAIR, range(513), _SEVERAL, BitonicRows(items=8, most_items=16)),
+    PairsRule("cuda", _SUBGROUPS, _PAIR + _WIDE_PAIR, range(513, 1025), _SEVERAL, RadixRows(items=4)),
+    PairsRule("cuda", _SUBGROUPS, _PAIR, range(8193), _ANY, RadixRows(items=8)),
+    PairsRule("cuda", _SUBGROUPS, _WIDE_PAIR, range(4097), _ANY, RadixRows(items=8)),
     PairsRule("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _ANY, _sweep(8, 8, 32, 256), elements=range(3 << 17)),
     PairsRule("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _ANY, _sweep(26, 8, 32), elements=range(1 << 25)),
     PairsRule("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _ANY, _sweep(28, 8, 32)),
@@ -115,8 +107,7 @@ PAIRS: tuple[PairsRule, ...] = (
         "wgsl", _SWEEPS, _PAIR, range(513), _SEVERAL, BitonicRows(items=8, most_items=16, group_size=64), 20 << 10
     ),
     PairsRule("wgsl", _SWEEPS, _PAIR, range(1 << 12, 1 << 19), _ONE, _counted(8, 256)),
-    PairsRule("wgsl", _SWEEPS, _PAIR, range(1 << 17, 1 << 32), _ANY, _counted(11)),
-    PairsRule("wgsl", _SWEEPS, _PAIR, _PAIRED_ROWS, _SEVERAL, _counted(11), elements=_FROM_18_BITS),
+    PairsRule("wgsl", _SWEEPS, _PAIR, _PAIRED_ROWS, _ANY, _counted(11), elements=_FROM_18_BITS),
     PairsRule("wgsl", _SWEEPS, _WIDE_PAIR, range(1 << 13, 1 << 17), _ONE, _counted(4, 256)),
     PairsRule("wgsl", _SWEEPS, _WIDE_PAIR, range(1 << 17, 1 << 32), _ANY, _counted(5)),
     PairsRule("wgsl", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, _counted(5), elements=_FROM_18_BITS),
