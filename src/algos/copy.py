@@ -128,10 +128,16 @@ class Strided:
 
 def copy_strided(element: Any, shape: tuple[int, ...], source: Strided, target: Strided) -> Schedule:
     """Copies between strided arrays of one shape; other elements of `target` are unchanged."""
-    count, (data, goal) = math.prod(shape), _buffers(element, source, target)
+    count = math.prod(shape)
     for layout in (source, target):
+        if layout.extent > LARGEST_U32:
+            raise CapabilityError(
+                f"x: an array that lies in {layout.extent} elements; at most {LARGEST_U32} are copied"
+            )
         if count and not layout.contains(shape):
             raise ValueError("an array's elements lie in its buffer")
+    data = Buffer("source", element, source.extent, Role.INPUT)
+    goal = Buffer("target", element, target.extent, Role.INOUT)
     if count == 0:
         return Schedule((data, goal), ())
     sizes, lines = merged(shape, source.strides, target.strides)
@@ -197,12 +203,3 @@ def _grid(count: int) -> Grid:
 def _layout(first: int, strides: tuple[int, ...], missing: int) -> Layout:
     stride0, stride1, stride2, stride3 = map(wrapped, (0,) * missing + strides)
     return Layout(U32(first), stride0, stride1, stride2, stride3)
-
-
-def _buffers(element: Any, source: Strided, target: Strided) -> tuple[Buffer[Any], Buffer[Any]]:
-    for layout in (source, target):
-        if layout.extent > LARGEST_U32:
-            raise CapabilityError(
-                f"x: an array that lies in {layout.extent} elements; at most {LARGEST_U32} are copied"
-            )
-    return Buffer("source", element, source.extent, Role.INPUT), Buffer("target", element, target.extent, Role.INOUT)
