@@ -82,7 +82,7 @@ SORTS: tuple[SortRule, ...] = (
         )
         for rows, shortest, elements in ((_ONE, of_one, _ANY), (_SEVERAL, of_several, _FROM_18_BITS))
         for needs, unless, algorithm in (
-            (_SUBGROUPS, _SWEEPS, _counted(14, 256)), (frozenset[Capability](), _SUBGROUPS, by_masks(digit_bits))
+            (_SUBGROUPS, _SWEEPS, _counted(14, 256)), (_NONE, _SUBGROUPS, by_masks(digit_bits))
         )
     )
 )  # fmt: skip
@@ -116,7 +116,7 @@ PAIRS: tuple[PairsRule, ...] = (
         for bits, of_one, of_several in ((_PAIR, 1 << 15, 1 << 12), (_WIDE_PAIR, 1 << 17, 1 << 13))
         for rows, shortest, elements in ((_ONE, of_one, _ANY), (_SEVERAL, of_several, _FROM_18_BITS))
         for needs, unless, algorithm in (
-            (_SUBGROUPS, _SWEEPS, _counted(14, 256)), (frozenset[Capability](), _SUBGROUPS, by_masks(7))
+            (_SUBGROUPS, _SWEEPS, _counted(14, 256)), (_NONE, _SUBGROUPS, by_masks(7))
         )
     )
 )  # fmt: skip
