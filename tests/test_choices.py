@@ -203,11 +203,11 @@ def test_scans_of_rows_have_policies_of_their_own(
     layout: Layout, is_of_rows: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """But for short ones, whose rules come first for all that they match."""
-    anywhere, short = (PolicyRule("cuda", frozenset(), None, range(9999), range(99), ScanPolicy(8, n)) for n in (5, 6))
+    anywhere, short = ScanPolicy(8, 5), PolicyRule("cuda", frozenset(), None, range(9999), range(99), ScanPolicy(8, 6))
     elsewhere = attrs.evolve(short, target="wgsl")
-    monkeypatch.setattr(choice, "AXIS_SCANS", (anywhere,))
+    monkeypatch.setattr(choice, "AXIS_SCANS", {"cuda": anywhere})
     monkeypatch.setattr(choice, "SHORT_SCANS", (elsewhere,))
-    wanted = choose_scan(U32, layout.length, CARD) if is_of_rows else anywhere.policy
+    wanted = choose_scan(U32, layout.length, CARD) if is_of_rows else anywhere
     assert choose_axis_scan(U32, layout, CARD) == wanted
     monkeypatch.setattr(choice, "SHORT_SCANS", (elsewhere, short))
     assert choose_axis_scan(U32, layout, CARD) == short.policy

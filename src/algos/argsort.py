@@ -8,10 +8,9 @@ import attrs
 
 from ..kernel.language import *
 from ..types.params import BitonicPolicy, RowsParams
+from .batch import looping_grid
 from .bitonic import bitonic_launches, to_ordered
 from .sizes import LARGEST_U32, require_countable
-
-_MOST_GROUPS = 1 << 10
 
 
 @attrs.frozen(order=False)
@@ -62,11 +61,11 @@ def placed_key(word: type[Any]) -> PlacedKey[Any]:
 @kernel
 def place_words(
     cx: Invocation, key: SortableKey[E, N], data: Storage[E], placed: Storage[Placed[N]], params: RowsParams,
-    first: U32, order: SortOrder,
+    order: SortOrder,
 ) -> None:  # fmt: skip
-    """Writes every element's word with its index in the row, counted from `first`."""
+    """Writes every element's word with its index in the row."""
     for i in dynamic_range(cx.global_id, params.num_rows * params.length, cx.num_groups * cx.group_size):
-        placed[i] = Placed(to_ordered(key, data[i], order), first + i % params.length)
+        placed[i] = Placed(to_ordered(key, data[i], order), i % params.length)
 
 
 @kernel
@@ -83,11 +82,6 @@ def placed_class(word: type[N]) -> type[Placed[N]]:
     return cast("type[Placed[N]]", cast(Any, Placed)[word])
 
 
-def placed_grid(count: int, policy: BitonicPolicy) -> Grid:
-    """The grid of the kernels before and after the network."""
-    return Grid(min(_MOST_GROUPS, -(-count // policy.group_size)), policy.group_size)
-
-
 def bitonic_argsort(
     key: SortableKey[E, N], rows: int, length: int, order: SortOrder, policy: BitonicPolicy
 ) -> Schedule:
@@ -99,9 +93,9 @@ def bitonic_argsort(
     placed: Buffer[Any] = Buffer("placed", own.element, count, Role.SCRATCH)
     if count == 0:
         return Schedule((data, places, placed), ())
-    params, grid = RowsParams(U32(rows), U32(length)), placed_grid(count, policy)
+    params, grid = RowsParams(U32(rows), U32(length)), looping_grid(count, policy.group_size)
     launches = (
-        place_words.launch(grid, key, data, placed, params, U32(0), order),
+        place_words.launch(grid, key, data, placed, params, order),
         *bitonic_launches(own, placed, rows, length, SortOrder.ASCENDING, policy),
         take_places.launch(grid, key.word, placed, places, params),
     )

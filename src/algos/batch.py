@@ -129,6 +129,11 @@ def unbound(element: type[T]) -> Buffer[T]:
     return Buffer(_NONE, element, 1, Role.SCRATCH)
 
 
+def looping_grid(count: int, group_size: int = 256, groups: int = 1024) -> Grid:
+    """The grid of a kernel whose invocations each loop over elements: at most `groups` workgroups, and one at least."""
+    return Grid(max(1, min(groups, -(-count // group_size))), group_size)
+
+
 class SortsBatches(ABC):
     """The base of the algorithms that sort keys, key-value pairs and permutations alike, stably."""
 

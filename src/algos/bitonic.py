@@ -169,10 +169,6 @@ def bitonic_tile(
             data[row.at(element)] = from_ordered(key, tile[i], params.order)
 
 
-def _groups(threads: int, group_size: int) -> int:
-    return -(-threads // group_size)
-
-
 def bitonic_sort(key: SortableKey[E, W], rows: int, length: int, order: SortOrder, policy: BitonicPolicy) -> Schedule:
     """Sorts every row of `data`, contiguous rows of one length, in place."""
     data = Buffer("data", key.element, rows * length, Role.INOUT)
@@ -240,7 +236,7 @@ class _Network:
         yield self.in_tiles(stage, wide, stage)
 
     def in_tiles(self, stage: int, pass_: int, last_stage: int) -> Launch:
-        groups = _groups(self.length, self.tile)
+        groups = -(-self.length // self.tile)
         return bitonic_tile.launch(
             Grid(self.rows * groups, self.group_size), self.key, self.data, Workgroup(self.key.word, self.tile),
             self._params(stage, pass_, groups), Stage(U32(last_stage)),
@@ -248,7 +244,7 @@ class _Network:
 
     def over_global_memory(self, stage: int, pass_: int, passes: int) -> Launch:
         pairs = self.length if self.shares else 1 << (self.stages - passes)  # with `shares` some threads are idle
-        groups = _groups(pairs, self.group_size)
+        groups = -(-pairs // self.group_size)
         grid, params = Grid(self.rows * groups, self.group_size), self._params(stage, pass_, groups)
         if passes == 1:
             return bitonic_step.launch(grid, self.key, self.data, params)

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 
 import attrs
 
-from ..machine import Limits, TargetInfo
+from ..machine import Capability, Limits, TargetInfo
 from ..types.elements import bytes_held
 from ..types.errors import CapabilityError, UnsupportedTypeError
 from ..types.keys import RankKey, SortableKey, Word
@@ -19,7 +19,7 @@ from .layout import Layout
 from .rules import RowsRule
 from .select import ArgsortAndTake, Selection
 from .sorts import Bitonic, PairsAlgorithm, Radix, SortAlgorithm, bits_of, element_bits, fitted, require_integers
-from .table import AXIS_REDUCTIONS, AXIS_SCANS, MERGES, PAIRS, SCANS, SELECTIONS, SHORT_SCANS, SORTS
+from .table import AXIS_REDUCTIONS, AXIS_SCANS, MERGES, PAIRS, SCAN_BY_SUBGROUPS, SCANS, SELECTIONS, SHORT_SCANS, SORTS
 from .tuned import tuned_rules
 
 E = TypeVar("E")
@@ -117,8 +117,8 @@ _LEAST_TO_SCAN = 32  # invocations: smaller workgroups leave lanes of a subgroup
 
 def choose_scan(state: object, length: int, info: TargetInfo) -> ScanPolicy:
     """The policy of a scan of rows of a length: the tile and the states must fit into workgroup memory."""
-    layout = Layout.rows(1, length)
-    wished = next((rule.policy for rule in SCANS if rule.matches(info, layout)), ScanPolicy())
+    has_subgroups = Capability.SUBGROUPS in info.capabilities
+    wished = SCANS.get(info.name, SCAN_BY_SUBGROUPS if has_subgroups else ScanPolicy())
     held = info.limits.workgroup_bytes // bytes_held(state)
     needed = power_above(-(-length // wished.items))
     least = min(wished.group_size, _LEAST_TO_SCAN)
@@ -131,13 +131,13 @@ def choose_scan(state: object, length: int, info: TargetInfo) -> ScanPolicy:
 def choose_axis_scan(state: object, layout: Layout, info: TargetInfo) -> ScanPolicy:
     """The policy of a scan along an axis of a layout, to states of a type, on a target."""
     is_of_rows = layout.inner == 1 and layout.row_stride is not None
-    for rule in SHORT_SCANS if is_of_rows else (*SHORT_SCANS, *AXIS_SCANS):
-        if rule.matches(info, layout):
-            return fitted_scan_policy(rule.policy, state, info)
-    return choose_scan(state, layout.length, info)
+    wished = next((rule.policy for rule in SHORT_SCANS if rule.matches(info, layout)), None)
+    if wished is None and not is_of_rows:
+        wished = AXIS_SCANS.get(info.name)
+    if wished is None:
+        return choose_scan(state, layout.length, info)
+    return fitted_scan_policy(wished, state, info)
 
 
-def choose_merge(key: SortableKey[E, W], length: int, info: TargetInfo) -> MergePolicy:
-    layout = Layout.rows(1, length)
-    wished = next((rule.policy for rule in MERGES if rule.matches(info, layout)), MergePolicy())
-    return fitted_merge(wished, key, info)
+def choose_merge(key: SortableKey[E, W], info: TargetInfo) -> MergePolicy:
+    return fitted_merge(MERGES.get(info.name, MergePolicy()), key, info)

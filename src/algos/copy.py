@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterator
 from typing import Any
 
 import attrs
@@ -12,6 +11,7 @@ import attrs
 from ..kernel.language import *
 from ..types.errors import CapabilityError
 from ..types.scalars import UNSIGNED
+from ..types.specs import bounds
 from .layout import merged
 from .sizes import LARGEST_U32
 from .transpose import transposition, wrapped
@@ -120,26 +120,24 @@ class Strided:
     strides: tuple[int, ...]
     extent: int  # of the buffer
 
-    def reach(self, shape: Sequence[int]) -> int:
-        """One past the greatest index of an element in the buffer."""
-        return self.first + sum(max(0, reach) for reach in self._reaches(shape)) + 1
-
-    def contains(self, shape: Sequence[int]) -> bool:
+    def contains(self, shape: tuple[int, ...]) -> bool:
         """Whether a nonempty array of a shape is within the buffer."""
-        return (
-            self.first + sum(min(0, reach) for reach in self._reaches(shape)) >= 0 and self.reach(shape) <= self.extent
-        )
-
-    def _reaches(self, shape: Sequence[int]) -> list[int]:
-        return [(size - 1) * stride for size, stride in zip(shape, self.strides, strict=True)]
+        low, high = bounds(shape, self.strides, 1)
+        return self.first + low >= 0 and self.first + high <= self.extent
 
 
 def copy_strided(element: Any, shape: tuple[int, ...], source: Strided, target: Strided) -> Schedule:
     """Copies between strided arrays of one shape; other elements of `target` are unchanged."""
-    count, (data, goal) = math.prod(shape), _buffers(element, source, target)
+    count = math.prod(shape)
     for layout in (source, target):
+        if layout.extent > LARGEST_U32:
+            raise CapabilityError(
+                f"x: an array that lies in {layout.extent} elements; at most {LARGEST_U32} are copied"
+            )
         if count and not layout.contains(shape):
             raise ValueError("an array's elements lie in its buffer")
+    data = Buffer("source", element, source.extent, Role.INPUT)
+    goal = Buffer("target", element, target.extent, Role.INOUT)
     if count == 0:
         return Schedule((data, goal), ())
     sizes, lines = merged(shape, source.strides, target.strides)
@@ -198,7 +196,6 @@ def _taking(itemsize: int, rows: int, length: int, taken: int, first: int, role:
     return Schedule((source, indices, target), (take_elements.launch(_grid(count), source, indices, target, params),))
 
 
-@lru_cache
 def _grid(count: int) -> Grid:
     return Grid(-(-count // (_GROUP_SIZE * _EACH)), _GROUP_SIZE)
 
@@ -206,12 +203,3 @@ def _grid(count: int) -> Grid:
 def _layout(first: int, strides: tuple[int, ...], missing: int) -> Layout:
     stride0, stride1, stride2, stride3 = map(wrapped, (0,) * missing + strides)
     return Layout(U32(first), stride0, stride1, stride2, stride3)
-
-
-def _buffers(element: Any, source: Strided, target: Strided) -> tuple[Buffer[Any], Buffer[Any]]:
-    for layout in (source, target):
-        if layout.extent > LARGEST_U32:
-            raise CapabilityError(
-                f"x: an array that lies in {layout.extent} elements; at most {LARGEST_U32} are copied"
-            )
-    return Buffer("source", element, source.extent, Role.INPUT), Buffer("target", element, target.extent, Role.INOUT)

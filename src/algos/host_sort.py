@@ -4,15 +4,15 @@ policy has the thresholds between its strategies, as measured; `tune()` measures
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 import attrs
 import numpy as np
 import numpy.typing as npt
 
 from ..machine import Capability, TargetInfo
-from ..types.checks import instance_of, within
-from ..types.errors import CapabilityError, InvalidArgumentError
+from ..types.checks import instance_of, require, within
+from ..types.errors import CapabilityError
 from ..types.indices import Placement, SortOrder
 
 if TYPE_CHECKING:
@@ -33,16 +33,6 @@ def _threshold(usual: int) -> int:
 
 def _count(usual: int) -> int:
     return attrs.field(default=usual, validator=within(1, 1 << 30))  # products of these fit 64 bits
-
-
-def _fraction(instance: object, attribute: attrs.Attribute[float], value: object) -> None:
-    if not isinstance(value, float | int) or not 0 <= value <= 1:
-        raise InvalidArgumentError(f"HostSortPolicy: {attribute.name}: expected a number from 0 to 1, found {value!r}")
-
-
-def _bool_or_none(instance: object, attribute: attrs.Attribute[bool | None], value: object) -> None:
-    if not (value is None or isinstance(value, bool)):
-        raise InvalidArgumentError(f"HostSortPolicy: {attribute.name}: expected a bool or None, found {value!r}")
 
 
 class Partition(Protocol):
@@ -80,7 +70,7 @@ class HostSortPolicy:
     crew_bytes_below: int = _threshold(1 << 26)
     crew_thread_bytes: int = _count(1 << 15)
     # whether rows of 32- or 64-bit elements are radix sorted; None: if NumPy's sort was measured to be slow
-    by_radix: bool | None = attrs.field(default=None, validator=_bool_or_none)
+    by_radix: bool | None = None
     radix_from: int = _count(1 << 13)  # then rows from this size: launches for a shorter one take longer than NumPy
     radix_rows_from: int = _count(1 << 12)  # and several rows from this size, which the same launches sort
     radix_in_all_from: int = _count(1 << 17)  # of this many elements in all
@@ -92,8 +82,14 @@ class HostSortPolicy:
     # at most so many in the sample, and others elsewhere in the row: NumPy alone, for which equal elements are cheap
     skewed: int = _threshold(150)
     skewed_bytes_from: int = _threshold(1 << 25)  # but from this size such rows are partitioned
-    most_share: float = attrs.field(default=0.8, validator=_fraction)  # no partition where a part would be as much
+    most_share: float = 0.8  # no partition where a part would be as much
     chunk: int = _count(1 << 16)  # short rows are sorted in batches of so many elements, which stay in the cache
+
+    def __attrs_post_init__(self) -> None:
+        share = cast(object, self.most_share)
+        is_share = isinstance(share, float | int) and 0 <= share <= 1
+        require(is_share, self, "most_share", "a number from 0 to 1")
+        require(self.by_radix is None or type(self.by_radix) is bool, self, "by_radix", "a bool or None")
 
     def threads_for(self, nbytes: int) -> int:
         return min(self.most_threads, max(_FEW_THREADS, nbytes // self.thread_bytes))

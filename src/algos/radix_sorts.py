@@ -10,7 +10,7 @@ from ..kernel.language import *
 from ..types.errors import InvalidArgumentError
 from ..types.keys import KeyWrapper, UnsignedKey
 from ..types.params import RadixParams, RadixPolicy
-from .batch import Batch, Mode, Three
+from .batch import Batch, Mode, Three, looping_grid
 from .radix import Scanned, Summed, radix_add_up, radix_count, radix_scatter, spans_of
 from .radix_layout import DigitPlace, Layout, ManyRows, OneRow
 from .radix_sweep import sweep
@@ -138,7 +138,7 @@ class _RadixSort:
         passes = self._by_sweeps if policy.sweeps else self._by_counts
         launches, counts = passes(keys, values, mode)
         if batch.places is U64:
-            grid = looping_grid(batch.count, Grid(policy.count_groups, policy.group_size))
+            grid = looping_grid(batch.count, policy.group_size, policy.count_groups)
             launches.append(_widening(values[1], batch.permutation, grid))
         return batch.schedule(launches, (*keys, *values, *counts))
 
@@ -163,7 +163,8 @@ class _RadixSort:
         buffers."""
         policy, batch = self.policy, self.batch
         of_row = -(-batch.length // policy.tile)
-        tiles, layout = batch.rows * of_row, self._layout(of_row)
+        tiles, rows = batch.rows * of_row, ManyRows(U32(batch.rows), U32(batch.length), U32(of_row), U32(0))
+        layout: Layout = rows if batch.rows > 1 else OneRow(U32(batch.length))
         spans = 0 if self.shares else spans_of(batch.rows, tiles)  # an exported module has few kernels
         counts = Buffer("counts", U32, tiles * policy.radix, Role.SCRATCH)
         totals = Buffer("totals", U32, max(1, self.passes * spans) * policy.radix, Role.SCRATCH)
@@ -208,12 +209,6 @@ class _RadixSort:
     def _order(self, is_at_end: bool) -> SortOrder:
         return self.batch.order if is_at_end and not self.shares else SortOrder.ASCENDING
 
-    def _layout(self, tiles: int) -> Layout:
-        batch = self.batch
-        if batch.rows == 1:
-            return OneRow(U32(batch.length))
-        return ManyRows(U32(batch.rows), U32(batch.length), U32(tiles), U32(0))
-
     def _place(self, number: int) -> DigitPlace:
         return DigitPlace(U32(number), self.policy.digit_bits)
 
@@ -228,8 +223,6 @@ class _RadixSort:
 
 
 P = TypeVar("P", U32, U64)
-
-_MOST = Grid(1024, 256)
 
 
 @attrs.frozen
@@ -250,8 +243,3 @@ def numbered(count: int, index: type[Any]) -> Schedule:
     first, indices = Buffer("first", index, 1, Role.INPUT), Buffer("indices", index, count, Role.OUTPUT)
     launch = number_elements.launch(looping_grid(count), first, indices, Numbering(index, U32(count)))
     return Schedule((first, indices), (launch,))
-
-
-def looping_grid(count: int, most: Grid = _MOST) -> Grid:
-    """The grid of a kernel whose invocations each loop over elements: at most `most`, and one workgroup at least."""
-    return Grid(max(1, min(most.groups, -(-count // most.group_size))), most.group_size)

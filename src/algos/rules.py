@@ -47,7 +47,7 @@ PairsRule: TypeAlias = RowsRule[PairsAlgorithm]  # whose `bits` are those of key
 
 @attrs.frozen
 class PolicyRule(Generic[P]):
-    """A rule for the policy of a merge, or of a reduction or a scan along an axis."""
+    """A rule for the policy of a reduction or a scan along an axis."""
 
     target: str
     needs: frozenset[Capability]

@@ -67,19 +67,30 @@ def combine_earlier(
     return scan_workgroup(cx, monoid, shared, mine, policy).total
 
 
+@attrs.frozen
+class Carry:
+    """How a piece of a row uses the buffer of carries: the carry in is element 0."""
+
+    begins: U32  # 1 if there is a carry in
+    leaves: U32  # the index of the carry out
+
+
 @kernel
 def scan_shares(
     cx: Invocation, monoid: Monoid[E, S], finish: Finish[S, R], data: Storage[E], totals: Storage[S],
-    tile: Workgroup[S], shared: Workgroup[S], results: Storage[R], params: ScanParams, policy: ScanPolicy,
-    kind: ScanKind, alone: bool,
+    tile: Workgroup[S], shared: Workgroup[S], results: Storage[R], carried: Storage[S], params: ScanParams,
+    policy: ScanPolicy, kind: ScanKind, alone: bool, handed: Carry | None,
 ) -> None:  # fmt: skip
-    """Scans every share, from the combined totals of the shares before it; `alone`: a share is a whole row."""
+    """Scans every share, from the combined totals of the shares before it; `alone`: a share is a whole row. A piece of
+    a row is `handed` a carry, and leaves one."""
     index = cx.num_groups - 1 - cx.group_id
     share = Share.of(index, params)
     mine: Registers[S] = Registers(monoid.state, policy.items)
     carry = monoid.identity()
     if not alone:
         carry = combine_earlier(cx, monoid, totals, index - share.number, share.number, shared, policy)
+    if handed is not None and handed.begins != 0:
+        carry = monoid.combine(carried[0], carry)
     for start in dynamic_range(U32(0), share.count, U32(policy.tile)):
         first, place, count = share.first + start, share.place + start, share.count - start
         total = load_tile(cx, monoid, data, first, place, count, tile, mine, policy)
@@ -87,6 +98,8 @@ def scan_shares(
         before = monoid.combine(carry, found.before)
         store_tile(cx, monoid, finish, results, share.result + start, count, tile, mine, before, kind, policy)
         carry = monoid.combine(carry, found.total)
+    if handed is not None and (cx.local_id == 0) & (cx.group_id == 0):  # which has the last share
+        carried[handed.leaves] = carry
 
 
 def scan_rows(
@@ -102,60 +115,7 @@ def scan_rows(
     results = Buffer("results", finish.result, rows * length, Role.OUTPUT)
     if rows * length == 0:
         return Schedule((data, results), ())
-    each, groups = shares(rows, length, policy)
-    totals = Buffer("totals", monoid.state, rows * groups, Role.SCRATCH)
-    tile, shared = Workgroup(monoid.state, policy.tile), Workgroup(monoid.state, policy.group_size)
-    grid = Grid(rows * groups, policy.group_size)
-    params = ScanParams(U32(length), U32(groups), U32(min(each * policy.tile, LARGEST_U32)), U32(stride))
-    reduce = scan_totals.launch(grid, monoid, data, tile, shared, totals, params, policy)
-    scan = scan_shares.launch(
-        grid, monoid, finish, data, totals, tile, shared, results, params, policy, kind, groups == 1
-    )
-    if groups == 1:  # totals are not used: never bound
-        return Schedule((data, results), (scan,))
-    return Schedule((data, totals, results), (reduce, scan))
-
-
-def shares(rows: int, length: int, policy: ScanPolicy) -> tuple[int, int]:
-    """The tiles in a share, and the shares in a row."""
-    tiles = -(-length // policy.tile)
-    most = max(1, policy.groups // max(1, rows))
-    each = max(1, -(-tiles // most))
-    return each, -(-tiles // each)
-
-
-@attrs.frozen
-class Carry:
-    """How a piece uses the buffer of carries: the carry in is element 0."""
-
-    begins: U32  # 1 if there is a carry in
-    leaves: U32  # the index of the carry out
-
-
-@kernel
-def scan_piece(
-    cx: Invocation, monoid: Monoid[E, S], finish: Finish[S, R], data: Storage[E], totals: Storage[S],
-    tile: Workgroup[S], shared: Workgroup[S], results: Storage[R], carried: Storage[S], params: ScanParams,
-    handed: Carry, policy: ScanPolicy, kind: ScanKind, alone: bool,
-) -> None:  # fmt: skip
-    """Scans every share of the piece, from the carry and the totals of the shares before it."""
-    share = Share.of(cx.group_id, params)
-    mine: Registers[S] = Registers(monoid.state, policy.items)
-    carry = monoid.identity()
-    if handed.begins != 0:
-        carry = carried[0]
-    if not alone:
-        earlier = combine_earlier(cx, monoid, totals, U32(0), share.number, shared, policy)
-        carry = monoid.combine(carry, earlier)
-    for start in dynamic_range(U32(0), share.count, U32(policy.tile)):
-        first, place, count = share.first + start, share.place + start, share.count - start
-        total = load_tile(cx, monoid, data, first, place, count, tile, mine, policy)
-        found = scan_workgroup(cx, monoid, shared, total, policy)
-        before = monoid.combine(carry, found.before)
-        store_tile(cx, monoid, finish, results, share.result + start, count, tile, mine, before, kind, policy)
-        carry = monoid.combine(carry, found.total)
-    if (cx.local_id == 0) & (cx.group_id == cx.num_groups - 1):
-        carried[handed.leaves] = carry
+    return _scan(monoid, rows, length, stride, kind, policy, finish, data, results)
 
 
 def scan_in_turn(
@@ -165,21 +125,37 @@ def scan_in_turn(
     """Scans a piece of a row, `data`, into `results`; `first` is the index in the row of its first element. `carried`
     (INOUT) has the carry in at 0, if `first` > 0, and gets the carry out at `leaves`."""
     own: Monoid[E, S] = StartingAt(monoid, U32(first))
-    each, groups = shares(1, length, policy)
     data = Buffer("data", monoid.element, length, Role.INPUT)
     results = Buffer("results", finish.result, length, Role.OUTPUT)
     carried = Buffer("carried", monoid.state, leaves + 1, Role.INOUT)
-    totals = Buffer("totals", monoid.state, groups, Role.SCRATCH)
+    handed = Carry(U32(first > 0), U32(leaves))
+    found = _scan(own, 1, length, length, kind, policy, finish, data, results, carried, handed)
+    return Schedule((*found.buffers, carried), found.launches)
+
+
+def _scan(
+    monoid: Monoid[E, S], rows: int, length: int, row_stride: int, kind: ScanKind, policy: ScanPolicy,
+    finish: Finish[S, R], data: Buffer[E], results: Buffer[R], carried: Buffer[S] | None = None,
+    handed: Carry | None = None,
+) -> Schedule:  # fmt: skip
+    each, groups = shares(rows, length, policy)
+    totals = Buffer("totals", monoid.state, rows * groups, Role.SCRATCH)
     tile, shared = Workgroup(monoid.state, policy.tile), Workgroup(monoid.state, policy.group_size)
-    grid = Grid(groups, policy.group_size)
-    params = ScanParams(U32(length), U32(groups), U32(each * policy.tile), U32(length))
-    launches: list[Launch] = []
-    if groups > 1:
-        launches.append(scan_totals.launch(grid, own, data, tile, shared, totals, params, policy))
-    launches.append(
-        scan_piece.launch(
-            grid, own, finish, data, totals, tile, shared, results, carried, params,
-            Carry(U32(first > 0), U32(leaves)), policy, kind, groups == 1,
-        )
+    grid = Grid(rows * groups, policy.group_size)
+    params = ScanParams(U32(length), U32(groups), U32(min(each * policy.tile, LARGEST_U32)), U32(row_stride))
+    scan = scan_shares.launch(
+        grid, monoid, finish, data, totals, tile, shared, results, carried or totals, params, policy, kind, groups == 1,
+        handed,
     )  # fmt: skip
-    return Schedule((data, totals, results, carried), tuple(launches))
+    if groups == 1:  # totals are not used: never bound
+        return Schedule((data, results), (scan,))
+    reduce = scan_totals.launch(grid, monoid, data, tile, shared, totals, params, policy)
+    return Schedule((data, totals, results), (reduce, scan))
+
+
+def shares(rows: int, length: int, policy: ScanPolicy) -> tuple[int, int]:
+    """The tiles in a share, and the shares in a row."""
+    tiles = -(-length // policy.tile)
+    most = max(1, policy.groups // max(1, rows))
+    each = max(1, -(-tiles // most))
+    return each, -(-tiles // each)

@@ -3,7 +3,7 @@ The result is the first k of a stable argsort, whichever finds it."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import attrs
 
@@ -14,19 +14,16 @@ from ..types.elements import WORD_BYTES, bytes_held, dtype_of
 from ..types.errors import CapabilityError, InvalidArgumentError
 from ..types.keys import RankKey
 from ..types.params import MOST_ITEMS, BitonicPolicy, RowsParams
-from .argsort import bitonic_argsort, placed_class
-from .batch import Batch
+from .argsort import placed_class
+from .batch import looping_grid
 from .candidates import DIGITS, first_of
-from .copy import copy_whole
 from .fit import fitted_network, power_below
 from .select_long import Plan, select_sampled
 from .select_rows import PartPolicy, parts_of, select_by_parts
 from .select_sampled import SampledPolicy
 from .sizes import bound_together, countable_rows, require_countable
 from .sort_parts import replaced
-from .sorts import Bitonic, PairsAlgorithm
-
-_PLACING = 256  # invocations
+from .sorts import Bitonic, PairsAlgorithm, argsort
 
 
 class Selection(Protocol):
@@ -99,15 +96,12 @@ class ArgsortAndTake:
 
     sort: PairsAlgorithm | None = None
     network: BitonicPolicy = attrs.field(factory=BitonicPolicy, validator=instance_of(BitonicPolicy))
-    group_size: int = 256
-    groups: int = 1024
 
     def fitted(self, key: SortableKey[E, N], length: int, k: int, info: TargetInfo, /) -> ArgsortAndTake:
-        limits, sort, ranks = info.limits, self.sort, RankKey(key)
+        sort, ranks = self.sort, RankKey(key)
         return attrs.evolve(
             self, sort=None if sort is None else sort.fitted(ranks, length, info, dtype_of(U32).itemsize),
-            network=fitted_network(self.network, placed_class(key.word), limits),
-            group_size=min(self.group_size, limits.group_size), groups=min(self.groups, limits.groups),
+            network=fitted_network(self.network, placed_class(key.word), info.limits),
         )  # fmt: skip
 
     def most_rows(self, key: SortableKey[E, N], length: int, k: int, limits: Limits, /) -> int:
@@ -115,15 +109,11 @@ class ArgsortAndTake:
         return min(most, (self.sort or Bitonic(self.network)).most_rows(length, limits.groups))
 
     def schedule(self, key: SortableKey[E, N], rows: int, length: int, k: int, order: SortOrder, /) -> Schedule:
-        ranks: Any = RankKey(key)
-        if self.sort is not None:
-            argsort = self.sort.sort(Batch(ranks, rows, length, order, places=U64))
-        else:
-            argsort = bitonic_argsort(ranks, rows, length, order, self.network)
         data, values, indices = known_buffers(key, rows, length, k)
         places = Buffer("places", U64, rows * length, Role.SCRATCH)
-        inner: Schedule = replaced(argsort, {"data": data, "places": places})
-        grid = Grid(min(self.groups, -(-rows * k // self.group_size)), self.group_size)
+        permutation = argsort(self.sort, RankKey(key), rows, length, order, self.network)
+        inner: Schedule = replaced(permutation, {"data": data, "places": places})
+        grid = looping_grid(rows * k, self.network.group_size)
         take = take_first.launch(grid, data, places, values, indices, RowsParams(U32(rows), U32(length)), U32(k))
         return Schedule((*inner.buffers, values, indices), (*inner.launches, take))
 
@@ -239,11 +229,5 @@ def chosen_indices(rows: int, k: int, candidates: int, left: int, part: int) -> 
     chosen = Buffer("chosen", U64, rows * k, Role.INPUT)
     indices = Buffer("indices", U64, rows * k, Role.OUTPUT)
     params = ChosenParams(U32(rows * k), U32(k), U32(candidates), U32(left), U32(part))
-    grid = Grid(-(-rows * k // _PLACING), _PLACING)
-    return Schedule((places, chosen, indices), (place_chosen.launch(grid, places, chosen, indices, params),))
-
-
-def copy_indices(count: int) -> Schedule:
-    """Copies `count` indices from "places" (INPUT) to "indices" (OUTPUT)."""
-    places, indices = Buffer("places", U64, count, Role.INPUT), Buffer("indices", U64, count, Role.OUTPUT)
-    return Schedule((places, indices), (copy_whole(places, indices),))
+    placing = place_chosen.launch(looping_grid(rows * k), places, chosen, indices, params)
+    return Schedule((places, chosen, indices), (placing,))

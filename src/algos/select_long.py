@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import Any
 
 import attrs
@@ -45,7 +44,6 @@ class Plan:
     again: int  # the capacity after a second sampling; 0 if there is none
 
     @classmethod
-    @lru_cache
     def of(cls, length: int, k: int, policy: SampledPolicy) -> Plan | None:
         """The plan for rows of a length; None where sampling does not pay."""
         expected = k * policy.samples / length
@@ -99,31 +97,30 @@ def select_sampled(
     def params(length: int, groups: int, capacity: int) -> SampleParams:
         return SampleParams(U32(length), U32(k), U32(plan.rank), U32(groups), U32(capacity))
 
-    def narrowed(source: Monoid[Any, Any], from_: Buffer[Any], length: int, capacity: int, again: bool) -> Buffer[Any]:
+    def narrowed(source: Monoid[Any, Any], from_: Buffer[Any], length: int, capacity: int, level: int) -> Buffer[Any]:
         """Adds the launches that sample and filter; the buffer of candidates, `capacity` for each row."""
         into: Buffer[Any] = Buffer(f"candidates_{len(scratch)}", state, rows * capacity, Role.SCRATCH)
         scratch.append(into)
-        filter_policy = attrs.evolve(policy, items=min(2, policy.items)) if again else policy  # short: more workgroups
+        filter_policy = attrs.evolve(policy, items=min(2, policy.items)) if level else policy  # short: more workgroups
         ranking, filtering = policy.samples // policy.ranked, min(share, -(-length // filter_policy.filter_tile))
         launches.append(
             select_threshold.launch(
                 Grid(rows * ranking, rank), source, from_, Workgroup(state, policy.samples),
-                Workgroup(U32, policy.ranked), thresholds, counts, params(length, ranking, capacity), again, policy,
+                Workgroup(U32, policy.ranked), thresholds, counts, params(length, ranking, capacity), level, policy,
             )
         )  # fmt: skip
         launches.append(
             select_below.launch(
                 Grid(rows * filtering, policy.filter_group), source, from_, thresholds,
                 Workgroup(state, policy.staged), Workgroup(U32, 2), into, counts,
-                params(length, filtering, capacity), again, filter_policy,
+                params(length, filtering, capacity), level, filter_policy,
             )
         )  # fmt: skip
         return into
 
-    left, capacity = narrowed(source, data, length, plan.capacity, False), plan.capacity
+    left, capacity, level = narrowed(source, data, length, plan.capacity, 0), plan.capacity, 0
     if plan.again:
-        left, capacity = narrowed(OverStates(source), left, plan.capacity, plan.again, True), plan.again
-    level = 1 if plan.again else 0
+        left, capacity, level = narrowed(OverStates(source), left, plan.capacity, plan.again, 1), plan.again, 1
     launches.append(
         select_anew.launch(
             Grid(rows, policy.filter_group), source, data, left, counts, Workgroup(U32, DIGITS), Workgroup(U32, 1),

@@ -93,14 +93,14 @@ def rank_among(k: U32, count: U32, policy: SampledPolicy) -> U32:
 @kernel
 def select_threshold(
     cx: Invocation, source: Monoid[E, C], data: Storage[E], samples: Workgroup[C], ranks: Workgroup[U32],
-    thresholds: Storage[C], counts: Storage[U32], params: SampleParams, again: bool, policy: SampledPolicy,
+    thresholds: Storage[C], counts: Storage[U32], params: SampleParams, level: int, policy: SampledPolicy,
 ) -> None:  # fmt: skip
     """Ranks the samples of every row, and writes the one of the wanted rank as threshold. Every workgroup loads all
-    samples, and ranks `policy.ranked` of them. `again` in the second sampling, of the candidates of the first."""
+    samples, and ranks `policy.ranked` of them. Level 1 is the second sampling, of the candidates of the first."""
     row = cx.group_id // params.groups_per_row
     part = cx.group_id - row * params.groups_per_row
-    count = minimum(counts.atomic_load(2 * row), params.length) if again else params.length
-    wanted = rank_among(params.k, count, policy) if again else params.rank
+    count = minimum(counts.atomic_load(2 * row), params.length) if level > 0 else params.length
+    wanted = rank_among(params.k, count, policy) if level > 0 else params.rank
     if count >= policy.samples:
         for i in dynamic_range(cx.local_id, U32(policy.samples), cx.group_size):
             place = sampled_place(i, count, policy)
@@ -122,10 +122,7 @@ def select_threshold(
         if ranks[cx.local_id] == wanted:
             thresholds[row] = ranked
     if part == 0 and cx.local_id == 0:
-        if again:
-            counts.atomic_store(2 * row + 1, U32(0))
-        else:
-            counts.atomic_store(2 * row, U32(0))
+        counts.atomic_store(2 * row + level, U32(0))
         if wanted >= policy.samples:
             thresholds[row] = source.identity()
 
@@ -133,7 +130,7 @@ def select_threshold(
 @kernel
 def select_below(
     cx: Invocation, source: Monoid[E, C], data: Storage[E], thresholds: Storage[C], staged: Workgroup[C],
-    shared: Workgroup[U32], candidates: Storage[C], counts: Storage[U32], params: SampleParams, again: bool,
+    shared: Workgroup[U32], candidates: Storage[C], counts: Storage[U32], params: SampleParams, level: int,
     policy: SampledPolicy,
 ) -> None:  # fmt: skip
     """Compacts the elements that pass their row's threshold, unordered, and counts them. A workgroup stages candidates
@@ -141,8 +138,8 @@ def select_below(
     row = cx.group_id // params.groups_per_row
     part = cx.group_id - row * params.groups_per_row
     first = row * params.length
-    count = minimum(counts.atomic_load(2 * row), params.length) if again else params.length
-    counter = 2 * row + 1 if again else 2 * row
+    count = minimum(counts.atomic_load(2 * row), params.length) if level > 0 else params.length
+    counter = 2 * row + level
     threshold = thresholds[row]
     if cx.local_id == 0:
         shared.atomic_store(U32(0), U32(0))

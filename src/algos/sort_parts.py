@@ -15,12 +15,12 @@ import attrs
 from ..kernel.language import *
 from ..kernel.launch import is_buffer
 from ..types.params import BitonicPolicy, PartsParams, RowsParams
-from .argsort import Placed, place_words, placed_grid, placed_key, take_places
-from .batch import Batch
-from .bitonic import bitonic_launches, merge_launches, to_ordered
-from .sorts import PairsAlgorithm, SortAlgorithm
+from .argsort import Placed, placed_key, take_places
+from .batch import looping_grid
+from .bitonic import merge_launches, to_ordered
+from .sorts import PairsAlgorithm, SortAlgorithm, argsort
 
-_MOST_GROUPS = 1 << 12  # in the mirrored pass, a grid-stride loop
+_MOST_GROUPS = 1 << 12  # in the mirrored pass
 
 
 @kernel
@@ -103,20 +103,10 @@ def merged_parts(
     for pair in compared_parts(len(parts)):
         both = [parts[number] for number in pair]
         (lower, num_lower), (upper, num_upper) = both
-        grid = Grid(min(_MOST_GROUPS, -(-num_upper // policy.group_size)), policy.group_size)
+        grid = looping_grid(num_upper, policy.group_size, _MOST_GROUPS)
         yield bitonic_across.launch(grid, key, lower, upper, PartsParams(U32(num_lower), U32(num_upper), order))
         for data, length in both:
             yield from merge_launches(key, data, length, order, policy)
-
-
-def parts_in(schedule: Schedule) -> dict[str, tuple[str, int]]:
-    """For each buffer that the caller binds: its array, "data" or "results", and the number of the part."""
-    found: dict[str, tuple[str, int]] = {}
-    for buffer in schedule.buffers:
-        if buffer.role is not Role.SCRATCH:
-            name, _, number = buffer.name.partition("_")
-            found[buffer.name] = name, int(number)
-    return found
 
 
 @kernel
@@ -147,15 +137,10 @@ def argsort_parts(
         words: Buffer[Any] = Buffer(f"placed_{number}", own.element, length, Role.SCRATCH)
         placed.append((words, length))
         buffers |= {buffer.name: buffer for buffer in (data, places, words)}
-        rows, first, grid = RowsParams(U32(1), U32(length)), U32(sum(lengths[:number])), placed_grid(length, policy)
-        if sort is None:
-            launches.append(place_words.launch(grid, key, data, words, rows, first, order))
-            launches += bitonic_launches(own, words, 1, length, SortOrder.ASCENDING, policy)
-        else:
-            names: dict[str, Buffer[Any]] = {"data": data, "places": places}
-            argsort = sort.sort(Batch(key, 1, length, order, places=U64))
-            launches += renamed(argsort, names, f"of_{length}", buffers)
-            launches.append(place_sorted_part.launch(grid, key, data, places, words, first, order))
-        ends.append(take_places.launch(grid, key.word, words, places, rows))
+        known: dict[str, Buffer[Any]] = {"data": data, "places": places}
+        launches += renamed(argsort(sort, key, 1, length, order, policy), known, f"of_{length}", buffers)
+        grid, first = looping_grid(length, policy.group_size), U32(sum(lengths[:number]))
+        launches.append(place_sorted_part.launch(grid, key, data, places, words, first, order))
+        ends.append(take_places.launch(grid, key.word, words, places, RowsParams(U32(1), U32(length))))
     launches += merged_parts(own, placed, SortOrder.ASCENDING, policy)
     return Schedule(tuple(buffers.values()), (*launches, *ends))

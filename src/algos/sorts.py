@@ -15,7 +15,7 @@ from ..types.errors import CapabilityError, UnsupportedTypeError
 from ..types.layout import Type
 from ..types.params import MOST_INVOCATIONS, MOST_ITEMS, BitonicPolicy, RadixPolicy, RowsPolicy, power_above
 from ..types.scalars import Scalar
-from .argsort import placed_class
+from .argsort import bitonic_argsort, placed_class
 from .batch import Batch, SortsBatches
 from .bitonic import bitonic_sort
 from .bitonic_rows import bitonic_rows_sort
@@ -222,13 +222,11 @@ class RadixRows(SortsBatches):
             raise no_radix(info)
         bits = min(self.digit_bits, least.bit_length() - 1)
         inside = RadixRows(self.items, least, most, lanes[1], bits, lanes[0])
-        digits = digits_in_tile(inside.policy_for(min(length, inside.capacity)), word, info)
-        if not digits:  # with a tile no larger than the row
-            inside = attrs.evolve(inside, items=min(self.items, max(1, -(-length // least))))
-            digits = digits_in_tile(inside.policy_for(min(length, inside.capacity)), word, info)
-        if not digits:
-            raise no_radix(info)
-        return attrs.evolve(inside, digit_bits=digits)
+        smaller = attrs.evolve(inside, items=min(self.items, max(1, -(-length // least))))  # no larger than the row
+        for found in (inside, smaller):
+            if digits := digits_in_tile(found.policy_for(min(length, found.capacity)), word, info):
+                return attrs.evolve(found, digit_bits=digits)
+        raise no_radix(info)
 
     @property
     def capacity(self) -> int:
@@ -249,6 +247,17 @@ class RadixRows(SortsBatches):
 
     def sort(self, batch: Batch, /) -> Schedule:
         return radix_rows_sort(batch, self.policy_for(batch.length), bits_of(batch.key))
+
+
+def argsort(
+    sort: PairsAlgorithm | None, key: SortableKey[E, Any], rows: int, length: int, order: SortOrder,
+    network: BitonicPolicy,
+) -> Schedule:  # fmt: skip
+    """Writes the permutation that sorts each row of `data` into `places` (U64), stably; by the bitonic network where
+    there is no sort."""
+    if sort is None:
+        return bitonic_argsort(key, rows, length, order, network)
+    return sort.sort(Batch(key, rows, length, order, places=U64))
 
 
 def require_integers(key: SortableKey[E, W], name: str) -> None:

@@ -9,6 +9,7 @@ import attrs
 
 from ..kernel.language import *
 from ..types.params import RadixParams, RadixPolicy
+from .batch import looping_grid
 from .bitonic import to_ordered
 from .radix_layout import DigitPlace, Layout, ManyRows, OneRow, Portions
 from .radix_tile import count_before
@@ -270,14 +271,13 @@ def prepare(
     """The launches before the passes: clear the state, histograms of all digits, digit starts and plans."""
     policy: RadixPolicy = state.policy
     buffer: Buffer[U32] = state.buffer()
-    size, counters = policy.group_size, state.passes * policy.radix * policy.copies
-    layout = state.layout() if state.rows > 1 else OneRow(U32(state.length))
-    clearing = Grid(min(MOST_ROUNDS * policy.count_groups, -(-(buffer.count - state.histograms) // size)), size)
+    counters = state.passes * policy.radix * policy.copies
+    clearing = looping_grid(buffer.count - state.histograms, policy.group_size, MOST_ROUNDS * policy.count_groups)
     return (
         sweep_clear.launch(clearing, buffer, U32(state.histograms)),
         sweep_histograms.launch(
-            Grid(state.counting_groups(), policy.count_group), key, data, Workgroup(U32, counters), buffer, layout,
-            U32(state.status_words), U32(state.histograms), state.passes, order, policy,
+            Grid(state.counting_groups(), policy.count_group), key, data, Workgroup(U32, counters), buffer,
+            state.layout(), U32(state.status_words), U32(state.histograms), state.passes, order, policy,
         ),
         *_plans(state, buffer, in_place),
     )  # fmt: skip

@@ -3,6 +3,8 @@ measured (docs/performance.md says how)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import attrs
 
 from ..machine import Capability
@@ -50,8 +52,7 @@ SORTS: tuple[SortRule, ...] = (
     SortRule("cuda", _SUBGROUPS, _NARROW, range(4097), _ANY, RadixRows(items=8)),
     SortRule("cuda", _SUBGROUPS, _NARROW, range(16385), _SEVERAL, RadixRows(items=16)),
     SortRule("cuda", _SUBGROUPS, _WIDE, range(513), _ONE, BitonicRows(items=8, most_items=32, group_size=32)),
-    SortRule("cuda", _SUBGROUPS, _WIDE, range(8193), _ONE, RadixRows(items=8)),
-    SortRule("cuda", _SUBGROUPS, _WIDE, range(1025), _ANY, BitonicRows(items=8, most_items=32)),
+    SortRule("cuda", _SUBGROUPS, _WIDE, range(1025), _SEVERAL, BitonicRows(items=8, most_items=32)),
     SortRule("cuda", _SUBGROUPS, _WIDE, range(8193), _ANY, RadixRows(items=8)),
     # Rows beyond workgroup memory. A sweep takes any number of them, so it goes by the elements in all rows.
     SortRule("cuda", _SWEEPS, _NARROW, _ANY, _ANY, _sweep(8, 8, 32, 256), elements=range(3 << 17)),
@@ -60,8 +61,6 @@ SORTS: tuple[SortRule, ...] = (
     SortRule("cuda", _SWEEPS, _WIDE, _ANY, _ANY, _sweep(8, 4, 16, 256), elements=range(3 << 17)),
     SortRule("cuda", _SWEEPS, _WIDE, _ANY, _ANY, _sweep(16, 4, 16), elements=range(1 << 22)),
     SortRule("cuda", _SWEEPS, _WIDE, range(1 << 32), _ANY, _sweep(18, 4, 16)),
-    SortRule("cuda", _SUBGROUPS, _NARROW + _WIDE, range(8193, 1 << 32), _SEVERAL, Radix(RadixPolicy(8, 256, 16, 32))),
-    SortRule("cuda", _SUBGROUPS, _NARROW + _WIDE, range(1 << 17, 1 << 32), _ONE, Radix(RadixPolicy(8, 256, 16, 32))),
     # Measured on the same card through Vulkan: rows in registers, or in workgroup memory; else three launches a pass.
     SortRule("wgsl", _SWEEPS, _NARROW, range(256, 2049), _ONE, RadixRows(4, most_group=512), 32 << 10),
     SortRule("wgsl", _SWEEPS, _NARROW, range(1025), _SEVERAL, BitonicRows(items=8, group_size=64), 20 << 10),
@@ -71,10 +70,7 @@ SORTS: tuple[SortRule, ...] = (
     SortRule("wgsl", _SWEEPS, _NARROW, range(4097, 1 << 18), _ONE, _counted(4, 256)),
     SortRule("wgsl", _SWEEPS, _NARROW, range(1 << 18, 1 << 19), _ONE, _counted(8, 256), 20 << 10),
     SortRule("wgsl", _SWEEPS, _NARROW, range(1 << 19, (1 << 20) + 1), _ONE, _counted(8), 24 << 10),
-    SortRule("wgsl", _SWEEPS, _NARROW, range(1 << 17, 1 << 32), _ANY, _counted(11), 24 << 10),
-    SortRule(
-        "wgsl", _SWEEPS, _NARROW, range(1 << 13, 1 << 17), _SEVERAL, _counted(11), 24 << 10, _FROM_18_BITS
-    ),
+    SortRule("wgsl", _SWEEPS, _NARROW, range(1 << 13, 1 << 32), _ANY, _counted(11), 24 << 10, _FROM_18_BITS),
     SortRule("wgsl", _SWEEPS, _WIDE, range(1 << 14, 1 << 17), _ONE, _counted(4, 256), 20 << 10),
     SortRule("wgsl", _SWEEPS, _WIDE, range(1 << 17, 1 << 32), _ANY, _counted(5), 24 << 10),
     SortRule("wgsl", _SWEEPS, _WIDE, range(1 << 13, 1 << 17), _SEVERAL, _counted(5), 24 << 10, _FROM_18_BITS),
@@ -86,7 +82,7 @@ SORTS: tuple[SortRule, ...] = (
         )
         for rows, shortest, elements in ((_ONE, of_one, _ANY), (_SEVERAL, of_several, _FROM_18_BITS))
         for needs, unless, algorithm in (
-            (_SUBGROUPS, _SWEEPS, _counted(14, 256)), (frozenset[Capability](), _SUBGROUPS, by_masks(digit_bits))
+            (_SUBGROUPS, _SWEEPS, _counted(14, 256)), (_NONE, _SUBGROUPS, by_masks(digit_bits))
         )
     )
 )  # fmt: skip
@@ -97,32 +93,21 @@ _PAIRED_ROWS = range(4097, 1 << 32)  # shorter rows waste much of a tile; the ne
 # Key-value pairs; argsort counts as values of four bytes.
 PAIRS: tuple[PairsRule, ...] = (
     # In workgroup memory, as long as an invocation's words, indices and ranks do not spill registers.
-    PairsRule("cuda", _SUBGROUPS, _PAIR, range(8193), _ONE, RadixRows(items=8)),
-    PairsRule("cuda", _SUBGROUPS, _PAIR, range(513), _SEVERAL, BitonicRows(items=8, most_items=16)),
-    PairsRule("cuda", _SUBGROUPS, _PAIR, range(513, 1025), _SEVERAL, RadixRows(items=4)),
-    PairsRule("cuda", _SUBGROUPS, _PAIR, range(1025, 8193), _SEVERAL, RadixRows(items=8)),
-    PairsRule("cuda", _SUBGROUPS, _WIDE_PAIR, range(4097), _ONE, RadixRows(items=8)),
-    PairsRule("cuda", _SUBGROUPS, _WIDE_PAIR, range(513), _SEVERAL, BitonicRows(items=8, most_items=16)),
-    PairsRule("cuda", _SUBGROUPS, _WIDE_PAIR, range(513, 1025), _SEVERAL, RadixRows(items=4)),
-    PairsRule("cuda", _SUBGROUPS, _WIDE_PAIR, range(1025, 4097), _SEVERAL, RadixRows(items=8)),
-    PairsRule("cuda", _SWEEPS, _PAIR, range(3 << 17), _ONE, _sweep(8, 8, 32, 256)),
-    PairsRule("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _SEVERAL, _sweep(8, 8, 32, 256), elements=range(3 << 17)),
-    PairsRule("cuda", _SWEEPS, _PAIR, range(1 << 25), _ONE, _sweep(26, 8, 32)),
-    PairsRule("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _SEVERAL, _sweep(26, 8, 32), elements=range(1 << 25)),
+    PairsRule("cuda", _SUBGROUPS, _PAIR + _WIDE_PAIR, range(513), _SEVERAL, BitonicRows(items=8, most_items=16)),
+    PairsRule("cuda", _SUBGROUPS, _PAIR + _WIDE_PAIR, range(513, 1025), _SEVERAL, RadixRows(items=4)),
+    PairsRule("cuda", _SUBGROUPS, _PAIR, range(8193), _ANY, RadixRows(items=8)),
+    PairsRule("cuda", _SUBGROUPS, _WIDE_PAIR, range(4097), _ANY, RadixRows(items=8)),
+    PairsRule("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _ANY, _sweep(8, 8, 32, 256), elements=range(3 << 17)),
+    PairsRule("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _ANY, _sweep(26, 8, 32), elements=range(1 << 25)),
     PairsRule("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _ANY, _sweep(28, 8, 32)),
-    PairsRule("cuda", _SWEEPS, _WIDE_PAIR, range(3 << 17), _ONE, _sweep(8, 4, 16, 256)),
-    PairsRule("cuda", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, _sweep(8, 4, 16, 256), elements=range(3 << 17)),
-    PairsRule("cuda", _SWEEPS, _WIDE_PAIR, range(1 << 22), _ONE, _sweep(16, 4, 16)),
-    PairsRule("cuda", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, _sweep(16, 4, 16), elements=range(1 << 22)),
+    PairsRule("cuda", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _ANY, _sweep(8, 4, 16, 256), elements=range(3 << 17)),
+    PairsRule("cuda", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _ANY, _sweep(16, 4, 16), elements=range(1 << 22)),
     PairsRule("cuda", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _ANY, _sweep(20, 4, 16)),
-    PairsRule("cuda", _SUBGROUPS, _PAIR + _WIDE_PAIR, range(1 << 17, 1 << 32), _ONE, Radix(RadixPolicy(8, 256, 8, 32))),
-    PairsRule("cuda", _SUBGROUPS, _PAIR + _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, Radix(RadixPolicy(8, 256, 8, 32))),
     PairsRule(
         "wgsl", _SWEEPS, _PAIR, range(513), _SEVERAL, BitonicRows(items=8, most_items=16, group_size=64), 20 << 10
     ),
     PairsRule("wgsl", _SWEEPS, _PAIR, range(1 << 12, 1 << 19), _ONE, _counted(8, 256)),
-    PairsRule("wgsl", _SWEEPS, _PAIR, range(1 << 17, 1 << 32), _ANY, _counted(11)),
-    PairsRule("wgsl", _SWEEPS, _PAIR, _PAIRED_ROWS, _SEVERAL, _counted(11), elements=_FROM_18_BITS),
+    PairsRule("wgsl", _SWEEPS, _PAIR, _PAIRED_ROWS, _ANY, _counted(11), elements=_FROM_18_BITS),
     PairsRule("wgsl", _SWEEPS, _WIDE_PAIR, range(1 << 13, 1 << 17), _ONE, _counted(4, 256)),
     PairsRule("wgsl", _SWEEPS, _WIDE_PAIR, range(1 << 17, 1 << 32), _ANY, _counted(5)),
     PairsRule("wgsl", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, _counted(5), elements=_FROM_18_BITS),
@@ -131,7 +116,7 @@ PAIRS: tuple[PairsRule, ...] = (
         for bits, of_one, of_several in ((_PAIR, 1 << 15, 1 << 12), (_WIDE_PAIR, 1 << 17, 1 << 13))
         for rows, shortest, elements in ((_ONE, of_one, _ANY), (_SEVERAL, of_several, _FROM_18_BITS))
         for needs, unless, algorithm in (
-            (_SUBGROUPS, _SWEEPS, _counted(14, 256)), (frozenset[Capability](), _SUBGROUPS, by_masks(7))
+            (_SUBGROUPS, _SWEEPS, _counted(14, 256)), (_NONE, _SUBGROUPS, by_masks(7))
         )
     )
 )  # fmt: skip
@@ -238,33 +223,27 @@ AXIS_REDUCTIONS: tuple[PolicyRule[ReducePolicy], ...] = (
     PolicyRule("simulator", _NONE, False, _ANY, _ANY, _IN_SIMULATOR),
 )  # fmt: skip
 
-SCANS: tuple[PolicyRule[ScanPolicy], ...] = (
-    PolicyRule("cpu", _NONE, None, _ANY, _ANY, ScanPolicy(1, 15, 64)),  # 16 invocations: two to three times slower
-    PolicyRule("cuda", _SUBGROUPS, None, _ANY, _ANY, ScanPolicy(256, 15, 4096, subgroups=True)),
-    PolicyRule("wgsl", _SUBGROUPS, None, _ANY, _ANY, ScanPolicy(256, 15, 4096, subgroups=True)),
-    # Small sizes where an invocation is a Python thread, or is interpreted.
-    PolicyRule("python", _NONE, None, _ANY, _ANY, ScanPolicy(16, 7)),
-    PolicyRule("simulator", _NONE, None, _ANY, _ANY, ScanPolicy(32, 7)),
-)
+# By target, where a default does not do. Small sizes where an invocation is a Python thread, or is interpreted.
+SCANS: Mapping[str, ScanPolicy] = {
+    "cpu": ScanPolicy(1, 15, 64),  # 16 invocations: two to three times slower
+    "python": ScanPolicy(16, 7), "simulator": ScanPolicy(32, 7),
+}  # fmt: skip
+SCAN_BY_SUBGROUPS = ScanPolicy(256, 15, 4096, subgroups=True)
 
-MERGES: tuple[PolicyRule[MergePolicy], ...] = (
-    PolicyRule("cpu", _NONE, None, _ANY, _ANY, MergePolicy(1, 1 << 14)),  # 8 x 127: four times slower
-    PolicyRule("cuda", _NONE, None, _ANY, _ANY, MergePolicy(256, 15)),
-    PolicyRule("python", _NONE, None, _ANY, _ANY, MergePolicy(4, 3)),
-    PolicyRule("simulator", _NONE, None, _ANY, _ANY, MergePolicy(32, 5)),
-)
+MERGES: Mapping[str, MergePolicy] = {
+    "cpu": MergePolicy(1, 1 << 14),  # 8 x 127: four times slower
+    "python": MergePolicy(4, 3), "simulator": MergePolicy(32, 5),
+}  # fmt: skip
 
-# Down columns. On a CPU the running states of a row of columns are in L1; on a card two workgroups of 512 with 16 loads
-# in flight each are resident on a multiprocessor.
 SHORT_SCANS: tuple[PolicyRule[ScanPolicy], ...] = tuple(
     PolicyRule(target, _NONE, None, lengths, _MANY_COLUMNS, ScanPolicy(256, items, alone=True))
     for target in ("cuda", "wgsl")
     for lengths, items in _SHORT_AXES
 )
-AXIS_SCANS: tuple[PolicyRule[ScanPolicy], ...] = (
-    PolicyRule("cuda", _NONE, None, _ANY, _ANY, ScanPolicy(512, 16, 264)),
-    PolicyRule("wgsl", _NONE, None, _ANY, _ANY, ScanPolicy(256, 8, 528)),
-    PolicyRule("cpu", _NONE, None, _ANY, _ANY, ScanPolicy(512, 1, 64, side_by_side=True)),
-    PolicyRule("python", _NONE, None, _ANY, _ANY, ScanPolicy(8, 2, 4, line=16)),
-    PolicyRule("simulator", _NONE, None, _ANY, _ANY, ScanPolicy(64, 4, 16, line=64)),
-)
+# Down columns. On a CPU the running states of a row of columns are in L1; on a card two workgroups of 512 with 16 loads
+# in flight each are resident on a multiprocessor.
+AXIS_SCANS: Mapping[str, ScanPolicy] = {
+    "cuda": ScanPolicy(512, 16, 264), "wgsl": ScanPolicy(256, 8, 528),
+    "cpu": ScanPolicy(512, 1, 64, side_by_side=True),
+    "python": ScanPolicy(8, 2, 4, line=16), "simulator": ScanPolicy(64, 4, 16, line=64),
+}  # fmt: skip

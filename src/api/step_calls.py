@@ -64,11 +64,7 @@ def _mover(move: Move) -> Step:
 
 
 def _launcher(launch: Launch) -> Step:
-    run, arrays = launch.run.prepared.run, launch.arrays
-    if all(lines.first is None and lines.is_packed and not _is_turned(lines) for lines in arrays):
-        numbers = [lines.number for lines in arrays]
-        return lambda arrays: run([arrays[number] for number in numbers])
-    looks = [_look(lines, as_it_lies=not lines.is_packed) for lines in arrays]
+    run, looks = launch.run.prepared.run, [_look(lines, as_it_lies=not lines.is_packed) for lines in launch.arrays]
     return lambda arrays: run([look(arrays) for look in looks])
 
 

@@ -17,7 +17,7 @@ from ..types.keys import RankKey, SortableKey
 from ..types.scalars import U32, U64, UNSIGNED
 from ..types.specs import DType, Spec
 from .base import INDEX, AlongAxis, Operation, Output, Part, Work, Works, key_of, single
-from .pieces import Piece, by_indices, fits_binding, pieces_of, require_counted
+from .pieces import Piece, by_indices, fits_binding, parts_of, pieces_of, require_counted
 
 if TYPE_CHECKING:
     from ..algos.sorts import Bitonic, PairsAlgorithm
@@ -44,9 +44,9 @@ class Argsort(AlongAxis):
         return (self.output(x, INDEX),)
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
-        from ..algos.argsort import bitonic_argsort, placed_class
-        from ..algos.batch import Batch
+        from ..algos.argsort import placed_class
         from ..algos.choice import choose_bitonic, choose_pairs
+        from ..algos.sorts import argsort
 
         (x,) = given
         key, (rows, length) = key_of(self.name, x, self.key), self.rows(x)
@@ -69,9 +69,7 @@ class Argsort(AlongAxis):
             )
 
         def schedule(count: int) -> Schedule:
-            if sort is None:
-                return bitonic_argsort(ranks, count, length, self.order, network.policy)
-            return sort.sort(Batch(ranks, count, length, self.order, places=U64))
+            return argsort(sort, ranks, count, length, self.order, network.policy)
 
         parts = {"data": Part(0, length), "places": Part(1, length)}
         return Works((Work(rows, max(1, most), schedule, parts),))
@@ -86,12 +84,7 @@ class Argsort(AlongAxis):
         sorts = [choose_pairs(info, cast(Any, ranks), 1, piece.count, _PLACE) for piece in pieces]
         once = argsort_parts(ranks, [piece.count for piece in pieces], self.order, network.policy, sorts)
         for row in range(rows):
-            parts = {
-                f"{name}_{piece.number}": piece.of(array, row)
-                for piece in pieces
-                for array, name in enumerate(("data", "places"))
-            }
-            yield single(once, parts)
+            yield single(once, parts_of(pieces, row, "data", "places"))
 
 
 def require_plain(name: str, values: Spec) -> None:
@@ -203,13 +196,8 @@ class SortIndices(Operation):
 
         keys, indices = given
         sorting = SortPairs(self.order, RankKey(key_of("keys", keys, self.key))).works(given, info)
-        is_wide = indices.dtype == INDEX
-        between = [Output(keys.shape, keys.dtype, (0,))]
-        if not is_wide:
-            between.append(Output(keys.shape, indices.dtype, (0,)))
-        to = 2 if is_wide else 4
-        works = sorting.within((0, 1, 3, to), 3 + len(between))
-        if not is_wide:
-            parts = {"places": Part(4, keys.size), "wide": Part(2, keys.size)}
-            works += (single(widened(keys.size), parts),)
-        return Works(works, (*between, *sorting.between))
+        moved = [Output(keys.shape, x.dtype, (0,)) for x in given]  # numbers 3 and 4
+        if indices.dtype == INDEX:
+            return Works(sorting.within((0, 1, 3, 2), 4), (moved[0], *sorting.between))
+        widening = single(widened(keys.size), {"places": Part(4, keys.size), "wide": Part(2, keys.size)})
+        return Works((*sorting.within((0, 1, 3, 4), 5), widening), (*moved, *sorting.between))

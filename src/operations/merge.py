@@ -68,7 +68,7 @@ class Merge(Operation):
             return Works((copying(*(Copy(result, source + number) for number, result in enumerate(results))),))
         joined = tuple(Spec(output.shape, output.dtype) for output in self.outputs(*given))
         key = key_of(self.names[0], given[0], self.key)
-        policy = choose_merge(key, first + second, info)
+        policy = choose_merge(key, info)
         is_held = fits_binding(first + second, max(x.dtype.itemsize for x in joined), info)
         if not is_held or -(-(first + second) // policy.tile) > info.limits.groups:
             return self._sorted_anew(given, joined, info)

@@ -6,7 +6,7 @@ What is left of a piece (a state, a few candidates) goes into arrays between wor
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 import attrs
@@ -30,6 +30,11 @@ class Piece:
     def of(self, array: int, row: int) -> Part:
         """This piece of one of the rows of an array."""
         return Part(array, self.count, row * self.row + self.first)
+
+
+def parts_of(pieces: Sequence[Piece], row: int, *arrays: str) -> dict[str, Part]:
+    """The buffers of a schedule on all pieces of a row, which are named after an array, and by the piece's number."""
+    return {f"{name}_{piece.number}": piece.of(n, row) for n, name in enumerate(arrays) for piece in pieces}
 
 
 def fits_binding(length: int, itemsize: int, info: TargetInfo) -> bool:
@@ -105,7 +110,7 @@ def taking(
     if not fits_binding(length, itemsize, info) or not fits_binding(taken, max(itemsize, INDEX.itemsize), info):
         return tuple(_in_pieces(given, rows, length, taken, numbers, info))
     largest = max(length * itemsize, taken * max(itemsize, INDEX.itemsize))
-    together = min(rows, rows_together(length, largest, 1, info))
+    together = rows_together(length, largest, 1, info)
     each = length, taken, taken
     parts = {
         name: Part(number, count)

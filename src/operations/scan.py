@@ -55,9 +55,7 @@ class Scanning(OverMonoid, AlongAxis):
         policy = self._policy(monoid, Layout.rows(rows, length), info)
         most = rows_together(length, length * self.largest(given), shares(rows, length, policy)[1], info)
         parts = {"data": Part(0, length), "results": Part(1, length)}
-        return Work(
-            rows, min(rows, most), lambda n: scan_axis(monoid, Layout.rows(n, length), self.kind, policy, finish), parts
-        )
+        return Work(rows, most, lambda n: scan_axis(monoid, Layout.rows(n, length), self.kind, policy, finish), parts)
 
     def in_pieces(self, given: Spec, info: TargetInfo) -> Works:
         """A work for each piece of each row, which starts from the carry of the piece before."""

@@ -12,6 +12,7 @@ from ..types.elements import dtype_of
 from ..types.errors import CapabilityError, InvalidArgumentError
 from ..types.indices import SortOrder
 from ..types.keys import SortableKey
+from ..types.scalars import U64
 from ..types.specs import Spec
 from .argsort import Argsort
 from .base import INDEX, AlongAxis, Output, Part, Work, Works, key_of, single
@@ -55,7 +56,7 @@ class TopK(AlongAxis):
             cut = self._cut(x, info)
             return self._by_permutation(x, info) if cut is None else self._in_pieces(x, rows, cut, info)
         selection = choose_top_k(info, key, rows, length, self.k)
-        together = min(rows, selection.most_rows(key, length, self.k, info.limits))
+        together = selection.most_rows(key, length, self.k, info.limits)
         if together < 1:
             raise CapabilityError(
                 f"x: the first {self.k} of a row of {length} elements of {x.dtype.itemsize} bytes are more than target "
@@ -116,17 +117,16 @@ class TopK(AlongAxis):
 
     def _by_permutation(self, x: Spec, info: TargetInfo) -> Works:
         """Argsorts the rows and copies the first k: for a k that is a large part of the row."""
-        from ..algos.select import copy_indices
+        from ..algos.copy import Strided, copy_strided
 
         argsort, (rows, length) = Argsort(self.axis, self.order, self.key), self.rows(x)
         works = [*argsort.works((x,), info).within((0, 3), 4)]
         for row in range(rows):
             for piece in pieces_of(self.k, INDEX.itemsize, info):
-                parts = {
-                    "places": Part(3, piece.count, row * length + piece.first),
-                    "indices": Part(2, piece.count, row * self.k + piece.first),
-                }
-                works.append(single(copy_indices(piece.count), parts))
+                whole = Strided(0, (1,), piece.count)
+                source, target = Part(3, piece.count, row * length + piece.first), piece.of(2, row)
+                copied = copy_strided(U64, (piece.count,), whole, whole)
+                works.append(single(copied, {"source": source, "target": target}))
         return Works((*works, *taking(x, rows, length, self.k, (0, 2, 1), info)), argsort.outputs(x))
 
 

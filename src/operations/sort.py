@@ -15,7 +15,7 @@ from ..types.scalars import U32
 from ..types.specs import Spec
 from .argsort import Argsort
 from .base import AlongAxis, Copy, Output, Part, Work, Works, copying, key_of, rows_together, single
-from .pieces import by_indices, fits_binding, pieces_of
+from .pieces import by_indices, fits_binding, parts_of, pieces_of
 
 if TYPE_CHECKING:
     from ..algos.sorts import SortAlgorithm
@@ -95,7 +95,7 @@ class Sort(AlongAxis):
     def _in_pieces(self, x: Spec, key: SortableKey[Any, Any], info: TargetInfo) -> Iterator[Work]:
         """A work for each row, for rows that exceed a binding."""
         from ..algos.choice import choose_bitonic, choose_sort
-        from ..algos.sort_parts import parts_in, sort_parts
+        from ..algos.sort_parts import sort_parts
 
         rows, length = self.rows(x)
         pieces = pieces_of(length, x.dtype.itemsize, info)
@@ -104,11 +104,9 @@ class Sort(AlongAxis):
         if chosen.most_rows(most, info.limits.groups) < 1:
             raise CapabilityError(f"x: a part of {most} elements is more than {chosen} takes on target {info.name!r}")
         once = sort_parts(key, lengths, self.order, chosen, choose_bitonic(key.word, info.limits).policy)
-        named = parts_in(once).items()
         for row in range(rows):
-            parts = {name: pieces[number].of(0 if whose == "data" else 1, row) for name, (whose, number) in named}
-            is_copied = row == 0 and all(part.array == 1 for part in parts.values())
-            yield single(once, parts, (Copy(1, 0),) if is_copied else ())
+            is_copied = row == 0 and Placement.ELSEWHERE not in chosen.placements(key)
+            yield single(once, parts_of(pieces, row, "data", "results"), (Copy(1, 0),) if is_copied else ())
 
     def _ties(self, x: Spec, key: SortableKey[Any, Any], info: TargetInfo) -> Work:
         """A second schedule that restores the order of tied floats, in rows that have any."""
