@@ -17,7 +17,7 @@ from ...types.errors import CapabilityError, DeviceLostError, GpusortError
 from ...types.layout import Type
 from ..needs import kernel_named, require_at_most
 from .device import MAX_LANES, Device
-from .errors import is_loss
+from .errors import innermost, is_loss
 from .legalize import Legalized, Origin, legalize
 from .loops import has_loops, instrumented, unrolled
 from .runtime import IN_BROWSER
@@ -132,18 +132,16 @@ def _pipeline(
     except wgpu.GPUError as error:
         if is_loss(error):
             raise DeviceLostError(f"kernel {program.name!r}: the device was lost while it was compiled") from error
-        raise GpusortError(_refusal(program, text, str(error))) from error
+        raise GpusortError(_refusal(program, text, error)) from error
 
 
-def _refusal(program: ir.Program, text: str, message: str) -> str:
+def _refusal(program: ir.Program, text: str, error: Exception) -> str:
     """A message for a shader compilation error, with the line of WGSL it is about."""
-    lines = [line.strip() for line in message.splitlines() if line.strip()]
-    found = re.search(r":(\d+):(\d+)", message)
+    found = re.search(r":(\d+):(\d+)", str(error))
     place = ""
     if found and 0 < int(found[1]) <= text.count("\n"):
         place = f"\n    line {found[1]} of the generated WGSL: {text.splitlines()[int(found[1]) - 1].strip()}"
-    reason = lines[-1] if lines else message
-    return f"{program.span}: wgpu refuses the WGSL of kernel {program.name!r}: {reason}{place}"
+    return f"{program.span}: wgpu refuses the WGSL of kernel {program.name!r}: {innermost(error)}{place}"
 
 
 def _require_fits(program: ir.Program, device: Device) -> None:
