@@ -99,14 +99,8 @@ def wgsl_kernel(program: ir.Program, *, unrolled: bool = False) -> ExportedKerne
     return ExportedKernel(
         shader.entry, _minified(shader.text), legal.group_size, held,
         tuple(shader.uses[memory].needs_write for memory in legal.storage),
-        _fields(shader.text), program.needs, shader.uses_subgroups, legalized.origins,
+        shader.parameters, program.needs, shader.uses_subgroups, legalized.origins,
     )  # fmt: skip
-
-
-def _fields(text: str) -> tuple[tuple[str, str], ...]:
-    """Names and types of the parameters, parsed from the WGSL."""
-    struct = text[text.index("struct Parameters {") : text.index("}")]
-    return tuple(re.findall(r"^ +(\w+): ([\w<>]+),$", struct, flags=re.MULTILINE))
 
 
 def _minified(text: str) -> str:

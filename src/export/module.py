@@ -124,9 +124,8 @@ class _Written:
         """Launches refer to kernels by index into the schedule's own list."""
         assert (plan.first, plan.last) == (descending.first, descending.last), "both orders ask the same of a length"
         buffers = _merged_orders(_buffers(plan), _buffers(descending))
-        launches = _merged_orders(_launches(plan, kernels), _launches(descending, kernels))
-        assert isinstance(launches, list), "as many in either order"
-        return cls(plan.first, plan.last, compact(buffers), tuple(map(compact, launches)))
+        pairs = zip(_launches(plan, kernels), _launches(descending, kernels), strict=True)
+        return cls(plan.first, plan.last, compact(buffers), tuple(compact(_merged_orders(*pair)) for pair in pairs))
 
     def text(self, following: _Written | None) -> str:
         """The source text. If the following plan begins with all of this one's launches, only their number."""
@@ -141,7 +140,7 @@ def _buffers(plan: Plan) -> Json:
     return [[buffer.name, buffer.role.value, plain(buffer.bytes)] for buffer in plan.buffers]
 
 
-def _launches(plan: Plan, kernels: Sequence[int]) -> Json:
+def _launches(plan: Plan, kernels: Sequence[int]) -> list[Json]:
     return [
         [kernels.index(launch.kernel), [*launch.buffers], plain(launch.groups), [plain(word) for word in launch.words]]
         for launch in plan.launches
