@@ -107,6 +107,6 @@ def _contents(
             codes = translated(texts, format.value)
         case Format.CUBIN:
             codes = [assemble(text, capability)[0] for text in texts]
-        case Format.WGSL | Format.PTX:
+        case _:
             codes = [text.encode() for text in texts]
     return native_files(exported, name, format, codes)
