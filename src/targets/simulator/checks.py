@@ -71,11 +71,8 @@ class Checks:
         if region.detector is None:
             return
         keys = self._keys if len(lanes) == len(self._keys) else self._keys[lanes]
+        elements = elements if len(elements) == len(lanes) else elements.repeat(len(lanes))
         self._sites[site := id(statement)] = statement.span
-        if len(elements) < len(lanes):  # all read one: what races with any of them does with the first or the last
-            if region.race(elements.repeat(2), keys[[0, -1]], kind, site, self._barriers) is None:
-                return
-            elements = elements.repeat(len(lanes))
         found = region.race(elements, keys, kind, site, self._barriers)
         if found is None:
             return

@@ -73,11 +73,8 @@ class Lockstep:
         for statement in block:
             if not len(lanes):
                 break
-            lanes = self._statement(statement, lanes)
+            lanes = self._run[type(statement)](self, statement, lanes)
         return lanes
-
-    def _statement(self, statement: ir.Statement, lanes: Lanes) -> Lanes:
-        return self._run[type(statement)](self, statement, lanes)
 
     def _set(self, statement: ir.Assign, lanes: Lanes) -> Lanes:
         values = self._evaluate(statement.value, lanes)
