@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from ..kernel import ir  # which the host's own loops do without, that have their text by Lines
 
 # How a target emits an operation: a template such as "{0} + {1}", or a function of the node and its emitted operands.
-Row: TypeAlias = "str | Callable[[ir.Apply, Sequence[str]], str]"
+Emit: TypeAlias = "Callable[[ir.Apply, Sequence[str]], str]"
+Row: TypeAlias = "str | Emit"
 
 
 class Lines:

@@ -138,8 +138,8 @@ class Plan:
         plans = [self, *(other for other in others if isinstance(other, Plan))]
         if len(plans) < 1 + len(others):
             return None
-        scratch_of = [[b for b in plan.buffers if b.role is Role.SCRATCH] for plan in plans]
-        given_of = [[b for b in plan.buffers if b.role is not Role.SCRATCH] for plan in plans]
+        given_of = [plan.buffers[: plan.num_given] for plan in plans]
+        scratch_of = [plan.buffers[plan.num_given :] for plan in plans]
         given, scratch, launches = 0, sum(map(len, given_of)), list[PreparedLaunch]()
         for plan, own, kept in zip(plans, given_of, scratch_of, strict=True):
             moved = (*range(given, given + len(own)), *range(scratch, scratch + len(kept)))
