@@ -201,7 +201,7 @@ class WgslPrepared:
         copies = Copies.needed(self._given, memory, session.device.alignment)
         if copies is not None:
             memory = copies.copied_in(encoder, lease.storage)
-        memory |= session.scratch(lease, ready)
+        memory |= session.memory(lease, ready, ready.scratch)
         ready.commands.encode(encoder, ready.groups(self._own_parameters(session, ready), memory))
         if copies is not None:
             copies.copied_back(encoder, memory)
@@ -215,7 +215,7 @@ class WgslPrepared:
         schedule's own: then arrays that have to be copied raise InvalidArgumentError. If the caller of this `submits`,
         arrays that were destroyed raise GPUError."""
         arrays = cast("Sequence[OnWebGpu]", memories)
-        scratch = self._own_scratch(session, ready) if lease is None else session.scratch(lease, ready)
+        scratch = self._own_scratch(session, ready) if lease is None else session.memory(lease, ready, ready.scratch)
         parameters = self._own_parameters(session, ready)
         for bound in self._bounds:
             if bound.is_of(arrays, scratch):
@@ -250,16 +250,12 @@ class WgslPrepared:
     def _own_parameters(self, session: Session, ready: PreparedLaunches) -> BufferRange:
         """The parameters of all launches, uploaded once."""
         if self._parameters is None:
-            with session.pool.lease() as lease:
-                self._parameters = session.parameters(lease, ready)
-                lease.keep()
+            self._parameters = session.parameters(session.pool.lease(), ready)
         return self._parameters
 
     def _own_scratch(self, session: Session, ready: PreparedLaunches) -> Mapping[str, BufferRange]:
         if self._scratch is None:
-            with session.pool.lease() as lease:
-                self._scratch = session.scratch(lease, ready)
-                lease.keep()
+            self._scratch = session.memory(session.pool.lease(), ready, ready.scratch)
         return self._scratch
 
 

@@ -123,12 +123,10 @@ class Session:
         """Runs launches on host arrays (bytes by buffer name, all but SCRATCH), and waits for the results."""
         handle, buffers = self.device.handle, ready.buffers
         with self.pool.lease() as lease:
-            memory = {name: BufferRange(lease.storage(ready.sizes[name])) for name in buffers}
+            memory = self.memory(lease, ready, buffers)
             for name, buffer in buffers.items():
                 if buffer.role in (Role.INPUT, Role.INOUT) and buffer.nbytes:
                     upload(handle, memory[name].buffer, arrays[name])
-            if ready.checks_overrun:
-                memory[OVERRUN] = self.overrun(lease)
             encoder = handle.create_command_encoder()
             if ready.steps:
                 ready.commands.encode(encoder, ready.groups(self.parameters(lease, ready), memory), clock)
@@ -147,17 +145,13 @@ class Session:
         upload(self.device.handle, uniform, ready.parameters)
         return BufferRange(uniform)
 
-    def overrun(self, lease: Lease) -> BufferRange:
-        """A cleared flag in which kernels report a loop that was cut short."""
-        region = BufferRange(lease.storage(NO_OVERRUN.nbytes))
-        upload(self.device.handle, region.buffer, NO_OVERRUN)
-        return region
-
-    def scratch(self, lease: Lease, ready: PreparedLaunches) -> dict[str, BufferRange]:
-        """Buffers for SCRATCH, and the overrun flag if it is checked."""
-        found = {name: BufferRange(lease.storage(ready.sizes[name])) for name in ready.scratch}
+    def memory(self, lease: Lease, ready: PreparedLaunches, names: Iterable[str]) -> dict[str, BufferRange]:
+        """Memory for buffers; and a cleared flag, if it is checked, in which kernels report a loop that was cut
+        short."""
+        found = {name: BufferRange(lease.storage(ready.sizes[name])) for name in names}
         if ready.checks_overrun:
-            found[OVERRUN] = self.overrun(lease)
+            found[OVERRUN] = BufferRange(lease.storage(NO_OVERRUN.nbytes))
+            upload(self.device.handle, found[OVERRUN].buffer, NO_OVERRUN)
         return found
 
     def require_no_overrun(self, encoder: wgpu.GPUCommandEncoder, region: BufferRange) -> None:
