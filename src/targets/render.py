@@ -70,14 +70,13 @@ class Names:
 
     def __init__(self, reserved: frozenset[str]) -> None:
         self._taken = set(reserved)
-        self._names: dict[int, str] = {}
+        self._names: dict[int, tuple[str, object]] = {}  # with the object itself, so that its id lasts
         self._numbers: dict[str, int] = {}  # the last ones appended: a kernel may have thousands of one name
-        self._kept: list[object] = []  # keeps the ids above alive
 
     def of(self, thing: object, wanted: str) -> str:
         known = self._names.get(id(thing))
         if known is not None:
-            return known
+            return known[0]
         wanted = ascii_name(wanted)
         if not wanted.isidentifier() or keyword.iskeyword(wanted):
             raise ValueError(f"{wanted!r} is no name to generate source with")
@@ -88,8 +87,7 @@ class Names:
             name = f"{wanted}_{count}"
         self._numbers[wanted] = count
         self._taken.add(name)
-        self._names[id(thing)] = name
-        self._kept.append(thing)
+        self._names[id(thing)] = name, thing
         return name
 
 

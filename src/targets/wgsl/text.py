@@ -13,7 +13,7 @@ import attrs
 from ...kernel import ir
 from ...kernel.passes.scopes import Scopes
 from ...kernel.passes.uniform import check_uniform
-from ...kernel.passes.walk import statements_in
+from ...kernel.passes.walk import statements_in, writers_in
 from ...types.errors import CapabilityError
 from ...types.ops import AtomicOp, SubgroupOp
 from ..render import Lines, Names
@@ -56,13 +56,13 @@ class Shader:
     uses: Mapping[ir.Memory, Use]
 
 
-@attrs.define
+@attrs.frozen
 class Use:
     """How a kernel accesses one memory."""
 
-    read: bool = False
-    written: bool = False
-    atomic: bool = False
+    read: bool
+    written: bool
+    atomic: bool
 
     @property
     def needs_write(self) -> bool:
@@ -71,20 +71,10 @@ class Use:
 
 
 def uses_of(program: ir.Program) -> dict[ir.Memory, Use]:
-    uses = {memory: Use() for memory in program.memories}
-    for statement in statements_in(program.body):
-        match statement:
-            case ir.Load():
-                uses[statement.memory].read = True
-            case ir.Store():
-                uses[statement.memory].written = True
-            case ir.Atomic():
-                use = uses[statement.memory]
-                use.read = use.atomic = True
-                use.written |= statement.op is not AtomicOp.LOAD
-            case _:
-                pass
-    return uses
+    written, statements = writers_in(program), list(statements_in(program.body))
+    atomic = {statement.memory for statement in statements if isinstance(statement, ir.Atomic)}
+    read = atomic | {statement.memory for statement in statements if isinstance(statement, ir.Load)}
+    return {memory: Use(memory in read, memory in written, memory in atomic) for memory in program.memories}
 
 
 def wgsl_of(program: ir.Program, *, enable_line: bool = False) -> Shader:
