@@ -66,8 +66,12 @@ class Variant:
                 return cls.ordered(name, partial(make, 1), names)
             case Rows.ANY:
                 return attrs.evolve(cls.ordered(f"{name} rows any", make, names), of_rows=True)
-            case int():
-                return cls.ordered(f"{name} rows {row}", lambda rows, order: make(rows, row, order), names)
+            case int(length):
+
+                def rows(number: int, order: SortOrder) -> Schedule:
+                    return make(number, length, order)
+
+                return cls.ordered(f"{name} rows {length}", rows, names)
 
     @classmethod
     def ordered(cls, name: str, make: Callable[..., Schedule], names: Names) -> Variant:
