@@ -95,7 +95,7 @@ def wgsl_kernel(program: ir.Program, *, unrolled: bool = False) -> ExportedKerne
     legal = legalized.program
     held = sum((memory.length or 0) * 4 for memory in legal.memories if memory.space is ir.Space.WORKGROUP)
     if shader.uses_subgroups and not any(needs.lanes for needs in program.needs):
-        raise CapabilityError(f"{program.span}: kernel {program.name!r} uses subgroups without saying which it needs")
+        raise CapabilityError(f"{kernel_named(program)} uses subgroups without saying which it needs")
     return ExportedKernel(
         shader.entry, _minified(shader.text), legal.group_size, held,
         tuple(shader.uses[memory].needs_write for memory in legal.storage),

@@ -96,9 +96,9 @@ def compile_kernel(program: ir.Program, device: Device) -> Kernel:
     if reports_overrun:
         legalized = attrs.evolve(legalized, program=instrumented(legalized.program))
     shader = _shader_of(legalized, enable_line=IN_BROWSER)
-    if shader.uses_subgroups and Capability.SUBGROUPS not in device.capabilities:
+    if shader.uses_subgroups and Capability.SUBGROUPS not in device.info.capabilities:
         raise CapabilityError(
-            f"{program.span}: kernel {program.name!r} uses subgroup operations, which adapter {device.adapter!r} lacks"
+            f"{kernel_named(program)} uses subgroup operations, which adapter {device.info.adapter!r} lacks"
         )
     storage = tuple(shader.uses[memory] for memory in legalized.program.storage)
     handle = device.handle
@@ -145,7 +145,7 @@ def _refusal(program: ir.Program, text: str, error: Exception) -> str:
 
 
 def _require_fits(program: ir.Program, device: Device) -> None:
-    limits, spaces = device.limits, (ir.Space.WORKGROUP, ir.Space.REGISTERS)
+    limits, spaces = device.info.limits, (ir.Space.WORKGROUP, ir.Space.REGISTERS)
     workgroup, registers = ([4 * (m.length or 0) for m in program.memories if m.space is space] for space in spaces)
     for what, asked, most, names in (  # with the names of the limits that a device is requested with
         ("invocations in a workgroup", program.group_size, limits.group_size,
@@ -155,4 +155,4 @@ def _require_fits(program: ir.Program, device: Device) -> None:
         ("bytes in an array of registers", max(registers, default=0), limits.register_bytes, []),
     ):  # fmt: skip
         hint = device.hint(*[(name, asked) for name in names])
-        require_at_most(kernel_named(program), what, asked, most, f"adapter {device.adapter!r}", hint)
+        require_at_most(kernel_named(program), what, asked, most, f"adapter {device.info.adapter!r}", hint)

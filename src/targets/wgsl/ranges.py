@@ -40,7 +40,7 @@ def buffer_ranges(session: Session, given: Sequence[Buffer[Any]], memories: Sequ
         wanted, found = padded(buffer.nbytes), BufferRange(array.buffer, array.offset)
         refusal = ""
         if array.device is not session.device.handle:
-            adapter = session.device.adapter
+            adapter = session.device.info.adapter
             refusal = f"one on {adapter!r} as this target has opened it, found one of another device"
         elif found.offset + wanted > found.buffer.size:
             refusal = f"{wanted} bytes from {found.offset} on, found a buffer of {found.buffer.size}"

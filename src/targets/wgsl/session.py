@@ -47,10 +47,10 @@ class PreparedLaunches:
         device = session.device
         self.sizes = {name: padded(buffer.nbytes) for name, buffer in self.buffers.items()}
         for name, size in self.sizes.items():
-            if size > device.limits.storage_bytes:
+            if size > device.info.limits.storage_bytes:
                 raise CapabilityError(
-                    f"array {name!r} has {self.buffers[name].nbytes} bytes; one binding of adapter {device.adapter!r} "
-                    f"holds at most {device.limits.storage_bytes}"
+                    f"array {name!r} has {self.buffers[name].nbytes} bytes; one binding of adapter "
+                    f"{device.info.adapter!r} holds at most {device.info.limits.storage_bytes}"
                     f"{device.hint(('max-storage-buffer-binding-size', size), ('max-buffer-size', size))}"
                 )
         self.scratch = [name for name, buffer in self.buffers.items() if buffer.role is Role.SCRATCH]
@@ -161,19 +161,19 @@ class Session:
         if overrun.any():
             raise CapabilityError(
                 f"a kernel's loops run for more than {ITERATIONS} iterations in one invocation, which adapter "
-                f"{self.device.adapter!r} cannot do: divide the work among more invocations"
+                f"{self.device.info.adapter!r} cannot do: divide the work among more invocations"
             )
 
     def require_legal(self, step: Step, kernel: Kernel) -> None:
         program, device = step.program, self.device
-        name, adapter = kernel_named(program), f"adapter {device.adapter!r}"
+        name, adapter = kernel_named(program), f"adapter {device.info.adapter!r}"
         try:
-            require_needs(name, program.needs, device.limits, device.capabilities, adapter)
+            require_needs(name, program.needs, device.info.limits, device.info.capabilities, adapter)
         except CapabilityError as error:
             if not device.is_callers or device.has_subgroups:
                 raise
             raise CapabilityError(f"{error}; open the device with required_features=['subgroup']") from error
-        require_at_most(name, "workgroups", step.groups, device.limits.groups, adapter)
+        require_at_most(name, "workgroups", step.groups, device.info.limits.groups, adapter)
         bound = list(zip(step.buffers, program.storage, kernel.uses, strict=True))
         for buffer, memory, use in bound:
             if use.needs_write and sum(other.name == buffer.name for other, _, _ in bound) > 1:

@@ -45,8 +45,9 @@ class WgslTarget:
             raise TargetUnavailableError(f"target 'wgsl' needs wgpu: pip install wgpu ({error})") from error
         self._lock = exclusive_use()
         self._handle = handle
-        self._session: Session | None = self._opened()
-        self._info = _info_of(self._session)
+        session = self._opened()
+        self._session: Session | None = session
+        self._info = session.device.info
 
     def __reduce__(self) -> Reduced:
         if self._handle is not None:
@@ -79,9 +80,8 @@ class WgslTarget:
 
         def timed(session: Session) -> float:
             if TIMESTAMPS not in session.device.handle.features:
-                raise CapabilityError(
-                    f"target 'wgsl': adapter {session.device.adapter!r} has no timestamp queries to time kernels by"
-                )
+                adapter = session.device.info.adapter
+                raise CapabilityError(f"target 'wgsl': adapter {adapter!r} has no timestamp queries to time kernels by")
             clock = Clock(session.device.handle)
             session.run(PreparedLaunches(session, work.steps), bound, clock)
             return clock.seconds()
@@ -102,7 +102,7 @@ class WgslTarget:
             session, self._session = self._session, None
             if session is None:
                 session = self._opened()
-                self._info = _info_of(session)
+                self._info = session.device.info
             is_whole = False
             try:
                 with translated_errors(f"target 'wgsl', running {what}"):
@@ -135,11 +135,6 @@ class WgslTarget:
 def target_on(handle: wgpu.GPUDevice) -> WgslTarget:
     """The target on a device of the caller's. The last 8 are cached, with their compiled kernels."""
     return WgslTarget(handle)
-
-
-def _info_of(session: Session) -> TargetInfo:
-    device = session.device
-    return TargetInfo(NAME, device.adapter, device.driver, device.limits, device.capabilities, device.is_software)
 
 
 def _memory(work: Work, arrays: Mapping[str, object]) -> dict[str, Bytes]:
