@@ -97,8 +97,10 @@ def compile_kernel(program: ir.Program, device: Device) -> Kernel:
         legalized = attrs.evolve(legalized, program=instrumented(legalized.program))
     shader = _shader_of(legalized, enable_line=IN_BROWSER)
     if shader.uses_subgroups and Capability.SUBGROUPS not in device.info.capabilities:
+        can_open = device.is_callers and not device.has_subgroups
+        hint = "; open the device with required_features=['subgroup']" if can_open else ""
         raise CapabilityError(
-            f"{kernel_named(program)} uses subgroup operations, which adapter {device.info.adapter!r} lacks"
+            f"{kernel_named(program)} uses subgroup operations, which adapter {device.info.adapter!r} lacks{hint}"
         )
     storage = tuple(shader.uses[memory] for memory in legalized.program.storage)
     handle = device.handle

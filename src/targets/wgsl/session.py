@@ -167,12 +167,7 @@ class Session:
     def require_legal(self, step: Step, kernel: Kernel) -> None:
         program, device = step.program, self.device
         name, adapter = kernel_named(program), f"adapter {device.info.adapter!r}"
-        try:
-            require_needs(name, program.needs, device.info.limits, device.info.capabilities, adapter)
-        except CapabilityError as error:
-            if not device.is_callers or device.has_subgroups:
-                raise
-            raise CapabilityError(f"{error}; open the device with required_features=['subgroup']") from error
+        require_needs(name, program.needs, device.info.limits, device.info.capabilities, adapter)
         require_at_most(name, "workgroups", step.groups, device.info.limits.groups, adapter)
         bound = list(zip(step.buffers, program.storage, kernel.uses, strict=True))
         for buffer, memory, use in bound:
