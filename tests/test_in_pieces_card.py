@@ -14,9 +14,10 @@ from gpusort.api.in_pieces import plan as pieces_plan
 from gpusort.api.kernel_plan import KernelPlan
 from gpusort.api.plan import as_tuple
 from gpusort.external import in_pieces
+from gpusort.targets.base import Copies
 from gpusort.targets.cuda import room
 from gpusort.targets.cuda.target import CudaTarget
-from gpusort.targets.cuda.transfers import Copies, Transfers
+from gpusort.targets.cuda.transfers import Transfers
 from gpusort.types.errors import DeviceMemoryError
 from tests import fake_cupy
 from tests.reference import Array, assert_same_bits, sample

@@ -12,7 +12,9 @@ import pytest
 
 import gpusort
 from gpusort import webgpu
+from gpusort.algos.batch import Batch
 from gpusort.algos.bitonic import bitonic_sort
+from gpusort.algos.radix_sorts import radix_sort
 from gpusort.algos.scan import scan_rows
 from gpusort.arrays.registry import recognised
 from gpusort.arrays.webgpu import forget
@@ -33,7 +35,7 @@ from gpusort.types.errors import (
 from gpusort.types.indices import ScanKind, SortOrder
 from gpusort.types.monoids import Sum
 from gpusort.types.numbers import PlainNumber
-from gpusort.types.params import BitonicPolicy, ScanPolicy
+from gpusort.types.params import BitonicPolicy, RadixPolicy, ScanPolicy
 from gpusort.types.scalars import U32, U64
 from gpusort.types.specs import Memory
 from tests import key_cases
@@ -274,6 +276,10 @@ def test_a_device_that_lacks_something_is_told_what_to_ask_for(device: Any) -> N
     x = webgpu.asarray(sample("u4", 4096), small)
     with pytest.raises(CapabilityError, match=r"required_limits=\{'max-compute-invocations-per-workgroup': 512, "):
         cast(Any, target_on_device(small)).prepare(schedule).run([x])
+    batch = Batch(key_for("u4"), 1, 4096, SortOrder.ASCENDING)
+    arrays = {name: np.zeros(4096, np.uint32) for name in ("data", "results")}
+    with pytest.raises(CapabilityError, match=r"uses subgroup .* lacks; open .* required_features=\['subgroup'\]"):
+        target_on_device(small).run(radix_sort(batch, RadixPolicy(4, 64, 2), 32), arrays)
     info = target_on_device(small).info
     assert (info.limits.group_size, info.limits.workgroup_bytes) == (256, 16384)
 

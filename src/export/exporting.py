@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
+from ..kernel import ir
 from ..kernel.launch import Schedule
 from ..kernel.passes.safe import guarded_outside_ours
 from ..targets.cuda.compile import INSTALL, assemble, has_assembler
@@ -16,7 +16,7 @@ from ..types.checks import checked_path
 from ..types.errors import InvalidArgumentError, TargetUnavailableError, UnsupportedTypeError
 from ..types.keys import SortableKey
 from ..types.monoids import Monoid
-from .kernels import capability_of, ptx_kernel, wgsl_kernel
+from .kernels import ExportedKernel, capability_of, ptx_kernel, wgsl_kernel
 from .module import module_of, types_of
 from .naga import translated
 from .native import native_files
@@ -87,27 +87,26 @@ def _contents(
     operations: Sequence[str], request: Request, format: Format, name: str, unrolled: bool, arch: str
 ) -> dict[str, bytes]:
     """All files by name, before any is written."""
-    if format in (Format.PTX, Format.CUBIN):
-        capability = capability_of(arch)
-        if format is Format.CUBIN and not has_assembler():
-            raise TargetUnavailableError(f"format: machine code is made by NVIDIA's assembler, nvjitlink: {INSTALL}")
-        exported = exported_of(operations, request, partial(ptx_kernel, capability=capability))
-    elif format in (Format.SPIRV, Format.MSL, Format.HLSL):
-        # With bounds checks of the kernels' own, which these APIs do not make. (WebGPU does.)
-        exported = exported_of(
-            operations, request, lambda program: wgsl_kernel(guarded_outside_ours(program), unrolled=unrolled)
-        )
-    else:
-        exported = exported_of(operations, request, partial(wgsl_kernel, unrolled=unrolled))
+    capability = capability_of(arch)
+    if format is Format.CUBIN and not has_assembler():
+        raise TargetUnavailableError(f"format: machine code is made by NVIDIA's assembler, nvjitlink: {INSTALL}")
+
+    def made(program: ir.Program) -> ExportedKernel:
+        if format in (Format.PTX, Format.CUBIN):
+            return ptx_kernel(program, capability)
+        if format not in (Format.JS, Format.WGSL):  # the others' APIs make no bounds checks, as WebGPU does
+            program = guarded_outside_ours(program)
+        return wgsl_kernel(program, unrolled=unrolled)
+
+    exported = exported_of(operations, request, made)
     texts = [kernel.text for kernel in exported.kernels.all]
-    codes = [text.encode() for text in texts]
     match format:
         case Format.JS:
             return {f"{name}.js": module_of(exported).encode(), f"{name}.d.ts": types_of(exported).encode()}
         case Format.SPIRV | Format.MSL | Format.HLSL:
             codes = translated(texts, format.value)
         case Format.CUBIN:
-            codes = [assemble(text, capability_of(arch))[0] for text in texts]
-        case Format.WGSL | Format.PTX:
-            pass
+            codes = [assemble(text, capability)[0] for text in texts]
+        case _:
+            codes = [text.encode() for text in texts]
     return native_files(exported, name, format, codes)

@@ -95,18 +95,12 @@ def wgsl_kernel(program: ir.Program, *, unrolled: bool = False) -> ExportedKerne
     legal = legalized.program
     held = sum((memory.length or 0) * 4 for memory in legal.memories if memory.space is ir.Space.WORKGROUP)
     if shader.uses_subgroups and not any(needs.lanes for needs in program.needs):
-        raise CapabilityError(f"{program.span}: kernel {program.name!r} uses subgroups without saying which it needs")
+        raise CapabilityError(f"{kernel_named(program)} uses subgroups without saying which it needs")
     return ExportedKernel(
         shader.entry, _minified(shader.text), legal.group_size, held,
         tuple(shader.uses[memory].needs_write for memory in legal.storage),
-        _fields(shader.text), program.needs, shader.uses_subgroups, legalized.origins,
+        shader.parameters, program.needs, shader.uses_subgroups, legalized.origins,
     )  # fmt: skip
-
-
-def _fields(text: str) -> tuple[tuple[str, str], ...]:
-    """Names and types of the parameters, parsed from the WGSL."""
-    struct = text[text.index("struct Parameters {") : text.index("}")]
-    return tuple(re.findall(r"^ +(\w+): ([\w<>]+),$", struct, flags=re.MULTILINE))
 
 
 def _minified(text: str) -> str:

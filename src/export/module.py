@@ -8,8 +8,6 @@ from difflib import SequenceMatcher
 from importlib.resources import files
 from typing import TypeAlias
 
-import attrs
-
 from ..types.elements import dtype_of
 from .kernels import ExportedKernel
 from .plans import Exported, Json, Plan, plain
@@ -88,15 +86,13 @@ def _quoted(text: str) -> str:
     return f"`{escaped}`"
 
 
-def _schedules(exported: Exported) -> tuple[str, str]:
-    """The source of PLANS, without duplicates, and of SCHEDULES, which refer to them."""
-    plans, lines = dict[str, int](), list[str]()  # indices into PLANS, by text; the schedules
+def _schedules(exported: Exported) -> tuple[str, str, str]:
+    """The source of LAUNCHES and of PLANS, without duplicates, and of SCHEDULES; each refers to the one before."""
+    launches, plans, lines = dict[str, int](), dict[str, int](), list[str]()  # indices by text; the schedules
     for schedule in exported.schedules:
         pairs = zip(schedule.plans, schedule.descending or schedule.plans, strict=True)
         numbers = list(dict.fromkeys(launch.kernel for plan in schedule.plans for launch in plan.launches))
-        written = [_Written.of(*pair, numbers) for pair in pairs]
-        parts = [plan.text(following) for plan, following in zip(written, [*written[1:], None], strict=True)]
-        place = plans.setdefault("".join(f"    {part},\n" for part in parts), len(plans))
+        place = plans.setdefault("".join(f"    {_plan(*pair, numbers, launches)},\n" for pair in pairs), len(plans))
         names = compact({buffer: [*found] for buffer, found in schedule.variant.names.items()})
         type, count = schedule.variant.result
         result = f"result: [{json.dumps(type)}, {count}], " if count else ""
@@ -105,43 +101,27 @@ def _schedules(exported: Exported) -> tuple[str, str]:
             f"plans: PLANS[{place}] }},\n"
         )
     return (
+        "const LAUNCHES = [\n" + "".join(f"  {text},\n" for text in launches) + "];",
         "const PLANS = [\n" + "".join(f"  [\n{text}  ],\n" for text in plans) + "];",
         "const SCHEDULES = {\n" + "".join(lines) + "};",
     )
 
 
-@attrs.frozen
-class _Written:
-    """One plan as JavaScript, for both sort orders."""
-
-    first: int
-    last: int
-    buffers: str
-    launches: tuple[str, ...]
-
-    @classmethod
-    def of(cls, plan: Plan, descending: Plan, kernels: Sequence[int]) -> _Written:
-        """Launches refer to kernels by index into the schedule's own list."""
-        assert (plan.first, plan.last) == (descending.first, descending.last), "both orders ask the same of a length"
-        buffers = _merged_orders(_buffers(plan), _buffers(descending))
-        launches = _merged_orders(_launches(plan, kernels), _launches(descending, kernels))
-        assert isinstance(launches, list), "as many in either order"
-        return cls(plan.first, plan.last, compact(buffers), tuple(map(compact, launches)))
-
-    def text(self, following: _Written | None) -> str:
-        """The source text. If the following plan begins with all of this one's launches, only their number."""
-        count = len(self.launches)
-        if following and count and following.buffers == self.buffers and following.launches[:count] == self.launches:
-            return f"{{ first: {self.first}, last: {self.last}, launches: {count} }}"
-        lines = "".join(f"\n      {launch}," for launch in self.launches) + ("\n    " if self.launches else "")
-        return f"{{ first: {self.first}, last: {self.last}, buffers: {self.buffers}, launches: [{lines}] }}"
+def _plan(plan: Plan, descending: Plan, kernels: Sequence[int], launches: dict[str, int]) -> str:
+    """One plan as JavaScript, for both sort orders. Its launches are put among all `launches`; they refer to kernels by
+    index into the schedule's own list."""
+    assert (plan.first, plan.last) == (descending.first, descending.last), "both orders ask the same of a length"
+    buffers = _merged_orders(_buffers(plan), _buffers(descending))
+    pairs = zip(_launches(plan, kernels), _launches(descending, kernels), strict=True)
+    places = [launches.setdefault(compact(_merged_orders(*pair)), len(launches)) for pair in pairs]
+    return f"{{ first: {plan.first}, last: {plan.last}, buffers: {compact(buffers)}, launches: {compact([*places])} }}"
 
 
 def _buffers(plan: Plan) -> Json:
     return [[buffer.name, buffer.role.value, plain(buffer.bytes)] for buffer in plan.buffers]
 
 
-def _launches(plan: Plan, kernels: Sequence[int]) -> Json:
+def _launches(plan: Plan, kernels: Sequence[int]) -> list[Json]:
     return [
         [kernels.index(launch.kernel), [*launch.buffers], plain(launch.groups), [plain(word) for word in launch.words]]
         for launch in plan.launches

@@ -169,7 +169,9 @@ def header_of(exported: Exported, name: str, format: str, files: Sequence[str], 
     ]
     parts.append(_table(kernels, files, places, prefix))
     parts += [
-        _function(name, plans, prefix) for schedule in exported.schedules for name, plans in schedule.by_name.items()
+        _function(name, plans, schedule.variant.of_rows, prefix)
+        for schedule in exported.schedules
+        for name, plans in schedule.by_name.items()
     ]
     return "\n".join([*parts, f"#endif /* {prefix.upper()}_H */\n"])
 
@@ -206,8 +208,8 @@ def _table(kernels: Sequence[ExportedKernel], files: Sequence[str], places: Sequ
     return "\n".join([count, f"static const struct {prefix}_kernel {prefix}_kernels[] = {{", *rows, "};", ""])
 
 
-def _function(name: str, plans: Sequence[Plan], prefix: str) -> str:
-    sizes = "uint64_t n, uint64_t r" if any(map(_has_rows, plans)) else "uint64_t n"
+def _function(name: str, plans: Sequence[Plan], of_rows: bool, prefix: str) -> str:
+    sizes = "uint64_t n, uint64_t r" if of_rows else "uint64_t n"
     lines = [
         f"/* {name} */", f"static inline int {prefix}_{identifier(name)}({sizes}, struct {prefix}_plan *plan)", "{",
     ]  # fmt: skip
@@ -216,12 +218,6 @@ def _function(name: str, plans: Sequence[Plan], prefix: str) -> str:
         lines += [f"        {line}" for line in _filled(found, prefix)]
         lines += ["        return 1;", "    }"]
     return "\n".join([*lines, "    return 0;", "}", ""])
-
-
-def _has_rows(plan: Plan) -> bool:
-    """Whether a plan depends on the number of rows."""
-    launches = (term for launch in plan.launches for term in (launch.groups, *launch.words))
-    return any("r" in re.findall(r"[a-z]+", _c(term)) for term in (*launches, *(b.bytes for b in plan.buffers)))
 
 
 def _within(plan: Plan) -> str:

@@ -61,21 +61,17 @@ class Variant:
         cls, name: str, make: Callable[[int, int, SortOrder], Schedule], row: int | Rows | None, names: Names
     ) -> Variant:
         """From a function of a number of rows, their length, and an order."""
-
-        def one(length: int, order: SortOrder) -> Schedule:
-            return make(1, length, order)
-
-        def rows(number: int, order: SortOrder) -> Schedule:
-            assert isinstance(row, int)
-            return make(number, row, order)
-
         match row:
             case None:
-                return cls.ordered(name, one, names)
+                return cls.ordered(name, partial(make, 1), names)
             case Rows.ANY:
                 return attrs.evolve(cls.ordered(f"{name} rows any", make, names), of_rows=True)
-            case int():
-                return cls.ordered(f"{name} rows {row}", rows, names)
+            case int(length):
+
+                def rows(number: int, order: SortOrder) -> Schedule:
+                    return make(number, length, order)
+
+                return cls.ordered(f"{name} rows {length}", rows, names)
 
     @classmethod
     def ordered(cls, name: str, make: Callable[..., Schedule], names: Names) -> Variant:

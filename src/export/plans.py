@@ -65,20 +65,18 @@ class Plan:
     launches: tuple[PlannedLaunch, ...]
 
 
-def plans_of(
-    make: Callable[[int], Schedule], kernels: Kernels, shortest: int = 0, longest: int = LONGEST
-) -> tuple[Plan, ...]:
+def plans_of(make: Callable[[int], Schedule], kernels: Kernels, shortest: int = 0) -> tuple[Plan, ...]:
     """The plans for all lengths from `shortest` on, in ascending order; up to the first that `make` rejects. Raises
     UnsupportedTypeError if there are too many."""
     found: list[Plan] = []
     first = shortest
-    while first <= longest:
+    while first <= LONGEST:
         if len(found) == _MOST_PLANS:
             raise UnsupportedTypeError(
                 f"export: the schedule has more than {_MOST_PLANS} forms up to length {first}; one that changes with "
                 "every length is not for lengths that are not known yet"
             )
-        length = Traced.of(first, first, longest)
+        length = Traced.of(first, first, LONGEST)
         try:
             schedule = make(length)
         except InvalidArgumentError:  # this length and longer ones are beyond what the operation takes

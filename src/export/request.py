@@ -133,15 +133,16 @@ def _keys(keys: Sequence[str] | Mapping[str, SortableKey[Any, Any]]) -> dict[str
     if isinstance(keys, Mapping):
         found = dict(keys)
     else:
-        keys = listed("keys", keys, str)
-        for name in keys:
-            if name not in TYPES and ":" not in name:
+        found = dict[str, Any]()
+        for name in listed("keys", keys, str):
+            if name in TYPES:
+                found[name] = key_for(TYPES[name])
+            elif ":" in name:
+                found |= _named("keys", (name,))
+            else:
                 raise InvalidArgumentError(
                     f"keys: expected some of {', '.join(TYPES)}, or 'module:attribute' for one's own, found {name!r}"
                 )
-        found = dict[str, Any]()
-        for name in keys:
-            found |= {name: key_for(TYPES[name])} if name in TYPES else _named("keys", (name,))
     _require("keys", "a SortableKey", found, _OF_KEYS)
     return found
 

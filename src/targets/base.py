@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast, runtime_checkable
 
@@ -161,11 +161,16 @@ class InTurn:
     def own_bytes(self) -> int:
         return sum(run.own_bytes for run in self.runs)
 
-    def run_at(self, given: Sequence[Any], scratch: Any, stream: int, /) -> None:
+    def parts(self, given: Sequence[Any]) -> Iterator[Sequence[Any]]:
+        """The memories of each run."""
         first = 0
         for run in self.runs:
-            run.run_at(given[first : first + run.num_given], scratch, stream)
+            yield given[first : first + run.num_given]
             first += run.num_given
+
+    def run_at(self, given: Sequence[Any], scratch: Any, stream: int, /) -> None:
+        for run, memories in zip(self.runs, self.parts(given), strict=True):
+            run.run_at(memories, scratch, stream)
 
     def followed_by(self, others: Sequence[OnStream], /) -> OnStream | None:
         return None

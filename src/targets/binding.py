@@ -8,7 +8,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
-from typing import Any, TypeAlias, TypeGuard, cast
+from typing import Any, TypeGuard, cast
 
 import attrs
 import numpy as np
@@ -20,8 +20,7 @@ from ..kernel.passes.walk import writers_in
 from ..kernel.specialise import captures_of, specialise
 from ..types.errors import GpusortError, InvalidArgumentError, UnsupportedTypeError
 from .addresses import address_of
-
-HostArray: TypeAlias = np.ndarray[tuple[int], np.dtype[np.generic]]
+from .base import Elements
 
 
 @attrs.frozen(eq=False)
@@ -100,11 +99,11 @@ class ArrayProperties:
     address: int
 
 
-def host_arrays(work: Work, arrays: Mapping[str, object]) -> dict[str, HostArray]:
+def host_arrays(work: Work, arrays: Mapping[str, object]) -> dict[str, Elements]:
     """Checks NumPy arrays and returns them by buffer name; without scratch that the caller leaves to the target."""
     checked = named_arrays(work.buffers, arrays)
     check_arrays([(buffer, host_properties(buffer, array)) for buffer, array in checked])
-    return {buffer.name: cast(HostArray, array) for buffer, array in checked}
+    return {buffer.name: cast(Elements, array) for buffer, array in checked}
 
 
 def named_arrays(buffers: Sequence[Buffer[Any]], arrays: Mapping[str, object]) -> list[tuple[Buffer[Any], object]]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from ..kernel import ir
 from ..types import ops
 from ..types.layout import Type
-from .render import Lines, Names, Row
+from .render import Emit, Lines, Names, Row
 from .statements import StatementWriter
 
 TYPE_NAMES: Mapping[Type, str] = {
@@ -84,36 +84,32 @@ class Constants:
         return [f"{name} = {shown}" for shown, name in self._found.items()]
 
 
-def _wrapped(template: str) -> Callable[[ir.Apply, Sequence[str]], str]:
+def _wrapped(template: str) -> Emit:
     """A template, cast to the node's type."""
-
-    def row(node: ir.Apply, operands: Sequence[str]) -> str:
-        return f"{TYPE_NAMES[node.type]}({template.format(*operands)})"
-
-    return row
+    return lambda node, operands: f"{TYPE_NAMES[node.type]}({template.format(*operands)})"
 
 
-def _arithmetic(operator: str) -> Callable[[ir.Apply, Sequence[str]], str]:
+def _arithmetic(operator: str) -> Emit:
     """A sum, difference or product; of signed integers in the unsigned type of their width."""
 
     def row(node: ir.Apply, operands: Sequence[str]) -> str:
-        a, b = operands
         if node.type in _WRAPPING:
-            wrapping = _WRAPPING[node.type]
-            a, b = f"{wrapping}({a})", f"{wrapping}({b})"
-        return f"{TYPE_NAMES[node.type]}({a} {operator} {b})"
+            operands = [f"{_WRAPPING[node.type]}({operand})" for operand in operands]
+        return f"{TYPE_NAMES[node.type]}({f' {operator} '.join(operands)})"
 
     return row
+
+
+_difference = _arithmetic("-")
 
 
 def _negative(node: ir.Apply, operands: Sequence[str]) -> str:
     if node.type in _WRAPPING:
-        wrapping = _WRAPPING[node.type]
-        return f"{TYPE_NAMES[node.type]}({wrapping}(0) - {wrapping}({operands[0]}))"
+        return _difference(node, ["0", *operands])
     return f"{TYPE_NAMES[node.type]}(-{operands[0]})"
 
 
-def _division(operator: str, function: str) -> Callable[[ir.Apply, Sequence[str]], str]:
+def _division(operator: str, function: str) -> Emit:
     """A division; by a function that neither traps nor branches, unless the divisor is a nonzero constant."""
 
     def row(node: ir.Apply, operands: Sequence[str]) -> str:
@@ -125,18 +121,13 @@ def _division(operator: str, function: str) -> Callable[[ir.Apply, Sequence[str]
     return row
 
 
-def _logical(integers: str, booleans: str) -> Callable[[ir.Apply, Sequence[str]], str]:
+def _logical(integers: str, booleans: str) -> Emit:
     """Bitwise operations, with another form for booleans, which would be promoted to integers."""
-
-    def row(node: ir.Apply, operands: Sequence[str]) -> str:
-        if node.type is Type.BOOL:
-            return booleans.format(*operands)
-        return f"{TYPE_NAMES[node.type]}({integers.format(*operands)})"
-
-    return row
+    row = _wrapped(integers)
+    return lambda node, operands: booleans.format(*operands) if node.type is Type.BOOL else row(node, operands)
 
 
-def _shift(operator: str) -> Callable[[ir.Apply, Sequence[str]], str]:
+def _shift(operator: str) -> Emit:
     """A shift by the amount modulo the width."""
 
     def row(node: ir.Apply, operands: Sequence[str]) -> str:
@@ -160,7 +151,7 @@ def _bitcast(node: ir.Apply, operands: Sequence[str]) -> str:
 OPERATIONS: Mapping[str, Row] = {
     "add": _arithmetic("+"),
     "add_nowrap": _arithmetic("+"),
-    "sub": _arithmetic("-"),
+    "sub": _difference,
     "mul": _arithmetic("*"),
     "div": _wrapped("{0} / {1}"),
     "floordiv": _division("//", "divide"),

@@ -19,7 +19,7 @@ def require_within(
     """Raises CapabilityError, naming the kernel and the limit that it exceeds. Workgroup memory is what is live at one
     time, as algorithms count it, unless a target says what it takes."""
     program, kernel = step.program, kernel_named(step.program)
-    shared = _live_bytes(program, limits.workgroup_bytes) if workgroup_bytes is None else workgroup_bytes
+    shared = packed_bytes(program) if workgroup_bytes is None else workgroup_bytes
     require_needs(kernel, program.needs, limits, capabilities, target)
     elements = (b.nbytes // m.type.size for b, m in zip(step.buffers, program.storage, strict=True))
     for what, asked, most in (
@@ -31,13 +31,6 @@ def require_within(
         ("elements in a storage buffer", max(elements, default=0), LARGEST_U32),
     ):
         require_at_most(kernel, what, asked, most, target)
-
-
-def _live_bytes(program: ir.Program, most: int) -> int:
-    """Bytes of workgroup memory. Where all of it fits, which takes a moment to see, what is live does."""
-    memories = (memory for memory in program.memories if memory.space is ir.Space.WORKGROUP)
-    apart = sum(memory.type.size * (memory.length or 0) for memory in memories)
-    return apart if apart <= most else packed_bytes(program)
 
 
 def require_at_most(kernel: str, what: str, asked: int, most: int, target: str, hint: str = "") -> None:

@@ -1,27 +1,18 @@
-"""The thread-local command encoder into which launches are recorded, instead of being submitted to the device."""
+"""The command encoder into which launches are recorded, instead of being submitted to the device: of a thread, or of a
+page's task."""
 
 from __future__ import annotations
 
-import threading
+from contextvars import ContextVar
 
+_ENCODER: ContextVar[object | None] = ContextVar("encoder", default=None)
 
-class _Recording(threading.local):
-    """Thread-local state."""
-
-    encoder: object | None = None
-
-
-_RECORDING = _Recording()
-
-
-def current_encoder() -> object | None:
-    """The encoder into which this thread records; None if it does not."""
-    return _RECORDING.encoder
+current_encoder = _ENCODER.get  # None where nothing is recorded
 
 
 class recording_into:
-    """A context manager: within it, this thread's launches are recorded into an encoder. A class: entering it takes
-    less time than a generator."""
+    """A context manager: within it, launches are recorded into an encoder. A class: entering it takes less time than a
+    generator."""
 
     __slots__ = ("_before", "_encoder")
 
@@ -29,7 +20,7 @@ class recording_into:
         self._encoder = encoder
 
     def __enter__(self) -> None:
-        self._before, _RECORDING.encoder = _RECORDING.encoder, self._encoder
+        self._before = _ENCODER.set(self._encoder)
 
     def __exit__(self, *_: object) -> None:
-        _RECORDING.encoder = self._before
+        _ENCODER.reset(self._before)

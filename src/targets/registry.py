@@ -34,6 +34,9 @@ class Unavailable:
     reason: str
 
 
+TargetState: TypeAlias = TargetInfo | Unavailable
+
+
 @attrs.frozen
 class _Entry:
     """A target's class, in a module of this package, and the memories of arrays that it takes."""
@@ -102,9 +105,9 @@ def reduce_to_settings(one: Target, *settings: object) -> Reduced:
     return reduce_to_name(one.info.name) if is_registered else (type(one), settings)
 
 
-def targets() -> list[TargetInfo | Unavailable]:
+def targets() -> list[TargetState]:
     """All targets: what runs their kernels, with which limits; or why one is not available."""
-    found: list[TargetInfo | Unavailable] = []
+    found: list[TargetState] = []
     for name in _ENTRIES:
         try:
             found.append(target(name).info)
@@ -186,5 +189,3 @@ FORMS: dict[str, Callable[[Step], str]] = {
     "cuda": lambda step: _loaded("cuda.compile", "text_of")(step.program).source,
     "ptx": lambda step: _loaded("cuda.compile", "compile_ptx")(step.program),
 }
-
-TargetState: TypeAlias = TargetInfo | Unavailable

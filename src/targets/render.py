@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from ..kernel import ir  # which the host's own loops do without, that have their text by Lines
 
 # How a target emits an operation: a template such as "{0} + {1}", or a function of the node and its emitted operands.
-Row: TypeAlias = "str | Callable[[ir.Apply, Sequence[str]], str]"
+Emit: TypeAlias = "Callable[[ir.Apply, Sequence[str]], str]"
+Row: TypeAlias = "str | Emit"
 
 
 class Lines:
@@ -69,14 +70,13 @@ class Names:
 
     def __init__(self, reserved: frozenset[str]) -> None:
         self._taken = set(reserved)
-        self._names: dict[int, str] = {}
+        self._names: dict[int, tuple[str, object]] = {}  # with the object itself, so that its id lasts
         self._numbers: dict[str, int] = {}  # the last ones appended: a kernel may have thousands of one name
-        self._kept: list[object] = []  # keeps the ids above alive
 
     def of(self, thing: object, wanted: str) -> str:
         known = self._names.get(id(thing))
         if known is not None:
-            return known
+            return known[0]
         wanted = ascii_name(wanted)
         if not wanted.isidentifier() or keyword.iskeyword(wanted):
             raise ValueError(f"{wanted!r} is no name to generate source with")
@@ -87,8 +87,7 @@ class Names:
             name = f"{wanted}_{count}"
         self._numbers[wanted] = count
         self._taken.add(name)
-        self._names[id(thing)] = name
-        self._kept.append(thing)
+        self._names[id(thing)] = name, thing
         return name
 
 

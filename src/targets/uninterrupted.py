@@ -11,8 +11,11 @@ import threading
 from collections.abc import Callable
 from queue import SimpleQueue
 from types import ModuleType
+from typing import TypeVar
 
 from ..types.import_lock import release_import_lock
+
+_T = TypeVar("_T")
 
 _imported: set[str] = set()
 
@@ -25,32 +28,30 @@ def import_uninterrupted(name: str) -> ModuleType:
     return sys.modules[name]
 
 
-def run_uninterrupted(call: Callable[[], object]) -> None:
+def run_uninterrupted(call: Callable[[], _T]) -> _T:
     """Calls in a helper thread (directly, if not in the main thread, or in the midst of an import, for whose lock the
-    helper would wait), waits, and raises its exception. If the wait is interrupted, the call continues."""
+    helper would wait), waits, and returns its result or raises its exception. If the wait is interrupted, the call
+    continues."""
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or sys.is_finalizing() or not release_import_lock():
-        call()
-        return
-    ended: list[BaseException | None] = []
+        return call()
+    found: list[_T] = []
+    failures: list[BaseException] = []
     news: SimpleQueue[None] = SimpleQueue()
 
     def work() -> None:
-        failure: BaseException | None = None
         try:
-            call()
-        except BaseException as raised:
-            failure = raised
-        finally:
-            ended.append(failure)
-            news.put(None)
+            found.append(call())
+        except BaseException as failure:
+            failures.append(failure)
+        news.put(None)
 
     try:
         _thread.start_new_thread(work, ())
     except (RuntimeError, MemoryError):  # no more threads can be started
-        call()
-        return
-    while not ended:
+        return call()
+    while not (found or failures):
         news.get()
-    if ended[0] is not None:
-        raise ended[0]
+    if failures:
+        raise failures[0]
+    return found[0]

@@ -73,7 +73,8 @@ export class Plan {
     if (!uniforms) return;
     this.parameters = device.createBuffer({ label: name, size: uniforms, usage: 0x40, mappedAtCreation: true });
     const words = new Uint32Array(this.parameters.getMappedRange());
-    this.launches = plan.launches.map(([kernel, buffers, groups, values], i) => {
+    this.launches = plan.launches.map((place, i) => {
+      const [, buffers, groups, values] = LAUNCHES[place];
       const count = valueAt(groups, given);
       const rows = Math.ceil(count / IN_ROW);
       const columns = Math.ceil(count / rows);
@@ -143,14 +144,6 @@ function copy(encoder, from, to) {
   encoder.copyBufferToBuffer(from.buffer, from.offset ?? 0, to.buffer, to.offset ?? 0, from.size);
 }
 
-/** The plan at a place; one with a number for its launches has as many of those of the plan behind it. */
-function planAt(plans, place) {
-  const plan = plans[place];
-  if (!plan || Array.isArray(plan.launches)) return plan;
-  const { buffers, launches } = planAt(plans, place + 1);
-  return { ...plan, buffers, launches: launches.slice(0, plan.launches) };
-}
-
 /** Makes a schedule ready; `row` is the length of rows where n is their number. */
 async function prepared(device, name, n, descending, row) {
   const exact = row ? `${name} rows ${row}` : name;
@@ -161,10 +154,10 @@ async function prepared(device, name, n, descending, row) {
   if (row && !Number.isInteger(n)) throw new RangeError(`${found}: expected whole rows of ${row}, found ${n}`);
   const { plans, names, kernels: numbers } = SCHEDULES[found];
   const given = isAny ? { n: n && row, r: n, descending } : { n, descending };
-  const plan = planAt(plans, plans.findIndex(({ first, last }) => first <= given.n && given.n <= last));
+  const plan = plans.find(({ first, last }) => first <= given.n && given.n <= last);
   if (!plan || !Number.isInteger(given.n))
     throw new RangeError(`${found}: expected n from ${plans[0].first} to ${plans.at(-1).last}, found ${given.n}`);
-  const kernels = await Promise.all(plan.launches.map(([kernel]) => kernelOf(device, numbers[kernel])));
+  const kernels = await Promise.all(plan.launches.map((place) => kernelOf(device, numbers[LAUNCHES[place][0]])));
   return new Plan(device, found, given, plan, names, kernels);
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NotRequired, Protocol, TypedDict, TypeGuard, cast, runtime_checkable
+from typing import TYPE_CHECKING, NotRequired, Protocol, TypedDict, cast, runtime_checkable
 
 import attrs
 import numpy as np
@@ -69,7 +69,7 @@ def _given(buffer: Buffer[object], array: object) -> tuple[BoundArray, ArrayProp
     if isinstance(array, cupy.ndarray):
         pointer, dtype, shape, stream = array.data.ptr, array.dtype, array.shape, None
         device, packed, read_only = array.device.id, bool(array.flags.c_contiguous), False
-    elif _is_on_device(array):
+    elif isinstance(array, OnDevice) and not isinstance(array, np.ndarray):
         interface = array.__cuda_array_interface__
         shape, dtype, stream = interface["shape"], np.dtype(interface["typestr"]), interface.get("stream")
         (pointer, read_only), strides = interface["data"], interface.get("strides")
@@ -82,11 +82,6 @@ def _given(buffer: Buffer[object], array: object) -> tuple[BoundArray, ArrayProp
         dtype, shape = buffer.dtype, (buffer.count,)  # bytes, for structs, of which cupy has no dtype
     seen = ArrayProperties(dtype, shape, packed, not read_only, pointer)
     return BoundArray(buffer, None, pointer, device, stream), seen
-
-
-def _is_on_device(array: object) -> TypeGuard[OnDevice]:
-    """Whether an array has the CUDA array interface."""
-    return not isinstance(array, np.ndarray) and isinstance(array, OnDevice)
 
 
 def common_device(arrays: Sequence[BoundArray]) -> int:

@@ -159,10 +159,7 @@ def compile_uncached(program: ir.Program, capability: ComputeCapability) -> str:
     require_compiler()
     from .function import llvm_text
 
-    try:
-        return ptx_of(llvm_text(text.source, entry_name(program), program.group_size), capability)
-    except NvvmMissing as error:
-        raise TargetUnavailableError(f"target 'cuda': NVVM is not installed or does not load: {INSTALL}") from error
+    return ptx_of(llvm_text(text.source, entry_name(program), program.group_size), capability)
 
 
 def require_compiler() -> None:
@@ -223,12 +220,13 @@ class NvvmRefusal(Exception):
     """NVVM refused a module: a defect here."""
 
 
-class NvvmMissing(Exception):
-    """NVVM, or its library of functions, is neither in a package of NVIDIA's nor in a toolkit."""
+def _no_nvvm(why: str) -> TargetUnavailableError:
+    """Where NVVM, or its library of functions, is neither in a package of NVIDIA's nor in a toolkit."""
+    return TargetUnavailableError(f"target 'cuda': NVVM is not installed or does not load: {INSTALL} ({why})")
 
 
-def ptx_of(module: str, capability: tuple[int, int]) -> str:
-    """The PTX of a module, by NVVM: a library, which needs no card. Raises NvvmMissing."""
+def ptx_of(module: str, capability: ComputeCapability) -> str:
+    """The PTX of a module, by NVVM: a library, which needs no card. Raises TargetUnavailableError."""
     from cuda.bindings import nvvm
 
     folder = folder_of_nvvm()
@@ -268,9 +266,9 @@ def folder_of_nvvm() -> Path:
     try:
         path = load_nvidia_dynamic_lib("nvvm").abs_path
     except DynamicLibNotFoundError as error:
-        raise NvvmMissing(str(error)) from error
+        raise _no_nvvm(str(error)) from error
     if path is None:
-        raise NvvmMissing("it was loaded from an unknown place")
+        raise _no_nvvm("it was loaded from an unknown place")
     return Path(path).parent
 
 
@@ -280,4 +278,4 @@ def device_library(folder: Path) -> bytes:
     for above in folder.parents[:2]:
         for found in sorted((*above.glob("libdevice/libdevice*.bc"), *above.glob("nvvm/libdevice/libdevice*.bc"))):
             return found.read_bytes()
-    raise NvvmMissing(f"no libdevice near {folder}")
+    raise _no_nvvm(f"no libdevice near {folder}")

@@ -25,7 +25,6 @@ from .card import device_errors, enters_context
 
 if TYPE_CHECKING:
     import numpy as np
-    from cupy.cuda import MemoryPointer
     from cupy.cuda.function import Function
     from cupy.cuda.graph import Graph
 
@@ -105,8 +104,10 @@ class Plan:
 
     own_bytes = 0
 
-    def __init__(self, buffers: tuple[Buffer[object], ...], launches: tuple[PreparedLaunch, ...]) -> None:
-        """Scratch buffers must come last."""
+    def __init__(
+        self, buffers: tuple[Buffer[object], ...], launches: tuple[PreparedLaunch, ...], often: int | None = None
+    ) -> None:
+        """Scratch buffers must come last. `often`: after how many runs with the same addresses a graph is captured."""
         self.buffers = buffers
         self.launches = launches
         self.scratch_bytes = 0
@@ -115,20 +116,10 @@ class Plan:
             if buffer.role is Role.SCRATCH:
                 self._scratch.append(self.scratch_bytes)
                 self.scratch_bytes += -(-buffer.nbytes // _ALIGNMENT) * _ALIGNMENT
-        self._own_scratch: MemoryPointer | None = None
         self._free: list[_Launches] = []  # not in use; as many in all as there were runs at once
         self._graphs: OrderedDict[Addresses, Graph | int] = OrderedDict()  # LRU; or how often the addresses were used
-        self._often = max(1, RECORDING // (LAUNCH * max(1, len(launches))))
+        self._often = often or max(1, RECORDING // (LAUNCH * max(1, len(launches))))
         never_released_in_children(self)
-
-    def with_scratch(self) -> Plan:
-        """A copy that owns its scratch: runs must not overlap, allocate nothing and can be captured into the caller's
-        graph. As scratch addresses repeat, its own graph is captured at the second run."""
-        import cupy
-
-        plan = Plan(self.buffers, self.launches)
-        plan._own_scratch, plan._often = cupy.cuda.alloc(plan.scratch_bytes), 1
-        return plan
 
     @property
     def num_given(self) -> int:
@@ -138,8 +129,8 @@ class Plan:
         plans = [self, *(other for other in others if isinstance(other, Plan))]
         if len(plans) < 1 + len(others):
             return None
-        scratch_of = [[b for b in plan.buffers if b.role is Role.SCRATCH] for plan in plans]
-        given_of = [[b for b in plan.buffers if b.role is not Role.SCRATCH] for plan in plans]
+        given_of = [plan.buffers[: plan.num_given] for plan in plans]
+        scratch_of = [plan.buffers[plan.num_given :] for plan in plans]
         given, scratch, launches = 0, sum(map(len, given_of)), list[PreparedLaunch]()
         for plan, own, kept in zip(plans, given_of, scratch_of, strict=True):
             moved = (*range(given, given + len(own)), *range(scratch, scratch + len(kept)))
@@ -157,9 +148,7 @@ class Plan:
         require_own_process("cuda")
         import cupy
 
-        memory = self._own_scratch
-        if memory is None and self.scratch_bytes:
-            memory = cupy.cuda.alloc(self.scratch_bytes)
+        memory = cupy.cuda.alloc(self.scratch_bytes) if self.scratch_bytes else None
         self.run_at(given, 0 if memory is None else memory.ptr, cupy.cuda.get_current_stream().ptr)
 
     def run_at(self, given: Sequence[int], scratch: int, stream: int, /) -> None:

@@ -113,7 +113,8 @@ class CudaTarget:
         begin, end = cupy.cuda.Event(), cupy.cuda.Event()
         with device_errors():
             work = work_of(schedule)
-            plan = self._plan(work, cupy.cuda.runtime.getDevice()).with_scratch()
+            shared = self._plan(work, cupy.cuda.runtime.getDevice())
+            plan, scratch = Plan(shared.buffers, shared.launches, often=1), cupy.cuda.alloc(shared.scratch_bytes)
             given, host = given_buffers(schedule), host_arrays(work, arrays)
             on_card = [cupy.asarray(host[buffer.name]) for buffer in given]
             start = [array.copy() for array in on_card]
@@ -122,7 +123,7 @@ class CudaTarget:
                 for array, before in zip(on_card, start, strict=True):
                     cupy.copyto(array, before)
                 begin.record()
-                plan.run([array.data.ptr for array in on_card])
+                plan.run_at([array.data.ptr for array in on_card], scratch.ptr, cupy.cuda.get_current_stream().ptr)
                 end.record()
             end.synchronize()
             for buffer, array in zip(given, on_card, strict=True):

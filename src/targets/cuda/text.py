@@ -45,7 +45,8 @@ def kernel_text(program: ir.Program) -> KernelText:
     """The program as a module that defines `kernel` and its `SIGNATURE`."""
     check_uniform(program)
     program = overlaid(program)
-    offsets = _workgroup_offsets(program)
+    places, nbytes = _workgroup_places(program)
+    offsets = places if nbytes > _STATIC_BYTES else {}
     writer = BodyWriter(program, offsets)
     body = writer.body()
     prologue = _prologue(program, writer, offsets)
@@ -55,34 +56,22 @@ def kernel_text(program: ir.Program) -> KernelText:
         *((writer.lengths[memory], "u4") for memory in lengths),
         *((writer.parameter(parameter), TYPE_NAMES[parameter.type]) for parameter in program.parameters),
     ]
-    nbytes = _workgroup_bytes(program)
     return KernelText(head_of(described(program), arguments) + prologue + body, lengths, nbytes, nbytes * bool(offsets))
 
 
-def _workgroup_bytes(program: ir.Program) -> int:
-    """The bytes of workgroup memory, with each memory aligned."""
-    return sum(_padded_bytes(memory) for memory in program.memories if memory.space is ir.Space.WORKGROUP)
-
-
-def _padded_bytes(memory: ir.Memory) -> int:
-    return -(-_length(memory) * memory.type.size // _ALIGNMENT) * _ALIGNMENT
+def _workgroup_places(program: ir.Program) -> tuple[dict[ir.Memory, int], int]:
+    """Each workgroup memory's offset from a common base, in its elements; and the bytes of all."""
+    offsets, nbytes = dict[ir.Memory, int](), 0
+    for memory in program.memories:
+        if memory.space is ir.Space.WORKGROUP:
+            offsets[memory] = nbytes // memory.type.size
+            nbytes += -(-_length(memory) * memory.type.size // _ALIGNMENT) * _ALIGNMENT
+    return offsets, nbytes
 
 
 def _length(memory: ir.Memory) -> int:
     assert memory.length is not None, memory
     return max(memory.length, 1)
-
-
-def _workgroup_offsets(program: ir.Program) -> dict[ir.Memory, int]:
-    """Each workgroup memory's offset from the common base, in its elements; empty if all are static."""
-    offsets: dict[ir.Memory, int] = {}
-    if _workgroup_bytes(program) > _STATIC_BYTES:
-        at = 0
-        for memory in program.memories:
-            if memory.space is ir.Space.WORKGROUP:
-                offsets[memory] = at // memory.type.size
-                at += _padded_bytes(memory)
-    return offsets
 
 
 def _prologue(program: ir.Program, writer: BodyWriter, offsets: Mapping[ir.Memory, int]) -> str:

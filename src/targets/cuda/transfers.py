@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
+from ..base import Copies, HostArray
 from ..cpu.pool import shared_pool, slices
 from .pinned import Bytes, is_mapped, touch, touch_by_threads
 
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from cupy.cuda import Stream
 
     from .pinned_copies import Numbers, Way
-
-Array: TypeAlias = npt.NDArray[np.generic]
-Copies: TypeAlias = Sequence[tuple[int, Array]]  # with an address on a card each
 
 PIECE_BYTES = 4 << 20
 LEAST_BYTES = 16 << 20  # below, the driver's own copy is as fast
@@ -67,7 +64,7 @@ def _bytes(copies: Copies) -> int:
     return sum(array.nbytes for _, array in copies)
 
 
-def _pieces(address: int, array: Array, nbytes: int) -> Numbers:
+def _pieces(address: int, array: HostArray, nbytes: int) -> Numbers:
     """An array cut into pieces of up to `nbytes`: rows of device address, host address and bytes."""
     starts = np.arange(0, array.nbytes, nbytes, dtype=np.int64)
     sizes = np.minimum(np.int64(array.nbytes) - starts, np.int64(nbytes))
@@ -101,7 +98,7 @@ class Transfers:
         import cupy
 
         runtime = cupy.cuda.runtime
-        staged: list[tuple[int, Array]] = []
+        staged: list[tuple[int, HostArray]] = []
         for address, array in copies:
             if is_copied_directly(array):
                 runtime.memcpyAsync(array.ctypes.data, address, array.nbytes, runtime.memcpyDeviceToHost, stream.ptr)
@@ -157,17 +154,17 @@ def _absent(arrays: Sequence[Bytes]) -> list[Bytes]:
     return [array for array in arrays if not is_mapped(array)]
 
 
-def is_copied_directly(array: Array) -> bool:
+def is_copied_directly(array: HostArray) -> bool:
     """Whether the driver's own copy is as fast: the array is small or already pinned."""
     return array.nbytes < LEAST_BYTES or is_pinned(array)
 
 
-def is_pinned(array: Array) -> bool:
+def is_pinned(array: HostArray) -> bool:
     import cupy
 
     runtime = cupy.cuda.runtime
     return runtime.pointerGetAttributes(array.ctypes.data).type != runtime.memoryTypeUnregistered
 
 
-def bytes_of(array: Array) -> Bytes:
+def bytes_of(array: HostArray) -> Bytes:
     return array.reshape(-1).view(np.uint8)

@@ -37,17 +37,14 @@ class Shape:
 class Checks:
     """Checks for one chunk. A lane here is an invocation's index in the chunk."""
 
-    def __init__(self, shape: Shape, sites: dict[int, Span]) -> None:
-        self._shape = shape
+    def __init__(self, shape: Shape, row: Lanes, local: Lanes, sites: dict[int, Span]) -> None:
+        """`row` and `local` are each lane's workgroup in the chunk, and its index there."""
+        self._shape, self._row = shape, row
         self._sites = sites  # the spans of the launch's accesses, by id(): shadow memory has these
         self._branches: list[tuple[str, Span, Lanes]] = []  # where control flow may diverge, and who entered it
         self._barriers = 0  # that all invocations passed
-        lanes = np.arange(shape.invocations, dtype=np.int64)
-        self._row = lanes // shape.group_size
         self._group_sizes = np.full(shape.groups, shape.group_size, np.int64)
-        self._keys = keys_of(
-            (self._row + shape.first_group).astype(np.uint32), (lanes % shape.group_size).astype(np.uint32)
-        )
+        self._keys = keys_of((row + shape.first_group).astype(np.uint32), local.astype(np.uint32))
 
     def in_bounds(self, statement: ir.Access, region: Region, index: Indices, lanes: Lanes) -> None:
         beyond = index >= region.length
@@ -71,11 +68,8 @@ class Checks:
         if region.detector is None:
             return
         keys = self._keys if len(lanes) == len(self._keys) else self._keys[lanes]
+        elements = elements if len(elements) == len(lanes) else elements.repeat(len(lanes))
         self._sites[site := id(statement)] = statement.span
-        if len(elements) < len(lanes):  # all read one: what races with any of them does with the first or the last
-            if region.race(elements.repeat(2), keys[[0, -1]], kind, site, self._barriers) is None:
-                return
-            elements = elements.repeat(len(lanes))
         found = region.race(elements, keys, kind, site, self._barriers)
         if found is None:
             return

@@ -41,20 +41,20 @@ class Lockstep:
         self.regions = regions
         self.arguments = values
         self._iteration_limit = iteration_limit
-        self.checks = Checks(shape, sites)
         self.variables = _Variables()
         self._evaluators: dict[int, Evaluate] = {}
 
         self._all = np.arange(shape.invocations, dtype=np.int64)
-        self._row = self._all // shape.group_size
+        row = self._all // shape.group_size
         local = self._all % shape.group_size
+        self.checks = Checks(shape, row, local, sites)
         subgroup = local // shape.subgroup_size
         self._lane = (local % shape.subgroup_size).astype(np.uint32)
-        self._subgroup_row = self._row * -(-shape.group_size // shape.subgroup_size) + subgroup
+        self._subgroup_row = row * -(-shape.group_size // shape.subgroup_size) + subgroup
         self._subgroup_sizes = np.bincount(self._subgroup_row)
         self.builtins: dict[ir.Builtin, Values] = {
             ir.Builtin.LOCAL_ID: local.astype(np.uint32),
-            ir.Builtin.GROUP_ID: (self._row + shape.first_group).astype(np.uint32)[: 1 if shape.groups == 1 else None],
+            ir.Builtin.GROUP_ID: (row + shape.first_group).astype(np.uint32)[: 1 if shape.groups == 1 else None],
             ir.Builtin.GROUP_SIZE: np.full(1, shape.group_size, np.uint32),
             ir.Builtin.NUM_GROUPS: np.full(1, shape.num_groups, np.uint32),
             ir.Builtin.LANE: self._lane,
@@ -73,11 +73,8 @@ class Lockstep:
         for statement in block:
             if not len(lanes):
                 break
-            lanes = self._statement(statement, lanes)
+            lanes = self._run[type(statement)](self, statement, lanes)
         return lanes
-
-    def _statement(self, statement: ir.Statement, lanes: Lanes) -> Lanes:
-        return self._run[type(statement)](self, statement, lanes)
 
     def _set(self, statement: ir.Assign, lanes: Lanes) -> Lanes:
         values = self._evaluate(statement.value, lanes)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import attrs
 
 from ...forks import mark_opened
-from ...machine import Capability, Limits
+from ...machine import Capability, TargetInfo
 from ...types.environment import word
 from ...types.errors import GpusortError, TargetUnavailableError
 from .c_names import read_types_by_their_own_names
@@ -47,16 +47,12 @@ _NO_LAYER = "NODEVICE_SELECT"
 @attrs.frozen
 class Device:
     handle: wgpu.GPUDevice
-    adapter: str
-    driver: str
-    is_software: bool
+    info: TargetInfo
     groups_in_row: int  # the most workgroups in one dimension of a dispatch
     has_subgroups: bool  # whether the feature is enabled
     most_lanes: int  # of a subgroup
     cuts_loops: bool  # see loops.py
     alignment: int  # in bytes, of a storage binding's offset
-    limits: Limits
-    capabilities: frozenset[Capability]
     is_callers: bool = False  # opened by the caller, not by us
 
     def hint(self, *asked: tuple[str, int]) -> str:
@@ -68,17 +64,15 @@ class Device:
 
     def with_lanes(self, measured: int) -> Device:
         """The same with subgroups, if the measured subgroup size is plausible."""
-        info = self.handle.adapter_info
-        vendor = int(info.get("vendor_id", 0))
-        smallest = min(measured, int(info.get(_LEAST_LANES, _SMALLEST.get(vendor, measured))))
-        largest = max(measured, int(info.get(_MOST_LANES, _LARGEST.get(vendor, measured))))
+        told = self.handle.adapter_info
+        vendor = int(told.get("vendor_id", 0))
+        smallest = min(measured, int(told.get(_LEAST_LANES, _SMALLEST.get(vendor, measured))))
+        largest = max(measured, int(told.get(_MOST_LANES, _LARGEST.get(vendor, measured))))
         if not 1 <= measured <= largest <= MAX_LANES or vendor == _QUALCOMM:
             return self
-        return attrs.evolve(
-            self,
-            limits=attrs.evolve(self.limits, subgroup_size=smallest, most_subgroup_size=largest),
-            capabilities=self.capabilities | {Capability.SUBGROUPS},
-        )
+        limits = attrs.evolve(self.info.limits, subgroup_size=smallest, most_subgroup_size=largest)
+        capabilities = self.info.capabilities | {Capability.SUBGROUPS}
+        return attrs.evolve(self, info=attrs.evolve(self.info, limits=limits, capabilities=capabilities))
 
 
 def choose_adapter() -> wgpu.GPUAdapter:
@@ -178,26 +172,27 @@ def device_of_caller(handle: wgpu.GPUDevice) -> Device:
 
 
 def _described_device(handle: wgpu.GPUDevice) -> Device:
-    limits, info = handle.limits, handle.adapter_info
-    known = limits_of(limits)
-    cuts_loops, in_software = "llvmpipe" in info.device, is_software(info)
-    progress = info.get("vendor_id") in (_NVIDIA, _AMD) and info.get("adapter_type") in _BY_POWER[:2]
+    told, limits = handle.adapter_info, limits_of(handle.limits)
+    cuts_loops, in_software = "llvmpipe" in told.device, is_software(told)
+    if cuts_loops:
+        buffers = limits.storage_buffers - 1  # one tells of loops that were cut short
+        limits = attrs.evolve(limits, storage_buffers=buffers, register_bytes=_LLVMPIPE_REGISTERS)
+    progress = told.get("vendor_id") in (_NVIDIA, _AMD) and told.get("adapter_type") in _BY_POWER[:2]
     return Device(
         handle=handle,
-        adapter=info.device,
-        driver=", ".join(filter(None, [_backend(info), "in software" * in_software, info.description])),
-        is_software=in_software,
-        groups_in_row=limits["max-compute-workgroups-per-dimension"],
-        has_subgroups=any(name in handle.features for name in _SUBGROUPS),
-        most_lanes=32 if info.get("vendor_id") == _NVIDIA else MAX_LANES,
-        cuts_loops=cuts_loops,
-        alignment=max(_WORD, limits["min-storage-buffer-offset-alignment"]),
-        limits=attrs.evolve(
-            known,
-            storage_buffers=known.storage_buffers - cuts_loops,
-            register_bytes=_LLVMPIPE_REGISTERS if cuts_loops else known.register_bytes,
+        info=TargetInfo(
+            name="wgsl",
+            adapter=told.device,
+            driver=", ".join(filter(None, [_backend(told), "in software" * in_software, told.description])),
+            limits=limits,
+            capabilities=frozenset({Capability.FORWARD_PROGRESS} if progress else ()),
+            is_software=in_software,
         ),
-        capabilities=frozenset({Capability.FORWARD_PROGRESS} if progress else ()),
+        groups_in_row=handle.limits["max-compute-workgroups-per-dimension"],
+        has_subgroups=any(name in handle.features for name in _SUBGROUPS),
+        most_lanes=32 if told.get("vendor_id") == _NVIDIA else MAX_LANES,
+        cuts_loops=cuts_loops,
+        alignment=max(_WORD, handle.limits["min-storage-buffer-offset-alignment"]),
     )
 
 

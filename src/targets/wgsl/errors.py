@@ -71,7 +71,7 @@ def _raise_ours(what: str, error: Exception) -> None:
         return
     from .library import wgpu
 
-    said = _innermost(error)
+    said = innermost(error)
     if isinstance(error, wgpu.GPUOutOfMemoryError) or (isinstance(error, wgpu.GPUError) and _NO_MEMORY in said):
         raise DeviceMemoryError(f"{what}: the device has too little free memory ({said})") from error
     if isinstance(error, wgpu.GPUError | RuntimeError) and is_loss(error):
@@ -87,7 +87,7 @@ def is_loss(error: BaseException) -> bool:
     return "lost" in text or "device is invalid" in text or ("destroyed" in text and "buffer" not in text)
 
 
-def _innermost(error: BaseException) -> str:
+def innermost(error: BaseException) -> str:
     """What is wrong: wgpu's causes lie in each other, and Chromium says behind it in which calls ("- While ...")."""
     lines = [line.strip() for line in str(error).splitlines()]
     told = [line for line in lines if line and not line.startswith("- ")]

@@ -17,7 +17,7 @@ from ...types.errors import CapabilityError, DeviceLostError, GpusortError
 from ...types.layout import Type
 from ..needs import kernel_named, require_at_most
 from .device import MAX_LANES, Device
-from .errors import is_loss
+from .errors import innermost, is_loss
 from .legalize import Legalized, Origin, legalize
 from .loops import has_loops, instrumented, unrolled
 from .runtime import IN_BROWSER
@@ -96,9 +96,11 @@ def compile_kernel(program: ir.Program, device: Device) -> Kernel:
     if reports_overrun:
         legalized = attrs.evolve(legalized, program=instrumented(legalized.program))
     shader = _shader_of(legalized, enable_line=IN_BROWSER)
-    if shader.uses_subgroups and Capability.SUBGROUPS not in device.capabilities:
+    if shader.uses_subgroups and Capability.SUBGROUPS not in device.info.capabilities:
+        can_open = device.is_callers and not device.has_subgroups
+        hint = "; open the device with required_features=['subgroup']" if can_open else ""
         raise CapabilityError(
-            f"{program.span}: kernel {program.name!r} uses subgroup operations, which adapter {device.adapter!r} lacks"
+            f"{kernel_named(program)} uses subgroup operations, which adapter {device.info.adapter!r} lacks{hint}"
         )
     storage = tuple(shader.uses[memory] for memory in legalized.program.storage)
     handle = device.handle
@@ -132,22 +134,20 @@ def _pipeline(
     except wgpu.GPUError as error:
         if is_loss(error):
             raise DeviceLostError(f"kernel {program.name!r}: the device was lost while it was compiled") from error
-        raise GpusortError(_refusal(program, text, str(error))) from error
+        raise GpusortError(_refusal(program, text, error)) from error
 
 
-def _refusal(program: ir.Program, text: str, message: str) -> str:
+def _refusal(program: ir.Program, text: str, error: Exception) -> str:
     """A message for a shader compilation error, with the line of WGSL it is about."""
-    lines = [line.strip() for line in message.splitlines() if line.strip()]
-    found = re.search(r":(\d+):(\d+)", message)
+    found = re.search(r":(\d+):(\d+)", str(error))
     place = ""
     if found and 0 < int(found[1]) <= text.count("\n"):
         place = f"\n    line {found[1]} of the generated WGSL: {text.splitlines()[int(found[1]) - 1].strip()}"
-    reason = lines[-1] if lines else message
-    return f"{program.span}: wgpu refuses the WGSL of kernel {program.name!r}: {reason}{place}"
+    return f"{program.span}: wgpu refuses the WGSL of kernel {program.name!r}: {innermost(error)}{place}"
 
 
 def _require_fits(program: ir.Program, device: Device) -> None:
-    limits, spaces = device.limits, (ir.Space.WORKGROUP, ir.Space.REGISTERS)
+    limits, spaces = device.info.limits, (ir.Space.WORKGROUP, ir.Space.REGISTERS)
     workgroup, registers = ([4 * (m.length or 0) for m in program.memories if m.space is space] for space in spaces)
     for what, asked, most, names in (  # with the names of the limits that a device is requested with
         ("invocations in a workgroup", program.group_size, limits.group_size,
@@ -157,4 +157,4 @@ def _require_fits(program: ir.Program, device: Device) -> None:
         ("bytes in an array of registers", max(registers, default=0), limits.register_bytes, []),
     ):  # fmt: skip
         hint = device.hint(*[(name, asked) for name in names])
-        require_at_most(kernel_named(program), what, asked, most, f"adapter {device.adapter!r}", hint)
+        require_at_most(kernel_named(program), what, asked, most, f"adapter {device.info.adapter!r}", hint)

@@ -49,7 +49,7 @@ class Pool:
         self._idle: list[_Pooled] = []
 
     def lease(self) -> Lease:
-        """A lease to take buffers by, as a context manager: all go back to the pool at its end."""
+        """A lease to take buffers by. As a context manager: all go back to the pool at its end. Else they are kept."""
         return Lease(self)
 
     def put_back(self, held: Sequence[_Pooled]) -> None:
@@ -100,10 +100,6 @@ class Lease:
         held = self._pool.take(size, usage)
         self._held.append(held)
         return held.buffer
-
-    def keep(self) -> None:
-        """Makes the buffers taken so far the caller's own: they do not go back to the pool."""
-        self._held.clear()
 
 
 def upload(device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer, data: Bytes) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from ...kernel import ir
 from ...types import ops
 from ...types.layout import Type
-from ..render import Row
+from ..render import Emit, Row
 
 TYPE_NAMES: Mapping[Type, str] = {
     Type.BOOL: "bool",
@@ -50,7 +50,7 @@ def float_bits(constant: ir.Const) -> int:
     return int(np.float32(constant.value).view(np.uint32))
 
 
-def _shift(sign: str) -> Callable[[ir.Apply, Sequence[str]], str]:
+def _shift(sign: str) -> Emit:
     """A shift modulo 32. WGSL rejects larger constant amounts, and devices differ on others."""
 
     def row(node: ir.Apply, operands: Sequence[str]) -> str:

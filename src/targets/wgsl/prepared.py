@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any, cast
 from weakref import ref
 
@@ -42,6 +41,7 @@ class _Bound:
         self, groups: Sequence[Group], given: Sequence[BufferRange], scratch: Mapping[str, BufferRange]
     ) -> None:
         self.groups = groups
+        self.is_repeated = False  # whether an earlier call was on the same ones
         self.next: Recorded | None = None  # a command buffer recorded ahead for the next run
         self._scratch = scratch
         mine = ref(self)
@@ -116,7 +116,7 @@ class WgslPrepared:
 
         def record(session: Session) -> None:
             ready = self._prepared_in(session)
-            bound = self._bound_to(session, ready, memories, None, submits=False)[0]
+            bound = self._bound_to(session, ready, memories, None, submits=False)
             if ready.steps and bound is not None:
                 ready.commands.encode(encoder, bound.groups)
 
@@ -169,12 +169,12 @@ class WgslPrepared:
     ) -> bool:
         """Runs on arrays that can be bound in place; False, and nothing done, if they have to be copied."""
         commands = ready.commands
-        bound, is_known = self._bound_to(session, ready, memories, lease, submits=True)
+        bound = self._bound_to(session, ready, memories, lease, submits=True)
         if bound is None:
             return False
         recorded, bound.next = bound.next, None
         commands.submit(commands.recorded(bound.groups) if recorded is None else recorded)
-        if is_known:  # a repeated call: record the next command buffer while the device works
+        if bound.is_repeated:  # record the next command buffer while the device works
             bound.next = commands.recorded(bound.groups)
         return True
 
@@ -185,7 +185,7 @@ class WgslPrepared:
         ready = self._prepared_in(session)
         if ready.steps:
             mine = None if self._keeps_scratch else lease
-            bound, _ = self._bound_to(session, ready, memories, mine, submits=True)
+            bound = self._bound_to(session, ready, memories, mine, submits=True)
             if bound is None:
                 self._encode_copied(session, encoder, ready, memories, lease)
             else:
@@ -201,7 +201,7 @@ class WgslPrepared:
         copies = Copies.needed(self._given, memory, session.device.alignment)
         if copies is not None:
             memory = copies.copied_in(encoder, lease.storage)
-        memory |= session.scratch(lease, ready)
+        memory |= session.memory(lease, ready, ready.scratch)
         ready.commands.encode(encoder, ready.groups(self._own_parameters(session, ready), memory))
         if copies is not None:
             copies.copied_back(encoder, memory)
@@ -210,12 +210,12 @@ class WgslPrepared:
     def _bound_to(
         self, session: Session, ready: PreparedLaunches, memories: Sequence[object], lease: Lease | None, *,
         submits: bool,
-    ) -> tuple[_Bound | None, bool]:  # fmt: skip
-        """Bind groups for these arrays, and whether they were cached. None if some have to be copied. Scratch is of the
-        lease. Without one it is the schedule's own: then arrays that have to be copied raise InvalidArgumentError. If
-        the caller of this `submits`, arrays that were destroyed raise GPUError."""
+    ) -> _Bound | None:  # fmt: skip
+        """Bind groups for these arrays; None if some have to be copied. Scratch is of the lease. Without one it is the
+        schedule's own: then arrays that have to be copied raise InvalidArgumentError. If the caller of this `submits`,
+        arrays that were destroyed raise GPUError."""
         arrays = cast("Sequence[OnWebGpu]", memories)
-        scratch = self._own_scratch(session, ready) if lease is None else session.scratch(lease, ready)
+        scratch = self._own_scratch(session, ready) if lease is None else session.memory(lease, ready, ready.scratch)
         parameters = self._own_parameters(session, ready)
         for bound in self._bounds:
             if bound.is_of(arrays, scratch):
@@ -224,16 +224,17 @@ class WgslPrepared:
                     # is a plain error, so a few are made just to check.
                     given = zip(self._names, [BufferRange(x.buffer, x.offset) for x in arrays], strict=True)
                     ready.groups(parameters, {**scratch, **dict(given)}, self._covering)
-                return bound, True
+                bound.is_repeated = True
+                return bound
         ranges = buffer_ranges(session, self._given, memories)
         copies = Copies.needed(self._given, ranges, session.device.alignment)
         if copies is not None:
-            return (None, False) if lease is not None else copies.refuse()
+            return None if lease is not None else copies.refuse()
         groups = ready.groups(parameters, {**scratch, **ranges})
         bound = _Bound(groups, [*ranges.values()], scratch)
         if bound.is_cached:
             self._bounds = [bound, *self._bounds[: _MOST_BOUND - 1]]
-        return bound, False
+        return bound
 
     @cached_property
     def _covering(self) -> Sequence[int]:
@@ -249,16 +250,12 @@ class WgslPrepared:
     def _own_parameters(self, session: Session, ready: PreparedLaunches) -> BufferRange:
         """The parameters of all launches, uploaded once."""
         if self._parameters is None:
-            with session.pool.lease() as lease:
-                self._parameters = session.parameters(lease, ready)
-                lease.keep()
+            self._parameters = session.parameters(session.pool.lease(), ready)
         return self._parameters
 
     def _own_scratch(self, session: Session, ready: PreparedLaunches) -> Mapping[str, BufferRange]:
         if self._scratch is None:
-            with session.pool.lease() as lease:
-                self._scratch = session.scratch(lease, ready)
-                lease.keep()
+            self._scratch = session.memory(session.pool.lease(), ready, ready.scratch)
         return self._scratch
 
 
@@ -272,8 +269,7 @@ class _Batch(InTurn):
         if current_encoder() is not None:
             super().run_at(given, scratch, stream)
             return
-        ends = [0, *accumulate([run.num_given for run in self.runs])]
-        parts = [(run, given[first:end]) for run, first, end in zip(self.runs, ends, ends[1:], strict=False)]
+        parts = list(zip(self.runs, self.parts(given), strict=True))
 
         def submit(session: Session) -> None:
             if any(run.checks_overrun(session) for run in self.runs):

@@ -3,8 +3,11 @@ the device, where WebGPU does not allow to bind them in place."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
+
+import attrs
 
 from ...kernel.launch import Buffer, Role
 from ...types.errors import CapabilityError, InvalidArgumentError
@@ -37,7 +40,7 @@ def buffer_ranges(session: Session, given: Sequence[Buffer[Any]], memories: Sequ
         wanted, found = padded(buffer.nbytes), BufferRange(array.buffer, array.offset)
         refusal = ""
         if array.device is not session.device.handle:
-            adapter = session.device.adapter
+            adapter = session.device.info.adapter
             refusal = f"one on {adapter!r} as this target has opened it, found one of another device"
         elif found.offset + wanted > found.buffer.size:
             refusal = f"{wanted} bytes from {found.offset} on, found a buffer of {found.buffer.size}"
@@ -49,33 +52,28 @@ def buffer_ranges(session: Session, given: Sequence[Buffer[Any]], memories: Sequ
     return ranges
 
 
+@attrs.frozen
 class Copies:
     """Copies of the arrays that cannot be bound in place: those at an unaligned offset, or that share a buffer with
     another array of which one is written."""
 
-    def __init__(self, given: Sequence[Buffer[Any]], ranges: Mapping[str, BufferRange], names: Sequence[str]) -> None:
-        self._copied = [(buffer, ranges[buffer.name]) for buffer in given if buffer.name in names]
-        self._ranges = ranges
+    _ranges: Mapping[str, BufferRange]  # of all arrays
+    _copied: Sequence[tuple[Buffer[Any], BufferRange]]
 
     @classmethod
     def needed(
         cls, given: Sequence[Buffer[Any]], ranges: Mapping[str, BufferRange], alignment: int
     ) -> Copies | None:  # fmt: skip
         """None, the common case, if all can be bound in place."""
-        sharers: dict[int, int] = {}
-        is_aligned = True
-        for region in ranges.values():
-            sharers[id(region.buffer)] = sharers.get(id(region.buffer), 0) + 1
-            is_aligned &= not region.offset % alignment
-        if is_aligned and len(sharers) == len(ranges):
-            return None
-        written = {id(ranges[buffer.name].buffer) for buffer in given if buffer.role in _WRITTEN}
-        names = [
-            name
-            for name, region in ranges.items()
+        bound = [(buffer, ranges[buffer.name]) for buffer in given]
+        sharers = Counter(id(region.buffer) for _, region in bound)
+        written = {id(region.buffer) for buffer, region in bound if buffer.role in _WRITTEN}
+        copied = [
+            (buffer, region)
+            for buffer, region in bound
             if region.offset % alignment or (id(region.buffer) in written and sharers[id(region.buffer)] > 1)
         ]
-        return cls(given, ranges, names) if names else None
+        return cls(ranges, copied) if copied else None
 
     def refuse(self) -> NoReturn:
         """Raises InvalidArgumentError: in a recording by the caller nothing can be copied."""

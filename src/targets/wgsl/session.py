@@ -47,10 +47,10 @@ class PreparedLaunches:
         device = session.device
         self.sizes = {name: padded(buffer.nbytes) for name, buffer in self.buffers.items()}
         for name, size in self.sizes.items():
-            if size > device.limits.storage_bytes:
+            if size > device.info.limits.storage_bytes:
                 raise CapabilityError(
-                    f"array {name!r} has {self.buffers[name].nbytes} bytes; one binding of adapter {device.adapter!r} "
-                    f"holds at most {device.limits.storage_bytes}"
+                    f"array {name!r} has {self.buffers[name].nbytes} bytes; one binding of adapter "
+                    f"{device.info.adapter!r} holds at most {device.info.limits.storage_bytes}"
                     f"{device.hint(('max-storage-buffer-binding-size', size), ('max-buffer-size', size))}"
                 )
         self.scratch = [name for name, buffer in self.buffers.items() if buffer.role is Role.SCRATCH]
@@ -123,12 +123,10 @@ class Session:
         """Runs launches on host arrays (bytes by buffer name, all but SCRATCH), and waits for the results."""
         handle, buffers = self.device.handle, ready.buffers
         with self.pool.lease() as lease:
-            memory = {name: BufferRange(lease.storage(ready.sizes[name])) for name in buffers}
+            memory = self.memory(lease, ready, buffers)
             for name, buffer in buffers.items():
                 if buffer.role in (Role.INPUT, Role.INOUT) and buffer.nbytes:
                     upload(handle, memory[name].buffer, arrays[name])
-            if ready.checks_overrun:
-                memory[OVERRUN] = self.overrun(lease)
             encoder = handle.create_command_encoder()
             if ready.steps:
                 ready.commands.encode(encoder, ready.groups(self.parameters(lease, ready), memory), clock)
@@ -147,17 +145,13 @@ class Session:
         upload(self.device.handle, uniform, ready.parameters)
         return BufferRange(uniform)
 
-    def overrun(self, lease: Lease) -> BufferRange:
-        """A cleared flag in which kernels report a loop that was cut short."""
-        region = BufferRange(lease.storage(NO_OVERRUN.nbytes))
-        upload(self.device.handle, region.buffer, NO_OVERRUN)
-        return region
-
-    def scratch(self, lease: Lease, ready: PreparedLaunches) -> dict[str, BufferRange]:
-        """Buffers for SCRATCH, and the overrun flag if it is checked."""
-        found = {name: BufferRange(lease.storage(ready.sizes[name])) for name in ready.scratch}
+    def memory(self, lease: Lease, ready: PreparedLaunches, names: Iterable[str]) -> dict[str, BufferRange]:
+        """Memory for buffers; and a cleared flag, if it is checked, in which kernels report a loop that was cut
+        short."""
+        found = {name: BufferRange(lease.storage(ready.sizes[name])) for name in names}
         if ready.checks_overrun:
-            found[OVERRUN] = self.overrun(lease)
+            found[OVERRUN] = BufferRange(lease.storage(NO_OVERRUN.nbytes))
+            upload(self.device.handle, found[OVERRUN].buffer, NO_OVERRUN)
         return found
 
     def require_no_overrun(self, encoder: wgpu.GPUCommandEncoder, region: BufferRange) -> None:
@@ -167,19 +161,14 @@ class Session:
         if overrun.any():
             raise CapabilityError(
                 f"a kernel's loops run for more than {ITERATIONS} iterations in one invocation, which adapter "
-                f"{self.device.adapter!r} cannot do: divide the work among more invocations"
+                f"{self.device.info.adapter!r} cannot do: divide the work among more invocations"
             )
 
     def require_legal(self, step: Step, kernel: Kernel) -> None:
         program, device = step.program, self.device
-        name, adapter = kernel_named(program), f"adapter {device.adapter!r}"
-        try:
-            require_needs(name, program.needs, device.limits, device.capabilities, adapter)
-        except CapabilityError as error:
-            if not device.is_callers or device.has_subgroups:
-                raise
-            raise CapabilityError(f"{error}; open the device with required_features=['subgroup']") from error
-        require_at_most(name, "workgroups", step.groups, device.limits.groups, adapter)
+        name, adapter = kernel_named(program), f"adapter {device.info.adapter!r}"
+        require_needs(name, program.needs, device.info.limits, device.info.capabilities, adapter)
+        require_at_most(name, "workgroups", step.groups, device.info.limits.groups, adapter)
         bound = list(zip(step.buffers, program.storage, kernel.uses, strict=True))
         for buffer, memory, use in bound:
             if use.needs_write and sum(other.name == buffer.name for other, _, _ in bound) > 1:

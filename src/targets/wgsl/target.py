@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,8 @@ from .session import PreparedLaunches, Session
 if TYPE_CHECKING:
     import wgpu
 
+_T = TypeVar("_T")
+
 NAME = "wgsl"
 
 
@@ -43,8 +45,9 @@ class WgslTarget:
             raise TargetUnavailableError(f"target 'wgsl' needs wgpu: pip install wgpu ({error})") from error
         self._lock = exclusive_use()
         self._handle = handle
-        self._session: Session | None = self._opened()
-        self._info = _info_of(self._session)
+        session = self._opened()
+        self._session: Session | None = session
+        self._info = session.device.info
 
     def __reduce__(self) -> Reduced:
         if self._handle is not None:
@@ -74,39 +77,38 @@ class WgslTarget:
         require_own_process(NAME)
         work = work_of(schedule)
         bound = _memory(work, arrays)
-        seconds: list[float] = []
 
-        def timed(session: Session) -> None:
+        def timed(session: Session) -> float:
             if TIMESTAMPS not in session.device.handle.features:
-                raise CapabilityError(
-                    f"target 'wgsl': adapter {session.device.adapter!r} has no timestamp queries to time kernels by"
-                )
+                adapter = session.device.info.adapter
+                raise CapabilityError(f"target 'wgsl': adapter {adapter!r} has no timestamp queries to time kernels by")
             clock = Clock(session.device.handle)
             session.run(PreparedLaunches(session, work.steps), bound, clock)
-            seconds.append(clock.seconds())
+            return clock.seconds()
 
-        self.in_session(kernels_named(work.steps), timed)
-        return seconds[0]
+        return self.in_session(kernels_named(work.steps), timed)
 
     def prepare(self, schedule: Schedule, /, *, keeps_scratch: bool = False) -> WgslPrepared:
         """Prepares a schedule for host arrays, for device buffers, and for recording."""
         require_own_process(NAME)
         return WgslPrepared(self, schedule, given_buffers(schedule), keeps_scratch)
 
-    def in_session(self, what: str, work: Callable[[Session], object]) -> None:
-        """Calls `work` with exclusive use of the session. Reopens the device after a loss or an interrupt."""
+    def in_session(self, what: str, work: Callable[[Session], _T]) -> _T:
+        """Calls `work` with exclusive use of the session; returns its result. Reopens the device after a loss or an
+        interrupt."""
         require_own_process(NAME)  # first, as in a forked child the lock may be held by a thread that does not exist
         require_running(NAME)
         with self._lock:
             session, self._session = self._session, None
             if session is None:
                 session = self._opened()
-                self._info = _info_of(session)
+                self._info = session.device.info
             is_whole = False
             try:
                 with translated_errors(f"target 'wgsl', running {what}"):
-                    work(session)
+                    found = work(session)
                 is_whole = True
+                return found
             except GpusortError as error:
                 is_whole = not isinstance(error, DeviceLostError)
                 raise
@@ -121,25 +123,18 @@ class WgslTarget:
     def _opened(self) -> Session:
         """Opens a device. Not in the main thread: wgpu's callbacks swallow what a signal handler raises in them, and
         then find no device; and a thread of wgpu's whose start is interrupted stays."""
-        opened: list[Session] = []
 
-        def open_() -> None:
+        def open_() -> Session:
             with one_opening():
-                opened.append(Session(open_device() if self._handle is None else device_of_caller(self._handle)))
+                return Session(open_device() if self._handle is None else device_of_caller(self._handle))
 
-        run_uninterrupted(open_)
-        return opened[0]
+        return run_uninterrupted(open_)
 
 
 @lru_cache(maxsize=8)
 def target_on(handle: wgpu.GPUDevice) -> WgslTarget:
     """The target on a device of the caller's. The last 8 are cached, with their compiled kernels."""
     return WgslTarget(handle)
-
-
-def _info_of(session: Session) -> TargetInfo:
-    device = session.device
-    return TargetInfo(NAME, device.adapter, device.driver, device.limits, device.capabilities, device.is_software)
 
 
 def _memory(work: Work, arrays: Mapping[str, object]) -> dict[str, Bytes]:

@@ -13,7 +13,7 @@ import attrs
 from ...kernel import ir
 from ...kernel.passes.scopes import Scopes
 from ...kernel.passes.uniform import check_uniform
-from ...kernel.passes.walk import statements_in
+from ...kernel.passes.walk import statements_in, writers_in
 from ...types.errors import CapabilityError
 from ...types.ops import AtomicOp, SubgroupOp
 from ..render import Lines, Names
@@ -21,7 +21,9 @@ from ..statements import StatementWriter
 from .names import RESERVED_NAMES, valid_identifier
 from .operations import OPERATIONS, TYPE_NAMES, float_bits, is_not_finite, literal
 
-HEADER_WORDS = 2  # before the parameters: the number of workgroups, and of those in a row of the 2D dispatch
+# Before the parameters: the number of workgroups, and of those in a row of the 2D dispatch.
+_HEADER = (("group_count", "u32"), ("groups_in_row", "u32"))
+HEADER_WORDS = len(_HEADER)
 
 _INPUTS = {
     ir.Builtin.LOCAL_ID: "@builtin(local_invocation_index) local_id: u32",
@@ -44,22 +46,23 @@ _SUBGROUPS = {
 
 @attrs.frozen
 class Shader:
-    """A kernel's WGSL, its entry point's name there (the kernel's own may be a word of WGSL's), whether it needs the
-    subgroups feature, and how it accesses its memories."""
+    """A kernel's WGSL, its entry point's name there (the kernel's own may be a word of WGSL's), its parameters' names
+    and types, of the header first, whether it needs the subgroups feature, and how it accesses its memories."""
 
     text: str
     entry: str
+    parameters: tuple[tuple[str, str], ...]
     uses_subgroups: bool
     uses: Mapping[ir.Memory, Use]
 
 
-@attrs.define
+@attrs.frozen
 class Use:
     """How a kernel accesses one memory."""
 
-    read: bool = False
-    written: bool = False
-    atomic: bool = False
+    read: bool
+    written: bool
+    atomic: bool
 
     @property
     def needs_write(self) -> bool:
@@ -68,27 +71,18 @@ class Use:
 
 
 def uses_of(program: ir.Program) -> dict[ir.Memory, Use]:
-    uses = {memory: Use() for memory in program.memories}
-    for statement in statements_in(program.body):
-        match statement:
-            case ir.Load():
-                uses[statement.memory].read = True
-            case ir.Store():
-                uses[statement.memory].written = True
-            case ir.Atomic():
-                use = uses[statement.memory]
-                use.read = use.atomic = True
-                use.written |= statement.op is not AtomicOp.LOAD
-            case _:
-                pass
-    return uses
+    written, statements = writers_in(program), list(statements_in(program.body))
+    atomic = {statement.memory for statement in statements if isinstance(statement, ir.Atomic)}
+    read = atomic | {statement.memory for statement in statements if isinstance(statement, ir.Load)}
+    return {memory: Use(memory in read, memory in written, memory in atomic) for memory in program.memories}
 
 
 def wgsl_of(program: ir.Program, *, enable_line: bool = False) -> Shader:
     """Emits a legalised program. `enable_line` adds `enable subgroups;`, which browsers require and naga rejects."""
     check_uniform(program)
     writer = _Writer(program)
-    return Shader(writer.module(enable_line), writer.entry, writer.subgroups, writer.uses)
+    text = writer.module(enable_line)
+    return Shader(text, writer.entry, writer.parameters, writer.subgroups, writer.uses)
 
 
 class _Writer(StatementWriter):
@@ -104,6 +98,7 @@ class _Writer(StatementWriter):
         self.entry = self.names.of(program, valid_identifier(program.name))
         self.memories = {m: self.names.of(m, valid_identifier(m.name)) for m in program.memories}
         self.fields = {p: fields.of(p, valid_identifier(p.name)) for p in program.parameters}
+        self.parameters = (*_HEADER, *((name, TYPE_NAMES[p.type]) for p, name in self.fields.items()))
         self.numbers: dict[int, str] = {}  # variables with the bits of infinities and NaNs, which no constant may be
         self.builtins: set[ir.Builtin] = set()
         self.subgroups = False
@@ -130,10 +125,9 @@ class _Writer(StatementWriter):
         return head.text() + body.text() + "}\n"
 
     def struct(self) -> None:
-        fields = [f"{name}: {TYPE_NAMES[parameter.type]}," for parameter, name in self.fields.items()]
         with self.lines.nested("struct Parameters {", "}"):
-            for field in ("group_count: u32,", "groups_in_row: u32,", *fields):
-                self.lines.add(field)
+            for name, type in self.parameters:
+                self.lines.add(f"{name}: {type},")
         self.lines.add()
         self.lines.add("@group(0) @binding(0) var<uniform> parameters: Parameters;")
 
