@@ -237,6 +237,12 @@ def test_ptx_takes_addresses_and_parameters(tmp_path: Path) -> None:
     assert f'{{"{found["file"]}", "{found["entry"]}", 64, 0, 0, 1, 1, 2, {{0, 1}}}}' in header
 
 
+def test_wide_keys_are_sorted_within_what_every_card_has(tmp_path: Path) -> None:
+    gpusort.export(["sort", "argsort"], tmp_path, keys=["u64"], values=["u32"], format="ptx")
+    document: Any = json.loads((tmp_path / "gpusort.json").read_text("utf-8"))
+    assert max(kernel["workgroup_bytes"] for kernel in document["kernels"]) <= 48 << 10
+
+
 def test_machine_code_is_for_one_card(tmp_path: Path) -> None:
     if not cuda_compile.has_assembler():
         pytest.skip("nvjitlink, NVIDIA's assembler, is not here")

@@ -8,10 +8,14 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
+import attrs
+
 from ..kernel import ir
 from ..kernel.launch import Schedule
 from ..kernel.passes.safe import guarded_outside_ours
 from ..targets.cuda.compile import INSTALL, assemble, has_assembler
+from ..targets.cuda.text import STATIC_BYTES
+from ..targets.wgsl.defaults import DEFAULTS
 from ..types.checks import checked_path
 from ..types.errors import InvalidArgumentError, TargetUnavailableError, UnsupportedTypeError
 from ..types.keys import SortableKey
@@ -87,18 +91,20 @@ def _contents(
     operations: Sequence[str], request: Request, format: Format, name: str, unrolled: bool, arch: str
 ) -> dict[str, bytes]:
     """All files by name, before any is written."""
-    capability = capability_of(arch)
+    capability, is_cuda = capability_of(arch), format in (Format.PTX, Format.CUBIN)
+    # Of every card, whose kernels keep apart what legalized ones lay into one memory.
+    limits = attrs.evolve(DEFAULTS, workgroup_bytes=STATIC_BYTES) if is_cuda else DEFAULTS
     if format is Format.CUBIN and not has_assembler():
         raise TargetUnavailableError(f"format: machine code is made by NVIDIA's assembler, nvjitlink: {INSTALL}")
 
     def made(program: ir.Program) -> ExportedKernel:
-        if format in (Format.PTX, Format.CUBIN):
+        if is_cuda:
             return ptx_kernel(program, capability)
         if format not in (Format.JS, Format.WGSL):  # the others' APIs make no bounds checks, as WebGPU does
             program = guarded_outside_ours(program)
         return wgsl_kernel(program, unrolled=unrolled)
 
-    exported = exported_of(operations, request, made)
+    exported = exported_of(operations, request, made, limits)
     texts = [kernel.text for kernel in exported.kernels.all]
     match format:
         case Format.JS:

@@ -23,6 +23,8 @@ import attrs
 from ..kernel import ir
 from ..kernel.launch import Role, Schedule
 from ..kernel.specialise import specialise
+from ..machine import Limits
+from ..targets.wgsl.defaults import DEFAULTS
 from ..targets.wgsl.kernel import word_of
 from ..targets.wgsl.legalize import Origin
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
@@ -219,9 +221,11 @@ class Exported:
 
 
 def exported_of(
-    operations: Sequence[str], request: Request, make: Callable[[ir.Program], ExportedKernel] = wgsl_kernel
-) -> Exported:
-    kernels = Kernels(request.info.limits, make)
+    operations: Sequence[str], request: Request, make: Callable[[ir.Program], ExportedKernel] = wgsl_kernel,
+    limits: Limits = DEFAULTS,
+) -> Exported:  # fmt: skip
+    """Of kernels within some limits: those of every device."""
+    kernels = Kernels(limits, make)
     schedules = tuple(
         ExportedSchedule(
             variant,

@@ -18,7 +18,7 @@ from ..kernel_text import TYPE_NAMES, described, literal, stored_type
 from ..render import Lines, head_of
 from .writer import WARP, BodyWriter, lane_mask
 
-_STATIC_BYTES = 48 * 1024  # the most static shared memory that CUDA allows
+STATIC_BYTES = 48 * 1024  # the most static shared memory that CUDA allows
 _ALIGNMENT = 16  # bytes, of each workgroup memory: enough for any type
 
 _OWN_NUMBERS: Mapping[ir.Builtin, str] = {
@@ -46,7 +46,7 @@ def kernel_text(program: ir.Program) -> KernelText:
     check_uniform(program)
     program = overlaid(program)
     places, nbytes = _workgroup_places(program)
-    offsets = places if nbytes > _STATIC_BYTES else {}
+    offsets = places if nbytes > STATIC_BYTES else {}
     writer = BodyWriter(program, offsets)
     body = writer.body()
     prologue = _prologue(program, writer, offsets)
