@@ -180,11 +180,13 @@ def _are_near_lines(outer: Way, near: Way) -> bool:
 
 def constant_of(fold: Reducer, dtype: np.dtype[np.generic]) -> int:
     """Of the extremes of floats what is taken from integers in their order: as of words to sort by, so that NaN is
-    greater than all; or as much is added, so that it is less than all. Of places, what NaNs of float16 are to be, as
-    signed integers."""
+    greater than all; or as much is added, so that it is less than all. Of places, what all NaNs are to be."""
+    if dtype.kind != "f":
+        return 0
     if fold.finds_index:
-        return -(1 << 15) if fold is Reducer.ARGMIN else (1 << 15) - 1
-    if fold not in EXTREMES or dtype.kind != "f":
+        limits = np.iinfo(f"i{dtype.itemsize}")
+        return int(limits.min if fold is Reducer.ARGMIN else limits.max)
+    if fold not in EXTREMES:
         return 0
     less = int(constants(dtype, SortOrder.ASCENDING)[1])
     return less if fold is Reducer.MAX else -less
