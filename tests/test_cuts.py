@@ -157,8 +157,8 @@ RUNS_AT_RANDOM: dict[str, Callable[[np.random.Generator, int, int], Array]] = {
 @pytest.mark.parametrize("count", [1, 2, 17, 60])
 def test_wide_brackets_are_cut_where_sorting_them_would(kind: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are sampled in turn, and so little of them is sorted."""
-    monkeypatch.setattr(cuts, "_FEW", 64)
-    monkeypatch.setattr(cuts, "_FEW_OF_A_RUN", 8)
+    monkeypatch.setattr(cuts, "_ENOUGH", 64)
+    monkeypatch.setattr(cuts, "_ENOUGH_OF_A_RUN", 8)
     numbers = np.random.default_rng(count)
     low = numbers.integers(0, 50, count)
     high = low + numbers.integers(0, 2, count) * 3000

@@ -91,7 +91,7 @@ class Brackets:
         gap = max(one.gap for one in drawn)
         lengths = [one.length for one in drawn]
         samples = Samples.of([one.words[:: gap // one.gap] for one in drawn], lengths, gap)
-        low, high = samples.brackets_of(np.cumsum(lengths)[:-1].tolist())
+        low, high = samples.brackets(np.cumsum(lengths)[:-1].tolist())
         if keeps_equals:  # the elements on either side of a cut lie in its brackets
             low, high = np.maximum(low - 1, 0), np.minimum(high + 1, lengths)
         narrow = np.dtype(np.uint32 if max(lengths) < 1 << 32 else np.int64)

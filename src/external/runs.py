@@ -102,7 +102,7 @@ class SortedRuns:
         the last one ended takes the fewest reads."""
         start, stop = self._starts[bucket], self._starts[bucket + 1]
         begin = self._cut if start == self._rank else self._samples.cut(start, self._words_between)
-        low, high = (np.maximum(bound, begin) for bound in self._samples.brackets(stop))
+        low, high = (np.maximum(bound[0], begin) for bound in self._samples.brackets([stop]))
         buffer, places = self._file.slices(begin, high, room)
         origins = np.array(places) - begin * self._file.dtype.itemsize
         self._rank, self._cut = stop, self._cut_within(stop, buffer, origins, low, high)
