@@ -7,7 +7,6 @@ have known positions in the result: they can be sorted out of order, and an inte
 from __future__ import annotations
 
 from pathlib import Path
-from typing import cast
 
 import attrs
 import numpy as np
@@ -25,7 +24,7 @@ from .work import Work
 def resumed_plan(scratch: Scratch, target: Path, work: str, plan: Plan) -> Plan:
     """The plan of the call that is resumed; this one, if there is none."""
     identity = {**scratch.identity, "target": str(target), "work": work}
-    return Plan(**cast("dict[str, int]", scratch.claim(identity, attrs.asdict(plan), resume=scratch.keep)))
+    return scratch.claim(identity, plan, resume=scratch.keep)
 
 
 @attrs.frozen(eq=False)

@@ -119,7 +119,7 @@ class TableSort:
                     "decimals, dates, times, timestamps and durations can be: cast it to one, e.g. text to numbers"
                 )
             columns += [KeyColumn(dtype, self.order) for dtype in dtypes]
-        return KeyOrder.of(columns)
+        return KeyOrder(columns)
 
     def keys_of(self, table: pa.Table) -> list[Array]:
         """The arrays that `keys` orders."""
