@@ -112,11 +112,9 @@ class Passes:
         whole = PartedRuns(parting, self._file, self._lengths, None)
         if not whole.left(done):
             return whole  # maybe in place, with nothing left of the input
-        if parting.partition is None or sampled is None or self._count * self._work.spilled.itemsize < _WORTH_PARTING:
+        if sampled is None or self._count * self._work.spilled.itemsize < _WORTH_PARTING:
             raise Unbalanced
         pivots = parting.pivots(sampled, self._count, self._plan.run)
-        if pivots is None:
-            raise Unbalanced
         return PartedRuns(parting, self._file, self._lengths, pivots)
 
     def _make_runs(self, runs: Runs) -> None:
@@ -148,15 +146,7 @@ class Passes:
         self._scratch.mark(self._runs.step(piece), self._ends.runs.sync)
 
     def _load_bucket(self, bucket: int, slot: int) -> Array:
-        """A bucket's slices of all runs, concatenated."""
-
-        def room(nbytes: int) -> Bytes:
-            if self._loaded[slot].size < nbytes:
-                self._loaded[slot] = buffer_for(0)  # the memory of the smaller one is free before more is taken
-                self._loaded[slot] = buffer_for(nbytes)
-            return self._loaded[slot]
-
-        return self._runs.read(bucket, room)
+        return self._runs.read(bucket, self._loaded[slot])
 
     def _make_bucket(self, sort: Callable[[Array, Array], None], bucket: int, loaded: Array, slot: int) -> int:
         out = _elements(self._sorted[slot], self._ends.made.lead(self._offset(bucket)), self._work.result, loaded.size)

@@ -78,7 +78,7 @@ def _plan(memory: int, count: int, work: Work) -> Plan | None:
 
 
 def beside(runs: int, gap: int, itemsize: int) -> int:
-    """Bytes that are read with a bucket besides its elements: of each run a few gaps at most, and the rest of pages."""
+    """The most bytes read with a bucket besides its elements: three gaps of each run, and the rest of pages."""
     return runs * (3 * gap * itemsize + REST)
 
 
