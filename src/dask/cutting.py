@@ -44,9 +44,6 @@ class Work(ABC):
     def to_chunk(self, pieces: Sequence[Run]) -> Any:
         """A chunk of the result, from the pieces of all runs in order."""
 
-    def length(self, run: Run) -> int:
-        return len(run[0])
-
     def piece(self, run: Run, start: int, stop: int, offset: int) -> Run:
         """Elements start..stop of a run, maybe a view. `offset` is the number of elements in earlier chunks."""
         return tuple([column[start:stop] for column in run])
@@ -64,7 +61,7 @@ class RunSamples:
     @classmethod
     def of(cls, work: Work, run: Run, runs: int) -> RunSamples:
         """With a gap that makes samples and brackets of about equal size in all."""
-        length = work.length(run)
+        length = len(run[0])
         gap = 1 << (isqrt(length // (3 * runs)).bit_length())
         return cls(length, gap, work.words(run, slice(None, None, gap)), work.dtype(run))
 
