@@ -20,7 +20,7 @@ from .trust import Untrusted, is_secret_file, is_trusted_file, trusted_directory
 
 LOGGER = "gpusort"
 
-_READING = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
+_READING = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
 _SUFFIX = ".tmp"
 _ABANDONED = 3600.0  # seconds after which a temporary file is stale
 

@@ -42,7 +42,6 @@ class DirectFile:
 
     def __init__(self, path: Path, *, write: bool = False) -> None:
         flags = os.O_RDWR | os.O_CREAT if write else os.O_RDONLY
-        flags |= getattr(os, "O_CLOEXEC", 0)
         self._path, self._fd = path, _CLOSED
         self._written = 0, np.empty(0, np.uint8)  # the end of what was written last, and the bytes of its last page
         try:

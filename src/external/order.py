@@ -100,12 +100,9 @@ class KeyOrder:
 
     def argsort(self, keys: Sequence[Array], engine: Engine) -> Indices:
         """The argsort by all keys: a stable argsort by each, the least significant key first (LSD)."""
-        indices: Indices | None = None
-        for column, key in zip(reversed(self.columns), reversed(keys), strict=True):
+        (column, key), *others = reversed([*zip(self.columns, keys, strict=True)])
+        indices = engine.argsort(np.ascontiguousarray(key, native(column.dtype)), column.order)
+        for column, key in others:
             machines = np.ascontiguousarray(key, native(column.dtype))
-            if indices is None:
-                indices = engine.argsort(machines, column.order)
-            else:
-                indices = indices[engine.argsort(machines[indices], column.order)]
-        assert indices is not None  # there is a key
+            indices = indices[engine.argsort(machines[indices], column.order)]
         return indices
