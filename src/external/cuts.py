@@ -168,13 +168,11 @@ def cut_between(rank: int, low: Indices, pieces: Sequence[Array], high: Indices)
 
 
 def held_cuts(
-    runs: Sequence[Array], sizes: Sequence[int], words: Callable[[Array], Array],
-    of_shared: Sequence[Array] | None = None,
+    runs: Sequence[Array], sizes: Sequence[int], words: Callable[[Array], Array]
 ) -> Iterator[Indices]:  # fmt: skip
     """The cuts into parts of some sizes, one at a time, if all runs are in memory: where each part starts in every run,
-    and in the end the lengths. `of_shared`: of each run, the words at the positions of `shared_bracket`, if they have
-    been read already."""
-    shared = shared_bracket([run.size for run in runs], sizes)
+    and in the end the lengths. All are sought in the same samples first, few of them, for the first cut soon."""
+    shared = Bracket.whole([run.size for run in runs], *list(accumulate(sizes))[:-1])
 
     def read(bracket: Bracket) -> Array:
         return words(sampled(runs, bracket))
@@ -182,11 +180,6 @@ def held_cuts(
     if sizes:
         yield shared.low
     if shared.ranks:
-        for bracket in shared.narrowed(read(shared) if of_shared is None else np.concatenate(of_shared)):
+        for bracket in shared.narrowed(read(shared)):
             yield bracket.cut(read)
     yield shared.high
-
-
-def shared_bracket(lengths: Sequence[int], sizes: Sequence[int]) -> Bracket:
-    """Where all cuts between parts of some sizes are sought first. It has few samples, for the first cut soon."""
-    return Bracket.whole(lengths, *list(accumulate(sizes))[:-1])
