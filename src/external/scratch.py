@@ -160,6 +160,10 @@ class Scratch:
         assert self._journal is not None  # it is locked
         return self._journal.fileno()
 
+    def resumed_plan(self, work: str, plan: Plan) -> Plan:
+        """The plan of the call that is resumed; this one, if there is none."""
+        return self.claim({**self.identity, "target": str(self._target), "work": work}, plan, resume=self.keep)
+
     @whole
     def claim(self, identity: Facts, plan: Plan, *, resume: bool) -> Plan:
         """Starts or resumes: the plan of an earlier call for the same data and arguments, else this one, with a new

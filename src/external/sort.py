@@ -21,12 +21,6 @@ from .scratch import Scratch
 from .work import Work
 
 
-def resumed_plan(scratch: Scratch, target: Path, work: str, plan: Plan) -> Plan:
-    """The plan of the call that is resumed; this one, if there is none."""
-    identity = {**scratch.identity, "target": str(target), "work": work}
-    return scratch.claim(identity, plan, resume=scratch.keep)
-
-
 @attrs.frozen(eq=False)
 class FileSort:
     """The sort of one file."""
@@ -46,7 +40,7 @@ class FileSort:
             if scratch.keep and scratch.is_published():
                 return
             plan = Plan.within(memory, self.layout.count, self.work)
-            self._run(resumed_plan(scratch, self.target, self.work.describe(), plan))
+            self._run(scratch.resumed_plan(self.work.describe(), plan))
             scratch.publish()
 
     def _run(self, plan: Plan) -> None:
