@@ -57,7 +57,7 @@ class Endpoints:
     runs: DirectFile
     made: Output
     header: int  # offset of the first element in the output, in bytes
-    sampled: Sampled | None = None  # reads the input anywhere, by offsets from the first element; None if it cannot
+    sampled: Sampled | None  # reads the input anywhere, by offsets from the first element; None if it cannot
 
 
 class Passes:
