@@ -39,8 +39,7 @@ class Terminal:
             self._print(f"\r\x1b[K{text}")
 
     def forget_note(self) -> None:
-        if self.is_live:
-            self._print("\r\x1b[K")
+        self.note("")
 
     def _print(self, text: str, end: str = "") -> None:
         try:

@@ -101,7 +101,7 @@ def test_buckets_sorted_one_by_one_are_the_whole_sorted(dtype: str, descending: 
     parts = np.split(x, [0, 1, 150, 400, 400])
     runs = [gpusort.sort(part, descending=descending, stable=stable) for part in parts]
     sizes = [100, 0, 1, 299, 300]
-    bounds = exact_cuts([Run(run) for run in runs], sizes, words_of(x.dtype, order, ranks=stable))
+    bounds = exact_cuts([Run(run) for run in runs], sizes, lambda keys: words_of(keys, order, ranks=stable))
     assert np.diff(bounds, axis=0).sum(axis=1).tolist() == sizes
     pieces = [
         np.concatenate([run[start:stop] for run, start, stop in zip(runs, low, high, strict=True)])
@@ -134,7 +134,7 @@ def test_what_is_read_is_little() -> None:
 def test_several_keys_compare_as_tuples_do() -> None:
     numbers = np.random.default_rng(2)
     first, second, third = (numbers.integers(-2, 2, 500).astype(dtype) for dtype in ("f4", ">i8", "?"))
-    by = KeyOrder.of([KeyColumn(key.dtype, SortOrder.ASCENDING) for key in (first, second, third)])
+    by = KeyOrder([KeyColumn(key.dtype, SortOrder.ASCENDING) for key in (first, second, third)])
     words = by.words((first, second, third))
     expected = np.lexsort((third, second, first))
     np.testing.assert_array_equal(np.argsort(words, kind="stable"), expected)
@@ -157,8 +157,8 @@ RUNS_AT_RANDOM: dict[str, Callable[[np.random.Generator, int, int], Array]] = {
 @pytest.mark.parametrize("count", [1, 2, 17, 60])
 def test_wide_brackets_are_cut_where_sorting_them_would(kind: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are sampled in turn, and so little of them is sorted."""
-    monkeypatch.setattr(cuts, "_FEW", 64)
-    monkeypatch.setattr(cuts, "_FEW_OF_A_RUN", 8)
+    monkeypatch.setattr(cuts, "_ENOUGH", 64)
+    monkeypatch.setattr(cuts, "_ENOUGH_OF_A_RUN", 8)
     numbers = np.random.default_rng(count)
     low = numbers.integers(0, 50, count)
     high = low + numbers.integers(0, 2, count) * 3000

@@ -17,10 +17,11 @@ import numpy as np
 import pytest
 
 import gpusort
-from gpusort.external import maps, sort
+from gpusort.external import maps
 from gpusort.external.crew import always_uninterrupted, uninterrupted
 from gpusort.external.direct import Bytes, DirectFile
 from gpusort.external.pipeline import run_pipeline
+from gpusort.external.scratch import Scratch
 from tests.new_process import run_new, run_sort
 from tests.reference import Array, sample
 from tests.striking import elements_of, events, places, soon, strike, threads
@@ -178,7 +179,7 @@ def test_ctrl_c_as_a_sort_is_resumed_keeps_what_is_done(tmp_path: Path, monkeypa
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(sort, "resumed_plan", strike_here)
+        patched.setattr(Scratch, "resumed_plan", strike_here)
         with pytest.raises(KeyboardInterrupt):
             gpusort.sort_file(source, target, memory=MEMORY, resume=True)
     rest: list[gpusort.Progress] = []

@@ -18,7 +18,7 @@ import gpusort
 from gpusort.external import tables
 from gpusort.external.arrow_values import dtype_of, key_dtypes, values_of
 from gpusort.external.plans import LEAST
-from gpusort.external.table_files import ArrowRun
+from gpusort.external.table_files import ArrowRun, open_table
 from gpusort.external.table_sinks import PyarrowSink, closing
 from tests.covering import InTurn, examples, few_cases
 from tests.new_process import PRINT_PEAK, printed, run_new, run_sort
@@ -130,6 +130,22 @@ def test_a_column_alone(dtype: str, memory: int, tmp_path: Path) -> None:
     for descending in (False, True):
         gpusort.sort_file(source, target, by=dtype, descending=descending, memory=memory)
         assert_same_table(read(target), table.take(pa.array(order_of(table, [dtype], descending))))
+
+
+@pytest.mark.parametrize("columns", [["key"], ["key", "more"]])
+def test_a_compressed_file_is_not_unpacked_as_a_whole(columns: list[str], tmp_path: Path) -> None:
+    table = pa.table({"key": np.arange(100_000)[::-1] % 1000, "more": np.zeros(100_000)}).select(columns)
+    source, target = tmp_path / "source.arrow", tmp_path / "target.arrow"
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    with pa.OSFile(str(source), "wb") as file, pa.ipc.new_file(file, table.schema, options=options) as writer:
+        writer.write_table(table, 1000)
+    before = pa.total_allocated_bytes()
+    opened = open_table(source)
+    assert opened.rows == 100_000
+    assert opened.rows_near(50_500, 10).equals(table.slice(50_500, 10).to_batches()[0])
+    assert pa.total_allocated_bytes() - before < table.nbytes // 10
+    gpusort.sort_file(source, target, by="key", memory="1M")
+    assert_same_table(read(target), table.take(pa.array(order_of(table, ["key"], False))))
 
 
 def test_the_target_is_written_as_the_source_is(tmp_path: Path) -> None:

@@ -21,14 +21,13 @@ from ..forks import require_own_process
 from ..targets.uninterrupted import import_uninterrupted
 from ..types.errors import TargetUnavailableError, UnsupportedTypeError
 from ..types.specs import DType, HostArray, Memory, Shape, Spec, bounds
-from .kinds import Device, Kind, Located, Viewed, places, span
+from .kinds import BEYOND_ALIGNED, Device, Kind, Located, Viewed, places, span
 
 if TYPE_CHECKING:
     import cupy
 
 A = TypeVar("A")
 
-_BEYOND_ALIGNED = 7  # the bits of an address that say whether elements of every size are aligned
 _NUMBERS = "?biufc"  # what cupy has dtypes for, as NumPy names their kinds
 _ALIGNMENT = 8  # bytes: a kernel's elements have no more
 _DEFAULT_STREAM = 1  # how the interface writes CUDA's default stream; cupy and torch write 0
@@ -50,7 +49,7 @@ class CupyKind(Located["cupy.ndarray"]):
     def signature(self, array: cupy.ndarray) -> Hashable:
         require_own_process("cuda")
         memory = array.data  # strides as they are take less time than asking for the flags
-        return array.dtype, array.shape, array.strides, memory.device_id, memory.ptr & _BEYOND_ALIGNED
+        return array.dtype, array.shape, array.strides, memory.device_id, memory.ptr & BEYOND_ALIGNED
 
     def spec(self, name: str, array: cupy.ndarray) -> Spec:
         is_aligned = not array.data.ptr % min(array.itemsize, _ALIGNMENT)

@@ -15,12 +15,11 @@ from ..forks import require_own_process
 from ..types.errors import UnsupportedTypeError
 from ..types.specs import DType, HostArray, Memory, Shape, Spec, packed_strides
 from .host import NUMPY
-from .kinds import ArrayKind, Device, Kind, Located, Viewed
+from .kinds import BEYOND_ALIGNED, ArrayKind, Device, Kind, Located, Viewed
 
 if TYPE_CHECKING:
     import torch
 
-_BEYOND_ALIGNED = 7  # the bits of an address that say whether elements of every size are aligned
 _DTYPES = ("uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64",
            "float16", "float32", "float64", "complex64", "complex128")  # fmt: skip
 
@@ -105,7 +104,7 @@ class CudaTensors(TorchKind, Located["torch.Tensor"]):
         require_own_process("cuda")
         try:
             strides = None if array.is_contiguous() else array.stride()
-            aligned = array.data_ptr() & _BEYOND_ALIGNED
+            aligned = array.data_ptr() & BEYOND_ALIGNED
             return array.dtype, array.shape, strides, array.get_device(), aligned, array.is_neg()
         except RuntimeError:
             return array.dtype, array.layout, type(array)
@@ -120,7 +119,7 @@ class CudaTensors(TorchKind, Located["torch.Tensor"]):
         dtype = self._dtypes[array.dtype]
         strides = None if is_packed else tuple(step * dtype.itemsize for step in array.stride())
         return Spec(
-            tuple(array.shape), dtype, Memory.CUDA, strides, not address & _BEYOND_ALIGNED & (dtype.itemsize - 1)
+            tuple(array.shape), dtype, Memory.CUDA, strides, not address & BEYOND_ALIGNED & (dtype.itemsize - 1)
         )
 
     def scope(self, array: torch.Tensor) -> AbstractContextManager[object] | None:

@@ -44,9 +44,6 @@ class Work(ABC):
     def to_chunk(self, pieces: Sequence[Run]) -> Any:
         """A chunk of the result, from the pieces of all runs in order."""
 
-    def length(self, run: Run) -> int:
-        return len(run[0])
-
     def piece(self, run: Run, start: int, stop: int, offset: int) -> Run:
         """Elements start..stop of a run, maybe a view. `offset` is the number of elements in earlier chunks."""
         return tuple([column[start:stop] for column in run])
@@ -64,7 +61,7 @@ class RunSamples:
     @classmethod
     def of(cls, work: Work, run: Run, runs: int) -> RunSamples:
         """With a gap that makes samples and brackets of about equal size in all."""
-        length = work.length(run)
+        length = len(run[0])
         gap = 1 << (isqrt(length // (3 * runs)).bit_length())
         return cls(length, gap, work.words(run, slice(None, None, gap)), work.dtype(run))
 
@@ -91,7 +88,7 @@ class Brackets:
         gap = max(one.gap for one in drawn)
         lengths = [one.length for one in drawn]
         samples = Samples.of([one.words[:: gap // one.gap] for one in drawn], lengths, gap)
-        low, high = samples.brackets_of(np.cumsum(lengths)[:-1].tolist())
+        low, high = samples.brackets(np.cumsum(lengths)[:-1].tolist())
         if keeps_equals:  # the elements on either side of a cut lie in its brackets
             low, high = np.maximum(low - 1, 0), np.minimum(high + 1, lengths)
         narrow = np.dtype(np.uint32 if max(lengths) < 1 << 32 else np.int64)

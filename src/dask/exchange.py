@@ -48,29 +48,18 @@ class Exchange(Enum):
 
     @classmethod
     def of(cls, name: str, x: da.Array, count: int) -> Exchange:
-        """The named exchange; for "auto" by the scheduler that dask would use now, and by the number of chunks. Raises
-        InvalidArgumentError."""
+        """The named exchange; for "auto" by the scheduler that dask would use now, whether its tasks share memory or it
+        has p2p, and by the number of chunks. Raises InvalidArgumentError."""
         if name != "auto":
             known = [exchange.value for exchange in cls]
             if name not in known:
                 raise InvalidArgumentError(f"exchange: expected one of auto, {', '.join(known)}, found {name!r}")
             return cls(name)
-        match _scheduler(x):
-            case "distributed":
-                return cls.P2P if count > _FEW and isinstance(meta_of(x), np.ndarray) else cls.TASKS
-            case "shared":
-                return cls.SHARED
-            case _:
-                return cls.TASKS
-
-
-def _scheduler(x: da.Array) -> str:
-    """The kind of scheduler: "shared" if tasks share memory, "distributed" if it has p2p, or "other"."""
-    run = get_scheduler(collections=[x])
-    home = str(getattr(run, "__module__", ""))
-    if home.partition(".")[0] == "distributed":
-        return "distributed"
-    return "shared" if home in ("dask.threaded", "dask.local") else "other"
+        home = str(getattr(get_scheduler(collections=[x]), "__module__", ""))
+        if home in ("dask.threaded", "dask.local"):
+            return cls.SHARED
+        has_p2p = home.partition(".")[0] == "distributed"
+        return cls.P2P if has_p2p and count > _FEW and isinstance(meta_of(x), np.ndarray) else cls.TASKS
 
 
 def sorted_chunks(x: da.Array, work: Work, exchange: Exchange, meta: Any, chunks: Chunks | None = None) -> da.Array:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from functools import lru_cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, cast
 
@@ -100,14 +99,18 @@ class SortRows(Work):
     keys: tuple[RowKey, ...]
     target: str
 
+    @property
+    def order(self) -> KeyOrder:
+        return KeyOrder([column for key in self.keys for column in key.columns])
+
     def of_chunk(self, chunk: pd.DataFrame) -> pd.DataFrame:
-        return chunk.iloc[_order_of(self.keys).argsort(self._columns(chunk), OwnEngine(self.target))]
+        return chunk.iloc[self.order.argsort(self._columns(chunk), OwnEngine(self.target))]
 
     def to_run(self, chunk: pd.DataFrame) -> Run:
         return (self.of_chunk(chunk),)
 
     def words(self, run: Run, indices: slice | Indices) -> Array:
-        return _order_of(self.keys).words([column[indices] for column in self._columns(run[0])])
+        return self.order.words([column[indices] for column in self._columns(run[0])])
 
     def piece(self, run: Run, start: int, stop: int, offset: int) -> Run:
         return (run[0].iloc[start:stop],)
@@ -120,11 +123,6 @@ class SortRows(Work):
 
     def _columns(self, frame: pd.DataFrame) -> list[Array]:
         return [values for key in self.keys for values in key.values(frame[key.name])]
-
-
-@lru_cache(maxsize=64)
-def _order_of(keys: tuple[RowKey, ...]) -> KeyOrder:
-    return KeyOrder.of([column for key in keys for column in key.columns])
 
 
 def _keys(

@@ -7,13 +7,11 @@ sort those that equal elements (0.0 and -0.0, NaNs) share.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import attrs
 import numpy as np
 
-from ..algos.words import Transform
 from ..api.arguments import ORDERS
 from ..api.sorting import argsort, sort, sort_by_key, sort_inplace
 from ..external.cuts import Array, Indices
@@ -24,11 +22,6 @@ from .cutting import Run, Work
 def joined(parts: Sequence[Any], axis: int = 0) -> Any:
     """Concatenates, keeping the dtype's byte order."""
     return np.concatenate(parts, axis).astype(parts[0].dtype, copy=False)
-
-
-@lru_cache(maxsize=64)
-def _transform(dtype: np.dtype[Any], descending: bool, by_ranks: bool) -> Transform:
-    return words_of(dtype, ORDERS[descending], ranks=by_ranks)
 
 
 @attrs.frozen
@@ -49,7 +42,7 @@ class SortKeys(Work):
         keys = run[0]
         keys = keys[indices if isinstance(indices, slice) else np.asarray(indices, like=keys)]  # on the keys' device
         host: Array = keys.get() if hasattr(keys, "get") else np.asarray(keys)
-        return _transform(host.dtype, self.descending, self.by_ranks)(host)
+        return words_of(host, ORDERS[self.descending], ranks=self.by_ranks)
 
     def to_chunk(self, pieces: Sequence[Run]) -> Any:
         keys = joined([keys for (keys,) in pieces])

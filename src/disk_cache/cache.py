@@ -13,6 +13,7 @@ import secrets
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 from ..types.environment import word
@@ -20,13 +21,12 @@ from .trust import Untrusted, is_secret_file, is_trusted_file, trusted_directory
 
 LOGGER = "gpusort"
 
-_READING = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
+_READING = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
 _SUFFIX = ".tmp"
 _ABANDONED = 3600.0  # seconds after which a temporary file is stale
 
 _refused: dict[str, object] = {}  # untrusted directories, logged once
 _failed: dict[str, object] = {}  # unusable ones, logged once
-_swept: dict[str, object] = {}
 
 
 def cache_directory() -> str | None:
@@ -116,11 +116,9 @@ def write_file(path: str, content: bytes, place: Callable[[str, str], object]) -
     return True
 
 
+@cache
 def _sweep(place: str) -> None:
     """Removes stale temporary files of killed processes, once for each process and directory."""
-    if place in _swept:
-        return
-    _swept[place] = True
     oldest = time.time() - _ABANDONED
     with suppress(OSError), os.scandir(place) as entries:
         for entry in entries:

@@ -71,7 +71,7 @@ class ColumnOutput:
         pass
 
 
-@attrs.frozen(eq=False, slots=False)
+@attrs.frozen(eq=False)
 class SortColumn(SortElements):
     """Sorts the elements of a column; those that tie keep their order."""
 

@@ -11,6 +11,7 @@ Positions and ranks count from zero, and ranges are half open.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import accumulate
 from math import isqrt
 from typing import Any, TypeAlias
@@ -23,10 +24,6 @@ from ..types.errors import InvalidArgumentError
 
 Array: TypeAlias = npt.NDArray[Any]  # elements, or their words, of whatever dtype
 Indices: TypeAlias = npt.NDArray[np.int64]
-Read: TypeAlias = Callable[[int, int, int], Array]
-
-_FEW = 1 << 12  # words that are sorted as soon as they are sampled
-_FEW_OF_A_RUN = 256  # the same for each run: of more than these the samples leave a sixth
 
 
 @attrs.frozen(eq=False)
@@ -65,14 +62,9 @@ class Samples:
         run_of = np.repeat(np.arange(counts.size), counts)[in_order]
         return cls(lengths, gap, run_of, _sums_before(up_to[in_order]), _sums_before(beyond[in_order]))
 
-    def brackets(self, rank: int) -> tuple[Indices, Indices]:
-        """Two positions in each run: elements before the first are among the `rank` least of all runs, elements from
-        the second on are not."""
-        low, high = self.brackets_of([rank])
-        return low[0], high[0]
-
-    def brackets_of(self, ranks: Sequence[int]) -> tuple[Indices, Indices]:
-        """The same for ascending ranks: a row for each rank, a column for each run."""
+    def brackets(self, ranks: Sequence[int]) -> tuple[Indices, Indices]:
+        """For ascending ranks two positions in each run, a row for each rank: elements before the first are among the
+        `rank` least of all runs, elements from the second on are not."""
         below = self._of_each_run(np.searchsorted(self.most, ranks))
         maybe = self._of_each_run(np.searchsorted(self.least, ranks))
         return np.maximum((below - 1) * self.gap + 1, 0), np.minimum(maybe * self.gap, self.lengths)
@@ -84,9 +76,9 @@ class Samples:
         counts = np.bincount(part_of * runs + self.run_of, minlength=past.size * runs).reshape(past.size, runs)
         return np.cumsum(counts[:-1], axis=0)
 
-    def cut(self, rank: int, words: Read) -> Indices:
+    def cut(self, rank: int, words: Callable[[int, int, int], Array]) -> Indices:
         """How many of the `rank` least elements each run holds. `words(run, start, stop)` reads the bracket's words."""
-        low, high = self.brackets(rank)
+        (low,), (high,) = self.brackets([rank])
         runs = np.flatnonzero(low < high).tolist()
         return cut_between(rank, low, [words(run, int(low[run]), int(high[run])) for run in runs], high)
 
@@ -94,27 +86,6 @@ class Samples:
 def counts_of(lengths: Indices, gap: int) -> Indices:
     """How many samples there are of each run."""
     return -(-lengths // gap)
-
-
-def cut_between(rank: int, low: Indices, pieces: Sequence[Array], high: Indices) -> Indices:
-    """The exact cut at a rank, from the words in the non-empty brackets: those are sampled in turn until few are left,
-    which are sorted."""
-    if not pieces:
-        return low
-    some, within, count = np.flatnonzero(low < high), rank - int(low.sum()), sum(piece.size for piece in pieces)
-    if count <= max(_FEW, _FEW_OF_A_RUN * len(pieces)):
-        return cut_by_sorting(rank, low, np.concatenate(pieces), high)
-    gap = usual_gap(count, len(pieces))
-    samples = Samples.of([piece[::gap] for piece in pieces], [piece.size for piece in pieces], gap)
-    cut = low.copy()
-    cut[some] += samples.cut(within, lambda run, start, stop: pieces[run][start:stop])
-    return cut
-
-
-def cut_by_sorting(rank: int, low: Indices, words: Array, high: Indices) -> Indices:
-    """The same, from few words, of one bracket after the other."""
-    least = np.argsort(words, kind="stable")[: rank - int(low.sum())]
-    return low + np.bincount(np.repeat(np.arange(low.size), high - low)[least], minlength=low.size)
 
 
 def usual_gap(count: int, runs: int) -> int:
@@ -125,8 +96,6 @@ def usual_gap(count: int, runs: int) -> int:
 def _sums_before(numbers: Indices) -> Indices:
     return np.cumsum(numbers) - numbers
 
-
-HostArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[Any]]  # lengths, words
 
 _ENOUGH = 1 << 13  # words of a round, samples or all that are left
 _ENOUGH_OF_A_RUN = 1 << 6  # the same for each run, if there are many: a round leaves some gaps in each
@@ -166,41 +135,51 @@ class Bracket:
         """What is sampled of a run."""
         return slice(int(self.low[run]), int(self.high[run]), self.gap)
 
-    def narrowed(self, words: HostArray) -> list[Bracket]:
+    def narrowed(self, words: Array) -> list[Bracket]:
         """A bracket for each cut, narrowed by samples from one run after the other."""
         before = int(self.low.sum())
+        within = [rank - before for rank in self.ranks]
         if self.gap == 1:
-            cuts = [cut_by_sorting(rank, self.low, words, self.high) for rank in self.ranks]
-            lows, highs = cuts, cuts
+            whose = np.repeat(np.arange(self.low.size), self.high - self.low)[np.argsort(words, kind="stable")]
+            lows = highs = np.array([np.bincount(whose[:rank], minlength=self.low.size) for rank in within])
         else:
-            found = Samples.of_words(words, self.high - self.low, self.gap)
-            low, high = found.brackets_of([rank - before for rank in self.ranks])
-            lows, highs = [self.low + row for row in low], [self.low + row for row in high]
-        return [Bracket.of(*one) for one in zip(self.ranks, lows, highs, strict=True)]
+            lows, highs = Samples.of_words(words, self.high - self.low, self.gap).brackets(within)
+        return [Bracket.of(*one) for one in zip(self.ranks, self.low + lows, self.low + highs, strict=True)]
+
+    def cut(self, words: Callable[[Bracket], Array]) -> Indices:
+        """The cut itself, in as many rounds as it takes. `words` returns those at the positions of a bracket."""
+        bracket = self
+        while bracket.left:
+            (bracket,) = bracket.narrowed(words(bracket))
+        return bracket.low
+
+
+def sampled(runs: Sequence[Array], bracket: Bracket) -> Array:
+    """What a round looks at, of runs in memory."""
+    return np.concatenate([run[bracket.positions(number)] for number, run in enumerate(runs)])
+
+
+def cut_between(rank: int, low: Indices, pieces: Sequence[Array], high: Indices) -> Indices:
+    """The cut at a rank, from the words between low and high of each run where there are any."""
+    cut = low.copy()
+    bracket = Bracket.whole([piece.size for piece in pieces], rank - int(low.sum()))
+    cut[low < high] += bracket.cut(partial(sampled, pieces))
+    return cut
 
 
 def held_cuts(
-    runs: Sequence[Array], sizes: Sequence[int], words: Callable[[Array], HostArray],
-    sampled: Sequence[HostArray] | None = None,
+    runs: Sequence[Array], sizes: Sequence[int], words: Callable[[Array], Array]
 ) -> Iterator[Indices]:  # fmt: skip
     """The cuts into parts of some sizes, one at a time, if all runs are in memory: where each part starts in every run,
-    and in the end the lengths. `sampled`: of each run, the words at the positions of `shared_bracket`, if they have
-    been read already."""
-    shared = shared_bracket([run.size for run in runs], sizes)
+    and in the end the lengths. All are sought in the same samples first, few of them, for the first cut soon."""
+    shared = Bracket.whole([run.size for run in runs], *list(accumulate(sizes))[:-1])
 
-    def read(bracket: Bracket) -> HostArray:
-        return words(np.concatenate([run[bracket.positions(number)] for number, run in enumerate(runs)]))
+    def read(bracket: Bracket) -> Array:
+        return words(sampled(runs, bracket))
 
     if sizes:
         yield shared.low
     if shared.ranks:
-        for bracket in shared.narrowed(read(shared) if sampled is None else np.concatenate(sampled)):
-            while bracket.left:
-                (bracket,) = bracket.narrowed(read(bracket))
-            yield bracket.low
+        for bracket in shared.narrowed(read(shared)):
+            yield bracket.cut(read)
     yield shared.high
-
-
-def shared_bracket(lengths: Sequence[int], sizes: Sequence[int]) -> Bracket:
-    """Where all cuts between parts of some sizes are sought first. It has few samples, for the first cut soon."""
-    return Bracket.whole(lengths, *list(accumulate(sizes))[:-1])

@@ -42,9 +42,7 @@ class DirectFile:
 
     def __init__(self, path: Path, *, write: bool = False) -> None:
         flags = os.O_RDWR | os.O_CREAT if write else os.O_RDONLY
-        flags |= getattr(os, "O_CLOEXEC", 0)
         self._path, self._fd = path, _CLOSED
-        self._written = 0, np.empty(0, np.uint8)  # the end of what was written last, and the bytes of its last page
         try:
             uninterrupted(lambda: self._open(path, flags))
         except BaseException:
@@ -103,13 +101,11 @@ class DirectFile:
         before them; the excess in the last has to be overwritten or cut off later."""
         lead = self.lead(offset)
         if lead:
-            end, before = self._written
-            buffer[:lead] = before if end == offset else self.read_elements(np.dtype(np.uint8), offset - lead, lead)
+            buffer[:lead] = self.read_elements(np.dtype(np.uint8), offset - lead, lead)
         done, last = 0, lead + nbytes
         while done < last:
             step = min(whole_pages(last - done), _SLICE)
             done += self._retried(os.pwritev, buffer[done : done + step], offset - lead + done)
-        self._written = offset + nbytes, buffer[last - last % PAGE : last].copy()
 
     def sync(self) -> None:
         """Makes the written data durable (fdatasync)."""

@@ -17,8 +17,8 @@ import numpy as np
 
 from ..algos.sizes import LARGEST_U32
 from ..algos.words import Transform
-from .cuts import Array, Indices, held_cuts, shared_bracket
-from .pipeline import SLOTS, ahead, run_pipeline
+from .cuts import Array, Indices, held_cuts
+from .pipeline import ahead, run_pipeline
 
 DType: TypeAlias = np.dtype[Any]
 T = TypeVar("T")
@@ -65,11 +65,8 @@ def each_through(device: PieceDevice[T], pieces: Sequence[Piece[T]]) -> None:
     made_through(device, iter(pieces), len(pieces))
 
 
-def made_through(
-    device: PieceDevice[T], pieces: Iterator[Piece[T]], count: int, kept: Callable[[int], object] = lambda _: None
-) -> None:
-    """Streams pieces through a device that are made in a thread of their own, each while the one before is on its way.
-    `kept` is told, in order, the number of each piece whose results have been downloaded, while others are on their
+def made_through(device: PieceDevice[T], pieces: Iterator[Piece[T]], count: int) -> None:
+    """Streams pieces through a device that are made in a thread of their own, each while the one before is on its
     way."""
 
     def load(number: int, slot: int) -> Piece[T]:
@@ -84,15 +81,9 @@ def made_through(
     def keep(number: int, piece: Piece[T], slot: int) -> None:
         device.download(slot, piece)
 
-    def worked(number: int) -> None:
-        if number >= SLOTS:  # whose slot held an earlier piece's results until they were downloaded
-            kept(number - SLOTS)
-
     made = closing(ahead(pieces))
     with made as found, made:  # closed twice, as an interrupt may skip one
-        run_pipeline(range(count), load, work, keep, worked)
-        for number in range(max(0, count - SLOTS), count):
-            kept(number)
+        run_pipeline(range(count), load, work, keep)
 
 
 def piece_length(count: int, itemsize: int) -> int:
@@ -117,39 +108,25 @@ class PieceSort(Generic[T]):
         stretches = stretches_of(source[0].size, self.length)
         with self._held(source[0].size, columns) as held:
             runs = [[column[part] for column in held] for part in stretches]
-            sampled: list[Array] = []
-            shared = shared_bracket([run[0].size for run in runs], _sizes(stretches))
-            made_through(
-                self.device,
-                (
-                    Piece(
-                        [
-                            *[[column[part]] for column in source],
-                            *[[np.array([part.start], index)] for index in columns[len(source) :]],
-                        ],
-                        self.to_run(run[0].size),
-                        run,
-                    )
-                    for part, run in zip(stretches, runs, strict=True)
-                ),
-                len(runs),
-                lambda number: sampled.append(self.words(runs[number][0][shared.positions(number)])),
-            )
+            pieces: list[Piece[T]] = []
+            for part, run in zip(stretches, runs, strict=True):
+                firsts = [[np.array([part.start], index)] for index in columns[len(source) :]]
+                pieces.append(Piece([*[[column[part]] for column in source], *firsts], self.to_run(run[0].size), run))
+            each_through(self.device, pieces)
             try:
-                self.merge(runs, out, sampled)
+                self.merge(runs, out)
             except BaseException:
                 for column, kept in zip(out, held, strict=False):
                     if any(column.ctypes.data == given.ctypes.data for given in source):
                         np.copyto(column, kept)
                 raise
 
-    def merge(
-        self, runs: Sequence[Sequence[Array]], out: Sequence[Array], sampled: Sequence[Array] | None = None
-    ) -> None:
+    def merge(self, runs: Sequence[Sequence[Array]], out: Sequence[Array]) -> None:
         """Merges sorted runs of the same columns, in buckets by exact cuts: each element is sent to the device and back
-        once. `out` must not overlap with the runs. `sampled`: see `held_cuts`."""
+        once. `out` must not overlap with the runs."""
         stretches = stretches_of(sum(run[0].size for run in runs), self.length)
-        cuts = held_cuts([run[0] for run in runs], _sizes(stretches), self.words, sampled)
+        sizes = [part.stop - part.start for part in stretches]
+        cuts = held_cuts([run[0] for run in runs], sizes, self.words)
         made_through(
             self.device,
             (
@@ -175,10 +152,6 @@ class PieceSort(Generic[T]):
 def stretches_of(count: int, length: int) -> list[slice]:
     """Cuts 0..count into pieces of a length; the last may be shorter."""
     return [slice(start, min(start + length, count)) for start in range(0, count, length)]
-
-
-def _sizes(stretches: Sequence[slice]) -> list[int]:
-    return [part.stop - part.start for part in stretches]
 
 
 def _between(column: Sequence[Array], lows: Indices, highs: Indices) -> list[Array]:

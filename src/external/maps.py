@@ -223,17 +223,18 @@ class MapSort:
 
     def _agreed(self, scratch: Scratch, mapping: Mapping, x: Array) -> Plan:
         """The plan of a killed call that had begun to overwrite the array, which must be resumed; else a new one."""
-        facts = {"path": str(mapping.path), "inode": mapping.path.stat().st_ino, "bytes": x.nbytes}
         plan = Plan.within(self.memory, x.size, self.work)
-        identity = {**facts, "position": mapping.position, "work": self.work.describe()}
+        identity = {
+            "path": str(mapping.path), "inode": mapping.path.stat().st_ino, "bytes": x.nbytes,
+            "position": mapping.position, "work": self.work.describe(),
+        }  # fmt: skip
         try:
-            found = scratch.claim(identity, attrs.asdict(plan), resume=scratch.has("begun"))
+            return scratch.claim(identity, plan, resume=scratch.has("begun"))
         except InvalidArgumentError as error:
             raise InvalidArgumentError(
                 f"x: a process that sorted {mapping.path} in place was killed, and its elements are in "
                 f"{scratch.folder}: sort it with the same arguments first"
             ) from error
-        return Plan(**cast("dict[str, int]", found))
 
     def _restore(self, x: Array, mapping: Mapping, runs: DirectFile, scratch: Scratch) -> None:
         """Copies the runs back to the array, if it was written to. Then there is nothing to resume."""

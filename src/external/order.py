@@ -59,19 +59,14 @@ def _plain_words(dtype: np.dtype[Any], order: SortOrder) -> KeyWords:
     return KeyWords(key_for(dtype), order)
 
 
-def words_of(dtype: np.dtype[Any], order: SortOrder, *, ranks: bool) -> Transform:
-    """A function from elements of any byte order to unsigned integers in sort order. With `ranks` all NaNs are equal,
-    and so are 0.0 and -0.0, as in a stable sort; else floats differ if their bits do."""
-    transform = transform_of(dtype, order, ranks=ranks)
-    machines = native(dtype)
-    first_nan = key_for(dtype).last + 1
-
-    def words(elements: Array) -> Array:
-        found = transform(np.ascontiguousarray(elements, machines))
-        are_told_apart = not ranks or first_nan >> (8 * found.itemsize)
-        return found if are_told_apart else np.minimum(found, found.dtype.type(first_nan))
-
-    return words
+def words_of(elements: Array, order: SortOrder, *, ranks: bool) -> Array:
+    """Unsigned integers in sort order, of elements of any byte order. With `ranks` all NaNs are equal, and so are 0.0
+    and -0.0, as in a stable sort; else floats differ if their bits do."""
+    machines = native(elements.dtype)
+    found = transform_of(machines, order, ranks=ranks)(np.ascontiguousarray(elements, machines))
+    first_nan = key_for(machines).last + 1
+    are_told_apart = not ranks or first_nan >> (8 * found.itemsize)
+    return found if are_told_apart else np.minimum(found, found.dtype.type(first_nan))
 
 
 @attrs.frozen
@@ -86,12 +81,7 @@ class KeyColumn:
 class KeyOrder:
     """The lexicographic order of several keys, stable."""
 
-    columns: tuple[KeyColumn, ...]
-    transforms: tuple[Transform, ...]
-
-    @classmethod
-    def of(cls, columns: Sequence[KeyColumn]) -> KeyOrder:
-        return cls(tuple(columns), tuple(words_of(column.dtype, column.order, ranks=True) for column in columns))
+    columns: Sequence[KeyColumn]
 
     @property
     def extra(self) -> int:
@@ -100,7 +90,7 @@ class KeyOrder:
 
     def words(self, keys: Sequence[Array]) -> Array:
         """Values that compare as the keys do: integers for one key, big-endian byte strings for several."""
-        found = [transform(key) for transform, key in zip(self.transforms, keys, strict=True)]
+        found = [words_of(key, column.order, ranks=True) for column, key in zip(self.columns, keys, strict=True)]
         if len(found) == 1:
             return found[0]
         big = [word.astype(word.dtype.newbyteorder(">")) for word in found]
@@ -110,12 +100,9 @@ class KeyOrder:
 
     def argsort(self, keys: Sequence[Array], engine: Engine) -> Indices:
         """The argsort by all keys: a stable argsort by each, the least significant key first (LSD)."""
-        indices: Indices | None = None
-        for column, key in zip(reversed(self.columns), reversed(keys), strict=True):
+        (column, key), *others = reversed([*zip(self.columns, keys, strict=True)])
+        indices = engine.argsort(np.ascontiguousarray(key, native(column.dtype)), column.order)
+        for column, key in others:
             machines = np.ascontiguousarray(key, native(column.dtype))
-            if indices is None:
-                indices = engine.argsort(machines, column.order)
-            else:
-                indices = indices[engine.argsort(machines[indices], column.order)]
-        assert indices is not None  # there is a key
+            indices = indices[engine.argsort(machines[indices], column.order)]
         return indices

@@ -41,14 +41,14 @@ class Parting:
         """None if the engine has none, and can only finish what another has begun."""
         return self._work.engine.partition_for(self._change.numbers)
 
-    def pivots(self, sampled: Sampled, count: int, length: int) -> Array | None:
-        """Those for so many elements, in runs of a length; None if the samples say that some part would be longer than
-        a run, or so many parts took longer than to sort. The same whenever it is called."""
+    def pivots(self, sampled: Sampled, count: int, length: int) -> Array:
+        """Those for so many elements, in runs of a length. Raises Unbalanced if the samples say that some part would be
+        longer than a run, or so many parts took longer than to sort. The same whenever it is called."""
         parts, dtype = next((parts for parts in _PARTS if parts * length >= _ROOM * count), 0), self._work.source
         page = max(1, PAGE // dtype.itemsize)
         looks = min(_PAGES, count // page)
         if not parts or not looks or self.partition is None or parts > self.partition.most_parts:
-            return None
+            raise Unbalanced
         numbers = np.random.default_rng(0)  # not at equal distances, with which the data may have something in common
         starts = [count * look // looks + int(numbers.integers(count // looks - page + 1)) for look in range(looks)]
         pages = [sampled(start * dtype.itemsize, (start + page) * dtype.itemsize).view(dtype) for start in starts]
@@ -56,10 +56,12 @@ class Parting:
         sample.sort()
         ordered = sample[: np.count_nonzero(sample == sample)]  # without NaNs, which are in the last part
         if not ordered.size:
-            return None
+            raise Unbalanced
         pivots: Array = ordered[np.arange(1, parts) * ordered.size // parts]
         sizes = np.diff(np.searchsorted(sample, pivots), prepend=0, append=sample.size)
-        return pivots if sizes.max() * count <= _MOST * length * sample.size else None
+        if sizes.max() * count > _MOST * length * sample.size:
+            raise Unbalanced
+        return pivots
 
     def _numbers(self, piece: Array, start: int) -> Array:
         """A piece of the input, from element `start` on, as numbers that NumPy compares in the order of the result. The

@@ -57,7 +57,7 @@ class Endpoints:
     runs: DirectFile
     made: Output
     header: int  # offset of the first element in the output, in bytes
-    sampled: Sampled | None = None  # reads the input anywhere, by offsets from the first element; None if it cannot
+    sampled: Sampled | None  # reads the input anywhere, by offsets from the first element; None if it cannot
 
 
 class Passes:
@@ -67,19 +67,17 @@ class Passes:
         self, work: Work, count: int, plan: Plan, ends: Endpoints, scratch: Scratch | NoJournal, report: Report | None
     ) -> None:
         self._work, self._count, self._plan, self._scratch, self._ends = work, count, plan, scratch, ends
-        length = plan.run
-        self._lengths = [min(length, count - start) for start in range(0, count, length)]
+        self._lengths = [min(plan.run, count - start) for start in range(0, max(1, count), plan.run)]
         sizes = self._work.source.itemsize, self._work.spilled.itemsize, self._work.result.itemsize
-        longest = max(self._lengths, default=0)
-        self._workers = min(self._work.engine.workers, max(1, len(self._lengths)))
-        self._slots = min(slots_for(self._workers), max(1, len(self._lengths)))
+        longest = max(self._lengths)
+        self._workers = min(self._work.engine.workers, len(self._lengths))
+        slots = min(slots_for(self._workers), len(self._lengths))
         more = beside(len(self._lengths), plan.gap, sizes[1]) if len(self._lengths) > 1 else 0
-        self._loaded = [buffer_for(longest * max(sizes[:2]) + more) for _ in range(self._slots)]
-        self._sorted = [buffer_for(longest * max(sizes[1:])) for _ in range(self._slots)]
+        self._loaded = [buffer_for(longest * max(sizes[:2]) + more) for _ in range(slots)]
+        self._sorted = [buffer_for(longest * max(sizes[1:])) for _ in range(slots)]
         self._meter = Meter(count * sizes[0] * min(2, len(self._lengths)), report)
-        self._file = RunFile(ends.runs, work.spilled, length)
+        self._file = RunFile(ends.runs, work.spilled, plan.run)
         self._runs: Runs = SortedRuns(work, self._file, self._lengths, plan.gap)
-        self._buckets = self._lengths  # their lengths
         self._starts = [0]  # of buckets in the result, in elements
 
     def run(self) -> None:
@@ -97,11 +95,11 @@ class Passes:
                 self._scratch.sync(self._ends.runs.sync)  # before what is void is written over
             self._make_runs(SortedRuns(self._work, self._file, self._lengths, self._plan.gap))
         self._scratch.sync(self._ends.runs.sync)
-        self._buckets = self._runs.cut()
-        self._starts = list(accumulate(self._buckets, initial=0))
-        left = [n for n in range(len(self._buckets)) if self._runs.bucket_step(n) not in self._scratch.done]
+        buckets = self._runs.cut()
+        self._starts = list(accumulate(buckets, initial=0))
+        left = [n for n in range(len(buckets)) if self._runs.bucket_step(n) not in self._scratch.done]
         make = partial(self._make_bucket, self._runs.to_bucket)
-        self._pass(left, self._buckets, self._load_bucket, make, self._keep_bucket, "buckets")
+        self._pass(left, buckets, self._load_bucket, make, self._keep_bucket, "buckets")
 
     def _parted(self) -> Runs:
         """Runs to be partitioned. Raises Unbalanced if that is not possible, or not worth it, or if an earlier call has
@@ -112,11 +110,9 @@ class Passes:
         whole = PartedRuns(parting, self._file, self._lengths, None)
         if not whole.left(done):
             return whole  # maybe in place, with nothing left of the input
-        if parting.partition is None or sampled is None or self._count * self._work.spilled.itemsize < _WORTH_PARTING:
+        if sampled is None or self._count * self._work.spilled.itemsize < _WORTH_PARTING:
             raise Unbalanced
         pivots = parting.pivots(sampled, self._count, self._plan.run)
-        if pivots is None:
-            raise Unbalanced
         return PartedRuns(parting, self._file, self._lengths, pivots)
 
     def _make_runs(self, runs: Runs) -> None:
@@ -148,15 +144,7 @@ class Passes:
         self._scratch.mark(self._runs.step(piece), self._ends.runs.sync)
 
     def _load_bucket(self, bucket: int, slot: int) -> Array:
-        """A bucket's slices of all runs, concatenated."""
-
-        def room(nbytes: int) -> Bytes:
-            if self._loaded[slot].size < nbytes:
-                self._loaded[slot] = buffer_for(0)  # the memory of the smaller one is free before more is taken
-                self._loaded[slot] = buffer_for(nbytes)
-            return self._loaded[slot]
-
-        return self._runs.read(bucket, room)
+        return self._runs.read(bucket, self._loaded[slot])
 
     def _make_bucket(self, sort: Callable[[Array, Array], None], bucket: int, loaded: Array, slot: int) -> int:
         out = _elements(self._sorted[slot], self._ends.made.lead(self._offset(bucket)), self._work.result, loaded.size)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from math import gcd, isqrt, lcm
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import SupportsIndex, cast
 import attrs
 
 from ..types.checks import as_int
-from ..types.environment import memory_limits
+from ..types.environment import memory_bytes, memory_limits
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from .cuts import usual_gap
 from .direct import PAGE
@@ -78,7 +77,7 @@ def _plan(memory: int, count: int, work: Work) -> Plan | None:
 
 
 def beside(runs: int, gap: int, itemsize: int) -> int:
-    """Bytes that are read with a bucket besides its elements: of each run a few gaps at most, and the rest of pages."""
+    """The most bytes read with a bucket besides its elements: three gaps of each run, and the rest of pages."""
     return runs * (3 * gap * itemsize + REST)
 
 
@@ -125,4 +124,4 @@ def _machine_free() -> int:
         found = re.search(r"^MemAvailable:\s*(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
     except OSError:
         found = None
-    return int(found[1]) << 10 if found else os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    return int(found[1]) << 10 if found else memory_bytes() // 2

@@ -8,7 +8,7 @@ among what was read, and the slices are moved together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import TypeAlias
 
@@ -18,11 +18,10 @@ import numpy as np
 from .cuts import Array, Indices, Samples, cut_between
 from .direct import Bytes, DirectFile
 from .parting import Parting, Unbalanced
-from .plans import LARGE_RUN, REST
+from .plans import LARGE_RUN
 from .work import Work
 
 SORTED = "runs sorted"  # a journal's line: partitioned runs of which it tells are void
-Room: TypeAlias = Callable[[int], Bytes]  # a buffer of a size
 
 
 @attrs.frozen(eq=False)
@@ -40,18 +39,15 @@ class RunFile:
     def elements(self, run: int, start: int, stop: int) -> Array:
         return self.file.read_elements(self.dtype, self.start(run) + start * self.dtype.itemsize, stop - start)
 
-    def slices(self, begin: Indices, end: Indices, room: Room) -> tuple[Bytes, list[int]]:
-        """Elements begin..end of each run, in a buffer; and where in it they begin."""
-        item = self.dtype.itemsize
-        buffer = room(int((end - begin).sum()) * item + REST * begin.size)
-        places: list[int] = []
-        at = 0
+    def slices(self, begin: Indices, end: Indices, buffer: Bytes) -> list[int]:
+        """Reads elements begin..end of each run into a buffer. Returns where in it they begin."""
+        places, item, at = list[int](), self.dtype.itemsize, 0
         for run, (first, last) in enumerate(zip(begin.tolist(), end.tolist(), strict=True)):
             start = self.start(run)
             place = self.file.read(buffer, at, start + first * item, start + last * item) if first < last else at
             places.append(place)
             at = place + (last - first) * item
-        return buffer, places
+        return places
 
     def joined(self, buffer: Bytes, places: Sequence[int], counts: Indices) -> Array:
         """So many elements from each place on, moved together."""
@@ -97,13 +93,13 @@ class SortedRuns:
         """The journal's line of a bucket that is written."""
         return f"bucket {bucket}"
 
-    def read(self, bucket: int, room: Room) -> Array:
-        """What the runs hold of a bucket, concatenated, in a buffer that `room` makes of a size. One that begins where
-        the last one ended takes the fewest reads."""
+    def read(self, bucket: int, buffer: Bytes) -> Array:
+        """What the runs hold of a bucket, concatenated in a buffer. One that begins where the last one ended takes the
+        fewest reads."""
         start, stop = self._starts[bucket], self._starts[bucket + 1]
         begin = self._cut if start == self._rank else self._samples.cut(start, self._words_between)
-        low, high = (np.maximum(bound, begin) for bound in self._samples.brackets(stop))
-        buffer, places = self._file.slices(begin, high, room)
+        low, high = (np.maximum(bound[0], begin) for bound in self._samples.brackets([stop]))
+        places = self._file.slices(begin, high, buffer)
         origins = np.array(places) - begin * self._file.dtype.itemsize
         self._rank, self._cut = stop, self._cut_within(stop, buffer, origins, low, high)
         return self._file.joined(buffer, places, self._cut - begin)
@@ -179,10 +175,10 @@ class PartedRuns:
     def bucket_step(self, bucket: int) -> str:
         return f"bucket {bucket} of parts"
 
-    def read(self, bucket: int, room: Room) -> Array:
+    def read(self, bucket: int, buffer: Bytes) -> Array:
         first, stop = self._groups[bucket]
         begin, end = (np.array([self._ends[run][part] for run in range(len(self._lengths))]) for part in (first, stop))
-        return self._file.joined(*self._file.slices(begin, end, room), end - begin)
+        return self._file.joined(buffer, self._file.slices(begin, end, buffer), end - begin)
 
     def to_bucket(self, piece: Array, out: Array) -> None:
         self._parting.to_bucket(piece, out)

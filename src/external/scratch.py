@@ -18,8 +18,11 @@ from io import FileIO
 from pathlib import Path
 from typing import Self, TypeAlias, cast
 
+import attrs
+
 from ..types.errors import FileChangedError, GpusortError, InvalidArgumentError
 from .crew import always_uninterrupted, whole
+from .plans import Plan
 
 Facts: TypeAlias = Mapping[str, object]  # a JSON object
 
@@ -102,45 +105,36 @@ class Scratch:
         """Tries to create and lock the folder. False, to try again, if another sort that finished just removed it."""
         import fcntl
 
-        is_new = False
+        path = self.folder / _JOURNAL
         with suppress(FileExistsError):
             self.folder.mkdir(0o700)  # the data may be private
-            is_new = True
         try:
-            is_foreign = next(self.folder.iterdir(), None) is not None and not (self.folder / _JOURNAL).is_file()
-        except NotADirectoryError:
-            is_foreign = True
+            is_scratch = self.folder.is_dir() and (not any(self.folder.iterdir()) or path.is_file())
+            journal = FileIO(path, "a+") if is_scratch else None
         except FileNotFoundError:
-            if not self.folder.is_symlink():
+            return False
+        except OSError:
+            with suppress(OSError):  # the exception under way matters more
+                self.folder.rmdir()
+            raise
+        if journal is None:
+            if not os.path.lexists(self.folder):
                 return False
-            is_foreign = True
-        if is_foreign:
             raise InvalidArgumentError(
                 f"target: {self.folder} is in the way, which no sort has left: move it, or have scratch files "
                 "elsewhere (scratch=, --scratch)"
             )
-        path = self.folder / _JOURNAL
-        try:
-            journal = FileIO(path, "a+")
-        except FileNotFoundError:
-            return False
-        except OSError:
-            if is_new:
-                with suppress(OSError):  # the exception under way matters more
-                    self.folder.rmdir()
-            raise
         try:
             fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             journal.close()
             raise InvalidArgumentError(f"target: {self._target} is being sorted by another process") from error
-        is_there = self._is_at(path, journal)
-        if is_there:
-            self._journal = journal
-            self._is_ours = not (self.keep and self._lines())
-        else:
+        if not self._is_at(path, journal):
             journal.close()
-        return is_there
+            return False
+        self._journal = journal
+        self._is_ours = not (self.keep and self._lines())
+        return True
 
     def _leave(self, *, has_failed: bool) -> None:
         """Removes what is not to be kept, and unlocks, whatever interrupts it."""
@@ -166,8 +160,12 @@ class Scratch:
         assert self._journal is not None  # it is locked
         return self._journal.fileno()
 
+    def resumed_plan(self, work: str, plan: Plan) -> Plan:
+        """The plan of the call that is resumed; this one, if there is none."""
+        return self.claim({**self.identity, "target": str(self._target), "work": work}, plan, resume=self.keep)
+
     @whole
-    def claim(self, identity: Facts, plan: Facts, *, resume: bool) -> Facts:
+    def claim(self, identity: Facts, plan: Plan, *, resume: bool) -> Plan:
         """Starts or resumes: the plan of an earlier call for the same data and arguments, else this one, with a new
         journal. Raises InvalidArgumentError if it is to resume a sort of something else."""
         lines = self._lines()
@@ -183,7 +181,7 @@ class Scratch:
             if not self.part.exists():
                 self.done = {step for step in self.done if not step.startswith("bucket")}
             self._is_ours = True
-            return dict(cast(Facts, earlier["plan"]))
+            return Plan(**cast("dict[str, int]", earlier["plan"]))
         os.ftruncate(self._log, 0)  # first: a journal must not tell of files that are gone, whenever this is killed
         self._is_ours = True
         self.part.unlink(missing_ok=True)
@@ -192,7 +190,7 @@ class Scratch:
                 entry.unlink()
         if self._target.exists():  # the result must not be readable by more users than the file that it replaces
             self.part.touch(0o600, exist_ok=False)
-        os.write(self._log, f"{json.dumps({'of': identity, 'plan': plan, 'boot': _boot()})}\n".encode())
+        os.write(self._log, f"{json.dumps({'of': identity, 'plan': attrs.asdict(plan), 'boot': _boot()})}\n".encode())
         return plan
 
     def _lines(self) -> list[str]:
@@ -201,15 +199,11 @@ class Scratch:
 
     def _first_of(self, lines: list[str]) -> Facts:
         """The manifest."""
-        first: Facts = {}
-        try:
-            first = json.loads(lines[0])
-            known = {"of", "plan", "boot"} <= set(first)
-        except (ValueError, TypeError):
-            known = False
-        if not known:
-            raise InvalidArgumentError(f"resume: {self.folder} has no journal that can be read: do not resume")
-        return first
+        with suppress(ValueError, TypeError):
+            first: Facts = json.loads(lines[0])
+            if {"of", "plan", "boot"} <= set(first):
+                return first
+        raise InvalidArgumentError(f"resume: {self.folder} has no journal that can be read: do not resume")
 
     def has(self, word: str) -> bool:
         """Whether the journal has a line that begins with a word."""

@@ -7,7 +7,6 @@ have known positions in the result: they can be sorted out of order, and an inte
 from __future__ import annotations
 
 from pathlib import Path
-from typing import cast
 
 import attrs
 import numpy as np
@@ -20,12 +19,6 @@ from .plans import Plan
 from .progress import Report
 from .scratch import Scratch
 from .work import Work
-
-
-def resumed_plan(scratch: Scratch, target: Path, work: str, plan: Plan) -> Plan:
-    """The plan of the call that is resumed; this one, if there is none."""
-    identity = {**scratch.identity, "target": str(target), "work": work}
-    return Plan(**cast("dict[str, int]", scratch.claim(identity, attrs.asdict(plan), resume=scratch.keep)))
 
 
 @attrs.frozen(eq=False)
@@ -47,7 +40,7 @@ class FileSort:
             if scratch.keep and scratch.is_published():
                 return
             plan = Plan.within(memory, self.layout.count, self.work)
-            self._run(resumed_plan(scratch, self.target, self.work.describe(), plan))
+            self._run(scratch.resumed_plan(self.work.describe(), plan))
             scratch.publish()
 
     def _run(self, plan: Plan) -> None:

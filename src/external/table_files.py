@@ -7,7 +7,6 @@ from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -90,8 +89,8 @@ class ParquetTable(TableFile):
 
 class ArrowTable(TableFile):
     """An Arrow IPC file. Long record batches are read in slices through a memory mapping, whose pages are then dropped;
-    short ones by plain reads. A mapping of a file that is truncated kills the process (SIGBUS): so slices are copied,
-    each right after a look at the file's size."""
+    short and compressed ones by plain reads. A mapping of a file that is truncated kills the process (SIGBUS): so
+    slices are copied, each right after a look at the file's size."""
 
     def __init__(self, path: Path) -> None:
         import pyarrow as pa
@@ -100,16 +99,24 @@ class ArrowTable(TableFile):
         try:
             with path.open("rb") as file:
                 self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            mapped = pa.ipc.open_file(pa.BufferReader(pa.py_buffer(self._map)))
+            memory = pa.py_buffer(self._map)
+            opened = pa.ipc.open_file(pa.BufferReader(memory))
         except ValueError as error:  # ArrowInvalid is a ValueError; so is mapping an empty file
             raise InvalidArgumentError(f"source: {path} is no Arrow file: {error}") from error
-        self._mapped = list(map(mapped.get_batch, range(mapped.num_record_batches)))
         self._read = pa.ipc.open_file(pa.OSFile(str(path)))
-        self.schema = mapped.schema
-        *self._starts, self.rows = accumulate((batch.num_rows for batch in self._mapped), initial=0)
+        self._read_again = lru_cache(maxsize=1)(self._read.get_batch)
+        self.schema, self.rows = opened.schema, 0
+        self._starts, self._with_nulls = list[int](), set[str]()
+        self._mapped: list[pa.RecordBatch | None] = []  # None for one that is compressed: it is unpacked into memory
+        for batch in map(opened.get_batch, range(opened.num_record_batches)):
+            self._starts.append(self.rows)
+            self.rows += batch.num_rows
+            columns = zip(self.schema.names, batch.columns, strict=True)
+            self._with_nulls.update(name for name, column in columns if column.null_count)
+            self._mapped.append(batch if _lies_in(memory, batch) else None)
 
     def may_be_null(self, column: str) -> bool:
-        return any(batch.column(column).null_count for batch in self._mapped)
+        return column in self._with_nulls
 
     @property
     def is_in_short_groups(self) -> bool:
@@ -118,14 +125,15 @@ class ArrowTable(TableFile):
     def rows_near(self, row: int, count: int) -> pa.RecordBatch:
         """Of the batch that holds it."""
         at = bisect_right(self._starts, row) - 1
-        return self._copied(self._mapped[at].slice(row - self._starts[at], count))
+        batch = self._mapped[at] or self._read_again(at)
+        return self._copied(batch.slice(row - self._starts[at], count))
 
     def batches(self, columns: Sequence[str] | None, rows: int = _BATCH) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
         for number, mapped in enumerate(self._mapped):
-            is_long = mapped.get_total_buffer_size() > _LONG
-            batch = mapped if is_long else self._read.get_batch(number)
+            is_long = mapped is not None and mapped.get_total_buffer_size() > _LONG
+            batch = mapped if mapped is not None and is_long else self._read.get_batch(number)
             if columns is not None:
                 batch = pa.RecordBatch.from_arrays([batch.column(name) for name in columns], list(columns))
             for start in range(0, batch.num_rows, rows):
@@ -139,6 +147,12 @@ class ArrowTable(TableFile):
         if self._path.stat().st_size < len(self._map):
             raise FileChangedError(f"source: {self._path} has become shorter while it was being sorted")
         return _copied(part)
+
+
+def _lies_in(memory: pa.Buffer, batch: pa.RecordBatch) -> bool:
+    """Whether all that a batch holds is in some memory."""
+    held = [buffer for column in batch.columns for buffer in column.buffers() if buffer is not None and buffer.size]
+    return all(memory.address <= buffer.address < memory.address + memory.size for buffer in held)
 
 
 def _copied(part: pa.RecordBatch) -> pa.RecordBatch:

@@ -29,7 +29,6 @@ from .pipeline import run_pipeline
 from .plans import FEW_RUNS, LITTLE_IN_ALL, MIN_RUNS, Plan, data_budget
 from .progress import Meter, Report
 from .scratch import Scratch, fsync_path
-from .sort import resumed_plan
 from .table_files import ArrowRun, RowReader, TableFile
 from .table_sinks import ROW_INDEX, IndicesSink, PyarrowSink, Sink, closing
 
@@ -67,7 +66,7 @@ class TableSort:
             if scratch.keep and scratch.is_published():
                 return
             work = f"{'argsort' if self.argsort else 'sort'} by {self.by} {self.order.value}"
-            plan = resumed_plan(scratch, self.target, work, self._plan(memory, extra))
+            plan = scratch.resumed_plan(work, self._plan(memory, extra))
             spill = self.table.rows * self.bytes_of_a_row if self.table.rows > plan.run else 0
             require_disk_space({scratch.folder / "runs": spill, scratch.part: whole})
             if self.numbers is None:
@@ -119,7 +118,7 @@ class TableSort:
                     "decimals, dates, times, timestamps and durations can be: cast it to one, e.g. text to numbers"
                 )
             columns += [KeyColumn(dtype, self.order) for dtype in dtypes]
-        return KeyOrder.of(columns)
+        return KeyOrder(columns)
 
     def keys_of(self, table: pa.Table) -> list[Array]:
         """The arrays that `keys` orders."""

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import attrs
 import numpy as np
 
-from ..algos.words import Transform
 from ..types.dtypes import native
 from ..types.indices import SortOrder
 from .cuts import Array
@@ -71,7 +70,7 @@ class Work(ABC):
         """Integers or bytes that compare in the order of the runs' elements."""
 
 
-@attrs.frozen(eq=False, slots=False)
+@attrs.frozen(eq=False)
 class SortElements(Work):
     """Sorts elements that are keys themselves."""
 
@@ -79,10 +78,6 @@ class SortElements(Work):
     order: SortOrder
     stable: bool
     engine: Engine
-
-    @cached_property
-    def to_words(self) -> Transform:
-        return words_of(self.source, self.order, ranks=self.stable)
 
     @property
     def spilled(self) -> np.dtype[Any]:
@@ -119,7 +114,7 @@ class SortElements(Work):
         self._swapped(out)
 
     def words(self, spilled: Array) -> Array:
-        return self.to_words(spilled)
+        return words_of(spilled, self.order, ranks=self.stable)
 
     def _swapped(self, elements: Array) -> Array:
         """Converts in place between the file's and the machine's byte order."""
@@ -139,7 +134,7 @@ class ByFields(Work):
     @cached_property
     def keys(self) -> KeyOrder:
         dtypes = [self.source[field] for field in self.fields] or [self.source]
-        return KeyOrder.of([KeyColumn(native(dtype), self.order) for dtype in dtypes])
+        return KeyOrder([KeyColumn(native(dtype), self.order) for dtype in dtypes])
 
     def keys_of(self, piece: Array) -> list[Array]:
         """The keys of a piece of the input."""
@@ -231,11 +226,6 @@ class FindPackedIndices(FindIndices):
     def extra(self) -> int:
         return 2 * _WORD.itemsize  # words to be sorted, and what a sort of them takes besides
 
-    @cached_property
-    def to_words(self) -> Transform:
-        key = self.keys.columns[0]
-        return words_of(key.dtype, key.order, ranks=True)
-
     @property
     def index_bits(self) -> int:
         return _BITS - 8 * self.keys.columns[0].dtype.itemsize
@@ -253,7 +243,7 @@ class FindPackedIndices(FindIndices):
         packed, shift = np.empty(piece.size, _WORD), _WORD.type(self.index_bits)
         for first in range(0, piece.size, _BLOCK):
             block = packed[first : first + _BLOCK]
-            block[:] = self.to_words(keys[first : first + _BLOCK])
+            block[:] = words_of(keys[first : first + _BLOCK], self.order, ranks=True)
             block <<= shift
             block |= np.arange(start + first, start + first + block.size, dtype=_WORD)
         return packed

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..algos.words import Transform
 from ..api.sorting import argsort, merge, merge_by_key, sort, sort_by_key
-from ..external.cuts import Array, Bracket, HostArray, Indices, counts_of
+from ..external.cuts import Array, Bracket, Indices, counts_of
 from ..external.order import transform_of
 from ..types.dtypes import key_for, native
 from ..types.indices import SortOrder
@@ -98,14 +98,14 @@ class Started:
 class Gather:
     """An all-gather of values on the host, in the order of ranks."""
 
-    values: HostArray
+    values: Array
 
 
 @attrs.frozen(eq=False)
 class Swap:
     """An all-to-all exchange of values on the host: a piece to every rank, and from each as many as `counts` says."""
 
-    pieces: Sequence[HostArray]
+    pieces: Sequence[Array]
     counts: Sequence[int]
 
 
@@ -147,7 +147,7 @@ def sort_shard(
     if len(lengths) == 1:
         return [held]
 
-    def words(positions: Indices) -> HostArray:
+    def words(positions: Indices) -> Array:
         sampled = memory.to_host(held[0][memory.from_host(positions)])
         return work.words(np.ascontiguousarray(sampled, native(work.dtype)))
 
@@ -166,7 +166,7 @@ def sort_shard(
 
 
 def agreed_cuts(
-    words: Callable[[Indices], HostArray], mine: int, lengths: Sequence[int], sizes: Sequence[int]
+    words: Callable[[Indices], Array], mine: int, lengths: Sequence[int], sizes: Sequence[int]
 ) -> Generator[Step, Sequence[Array], tuple[list[int], list[int]]]:
     """Where each rank's part starts in this rank's run, and the run's end; and how many elements each rank has for this
     one. `words` returns those at some positions of this rank's run.
