@@ -19,6 +19,9 @@ from .reducers import EXTREMES, TRUTHS, silently
 from .strides import Walk, Way, padded
 
 BLOCK = 1 << 12  # results that are kept at hand: fewer, and memory is read in stretches too short to be foreseen
+# Where the nearest elements go: bytes between the first results at hand and the last ones that a cache holds until the
+# next elements are looked at, and what is taken at a time of more.
+_CACHE, _NEAR, _FEW = 1 << 18, 1 << 12, 1 << 6
 _SIDE = 1 << 10  # the same where several elements of a row are worked on side by side
 PARTS = 16  # at most, where they are for threads
 _ROW = 32  # neighbours that are worth a loop of their own
@@ -149,7 +152,9 @@ def leg_of(
         wanted = stay[0], (wanted or stay)[1]
         stay = [Way(1, 0), Way((stay[0].length - 1) * stay[0].stride + stay[1].length, 1)]
     rows, length = stay[0].length * stay[1].length, go[0].length * go[1].length
-    block = min(BLOCK, stay[1].length)
+    block, apart = min(BLOCK, stay[1].length), stay[1].stride * dtype.itemsize
+    if go[1].stride == 1 < stay[1].stride and block * apart > _CACHE:
+        block = max(_FEW, _NEAR // apart)
     tasks = rows if in_rows else stay[0].length * -(-stay[1].length // block)
     divided, near = (go[1].length, go[1]) if in_rows else (go[0].length, stay[1])
     lies_apart = near.stride != 1 or fold.finds_index  # or is read more slowly than memory gives it
