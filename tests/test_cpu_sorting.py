@@ -18,12 +18,14 @@ from hypothesis import strategies as st
 import gpusort
 from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.arrays.host import NUMPY
+from gpusort.operations.sort import Sort
 from gpusort.targets.base import HostArray
 from gpusort.targets.cpu.compiler import loading
 from gpusort.targets.cpu.compiler.machine import Machine, machine
 from gpusort.targets.cpu.host import argsort, at_sight, radix_sort, sort_path
 from gpusort.targets.cpu.host.argsort import argsort_rows, argsort_runs
 from gpusort.targets.cpu.host.at_sight import sorted_at_sight
+from gpusort.targets.cpu.host.fast_paths import fast_path
 from gpusort.targets.cpu.host.key_words import Places, elements_in_order, ordered_words
 from gpusort.targets.cpu.host.packed_argsort import argsort_packed
 from gpusort.targets.cpu.host.partition import part_in_turn
@@ -281,7 +283,9 @@ def test_rows_that_do_not_lie_side_by_side(dtype: str, order: SortOrder) -> None
         plain = sample(dtype, (length, rows))
         expected = in_order(np.ascontiguousarray(plain.T), order)
         for matrix in (plain, plain.astype(plain.dtype.newbyteorder("S"))):
-            path = SortPath(SMALL, NUMPY.spec("x", matrix), 0, order, stable=False)
+            path = fast_path(Sort(0, order), [NUMPY.spec("x", matrix)], SMALL)
+            assert path is not None
+            assert path.into is not None
             before = matrix.tobytes()
             results = path.function(matrix)
             assert matrix.tobytes() == before
@@ -442,9 +446,10 @@ def test_times_with_nat_are_sorted_as_integers(dtype: str) -> None:
         for nats in (0, 7):
             x.reshape(-1)[::7][:nats] = "NaT"
             for axis in (None, *range(x.ndim)):
-                path, given = SortPath(HostSortPolicy(), NUMPY.spec("x", x), axis, SortOrder.ASCENDING, False), x.copy()
+                path, given = fast_path(Sort(axis), [NUMPY.spec("x", x)], HostSortPolicy()), x.copy()
+                assert path is not None
                 np.testing.assert_array_equal(path.function(x), np.sort(x, axis=axis))
-                if axis is not None:
+                if axis is not None and path.into is not None:
                     path.into((given,), (given,))
                     np.testing.assert_array_equal(given, np.sort(x, axis=axis))
 

@@ -85,7 +85,7 @@ def are_in_order(x: HostArray, order: SortOrder, policy: HostSortPolicy) -> bool
     """Whether rows seem to be made of few runs, of elements that NumPy merges; or, of narrow ones, in order."""
     if not _WINDOW <= x.shape[-1] < x.size or order is SortOrder.DESCENDING:
         return False
-    if not x.dtype.isnative or x.dtype.kind in "Mm":
+    if x.dtype.kind in "Mm":
         return False
     rows: HostArray = x[(0,) * (x.ndim - 2)]
     first = rows[0, :_GLANCE].tolist()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any, TypeAlias, cast
 
+import attrs
 import numpy as np
 
 from ....algos.host_sort import HostSort, HostSortPolicy
@@ -24,6 +25,7 @@ from ...base import HostArray, Native
 from ..pool import shared_pool
 from .argsort import MERGED_ALONE, are_in_order, argsort_rows, argsort_runs
 from .at_sight import places_at_sight
+from .byte_order import by_copies
 from .cumsum import from_zero, host_cumsum, shifted
 from .float_ties import are_ties_alike
 from .key_words import ordered_ranks, ordered_words
@@ -52,6 +54,9 @@ def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolic
         return keyed_path(operation, policy)
     if isinstance(operation, Sort | Argsort) and len(given[0].shape) > _MOST_AXES:
         return None
+    if not isinstance(operation, Reduce) and not all(spec.dtype.isnative for spec in given):
+        path = fast_path(operation, [attrs.evolve(spec, dtype=native(spec.dtype)) for spec in given], policy)
+        return None if path is None else by_copies(path, [output.dtype for output in operation.outputs(*given)])
     match operation:
         case Sort(axis, order, stable, None, (None | HostSort()) as chosen):
             policy = policy if chosen is None else chosen.policy
@@ -90,7 +95,7 @@ class ArgsortPath:
         self, policy: HostSortPolicy, dtype: np.dtype[np.generic], axis: int | None, order: SortOrder, by_bits: bool
     ) -> None:  # fmt: skip
         self.policy, self.dtype, self.axis, self.order, self.by_bits = policy, dtype, axis, order, by_bits
-        is_narrow, suits = dtype.itemsize <= 2, dtype.isnative and not by_bits
+        is_narrow, suits = dtype.itemsize <= 2, not by_bits
         # elements that NumPy's own argsort is given at once, the same of one row, and of a row that is looked at else
         self.most = 0 if order is not _UP else FEW_HALVES if dtype.itemsize == 2 else SHORT
         self.most_of_row = self.most
@@ -130,8 +135,7 @@ class ArgsortPath:
                 if argsort_short_rows(rows, indices.transpose(axes), self.order, self.policy):
                     return indices
         if self._is_short(x, length) and not ties_differ and (not self.by_bits or are_ties_alike(x)):
-            plain = x if x.dtype.isnative else x.astype(native(x.dtype))
-            return places_in_order(plain, axis, self.order)
+            return places_in_order(x, axis, self.order)
         return along_rows(x, axis, lambda rows: (self._indices(rows),))[0]
 
     @cached_property

@@ -157,7 +157,7 @@ def places_for(fold: Reducer, dtype: np.dtype[np.generic]) -> tuple[Kernel, np.d
     if dtype.kind == "f":
         seen_as = np.dtype(f"i{dtype.itemsize}")
         infinity, word = int(np.array(np.inf, dtype).view(seen_as)[()]), name_of(seen_as)
-        magnitude = f"{word}(element & {np.iinfo(seen_as).max})"
+        magnitude = f"{word}(element & {(1 << (8 * dtype.itemsize - 1)) - 1})"
         signed = f"select(element < 0, {word}(0 - {magnitude}), {magnitude})"
         lifted = f"select({magnitude} > {infinity}, {word}(constant), {signed})"
     better = f"(value {'<' if fold is Reducer.ARGMIN else '>'} found)"

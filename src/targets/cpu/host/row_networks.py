@@ -261,7 +261,7 @@ def _by_network(
     policy: HostSortPolicy,
 ) -> bool:  # fmt: skip
     dtype, length = x.dtype, x.shape[-1]
-    if not 1 < length <= longest or x.ndim < 2 or x.size < least_for_networks(policy) or not dtype.isnative:
+    if not 1 < length <= longest or x.ndim < 2 or x.size < least_for_networks(policy):
         return False
     if not (x.flags.aligned and results.flags.aligned):
         return False

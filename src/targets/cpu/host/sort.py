@@ -72,7 +72,7 @@ def sort_rows(
 
 def _suits_numpy_as_they_lie(source: HostArray, policy: HostSortPolicy) -> bool:
     """Whether rows that are spread are sorted by NumPy, which packs one after the other."""
-    if source.size >= policy.serial_below or not source.dtype.isnative or is_packed(source):
+    if source.size >= policy.serial_below or is_packed(source):
         return False
     return not suits_radix(source.size, source.shape[-1], source.dtype, policy)
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from ....algos.host_sort import HostSortPolicy
 from ....arrays.recycled import new_array
-from ....types.dtypes import native
 from ....types.indices import SortOrder
 from ....types.specs import Shape, Spec
 from ...addresses import address_of
@@ -51,9 +50,9 @@ class SortPath:
         is_half = dtype.kind == "f" and dtype.itemsize == 2
         is_time = dtype.kind in "Mm" and order is SortOrder.ASCENDING
         self._as_integers: Sorted | None = None
-        if dtype.isnative and (is_time or (dtype.kind == "f" and not stable)):
+        if is_time or (dtype.kind == "f" and not stable):
             self._as_integers = partial(sorted_by_words, axis=self._along, order=order) if has_rows else self._by_bits
-        self._bits = SignedBits.of(native(dtype))
+        self._bits = SignedBits.of(dtype)
         self._lengths_of_bits = lengths_sorted_stably(self._bits.word)
         # More needs threads, or a radix sort, for which rows are long.
         by_radix = dtype.itemsize >= _LEAST_BY_RADIX and not has_rows
@@ -64,14 +63,14 @@ class SortPath:
             self._short = max(SHORT, min(LEAST_AT_SIGHT, policy.serial_below))
         self._long_row = policy.radix_from if has_rows else _NEVER
         # Of rows so short networks sort so many sooner.
-        by_network = has_rows and dtype.isnative and not (stable and dtype.kind == "f")
+        by_network = has_rows and not (stable and dtype.kind == "f")
         self._network = longest_of_few(dtype.itemsize) if by_network and dtype.kind not in "Mm" else 0
         self._network_from = least_for_networks(policy)
         self._stable_lengths = lengths_sorted_stably(dtype)
-        self._looks = dtype.isnative and dtype.itemsize > 1
+        self._looks = dtype.itemsize > 1
         self.function = self._sorter(self._sorted, self._short)
         # Longer ones are NumPy's alone as well where it sorts fast, which is measured once: until threads share them.
-        self._shares = by_radix and dtype.isnative
+        self._shares = by_radix
         self._by_numpy: Sorted = self._sorted_long
         if by_radix or (is_half and self._as_integers is not None and not has_rows):
             self._by_numpy = self._sorter(self._sorted_long, policy.serial_below if dtype.kind in "fMm" else _NEVER)
