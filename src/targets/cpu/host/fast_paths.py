@@ -55,8 +55,8 @@ def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolic
     if isinstance(operation, Sort | Argsort) and len(given[0].shape) > _MOST_AXES:
         return None
     if not isinstance(operation, Reduce) and not all(spec.dtype.isnative for spec in given):
-        path = fast_path(operation, [attrs.evolve(spec, dtype=native(spec.dtype)) for spec in given], policy)
-        return None if path is None else by_copies(path, [output.dtype for output in operation.outputs(*given)])
+        found = fast_path(operation, [attrs.evolve(spec, dtype=native(spec.dtype)) for spec in given], policy)
+        return None if found is None else by_copies(found, [output.dtype for output in operation.outputs(*given)])
     match operation:
         case Sort(axis, order, stable, None, (None | HostSort()) as chosen):
             policy = policy if chosen is None else chosen.policy
@@ -70,8 +70,8 @@ def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolic
             argsort = ArgsortPath(policy, dtype, 0, order, dtype.kind == "f").run
             return Native(partial(sorted_pairs, argsort=argsort))
         case Reduce(axis, keepdims, reducer, None):
-            found = host_reduction(reducer, given[0].dtype, len(given[0].shape), axis, keepdims)
-            return None if found is None else Native(found)
+            reduction = host_reduction(reducer, given[0].dtype, len(given[0].shape), axis, keepdims)
+            return None if reduction is None else Native(reduction)
         case Cumsum(axis):
             scan = host_cumsum(given[0].dtype, len(given[0].shape), axis)
             if scan is None:
