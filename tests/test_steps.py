@@ -198,13 +198,13 @@ def given(schedule: Schedule) -> dict[str, np.ndarray[Any, Any]]:
 def test_kernels_take_as_many_steps_as_noted(
     name: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    steps, work, statement, locate = 0, 0, vars(Lockstep)["_statement"], vars(Lockstep)["_locate"]
+    steps, work, run, locate = 0, 0, vars(Lockstep)["_run"], vars(Lockstep)["_locate"]
     behind: dict[object, int] = {}
 
     def counting(lockstep: Lockstep, one: ir.Statement, lanes: Lanes) -> Lanes:
         nonlocal steps, work
         steps, work = steps + 1, work + len(lanes)
-        found: Lanes = statement(lockstep, one, lanes)
+        found: Lanes = run[type(one)](lockstep, one, lanes)
         return found
 
     def locating(lockstep: Lockstep, one: ir.Access, lanes: Lanes) -> tuple[Region, Indices]:
@@ -217,7 +217,7 @@ def test_kernels_take_as_many_steps_as_noted(
         return found
 
     schedule = CASES[name]()
-    monkeypatch.setattr(Lockstep, "_statement", counting)
+    monkeypatch.setattr(Lockstep, "_run", dict.fromkeys(run, counting))
     monkeypatch.setattr(Lockstep, "_locate", locating)
     Simulator(16).run(schedule, given(schedule))
     noted = f"{steps}, {work}, {sum(behind.values())}"
