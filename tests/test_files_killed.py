@@ -235,8 +235,9 @@ def test_what_is_interrupted_leaves_nothing(error: type[BaseException], at: int,
         if len(steps) == at:
             raise error
 
-    with pytest.raises(error):
+    with pytest.raises(error) as raised:
         gpusort.sort_file(source, target, memory=MEMORY, progress=stop)
+    assert raised.value.__context__ is None  # a traceback is of what the caller raised, and of nothing else
     assert names(tmp_path) == ["source.npy", "target.npy"]
     assert target.read_text() == "as it was"
     steps.clear()
@@ -374,8 +375,13 @@ def test_a_source_that_becomes_shorter(tmp_path: Path) -> None:
     def cut(progress: gpusort.Progress) -> None:
         os.truncate(source, 1000)
 
-    with pytest.raises(gpusort.FileChangedError, match="was written to, replaced or removed while it was being sorted"):
+    with pytest.raises(
+        gpusort.FileChangedError, match="was written to, replaced or removed while it was being sorted"
+    ) as e:
         gpusort.sort_file(source, tmp_path / "target.npy", memory=MEMORY, progress=cut)
+    cause = e.value.__cause__
+    assert isinstance(cause, gpusort.FileChangedError)
+    assert cause.__context__ is None
     assert names(tmp_path) == ["source.npy"]
 
 
