@@ -487,6 +487,15 @@ def test_refusals(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_a_file_that_is_not_there_is_named_as_the_system_does(tmp_path: Path) -> None:
+    """By number and name, which a caller may look at."""
+    missing = tmp_path / "none.npy"
+    for call in (gpusort.sort_file, gpusort.argsort_file):
+        with pytest.raises(FileNotFoundError, match="source: there is no file") as e:
+            call(missing, tmp_path / "out.npy")
+        assert (e.value.errno, e.value.filename) == (errno.ENOENT, str(missing.resolve()))
+
+
 _DEEP = "-" * 5000 + "1"
 
 

@@ -3,6 +3,7 @@ and memory-mapped arrays larger than memory."""
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
@@ -129,7 +130,7 @@ def _source(source: Name) -> Path:
     if not found.is_file():
         if Path(source).exists():  # as given: /dev/stdin may lead to a pipe that has no path
             raise InvalidArgumentError(f"source: {Path(source)} is not a regular file")
-        raise FileNotFoundError(f"source: there is no file {found}")
+        raise FileNotFoundError(errno.ENOENT, "source: there is no file", str(found))
     return found
 
 
