@@ -9,13 +9,13 @@ from contextlib import suppress
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import attrs
 import numpy as np
 import numpy.typing as npt
 
-from ..external.formats import Format, Layout, layout_of
+from ..external.formats import Format, layout_of
 from ..external.maps import Mapping, MapSort
 from ..external.plans import bytes_of
 from ..external.progress import Progress
@@ -114,8 +114,11 @@ def _sort(
         columns, table = _names(by), open_table(given)
         TableSort(given, table, wanted, columns, order, engine, kept, progress, argsort).run(room)
         return
-    layout = layout_of(given, None if dtype is None else checked_dtype(dtype))
-    fields = _fields(layout, by)
+    said = None if dtype is None else checked_dtype(dtype)
+    if said is not None and Format.of(given) is Format.RAW:
+        _fields(said, by)  # before the file's length is found not to be of such elements
+    layout = layout_of(given, said)
+    fields = _fields(layout.dtype, by)
     if argsort:
         work: Work = finding_indices(layout.dtype, layout.count, fields, order, engine)
     elif fields:
@@ -168,19 +171,19 @@ def _names(by: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(cast("tuple[str, ...]", names)))
 
 
-def _fields(layout: Layout, by: By) -> tuple[str, ...]:
+def _fields(dtype: np.dtype[Any], by: By) -> tuple[str, ...]:
     """The fields that records are sorted by; empty for elements that are keys themselves."""
-    known = layout.dtype.names
+    known = dtype.names
     if known is None:
         if by is not None:
-            raise InvalidArgumentError(f"by: expected None for elements of dtype {layout.dtype}, found {by!r}")
-        key_for(layout.dtype, "source")
+            raise InvalidArgumentError(f"by: expected None for elements of dtype {dtype}, found {by!r}")
+        key_for(dtype, "source")
         return ()
     fields = _names(by)
     if not fields or not set(fields) <= set(known):
         raise InvalidArgumentError(f"by: expected one or more of {', '.join(known)}, found {by!r}")
     for field in fields:
-        key_for(layout.dtype[field], f"by: {field}")
+        key_for(dtype[field], f"by: {field}")
     return fields
 
 
