@@ -500,6 +500,23 @@ def test_a_file_that_is_not_there_is_named_as_the_system_does(tmp_path: Path) ->
         assert (e.value.errno, e.value.filename) == (errno.ENOENT, str(missing.resolve()))
 
 
+@pytest.mark.parametrize("suffix", [".npz", ".csv", ".GZ", ".json"])
+def test_a_known_format_is_not_taken_for_raw_elements(suffix: str, tmp_path: Path) -> None:
+    """Neither to be read nor to be written, unless a dtype says that it is raw."""
+    other, plain, x = tmp_path / f"x{suffix}", tmp_path / "x.npy", np.array([3, 1, 2], "i4")
+    x.tofile(other)
+    np.save(plain, x)
+    said = f"{suffix.lower()} files are not supported; .npy, Parquet and Arrow files are"
+    for call in (gpusort.sort_file, gpusort.argsort_file):
+        with pytest.raises(gpusort.InvalidArgumentError, match=rf"^source: .*/x{suffix}: \{said}"):
+            call(other, tmp_path / "out.npy")
+        with pytest.raises(gpusort.InvalidArgumentError, match=rf"^target: .*/out{suffix}: \{said}"):
+            call(plain, tmp_path / f"out{suffix}")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([other.name, "x.npy"])
+    gpusort.sort_file(other, tmp_path / f"out{suffix}", dtype="i4")
+    assert_same_bits(np.fromfile(tmp_path / f"out{suffix}", "i4"), np.sort(x))
+
+
 _DEEP = "-" * 5000 + "1"
 
 

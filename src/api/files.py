@@ -15,7 +15,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from ..external.formats import Format, layout_of
+from ..external.formats import Format, layout_of, require_known
 from ..external.maps import Mapping, MapSort
 from ..external.plans import bytes_of
 from ..external.progress import Progress
@@ -100,6 +100,9 @@ def _sort(
     if where is not None and not where.is_dir():
         raise InvalidArgumentError(f"scratch: expected an existing folder, found {where}")
     kept, room = Scratch(wanted, where, keep=checked_flag("resume", resume), source=given), bytes_of(memory)
+    if dtype is None:
+        require_known("source", given)
+        require_known("target", wanted)
     engine, is_table = OwnEngine.for_files(target_device, room), [Format.of(path).is_table for path in (given, wanted)]
     if argsort and given == wanted:
         raise InvalidArgumentError(f"target: expected another file than the source, found {wanted}")
