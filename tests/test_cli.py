@@ -211,6 +211,21 @@ def test_places_of_a_raw_file(tmp_path: Path) -> None:
     assert np.fromfile(source, ">i2").tolist() == [0, 1, 2, 3, 4]
 
 
+def test_what_is_sorted_by_is_told_of_in_the_words_of_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain, records = tmp_path / "x.npy", tmp_path / "records.npy"
+    np.save(plain, np.zeros(3, "f4"))
+    np.save(records, np.zeros(3, [("price", "f4"), ("id", "i4")]))
+    for arguments, message in (
+        ([plain, "--by", "price"], "elements of dtype float32 have no fields to sort by, found price"),
+        ([records, "--by", "prize", "--by", "id"], "expected one or more of price, id, found prize, id"),
+        ([records], "expected one or more of price, id, found nothing"),
+    ):
+        assert cli.main(["sort", *map(str, arguments)]) == 1
+        assert capsys.readouterr().err == f"gpusort: --by: {message}\n"
+
+
 def test_a_file_without_elements_is_sorted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     np.save(tmp_path / "x.npy", np.zeros(0))
     for options in ((), ("--argsort",)):

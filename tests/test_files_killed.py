@@ -273,7 +273,7 @@ def test_two_at_once(tmp_path: Path) -> None:
     def again(progress: gpusort.Progress) -> None:
         if not refused:
             with pytest.raises(
-                gpusort.InvalidArgumentError, match=r"target: .* is being sorted by another process"
+                gpusort.InvalidArgumentError, match=r"target: .* is being sorted already, by this process or another"
             ) as e:
                 gpusort.sort_file(source, target)
             refused.append(e.value)

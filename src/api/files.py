@@ -176,15 +176,15 @@ def _names(by: object) -> tuple[str, ...]:
 
 def _fields(dtype: np.dtype[Any], by: By) -> tuple[str, ...]:
     """The fields that records are sorted by; empty for elements that are keys themselves."""
-    known = dtype.names
+    known, found = dtype.names, ", ".join(_names(by)) or "nothing"  # as the command line has them, too
     if known is None:
         if by is not None:
-            raise InvalidArgumentError(f"by: expected None for elements of dtype {dtype}, found {by!r}")
+            raise InvalidArgumentError(f"by: elements of dtype {dtype} have no fields to sort by, found {found}")
         key_for(dtype, "source")
         return ()
     fields = _names(by)
     if not fields or not set(fields) <= set(known):
-        raise InvalidArgumentError(f"by: expected one or more of {', '.join(known)}, found {by!r}")
+        raise InvalidArgumentError(f"by: expected one or more of {', '.join(known)}, found {found}")
     for field in fields:
         key_for(dtype[field], f"by: {field}")
     return fields

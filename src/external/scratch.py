@@ -128,7 +128,9 @@ class Scratch:
             fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             journal.close()
-            raise InvalidArgumentError(f"target: {self._target} is being sorted by another process") from error
+            raise InvalidArgumentError(
+                f"target: {self._target} is being sorted already, by this process or another"
+            ) from error
         if not self._is_at(path, journal):
             journal.close()
             return False

@@ -103,10 +103,11 @@ class TableSort:
         InvalidArgumentError for unknown columns, UnsupportedTypeError for types that have no order."""
         names = self.table.schema.names
         kinds = dict(zip(names, self.table.schema.types, strict=True))
+        found = ", ".join(self.by) or "nothing"
         if not self.by or not set(self.by) <= set(kinds):
-            raise InvalidArgumentError(f"by: expected one or more of {', '.join(kinds)}, found {list(self.by)}")
+            raise InvalidArgumentError(f"by: expected one or more of {', '.join(kinds)}, found {found}")
         if any(names.count(name) > 1 for name in self.by):
-            raise InvalidArgumentError(f"by: expected names of one column each, found {list(self.by)} of {names}")
+            raise InvalidArgumentError(f"by: expected names of one column each, found {found} of {', '.join(names)}")
         columns: list[KeyColumn] = []
         for name in self.by:
             if name in self.null_columns:
