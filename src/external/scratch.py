@@ -287,9 +287,13 @@ class NoJournal:
 
 
 def identity_of(source: Path) -> Facts:
-    """What identifies a file and its version: path, inode, size, modification time. Empty if there is none."""
+    """What identifies a file and its version: path, inode, size, times. The time of its last change, which no call can
+    set, tells of one that was written to and has its modification time back. Empty if there is none."""
     try:
         found = source.stat()
     except FileNotFoundError:
         return {}
-    return {"path": str(source), "inode": found.st_ino, "bytes": found.st_size, "modified": found.st_mtime_ns}
+    return {
+        "path": str(source), "inode": found.st_ino, "bytes": found.st_size, "modified": found.st_mtime_ns,
+        "changed": found.st_ctime_ns,
+    }  # fmt: skip
