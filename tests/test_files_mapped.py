@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -241,8 +242,28 @@ def test_killed_and_written_to(tmp_path: Path) -> None:
     runs = tmp_path / "x.npy@128.sorting" / "runs"
     assert str(runs) in str(e.value)
     assert_same_bits(np.sort(np.fromfile(runs, "i8", COUNT)), np.sort(x))
-    with pytest.raises(gpusort.InvalidArgumentError, match=r"x: .* sort it with the same arguments first"):
+    with pytest.raises(
+        gpusort.InvalidArgumentError, match=r"x: .* sort it with the same arguments first, or remove .*sorting to"
+    ):
         gpusort.sort_inplace(held, descending=True)
+
+
+def test_killed_and_replaced(tmp_path: Path) -> None:
+    """By a file that has the same elements, even: only who replaced it knows what it is."""
+    x = sample("i8", COUNT, 9)
+    np.save(tmp_path / "x.npy", x)
+    assert killed(tmp_path, 3).returncode == -signal.SIGKILL
+    np.save(tmp_path / "new.npy", x)
+    (tmp_path / "new.npy").replace(tmp_path / "x.npy")
+    held, folder = np.load(tmp_path / "x.npy", mmap_mode="r+"), tmp_path / "x.npy@128.sorting"
+    said = rf"x: .* was replaced after a process .* was killed\. Its .* in {folder}/runs: remove {folder} to sort the"
+    for descending in (False, True):
+        with pytest.raises(gpusort.InvalidArgumentError, match=said):
+            gpusort.sort_inplace(held, stable=True, descending=descending)
+    assert_same_bits(np.sort(np.fromfile(folder / "runs", "i8", COUNT)), np.sort(x))
+    shutil.rmtree(folder)
+    gpusort.sort_inplace(held, stable=True)
+    assert_same_bits(np.asarray(held), np.sort(x))
 
 
 def test_killed_before_anything_was_written(tmp_path: Path) -> None:

@@ -208,10 +208,7 @@ class MapSort:
             require_disk_space({runs_file: whole_pages(x.nbytes)})
             plan = self._agreed(scratch, mapping, x)
             if scratch.durable and not end.is_unchanged():
-                raise InvalidArgumentError(
-                    f"x: {mapping.path} was written to after a process that sorted it in place was killed. Its "
-                    f"elements at that time are in {runs_file}: remove {scratch.folder} to sort the array as it is now"
-                )
+                raise self._overtaken(mapping, scratch, "written to")
             scratch.done = {step for step in scratch.done if step.startswith("run")}
             with DirectFile(runs_file, write=True) as runs:
                 restored = OnFailure(lambda: self._restore(x, mapping, runs, scratch))
@@ -228,13 +225,24 @@ class MapSort:
             "path": str(mapping.path), "inode": mapping.path.stat().st_ino, "bytes": x.nbytes,
             "position": mapping.position, "work": self.work.describe(),
         }  # fmt: skip
+        must_resume = scratch.has("begun")
         try:
-            return scratch.claim(identity, plan, resume=scratch.has("begun"))
+            if not must_resume or scratch.sorted_before["inode"] == identity["inode"]:
+                return scratch.claim(identity, plan, resume=must_resume)
         except InvalidArgumentError as error:
             raise InvalidArgumentError(
                 f"x: a process that sorted {mapping.path} in place was killed, and its elements are in "
-                f"{scratch.folder}: sort it with the same arguments first"
+                f"{scratch.folder}: sort it with the same arguments first, or remove {scratch.folder} to sort the "
+                "array as it is now, without them"
             ) from error
+        raise self._overtaken(mapping, scratch, "replaced")
+
+    @staticmethod
+    def _overtaken(mapping: Mapping, scratch: Scratch, change: str) -> InvalidArgumentError:
+        return InvalidArgumentError(
+            f"x: {mapping.path} was {change} after a process that sorted it in place was killed. Its elements at that "
+            f"time are in {scratch.folder / 'runs'}: remove {scratch.folder} to sort the array as it is now"
+        )
 
     def _restore(self, x: Array, mapping: Mapping, runs: DirectFile, scratch: Scratch) -> None:
         """Copies the runs back to the array, if it was written to. Then there is nothing to resume."""

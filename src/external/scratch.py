@@ -207,6 +207,11 @@ class Scratch:
                 return first
         raise InvalidArgumentError(f"resume: {self.folder} has no journal that can be read: do not resume")
 
+    @property
+    def sorted_before(self) -> Facts:
+        """What an earlier call's journal says that it sorts. Raises InvalidArgumentError if it cannot be read."""
+        return cast("Facts", self._first_of(self._lines())["of"])
+
     def has(self, word: str) -> bool:
         """Whether the journal has a line that begins with a word."""
         return any(line.startswith(word) for line in self._lines()[1:])
