@@ -161,6 +161,22 @@ def test_runs_lie_where_it_is_said(tmp_path: Path, taken: list[Path], monkeypatc
     assert names(elsewhere) == []
 
 
+def test_a_map_whose_file_was_removed(tmp_path: Path, taken: list[Path]) -> None:
+    """It has no name by which a sort in place could be gone on with; all else works."""
+    x = sample("f8", COUNT, 6)
+    held, other = mapped(tmp_path / "x.npy", x), mapped(tmp_path / "y.npy", np.zeros_like(x))
+    (tmp_path / "x.npy").unlink()
+    for call in (gpusort.sort_inplace, lambda x: gpusort.sort(x, out=x)):
+        with pytest.raises(
+            gpusort.InvalidArgumentError, match=r"^x: .*x\.npy, which it maps, was removed, .* sort\(x\)"
+        ):
+            call(held)
+    for found in (gpusort.sort(held), gpusort.sort(held, out=other), gpusort.sort(other, out=held)):
+        assert_same_bits(np.asarray(found), gpusort.sort(x))
+    assert len(taken) == 3
+    assert names(tmp_path) == ["y.npy"]
+
+
 # -- in place, and not to its end -------------------------------------------------------------------------
 
 

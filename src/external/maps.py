@@ -11,7 +11,7 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any, cast
@@ -58,7 +58,11 @@ class Mapping:
 
     def is_at(self, other: Mapping) -> bool:
         """Whether both are the same bytes of the same file."""
-        return self.position == other.position and self.nbytes == other.nbytes and self.path.samefile(other.path)
+        if (self.position, self.nbytes) != (other.position, other.nbytes):
+            return False
+        with suppress(FileNotFoundError):  # of a file that was removed since
+            return self.path.samefile(other.path)
+        return self.path == other.path
 
     def sync(self) -> None:
         self.memory.flush(*self._pages(0, self.nbytes))
@@ -199,6 +203,11 @@ class MapSort:
 
     def in_place(self, x: Array, mapping: Mapping) -> None:
         """Sorts in place. After an exception `x` holds its elements, in some order."""
+        if not mapping.path.exists():
+            raise InvalidArgumentError(
+                f"x: {mapping.path}, which it maps, was removed, and the work of a sort in place is kept for a file of "
+                "that name: use sort(x), which makes a sorted copy"
+            )
         name = mapping.path.with_name(f"{mapping.path.name}@{mapping.position}")
         scratch = Scratch(name, self.where, keep=True)
         with raising_disk_full(x.nbytes, scratch.folder.parent), scratch, scratch:
