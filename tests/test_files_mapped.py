@@ -158,6 +158,10 @@ def test_runs_lie_where_it_is_said(tmp_path: Path, taken: list[Path], monkeypatc
     gpusort.sort_inplace(held)
     assert all(elsewhere in path.parents for path in taken)
     assert len(taken) == 2
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("GPUSORT_SCRATCH", "~/elsewhere")
+    gpusort.sort(held, out=np.empty_like(x))
+    assert elsewhere in taken[2].parents
     assert names(elsewhere) == []
 
 

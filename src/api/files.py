@@ -4,6 +4,7 @@ and memory-mapped arrays larger than memory."""
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
@@ -241,7 +242,7 @@ class MappedCall:
 
     def _sort(self, x: HostArray, memory: int) -> MapSort:
         said = word("GPUSORT_SCRATCH")
-        where = Path(said).resolve() if said else None
+        where = Path(os.path.expanduser(said)).resolve() if said else None
         if where is not None and not where.is_dir():
             raise InvalidArgumentError(f"GPUSORT_SCRATCH: expected an existing folder, found {where}")
         engine = OwnEngine.for_files(self.target, memory)
