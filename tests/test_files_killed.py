@@ -44,6 +44,10 @@ print(len(steps), steps[0].done if steps else "all")
 """
 
 
+class Stopped(Exception):
+    """Raised by a report."""
+
+
 def killed(
     folder: Path, at: int, *, resume: bool, call: str = "sort_file", by: str = "", first: str = ""
 ) -> tuple[int, str]:
@@ -152,6 +156,25 @@ def test_killed_between_its_name_and_its_end(x: Array, tmp_path: Path, monkeypat
     assert_sorted(tmp_path, x)
 
 
+def test_stopped_when_it_has_its_name(x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also over itself: the source is gone by then, and nothing is to be done again."""
+    source, sync = tmp_path / "source.npy", scratch.fsync_path
+
+    def stop(path: Path) -> None:
+        if path == tmp_path:
+            raise KeyboardInterrupt
+        sync(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(scratch, "fsync_path", stop)
+        with pytest.raises(KeyboardInterrupt):
+            gpusort.sort_file(source, source, memory=MEMORY, resume=True)
+    assert names(tmp_path) == ["source.npy", "source.npy.sorting"]
+    gpusort.sort_file(source, source, memory=MEMORY, resume=True)
+    assert names(tmp_path) == ["source.npy"]
+    np.testing.assert_array_equal(np.load(source), np.sort(x))
+
+
 def test_after_a_loss_of_power_only_what_was_synced_is_believed(
     x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,11 +239,73 @@ def test_a_part_that_is_gone_is_written_again(x: Array, tmp_path: Path) -> None:
     assert_sorted(tmp_path, x)
 
 
+def written_into(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.seek(path.stat().st_size // 10)
+        file.write(b"\x7f" * 64)
+
+
+BOOT = Path("/proc/sys/kernel/random/boot_id")
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "written to": written_into,
+    "cut off": lambda path: os.truncate(path, 4096),
+    "removed": Path.unlink,
+}
+
+
+@few_cases()
+@pytest.mark.parametrize("is_killed", [False, True])
+@pytest.mark.parametrize("at", [9, RUNS + 9])
+@pytest.mark.parametrize("file", ["target.npy.sorting/runs", "target.npy.part"])
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.usefixtures("x")
+def test_work_that_somebody_damaged_is_not_gone_on_from(
+    damage: str, file: str, at: int, is_killed: bool, tmp_path: Path
+) -> None:
+    """Files that are too short are seen in any case, others if the sort was stopped by an exception: how it left them
+    is in the journal. Without resume all goes."""
+    if is_killed:
+        assert killed(tmp_path, at, resume=True)[0] == -signal.SIGKILL
+    else:
+        steps: list[gpusort.Progress] = []
+
+        def stop(progress: gpusort.Progress) -> None:
+            steps.append(progress)
+            if len(steps) == at:
+                raise Stopped
+
+        with pytest.raises(Stopped):
+            sort_again(tmp_path, progress=stop)
+    DAMAGES[damage](tmp_path / file)
+    is_part = file.endswith("part")
+    if is_part and (damage == "removed" or (is_killed and at < RUNS)):
+        sort_again(tmp_path)  # it is made anew
+    elif damage == "written to" and (is_killed or not BOOT.exists()):
+        return  # which nothing tells of
+    else:
+        for _ in range(2):
+            with pytest.raises(gpusort.FileChangedError, match=f"{file} was written to, cut off or removed after an"):
+                sort_again(tmp_path)
+        gpusort.sort_file(tmp_path / "source.npy", tmp_path / "target.npy", memory=MEMORY)
+    assert_sorted(tmp_path, np.load(tmp_path / "source.npy"))
+
+
+def sort_again(folder: Path, progress: Callable[[gpusort.Progress], object] | None = None) -> None:
+    gpusort.sort_file(folder / "source.npy", folder / "target.npy", memory=MEMORY, resume=True, progress=progress)
+
+
+def test_a_run_of_a_table_that_is_gone_is_named(tmp_path: Path, x: Array) -> None:
+    source = tmp_path / "source.parquet"
+    save_table(source, x)
+    code = KILLED.replace("{memory}", str(MEMORY)).replace(".npy", ".parquet")
+    assert run_sort(code, "5", "True", "sort_file", "x", cwd=tmp_path).returncode == -signal.SIGKILL
+    run = tmp_path / "target.parquet.sorting" / "run-1.arrow"
+    run.unlink()
+    with pytest.raises(gpusort.FileChangedError, match=r"run-1\.arrow was written to, cut off or removed"):
+        gpusort.sort_file(source, tmp_path / "target.parquet", by="x", resume=True)
+
+
 # -- interrupted, failed ----------------------------------------------------------------------------------
-
-
-class Stopped(Exception):
-    """Raised by a report."""
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, Stopped])

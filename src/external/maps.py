@@ -216,6 +216,7 @@ class MapSort:
             end = InPlaceEndpoint(x, mapping, scratch)
             require_disk_space({runs_file: whole_pages(x.nbytes)})
             plan = self._agreed(scratch, mapping, x)
+            scratch.require_kept("run ", runs_file, x.nbytes)
             if scratch.durable and not end.is_unchanged():
                 raise self._overtaken(mapping, scratch, "written to")
             scratch.done = {step for step in scratch.done if step.startswith("run")}
