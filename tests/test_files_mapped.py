@@ -286,6 +286,20 @@ def test_killed_and_replaced(tmp_path: Path) -> None:
     assert_same_bits(np.asarray(held), np.sort(x))
 
 
+def test_killed_and_its_runs_removed(tmp_path: Path) -> None:
+    """Zeros are not taken for the elements that are lost."""
+    np.save(tmp_path / "x.npy", sample("i8", COUNT, 9))
+    assert killed(tmp_path, 3).returncode == -signal.SIGKILL
+    left = (tmp_path / "x.npy").read_bytes()
+    (tmp_path / "x.npy@128.sorting" / "runs").unlink()
+    held = np.load(tmp_path / "x.npy", mmap_mode="r+")
+    with pytest.raises(
+        gpusort.FileChangedError, match=r"/runs was written to, cut off or removed .* or remove .*sorting$"
+    ):
+        gpusort.sort_inplace(held, stable=True)
+    assert (tmp_path / "x.npy").read_bytes() == left
+
+
 def test_killed_before_anything_was_written(tmp_path: Path) -> None:
     """Runs alone are of no use: the array has all that they have, and may have changed."""
     x = sample("i8", COUNT, 9)

@@ -211,15 +211,15 @@ class Scratch:
         found = stamps_of(map(Path, stamps))
         for path, stamp in stamps.items():
             if found.get(path, stamp if path == str(self.part) else None) != stamp:
-                raise self._is_damaged(Path(path))
+                raise self._damaged(Path(path))
 
     def require_kept(self, step: str, path: Path, nbytes: int) -> None:
         """Raises FileChangedError if steps of such a name are done, and the file that has them is gone or shorter than
         it was made."""
         if any(done.startswith(step) for done in self.done) and (not path.exists() or path.stat().st_size < nbytes):
-            raise self._is_damaged(path)
+            raise self._damaged(path)
 
-    def _is_damaged(self, path: Path) -> FileChangedError:
+    def _damaged(self, path: Path) -> FileChangedError:
         return FileChangedError(
             f"{path} was written to, cut off or removed after an earlier call had stopped, whose work it has: do not "
             f"resume, or remove {self.folder}"
