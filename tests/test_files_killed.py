@@ -465,9 +465,7 @@ def test_a_source_that_becomes_shorter(tmp_path: Path) -> None:
         gpusort.FileChangedError, match="was written to, replaced or removed while it was being sorted"
     ) as e:
         gpusort.sort_file(source, tmp_path / "target.npy", memory=MEMORY, progress=cut)
-    cause = e.value.__cause__
-    assert isinstance(cause, gpusort.FileChangedError)
-    assert cause.__context__ is None
+    assert (e.value.__cause__, e.value.__suppress_context__) == (None, True)  # the reader's own words would be the same
     assert names(tmp_path) == ["source.npy"]
 
 

@@ -65,7 +65,7 @@ class Scratch:
         may_follow = isinstance(failure, OSError | ValueError) and not isinstance(failure, GpusortError)
         if (may_follow or isinstance(failure, FileChangedError)) and (changed := self._changed()):
             self._leave(has_failed=True)
-            raise FileChangedError(changed) from failure
+            raise FileChangedError(changed) from (None if isinstance(failure, FileChangedError) else failure)
         self._leave(has_failed=kind is not None)
 
     def _changed(self) -> str:
