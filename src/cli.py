@@ -46,7 +46,7 @@ def _run(options: argparse.Namespace) -> int:
         return 0
     except (GpusortError, OSError, EOFError) as error:
         with suppress(OSError):
-            print(f"gpusort: {_naming_option(str(error), options)}", file=sys.stderr)
+            print(f"gpusort: {_naming_option(_message(error), options)}", file=sys.stderr)
         return 1
 
 
@@ -65,6 +65,11 @@ _OPTIONS = {
     ("sort", "source"): "FILE", ("sort", "target"): "--output", ("sort", "target_device"): "--target",
     ("export", "operations"): "OPERATION", ("export", "lanes"): "--subgroups", ("plan", "x"): "--key, --shape",
 }  # fmt: skip
+
+
+def _message(error: Exception) -> str:
+    """What an error says, without the number that the system has for it."""
+    return str(error).removeprefix(f"[Errno {error.errno}] ") if isinstance(error, OSError) else str(error)
 
 
 def _naming_option(message: str, options: argparse.Namespace) -> str:

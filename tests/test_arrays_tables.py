@@ -209,10 +209,13 @@ def test_dataframes_of_dask_are_not_computed() -> None:
     pandas = pytest.importorskip("pandas")
     dataframe = pytest.importorskip("dask.dataframe")
     frame = dataframe.from_pandas(pandas.DataFrame({"a": [3, 1, 2]}), npartitions=2)
-    for x in (frame, frame["a"]):
-        with pytest.raises(
-            UnsupportedTypeError, match=r"found a \w+ of dask: gpusort\.dask\.sort_values\(frame, 'a'\)"
-        ):
+    rows = r"gpusort\.dask\.sort_values\(x, 'a'\) sorts rows, x\['a'\]\.to_dask_array\(\) is a column"
+    for x, said in (
+        (frame, f"DataFrame of dask: {rows}"),
+        (frame["a"], r"Series of dask: x\.to_dask_array\(\) is an array"),
+        (frame.index, r"Index of dask: x\.to_dask_array\(\) is an array"),
+    ):
+        with pytest.raises(UnsupportedTypeError, match=f"found an? {said}$"):
             gpusort.sort(x)
     assert cast("Any", gpusort.sort)(frame["a"].to_dask_array(lengths=True)).compute().tolist() == [1, 2, 3]
 

@@ -47,6 +47,9 @@ def kept() -> bool:
         ("", "relative", "/h", "/h/.cache/gpusort"),
         ("", "", "relative", None),
         ("kept", "/c", "/h", "kept"),
+        ("~/kept", "/c", "/h", "/h/kept"),  # as where no shell has put the home directory in its place
+        ("~", "/c", "/h", "/h"),
+        ("~/kept", "/c", "", None),
     ],
 )
 def test_the_environment_says_where(

@@ -211,6 +211,21 @@ def test_places_of_a_raw_file(tmp_path: Path) -> None:
     assert np.fromfile(source, ">i2").tolist() == [0, 1, 2, 3, 4]
 
 
+def test_what_is_sorted_by_is_told_of_in_the_words_of_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain, records = tmp_path / "x.npy", tmp_path / "records.npy"
+    np.save(plain, np.zeros(3, "f4"))
+    np.save(records, np.zeros(3, [("price", "f4"), ("id", "i4")]))
+    for arguments, message in (
+        ([plain, "--by", "price"], "elements of dtype float32 have no fields to sort by, found price"),
+        ([records, "--by", "prize", "--by", "id"], "expected one or more of price, id, found prize, id"),
+        ([records], "expected one or more of price, id, found nothing"),
+    ):
+        assert cli.main(["sort", *map(str, arguments)]) == 1
+        assert capsys.readouterr().err == f"gpusort: --by: {message}\n"
+
+
 def test_a_file_without_elements_is_sorted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     np.save(tmp_path / "x.npy", np.zeros(0))
     for options in ((), ("--argsort",)):
@@ -251,7 +266,7 @@ def test_sizes(nbytes: int, text: str) -> None:
     [
         (("show", "quicksort"), r"gpusort: KERNEL: there is no kernel 'quicksort'; `gpusort show` lists them"),
         (("sort", "/dev/null"), r"gpusort: FILE: /dev/null is not a regular file"),
-        (("sort", "nowhere.npy"), r"gpusort: FILE: there is no file .*nowhere.npy"),
+        (("sort", "nowhere.npy"), r"gpusort: FILE: there is no file: '/.*/nowhere.npy'"),
         (("sort", ""), r"gpusort: FILE: .* is not a regular file"),
         (("sort", __file__), r"gpusort: --dtype: .* is a raw file, whose dtype must be given, e.g. 'f4'"),
         (("sort", __file__, "--memory", "3x"), r"gpusort: --memory: expected a number of bytes, .*, found '3x'"),
@@ -371,7 +386,7 @@ def test_a_disk_that_takes_no_more_lines_is_one_line() -> None:
     command = f"{sys.executable} -m gpusort show > /dev/full"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 1
-    assert done.stderr.splitlines()[0] == "gpusort: [Errno 28] No space left on device"
+    assert done.stderr.splitlines()[0] == "gpusort: No space left on device"
     assert "Traceback" not in done.stderr
     assert "Exception" not in done.stderr
 

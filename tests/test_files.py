@@ -449,11 +449,15 @@ def test_refusals(tmp_path: Path) -> None:
         (raw, {}, gpusort.InvalidArgumentError, "dtype: .* is a raw file, whose dtype must be given, e.g. 'f4'"),
         (raw, {"dtype": "f4"}, gpusort.InvalidArgumentError, "has 10 bytes, which is no multiple of float32's"),
         (raw, {"dtype": "S5"}, gpusort.UnsupportedTypeError, "source: cannot order elements of dtype |S5"),
+        (raw, {"dtype": "O"}, gpusort.UnsupportedTypeError, "source: cannot order elements of dtype object"),
+        (raw, {"dtype": "U1"}, gpusort.UnsupportedTypeError, "source: cannot order elements of dtype <U1"),
+        (raw, {"dtype": [("a", "O")], "by": "a"}, gpusort.UnsupportedTypeError, "by: a: cannot order .* object"),
+        (plain, {"dtype": "O"}, gpusort.InvalidArgumentError, "dtype: .*x.npy says its own dtype"),
         (raw, {"dtype": "no"}, gpusort.UnsupportedTypeError, "dtype: expected a dtype"),
         (plain, {"dtype": "f8"}, gpusort.InvalidArgumentError, "dtype: .*x.npy says its own dtype"),
         (text, {}, gpusort.UnsupportedTypeError, "source: cannot order elements of dtype <U1"),
-        (plain, {"by": "a"}, gpusort.InvalidArgumentError, "by: expected None for elements of dtype float64"),
-        (records, {}, gpusort.InvalidArgumentError, "by: expected one or more of id, price, name, day, found None"),
+        (plain, {"by": "a"}, gpusort.InvalidArgumentError, "by: elements of dtype float64 have no fields .*, found a$"),
+        (records, {}, gpusort.InvalidArgumentError, "by: expected one or more of id, price, name, day, found nothing"),
         (records, {"by": ["id", "no"]}, gpusort.InvalidArgumentError, "by: expected one or more of id, price"),
         (records, {"by": 3}, gpusort.UnsupportedTypeError, "by: expected a name, or a list of names, found 3"),
         (records, {"by": {"id"}}, gpusort.UnsupportedTypeError, "by: expected a name, or a list of names, found {"),
@@ -485,6 +489,32 @@ def test_refusals(tmp_path: Path) -> None:
         "empty.npy", "keys.bin", "longer.npy", "nothing.npy", "records.npy", "short.npy", "square.npy", "text.npy",
         "x.npy",
     ]  # fmt: skip
+
+
+def test_a_file_that_is_not_there_is_named_as_the_system_does(tmp_path: Path) -> None:
+    """By number and name, which a caller may look at."""
+    missing = tmp_path / "none.npy"
+    for call in (gpusort.sort_file, gpusort.argsort_file):
+        with pytest.raises(FileNotFoundError, match="source: there is no file") as e:
+            call(missing, tmp_path / "out.npy")
+        assert (e.value.errno, e.value.filename) == (errno.ENOENT, str(missing.resolve()))
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".csv", ".GZ", ".json"])
+def test_a_known_format_is_not_taken_for_raw_elements(suffix: str, tmp_path: Path) -> None:
+    """Neither to be read nor to be written, unless a dtype says that it is raw."""
+    other, plain, x = tmp_path / f"x{suffix}", tmp_path / "x.npy", np.array([3, 1, 2], "i4")
+    x.tofile(other)
+    np.save(plain, x)
+    said = f"{suffix.lower()} files are not supported; .npy, Parquet and Arrow files are"
+    for call in (gpusort.sort_file, gpusort.argsort_file):
+        with pytest.raises(gpusort.InvalidArgumentError, match=rf"^source: .*/x{suffix}: \{said}"):
+            call(other, tmp_path / "out.npy")
+        with pytest.raises(gpusort.InvalidArgumentError, match=rf"^target: .*/out{suffix}: \{said}"):
+            call(plain, tmp_path / f"out{suffix}")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([other.name, "x.npy"])
+    gpusort.sort_file(other, tmp_path / f"out{suffix}", dtype="i4")
+    assert_same_bits(np.fromfile(tmp_path / f"out{suffix}", "i4"), np.sort(x))
 
 
 _DEEP = "-" * 5000 + "1"

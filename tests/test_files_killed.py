@@ -44,6 +44,10 @@ print(len(steps), steps[0].done if steps else "all")
 """
 
 
+class Stopped(Exception):
+    """Raised by a report."""
+
+
 def killed(
     folder: Path, at: int, *, resume: bool, call: str = "sort_file", by: str = "", first: str = ""
 ) -> tuple[int, str]:
@@ -152,6 +156,25 @@ def test_killed_between_its_name_and_its_end(x: Array, tmp_path: Path, monkeypat
     assert_sorted(tmp_path, x)
 
 
+def test_stopped_when_it_has_its_name(x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also over itself: the source is gone by then, and nothing is to be done again."""
+    source, sync = tmp_path / "source.npy", scratch.fsync_path
+
+    def stop(path: Path) -> None:
+        if path == tmp_path:
+            raise KeyboardInterrupt
+        sync(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(scratch, "fsync_path", stop)
+        with pytest.raises(KeyboardInterrupt):
+            gpusort.sort_file(source, source, memory=MEMORY, resume=True)
+    assert names(tmp_path) == ["source.npy", "source.npy.sorting"]
+    gpusort.sort_file(source, source, memory=MEMORY, resume=True)
+    assert names(tmp_path) == ["source.npy"]
+    np.testing.assert_array_equal(np.load(source), np.sort(x))
+
+
 def test_after_a_loss_of_power_only_what_was_synced_is_believed(
     x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,10 +212,11 @@ def test_what_was_left_by_another_sort(x: Array, tmp_path: Path) -> None:
         gpusort.InvalidArgumentError, match=r"resume: .* was left by a sort of other data, or with other"
     ):
         gpusort.sort_file(source, target, descending=True, resume=True)
-    os.utime(source)
-    with pytest.raises(gpusort.InvalidArgumentError, match="resume: "):
+    written_to_and_dated_back(source)
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"resume: .* was left by a sort of other data"):
         gpusort.sort_file(source, target, resume=True)
     assert names(tmp_path) == left
+    np.save(source, x)
     gpusort.sort_file(source, target, memory=MEMORY)
     assert_sorted(tmp_path, x)
 
@@ -215,11 +239,73 @@ def test_a_part_that_is_gone_is_written_again(x: Array, tmp_path: Path) -> None:
     assert_sorted(tmp_path, x)
 
 
+def written_into(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.seek(path.stat().st_size // 10)
+        file.write(b"\x7f" * 64)
+
+
+BOOT = Path("/proc/sys/kernel/random/boot_id")
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "written to": written_into,
+    "cut off": lambda path: os.truncate(path, 4096),
+    "removed": Path.unlink,
+}
+
+
+@few_cases()
+@pytest.mark.parametrize("is_killed", [False, True])
+@pytest.mark.parametrize("at", [9, RUNS + 9])
+@pytest.mark.parametrize("file", ["target.npy.sorting/runs", "target.npy.part"])
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.usefixtures("x")
+def test_work_that_somebody_damaged_is_not_gone_on_from(
+    damage: str, file: str, at: int, is_killed: bool, tmp_path: Path
+) -> None:
+    """Files that are too short are seen in any case, others if the sort was stopped by an exception: how it left them
+    is in the journal. Without resume all goes."""
+    if is_killed:
+        assert killed(tmp_path, at, resume=True)[0] == -signal.SIGKILL
+    else:
+        steps: list[gpusort.Progress] = []
+
+        def stop(progress: gpusort.Progress) -> None:
+            steps.append(progress)
+            if len(steps) == at:
+                raise Stopped
+
+        with pytest.raises(Stopped):
+            sort_again(tmp_path, progress=stop)
+    DAMAGES[damage](tmp_path / file)
+    is_part = file.endswith("part")
+    if is_part and (damage == "removed" or (is_killed and at < RUNS)):
+        sort_again(tmp_path)  # it is made anew
+    elif damage == "written to" and (is_killed or not BOOT.exists()):
+        return  # which nothing tells of
+    else:
+        for _ in range(2):
+            with pytest.raises(gpusort.FileChangedError, match=f"{file} was written to, cut off or removed after an"):
+                sort_again(tmp_path)
+        gpusort.sort_file(tmp_path / "source.npy", tmp_path / "target.npy", memory=MEMORY)
+    assert_sorted(tmp_path, np.load(tmp_path / "source.npy"))
+
+
+def sort_again(folder: Path, progress: Callable[[gpusort.Progress], object] | None = None) -> None:
+    gpusort.sort_file(folder / "source.npy", folder / "target.npy", memory=MEMORY, resume=True, progress=progress)
+
+
+def test_a_run_of_a_table_that_is_gone_is_named(tmp_path: Path, x: Array) -> None:
+    source = tmp_path / "source.parquet"
+    save_table(source, x)
+    code = KILLED.replace("{memory}", str(MEMORY)).replace(".npy", ".parquet")
+    assert run_sort(code, "5", "True", "sort_file", "x", cwd=tmp_path).returncode == -signal.SIGKILL
+    run = tmp_path / "target.parquet.sorting" / "run-1.arrow"
+    run.unlink()
+    with pytest.raises(gpusort.FileChangedError, match=r"run-1\.arrow was written to, cut off or removed"):
+        gpusort.sort_file(source, tmp_path / "target.parquet", by="x", resume=True)
+
+
 # -- interrupted, failed ----------------------------------------------------------------------------------
-
-
-class Stopped(Exception):
-    """Raised by a report."""
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, Stopped])
@@ -235,8 +321,9 @@ def test_what_is_interrupted_leaves_nothing(error: type[BaseException], at: int,
         if len(steps) == at:
             raise error
 
-    with pytest.raises(error):
+    with pytest.raises(error) as raised:
         gpusort.sort_file(source, target, memory=MEMORY, progress=stop)
+    assert raised.value.__context__ is None  # a traceback is of what the caller raised, and of nothing else
     assert names(tmp_path) == ["source.npy", "target.npy"]
     assert target.read_text() == "as it was"
     steps.clear()
@@ -272,7 +359,7 @@ def test_two_at_once(tmp_path: Path) -> None:
     def again(progress: gpusort.Progress) -> None:
         if not refused:
             with pytest.raises(
-                gpusort.InvalidArgumentError, match=r"target: .* is being sorted by another process"
+                gpusort.InvalidArgumentError, match=r"target: .* is being sorted already, by this process or another"
             ) as e:
                 gpusort.sort_file(source, target)
             refused.append(e.value)
@@ -374,8 +461,11 @@ def test_a_source_that_becomes_shorter(tmp_path: Path) -> None:
     def cut(progress: gpusort.Progress) -> None:
         os.truncate(source, 1000)
 
-    with pytest.raises(gpusort.FileChangedError, match="was written to, replaced or removed while it was being sorted"):
+    with pytest.raises(
+        gpusort.FileChangedError, match="was written to, replaced or removed while it was being sorted"
+    ) as e:
         gpusort.sort_file(source, tmp_path / "target.npy", memory=MEMORY, progress=cut)
+    assert (e.value.__cause__, e.value.__suppress_context__) == (None, True)  # the reader's own words would be the same
     assert names(tmp_path) == ["source.npy"]
 
 
@@ -385,6 +475,14 @@ def written_to(source: Path) -> None:
         file.write(b"\0")
 
 
+def written_to_and_dated_back(source: Path) -> None:
+    """As programs do that copy into a file and keep its time."""
+    before = source.stat()
+    written_to(source)
+    os.utime(source, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert source.stat().st_mtime_ns == before.st_mtime_ns
+
+
 def replaced(source: Path) -> None:
     shutil.copy(source, source.with_name("other"))
     os.replace(source.with_name("other"), source)
@@ -392,6 +490,7 @@ def replaced(source: Path) -> None:
 
 CHANGES: dict[str, Callable[[Path], object]] = {
     "written to": written_to,
+    "dated back": written_to_and_dated_back,
     "truncated": lambda source: os.truncate(source, 1000),
     "replaced": replaced,
     "removed": Path.unlink,

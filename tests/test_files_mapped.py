@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -157,7 +158,27 @@ def test_runs_lie_where_it_is_said(tmp_path: Path, taken: list[Path], monkeypatc
     gpusort.sort_inplace(held)
     assert all(elsewhere in path.parents for path in taken)
     assert len(taken) == 2
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("GPUSORT_SCRATCH", "~/elsewhere")
+    gpusort.sort(held, out=np.empty_like(x))
+    assert elsewhere in taken[2].parents
     assert names(elsewhere) == []
+
+
+def test_a_map_whose_file_was_removed(tmp_path: Path, taken: list[Path]) -> None:
+    """It has no name by which a sort in place could be gone on with; all else works."""
+    x = sample("f8", COUNT, 6)
+    held, other = mapped(tmp_path / "x.npy", x), mapped(tmp_path / "y.npy", np.zeros_like(x))
+    (tmp_path / "x.npy").unlink()
+    for call in (gpusort.sort_inplace, lambda x: gpusort.sort(x, out=x)):
+        with pytest.raises(
+            gpusort.InvalidArgumentError, match=r"^x: .*x\.npy, which it maps, was removed, .* sort\(x\)"
+        ):
+            call(held)
+    for found in (gpusort.sort(held), gpusort.sort(held, out=other), gpusort.sort(other, out=held)):
+        assert_same_bits(np.asarray(found), gpusort.sort(x))
+    assert len(taken) == 3
+    assert names(tmp_path) == ["y.npy"]
 
 
 # -- in place, and not to its end -------------------------------------------------------------------------
@@ -241,8 +262,42 @@ def test_killed_and_written_to(tmp_path: Path) -> None:
     runs = tmp_path / "x.npy@128.sorting" / "runs"
     assert str(runs) in str(e.value)
     assert_same_bits(np.sort(np.fromfile(runs, "i8", COUNT)), np.sort(x))
-    with pytest.raises(gpusort.InvalidArgumentError, match=r"x: .* sort it with the same arguments first"):
+    with pytest.raises(
+        gpusort.InvalidArgumentError, match=r"x: .* sort it with the same arguments first, or remove .*sorting to"
+    ):
         gpusort.sort_inplace(held, descending=True)
+
+
+def test_killed_and_replaced(tmp_path: Path) -> None:
+    """By a file that has the same elements, even: only who replaced it knows what it is."""
+    x = sample("i8", COUNT, 9)
+    np.save(tmp_path / "x.npy", x)
+    assert killed(tmp_path, 3).returncode == -signal.SIGKILL
+    np.save(tmp_path / "new.npy", x)
+    (tmp_path / "new.npy").replace(tmp_path / "x.npy")
+    held, folder = np.load(tmp_path / "x.npy", mmap_mode="r+"), tmp_path / "x.npy@128.sorting"
+    said = rf"x: .* was replaced after a process .* was killed\. Its .* in {folder}/runs: remove {folder} to sort the"
+    for descending in (False, True):
+        with pytest.raises(gpusort.InvalidArgumentError, match=said):
+            gpusort.sort_inplace(held, stable=True, descending=descending)
+    assert_same_bits(np.sort(np.fromfile(folder / "runs", "i8", COUNT)), np.sort(x))
+    shutil.rmtree(folder)
+    gpusort.sort_inplace(held, stable=True)
+    assert_same_bits(np.asarray(held), np.sort(x))
+
+
+def test_killed_and_its_runs_removed(tmp_path: Path) -> None:
+    """Zeros are not taken for the elements that are lost."""
+    np.save(tmp_path / "x.npy", sample("i8", COUNT, 9))
+    assert killed(tmp_path, 3).returncode == -signal.SIGKILL
+    left = (tmp_path / "x.npy").read_bytes()
+    (tmp_path / "x.npy@128.sorting" / "runs").unlink()
+    held = np.load(tmp_path / "x.npy", mmap_mode="r+")
+    with pytest.raises(
+        gpusort.FileChangedError, match=r"/runs was written to, cut off or removed .* or remove .*sorting$"
+    ):
+        gpusort.sort_inplace(held, stable=True)
+    assert (tmp_path / "x.npy").read_bytes() == left
 
 
 def test_killed_before_anything_was_written(tmp_path: Path) -> None:

@@ -155,11 +155,22 @@ def call_in_place(make: Maker, settings: Settings, target: Wherever, x: object, 
     try:
         call_with(make, settings, target, (x,), x, short_key)
     except (InvalidArgumentError, UnsupportedTypeError):
+        refusal = _refusal(x)
+        if refusal is None:
+            raise
+        raise refusal from None
+
+
+def _refusal(x: object) -> Exception | None:
+    """Why an array cannot be sorted in place; None for another reason than the array."""
+    try:
         kind, array = recognised("x", x)
         if array is not x:
-            raise UnsupportedTypeError(f"x: expected an array to sort in place, found {type(x).__name__}") from None
+            return UnsupportedTypeError(f"x: expected an array to sort in place, found {type(x).__name__}")
         require_writable(kind, "x", x, kind.spec("x", x))
-        raise
+    except (InvalidArgumentError, UnsupportedTypeError) as error:
+        return error
+    return None
 
 
 def _plan_of(

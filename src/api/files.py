@@ -3,18 +3,20 @@ and memory-mapped arrays larger than memory."""
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import attrs
 import numpy as np
 import numpy.typing as npt
 
-from ..external.formats import Format, Layout, layout_of
+from ..external.formats import Format, layout_of, require_known
 from ..external.maps import Mapping, MapSort
 from ..external.plans import bytes_of
 from ..external.progress import Progress
@@ -99,6 +101,9 @@ def _sort(
     if where is not None and not where.is_dir():
         raise InvalidArgumentError(f"scratch: expected an existing folder, found {where}")
     kept, room = Scratch(wanted, where, keep=checked_flag("resume", resume), source=given), bytes_of(memory)
+    if dtype is None:
+        require_known("source", given)
+        require_known("target", wanted)
     engine, is_table = OwnEngine.for_files(target_device, room), [Format.of(path).is_table for path in (given, wanted)]
     if argsort and given == wanted:
         raise InvalidArgumentError(f"target: expected another file than the source, found {wanted}")
@@ -113,8 +118,11 @@ def _sort(
         columns, table = _names(by), open_table(given)
         TableSort(given, table, wanted, columns, order, engine, kept, progress, argsort).run(room)
         return
-    layout = layout_of(given, None if dtype is None else checked_dtype(dtype))
-    fields = _fields(layout, by)
+    said = None if dtype is None else checked_dtype(dtype)
+    if said is not None and Format.of(given) is Format.RAW:
+        _fields(said, by)  # before the file's length is found not to be of such elements
+    layout = layout_of(given, said)
+    fields = _fields(layout.dtype, by)
     if argsort:
         work: Work = finding_indices(layout.dtype, layout.count, fields, order, engine)
     elif fields:
@@ -129,7 +137,7 @@ def _source(source: Name) -> Path:
     if not found.is_file():
         if Path(source).exists():  # as given: /dev/stdin may lead to a pipe that has no path
             raise InvalidArgumentError(f"source: {Path(source)} is not a regular file")
-        raise FileNotFoundError(f"source: there is no file {found}")
+        raise FileNotFoundError(errno.ENOENT, "source: there is no file", str(found))
     return found
 
 
@@ -167,19 +175,19 @@ def _names(by: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(cast("tuple[str, ...]", names)))
 
 
-def _fields(layout: Layout, by: By) -> tuple[str, ...]:
+def _fields(dtype: np.dtype[Any], by: By) -> tuple[str, ...]:
     """The fields that records are sorted by; empty for elements that are keys themselves."""
-    known = layout.dtype.names
+    known, found = dtype.names, ", ".join(_names(by)) or "nothing"  # as the command line has them, too
     if known is None:
         if by is not None:
-            raise InvalidArgumentError(f"by: expected None for elements of dtype {layout.dtype}, found {by!r}")
-        key_for(layout.dtype, "source")
+            raise InvalidArgumentError(f"by: elements of dtype {dtype} have no fields to sort by, found {found}")
+        key_for(dtype, "source")
         return ()
     fields = _names(by)
     if not fields or not set(fields) <= set(known):
-        raise InvalidArgumentError(f"by: expected one or more of {', '.join(known)}, found {by!r}")
+        raise InvalidArgumentError(f"by: expected one or more of {', '.join(known)}, found {found}")
     for field in fields:
-        key_for(layout.dtype[field], f"by: {field}")
+        key_for(dtype[field], f"by: {field}")
     return fields
 
 
@@ -234,7 +242,7 @@ class MappedCall:
 
     def _sort(self, x: HostArray, memory: int) -> MapSort:
         said = word("GPUSORT_SCRATCH")
-        where = Path(said).resolve() if said else None
+        where = Path(os.path.expanduser(said)).resolve() if said else None
         if where is not None and not where.is_dir():
             raise InvalidArgumentError(f"GPUSORT_SCRATCH: expected an existing folder, found {where}")
         engine = OwnEngine.for_files(self.target, memory)

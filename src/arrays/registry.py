@@ -63,8 +63,9 @@ _TABLES = (
     ("polars", ("DataFrame",), "x['a'] is a column, x[gpusort.argsort(x['a'])] sorts rows"),
     ("polars", ("LazyFrame",), "of x = x.collect(), x['a'] is a column, and x[gpusort.argsort(x['a'])] sorts rows"),
     ("pyarrow", ("Table", "RecordBatch"), "x['a'] is a column, x.take(gpusort.argsort(x['a'])) sorts rows"),
-    ("dask.dataframe", ("DataFrame", "Series"), "gpusort.dask.sort_values(frame, 'a') sorts rows, "
-                                                "x['a'].to_dask_array() is a column"),
+    ("dask.dataframe", ("DataFrame",), "gpusort.dask.sort_values(x, 'a') sorts rows, "
+                                       "x['a'].to_dask_array() is a column"),
+    ("dask.dataframe", ("Series",), "x.to_dask_array() is an array"),
     ("wgpu", ("GPUBuffer",), "gpusort.webgpu.array(x, dtype, shape) is an array in it"),
 )  # fmt: skip
 

@@ -31,12 +31,12 @@ _failed: dict[str, object] = {}  # unusable ones, logged once
 
 def cache_directory() -> str | None:
     """$GPUSORT_CACHE_DIR, else gpusort in $XDG_CACHE_HOME, else in ~/.cache; None without a home directory."""
-    wanted = word("GPUSORT_CACHE_DIR")
+    wanted, has_home = word("GPUSORT_CACHE_DIR"), os.environ.get("HOME") != ""  # which would expand to the root
     if wanted:
-        return wanted
+        return os.path.expanduser(wanted) if has_home or not wanted.startswith("~") else None
     base = word("XDG_CACHE_HOME")
     if not os.path.isabs(base):  # relative paths are to be ignored, says its specification
-        home = os.path.expanduser("~") if os.environ.get("HOME") != "" else ""  # "" would expand to the root
+        home = os.path.expanduser("~") if has_home else ""
         base = os.path.join(home, ".cache")
     return os.path.join(base, "gpusort") if os.path.isabs(base) else None
 

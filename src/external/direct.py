@@ -112,13 +112,16 @@ class DirectFile:
         getattr(os, "fdatasync", os.fsync)(self._fd)
 
     def reserve(self, nbytes: int) -> None:
-        """Preallocates disk space, if the file system can. Raises OSError (ENOSPC) if there is not enough."""
+        """Preallocates disk space, if the file system can; the file is as long in any case. Raises OSError (ENOSPC) if
+        there is not enough."""
         if nbytes and hasattr(os, "posix_fallocate"):
             try:
                 os.posix_fallocate(self._fd, 0, nbytes)
             except OSError as error:
                 if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):
                     raise
+        if os.fstat(self._fd).st_size < nbytes:
+            os.ftruncate(self._fd, nbytes)
 
     def cut_off(self, nbytes: int) -> None:
         """Truncates the file to `nbytes`."""

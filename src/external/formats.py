@@ -13,6 +13,12 @@ import numpy as np
 from ..types.errors import InvalidArgumentError
 from .direct import PAGE, whole_pages
 
+# Of files that hold no raw elements, so that nobody wants them sorted, or written, as if they did.
+_OTHERS = {
+    ".npz", ".zip", ".gz", ".bz2", ".xz", ".zst", ".csv", ".tsv", ".txt", ".json", ".jsonl", ".xlsx", ".h5", ".hdf5",
+    ".orc", ".pkl",
+}  # fmt: skip
+
 
 class Format(Enum):
     """A file format, with its suffixes. Any other suffix is raw, also none."""
@@ -29,6 +35,16 @@ class Format(Enum):
     @classmethod
     def of(cls, path: Path) -> Format:
         return next((found for found in cls if path.suffix.lower() in found.value), cls.RAW)
+
+
+def require_known(name: str, path: Path) -> None:
+    """Raises InvalidArgumentError for the suffix of a format that cannot be read or written, as .npz or .csv."""
+    suffix = path.suffix.lower()
+    if suffix in _OTHERS:
+        raise InvalidArgumentError(
+            f"{name}: {path}: {suffix} files are not supported; .npy, Parquet and Arrow files are, and raw elements, "
+            "of a given dtype or under another suffix"
+        )
 
 
 @attrs.frozen

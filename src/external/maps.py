@@ -11,7 +11,7 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any, cast
@@ -58,7 +58,11 @@ class Mapping:
 
     def is_at(self, other: Mapping) -> bool:
         """Whether both are the same bytes of the same file."""
-        return self.position == other.position and self.nbytes == other.nbytes and self.path.samefile(other.path)
+        if (self.position, self.nbytes) != (other.position, other.nbytes):
+            return False
+        with suppress(FileNotFoundError):  # of a file that was removed since
+            return self.path.samefile(other.path)
+        return self.path == other.path
 
     def sync(self) -> None:
         self.memory.flush(*self._pages(0, self.nbytes))
@@ -199,6 +203,11 @@ class MapSort:
 
     def in_place(self, x: Array, mapping: Mapping) -> None:
         """Sorts in place. After an exception `x` holds its elements, in some order."""
+        if not mapping.path.exists():
+            raise InvalidArgumentError(
+                f"x: {mapping.path}, which it maps, was removed, and the work of a sort in place is kept for a file of "
+                "that name: use sort(x), which makes a sorted copy"
+            )
         name = mapping.path.with_name(f"{mapping.path.name}@{mapping.position}")
         scratch = Scratch(name, self.where, keep=True)
         with raising_disk_full(x.nbytes, scratch.folder.parent), scratch, scratch:
@@ -207,11 +216,9 @@ class MapSort:
             end = InPlaceEndpoint(x, mapping, scratch)
             require_disk_space({runs_file: whole_pages(x.nbytes)})
             plan = self._agreed(scratch, mapping, x)
+            scratch.require_kept("run ", runs_file, x.nbytes)
             if scratch.durable and not end.is_unchanged():
-                raise InvalidArgumentError(
-                    f"x: {mapping.path} was written to after a process that sorted it in place was killed. Its "
-                    f"elements at that time are in {runs_file}: remove {scratch.folder} to sort the array as it is now"
-                )
+                raise self._overtaken(mapping, scratch, "written to")
             scratch.done = {step for step in scratch.done if step.startswith("run")}
             with DirectFile(runs_file, write=True) as runs:
                 restored = OnFailure(lambda: self._restore(x, mapping, runs, scratch))
@@ -228,13 +235,24 @@ class MapSort:
             "path": str(mapping.path), "inode": mapping.path.stat().st_ino, "bytes": x.nbytes,
             "position": mapping.position, "work": self.work.describe(),
         }  # fmt: skip
+        must_resume = scratch.has("begun")
         try:
-            return scratch.claim(identity, plan, resume=scratch.has("begun"))
+            if not must_resume or scratch.sorted_before["inode"] == identity["inode"]:
+                return scratch.claim(identity, plan, resume=must_resume)
         except InvalidArgumentError as error:
             raise InvalidArgumentError(
                 f"x: a process that sorted {mapping.path} in place was killed, and its elements are in "
-                f"{scratch.folder}: sort it with the same arguments first"
+                f"{scratch.folder}: sort it with the same arguments first, or remove {scratch.folder} to sort the "
+                "array as it is now, without them"
             ) from error
+        raise self._overtaken(mapping, scratch, "replaced")
+
+    @staticmethod
+    def _overtaken(mapping: Mapping, scratch: Scratch, change: str) -> InvalidArgumentError:
+        return InvalidArgumentError(
+            f"x: {mapping.path} was {change} after a process that sorted it in place was killed. Its elements at that "
+            f"time are in {scratch.folder / 'runs'}: remove {scratch.folder} to sort the array as it is now"
+        )
 
     def _restore(self, x: Array, mapping: Mapping, runs: DirectFile, scratch: Scratch) -> None:
         """Copies the runs back to the array, if it was written to. Then there is nothing to resume."""

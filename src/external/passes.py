@@ -86,9 +86,7 @@ class Passes:
             make = partial(self._make_bucket, self._work.to_result)
             self._pass(everyone, self._lengths, self._load_piece, make, self._keep_bucket, "buckets")
             return
-        try:
-            self._make_runs(self._parted())
-        except Unbalanced:
+        if not self._are_parted():
             self._meter.begin_anew()
             if SORTED not in self._scratch.done and parted_lines(self._scratch.done):
                 self._scratch.mark(SORTED, self._ends.runs.sync)
@@ -100,6 +98,15 @@ class Passes:
         left = [n for n in range(len(buckets)) if self._runs.bucket_step(n) not in self._scratch.done]
         make = partial(self._make_bucket, self._runs.to_bucket)
         self._pass(left, buckets, self._load_bucket, make, self._keep_bucket, "buckets")
+
+    def _are_parted(self) -> bool:
+        """Makes partitioned runs. False if they have to be sorted instead, which is left to the caller: an exception is
+        to have no context of this one."""
+        try:
+            self._make_runs(self._parted())
+        except Unbalanced:
+            return False
+        return True
 
     def _parted(self) -> Runs:
         """Runs to be partitioned. Raises Unbalanced if that is not possible, or not worth it, or if an earlier call has

@@ -12,23 +12,22 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from io import FileIO
 from pathlib import Path
-from typing import Self, TypeAlias, cast
+from typing import Self, cast
 
 import attrs
 
 from ..types.errors import FileChangedError, GpusortError, InvalidArgumentError
 from .crew import always_uninterrupted, whole
 from .plans import Plan
-
-Facts: TypeAlias = Mapping[str, object]  # a JSON object
+from .versions import Facts, identity_of, stamps_of
 
 _JOURNAL = "journal"
 SCRATCH, PART = ".sorting", ".part"  # how the names end of a scratch folder, and of an incomplete result
-_SYNCED = "synced"
+_SYNCED, _STOPPED, _RESUMED = "synced", "stopped ", "resumed"
 _SECONDS = 1.0  # between two fsyncs: the work that a power loss may undo
 
 
@@ -66,7 +65,7 @@ class Scratch:
         may_follow = isinstance(failure, OSError | ValueError) and not isinstance(failure, GpusortError)
         if (may_follow or isinstance(failure, FileChangedError)) and (changed := self._changed()):
             self._leave(has_failed=True)
-            raise FileChangedError(changed) from failure
+            raise FileChangedError(changed) from (None if isinstance(failure, FileChangedError) else failure)
         self._leave(has_failed=kind is not None)
 
     def _changed(self) -> str:
@@ -128,7 +127,9 @@ class Scratch:
             fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             journal.close()
-            raise InvalidArgumentError(f"target: {self._target} is being sorted by another process") from error
+            raise InvalidArgumentError(
+                f"target: {self._target} is being sorted already, by this process or another"
+            ) from error
         if not self._is_at(path, journal):
             journal.close()
             return False
@@ -148,6 +149,8 @@ class Scratch:
                         with suppress(OSError):  # the exception under way matters more
                             self.part.unlink(missing_ok=True)
                     shutil.rmtree(self.folder, ignore_errors=True)
+                elif self._is_ours:
+                    self._note_stop()
             finally:
                 self._journal.close()
                 self._journal = None
@@ -180,7 +183,10 @@ class Scratch:
             self.done = set(self.durable)
             if not self.part.exists():
                 self.done = {step for step in self.done if not step.startswith("bucket")}
+            if lines[-1].startswith(_STOPPED) and earlier["boot"] == _boot():
+                self._require_stamps(json.loads(lines[-1].removeprefix(_STOPPED)))
             self._is_ours = True
+            self._write(_RESUMED)  # from here on files change
             return Plan(**cast("dict[str, int]", earlier["plan"]))
         os.ftruncate(self._log, 0)  # first: a journal must not tell of files that are gone, whenever this is killed
         self._is_ours = True
@@ -193,6 +199,32 @@ class Scratch:
         os.write(self._log, f"{json.dumps({'of': identity, 'plan': attrs.asdict(plan), 'boot': _boot()})}\n".encode())
         return plan
 
+    def _note_stop(self) -> None:
+        """Journals how files are left."""
+        with suppress(OSError):  # the exception under way matters more
+            if not self.is_published():
+                files = [self.part, *(path for path in self.folder.iterdir() if path.name != _JOURNAL)]
+                self._write(f"{_STOPPED}{json.dumps(stamps_of(files))}")
+
+    def _require_stamps(self, stamps: Facts) -> None:
+        """Raises FileChangedError unless files are as a call has left them. A part may be gone: it is made again."""
+        found = stamps_of(map(Path, stamps))
+        for path, stamp in stamps.items():
+            if found.get(path, stamp if path == str(self.part) else None) != stamp:
+                raise self._damaged(Path(path))
+
+    def require_kept(self, step: str, path: Path, nbytes: int) -> None:
+        """Raises FileChangedError if steps of such a name are done, and the file that has them is gone or shorter than
+        it was made."""
+        if any(done.startswith(step) for done in self.done) and (not path.exists() or path.stat().st_size < nbytes):
+            raise self._damaged(path)
+
+    def _damaged(self, path: Path) -> FileChangedError:
+        return FileChangedError(
+            f"{path} was written to, cut off or removed after an earlier call had stopped, whose work it has: do not "
+            f"resume, or remove {self.folder}"
+        )
+
     def _lines(self) -> list[str]:
         text = (self.folder / _JOURNAL).read_text("utf-8", "replace")
         return text.split("\n")[:-1]  # without an incomplete last line
@@ -204,6 +236,11 @@ class Scratch:
             if {"of", "plan", "boot"} <= set(first):
                 return first
         raise InvalidArgumentError(f"resume: {self.folder} has no journal that can be read: do not resume")
+
+    @property
+    def sorted_before(self) -> Facts:
+        """What an earlier call's journal says that it sorts. Raises InvalidArgumentError if it cannot be read."""
+        return cast("Facts", self._first_of(self._lines())["of"])
 
     def has(self, word: str) -> bool:
         """Whether the journal has a line that begins with a word."""
@@ -282,12 +319,3 @@ class NoJournal:
 
     def sync(self, sync: Callable[[], object]) -> None:
         pass
-
-
-def identity_of(source: Path) -> Facts:
-    """What identifies a file and its version: path, inode, size, modification time. Empty if there is none."""
-    try:
-        found = source.stat()
-    except FileNotFoundError:
-        return {}
-    return {"path": str(source), "inode": found.st_ino, "bytes": found.st_size, "modified": found.st_mtime_ns}

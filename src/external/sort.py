@@ -49,6 +49,8 @@ class FileSort:
         whole = len(header) + count * self.work.result.itemsize
         spill = count * spilled if count > plan.run else 0
         runs_file = self.scratch.folder / "runs"
+        self.scratch.require_kept("run ", runs_file, spill)
+        self.scratch.require_kept("bucket", self.scratch.part, whole)
         require_disk_space({runs_file: whole_pages(spill), self.scratch.part: whole_pages(whole)})
         with (
             DirectFile(self.source) as given,

@@ -103,10 +103,11 @@ class TableSort:
         InvalidArgumentError for unknown columns, UnsupportedTypeError for types that have no order."""
         names = self.table.schema.names
         kinds = dict(zip(names, self.table.schema.types, strict=True))
+        found = ", ".join(self.by) or "nothing"
         if not self.by or not set(self.by) <= set(kinds):
-            raise InvalidArgumentError(f"by: expected one or more of {', '.join(kinds)}, found {list(self.by)}")
+            raise InvalidArgumentError(f"by: expected one or more of {', '.join(kinds)}, found {found}")
         if any(names.count(name) > 1 for name in self.by):
-            raise InvalidArgumentError(f"by: expected names of one column each, found {list(self.by)} of {names}")
+            raise InvalidArgumentError(f"by: expected names of one column each, found {found} of {', '.join(names)}")
         columns: list[KeyColumn] = []
         for name in self.by:
             if name in self.null_columns:
@@ -144,6 +145,7 @@ class TableSort:
 
     def _sort_numbers(self, work: SortColumn, plan: Plan, spill: int) -> None:
         self.scratch.done = work.reliable(self.scratch.done)
+        self.scratch.require_kept("run ", self.scratch.folder / "runs", spill)
         with closing(self.sink()) as sink, DirectFile(self.scratch.folder / "runs", write=True) as runs:
             runs.reserve(whole_pages(spill))
             given, made = ColumnInput(self.table, work.source), ColumnOutput(sink, self.table.schema)
@@ -201,6 +203,8 @@ class _Passes:
         pieces, load = range(len(self._lengths)), self._load_rows
         if len(pieces) > 1:
             left = [run for run in pieces if f"run {run}" not in self._scratch.done]
+            for piece in set(pieces).difference(left):
+                self._scratch.require_kept("run ", self._file_of(piece), 1)
             self._meter.skip(sum(self._bytes_of(run) for run in pieces if run not in left))
             self._pass(left, load, self._make_run, self._keep_run, "runs")
             self._runs = [ArrowRun(self._file_of(run), self._batch, self._sort.by) for run in pieces]
