@@ -18,7 +18,7 @@ FIRST_NAT = {
     Reducer.MIN: Reducer.MIN, Reducer.MAX: Reducer.MIN, Reducer.ARGMIN: Reducer.ARGMIN, Reducer.ARGMAX: Reducer.ARGMIN
 }  # fmt: skip
 _NAT = np.int64(np.iinfo(np.int64).min)
-_FEW = 1 << 12  # times: NumPy has compared them by then
+_FEW = 1 << 14  # times: NumPy has compared them by then
 _INT64, _BYTE, _BOOL = (np.dtype(name) for name in ("i8", "u1", "?"))
 
 

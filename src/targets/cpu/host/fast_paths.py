@@ -41,7 +41,7 @@ _HALF = np.dtype(np.float16)
 _INDEX: np.dtype[np.intp] = np.dtype(np.intp)
 _UP = SortOrder.ASCENDING
 _LEAST_AT_SIGHT = 1 << 9  # elements of a row
-_TAKEN = 1 << 18  # elements: below, waking a thread saves nothing
+_TAKEN = 1 << 17  # elements: below, waking a thread saves nothing
 _SCANNED = 1 << 15  # elements of an exclusive scan: of more the kernels take less time
 _MOST_AXES = 32  # of arrays that NumPy's own sorts take
 
@@ -172,19 +172,19 @@ def sorted_pairs(
     if not keys.size:
         return keys.copy(), values.copy()
     indices = cast(Indices, argsort(keys))
+    if indices.size < _TAKEN:
+        return cast("tuple[HostArray, HostArray]", (keys.take(indices), values.take(indices)))
     return _taken(keys, indices), _taken(values, indices)
 
 
 def _taken(x: HostArray, indices: Indices) -> HostArray:
-    """The elements at these indices; by all threads, where there are many, for each waits for memory."""
-    if indices.size < _TAKEN:
-        return cast(HostArray, x.take(indices))
+    """The elements at these indices, by all threads: each waits for memory."""
     flat, found = x.reshape(-1), new_array(indices.shape, x.dtype)
 
     def take(own: slice) -> None:
         flat.take(indices[own], None, found[own], "wrap")  # which writes at once, where "raise" would look first
 
-    shared_pool().over(indices.size, take, least=_TAKEN >> 1)
+    shared_pool().over(indices.size, take, least=_TAKEN >> 2)
     return found
 
 
