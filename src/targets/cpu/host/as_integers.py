@@ -35,7 +35,7 @@ def of_times(fold: Reducer, dtype: np.dtype[np.generic], make: Make) -> HostCall
             return by_numpy(x)
         ints = x.view(np.int64)
         found = cast(HostArray, extreme(ints))
-        if not finds_nat:
+        if not finds_nat and np.size(found) < x.size:
             has_nat = np.equal(cast(HostArray, least(ints)), _NAT)
             if has_nat.any():
                 found = cast(HostArray, np.where(has_nat, cast(HostArray, first(ints)), found)[()])
