@@ -23,7 +23,7 @@ from ...counts import count_nonzero
 from ..crew import threads_of_crew
 from ..loops import Kernel
 from .arg_reduce import PlaceFolding
-from .as_integers import FIRST_NAT, of_times, places_of_bools
+from .as_integers import places_of_bools, places_of_times
 from .key_words import numbers_as
 from .reduce_loops import can_fold, loop_for
 from .reduce_plans import Route, constant_of, leaps, route_of
@@ -63,7 +63,8 @@ class Folding:
         if self._is_bool:
             fold = {Reducer.MIN: Reducer.ALL, Reducer.MAX: Reducer.ANY}.get(fold, fold)
         self._fold, self._dtype, self._axes, self._keepdims = fold, dtype, axes, keepdims
-        self._seen_as = numbers_as(dtype)
+        self._is_time = dtype.kind in "mM"
+        self._seen_as = dtype if self._is_time else numbers_as(dtype)
         self._waits = fold.adds and dtype.kind == "f"
         self._routes = Routes(self._route)
         self._loops: dict[bool, tuple[Kernel, np.dtype[np.generic]]] = {}  # in rows, or not
@@ -102,7 +103,7 @@ class Folding:
             return False
         if leaps(walk) or walk.length == 1:  # a copy
             return walk.length > 1 or not self._is_half or self._fold not in TRUTHS
-        if self._is_half:
+        if self._is_half or self._is_time:
             return False
         if self._waits:
             return nbytes < ADDED
@@ -165,6 +166,8 @@ class Folding:
         """What the loops leave as the result has it."""
         if self._fold in EXTREMES and self._dtype.kind == "f":
             return _as_floats(cast("Signed", states), constant_of(self._fold, self._dtype)).view(self._dtype)
+        if self._is_time:
+            return np.add(states, self._fold is Reducer.MAX).view(self._dtype)  # as much as was taken from each
         if self._fold is Reducer.SUM and self._dtype.kind == "f":
             states = cast(HostArray, np.add(states, states.dtype.type(0)))  # -0.0 becomes 0.0, as in NumPy
         if self._waits and self._is_half:
@@ -200,8 +203,8 @@ def host_reduction(
     except (np.exceptions.AxisError, InvalidArgumentError):  # which whoever makes a plan is told of
         return None
     made = partial(_reduction, ndim=ndim, axes=axes, axis=axis, keepdims=keepdims)
-    if dtype.kind in "mM" and dtype.isnative and fold in FIRST_NAT and axes:
-        return of_times(fold, dtype, made)
+    if dtype.kind in "mM" and dtype.isnative and fold.finds_index:
+        return places_of_times(fold, dtype, made)
     if dtype.kind == "b" and fold.finds_index and len(axes) < ndim:
         return places_of_bools(fold, axes[0], made)
     return made(fold, dtype)
@@ -222,6 +225,7 @@ def _reduction(
     made = np.dtype(np.bool_) if fold in TRUTHS else None
     settings = (axes[0] if len(axes) == 1 else axes, made, None, keepdims)
     has_loops |= dtype.kind == "b" and (fold.adds or len(axes) < ndim)
+    has_loops |= dtype.kind in "mM" and fold in EXTREMES and dtype.isnative and ndim > 0
     long = Folding(fold, dtype, axes, ndim, keepdims) if has_loops and axes else None
     if dtype.kind == "f" and dtype.itemsize == 2 and fold.adds:
         return _guarded(partial(_halves, reduce), (axes, keepdims), long)

@@ -113,6 +113,9 @@ class Elements:
                     seen, shift = np.dtype(f"i{size}"), 8 * size - 1
                     magnitude = f"i{size}((element >> {shift}) & {(1 << shift) - 1})"
                     lifted = f"i{size}(i{size}(element ^ {magnitude}) - i{size}(constant))"
+                if dtype.kind in "mM":  # NaT, the least integer, becomes the greatest where that is looked for
+                    seen = np.dtype(np.int64)
+                    lifted = "i8(element - 1)" if fold is Reducer.MAX else "element"
                 limits = np.iinfo(cast("np.dtype[np.integer[Any]]", seen))
                 last, better = (limits.max, "<") if fold is Reducer.MIN else (limits.min, ">")
                 step = f"select({{0}} {better} found, {{0}}, found)"
