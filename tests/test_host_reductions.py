@@ -366,7 +366,8 @@ def test_nobody_is_warned() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for name in NAMES:
-            for x in (huge, huge[:, :9], huge.T, signalling, np.full(9, 60_000, np.float16)):
+            halves = np.full(9, 60_000, np.float16), np.full((1 << 15, 9), 60_000, np.float16)
+            for x in (huge, huge[:, :9], huge.T, signalling, *halves):
                 reduced(name, x)
                 reduced(name, x, 0)
 
