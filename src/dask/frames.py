@@ -32,6 +32,7 @@ def sort_values(
     target: str = "auto", exchange: str = "auto",
 ) -> dd.DataFrame:  # fmt: skip
     """Sorts the rows of a dask dataframe by one column, or lexicographically by several. Stable, and lazy.
+    `ascending` is one for all columns, or a list with one for each.
 
     NaN and NaT come last in both directions. The result has as many partitions, of the same lengths, as the frame, and
     rows keep their index. Unlike dask's own, it does not compute the frame first to find its divisions. `exchange` is
