@@ -346,7 +346,8 @@ def test_ctrl_c(tmp_path: Path) -> None:
         # 1, where another thread runs text meanwhile, as imports do: CPython then forgets what it was that ended it.
         assert done.returncode in (0, 1, -signal.SIGINT), done.stderr
         assert done.returncode != 1 or done.stderr.rstrip().endswith("KeyboardInterrupt"), done.stderr
-        assert done.returncode == 0 or "KeyboardInterrupt" in done.stderr
+        is_done = (tmp_path / "target.npy").exists()  # an interpreter that ends is ended without a word
+        assert done.returncode == 0 or is_done or "KeyboardInterrupt" in done.stderr
         assert not [name for name in names(tmp_path) if name.startswith("target.npy.")]
         (tmp_path / "target.npy").unlink(missing_ok=True)
 
