@@ -153,13 +153,13 @@ class TableSort:
             ends = Endpoints(given, 0, runs, made, 0, sampled)
             Passes(work, self.table.rows, plan, ends, self.scratch, self.report).run()
 
-    def sorted(self, batches: Batches) -> pa.Table:
+    def sorted(self, batches: Batches, engine: Engine) -> pa.Table:
         """The rows sorted. The batches are used up: of each column there is only one copy at a time."""
         import pyarrow as pa
 
         table = pa.Table.from_batches(batches)
         batches.clear()
-        return take_rows(table, self.keys.argsort(self.keys_of(table), self.engine))
+        return take_rows(table, self.keys.argsort(self.keys_of(table), engine))
 
     def sink(self) -> Sink:
         if self.argsort:
@@ -192,6 +192,7 @@ class _Passes:
         self._batch = plan.gap * -(-_BATCH // plan.gap)
         self._run, rows = plan.run, sort.table.rows
         self._lengths = [min(plan.run, rows - start) for start in range(0, rows, plan.run)]
+        self._engine = sort.engine if len(self._lengths) > 1 else sort.engine.alone
         self._meter = Meter(rows * sort.bytes_of_a_row * min(2, len(self._lengths)), sort.report)
         self._cut = lru_cache(maxsize=2)(self._find_cut)  # a bucket's end is the next one's start
         self._rows = RowReader(sort.table.batches(sort.columns))
@@ -253,10 +254,10 @@ class _Passes:
         return batches
 
     def _make_bucket(self, piece: int, loaded: Batches, slot: int) -> pa.Table:
-        return self._sort.sorted(loaded)
+        return self._sort.sorted(loaded, self._engine)
 
     def _make_run(self, piece: int, loaded: Batches, slot: int) -> pa.Table:
-        table = self._sort.sorted(loaded)
+        table = self._sort.sorted(loaded, self._engine)
         keys = table.select(list(self._sort.by))
         self._taken[piece] = self._words(take_rows(keys, np.arange(0, table.num_rows, self._gap)))
         return table

@@ -161,7 +161,8 @@ class SortRecords(ByFields):
         indices = self.keys.argsort(self.keys_of(piece), self.engine)
         np.take(piece, indices, out=out, mode="clip")  # mode "raise" would buffer the output
 
-    to_result = to_bucket
+    def to_result(self, piece: Array, out: Array) -> None:
+        attrs.evolve(self, engine=self.engine.alone).to_bucket(piece, out)
 
     def words(self, spilled: Array) -> Array:
         return self.keys.words(self.keys_of(spilled))
@@ -192,7 +193,7 @@ class FindIndices(ByFields):
         np.take(piece["index"], self.keys.argsort(self._of_run(piece), self.engine), out=out, mode="clip")
 
     def to_result(self, piece: Array, out: Array) -> None:
-        out[:] = self.keys.argsort(self.keys_of(piece), self.engine)
+        out[:] = self.keys.argsort(self.keys_of(piece), self.engine.alone)
 
     def words(self, spilled: Array) -> Array:
         return self.keys.words(self._of_run(spilled))
