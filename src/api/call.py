@@ -131,8 +131,8 @@ def call_with(
             key = plan = None
         if plan is None:
             if isinstance(target, Planning):
-                target.inner(arrays)
-                plan = _plan_of(make, settings, target.target, kind, arrays, keeps_scratch=True)
+                where = target.inner(arrays).target
+                plan = _plan_of(make, settings, where, kind, arrays, keeps_scratch=True)
                 return PreparedCall.of(plan, kind, arrays, None if out is None else (out,))
             plan = _plan_of(make, settings, target, kind, arrays)
             if key is not None:

@@ -24,6 +24,7 @@ class ColumnKind(Viewed[Any, HostArray]):
     """Common to the columns of all libraries."""
 
     is_host, base, tells_by_view = True, NUMPY, False
+    read_only = "a column of a table, which may share its elements with others"
     copies = True  # pandas' and polars' own: what they are made of is not to be written any more
 
     def _dtype(self, column: Any) -> Hashable:
@@ -38,8 +39,6 @@ class ColumnKind(Viewed[Any, HostArray]):
         """Whether any element is null. NaN and NaT of NumPy's own dtypes are numbers here, which sort last."""
         count = column.null_count  # polars' is a method
         return bool(count() if callable(count) else count)
-
-    read_only = "a column of a table, which may share its elements with others"
 
     @abstractmethod
     def _values(self, column: Any) -> HostArray:

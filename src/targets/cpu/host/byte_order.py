@@ -26,10 +26,9 @@ def by_copies(found: Native, dtypes: Sequence[np.dtype[np.generic]]) -> Native:
     def into(arrays: Sequence[HostArray], outs: Sequence[HostArray]) -> None:
         assert found.into is not None
         rows = [_turned(x) for x in arrays]
-        made = rows if len(rows) == len(outs) else [np.empty(out.shape, native(out.dtype)) for out in outs]
-        found.into(rows, made)
-        for result, out in zip(made, outs, strict=True):
-            out[...] = result
+        found.into(rows, rows)
+        for row, out in zip(rows, outs, strict=True):
+            out[...] = row
 
     return attrs.evolve(found, function=function, into=into if found.into is not None else None, into_short=None)
 

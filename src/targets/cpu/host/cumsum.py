@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ....arrays.recycled import new_array
-from ....operations.monoids import result_dtype
 from ....operations.reduce import Reducer
 from ...base import HostArray
 from ...counts import count_nonzero
@@ -48,11 +47,11 @@ def host_cumsum(dtype: np.dtype[np.generic], ndim: int, axis: int | None) -> Hos
         return None
     if ndim < 2:  # one row
         axis = 0 if ndim else None
-    is_float, is_half, long = dtype.kind == "f", dtype.kind == "f" and dtype.itemsize == 2, None
+    summing, is_float, long = Summing.of(Reducer.SUM, dtype), dtype.kind == "f", None
     if dtype.kind != "m" and dtype.isnative:
         long = LongScan(dtype, 0 if axis is None else axis % ndim)
-    made, along, result = np.dtype(np.float32) if is_half else None, axis or 0, result_dtype("cumsum", dtype)
-    in_lines = long is not None and not is_half and axis is not None and ndim > 1
+    made, along, result = summing.state if summing.is_half else None, axis or 0, summing.result
+    in_lines = long is not None and not summing.is_half and axis is not None and ndim > 1
     most = _SHARED if is_float else sys.maxsize
 
     def add_up(x: HostArray) -> HostArray:

@@ -207,7 +207,7 @@ def _top_k(
         values, indices = values.reshape(shape).swapaxes(axis, -1), indices.reshape(shape).swapaxes(axis, -1)
     else:
         values, indices = along_rows(x, axis, lambda rows: top_k_rows(rows, k, order, policy))
-    return values.astype(x.dtype, copy=False), indices
+    return values, indices
 
 
 _concatenate = cast("Callable[[tuple[HostArray, ...]], HostArray]", np.concatenate)
@@ -231,7 +231,7 @@ class ShortMerge:
         return bool(x[-1] < y[0] if self._ascends else x[-1] > y[0])
 
     def _merge(self, x: HostArray, y: HostArray) -> HostArray:
-        keys = _concatenate((x, y))  # in the machine's byte order
+        keys = _concatenate((x, y))
         if keys.size <= self.most:  # else one lies behind the other
             words = self._words(keys, x, y) if self._has_ties else None
             if words is not None:
@@ -240,7 +240,7 @@ class ShortMerge:
                 keys.sort(-1, "stable")
             else:
                 sort_stably(keys, -1, self._order)
-        return keys if keys.dtype is x.dtype else keys.astype(x.dtype, copy=False)
+        return keys
 
     def _merge_by_key(
         self, x: HostArray, values: HostArray, y: HostArray, other_values: HostArray
@@ -253,7 +253,7 @@ class ShortMerge:
             words = self._words(keys, x, y)
             places = (ascending(keys, self._order) if words is None else words).argsort(kind="stable")
             keys, moved = keys.take(places), moved.take(places)
-        return keys.astype(x.dtype, copy=False), moved.astype(values.dtype, copy=False)
+        return keys, moved.astype(values.dtype, copy=False)  # fields are packed where arrays are joined
 
     def _words(self, keys: HostArray, x: HostArray, y: HostArray) -> HostArray | None:
         """Words that ascend as such keys should, where NumPy does not order floats as we do."""

@@ -214,7 +214,7 @@ def _reduction(
     fold: Reducer, dtype: np.dtype[np.generic], ndim: int, axes: tuple[int, ...], axis: Axes, keepdims: bool
 ) -> HostCall:
     """By NumPy's loops and compiled ones."""
-    has_loops = dtype.kind in "iuf" and dtype.isnative and ndim > 0
+    has_loops = dtype.kind in ("iufmM" if fold in EXTREMES else "iuf") and dtype.isnative and ndim > 0
     if fold.finds_index:
         along = None if axis is None or ndim == 0 else axes[0]
         method = cast(Callable[..., object], np.ndarray.argmin if fold is Reducer.ARGMIN else np.ndarray.argmax)
@@ -225,7 +225,6 @@ def _reduction(
     made = np.dtype(np.bool_) if fold in TRUTHS else None
     settings = (axes[0] if len(axes) == 1 else axes, made, None, keepdims)
     has_loops |= dtype.kind == "b" and (fold.adds or len(axes) < ndim)
-    has_loops |= dtype.kind in "mM" and fold in EXTREMES and dtype.isnative and ndim > 0
     long = Folding(fold, dtype, axes, ndim, keepdims) if has_loops and axes else None
     if dtype.kind == "f" and dtype.itemsize == 2 and fold.adds:
         return _guarded(partial(_halves, reduce), (axes, keepdims), long)
