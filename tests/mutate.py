@@ -31,10 +31,10 @@ from tests.reached import CHOOSES, MEASURES, OVER, Reach, functions_in, known, n
 
 REACHED = ROOT / "build" / "reached.json"
 MUTATED = ("src/algos", "src/kernel")
-# These have no part in what kernels compute, or run for minutes.
+# These see any change, or run for minutes.
 LEFT_OUT = (
-    "background", "benchmarks", "covering", "dask", "docs", "examples", "export", "files", "forks", "golden",
-    "interrupt", "kept", "packaging", "ptx", "shipped", "site", "type_errors", "vulkan", "web",
+    "benchmarks", "chromium", "covering", "docs", "examples", "export_node", "files_killed", "golden", "installs",
+    "packaging", "ptx", "pyodide", "shipped", "site", "type_errors", "vulkan", "web_",
 )  # fmt: skip
 MEASURED = ("table.py", "tuned.py")  # numbers for speed, where the next one is as right
 # On wgsl, where tests wait for the driver, mostly the same kernels run once more.
@@ -81,7 +81,8 @@ def tests_for(mutant: Mutant, reach: Mapping[str, Reach]) -> list[str]:
     order: dict[str, tuple[bool, bool, bool, float]] = {}
     for test in found:
         name = test.partition("[")[0]
-        is_elsewhere = any(not one.startswith(f"{folder}/") for one in reach[test].functions)
+        others = tuple(f"{name}/" for name in ("algos", "kernel") if name != folder)
+        is_elsewhere = any(one.startswith(others) for one in reach[test].functions)
         order[test] = (
             is_elsewhere, mutant.path.stem not in test.partition("::")[0], cases[name] > 0, reach[test].seconds
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Which functions of algorithms and of the compiler each test reaches, for `make mutate` to choose tests by.
+"""Which functions of ours each test reaches, for `make mutate` to choose tests by.
 
 A plugin of pytest: `-p tests.reached`, with the variables below. Where it measures, each of our functions says that it
 is called, and a program says of which functions it was read, in every test that runs it. What a test reaches in
@@ -28,7 +28,7 @@ MEASURES = "GPUSORT_REACHED"  # the file to write to
 CHOOSES = "GPUSORT_CHOSEN"  # a file of tests to run, by their ids, and how long
 OVER = "time is over"
 _LONGEST = 60.0  # seconds of the processor that one test of a mutant may take: those that are chosen take one or two
-_PACKAGES = ("gpusort.algos.", "gpusort.kernel.")
+_OURS = "gpusort."
 
 
 @attrs.frozen
@@ -40,10 +40,10 @@ class Reach:
 
 
 def name_of(path: Path | str, qualified: str) -> str:
-    """What a function of ours is called here: by the end of its file's path."""
+    """What a function of ours is called here: by its file's path in the package."""
     parts = Path(path).parts
-    places = [at for at, part in enumerate(parts) if part in ("algos", "kernel")]
-    return f"{'/'.join(parts[places[-1] if places else -1 :])}:{qualified}"
+    package = max(at for at, part in enumerate(parts) if part in ("src", "gpusort"))
+    return f"{'/'.join(parts[package + 1 :])}:{qualified}"
 
 
 def functions_in(node: ast.AST, within: str = "") -> Iterator[tuple[str, ast.FunctionDef]]:
@@ -73,7 +73,7 @@ class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if not fullname.startswith(_PACKAGES):
+        if not fullname.startswith(_OURS):
             return None
         spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.origin is not None and spec.submodule_search_locations is None:
@@ -193,7 +193,7 @@ class Choosing:
 def _caches() -> Iterator[Callable[[], object]]:
     """What empties the caches of functions and methods of algorithms."""
     for name, module in [*sys.modules.items()]:
-        if name.startswith(_PACKAGES[0]):
+        if name.startswith(f"{_OURS}algos."):
             for owner in (module, *(one for one in vars(module).values() if isinstance(one, type))):
                 for found in vars(owner).values():
                     clear = getattr(getattr(found, "__func__", found), "cache_clear", None)
