@@ -61,7 +61,7 @@ class HostSortPolicy:
     # makes NumPy's merge sort faster
     pack_from: int = _threshold(1 << 13)
     # at most so many changes of direction among 240 neighbours mean presorted runs, which are merged
-    few_turns: int = _threshold(24)
+    few_turns: int = _threshold(12)
     most_threads: int = _count(16)
     thread_bytes: int = _count(1 << 17)  # a partitioned row gets a thread for each so many, and at least four
     # rows of at least and of less than so many bytes are partitioned and sorted by threads that wait in compiled code,

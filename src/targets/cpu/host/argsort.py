@@ -30,9 +30,10 @@ from .sample import is_monotonic
 
 _NARROW = 1 << 19  # elements of 32 bits: of more a radix sort scatters too far
 _WINDOWS, _WINDOW = 8, 32  # how many neighbours are looked at, and how many in a row
+_FEWEST = 6  # elements of a row that is looked at with others
 _GLANCE, _FEW_FALLS = 16, 2  # elements of the first row, looked at first; how many may be less than the one before
 _FAR_FIRST, _FAR = 1 << 6, 1 << 10  # how many are looked at that are far apart
-_LEAST = _WINDOWS * _WINDOW  # elements of a row that is looked at
+_LEAST = _WINDOWS * _WINDOW  # the same of one alone
 MERGED_ALONE = 1 << 19  # elements of short rows in order, in which threads would wait for each other's calls of NumPy
 # Of those far apart: each doubling of the number of runs costs a merge of all, a third of what it costs to sort packed
 # words. Few threads share shorter rows; these may rather have some elements out of place.
@@ -73,21 +74,26 @@ def argsort_by_network(x: HostArray, places: Places, order: SortOrder, policy: H
         return False
     if not are_in_order(x, order, policy):
         return argsort_short_rows(x, places, order, policy)
+    merge_runs(x, places, -1, 0)
+    return True
+
+
+def merge_runs(x: HostArray, places: Places, axis: int, across: int) -> None:
+    """Along one axis, by NumPy: in parts of another axis where threads share them."""
 
     def merge(own: slice) -> None:
-        places[own] = places_along(x[own], -1, is_own=False)
+        part = (*(slice(None),) * across, own)
+        places[part] = places_along(x[part], axis, is_own=False)
 
-    (shared_pool() if x.size >= MERGED_ALONE else ALONE).over(len(x), merge)
-    return True
+    (shared_pool() if x.size >= MERGED_ALONE else ALONE).over(x.shape[across], merge)
 
 
 def are_in_order(x: HostArray, order: SortOrder, policy: HostSortPolicy) -> bool:
     """Whether rows seem to be made of few runs, of elements that NumPy merges; or, of narrow ones, in order."""
-    if not _WINDOW <= x.shape[-1] < x.size or order is SortOrder.DESCENDING:
+    least = _FEWEST if x.itemsize > 2 else _WINDOW  # of bytes networks take less time
+    if not least <= x.shape[-1] < x.size or order is SortOrder.DESCENDING:
         return False
-    if x.dtype.kind in "Mm":
-        return False
-    rows: HostArray = x[(0,) * (x.ndim - 2)]
+    rows = numbers_of(x[(0,) * (x.ndim - 2)])
     first = rows[0, :_GLANCE].tolist()
     if _FEW_FALLS < sum(map(gt, first, first[1:])) < len(first) - 1 - _FEW_FALLS:
         return False
@@ -116,14 +122,14 @@ def _has_long_runs(windows: HostArray, row: HostArray, order: SortOrder, policy:
     if _turns(windows) * _LEAST > policy.few_turns * windows.size:
         return False
     far: Elements = row[:: max(1, row.size // _FAR)]
-    return _turns(far) * _FAR < (_MOST_TURNS if row.size < policy.serial_below else _MOST_TURNS_OF_LONG) * far.size
+    most = _MOST_TURNS if row.size < policy.serial_below else _MOST_TURNS_OF_LONG
+    return row.size <= _WINDOW or _turns(far) * _FAR < most * far.size
 
 
 def _turns(numbers: Elements) -> int:
-    """How often what ascended descends, or the other way round."""
-    numbers = numbers.ravel()
-    rises = numbers[:-1] <= numbers[1:]
-    return count_nonzero(rises[:-1] != rises[1:])
+    """How often what ascended in a row descends, or the other way round."""
+    rises = numbers[..., :-1] <= numbers[..., 1:]
+    return count_nonzero(rises[..., :-1] != rises[..., 1:])
 
 
 def argsort_one(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> None:
@@ -177,7 +183,7 @@ def _argsort_chunk(source: HostArray, places: Places, order: SortOrder, policy: 
     rows, length = source.shape
     if policy.packs(source.size, length, source.dtype):
         windows = source[:: -(-rows // _WINDOWS), :_WINDOW]
-        if rows == 1 or length < _WINDOW or not _has_long_runs(windows, source[rows // 2], order, policy):
+        if rows == 1 or length < _FEWEST or not _has_long_runs(windows, source[rows // 2], order, policy):
             argsort_packed(source, places, order, policy)
             return
     places[...] = places_in_order(source, 1, order)

@@ -15,6 +15,7 @@ Make: TypeAlias = Callable[[Reducer, np.dtype[np.generic]], HostCall]  # the red
 
 _NAT = np.int64(np.iinfo(np.int64).min)
 _FEW = 1 << 14  # times: NumPy has compared them by then
+_HEAD, _OF = 1 << 5, 1 << 3  # bools of each row that are looked at first, of so many times as many
 _INT64, _BYTE, _BOOL = (np.dtype(name) for name in ("i8", "u1", "?"))
 
 
@@ -39,11 +40,16 @@ def places_of_times(fold: Reducer, dtype: np.dtype[np.generic], make: Make) -> H
 
 def places_of_bools(fold: Reducer, axis: int, make: Make) -> HostCall:
     """NumPy stops at the first bool in a row that settles it, but makes rows of columns before."""
-    by_numpy, of_bytes = make(fold, _BOOL), make(fold, _BYTE)
+    by_numpy, of_bytes, settles = make(fold, _BOOL), make(fold, _BYTE), fold is Reducer.ARGMAX
+    begin = (*(slice(None),) * axis, slice(_HEAD))
 
     def found(x: HostArray) -> object:
         if x.size < LONG or abs(x.strides[axis]) <= min(map(abs, x.strides)) or type(x) is not np.ndarray:
             return by_numpy(x)
+        if x.shape[axis] >= _OF * _HEAD and settles in x[(*(0,) * axis, slice(_HEAD), *(0,) * (x.ndim - axis - 1))]:
+            head: HostArray = x[begin]
+            if (head == settles).any(axis).all():
+                return by_numpy(head)
         return of_bytes(np.not_equal(x.view(np.uint8), 0).view(np.uint8))
 
     return found

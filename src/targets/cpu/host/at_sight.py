@@ -112,16 +112,11 @@ def _of_neighbours(row: Elements, order: SortOrder, stable: bool) -> Elements | 
 def places_at_sight(row: Elements, order: SortOrder, most: int) -> Places | None:
     """Where the elements of a row come from, in order, if it is a run that NumPy merges with nothing, or, of at most so
     many elements, holds a handful of words. None, and hardly any time spent, if some tell that it is neither."""
-    size, kind, is_half = row.size, row.dtype.kind, row.itemsize == 2  # of which NumPy takes its time
+    size, is_half = row.size, row.itemsize == 2  # of which NumPy takes its time
     item, half = numbers_of(row).item, size >> 1
     a, b, c, d, e = item(0), item(size >> 2), item(half), item(3 * size >> 2), item(-1)
     is_one, is_run = a == e, False
-    if (
-        order is SortOrder.DESCENDING
-        or kind in "Mm"
-        or (is_half and size > _MOST_HALVES)
-        or (is_one and size > _LOOKED)
-    ):
+    if order is SortOrder.DESCENDING or (is_half and size > _MOST_HALVES) or (is_one and size > _LOOKED):
         pass
     elif a <= b <= c <= d <= e:
         is_run = a <= item(1) <= item(2) <= item(3) and c <= item(half + 1) <= item(half + 2) <= item(half + 3)

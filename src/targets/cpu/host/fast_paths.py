@@ -23,7 +23,7 @@ from ....types.indices import ScanKind, SortOrder
 from ....types.specs import Spec
 from ...base import HostArray, Native
 from ..pool import shared_pool
-from .argsort import MERGED_ALONE, are_in_order, argsort_rows, argsort_runs
+from .argsort import MERGED_ALONE, are_in_order, argsort_rows, argsort_runs, merge_runs
 from .at_sight import places_at_sight
 from .byte_order import by_copies
 from .cumsum import from_zero, host_cumsum, shifted
@@ -130,7 +130,10 @@ class ArgsortPath:
             if are_in_order(rows, self.order, self.policy):
                 if size < MERGED_ALONE:
                     return places_along(x, axis, is_own=False)
-            elif are_argsorted_sooner(rows):
+                indices = cast(Indices, np.empty(x.shape, _INDEX))
+                merge_runs(x, indices, axis, axes[0])
+                return indices
+            if are_argsorted_sooner(rows):
                 indices = cast(Indices, np.empty(x.shape, _INDEX))
                 if argsort_short_rows(rows, indices.transpose(axes), self.order, self.policy):
                     return indices

@@ -137,7 +137,7 @@ def places_along(words: Elements, axis: int, *, is_own: bool) -> Places:
         if words.shape[axis] <= _SHORT_OF_BYTES:
             words = numbers_of(words).astype(np.int32)
         elif not is_own:
-            words = words.copy()
+            words = words.copy("K")
     found: Places = words.argsort(axis, "stable")
     return found
 

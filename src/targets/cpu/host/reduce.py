@@ -44,7 +44,7 @@ _ROW_APART = 1 << 9  # elements that lie apart, and follow each other
 _APART = 1 << 22  # bytes of elements that lie apart, below which a few threads are hardly sooner than NumPy
 _ROW = 1 << 10  # bytes of neighbours that NumPy's loops need to be fast
 _HEAD = 1 << 9  # elements that may settle what any and all ask
-_ROW_HEAD = 1 << 4  # the same of a row, of which no more than a sixteenth is looked at
+_ROW_HEAD, _OF_ROW = 1 << 6, 1 << 4  # the same of a row, of which no more than a sixteenth is looked at
 _LONG_HALVES = 1 << 13  # elements of float16, which NumPy looks at one after the other
 _ADDED_HALVES = 1 << 16  # the same of sums and products, for which compiled loops are waited for
 
@@ -134,7 +134,7 @@ class Folding:
         """The result, if each row's first elements settle it: NumPy's loops end there, too. First those in the corners
         of the array are asked."""
         (axis,) = self._axes
-        head = min(_ROW_HEAD, x.shape[axis] // _ROW_HEAD)
+        head = min(_ROW_HEAD, x.shape[axis] // _OF_ROW)
         if not head:
             return None
         first = [slice(None)] * x.ndim

@@ -24,8 +24,9 @@ BLOCK = 1 << 12  # results that are kept at hand: fewer, and memory is read in s
 _CACHE, _NEAR, _FEW = 1 << 18, 1 << 12, 1 << 6
 _SIDE = 1 << 10  # the same where several elements of a row are worked on side by side
 PARTS = 16  # at most, where they are for threads
-_ROW = 32  # neighbours that are worth a loop of their own
-_LINES, _SHORT = 16, 12  # lines, of so many neighbours at least, that become one first
+_ROW = 9  # neighbours that are worth a loop of their own
+_FEW_ROWS = 32  # made of lines, which are reduced first, as they are many
+_SHORT, _APART = 12, 32  # neighbours in lines, and elements that lie apart, of which NumPy's loops begin sooner
 _BESIDE = 128  # neighbours that are worth a loop over them
 _SETTLED = 1 << 15  # elements of a part where the others are left out once one is settled
 _CHAIN = 1 << 12  # floats at most that are added one after the other
@@ -87,11 +88,11 @@ class Route:
 
 
 def route_of(fold: Reducer, dtype: np.dtype[np.generic], walk: Walk) -> Route:
-    if _adds_lines(walk):
-        near = walk.gone[-1]
-        leg = leg_of(fold, dtype, walk.start, (*walk.kept, near), walk.gone[:-1], count=near.length)
-        return Route(walk, False, (leg,))
     in_rows = walk.nearest_goes and walk.nearest.length >= _ROW
+    if in_rows and len(walk.gone) == 2 and len(walk.kept) < 2 and walk.rows < _FEW_ROWS:  # each line for itself
+        lines, near = walk.gone
+        leg = leg_of(fold, dtype, walk.start, (*walk.kept, lines), (near,), in_rows, count=lines.length)
+        return Route(walk, in_rows, (leg,))
     count = 0 if walk.nearest_goes else _side_by_side(walk)
     if not count:
         return Route(walk, in_rows, (leg_of(fold, dtype, walk.start, walk.kept, walk.gone, in_rows),))
@@ -110,20 +111,12 @@ def route_of(fold: Reducer, dtype: np.dtype[np.generic], walk: Walk) -> Route:
     return Route(walk, in_rows, tuple(legs))
 
 
-def _adds_lines(walk: Walk) -> bool:
-    """Whether lines of neighbours that go, with others between them, are reduced to one line first: what is in a line
-    is reduced once then, at the end, which takes longer than a short loop."""
-    if len(walk.gone) != 2 or len(walk.kept) > 1 or not walk.nearest_goes or walk.gone[-1].stride > 2:
-        return False
-    return walk.gone[0].length >= _LINES and _SHORT <= walk.gone[-1].length < _ROW
-
-
 def leaps(walk: Walk) -> bool:
     """Whether all goes, in lines that are short or of elements that lie apart: NumPy's loops begin sooner."""
     if walk.kept or len(walk.gone) != 2:
         return False
     near = walk.gone[-1]
-    return near.length < _SHORT or (near.stride > 2 and (near.length < _ROW or walk.length < _SHARED))
+    return near.length < _SHORT or (near.stride > 2 and (near.length < _APART or walk.length < _SHARED))
 
 
 def _side_by_side(walk: Walk) -> int:

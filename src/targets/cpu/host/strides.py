@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Generic, TypeVar
+from functools import lru_cache
+from typing import Generic, TypeAlias, TypeVar
 
 import attrs
 import numpy as np
@@ -17,14 +18,19 @@ from ...addresses import address_of
 from ...base import HostArray
 from ..pool import shared_pool
 
+Axes: TypeAlias = tuple[int, ...]
+
 _SHARED = 1 << 22  # bytes: below, one call of NumPy copies them sooner
 
 
-def with_last(x: HostArray, axis: int) -> list[int]:
+def with_last(x: HostArray, axis: int) -> Axes:
     """The axes, this one last and the others as they lie: rows that follow each other in memory are found so."""
-    axes = list(order_of_axes(x.shape, x.strides))
-    axes.remove(axis % x.ndim)
-    return [*axes, axis % x.ndim]
+    return _with_last(x.shape, x.strides, axis % x.ndim)
+
+
+@lru_cache(maxsize=256)
+def _with_last(shape: Axes, strides: Axes, axis: int) -> Axes:
+    return (*(other for other in order_of_axes(shape, strides) if other != axis), axis)
 
 
 def along_rows(
