@@ -30,6 +30,7 @@ from .strides import copy_shared
 
 _SHORT, _FEW, _HARDLY_ANY = 1 << 15, 10, 3  # a row, and how many of its elements that are looked at may differ there
 _DIFFERENT = 192  # of the elements at a glance: more, and a row is not of so few as are counted
+_SPREAD, _ALIKE = 1 << 9, 1 << 11  # elements of a row; bytes between them by which they are in one part of a cache
 _AT_ONCE = 1 << 26  # bytes of rows that are brought together in scratch memory
 _WORTH_A_THREAD, _WORTH_ONE_THAT_WAITS = 1 << 16, 1 << 14  # elements that are sorted by radix
 
@@ -50,8 +51,8 @@ def sort_rows(
         source = source.copy()  # the same memory by another name, or some of it
     if not stable and sort_short_rows(source, results, order, policy):
         return
-    if not in_place and _suits_numpy_as_they_lie(source, policy):
-        sort_chunk(source, results, order, stable)
+    if _suits_numpy_as_they_lie(source, policy):
+        _sort_chunks(source, results, order, policy, stable)
         return
     if source.ndim > 1 and len(source) > 1 and source.nbytes > _AT_ONCE and not is_packed(source):
         step = max(1, len(source) * _AT_ONCE // source.nbytes)
@@ -71,10 +72,11 @@ def sort_rows(
 
 
 def _suits_numpy_as_they_lie(source: HostArray, policy: HostSortPolicy) -> bool:
-    """Whether rows that are spread are sorted by NumPy, which packs one after the other."""
-    if source.size >= policy.serial_below or is_packed(source):
+    """Whether rows that are spread are sorted by NumPy, which packs one after the other: of many those whose elements
+    a cache holds at a time, where they lie in all parts of it."""
+    if is_packed(source) or suits_radix(source.size, source.shape[-1], source.dtype, policy):
         return False
-    return not suits_radix(source.size, source.shape[-1], source.dtype, policy)
+    return source.size < policy.serial_below or (source.shape[-1] <= _SPREAD and source.strides[-1] % _ALIKE != 0)
 
 
 def _sort_packed(source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, stable: bool) -> None:
@@ -95,17 +97,22 @@ def _sort_packed(source: HostArray, results: HostArray, order: SortOrder, policy
         for number in range(rows):
             sort_one(*_some(source, results, number), order, policy, few, stable)
         return
-    if rows == 1 or pool is ALONE:
-        sort_chunk(source, results, order, stable)
-        return
     # by NumPy's sort alone: all rows by threads that wait in compiled code, or some at a time
-    threads = sorting_threads(source, policy)
+    threads = sorting_threads(source, policy) if rows > 1 and pool is not ALONE else 0
     if threads and _sort_apart(
         lambda ordered: sort_rows_by_crew(source, ordered, order, threads), source, results, order, stable
     ):
         return
-    pieces = -(-rows // max(1, policy.chunk // length))
-    pool.over(rows, lambda own: sort_chunk(*_some(source, results, own), order, stable), pieces)
+    _sort_chunks(source, results, order, policy, stable)
+
+
+def _sort_chunks(source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, stable: bool) -> None:
+    """By NumPy, some rows at a time."""
+    if source.size < policy.serial_below or len(source) == 1:
+        sort_chunk(source, results, order, stable)
+        return
+    pieces = -(-source.size // policy.chunk)
+    shared_pool().over(len(source), lambda own: sort_chunk(*_some(source, results, own), order, stable), pieces)
 
 
 def _some(source: HostArray, results: HostArray, which: int | slice) -> tuple[HostArray, HostArray]:
