@@ -247,9 +247,9 @@ def test_few_short_rows(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
                 assert bool(taken) is (x.size >= 8192 and not merged)
 
 
-@pytest.mark.parametrize(("shape", "axis"), [((8200, 3), 0), ((2, 8200, 2), 1)])
+@pytest.mark.parametrize(("shape", "axis"), [((8200, 3), 0), ((2, 8200, 2), 1), ((300, 270), 0), ((3, 290, 100), 1)])
 @pytest.mark.parametrize("dtype", ["u1", "f2", "f4", "f8", "i8", "M8[s]"])
-def test_long_rows_that_are_spread_are_not_brought_together(
+def test_rows_that_are_spread_are_not_brought_together(
     dtype: str, shape: tuple[int, ...], axis: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """NumPy packs one after the other."""
@@ -268,6 +268,8 @@ def test_long_rows_that_are_spread_are_not_brought_together(
         places = np.apply_along_axis(stable_order, -1, rows, descending)
         expected = np.take_along_axis(rows, places, axis=-1)
         np.testing.assert_array_equal(bits(np.moveaxis(stable, axis, -1)), bits(expected))
+        argsorted = gpusort.argsort(x, axis=axis, descending=descending, target=target)
+        np.testing.assert_array_equal(np.moveaxis(argsorted, axis, -1), places)
 
 
 @pytest.mark.parametrize(("threads", "wide", "narrow"), [(1, 2, 2), (2, 4, 4), (4, 8, 8), (8, 4, 16), (16, 8, 32)])

@@ -16,7 +16,7 @@ from ...counts import are_all, count_nonzero
 from ..background import background
 from ..crew import share
 from ..loops import PIECE
-from ..pool import ALONE, Pool, share_each_row, shared_pool
+from ..pool import Pool, share_each_row, shared_pool
 from .counting import argsort_few, rank_found
 from .crew_rows import argsort_rows_by_crew
 from .key_words import Elements, Places, constants, numbers_of
@@ -34,7 +34,7 @@ _FEWEST = 6  # elements of a row that is looked at with others
 _GLANCE, _FEW_FALLS = 16, 2  # elements of the first row, looked at first; how many may be less than the one before
 _FAR_FIRST, _FAR = 1 << 6, 1 << 10  # how many are looked at that are far apart
 _LEAST = _WINDOWS * _WINDOW  # the same of one alone
-MERGED_ALONE = 1 << 19  # elements of short rows in order, in which threads would wait for each other's calls of NumPy
+_SHARED = 1 << 19  # elements of rows in order: in fewer threads would wait for each other's calls of NumPy
 # Of those far apart: each doubling of the number of runs costs a merge of all, a third of what it costs to sort packed
 # words. Few threads share shorter rows; these may rather have some elements out of place.
 _MOST_TURNS_OF_LONG, _MOST_TURNS = 16, 48
@@ -74,18 +74,22 @@ def argsort_by_network(x: HostArray, places: Places, order: SortOrder, policy: H
         return False
     if not are_in_order(x, order, policy):
         return argsort_short_rows(x, places, order, policy)
-    merge_runs(x, places, -1, 0)
+    places[...] = places_shared(x, -1, 0)
     return True
 
 
-def merge_runs(x: HostArray, places: Places, axis: int, across: int) -> None:
-    """Along one axis, by NumPy: in parts of another axis where threads share them."""
+def places_shared(x: HostArray, axis: int, across: int) -> Places:
+    """By NumPy along one axis: in parts of another one where threads share them."""
+    if x.size < _SHARED:
+        return places_along(x, axis, is_own=False)
+    places: Places = np.empty(x.shape, np.intp)
 
-    def merge(own: slice) -> None:
+    def write(own: slice) -> None:
         part = (*(slice(None),) * across, own)
         places[part] = places_along(x[part], axis, is_own=False)
 
-    (shared_pool() if x.size >= MERGED_ALONE else ALONE).over(x.shape[across], merge)
+    shared_pool().over(x.shape[across], write)
+    return places
 
 
 def are_in_order(x: HostArray, order: SortOrder, policy: HostSortPolicy) -> bool:

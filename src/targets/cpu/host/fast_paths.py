@@ -23,13 +23,13 @@ from ....types.indices import ScanKind, SortOrder
 from ....types.specs import Spec
 from ...base import HostArray, Native
 from ..pool import shared_pool
-from .argsort import MERGED_ALONE, are_in_order, argsort_rows, argsort_runs, merge_runs
+from .argsort import are_in_order, argsort_rows, argsort_runs, places_shared
 from .at_sight import places_at_sight
 from .byte_order import by_copies
 from .cumsum import from_zero, host_cumsum, shifted
 from .float_ties import are_ties_alike
 from .key_words import ordered_ranks, ordered_words
-from .numpy_sort import FEW_HALVES, ascending, places_along, places_in_order, sort_stably
+from .numpy_sort import FEW_HALVES, ascending, places_in_order, sort_stably
 from .reduce import host_reduction
 from .row_networks import are_argsorted_sooner, argsort_short_rows, least_for_networks
 from .sort_path import SHORT, SortPath
@@ -102,7 +102,8 @@ class ArgsortPath:
         if self.most and suits and dtype != _HALF and dtype.kind in "iuf":
             longer = policy.deal_from if is_narrow else min(policy.pack_from, policy.serial_below)
             self.most_of_row = max(self.most, longer - 1)
-        self.most_at_sight = policy.serial_below - 1 if suits and (not is_narrow or dtype == _HALF) else 0
+        self._is_bytes = is_narrow and dtype != _HALF  # or two, which NumPy places by their digits
+        self.most_at_sight = policy.serial_below - 1 if suits and not self._is_bytes else 0
 
     def run(self, x: HostArray, /) -> HostArray:
         ties_differ, size = False, x.size
@@ -128,17 +129,15 @@ class ArgsortPath:
             axes = with_last(x, axis)
             rows = x.transpose(axes)
             if are_in_order(rows, self.order, self.policy):
-                if size < MERGED_ALONE:
-                    return places_along(x, axis, is_own=False)
-                indices = cast(Indices, np.empty(x.shape, _INDEX))
-                merge_runs(x, indices, axis, axes[0])
-                return indices
+                return places_shared(x, axis, axes[0])
             if are_argsorted_sooner(rows):
                 indices = cast(Indices, np.empty(x.shape, _INDEX))
                 if argsort_short_rows(rows, indices.transpose(axes), self.order, self.policy):
                     return indices
         if self._is_short(x, length) and not ties_differ and (not self.by_bits or are_ties_alike(x)):
             return places_in_order(x, axis, self.order)
+        if self._is_bytes and x.ndim > 1 and length < self.policy.deal_from and abs(x.strides[axis]) > x.itemsize:
+            return places_shared(ascending(x, self.order), axis, with_last(x, axis)[0])  # no transposition of places
         return along_rows(x, axis, lambda rows: (self._indices(rows),))[0]
 
     @cached_property

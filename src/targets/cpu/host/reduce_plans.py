@@ -90,8 +90,8 @@ class Route:
 def route_of(fold: Reducer, dtype: np.dtype[np.generic], walk: Walk) -> Route:
     in_rows = walk.nearest_goes and walk.nearest.length >= _ROW
     if in_rows and len(walk.gone) == 2 and len(walk.kept) < 2 and walk.rows < _FEW_ROWS:  # each line for itself
-        lines, near = walk.gone
-        leg = leg_of(fold, dtype, walk.start, (*walk.kept, lines), (near,), in_rows, count=lines.length)
+        far, near = walk.gone
+        leg = leg_of(fold, dtype, walk.start, (*walk.kept, far), (near,), in_rows, count=far.length)
         return Route(walk, in_rows, (leg,))
     count = 0 if walk.nearest_goes else _side_by_side(walk)
     if not count:
