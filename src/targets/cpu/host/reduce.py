@@ -45,6 +45,7 @@ _APART = 1 << 22  # bytes of elements that lie apart, below which a few threads 
 _ROW = 1 << 10  # bytes of neighbours that NumPy's loops need to be fast
 _HEAD = 1 << 9  # elements that may settle what any and all ask
 _ROW_HEAD, _OF_ROW = 1 << 6, 1 << 4  # the same of a row, of which no more than a sixteenth is looked at
+_FEW_HEADS = 1 << 12  # elements
 _LONG_HALVES = 1 << 13  # elements of float16, which NumPy looks at one after the other
 _ADDED_HALVES = 1 << 16  # the same of sums and products, for which compiled loops are waited for
 
@@ -140,7 +141,10 @@ class Folding:
         first = [slice(None)] * x.ndim
         corners = [slice(None, None, max(1, size - 1)) for size in x.shape]
         first[axis] = corners[axis] = slice(head)
-        return None if self._settled(x[tuple(corners)]) is None else self._settled(x[tuple(first)])
+        heads: HostArray = x[tuple(first)]
+        if heads.size > _FEW_HEADS and self._settled(x[tuple(corners)]) is None:
+            return None
+        return self._settled(heads)
 
     def _settled(self, rows: HostArray) -> object | None:
         found = np.asarray(silently(UFUNCS[self._fold].reduce, rows, self._axes, np.bool_, None, self._keepdims))

@@ -23,6 +23,7 @@ from ..background import background, in_turn
 from ..crew import share_kernel
 from ..loops import Kernel, compiled, inside, numbers_of_plan, place_of, text_of
 from .key_words import Places, constants, lines_of_bits, ranked, turned, turned_back
+from .numpy_speed import numpy_sorts_slowly
 from .strides import Span, Way, padded, ways_beside
 
 Pair = tuple[int, int]
@@ -209,9 +210,10 @@ _TASKS = 1 << 14  # elements at least that a thread takes at a time
 # A call of a network takes as long as NumPy takes to find places in some thousand elements, or to sort them, unless it
 # has vector code for rows of these: so much fewer than threads are worth.
 _ONE_THREAD = 8
-_LEAST_USED = 0.25  # of all lanes
+_ROW = 64  # elements of a row by which NumPy is judged
+_LEAST_USED, _FULL = 0.25, 0.64  # of all lanes
 _SHORT_BY_DIGITS = 48  # elements
-_LONGEST_OF_FEW = 8  # elements of 32 and 64 bits
+_LONGEST_OF_FEW = {2: 24, 4: 8, 8: 8}  # by bytes, where NumPy has vector code
 
 
 def least_for_networks(policy: HostSortPolicy) -> int:
@@ -221,7 +223,8 @@ def least_for_networks(policy: HostSortPolicy) -> int:
 
 def longest_of_few(size: int) -> int:
     """Of elements of so many bytes the longest rows to sort where few elements in all are worth it."""
-    return _LONGEST_OF_FEW if size > 2 else _LONGEST[size]
+    is_scalar_in_numpy = size == 1 or (size == 2 and numpy_sorts_slowly(size, _ROW))
+    return _LONGEST[size] if is_scalar_in_numpy else _LONGEST_OF_FEW[size]
 
 
 def sort_short_rows(x: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy) -> bool:
@@ -230,12 +233,16 @@ def sort_short_rows(x: HostArray, results: HostArray, order: SortOrder, policy: 
     longest = _LONGEST[x.itemsize] if _follow_each_other(x) else _LONGEST_BESIDE
     if x.size < policy.serial_below:
         longest = longest_of_few(x.itemsize)
-    return results.dtype == x.dtype and _by_network(network, x, results, longest, order, policy)
+    full = _LONGEST[x.itemsize]
+    if x.itemsize == 1 or numpy_sorts_slowly(x.itemsize, _ROW):  # and leave no lane to it
+        full = longest
+    return results.dtype == x.dtype and _by_network(network, x, results, longest, order, policy, full)
 
 
 def argsort_short_rows(x: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy) -> bool:
     """Stable argsorts along the last axis. False, and nothing done, where other ways suit."""
-    return are_argsorted_sooner(x) and _by_network(places_network, x, places, _longest_to_argsort(x), order, policy)
+    longest = _longest_to_argsort(x)
+    return are_argsorted_sooner(x) and _by_network(places_network, x, places, longest, order, policy, longest)
 
 
 def are_argsorted_sooner(x: HostArray) -> bool:
@@ -258,15 +265,13 @@ def _follow_each_other(x: HostArray) -> bool:
 
 def _by_network(
     of: Callable[[int, int, bool], Kernel], x: HostArray, results: HostArray, longest: int, order: SortOrder,
-    policy: HostSortPolicy,
+    policy: HostSortPolicy, full: int,
 ) -> bool:  # fmt: skip
+    """Rows longer than `full` only where many lie side by side, in hardly fewer than all lanes."""
     dtype, length = x.dtype, x.shape[-1]
     if not 1 < length <= longest or x.ndim < 2 or x.size < least_for_networks(policy):
         return False
     if not (x.flags.aligned and results.flags.aligned):
-        return False
-    kind = 1 << (length - 1).bit_length(), dtype.itemsize, dtype.kind == "f"
-    if not background.has((of, *kind), in_turn(partial(of, *kind)), x.nbytes):
         return False
     source, goal = Span.of(x), Span.of(results)
     if source is None or goal is None:
@@ -277,13 +282,21 @@ def _by_network(
         return False
     width, rows = lanes(dtype.itemsize), x.size // length
     outer, near = padded(ways)
-    if 2 * _blocks(near, outer, width) < _blocks(outer, near, width):  # a few rows side by side leave lanes empty
+    are_few = 2 * _blocks(near, outer, width) < _blocks(
+        outer, near, width
+    )  # rows side by side, which leave lanes empty
+    if are_few:
         outer, near = near, outer
     used = rows / (_blocks(outer, near, width) * width)
+    if length > full and (length > 2 * full if are_few else used < _FULL):
+        return False
+    kind = 1 << (length - 1).bit_length(), dtype.itemsize, dtype.kind == "f"
+    if not background.has((of, *kind), in_turn(partial(of, *kind)), x.nbytes):
+        return False
     if used < _LEAST_USED < rows / width:
         packed = np.ascontiguousarray(x).reshape(-1, length)  # one after the other
         found: HostArray = np.empty(packed.shape, results.dtype)
-        is_done = _by_network(of, packed, found, longest, order, policy)
+        is_done = _by_network(of, packed, found, longest, order, policy, full)
         if is_done:
             results[...] = found.reshape(x.shape)
         return is_done

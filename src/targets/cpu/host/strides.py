@@ -154,9 +154,10 @@ class Walk:
             return None
         start, strides = span.before, [stride // x.itemsize for stride in x.strides]
         kept = [axis for axis in range(x.ndim) if axis not in axes]
-        lying = sorted(kept, key=lambda axis: -abs(strides[axis]))
+        nearer = order_of_axes(x.shape, x.strides)
+        lying = [axis for axis in nearer if axis in kept]
         gone: list[Way] = []
-        for axis in sorted(axes, key=lambda axis: -abs(strides[axis])):
+        for axis in (axis for axis in nearer if axis in axes):
             way = Way(x.shape[axis], strides[axis])
             if way.stride < 0 and not forwards:
                 start += (way.length - 1) * way.stride
