@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, cast
 
 import attrs
@@ -263,10 +264,35 @@ def test_what_no_buffer_holds_is_not_uploaded(device: Any) -> None:
 
 
 def test_arrays_of_two_devices_do_not_meet(device: Any) -> None:
-    keys, values = webgpu.asarray(sample("u4", 30), device), webgpu.asarray(sample("u4", 30), opened({}))
+    other = opened({})
+    keys, values = webgpu.asarray(sample("u4", 30), device), webgpu.asarray(sample("u4", 30), other)
     by_key: Any = gpusort.sort_by_key
-    with pytest.raises(InvalidArgumentError, match="another device"):
+    with pytest.raises(InvalidArgumentError, match=r"^values: .* on the same device, as keys is, found one on another"):
         by_key(keys, values)
+    with pytest.raises(InvalidArgumentError, match=r"^device: expected the one that the buffer was made by"):
+        webgpu.array(keys.buffer, np.uint32, device=other)
+    with pytest.raises(InvalidArgumentError, match=r"^encoder: expected one of the arrays' device"):
+        gpusort.plan(argsort, keys).encode(other.create_command_encoder(), keys)
+
+
+def test_buffers_that_are_mapped_or_destroyed_are_refused(device: Any) -> None:
+    """With what wgpu-native does of them at their submission, the process would end."""
+    for usage in (STORAGE, STORAGE | COPY_SRC | COPY_DST):
+        buffer = device.create_buffer(size=4096, usage=usage, mapped_at_creation=True)
+        x, y = webgpu.array(buffer, np.uint32, 100), webgpu.array(buffer, np.uint32, 100, offset=2048)
+        calls: list[Callable[[], Any]] = [
+            partial(sort, x), partial(sort_inplace, x), partial(sum_of, x), partial(gpusort.plan(argsort, x), x),
+            x.to_numpy, partial(sort, x, out=y),
+        ]  # fmt: skip
+        for call in calls:
+            with pytest.raises(InvalidArgumentError, match=r"expected a buffer that is not mapped; call buffer.unmap"):
+                call()
+        buffer.unmap()
+        assert not sort(x).to_numpy().any()
+        buffer.destroy()
+        for call in calls:
+            with pytest.raises(GpusortError, match=r"has been destroyed|create the buffer with usage COPY_SRC"):
+                call()
 
 
 def test_a_device_that_lacks_something_is_told_what_to_ask_for(device: Any) -> None:
@@ -339,8 +365,9 @@ def test_what_cannot_be_recorded_says_so(device: Any) -> None:
     prepared = prepared_on(device, schedule)
     with pytest.raises(InvalidArgumentError, match="to be recorded, expected a buffer of its own"):
         prepared.encode(device.create_command_encoder(), [x, out])
-    prepared = prepared_on(device, schedule, keeps_scratch=False)
-    prepared.run([x, out])  # which is copied for the time
+    for keeps_scratch in (True, False):
+        prepared = prepared_on(device, schedule, keeps_scratch=keeps_scratch)
+        prepared.run([x, out])  # which is copied for the time
     empty = Schedule((Buffer("data", U32, 0, Role.INOUT),), ())
     prepared_on(device, empty).run([webgpu.array(whole, np.uint32, 0)])
 
@@ -484,11 +511,12 @@ def test_a_frame_allocates_nothing(device: Any, monkeypatch: pytest.MonkeyPatch)
     depths = webgpu.asarray(sample("u4", 5000), device)
     planned = gpusort.plan(gpusort.argsort, depths)
     planned.encode(device.create_command_encoder(), depths)
-    for name in ("create_buffer", "create_bind_group", "create_compute_pipeline", "create_buffer_with_data"):
-        monkeypatch.setattr(class_of(device), name, None)
-    encoder = device.create_command_encoder()
-    order = planned.encode(encoder, depths)
-    device.queue.submit([encoder.finish()])
+    with monkeypatch.context() as patch:
+        for name in ("create_buffer", "create_bind_group", "create_compute_pipeline", "create_buffer_with_data"):
+            patch.setattr(class_of(device), name, None)
+        encoder = device.create_command_encoder()
+        order = planned.encode(encoder, depths)
+        device.queue.submit([encoder.finish()])
     np.testing.assert_array_equal(order.to_numpy(), np.argsort(depths.to_numpy(), kind="stable"))
 
 
