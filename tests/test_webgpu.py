@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, cast
@@ -164,6 +166,18 @@ def test_a_device_that_is_lost_is_told_of_by_every_call() -> None:
     ):  # fmt: skip
         with pytest.raises(DeviceLostError, match="the device was lost"):
             call()
+
+
+def test_devices_that_a_caller_has_let_go_of_are_closed() -> None:
+    or_skip(choose, "wgsl", Memory.HOST)
+    seen: list[weakref.ref[Any]] = []
+    for _ in range(14):
+        device = opened({})
+        seen.append(weakref.ref(device))
+        assert sort(webgpu.asarray([3, 1, 2], device)).to_numpy().tolist() == [1, 2, 3]
+    forget()
+    gc.collect()
+    assert sum(device() is not None for device in seen) <= 8
 
 
 @pytest.mark.parametrize(
