@@ -14,6 +14,7 @@ import pytest
 
 import gpusort
 from examples.ipv4_key import Ipv4Key
+from examples.log_sum_exp import LogSumExp
 from gpusort.export.kernels import Kernels, wgsl_kernel
 from gpusort.export.module import delta_encoded, encoded_size
 from gpusort.export.operations import LONGEST_BITONIC
@@ -214,6 +215,10 @@ def test_a_key_of_ones_own(tmp_path: Path) -> None:
         ({"keys": {"pi": 3}}, "keys: expected a SortableKey for 'pi', found 3, which has no"),
         ({"operations": "schedule", "schedules": ("math:pi",)}, "schedules: expected a function of a length for 'pi'"),
         ({"rows": ("all",)}, "rows: expected lengths of at least 1 and below 2..32, or 'any', found 'all'"),
+        ({"operations": ()}, "operations: expected some, .* found nothing to export"),
+        ({"keys": ()}, "operations: expected some, .* found nothing to export"),
+        ({"keys": {"u32": Ipv4Key()}}, "keys: 'u32' is the name of a type; expected another one for Ipv4Key"),
+        ({"operations": "scan", "monoids": {"sum": LogSumExp()}}, "monoids: 'sum' is the name of an operation"),
         ({"name": "../x"}, "name: expected a file's name"),
         ({"format": "glsl"}, "format: expected js or wgsl"),
         ({"format": np.zeros(2)}, "format: expected js or wgsl"),
