@@ -109,7 +109,7 @@ def _contents(
 
     exported = exported_of(operations, request, made, limits)
     if not exported.schedules:
-        raise InvalidArgumentError("operations: expected some, with keys, monoids or schedules; found nothing to export")
+        raise InvalidArgumentError("operations: expected some, and keys, monoids or schedules; found nothing to export")
     texts = [kernel.text for kernel in exported.kernels.all]
     match format:
         case Format.JS:
