@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ from gpusort.types.dtypes import key_for
 from gpusort.types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Storage
-from gpusort.types.scalars import U32
+from gpusort.types.scalars import I32, U32
 from gpusort.types.traced import Traced, term_of, value_at
 
 _COUNTS: tuple[Callable[[int], int], ...] = (
@@ -239,6 +239,7 @@ def test_mistakes_are_named(tmp_path: Path, what: dict[str, Any], message: str) 
 @pytest.mark.parametrize(
     ("what", "message"),
     [
+        ({"keys": {"own": Ipv4Key(element=cast(Any, I32))}}, "^keys: export sorts keys whose .* in memory, not I32$"),
         ({"keys": 3}, "keys: expected str, or a sequence of these, found 3"),
         ({"operations": ("sort", 1)}, r"operations: expected str, or a sequence of these, found \('sort', 1\)"),
         ({"monoids": (3,)}, r"monoids: expected str, or a sequence of these, found \(3,\)"),
