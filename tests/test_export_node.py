@@ -235,6 +235,17 @@ def test_other_types(tmp_path: Path) -> None:
         assert keys[moved].tobytes() == pairs, length
 
 
+def test_halves_have_types_where_the_compiler_knows_none(tmp_path: Path) -> None:
+    node()
+    module, _ = gpusort.export("sum", tmp_path, keys=("f16",))
+    good = (
+        f'import {{ reduceArray, type Numbers }} from "{module.with_suffix("")}.js";\n'
+        "export const use = (device: GPUDevice, halves: Numbers = new Uint16Array(3)) =>\n"
+        '  reduceArray(device, halves, { operation: "sum", type: "f16" });\n'
+    )
+    assert "TS2322" in compiled(tmp_path, good, good.replace("new Uint16Array(3)", '"a text"'))
+
+
 def test_subgroups_where_they_are_asked_for(tmp_path: Path) -> None:
     """A device without them is told so; one with them sorts the same."""
     node()

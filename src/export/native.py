@@ -170,11 +170,11 @@ def header_of(exported: Exported, name: str, format: str, files: Sequence[str], 
     parts.append(_table(kernels, files, places, prefix))
     taken = {"kernels"}
     for schedule in exported.schedules:
-        for function, plans in schedule.by_name.items():
+        for function, forms in schedule.by_name.items():
             if (found := identifier(function)) in taken:
                 raise InvalidArgumentError(f"export: expected names that C can tell apart, found {found!r} twice")
             taken.add(found)
-            parts.append(_function(function, plans, schedule.variant.of_rows, prefix))
+            parts.append(_function(function, forms, schedule.variant.of_rows, prefix))
     return "\n".join([*parts, f"#endif /* {prefix.upper()}_H */\n"])
 
 
