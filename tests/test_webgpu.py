@@ -321,10 +321,9 @@ def test_a_device_that_lacks_something_is_told_what_to_ask_for(device: Any) -> N
     arrays = {name: np.zeros(4096, np.uint32) for name in ("data", "results")}
     with pytest.raises(CapabilityError, match=r"uses subgroup .* lacks; open .* required_features=\['subgroup'\]"):
         target_on_device(small).run(radix_sort(batch, RadixPolicy(4, 64, 2), 32), arrays)
-    for buffers in (0, 2):
-        few: Any = opened({"max-storage-buffers-per-shader-stage": buffers})
-        with pytest.raises(CapabilityError, match=rf"has [0-{buffers}]; open .*buffers-per-shader-stage") as refused:
-            sort(webgpu.asarray(sample("u4", 9), few))
+    few = webgpu.asarray(sample("u4", 9), opened({"max-storage-buffers-per-shader-stage": 0}))
+    with pytest.raises(CapabilityError, match=r"has 0; open .*max-storage-buffers-per-shader-stage") as refused:
+        sort(few)
     enough = re.findall(r"'(max-storage\S+)': (\d)", str(refused.value))
     sort(webgpu.asarray(sample("u4", 9), opened({name: int(count) for name, count in enough})))
     info = target_on_device(small).info
