@@ -6,7 +6,7 @@ gpusort.sort(x, axis=0)         # the result is on the same device; nothing is c
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -85,7 +85,7 @@ def asarray(values: npt.ArrayLike, device: wgpu.GPUDevice) -> Array:
 
 def _require_device(device: object) -> None:
     if not hasattr(device, "create_buffer"):
-        hint = "; await it" if isinstance(device, Awaitable) else ""
+        hint = "; await it" if hasattr(device, "__await__") else ""
         raise UnsupportedTypeError(f"device: expected a wgpu.GPUDevice, found {type(device).__name__}{hint}")
 
 

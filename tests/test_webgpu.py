@@ -249,6 +249,8 @@ def test_buffers_that_hold_no_array_are_refused(device: Any) -> None:
     for wrong in (3, device.adapter):
         with pytest.raises(UnsupportedTypeError, match=r"^device: expected a wgpu.GPUDevice, found "):
             webgpu.array(good, np.uint32, device=cast(Any, wrong))
+    with pytest.raises(UnsupportedTypeError, match=r"^device: .*, found \w+; await it"):
+        webgpu.asarray([1], device.adapter.request_device_async())
     length, first = cast("tuple[Any, Any]", (np.int64(10), np.int64(0)))
     of_numpy = webgpu.array(good, np.uint32, length, offset=first)
     assert (type(of_numpy.shape[0]), type(of_numpy.offset)) == (int, int)
