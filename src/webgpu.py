@@ -7,7 +7,6 @@ gpusort.sort(x, axis=0)         # the result is on the same device; nothing is c
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from inspect import iscoroutine
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -53,6 +52,8 @@ def array(
     if found is None:
         raise InvalidArgumentError("device: expected the buffer's device, as the buffer does not know it; found None")
     _require_device(found)
+    if made_by not in (None, found):
+        raise InvalidArgumentError("device: expected the one that the buffer was made by, found another")
     if not usage & STORAGE:
         raise InvalidArgumentError("buffer: expected one that was created with usage STORAGE")
     kind, offset = checked_dtype(dtype), checked_int("offset", offset, "an int")
@@ -84,7 +85,7 @@ def asarray(values: npt.ArrayLike, device: wgpu.GPUDevice) -> Array:
 
 def _require_device(device: object) -> None:
     if not hasattr(device, "create_buffer"):
-        hint = "; await it" if iscoroutine(device) else ""
+        hint = "; await it" if hasattr(device, "__await__") else ""
         raise UnsupportedTypeError(f"device: expected a wgpu.GPUDevice, found {type(device).__name__}{hint}")
 
 

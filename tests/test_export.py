@@ -7,13 +7,14 @@ import json
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 import gpusort
 from examples.ipv4_key import Ipv4Key
+from examples.log_sum_exp import LogSumExp
 from gpusort.export.kernels import Kernels, wgsl_kernel
 from gpusort.export.module import delta_encoded, encoded_size
 from gpusort.export.operations import LONGEST_BITONIC
@@ -25,7 +26,7 @@ from gpusort.types.dtypes import key_for
 from gpusort.types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Storage
-from gpusort.types.scalars import U32
+from gpusort.types.scalars import I32, U32
 from gpusort.types.traced import Traced, term_of, value_at
 
 _COUNTS: tuple[Callable[[int], int], ...] = (
@@ -214,6 +215,10 @@ def test_a_key_of_ones_own(tmp_path: Path) -> None:
         ({"keys": {"pi": 3}}, "keys: expected a SortableKey for 'pi', found 3, which has no"),
         ({"operations": "schedule", "schedules": ("math:pi",)}, "schedules: expected a function of a length for 'pi'"),
         ({"rows": ("all",)}, "rows: expected lengths of at least 1 and below 2..32, or 'any', found 'all'"),
+        ({"operations": ()}, "operations: expected some, .* found nothing to export"),
+        ({"keys": ()}, "operations: expected some, .* found nothing to export"),
+        ({"keys": {"u32": Ipv4Key()}}, "keys: 'u32' is the name of a type; expected another one for Ipv4Key"),
+        ({"operations": "scan", "monoids": {"sum": LogSumExp()}}, "monoids: 'sum' is the name of an operation"),
         ({"name": "../x"}, "name: expected a file's name"),
         ({"format": "glsl"}, "format: expected js or wgsl"),
         ({"format": np.zeros(2)}, "format: expected js or wgsl"),
@@ -234,6 +239,7 @@ def test_mistakes_are_named(tmp_path: Path, what: dict[str, Any], message: str) 
 @pytest.mark.parametrize(
     ("what", "message"),
     [
+        ({"keys": {"own": Ipv4Key(element=cast(Any, I32))}}, "^keys: export sorts keys whose .* in memory, not I32$"),
         ({"keys": 3}, "keys: expected str, or a sequence of these, found 3"),
         ({"operations": ("sort", 1)}, r"operations: expected str, or a sequence of these, found \('sort', 1\)"),
         ({"monoids": (3,)}, r"monoids: expected str, or a sequence of these, found \(3,\)"),

@@ -213,6 +213,23 @@ def test_entry_points_have_the_names_that_the_document_says(tmp_path: Path) -> N
     assert f"fn {found['entry']}(" in (tmp_path / found["file"]).read_text("utf-8")
 
 
+def test_what_is_named_twice_is_there_once(tmp_path: Path) -> None:
+    """Also in C, where two functions of one name are an error."""
+    gpusort.export(("top_k", "top_k"), tmp_path, keys=("u32", "u32"), k=(3, 3), rows=("any", "any"), format="wgsl")
+    functions = re.findall(r"static inline int (\w+)\(", (tmp_path / "gpusort.h").read_text("utf-8"))
+    assert len(functions) == len(set(functions)) == 4
+    for names in (("fill-up", "fill_up"), ("kernels",)):
+        with pytest.raises(InvalidArgumentError, match=f"expected names that C can tell apart, found '{names[-1]}'"):
+            gpusort.export("schedule", tmp_path, schedules=dict.fromkeys(names, filtering), format="wgsl")
+
+
+def test_exports_of_several_names_share_a_folder(tmp_path: Path) -> None:
+    for name, key in (("one", "u32"), ("other", "f32")):
+        gpusort.export("sort", tmp_path, keys=(key,), name=name, format="wgsl")
+    one, other = (json.loads((tmp_path / f"{name}.json").read_text("utf-8")) for name in ("one", "other"))
+    assert not {found["file"] for found in one["kernels"]} & {found["file"] for found in other["kernels"]}
+
+
 # -- CUDA -------------------------------------------------------------------------------------------------
 
 

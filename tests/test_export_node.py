@@ -211,6 +211,7 @@ def test_other_types(tmp_path: Path) -> None:
     node()
     types = {"i8": "i1", "f16": "f2", "f64": "f8"}
     module, _ = gpusort.export("sort", tmp_path, keys=tuple(types), values=("u16",))
+    assert '"f16": globalThis.Float16Array' in module.read_text("utf-8"), "which older browsers lack"
     (tmp_path / "package.json").write_text('{"type": "module"}', "utf-8")
     cases, lengths = Cases(module, tmp_path), (1, 3, 1101)
     for length in lengths:
@@ -225,11 +226,24 @@ def test_other_types(tmp_path: Path) -> None:
             keys, held = data(dtype, length), cases.found(f"{name}-{length}")
             found = np.frombuffer(held[: keys.nbytes], dtype)
             np.testing.assert_array_equal(found, _sorted(keys, False), err_msg=f"{name} {length}")
-            assert set(held[-4:]) == {0xA5}
+            assert set(held[keys.nbytes :]) == {0xA5}
         keys, pairs = data("f8", length), cases.found(f"pairs-{length}")[: 8 * length]
         np.testing.assert_array_equal(np.frombuffer(pairs), _sorted(keys, True), err_msg=str(length))
-        moved = np.frombuffer(cases.found(f"pairs-{length}", 1)[: 2 * length], np.uint16)
+        beside = cases.found(f"pairs-{length}", 1)
+        assert set(beside[2 * length :]) == {0xA5}
+        moved = np.frombuffer(beside[: 2 * length], np.uint16)
         assert keys[moved].tobytes() == pairs, length
+
+
+def test_halves_have_types_where_the_compiler_knows_none(tmp_path: Path) -> None:
+    node()
+    module, _ = gpusort.export("sum", tmp_path, keys=("f16",))
+    good = (
+        f'import {{ reduceArray, type Numbers }} from "{module.with_suffix("")}.js";\n'
+        "export const use = (device: GPUDevice, halves: Numbers = new Uint16Array(3)) =>\n"
+        '  reduceArray(device, halves, { operation: "sum", type: "f16" });\n'
+    )
+    assert "TS2322" in compiled(tmp_path, good, good.replace("new Uint16Array(3)", '"a text"'))
 
 
 def test_subgroups_where_they_are_asked_for(tmp_path: Path) -> None:
@@ -276,6 +290,19 @@ def test_mistakes_are_named(module: Path, tmp_path: Path) -> None:
     assert found["k"].startswith("TypeError: top_k u32 5 rows 2 is not in this module, which has sort u32, ")
     assert found["rows"] == "RangeError: sort u32 rows any: expected whole rows of 3, found 1.3333333333333333"
     assert found["output"] == "TypeError: argsort u32: expected a buffer as into"
+
+
+def test_what_a_sort_would_leave_as_it_was_is_refused(tmp_path: Path) -> None:
+    """Values that the export has no sort for, and elements beyond those that a type says."""
+    node()
+    module, _ = gpusort.export("sort", tmp_path, keys=("u32", "u8"))
+    (tmp_path / "package.json").write_text('{"type": "module"}', "utf-8")
+    cases, arrays = Cases(module, tmp_path), {"input": np.arange(4, dtype=np.uint32)}
+    cases.add("values", "refused", {**arrays, "values": np.arange(4, dtype=np.uint32)}, call="sort", n=4)
+    cases.add("bytes", "refused", arrays, call="sortArray", type="u32", options={"type": "u8"})
+    cases.run()
+    assert cases.found("values").decode() == "TypeError: sort u32 takes keys, into, found values"
+    assert cases.found("bytes").decode().startswith("RangeError: keys: expected 4 bytes")
 
 
 def test_the_examples_of_the_document_run(module: Path, tmp_path: Path) -> None:

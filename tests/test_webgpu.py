@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import re
+import weakref
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, cast
 
 import attrs
@@ -165,6 +169,18 @@ def test_a_device_that_is_lost_is_told_of_by_every_call() -> None:
             call()
 
 
+def test_devices_that_a_caller_has_let_go_of_are_closed() -> None:
+    or_skip(choose, "wgsl", Memory.HOST)
+    seen: list[weakref.ref[Any]] = []
+    for _ in range(14):
+        device = opened({})
+        seen.append(weakref.ref(device))
+        assert sort(webgpu.asarray([3, 1, 2], device)).to_numpy().tolist() == [1, 2, 3]
+    forget()
+    gc.collect()
+    assert sum(device() is not None for device in seen) <= 8
+
+
 @pytest.mark.parametrize(
     ("said", "error", "words"),
     [
@@ -233,6 +249,8 @@ def test_buffers_that_hold_no_array_are_refused(device: Any) -> None:
     for wrong in (3, device.adapter):
         with pytest.raises(UnsupportedTypeError, match=r"^device: expected a wgpu.GPUDevice, found "):
             webgpu.array(good, np.uint32, device=cast(Any, wrong))
+    with pytest.raises(UnsupportedTypeError, match=r"^device: .*, found \w+; await it"):
+        webgpu.asarray([1], device.adapter.request_device_async())
     length, first = cast("tuple[Any, Any]", (np.int64(10), np.int64(0)))
     of_numpy = webgpu.array(good, np.uint32, length, offset=first)
     assert (type(of_numpy.shape[0]), type(of_numpy.offset)) == (int, int)
@@ -263,10 +281,35 @@ def test_what_no_buffer_holds_is_not_uploaded(device: Any) -> None:
 
 
 def test_arrays_of_two_devices_do_not_meet(device: Any) -> None:
-    keys, values = webgpu.asarray(sample("u4", 30), device), webgpu.asarray(sample("u4", 30), opened({}))
+    other = opened({})
+    keys, values = webgpu.asarray(sample("u4", 30), device), webgpu.asarray(sample("u4", 30), other)
     by_key: Any = gpusort.sort_by_key
-    with pytest.raises(InvalidArgumentError, match="another device"):
+    with pytest.raises(InvalidArgumentError, match=r"^values: .* on the same device, as keys is, found one on another"):
         by_key(keys, values)
+    with pytest.raises(InvalidArgumentError, match=r"^device: expected the one that the buffer was made by"):
+        webgpu.array(keys.buffer, np.uint32, device=other)
+    with pytest.raises(InvalidArgumentError, match=r"^encoder: expected one of the arrays' device"):
+        gpusort.plan(argsort, keys).encode(other.create_command_encoder(), keys)
+
+
+def test_buffers_that_are_mapped_or_destroyed_are_refused(device: Any) -> None:
+    """With what wgpu-native does of them at their submission, the process would end."""
+    for usage in (STORAGE, STORAGE | COPY_SRC | COPY_DST):
+        buffer = device.create_buffer(size=4096, usage=usage, mapped_at_creation=True)
+        x, y = webgpu.array(buffer, np.uint32, 100), webgpu.array(buffer, np.uint32, 100, offset=2048)
+        calls: list[Callable[[], Any]] = [
+            partial(sort, x), partial(sort_inplace, x), partial(sum_of, x), partial(gpusort.plan(argsort, x), x),
+            x.to_numpy, partial(sort, x, out=y),
+        ]  # fmt: skip
+        for call in calls:
+            with pytest.raises(InvalidArgumentError, match=r"expected a buffer that is not mapped; call buffer.unmap"):
+                call()
+        buffer.unmap()
+        assert not sort(x).to_numpy().any()
+        buffer.destroy()
+        for call in calls:
+            with pytest.raises(GpusortError, match=r"has been destroyed|create the buffer with usage COPY_SRC"):
+                call()
 
 
 def test_a_device_that_lacks_something_is_told_what_to_ask_for(device: Any) -> None:
@@ -280,6 +323,11 @@ def test_a_device_that_lacks_something_is_told_what_to_ask_for(device: Any) -> N
     arrays = {name: np.zeros(4096, np.uint32) for name in ("data", "results")}
     with pytest.raises(CapabilityError, match=r"uses subgroup .* lacks; open .* required_features=\['subgroup'\]"):
         target_on_device(small).run(radix_sort(batch, RadixPolicy(4, 64, 2), 32), arrays)
+    few = webgpu.asarray(sample("u4", 9), opened({"max-storage-buffers-per-shader-stage": 0}))
+    with pytest.raises(CapabilityError, match=r"has 0; open .*max-storage-buffers-per-shader-stage") as refused:
+        sort(few)
+    enough = re.findall(r"'(max-storage\S+)': (\d)", str(refused.value))
+    sort(webgpu.asarray(sample("u4", 9), opened({name: int(count) for name, count in enough})))
     info = target_on_device(small).info
     assert (info.limits.group_size, info.limits.workgroup_bytes) == (256, 16384)
 
@@ -339,8 +387,9 @@ def test_what_cannot_be_recorded_says_so(device: Any) -> None:
     prepared = prepared_on(device, schedule)
     with pytest.raises(InvalidArgumentError, match="to be recorded, expected a buffer of its own"):
         prepared.encode(device.create_command_encoder(), [x, out])
-    prepared = prepared_on(device, schedule, keeps_scratch=False)
-    prepared.run([x, out])  # which is copied for the time
+    for keeps_scratch in (True, False):
+        prepared = prepared_on(device, schedule, keeps_scratch=keeps_scratch)
+        prepared.run([x, out])  # which is copied for the time
     empty = Schedule((Buffer("data", U32, 0, Role.INOUT),), ())
     prepared_on(device, empty).run([webgpu.array(whole, np.uint32, 0)])
 
@@ -484,11 +533,12 @@ def test_a_frame_allocates_nothing(device: Any, monkeypatch: pytest.MonkeyPatch)
     depths = webgpu.asarray(sample("u4", 5000), device)
     planned = gpusort.plan(gpusort.argsort, depths)
     planned.encode(device.create_command_encoder(), depths)
-    for name in ("create_buffer", "create_bind_group", "create_compute_pipeline", "create_buffer_with_data"):
-        monkeypatch.setattr(class_of(device), name, None)
-    encoder = device.create_command_encoder()
-    order = planned.encode(encoder, depths)
-    device.queue.submit([encoder.finish()])
+    with monkeypatch.context() as patch:
+        for name in ("create_buffer", "create_bind_group", "create_compute_pipeline", "create_buffer_with_data"):
+            patch.setattr(class_of(device), name, None)
+        encoder = device.create_command_encoder()
+        order = planned.encode(encoder, depths)
+        device.queue.submit([encoder.finish()])
     np.testing.assert_array_equal(order.to_numpy(), np.argsort(depths.to_numpy(), kind="stable"))
 
 

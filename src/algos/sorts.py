@@ -260,18 +260,20 @@ def argsort(
     return sort.sort(Batch(key, rows, length, order, places=U64))
 
 
-def require_integers(key: SortableKey[E, W], name: str) -> None:
+def require_integers(
+    key: SortableKey[E, W], name: str, parameter: str = "algorithm", hint: str = "; Bitonic() sorts any"
+) -> None:
     """Raises UnsupportedTypeError unless a key's elements and words are unsigned integers, and words fit elements."""
     if scalar_of(key.element) not in _UNSIGNED or not issubclass(key.element, Scalar):
         raise UnsupportedTypeError(
-            f"algorithm: {name} sorts keys whose elements are unsigned integers in memory, not {key.element.__name__}; "
-            "Bitonic() sorts any"
+            f"{parameter}: {name} sorts keys whose elements are unsigned integers in memory, not "
+            f"{key.element.__name__}{hint}"
         )
     if scalar_of(key.word) not in _UNSIGNED or bits_of(key) > element_bits(key):
         raise UnsupportedTypeError(
-            f"algorithm: {name} keeps words where elements lie: it sorts keys whose words are a U32 or a U64 and have "
-            f"no more bits than an element; those of {key} have {bits_of(key)}, as it has no `bits` that says fewer; "
-            "Bitonic() sorts any"
+            f"{parameter}: {name} keeps words where elements lie: it sorts keys whose words are a U32 or a U64 and "
+            f"have no more bits than an element; those of {key} have {bits_of(key)}, as it has no `bits` that says "
+            f"fewer{hint}"
         )
 
 

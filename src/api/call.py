@@ -34,6 +34,8 @@ _NO_SCOPE = nullcontext()
 _MOST_PLANS = 1 << 10
 _plans: Bounded[Hashable, Plan] = Bounded(_MOST_PLANS)
 _short: Bounded[Hashable, Plan] = Bounded(_MOST_PLANS)  # the same by fewer words, for callers who look it up themselves
+_MOST_DEVICES = 8
+_devices: set[object] = set()  # callers' own, which the plans for their arrays keep open
 _find, find_short = _plans.get, _short.get  # looked up once
 
 
@@ -181,7 +183,12 @@ def _plan_of(
     specs = specs_of(kind, operation, arrays)
     operation = operation.simplest(*specs)
     operation.outputs(*specs)  # which raises what is wrong with the arguments
-    where = choose(target, specs[0].memory, kind.device(arrays[0]))
+    device = kind.device(arrays[0])
+    if device is not None and device not in _devices:
+        if len(_devices) == _MOST_DEVICES:
+            forget_plans()
+        _devices.add(device)
+    where = choose(target, specs[0].memory, device)
     return plan_for(operation, kind, specs, arrays, where, keeps_scratch)
 
 
@@ -244,3 +251,4 @@ def forget_plans() -> None:
     """Empties the plan cache: after tuning, or when targets or libraries change."""
     _plans.clear()
     _short.clear()
+    _devices.clear()

@@ -113,9 +113,9 @@ def require_same_device(device: Device[Any], names: Sequence[str], arrays: Array
     for name, array in zip(names, arrays, strict=True):
         found = device.device(array)
         if found != where:
-            here, there = (
-                f"CUDA device {place}" if isinstance(place, int) else "another device" for place in (where, found)
-            )
+            here, there = "the same device", "another device"
+            if isinstance(where, int):
+                here, there = f"CUDA device {where}", f"CUDA device {found}"
             raise InvalidArgumentError(f"{name}: expected an array on {here}, as {names[0]} is, found one on {there}")
 
 

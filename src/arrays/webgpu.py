@@ -11,7 +11,7 @@ import math
 import operator
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, SupportsIndex, cast
 
 import attrs
@@ -21,7 +21,7 @@ from ..algos.copy import Strided, copy_strided
 from ..forks import require_running
 from ..targets.base import prepared_by
 from ..targets.recording import current_encoder, recording_into
-from ..targets.registry import read_from_device, target_on_device, wgpu_errors
+from ..targets.registry import read_from_device, require_whole, target_on_device, wgpu_errors
 from ..types.dtypes import native
 from ..types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
 from ..types.scalars import U32
@@ -57,6 +57,11 @@ class Held:
     def __init__(self, buffer: wgpu.GPUBuffer, owner: wgpu.GPUDevice | None = None) -> None:
         """Recycled when the last reference goes, if `owner`, its device, is given."""
         self.buffer, self._owner = buffer, owner
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether a caller may have it, and may have mapped or destroyed it."""
+        return self._owner is None
 
     def shown(self) -> wgpu.GPUBuffer:
         """Hands the buffer to a caller, who may keep it: it is not recycled any more."""
@@ -175,7 +180,12 @@ class Array:
         if current_encoder() is not None:
             raise CapabilityError("encode: what is recorded cannot be read")
         mine, (first, size) = self.held.buffer, self._extent()
-        return (mine, first, size) if mine.usage & _COPY_SRC else (self._copied(first, size), 0, size)
+        if not mine.usage & _COPY_SRC:
+            return self._copied(first, size), 0, size
+        if self.held.is_shown:
+            with wgpu_errors("reading a buffer"):
+                require_whole("x", mine, self.device)
+        return mine, first, size
 
     def _copied(self, first: int, size: int) -> wgpu.GPUBuffer:
         """Copies a range of the buffer to one that can be read: callers' buffers may lack COPY_SRC."""
@@ -212,7 +222,6 @@ def _address(array: Array) -> int:
     return (id(array.held.buffer) << _BEYOND_BUFFERS) + array.offset
 
 
-@lru_cache(maxsize=64)
 def _alignment(device: wgpu.GPUDevice) -> int:
     return max(_WORD, device.limits["min-storage-buffer-offset-alignment"])
 

@@ -26,7 +26,7 @@ from .naga import translated
 from .native import native_files
 from .operations import OPERATIONS
 from .plans import exported_of
-from .request import Format, Request, checked_request, listed
+from .request import USUAL_NAME, Format, Request, checked_request, listed
 
 
 def export(
@@ -40,7 +40,7 @@ def export(
     monoids: Sequence[str] | Mapping[str, Monoid[Any, Any]] = (),
     schedules: Sequence[str] | Mapping[str, Callable[[int], Schedule]] = (),
     format: Format | str = Format.JS,
-    name: str = "gpusort",
+    name: str = USUAL_NAME,
     lanes: int = 0,
     unrolled: bool = False,
     arch: str = "",
@@ -77,7 +77,10 @@ def export(
         raise InvalidArgumentError(
             f"arch: expected none for {chosen.value!r}, which is for any machine; found {arch!r}"
         )
-    contents = _contents(tuple(dict.fromkeys(wanted)), request, chosen, name, unrolled, arch)
+    for monoid in request.monoids:
+        if monoid in OPERATIONS:
+            raise InvalidArgumentError(f"monoids: {monoid!r} is the name of an operation; expected another one")
+    contents = _contents(wanted, request, chosen, name, unrolled, arch)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError, ValueError) as error:  # the last of a character that no name has
@@ -105,6 +108,8 @@ def _contents(
         return wgsl_kernel(program, unrolled=unrolled)
 
     exported = exported_of(operations, request, made, limits)
+    if not exported.schedules:
+        raise InvalidArgumentError("operations: expected some, and keys, monoids or schedules; found nothing to export")
     texts = [kernel.text for kernel in exported.kernels.all]
     match format:
         case Format.JS:

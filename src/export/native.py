@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ..kernel.launch import Role
+from ..types.errors import InvalidArgumentError
 from ..types.traced import Formula, Operator, Term, Unknown
 from .kernels import LONG, ExportedKernel
 from .plans import Exported, Json, Plan, plain
-from .request import Format
+from .request import USUAL_NAME, Format
 
 _SUFFIXES = {
     Format.WGSL: "wgsl", Format.SPIRV: "spv", Format.MSL: "metal", Format.HLSL: "hlsl", Format.PTX: "ptx",
@@ -31,7 +32,8 @@ _OF_CUDA = (
 def native_files(exported: Exported, name: str, format: Format, codes: Sequence[bytes]) -> dict[str, bytes]:
     """The files' contents by name. `codes` are the kernels', in order."""
     kernels = exported.kernels.all
-    files = [f"{kernel.name}_{number}.{_SUFFIXES[format]}" for number, kernel in enumerate(kernels)]
+    before = "" if name == USUAL_NAME else f"{name}_"  # so that exports of several names may lie in one folder
+    files = [f"{before}{kernel.name}_{number}.{_SUFFIXES[format]}" for number, kernel in enumerate(kernels)]
     is_cuda = format in (Format.PTX, Format.CUBIN)
     document = {
         "about": _TERMS + (_OF_CUDA if is_cuda else _OF_SHADERS),
@@ -164,15 +166,15 @@ def header_of(exported: Exported, name: str, format: str, files: Sequence[str], 
         most_launches=_most(len(plan.launches) for plan in plans),
     )  # fmt: skip
     parts = [head]
-    parts += [
-        _struct(kernel, f"{prefix}_{file.rpartition('.')[0]}") for kernel, file in zip(kernels, files, strict=True)
-    ]
+    parts += [_struct(kernel, f"{prefix}_{kernel.name}_{number}") for number, kernel in enumerate(kernels)]
     parts.append(_table(kernels, files, places, prefix))
-    parts += [
-        _function(name, plans, schedule.variant.of_rows, prefix)
-        for schedule in exported.schedules
-        for name, plans in schedule.by_name.items()
-    ]
+    taken = {"kernels"}
+    for schedule in exported.schedules:
+        for function, forms in schedule.by_name.items():
+            if (found := identifier(function)) in taken:
+                raise InvalidArgumentError(f"export: expected names that C can tell apart, found {found!r} twice")
+            taken.add(found)
+            parts.append(_function(function, forms, schedule.variant.of_rows, prefix))
     return "\n".join([*parts, f"#endif /* {prefix.upper()}_H */\n"])
 
 

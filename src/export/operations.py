@@ -116,7 +116,7 @@ def _argsorts(request: Request) -> Iterator[Variant]:
 
 
 def _radix(key: SortableKey[Any, Any], info: TargetInfo, value_bytes: int) -> RadixPolicy:
-    require_integers(key, "export")
+    require_integers(key, "export", "keys", "")
     wished = _BY_SUBGROUPS if info.capabilities else _ANYWHERE
     return fitted_radix(wished, key, bits_of(key), info, value_bytes)
 

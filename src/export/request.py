@@ -29,6 +29,7 @@ TYPES = {
 }
 _OF_KEYS = ("element", "word", "to_word", "from_word")
 _OF_MONOIDS = ("element", "state", "identity", "lift", "combine")
+USUAL_NAME = "gpusort"  # of an export's files
 MOST_LANES = 64  # the largest subgroup of any device
 
 
@@ -101,14 +102,15 @@ def checked_request(
 
 
 def listed(argument: str, given: object, *kinds: type[E]) -> tuple[E, ...]:
-    """What may be one value of these kinds, or several, as a tuple. Raises UnsupportedTypeError for anything else."""
+    """What may be one value of these kinds, or several, as a tuple of different ones. Raises UnsupportedTypeError for
+    anything else."""
     if isinstance(given, kinds):
         return (given,)
     found = tuple(cast("Iterable[E]", given)) if isinstance(given, Iterable) else None
     if found is None or not all(isinstance(one, kinds) for one in found):
         expected = " or ".join(kind.__name__ for kind in kinds)
         raise UnsupportedTypeError(f"{argument}: expected {expected}, or a sequence of these, found {given!r}")
-    return found
+    return tuple(dict.fromkeys(found))
 
 
 def _require(argument: str, expected: str, things: Mapping[str, object], members: Sequence[str]) -> None:
@@ -144,6 +146,9 @@ def _keys(keys: Sequence[str] | Mapping[str, SortableKey[Any, Any]]) -> dict[str
                     f"keys: expected some of {', '.join(TYPES)}, or 'module:attribute' for one's own, found {name!r}"
                 )
     _require("keys", "a SortableKey", found, _OF_KEYS)
+    for name, key in found.items():
+        if name in TYPES and key != key_for(TYPES[name]):
+            raise InvalidArgumentError(f"keys: {name!r} is the name of a type; expected another one for {key}")
     return found
 
 

@@ -142,6 +142,13 @@ def wgpu_errors(what: str) -> AbstractContextManager[None]:
     return translated_errors(what)
 
 
+def require_whole(name: str, buffer: wgpu.GPUBuffer, device: wgpu.GPUDevice) -> None:
+    """Raises an error for a buffer that is mapped or was destroyed, which wgpu-native would end the process for."""
+    from .wgsl.errors import require_whole
+
+    require_whole(name, buffer, device)
+
+
 async def read_from_device(device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer, first: int, size: int) -> memoryview:
     """Reads `size` bytes from byte `first` of a buffer on a wgpu device, after all submitted work."""
     from .wgsl.device import read

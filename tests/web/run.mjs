@@ -110,7 +110,8 @@ const WAYS = {
     return [found];
   },
   /** What a call says that must fail. */
-  async refused({ call, input, type, n, options = {} }) {
+  async refused({ call, input, type, n, values, options = {} }) {
+    if (values) options = { ...options, values: bufferWith(bytesOf(values)) };
     try {
       await module[call](device, n === undefined ? arrayOf(input, type) : bufferWith(bytesOf(input)), n ?? options, options);
     } catch (error) {

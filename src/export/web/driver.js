@@ -52,10 +52,10 @@ async function compile(device, { name, bindings, lanes, code }) {
   return { layout, pipeline };
 }
 
-/** A binding of what the caller gave: a GPUBuffer, or a part of one. */
-function bindingOf(given, bytes, name) {
+/** A binding of what the caller gave: a GPUBuffer, or a part of one; all of it, of typed arrays. */
+function bindingOf(given, bytes, name, isAll) {
   const { buffer, offset = 0, size = buffer.size - offset } = given.buffer ? given : { buffer: given };
-  if (offset % 4 || bytes > size)
+  if (offset % 4 || !(bytes <= size) || (isAll && bytes < size))
     throw new RangeError(`${name}: expected ${bytes} bytes at an offset of whole words, found ${size} at ${offset}`);
   return { buffer, offset, size: bytes };
 }
@@ -112,6 +112,9 @@ export class Plan {
   bind(given) {
     const bound = [], before = [], after = [];
     const align = this.device.limits.minStorageBufferOffsetAlignment;
+    const takes = [...new Set(Object.values(this.names).flat())];
+    for (const [argument, one] of Object.entries(given))
+      if (one && !takes.includes(argument)) throw new TypeError(`${this.name} takes ${takes.join(", ")}, found ${argument}`);
     const buffers = Object.values(given).map((one) => one && (one.buffer ?? one));
     this.plan.buffers.forEach(([name, role], i) => {
       const [argument, instead] = this.names[name] ?? [];
@@ -123,12 +126,13 @@ export class Plan {
       if (role === "scratch") return (bound[i] = scratch());
       const at = given[argument] ?? given[instead];
       if (!at) throw new TypeError(`${this.name}: expected a buffer as ${argument}`);
-      const there = bindingOf(at, bytes, argument);
+      const there = bindingOf(at, bytes, argument, this.takesAll);
       // WebGPU binds at aligned offsets only, and no buffer both read-only and writable.
       const isShared = role !== "input" && (!given[argument] || buffers.filter((one) => one === there.buffer).length > 1);
       if (there.offset % align === 0 && !isShared) return (bound[i] = there);
       bound[i] = scratch();
-      if (role !== "output") before.push([there, bound[i]]);
+      // Copies are of whole words, of which the last may be a neighbour's too.
+      if (role !== "output" || this.sizes[i] % 4) before.push([there, bound[i]]);
       if (role !== "input") after.push([bound[i], there]);
     });
     return [bound, before, after];
@@ -161,16 +165,19 @@ async function prepared(device, name, n, descending, row) {
   return new Plan(device, found, given, plan, names, kernels);
 }
 
-async function run(device, name, n, descending, given, row) {
-  const plan = await prepared(device, name, n, descending, row);
-  const encoder = device.createCommandEncoder({ label: name });
-  plan.encode(encoder, given);
-  device.queue.submit([encoder.finish()]);
-  plan.destroy();
+async function run(device, name, n, descending, given, row, takesAll = false) {
+  const plan = Object.assign(await prepared(device, name, n, descending, row), { takesAll });
+  try {
+    const encoder = device.createCommandEncoder({ label: name });
+    plan.encode(encoder, given);
+    device.queue.submit([encoder.finish()]);
+  } finally {
+    plan.destroy();
+  }
 }
 
 function typeOf(array) {
-  const found = Object.keys(TYPES).find((name) => array instanceof TYPES[name]);
+  const found = Object.keys(TYPES).find((name) => TYPES[name] && array instanceof TYPES[name]);
   if (!found)
     throw new TypeError(`expected an array of ${Object.keys(TYPES).join(" or ")}, found ${array?.constructor?.name}`);
   return found;
@@ -192,7 +199,7 @@ async function runOnArrays(device, name, n, descending, inputs, outputs, row) {
     return [given[argument], array, bufferOf(array, 0x01 | 0x08)];
   });
   try {
-    await run(device, name, n, descending, given, row);
+    await run(device, name, n, descending, given, row, true);
     const encoder = device.createCommandEncoder();
     for (const [from, , to] of made) encoder.copyBufferToBuffer(from, 0, to, 0, to.size);
     device.queue.submit([encoder.finish()]);

@@ -175,7 +175,7 @@ def _described_device(handle: wgpu.GPUDevice) -> Device:
     told, limits = handle.adapter_info, limits_of(handle.limits)
     cuts_loops, in_software = "llvmpipe" in told.device, is_software(told)
     if cuts_loops:
-        buffers = limits.storage_buffers - 1  # one tells of loops that were cut short
+        buffers = max(0, limits.storage_buffers - 1)  # one tells of loops that were cut short
         limits = attrs.evolve(limits, storage_buffers=buffers, register_bytes=_LLVMPIPE_REGISTERS)
     progress = told.get("vendor_id") in (_NVIDIA, _AMD) and told.get("adapter_type") in _BY_POWER[:2]
     return Device(

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import logging
 from functools import cache
+from typing import TYPE_CHECKING
 
-from ...types.errors import CapabilityError, DeviceLostError, DeviceMemoryError, GpusortError
+from ...types.errors import CapabilityError, DeviceLostError, DeviceMemoryError, GpusortError, InvalidArgumentError
+from .runtime import IN_BROWSER
 
+if TYPE_CHECKING:
+    import wgpu
+
+_COMPUTE = 4  # ShaderStage.COMPUTE
 # What wgpu says in validation errors of a buffer.
 _NO_MEMORY, _TOO_LONG = "Not enough memory left", "greater than the maximum buffer size"
 
@@ -79,6 +85,24 @@ def _raise_ours(what: str, error: Exception) -> None:
     if isinstance(error, wgpu.GPUError):
         refused = CapabilityError if _TOO_LONG in said else GpusortError
         raise refused(f"{what}: wgpu refuses: {said}") from error
+
+
+def require_unmapped(name: str, buffer: wgpu.GPUBuffer) -> None:
+    """wgpu-native ends the process if a mapped buffer is submitted. A page's own buffer has no such attribute."""
+    if getattr(buffer, "map_state", None) == "mapped":
+        raise InvalidArgumentError(f"{name}: expected a buffer that is not mapped; call buffer.unmap() first")
+
+
+def require_whole(name: str, buffer: wgpu.GPUBuffer, device: wgpu.GPUDevice) -> None:
+    """The same for one that was destroyed, of which only a bind group is refused with an error."""
+    require_unmapped(name, buffer)
+    if not IN_BROWSER and buffer.size:
+        layout = device.create_bind_group_layout(
+            entries=[{"binding": 0, "visibility": _COMPUTE, "buffer": {"type": "read-only-storage"}}]
+        )
+        device.create_bind_group(
+            layout=layout, entries=[{"binding": 0, "resource": {"buffer": buffer, "offset": 0, "size": 4}}]
+        )
 
 
 def is_loss(error: BaseException) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 
 from ...forks import never_released_in_children
 from ...kernel.launch import Buffer, Role, Schedule, Step
+from ...types.errors import InvalidArgumentError
 from ...types.specs import padded
 from ..base import InTurn, OnStream, arrays_by_name
 from ..binding import work_of
@@ -115,6 +116,8 @@ class WgslPrepared:
         allocates. Overruns cannot be detected here."""
 
         def record(session: Session) -> None:
+            if getattr(encoder, "_device", session.device.handle) is not session.device.handle:
+                raise InvalidArgumentError("encoder: expected one of the arrays' device, found one of another device")
             ready = self._prepared_in(session)
             bound = self._bound_to(session, ready, memories, None, submits=False)
             if ready.steps and bound is not None:
@@ -198,7 +201,7 @@ class WgslPrepared:
         """Records the launches, with copies before and after of arrays that cannot be bound in place. Returns all
         buffers."""
         memory = buffer_ranges(session, self._given, memories)
-        copies = Copies.needed(self._given, memory, session.device.alignment)
+        copies = Copies.needed(session.device, self._given, memory)
         if copies is not None:
             memory = copies.copied_in(encoder, lease.storage)
         memory |= session.memory(lease, ready, ready.scratch)
@@ -211,9 +214,9 @@ class WgslPrepared:
         self, session: Session, ready: PreparedLaunches, memories: Sequence[object], lease: Lease | None, *,
         submits: bool,
     ) -> _Bound | None:  # fmt: skip
-        """Bind groups for these arrays; None if some have to be copied. Scratch is of the lease. Without one it is the
-        schedule's own: then arrays that have to be copied raise InvalidArgumentError. If the caller of this `submits`,
-        arrays that were destroyed raise GPUError."""
+        """Bind groups for these arrays. Scratch is of the lease, or without one the schedule's own. If the caller of
+        this `submits`, arrays that were destroyed raise GPUError, and it is None if some have to be copied; else those
+        raise InvalidArgumentError."""
         arrays = cast("Sequence[OnWebGpu]", memories)
         scratch = self._own_scratch(session, ready) if lease is None else session.memory(lease, ready, ready.scratch)
         parameters = self._own_parameters(session, ready)
@@ -227,9 +230,9 @@ class WgslPrepared:
                 bound.is_repeated = True
                 return bound
         ranges = buffer_ranges(session, self._given, memories)
-        copies = Copies.needed(self._given, ranges, session.device.alignment)
+        copies = Copies.needed(session.device, self._given, ranges)
         if copies is not None:
-            return None if lease is not None else copies.refuse()
+            return None if submits else copies.refuse()
         groups = ready.groups(parameters, {**scratch, **ranges})
         bound = _Bound(groups, [*ranges.values()], scratch)
         if bound.is_cached:

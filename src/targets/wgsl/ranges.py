@@ -13,6 +13,8 @@ from ...kernel.launch import Buffer, Role
 from ...types.errors import CapabilityError, InvalidArgumentError
 from ...types.specs import padded
 from .commands import BufferRange
+from .device import Device
+from .errors import require_unmapped, require_whole
 from .session import Session
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ def buffer_ranges(session: Session, given: Sequence[Buffer[Any]], memories: Sequ
             refusal = "a buffer with usage STORAGE"
         if refusal:
             raise InvalidArgumentError(f"arrays[{buffer.name!r}]: expected {refusal}")
+        require_unmapped(f"arrays[{buffer.name!r}]", found.buffer)
         ranges[buffer.name] = found
     return ranges
 
@@ -57,12 +60,13 @@ class Copies:
     """Copies of the arrays that cannot be bound in place: those at an unaligned offset, or that share a buffer with
     another array of which one is written."""
 
+    _device: Device
     _ranges: Mapping[str, BufferRange]  # of all arrays
     _copied: Sequence[tuple[Buffer[Any], BufferRange]]
 
     @classmethod
     def needed(
-        cls, given: Sequence[Buffer[Any]], ranges: Mapping[str, BufferRange], alignment: int
+        cls, device: Device, given: Sequence[Buffer[Any]], ranges: Mapping[str, BufferRange]
     ) -> Copies | None:  # fmt: skip
         """None, the common case, if all can be bound in place."""
         bound = [(buffer, ranges[buffer.name]) for buffer in given]
@@ -71,15 +75,17 @@ class Copies:
         copied = [
             (buffer, region)
             for buffer, region in bound
-            if region.offset % alignment or (id(region.buffer) in written and sharers[id(region.buffer)] > 1)
+            if region.offset % device.alignment or (id(region.buffer) in written and sharers[id(region.buffer)] > 1)
         ]
-        return cls(ranges, copied) if copied else None
+        return cls(device, ranges, copied) if copied else None
 
     def refuse(self) -> NoReturn:
         """Raises InvalidArgumentError: in a recording by the caller nothing can be copied."""
+        device = self._device
         raise InvalidArgumentError(
             f"arrays[{self._copied[0][0].name!r}]: to be recorded, expected a buffer of its own, or one that none is "
-            "written in, and an offset that the device binds at"
+            f"written in, an offset that is a multiple of {device.alignment}, and a row that one binding holds, of "
+            f"{device.info.limits.storage_bytes} bytes here (max-storage-buffer-binding-size)"
         )
 
     def copied_in(
@@ -89,6 +95,7 @@ class Copies:
         memory = dict(self._ranges)
         for buffer, region in self._copied:
             _require_copies(buffer, region)
+            require_whole(f"arrays[{buffer.name!r}]", region.buffer, self._device.handle)
             memory[buffer.name] = BufferRange(storage(padded(buffer.nbytes)))
             if buffer.nbytes and _is_read(buffer):
                 size, to = padded(buffer.nbytes), memory[buffer.name].buffer
