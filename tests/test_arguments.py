@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -40,6 +40,15 @@ class Empty:
 
     def __repr__(self) -> str:
         return "Empty"
+
+
+class Sparse:
+    """An array that NumPy does not see as one; its rows are such, too."""
+
+    shape = 2, 2
+
+    def __iter__(self) -> Iterator[object]:
+        return iter([Sparse()])
 
 
 # functions, a parameter, values of the wrong kind for it, and what is said of each
@@ -125,6 +134,7 @@ def test_what_is_no_array_is_named(name: str, value: object) -> None:
 def test_what_can_be_gone_through_once_needs_a_list() -> None:
     for value in ((i for i in [1]), {1, 2}, {1: 2}.values()):
         assert refused("sort", [value], {}).endswith("; make a list of it")
+    assert refused("sort", [Sparse()], {}).endswith(", found Sparse")
     assert gpusort.sort(list({2, 1})).tolist() == [1, 2]
 
 
@@ -282,7 +292,13 @@ def test_one_and_zero_are_true_and_false_as_in_numpy() -> None:
         assert in_place.tolist() == ROW[::-1].tolist()
         assert gpusort.sum(X, keepdims=yes).shape == (1, 1)
         assert gpusort.sum(X, axis=0, keepdims=yes).shape == (1, 3)
-    assert gpusort.sum(X, axis=np.int64(0)).tolist() == gpusort.sum(X, axis=(np.int64(0),)).tolist() == [3, 5, 7]
+
+
+@pytest.mark.parametrize("zero", [np.int64(0), np.array(0), False], ids=repr)
+def test_an_axis_is_whatever_is_an_index(zero: Any) -> None:
+    assert gpusort.sum(X, axis=zero).tolist() == gpusort.sum(X, axis=(zero,)).tolist() == [3, 5, 7]
+    assert gpusort.argmin(X, axis=zero).tolist() == gpusort.sort(X, axis=zero).argmin(0).tolist()
+    assert gpusort.top_k(ROW, zero, axis=zero)[0].tolist() == []
 
 
 @pytest.mark.parametrize("value", [3, "nothing", Empty(), [("a", "f4"), ("a", "f4")], ("f4", -1)], ids=repr)

@@ -163,6 +163,18 @@ def test_bools_that_are_repeated_are_counted_as_they_lie_once_copied(shape: tupl
                 assert_same(reduced(name, x, axes), by_numpy(name, x, axes), (name, x.strides))
 
 
+@pytest.mark.parametrize("axes", [(0,), (1,), (0, 1)])
+def test_rows_that_are_repeated_are_read_by_neighbours(axes: tuple[int, ...]) -> None:
+    """And not one element so many times, then the next: what has no stride is not near."""
+    row: Array = np.arange(400, dtype=np.float32)
+    for x in (np.broadcast_to(row, (300, 400)), np.broadcast_to(row[:, np.newaxis], (400, 300))):
+        walk = Walk.of(x, axes)
+        assert walk is not None
+        assert walk.nearest.stride == 1
+        assert walk.nearest.length == 400
+        assert_same(reduced("max", x, axes), by_numpy("max", x, axes))
+
+
 def test_the_first_elements_can_decide() -> None:
     """Without a look at the others, of which there are more than the memory has room for."""
     x = np.broadcast_to(np.float32(1), (1 << 20, 1 << 20))

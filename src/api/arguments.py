@@ -42,20 +42,18 @@ def checked_order(descending: object, key: object) -> SortOrder:
 
 def checked_count(k: object) -> int:
     """`k` as an int."""
-    try:
-        count = operator.index(cast(SupportsIndex, k))
-    except TypeError as error:  # NumPy's, too, of an array of several
-        raise UnsupportedTypeError(f"k: expected an int, found {k!r}") from error
+    count = index_of(k, name="k")
     if count < 0:
         raise InvalidArgumentError(f"k: expected 0 or more, found {count}")
     return count
 
 
-def index_of(axis: object, expected: str = "an int") -> int:
+def index_of(axis: object, expected: str = "an int", name: str = "axis") -> int:
     """The axis as a plain int: plans are cached by it, and True == 1."""
-    if not hasattr(type(axis), "__index__") or isinstance(axis, np.ndarray):
-        raise UnsupportedTypeError(f"axis: expected {expected}, found {axis!r}")
-    return operator.index(cast(SupportsIndex, axis))
+    try:
+        return operator.index(cast(SupportsIndex, axis))
+    except TypeError as error:  # NumPy's, too, of an array of several
+        raise UnsupportedTypeError(f"{name}: expected {expected}, found {axis!r}") from error
 
 
 def axis_or_none(axis: object, expected: str = "an int or None") -> int | None:

@@ -137,6 +137,7 @@ def converted(name: str, x: object) -> HostArray:
     except TypeError as error:
         raise UnsupportedTypeError(f"{name}: expected {KINDS}, found {type(x).__name__} ({error})") from error
     if found.shape == () and found.dtype.kind == "O":  # NumPy has not looked into it: a generator, a set, a dict, None
-        hint = "; make a list of it" if hasattr(type(x), "__iter__") else ""
+        is_once_through = hasattr(type(x), "__iter__") and not hasattr(x, "shape")  # which sparse matrices have
+        hint = "; make a list of it" if is_once_through else ""
         raise UnsupportedTypeError(f"{name}: expected {KINDS}, found {type(x).__name__}{hint}")
     return found

@@ -56,8 +56,8 @@ class TorchKind(ArrayKind["torch.Tensor"]):
     def _refused(self, name: str, array: torch.Tensor, error: Exception) -> UnsupportedTypeError:
         why = f" ({error})" if array.dtype in self._dtypes else ""
         return UnsupportedTypeError(
-            f"{name}: expected a dense torch tensor of a dtype that NumPy has, on the CPU or a CUDA device; found "
-            f"{array.dtype} on {array.device}{why}"
+            f"{name}: expected a dense torch tensor of a dtype that NumPy has, on the CPU or a CUDA device, outside of "
+            f"torch.vmap and torch.func; found {array.dtype} on {array.device}{why}"
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
-from typing import Any, Generic, TypeVar, assert_type
+from typing import Any, Generic, Self, TypeVar, assert_type
 
 import attrs
 import numpy as np
@@ -43,6 +43,36 @@ def right_in_buffers(x: gpusort.webgpu.Array) -> None:
     assert_type(gpusort.argmax(x, axis=0), gpusort.webgpu.Array)
     assert_type(gpusort.sum(x), gpusort.webgpu.Array)
     assert_type(gpusort.cumsum(x), gpusort.webgpu.Array)
+
+
+class Tensor:
+    """As torch's: NumPy could make an array of it, but that is not what comes back."""
+
+    @property
+    def is_cuda(self) -> bool:
+        return False
+
+    def detach(self) -> Self:
+        return self
+
+    def __array__(self) -> npt.NDArray[np.float32]:
+        return np.zeros(3, np.float32)
+
+
+def needs_numpys(found: HostArray | np.generic) -> None: ...
+
+
+def may_be_a_tensor(x: F4s | Tensor) -> None:
+    needs_numpys(gpusort.sort(x))  # E: arg-type, reportArgumentType
+    needs_numpys(gpusort.argsort(x))  # E: arg-type, reportArgumentType
+    needs_numpys(gpusort.cumsum(x))  # E: arg-type, reportArgumentType
+    needs_numpys(gpusort.top_k(x, 2)[0])  # E: arg-type, reportArgumentType
+    needs_numpys(gpusort.sum(x))  # E: arg-type, reportArgumentType
+    needs_numpys(gpusort.min(x))  # E: arg-type, reportArgumentType
+
+
+def along_an_axis_or_none(grid: Grid, axis: int | None) -> npt.NDArray[np.float32]:
+    return gpusort.sort(grid, axis=axis)
 
 
 # Without their arguments these classes have Any from NumPy 2.5 on, and mypy then does not say which overload is meant.

@@ -81,6 +81,11 @@ class Way:
     stride: int
     out: int = 0  # the same among results, where each element has one
 
+    @property
+    def step(self) -> float:
+        """How far elements lie apart; those that are repeated, as those of a broadcast array, are the farthest."""
+        return abs(self.stride) or math.inf
+
 
 class Routes(Generic[R]):
     """What there is to know of arrays of one shape and layout, made once."""
@@ -180,7 +185,7 @@ class Walk:
     @property
     def nearest_goes(self) -> bool:
         """Whether the axis of the smallest stride is reduced."""
-        return not self.kept or (bool(self.gone) and abs(self.gone[-1].stride) <= abs(self.kept[-1].stride))
+        return not self.kept or (bool(self.gone) and self.gone[-1].step <= self.kept[-1].step)
 
     @property
     def nearest(self) -> Way:
@@ -193,7 +198,7 @@ class Walk:
 
 def ways_beside(x: HostArray, outs: Sequence[int], axis: int) -> tuple[Way, ...]:
     """The axes but this one as they lie; each has such a stride among the results."""
-    lying = sorted(range(x.ndim), key=lambda number: -abs(x.strides[number]))
+    lying = order_of_axes(x.shape, x.strides)
     return _joined(Way(x.shape[n], x.strides[n] // x.itemsize, outs[n]) for n in lying if n != axis)
 
 
