@@ -197,8 +197,7 @@ class _Rows:
             first = max(own.start, 1)
             tied = np.flatnonzero((words[:, first : own.stop] ^ words[:, first - 1 : own.stop - 1]) < limit)
             if rows > 1:
-                row, column = np.divmod(tied, own.stop - first)
-                tied = row * length + column
+                tied += tied // (own.stop - first) * (length - own.stop + first)
             found[first] = tied + first
 
         if self.pool is None:
@@ -217,9 +216,9 @@ class _Rows:
         members[ties - 1] = True
         chosen = np.flatnonzero(members)
         numbers = np.cumsum(~tied[chosen]).astype(np.uint64)
-        rows, columns = np.divmod(chosen, length) if places.shape[0] > 1 else (np.zeros(1, np.intp), chosen)
-        found = places[rows, columns]
-        words = self.ranks(self.elements[rows, found])
+        flat = places.reshape(-1)
+        found = flat[chosen]
+        words = self.ranks(self.elements.reshape(-1)[found + chosen // length * length])
         if ((words[1:] >= words[:-1]) | (numbers[1:] != numbers[:-1])).all():
             return True
         lost_bits, low_bits = np.uint64(left_out), np.uint64(left_out + self.index_bits)
@@ -230,5 +229,5 @@ class _Rows:
         words <<= np.uint64(self.index_bits)
         words |= numbers << low_bits
         words |= found.view(np.uint64)
-        places[rows, columns] = self.sorted(words[np.newaxis])[0] & np.uint64((1 << self.index_bits) - 1)
+        flat[chosen] = self.sorted(words[np.newaxis])[0] & np.uint64((1 << self.index_bits) - 1)
         return True
