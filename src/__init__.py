@@ -103,4 +103,5 @@ def _imported(home: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_MODULES, *(name for name in globals() if name.startswith("__"))})
+    """Without `dask`: who asks for each of these, as `help` does, may not have it."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
