@@ -142,7 +142,7 @@ def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for axis in (1, -2):
         with pytest.raises(np.exceptions.AxisError, match=f"axis {axis} is out of bounds"):
             gpusort.sort(held, axis=axis)
-    with pytest.raises(gpusort.InvalidArgumentError, match="^target: expected 'auto'"):
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"^target: expected 'auto'"):
         gpusort.sort(held, target="vulkan")
     monkeypatch.setenv("GPUSORT_SCRATCH", str(tmp_path / "none"))
     with pytest.raises(gpusort.InvalidArgumentError, match="GPUSORT_SCRATCH: expected an existing folder"):

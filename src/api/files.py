@@ -143,7 +143,7 @@ def _source(source: Name) -> Path:
 
 def _target(target: Name) -> Path:
     found = _path("target", target)
-    if found.is_dir() or not found.parent.is_dir():
+    if found.is_dir() or not found.parent.is_dir() or os.fspath(target).endswith("/"):  # which a Path has not
         raise InvalidArgumentError(f"target: expected a file in an existing folder, found {found}")
     named = Path(target)  # as given: /dev/stdout may lead to a pipe that has no path
     if named.exists() and not named.is_file():  # a device or a pipe, which the result would be renamed over
