@@ -179,7 +179,7 @@ def sort_by_key(
     """Sorts keys and reorders values with them: two new arrays, of one dimension.
 
     The keys are those of `sort`: -0.0 before 0.0, and NaNs last, by their bits. Keys of the same bits keep the order of
-    their values. Arguments are as for `sort`.
+    their values, which may be of any dtype (Python's objects on the target `cpu` alone). Arguments are as for `sort`.
     """
     settings = checked_order(descending, key), key
     return cast("tuple[object, object]", call(SortPairs, settings, target, keys, values))
@@ -216,7 +216,10 @@ def merge_by_key(
     keys: object, values: object, other_keys: object, other_values: object, /, *, descending: bool = False,
     target: Where = "auto", key: Keyed = None,
 ) -> tuple[object, object]:  # fmt: skip
-    """Merges two sorted arrays of keys, and their values with them: two new arrays. The rest is as for `merge`."""
+    """Merges two sorted arrays of keys, and their values with them: two new arrays. The rest is as for `merge`.
+
+    Values have 1, 2, 4 or 8 bytes each: of others merge the indices, and take the values by these.
+    """
     settings, arrays = (checked_order(descending, key), key), (keys, values, other_keys, other_values)
     return cast("tuple[object, object]", call_with(MergeByKey, settings, target, arrays))
 
