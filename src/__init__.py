@@ -1,4 +1,8 @@
-"""gpusort: sort, reduce, scan and top-k on GPUs and CPUs, with kernels written once in typed Python."""
+"""Sort, reduce, scan and top-k on GPUs and CPUs, with kernels written once in typed Python.
+
+`sort`, `argsort`, `sort_by_key`, `merge`, `top_k`; `sum`, `min`, `any`, `cumsum` and the like; `reduce` and `scan`, by
+monoids of your own. They take arrays of NumPy, CuPy, torch and others. `targets()` tells what they can run on.
+"""
 
 from __future__ import annotations
 
@@ -103,4 +107,5 @@ def _imported(home: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_MODULES, *(name for name in globals() if name.startswith("__"))})
+    # Without dask: who asks for each of these, as help() does, may not have it.
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

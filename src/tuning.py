@@ -36,7 +36,7 @@ _SHAPES_OF_MASKS = ((128, 14), (128, 28), (256, 14))  # without subgroups, with 
 
 
 def tune(target: str | Target | None = None, *, largest: int = 1 << 22, report: Report | None = print) -> None:
-    """Measures and stores which sorts are fastest here: on one target, or on all but software adapters.
+    """Measures and stores which sorts are fastest here: on one `target`, or on all but software adapters.
 
     Takes some minutes on a card, mostly to compile. `largest` is the length of the longest array to try; `report` gets
     a line for each measurement.
@@ -66,7 +66,7 @@ def tune(target: str | Target | None = None, *, largest: int = 1 << 22, report: 
 
 
 def forget_tuning(target: str | Target | None = None) -> None:
-    """Removes stored rules: back to the built-in tables."""
+    """Removes stored rules of one `target`, or of all: back to the built-in tables."""
     for found in _targets(target):
         tuned.forget(found.info.name, found.info.adapter)
         if isinstance(found, HostTarget):

@@ -43,8 +43,11 @@ def array(
     offset: int = 0,
     device: wgpu.GPUDevice | None = None,
 ) -> Array:
-    """An array over a buffer's elements from byte `offset` on, in C order; by default of all of them, in one dimension.
-    The buffer needs usage STORAGE. `device` is only needed for a buffer that does not know its device."""
+    """An array of a `dtype` over a buffer's elements from byte `offset` on, in C order; without a `shape` of all of
+    them, in one dimension.
+
+    The buffer needs usage STORAGE. `device` is only needed for a buffer that does not know its device.
+    """
     size, usage, made_by = (getattr(buffer, name, None) for name in ("size", "usage", "_device"))
     if not isinstance(size, int) or not isinstance(usage, int):
         raise UnsupportedTypeError(f"buffer: expected a wgpu.GPUBuffer, found {type(buffer).__name__}")
@@ -74,7 +77,7 @@ def array(
 
 
 def asarray(values: npt.ArrayLike, device: wgpu.GPUDevice) -> Array:
-    """Copies a NumPy array to a new buffer on a device."""
+    """Copies `values`, an array of NumPy's or what makes one, to a new buffer on a device."""
     _require_device(device)
     _, host = recognised("values", converted("values", values))
     host = cast("np.ndarray[Any, np.dtype[np.generic]]", np.asarray(host))

@@ -30,7 +30,7 @@ def copy_into(folder: Path) -> Path:
     """What an install reads: a build leaves folders behind, whose contents get into the next wheel."""
     shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "typings" / "on-path", folder / "typings" / "on-path", symlinks=True)
-    for name in ("LICENSE", "README.md", "pyproject.toml"):
+    for name in ("LICENSE", "MANIFEST.in", "README.md", "pyproject.toml"):
         shutil.copy(ROOT / name, folder)
     return folder
 

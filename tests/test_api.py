@@ -378,7 +378,7 @@ def test_every_public_name_is_there(name: str) -> None:
 
 
 def test_only_public_names_are_listed() -> None:
-    assert {name for name in dir(gpusort) if not name.startswith("__")} == {*PUBLIC, "dask"}
+    assert {name for name in dir(gpusort) if not name.startswith("__")} == {*PUBLIC}
 
 
 def test_type_checkers_find_every_public_name_where_it_is() -> None:
@@ -396,6 +396,16 @@ def test_type_checkers_find_every_public_name_where_it_is() -> None:
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="module 'gpusort' has no attribute 'sorted'"):
         getattr(gpusort, "sorted")  # noqa: B009  # the checkers would say so
+
+
+def test_a_target_says_which_package_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(name: str) -> None:
+        return None
+
+    monkeypatch.setattr("gpusort.targets.registry.find_spec", none)
+    monkeypatch.setattr("gpusort.targets.registry._opened", {})
+    with pytest.raises(gpusort.TargetUnavailableError, match="target 'cpu' needs llvmlite: pip install llvmlite"):
+        gpusort.target("cpu")
 
 
 def test_targets_lists_every_target_or_why_it_is_not_here() -> None:

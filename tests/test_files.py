@@ -478,7 +478,7 @@ def test_refusals(tmp_path: Path) -> None:
     ):
         with pytest.raises(error, match=message):
             wrong(source, out, **arguments)
-    for target in (tmp_path, tmp_path / "none" / "x.npy"):
+    for target in (tmp_path, tmp_path / "none" / "x.npy", f"{tmp_path}/x/"):
         with pytest.raises(gpusort.InvalidArgumentError, match="target: expected a file in an existing folder"):
             gpusort.sort_file(plain, target)
     with pytest.raises(gpusort.InvalidArgumentError, match="target: expected another file than the source"):

@@ -139,6 +139,11 @@ def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         gpusort.sort(held, out=np.empty(COUNT, "f4"))
     with pytest.raises(gpusort.InvalidArgumentError, match=r"out: expected shape \(40000,\)"):  # as pyright says, too
         gpusort.sort(held, axis=None, out=np.empty((4, COUNT // 4)))  # pyright: ignore[reportArgumentType, reportCallIssue]
+    for axis in (1, -2):
+        with pytest.raises(np.exceptions.AxisError, match=f"axis {axis} is out of bounds"):
+            gpusort.sort(held, axis=axis)
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"^target: expected 'auto'"):
+        gpusort.sort(held, target="vulkan")
     monkeypatch.setenv("GPUSORT_SCRATCH", str(tmp_path / "none"))
     with pytest.raises(gpusort.InvalidArgumentError, match="GPUSORT_SCRATCH: expected an existing folder"):
         gpusort.sort(held)

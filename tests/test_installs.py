@@ -42,6 +42,8 @@ print(*sys.version_info[:2], sep=".", end="t" if sysconfig.get_config_var("Py_GI
 
 def _sources(folder: Path) -> Path:
     checkout = copy_into(folder)
+    (checkout / "tests").mkdir()
+    (checkout / "tests" / "test_alone.py").touch()  # which setuptools takes along, but not what tests share
     code = "from setuptools import build_meta; build_meta.build_sdist('sources')"
     subprocess.run([sys.executable, "-c", code], cwd=checkout, check=True, capture_output=True)
     return next((checkout / "sources").glob("*.tar.gz"))
@@ -102,7 +104,9 @@ def _used(python: Path) -> list[str]:
 
 def test_the_sources_hold_all_that_a_wheel_does(built: tuple[Path, Path]) -> None:
     with tarfile.open(built[1]) as archive:
-        names = [member.name.partition("/typings/on-path/")[2] for member in archive if member.isfile()]
+        held = [member.name for member in archive if member.isfile()]
+    assert [name for name in held if "/tests/" in name] == []
+    names = [name.partition("/typings/on-path/")[2] for name in held]
     ours = {file.relative_to(ROOT / "src").as_posix() for file in (ROOT / "src").rglob("*") if file.is_file()}
     expected = {f"gpusort/{name}" for name in ours if "__pycache__" not in name}
     assert {name for name in names if name.startswith("gpusort/")} == expected

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from importlib import import_module
 from pathlib import Path
+from types import FunctionType, ModuleType
 
 import pytest
 
@@ -12,6 +14,8 @@ import gpusort
 from docs.site.reference import PAGES, Page, index
 from docs.site.stage import stage
 from tests.documents import ROOT, anchors, links
+
+USERS = ("gpusort", "gpusort.dask", "gpusort.multi", "gpusort.webgpu")
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +36,25 @@ def test_every_public_name_is_in_the_reference() -> None:
 def test_what_is_in_the_reference_has_a_docstring(page: Page) -> None:
     home = import_module(page.module)
     assert [name for name in page.names if not getattr(home, name).__doc__] == []
+
+
+def told(home: ModuleType, name: str) -> str:
+    """A function's docstring, with those that it refers to."""
+    text = getattr(home, name).__doc__ or ""
+    return text + "".join(told(home, other) for other in re.findall(r"as\s+for\s+`(\w+)`", text))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.module in USERS], ids=lambda page: page.name)
+def test_what_a_call_may_be_told_is_in_its_docstring(page: Page) -> None:
+    home = import_module(page.module)
+    functions = {name: getattr(home, name) for name in page.names if isinstance(getattr(home, name), FunctionType)}
+    lacking = [
+        f"{name}: {one.name}"
+        for name, function in functions.items()
+        for one in inspect.signature(function).parameters.values()
+        if one.default is not one.empty and f"`{one.name}" not in told(home, name)
+    ]
+    assert lacking == []
 
 
 def test_every_exception_is_in_the_reference() -> None:

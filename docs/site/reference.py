@@ -35,7 +35,7 @@ class Page:
 _LANGUAGE = "Of the [kernel language](../kernel-language.md)."
 PAGES = (
     Page("sorting", "Sorting",
-         "An array of a library gives one of the same, as the overloads say that checkers see.",
+         "Arrays may be of any of these [libraries](../arrays.md), and results are of the same.",
          ("sort", "sort_inplace", "argsort", "sort_by_key", "merge", "merge_by_key", "top_k", "SortOrder", "key_for")),
     Page("files", "Sorting files", "Of any size. [How to](../howto/files.md).",
          ("sort_file", "argsort_file", "Progress")),
@@ -45,7 +45,7 @@ PAGES = (
          "gpusort.multi"),
     Page("dask", "Dask arrays and dataframes", "Nothing is computed when they are called. [How to](../howto/dask.md).",
          ("sort", "argsort", "sort_by_key", "top_k", "unique", "sort_values"), "gpusort.dask"),
-    Page("reducing", "Reducing and scanning", "By what is built in, or by a monoid of your own.",
+    Page("reducing", "Reducing and scanning", "By what is built in, or by a monoid of your own, of the same arrays.",
          ("sum", "prod", "min", "max", "argmin", "argmax", "any", "all", "cumsum", "reduce", "scan", "number_for")),
     Page("prepared", "Prepared calls", "Compiled and allocated once.", ("plan", "PreparedCall")),
     Page("export", "Exports", "For programs outside Python: [how](../howto/export.md).", ("export",)),
@@ -96,7 +96,13 @@ PAGES = (
 
 def index() -> str:
     """The page that leads to all others."""
-    lines = ["# Reference", "Every public name, with its signature.", ""]
+    lines = [
+        "# Reference",
+        "Every public name, with its signature. In these `Where` is the name of a target or a `Target`, `Keyed` a "
+        "`SortableKey` or None, `Chosen` a `SortAlgorithm` or None; `Axis` and `AxisOrAll` are an int or None, `Axis` "
+        "also a tuple of ints.",
+        "",
+    ]
     for page in PAGES:
         names = ", ".join(f"`{name}`" for name in page.names)
         lines.append(f"- [{page.title}]({page.name}.md) (`{page.module}`): {names}")

@@ -33,10 +33,10 @@ class OwnEngine:
     partitions: bool = False
 
     @classmethod
-    def for_files(cls, target: str | Target, memory: int) -> OwnEngine:
+    def for_files(cls, target: str | Target, memory: int, parameter: str = "target_device") -> OwnEngine:
         """For pieces that come one after another: on the host several at once, each by one thread, as to part one among
         threads costs a pass over it. With little memory nothing is compiled."""
-        found = choose(target, Memory.HOST, parameter="target_device")
+        found = choose(target, Memory.HOST, parameter=parameter)
         if not isinstance(found, HostTarget):
             return cls(target)
         policy = attrs.evolve(found.policy, part_bytes_from=_NEVER, most_threads=1)

@@ -49,7 +49,7 @@ def sort_file(
     memory: int | str = "auto", target_device: str | Target = "auto", scratch: Name | None = None, resume: bool = False,
     progress: Report = None, dtype: npt.DTypeLike | None = None,
 ) -> None:  # fmt: skip
-    """Sorts a file of any size into another, or over itself, in the order of `sort`.
+    """Sorts a file of any size, `source`, into another, or over itself, in the order of `sort`, or `descending`.
 
     Files are .npy, of one dimension; .parquet or .arrow, for which pyarrow is needed; or, with any other suffix, raw
     elements of a `dtype` that is to be given. Records and tables are sorted `by` a field or column, or by several of
@@ -143,7 +143,7 @@ def _source(source: Name) -> Path:
 
 def _target(target: Name) -> Path:
     found = _path("target", target)
-    if found.is_dir() or not found.parent.is_dir():
+    if found.is_dir() or not found.parent.is_dir() or os.fspath(target).endswith("/"):  # which a Path has not
         raise InvalidArgumentError(f"target: expected a file in an existing folder, found {found}")
     named = Path(target)  # as given: /dev/stdout may lead to a pipe that has no path
     if named.exists() and not named.is_file():  # a device or a pipe, which the result would be renamed over
@@ -245,7 +245,7 @@ class MappedCall:
         where = Path(os.path.expanduser(said)).resolve() if said else None
         if where is not None and not where.is_dir():
             raise InvalidArgumentError(f"GPUSORT_SCRATCH: expected an existing folder, found {where}")
-        engine = OwnEngine.for_files(self.target, memory)
+        engine = OwnEngine.for_files(self.target, memory, "target")
         return MapSort(SortElements(x.dtype, self.order, self.stable, engine), memory, where)
 
 
@@ -256,4 +256,4 @@ def _of_one_piece(x: object, axis: int | None) -> HostArray | None:
         return None
     if axis is None:
         return array.reshape(-1)
-    return array if axis % array.ndim == array.ndim - 1 else None
+    return array if axis in (-1, array.ndim - 1) else None  # a wrong axis is refused where other arrays are sorted

@@ -34,6 +34,7 @@ def reduce(
 
     The elements are read as `monoid.element`: the array has that dtype or, where that is an unsigned integer, any of
     its size, whose bits are read (as keys do). A state of several fields comes as a structured dtype, in host memory.
+    `policy` says how the work is divided, in place of what was measured to be fastest. The rest is as for `sum`.
     """
     if axis is not None and axis.__class__ is not int:
         axis = axes_or_none(axis)
@@ -70,14 +71,14 @@ def sum(x: object, /, *, axis: Axis = None, keepdims: bool = False, target: Wher
     `target` is a name of `targets()` or a target; "auto" runs on the array's own device.
 
     NaT makes NaT; so does a sum of times on its way from the first to the last (in a wgpu buffer in another order), if
-    it comes by int64's least number.
+    it comes by int64's least number. From NumPy 2.5 on, a sum of NumPy's times that leaves 64 bits is an OverflowError.
     """
     return _reduced(_SUM, x, axis, keepdims, target)
 
 
 @is_arithmetic
 def prod(x: object, /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto") -> object:
-    """The product of the elements: integers in 64 bits, floats in an order as that of `sum`. Arguments are as there."""
+    """The product of the elements: integers in 64 bits, floats in an order as for `sum`, and so are the arguments."""
     return _reduced(_PROD, x, axis, keepdims, target)
 
 
@@ -132,7 +133,8 @@ def scan(
 
     With `exclusive` of all before it, so that the first state is the monoid's identity. The elements are read as
     `reduce` reads them, and are combined in their order: `combine` must be associative, nothing more. States come in an
-    array of x's kind; those of several fields as a structured dtype, in host memory.
+    array of x's kind; those of several fields as a structured dtype, in host memory. `axis` is an int; the rest is as
+    for `reduce`.
     """
     if axis.__class__ is not int:
         axis = index_of(axis)
@@ -172,6 +174,8 @@ def cumsum(x: object, /, *, axis: AxisOrAll = None, target: Where = "auto") -> o
 
     `axis=None` takes the flattened array. Floats are added in another order than NumPy's, from left to right within
     blocks, and the same way every time; float16 in 32 bits, rounded once, where NumPy rounds after each element.
+
+    Times and `target` are as for `sum`.
     """
     if axis is not None and axis.__class__ is not int:
         axis = axis_or_none(axis)

@@ -32,6 +32,10 @@ def sort(
 def sort(
     x: np.ndarray[Shape, D], /, *, axis: None, out: np.ndarray[tuple[int], D] | None = None, **how: Unpack[Sorting]
 ) -> np.ndarray[tuple[int], D]: ...
+@overload  # an axis that may be None
+def sort(
+    x: np.ndarray[tuple[int, ...], D], /, *, axis: AxisOrAll, out: None = None, **how: Unpack[Sorting]
+) -> np.ndarray[tuple[int, ...], D]: ...
 @overload  # the ignores: to Python a bool is an int, and an int a float, so these overlap, and are read in turn
 def sort(  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappingOverload]
     x: Nested[bool], /, *, axis: AxisOrAll = -1, out: NDArray[np.bool_] | None = None, **how: Unpack[Sorting]
@@ -58,12 +62,12 @@ def sort(
 ) -> object:  # fmt: skip
     """A sorted copy of an array, in NumPy's order: NaN and NaT last, in both directions.
 
-    `axis=None` sorts the flattened array. `stable` keeps 0.0 and -0.0, and NaNs of different bits, in the order they
-    came in; nothing else can tell. `out` takes the result and must have its shape and dtype; it may be `x`, or overlap
-    with `x`, which costs a copy. `target` is a name of `targets()` or a target; "auto" runs on the array's own device.
-    `algorithm` is a value such as `Bitonic()`. `key` is a SortableKey of your own, for another order.
-    A memory-mapped array that is larger than `$GPUSORT_MEMORY`, by default half of what is free, is sorted by way of a
-    file beside it; the result is mapped too.
+    `axis=None` sorts the flattened array. `descending` puts the greatest first. `stable` keeps 0.0 and -0.0, and NaNs
+    of different bits, in the order they came in; nothing else can tell. `out` takes the result and must have its shape
+    and dtype; it may be `x`, or overlap with `x`, which costs a copy. `target` is a name of `targets()` or a target;
+    "auto" runs on the array's own device. `algorithm` is a value such as `Bitonic()`. `key` is a SortableKey of your
+    own, for another order. A memory-mapped array that is larger than `$GPUSORT_MEMORY`, by default half of what is
+    free, is sorted by way of a file beside it; the result is mapped too.
     """
     if axis.__class__ is not int:
         axis = axis_or_none(axis)
@@ -97,7 +101,10 @@ def sort_inplace(
     x: object, /, *, axis: SupportsIndex = -1, descending: bool = False, stable: bool = False, target: Where = "auto",
     algorithm: Chosen = None, key: Keyed = None,
 ) -> None:  # fmt: skip
-    """Sorts an array in place. Where a target cannot use its layout, through a copy that is written back."""
+    """Sorts an array in place. Where a target cannot use its layout, through a copy that is written back.
+
+    `axis` is an int; the other arguments are as for `sort`.
+    """
     if axis.__class__ is not int:
         axis = index_of(axis)
     short_key: Hashable = None
@@ -178,7 +185,7 @@ def sort_by_key(
     """Sorts keys and reorders values with them: two new arrays, of one dimension.
 
     The keys are those of `sort`: -0.0 before 0.0, and NaNs last, by their bits. Keys of the same bits keep the order of
-    their values.
+    their values, which may be of any dtype (Python's objects on the target `cpu` alone). Arguments are as for `sort`.
     """
     settings = checked_order(descending, key), key
     return cast("tuple[object, object]", call(SortPairs, settings, target, keys, values))
@@ -198,7 +205,7 @@ def merge(x: object, y: object, /, *, descending: bool = False, target: Where = 
     first.
 
     Zeros of both signs and NaNs may be in any order among themselves, as stable sorts and `np.sort` leave them; they
-    are merged as equal then.
+    are merged as equal then. Arguments are as for `sort`.
     """
     return call(Merge, (checked_order(descending, key), key), target, x, y)
 
@@ -215,7 +222,10 @@ def merge_by_key(
     keys: object, values: object, other_keys: object, other_values: object, /, *, descending: bool = False,
     target: Where = "auto", key: Keyed = None,
 ) -> tuple[object, object]:  # fmt: skip
-    """Merges two sorted arrays of keys, and their values with them: two new arrays. See `merge`."""
+    """Merges two sorted arrays of keys, and their values with them: two new arrays. The rest is as for `merge`.
+
+    Values have 1, 2, 4 or 8 bytes each: of others merge the indices, and take the values by these.
+    """
     settings, arrays = (checked_order(descending, key), key), (keys, values, other_keys, other_values)
     return cast("tuple[object, object]", call_with(MergeByKey, settings, target, arrays))
 
@@ -244,11 +254,12 @@ def top_k(
     x: object, /, k: SupportsIndex, *, axis: AxisOrAll = -1, largest: bool = True, sorted: bool = True,
     target: Where = "auto", key: Keyed = None,
 ) -> tuple[object, object]:  # fmt: skip
-    """The k largest elements along an axis, or the k smallest, and their int64 indices: two new arrays.
+    """The k largest elements along an axis, and their int64 indices: two new arrays; the smallest with `largest=False`.
 
     They are the first k of `argsort(x, descending=largest)`: in order, of equals the first come first, and NaN and NaT
     come last in both directions, so they are taken only where nothing else is left. `sorted=False` says that any order
-    will do, which may save time; it is the same every time. `axis=None` takes the flattened array.
+    will do, which may save time; it is the same every time. `axis=None` takes the flattened array. The rest is as for
+    `sort`.
     """
     count = checked_count(k)
     if axis.__class__ is not int:

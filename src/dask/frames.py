@@ -35,8 +35,8 @@ def sort_values(
     `ascending` is one for all columns, or a list with one for each.
 
     NaN and NaT come last in both directions. The result has as many partitions, of the same lengths, as the frame, and
-    rows keep their index. Unlike dask's own, it does not compute the frame first to find its divisions. `exchange` is
-    that of `gpusort.dask.sort`.
+    rows keep their index. Unlike dask's own, it does not compute the frame first to find its divisions. `target` and
+    `exchange` are those of `gpusort.dask.sort`.
     """
     import dask.dataframe as dd
     from dask.dataframe.dispatch import make_meta

@@ -27,7 +27,8 @@ def top_k(
     """The k largest (or smallest) elements along an axis, and their int64 indices, as in `gpusort.top_k`. Lazy.
 
     The top k of each chunk are gathered in one task, which selects the top k of those. If that would be a quarter of a
-    long row or more, the row is sorted instead, and the result has several chunks.
+    long row or more, the row is sorted instead, and the result has several chunks. `axis`, `largest` and `sorted` are
+    those of `gpusort.top_k`; all else is as for `sort`.
     """
     count, name = checked_count(k), checked_target(target)
     down, in_order = checked_flag("largest", largest), checked_flag("sorted", sorted)

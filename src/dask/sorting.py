@@ -27,6 +27,8 @@ def sort(
 ) -> da.Array:  # fmt: skip
     """A sorted dask array of the same chunks, bit for bit that of `gpusort.sort`. Lazy.
 
+    `axis`, `descending` and `stable` are those of `gpusort.sort`.
+
     A row in one chunk is sorted there. A row in several chunks takes three steps: chunks are sorted, cut exactly at the
     result's chunk boundaries, and each result chunk sorts the pieces it gets. `exchange` is how pieces move: "shared"
     through the memory of one process, "p2p" by the P2P shuffle of `distributed`, "tasks" as results of tasks. "auto" is

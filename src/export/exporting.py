@@ -45,7 +45,10 @@ def export(
     unrolled: bool = False,
     arch: str = "",
 ) -> tuple[Path, ...]:
-    """Exports operations, such as "sort", to a folder; returns the paths of the files written.
+    """Exports operations, such as "sort", to the folder `out`; returns the paths of the files written.
+
+    `format` is "js" for a web page; "wgsl", "spirv", "msl", "hlsl", "ptx" or "cubin" for a native program. `name` is
+    that of the files.
 
     `keys` are element types, such as "u32" and "f32", or "module:attribute" for a key of your own; or a dict of keys by
     name. `values` are types of values that sorts carry along, of which only the size counts. `rows` are lengths of

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import linecache
 import os
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from types import CellType, CodeType, FunctionType
-from typing import Any, NoReturn, TypeAlias, cast
+from typing import Any, NoReturn, TypeAlias
 
 import attrs
 
@@ -103,7 +103,7 @@ def source_of(function: FunctionType) -> Source:
             refuse_edited(function, file)
         line = first if tree is None else first + tree.lineno - 1
         raise KernelError(Span(file, line), "expected a plain function, e.g. `def helper(x: U32) -> U32: …`")
-    require_unedited(function, file, tree)
+    require_unedited(function, file)
     enclosing = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     parameters = (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)
     stores = Counter([*(argument.arg for argument in parameters), *_stored(tree)])
@@ -162,14 +162,11 @@ def stored_in(loop: ast.For | ast.While) -> Mapping[str, bool]:
     return names
 
 
-_MANGLED = re.compile(r"^_[^\W_]\w*?(?=__)")  # what a class's name adds to its private ones
-
-
-def require_unedited(function: FunctionType, file: str, tree: ast.FunctionDef) -> None:
+def require_unedited(function: FunctionType, file: str) -> None:
     """Raises KernelError if the file has been edited, and its function is not this one any more: Python runs what was
     imported, but a kernel is compiled from what its file says now. So where the file has been written since this
-    package was imported, the source is compiled to Python's own code, which is compared with the function's."""
-    if is_newer(file) and not _is_source(function, file, tree):
+    package was imported, it is compiled to Python's own code, and the function in its place compared."""
+    if is_newer(file) and not _is_in(file, function.__code__):
         refuse_edited(function, file)
 
 
@@ -189,12 +186,19 @@ def is_newer(file: str) -> bool:
         return False
 
 
-def _is_source(function: FunctionType, file: str, tree: ast.FunctionDef) -> bool:
-    code = function.__code__
-    around = ast.parse(f"def around({', '.join(code.co_freevars)}): pass")
-    cast(ast.FunctionDef, around.body[0]).body = [tree]
-    made = compile(around, file, "exec", flags=code.co_flags & annotations.compiler_flag, dont_inherit=True)
-    return any(_meaning(found) == _meaning(code) for found in _codes(made) if found.co_name == code.co_name)
+def _is_in(file: str, code: CodeType) -> bool:
+    """Whether a file has a function's code at its line."""
+    found = (one for one in _compiled(file, "".join(linecache.getlines(file))) if one.co_name == code.co_name)
+    return any(one.co_firstlineno == code.co_firstlineno and _meaning(one) == _meaning(code) for one in found)
+
+
+@lru_cache(maxsize=4)
+def _compiled(file: str, text: str) -> tuple[CodeType, ...]:
+    """All code of a file. The whole file: how Python calls `module.function()` depends on what else is imported."""
+    try:
+        return tuple(_codes(compile(text, file, "exec", dont_inherit=True)))
+    except (SyntaxError, ValueError):  # in the midst of an edit
+        return ()
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
@@ -205,7 +209,6 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _meaning(code: CodeType) -> tuple[object, ...]:
-    """What a function does, wherever its lines are."""
+    """What a function does, whatever columns it lies in."""
     constants = [repr(constant) for constant in code.co_consts if not isinstance(constant, CodeType)]
-    names = (*code.co_names, "", *code.co_varnames, "", *code.co_freevars)
-    return code.co_code, [_MANGLED.sub("", name) for name in names], constants
+    return code.co_code, code.co_names, code.co_varnames, code.co_freevars, constants

@@ -31,11 +31,11 @@ _SAMPLE_SORT = SampleSortPolicy()
 def sort(
     parts: Sequence[A], /, *, descending: bool = False, stable: bool = False, key: Keyed = None, sizes: Sizes = "kept"
 ) -> list[A]:
-    """Sorts the elements of several one-dimensional arrays, as `sort` does, into new arrays on the same devices.
+    """Sorts the elements of several one-dimensional arrays, `parts`, into new arrays on the same devices.
 
-    The first array gets the least elements. `sizes` says how many each gets: "kept" as many as before, "balanced" equal
-    shares, or a list of numbers. Sizes are exact, whatever the data. The arrays are NumPy's, cupy's or torch's, each on
-    a device of its own, or several on one.
+    `descending`, `stable` and `key` are those of `gpusort.sort`. The first array gets the least elements. `sizes` says
+    how many each gets: "kept" as many as before, "balanced" equal shares, or a list of numbers. Sizes are exact,
+    whatever the data. The arrays are NumPy's, cupy's or torch's, each on a device of its own, or several on one.
     """
     make = partial(_checked_work, Work, descending, key, stable)
     return [columns[0] for columns in _in_one_process(make, {"parts": parts}, sizes)]
@@ -44,7 +44,7 @@ def sort(
 def argsort(
     parts: Sequence[object], /, *, descending: bool = False, key: Keyed = None, sizes: Sizes = "kept"
 ) -> list[Any]:
-    """The stable argsort of several arrays: int64 indices into their concatenation."""
+    """The stable argsort of several arrays: int64 indices into their concatenation. Arguments are as for `sort`."""
     make = partial(_checked_work, IndexWork, descending, key, True)
     return [columns[1] for columns in _in_one_process(make, {"parts": parts}, sizes)]
 
@@ -52,7 +52,7 @@ def argsort(
 def sort_by_key(
     keys: Sequence[A], values: Sequence[B], /, *, descending: bool = False, key: Keyed = None, sizes: Sizes = "kept"
 ) -> tuple[list[A], list[B]]:
-    """Sorts keys, and values by their keys, stably."""
+    """Sorts keys, and values by their keys, stably. Arguments are as for `sort`."""
     make = partial(_checked_work, PairsWork, descending, key, False)
     found = _in_one_process(make, {"keys": keys, "values": values}, sizes)
     return [columns[0] for columns in found], [columns[1] for columns in found]
@@ -65,7 +65,7 @@ def sort_shard(
     """This process's part of the sorted elements of all processes, each of which has an array. A collective call.
 
     `communicator` is cupy's `NcclCommunicator`, a process group of torch.distributed, or any `Communicator`. Where a
-    process refuses its arguments or fails, the others raise an error, too.
+    process refuses its arguments or fails, the others raise an error, too. The rest is as for `sort`.
     """
     return cast(A, _in_many(partial(_checked_work, Work, descending, key, stable), {"x": x}, communicator, sizes)[0])
 
@@ -74,7 +74,8 @@ def argsort_shard(
     x: object, communicator: Communicator | object, /, *, descending: bool = False, key: Keyed = None,
     sizes: Sizes = "kept",
 ) -> Any:  # fmt: skip
-    """`argsort` as a collective call: indices into the concatenation of all ranks' arrays."""
+    """`argsort` as a collective call: indices into the concatenation of all ranks' arrays. Arguments are as for
+    `sort_shard`."""
     return _in_many(partial(_checked_work, IndexWork, descending, key, True), {"x": x}, communicator, sizes)[1]
 
 
@@ -82,7 +83,7 @@ def sort_by_key_shard(
     keys: A, values: B, communicator: Communicator | object, /, *, descending: bool = False, key: Keyed = None,
     sizes: Sizes = "kept",
 ) -> tuple[A, B]:  # fmt: skip
-    """`sort_by_key` as a collective call."""
+    """`sort_by_key` as a collective call. Arguments are as for `sort_shard`."""
     make = partial(_checked_work, PairsWork, descending, key, False)
     found_keys, found_values = _in_many(make, {"keys": keys, "values": values}, communicator, sizes)
     return found_keys, found_values

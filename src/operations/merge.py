@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..machine import TargetInfo
 from ..types.dtypes import key_for
-from ..types.errors import InvalidArgumentError
+from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.indices import SortOrder
 from ..types.keys import FloatKey, SortableKey
 from ..types.scalars import UNSIGNED
@@ -98,8 +98,9 @@ class Merge(Operation):
     def _values(self, given: tuple[Spec, ...]) -> object:
         itemsize = given[1].dtype.itemsize
         if itemsize not in UNSIGNED:
-            raise InvalidArgumentError(
-                f"values: expected elements of {', '.join(map(str, UNSIGNED))} bytes, found {given[1].dtype}"
+            raise UnsupportedTypeError(
+                f"values: expected elements of {', '.join(map(str, UNSIGNED))} bytes, found {given[1].dtype}; "
+                "merge their indices in place of them, and take them by these"
             )
         return UNSIGNED[itemsize]
 

@@ -49,9 +49,8 @@ class _Entry:
     def open(self) -> Target:
         if self.needs and find_spec(self.needs) is None:
             name = self.module.partition(".")[0]
-            raise TargetUnavailableError(
-                f"target {name!r} needs {self.needs}, which is not installed, or not to be had in a page"
-            )
+            advice = ", which no page has" if sys.platform == "emscripten" else f": pip install {self.needs}"
+            raise TargetUnavailableError(f"target {name!r} needs {self.needs}{advice}")
         opened: Target = _loaded(self.module, self.name)()
         return opened
 

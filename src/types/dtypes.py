@@ -95,7 +95,10 @@ def number_for(dtype: _Of[np.float16 | np.float32] | _F32s, argument: str = "dty
 @overload
 def number_for(dtype: npt.DTypeLike, argument: str = "dtype") -> ArrayNumber: ...
 def number_for(dtype: npt.DTypeLike, argument: str = "dtype") -> ArrayNumber:
-    """How elements of a dtype are added and multiplied; raises UnsupportedTypeError for one that has neither."""
+    """How elements of a dtype are added and multiplied; byte order is ignored.
+
+    Raises UnsupportedTypeError, which names `argument`, for a dtype that has neither.
+    """
     found = _NUMBER_OF.get(dtype) if isinstance(dtype, np.dtype) else None
     supported = "bool, integers of 8 to 64 bits, float16, float32, float64 and timedelta64"
     return _known(_NUMBERS, dtype, argument, "add or multiply", supported) if found is None else found

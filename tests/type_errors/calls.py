@@ -97,7 +97,11 @@ def right_reductions(
     assert_type(gpusort.any(u1, axis=1), npt.NDArray[np.bool_])
 
 
-def right_where_it_is_not_known(i2: npt.NDArray[np.int16], times: npt.NDArray[Date], kept: bool) -> None:
+def right_where_it_is_not_known(
+    i2: npt.NDArray[np.int16], times: npt.NDArray[Date], kept: bool, axis: int | None
+) -> None:
+    assert_type(gpusort.sort(i2, axis=axis), np.ndarray[tuple[int, ...], np.dtype[np.int16]])
+    gpusort.sort(i2, axis=axis, out=i2)
     assert_type(gpusort.sum(i2, axis=0, keepdims=kept), npt.NDArray[np.int64])
     assert_type(gpusort.sum(i2, keepdims=kept), np.int64 | npt.NDArray[np.int64])
     assert_type(gpusort.max(times, keepdims=kept), Date | npt.NDArray[Date])
