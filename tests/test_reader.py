@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import attrs
 import numpy as np
 import pytest
 
@@ -186,6 +187,31 @@ def test_names_may_be_of_any_language(in_other_letters: Launch, target: str) -> 
     schedule = Schedule((Buffer("größte", U32, 4, Role.INOUT),), (in_other_letters,))
     registry.target(target).run(schedule, {"größte": found})
     assert found.tolist() == [6, 16, 26, 36]
+
+
+@attrs.frozen
+class Sizes:
+    n: U32
+    m_k: U32
+
+
+@kernel
+def partition(
+    cx: Invocation, data: Storage[U32], p: Sizes, p_n: U32, p_n_: U32, p_m_k: U32, p_n_2: U32, p_m: Workgroup[U32]
+) -> None:
+    """WGSL has a word for a function of this name; a field is a parameter as its struct's name and its own have it."""
+    p_m[cx.local_id] = p_n * 10
+    partition = p_m[cx.local_id] + p.n if data[0] == 0 else p.m_k
+    if data[1] == 0:
+        partition = partition + p_m_k * 100
+    data[cx.local_id] = partition + p_n_ * 1000 + p_n_2 * 10000
+
+
+def test_parameters_may_be_named_as_a_field_is(target: str) -> None:
+    data, found = Buffer("data", U32, 2, Role.INOUT), np.zeros(2, np.uint32)
+    arguments = Sizes(U32(1), U32(9)), U32(2), U32(4), U32(3), U32(5), Workgroup(U32, 1)
+    registry.target(target).run(Schedule((data,), (partition.launch(Grid(1, 1), data, *arguments),)), {"data": found})
+    assert found.tolist() == [54321, 0]
 
 
 def test_ptx_has_names_in_ascii(in_other_letters: Launch) -> None:
