@@ -36,7 +36,6 @@ from .span import KernelError, Span, expected
 from .values import (
     Given,
     InvocationValue,
-    MemberNumber,
     MemoryValue,
     Method,
     Static,
@@ -119,7 +118,10 @@ class CallReader(ExpressionReader, ABC):
                 hint = examples.instead_of(function, "e.g. a property of the key or the policy")
                 expected(given.span, f"a compile-time value for {name!r}, found {describe(given.value)}, {hint}")
             values.append(given.value.value)
-        return evaluated(self.span(node), cast("Callable[..., object]", function), *values)
+        called = cast("Callable[..., object]", function)
+        found = evaluated(self.span(node), called, *values)
+        self.builder.captures.call(called, *values)
+        return found
 
     def call_function(self, node: ast.Call, function: FunctionType, leading: Sequence[Value]) -> Value:
         """Inlines a helper or method, its arguments bound to parameters as Python binds them."""
@@ -191,7 +193,7 @@ class CallReader(ExpressionReader, ABC):
             if isinstance(value, Static) and value.value is attrs.NOTHING:  # for what a factory makes, in `__init__`
                 self.expected(node, f"a default of {cls.__name__!r} that is known, found a factory's for {name!r}, "
                                 f"e.g. each argument by itself, or `{name}: U32 = U32(0)`")  # fmt: skip
-            if isinstance(annotation, EnumMeta) or isinstance(value, MemberNumber):
+            if isinstance(annotation, EnumMeta):
                 value = lift(value, self.span(node))
             if not _fits(value, annotation):
                 wanted = getattr(annotation, "__name__", str(annotation))

@@ -4,6 +4,7 @@ use, like the guards of a JIT. The package's own modules do not change, and are 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from copy import copy
 from enum import Enum
@@ -19,6 +20,8 @@ _INSIDE = f"{_PACKAGE}."
 _NOTHING = object()
 _SIGNED_ZEROS: tuple[type[object], ...] = (float, complex, tuple, Scalar)  # may be equal and differ: -0.0 and 0.0
 _CONTAINERS = (list, dict, set, bytearray)
+_python: Any = operator  # of which typeshed leaves some unknown
+_FROZEN: object = attrs.make_class("_Frozen", (), frozen=True).__setattr__  # that of every frozen attrs class
 
 _Lookup: TypeAlias = tuple[Callable[..., object], tuple[object, ...], object]  # a function, its arguments, its result
 
@@ -56,10 +59,19 @@ class Captures:
     def attribute(self, owner: object, name: str) -> None:
         """Records an attribute of a class, a module or another mutable object."""
         cls = owner if isinstance(owner, type) else type(owner)
-        frozen = not isinstance(owner, type | ModuleType) and cast(Any, cls).__setattr__ is not object.__setattr__
+        frozen = not isinstance(owner, type | ModuleType) and cast(Any, cls).__setattr__ is _FROZEN
         own = _is_own(getattr(owner, "__name__", None) if isinstance(owner, ModuleType) else cls.__module__)
         if not (frozen or own or isinstance(owner, Enum)):
             self._record(owner, name, getattr, owner, name, _NOTHING)
+
+    def item(self, owner: object, index: object) -> None:
+        """Records an element of a container: of one that is in another, or that is compared by no content."""
+        self._record(owner, f"[{index!r}]", _python.getitem, owner, index)
+
+    def call(self, function: Callable[..., object], *arguments: object) -> None:
+        """Records what Python's own function gives for arguments that may change in place: those without a hash."""
+        if any(type(argument).__hash__ is None for argument in arguments):
+            self._record(function, str([id(argument) for argument in arguments]), function, *arguments)
 
     def hold(self) -> bool:
         for look_up, arguments, then in self._lookups.values():

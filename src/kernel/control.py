@@ -158,6 +158,8 @@ class ControlReader(CallReader, ABC):
             # at most one more than can be unrolled: the iterable may be infinite
             items_of = islice(cast("Iterable[object]", iterable.value), MOST_ROUNDS + 1)
             values = [of_object(item, span) for item in items_of]
+            if len(values) <= MOST_ROUNDS:
+                self.builder.captures.call(tuple, iterable.value)
         else:
             example = examples.loop_over(iterable)
             self.expected(node.iter, f"something to loop over, found {describe(iterable)}, e.g. `{example}`")

@@ -201,7 +201,9 @@ class ExpressionReader(ABC):
         number = position.value
         if isinstance(array, TupleValue) and isinstance(number, int) and -len(items) <= number < len(items):
             return array.items[number]
-        return evaluated(self.span(node), lambda: items[number])
+        found = evaluated(self.span(node), lambda: items[number])
+        self.builder.captures.item(items, number)
+        return found
 
     def name(self, node: ast.AST, name: str) -> Value:
         value = self.names.values.get(name)
