@@ -882,6 +882,55 @@ def equates_with_a_negative_member(cx, data: Storage[U32], p: Params):
 
 
 @kernel
+def takes_numbers_of_enums_for_scalars(cx, data: Storage[U32], p: Params):
+    number = p.order.value if p.n > 1 else p.order.value
+    data[0] = U32(number - 5 < 0)  # <-
+
+
+@kernel
+def adds_to_a_number_that_changed(cx, data: Storage[U32], p: Params):
+    number = p.order.value
+    for i in dynamic_range(U32(0), p.n):
+        number = p.order.value
+    data[0] = U32(U64(number + 1) >> 32)  # <-
+
+
+def one_of(a, b, flag):
+    if flag:
+        return a
+    return b  # <-
+
+
+@kernel
+def gives_two_arrays(cx, data: Storage[U32], p: Params):
+    tile: Registers[U32] = Registers(U32, 4)
+    one_of(data, tile, p.n > 1)[0] = p.n
+
+
+@attrs.frozen
+class Tripled:
+    x: U32
+    times: int = 3
+
+
+@kernel
+def chooses_a_choice(cx, data: Storage[U32], p: Params):
+    data[0] = (Tripled(p.n) if p.n > 1 else Tripled(p.n, 5)).x  # <-
+
+
+def place_of(x):
+    for i in range(100):
+        if x == i * i:
+            return U32(i)  # <-
+    return U32(0)
+
+
+@kernel
+def returns_from_a_hundred_branches(cx, data: Storage[U32], p: Params):
+    data[0] = place_of(p.n)
+
+
+@kernel
 def inverts_what_python_negates(cx, data: Storage[U32], p: Params):
     data[0] = U32(~(not p.n > 1))  # <-
 

@@ -147,7 +147,7 @@ MESSAGES = {
     "registers_of_ints": (
         "expected a scalar, an enum or a frozen attrs class as an element, found int, e.g. `Registers(U32, 8)`"
     ),
-    "shuffles_an_array": "expected a scalar or a struct to shuffle, found an array, e.g. `cx.shuffle(pair, lane)`",
+    "shuffles_an_array": "expected a scalar or a struct to shuffle, found the array 'data', e.g. `cx.shuffle(pair, lane)`",
     "unpacks_too_much": "expected 2 values to unpack, found a tuple of 3, e.g. `a, b = p.a, p.b`",
     "negates_unsigned": "expected a signed number for `neg`, found U32; convert one, e.g. `I32(x)`",
     "selects_by_a_number": (
@@ -164,7 +164,7 @@ MESSAGES = {
     "python_float_of_a_scalar": "expected a compile-time value for 'float', found a U32, e.g. `F32(x)`",
     "python_bool_of_a_scalar": "expected a compile-time value for 'bool', found a U32, e.g. `x != 0`",
     "abs_of_a_scalar": "expected a compile-time value for 'abs', found a U32, e.g. `x if x >= 0 else -x`",
-    "len_of_an_array": "expected a compile-time value for 'len', found an array, e.g. `data.length`",
+    "len_of_an_array": "expected a compile-time value for 'len', found the array 'data', e.g. `data.length`",
     "misspells_an_id": ("expected something an invocation has, found `.locl_id`, e.g. `cx.local_id` or `cx.barrier()`"),
     "number_in_an_arm": (
         "expected one type on both sides, found a U32 and the compile-time value 0, e.g. `U32(1)` for a number"
@@ -190,7 +190,7 @@ MESSAGES = {
     "numpy_scalar": "expected a scalar of the kernel language, found 'uint32', e.g. `U32(x)`",
     "number_of_a_table_of_numpys": "expected U32 beside U32, found np.uint32(1), e.g. `int(x)` of it",
     "loops_over_an_array": (
-        "expected something to loop over, found an array, e.g. `for i in dynamic_range(U32(0), data.length):`"
+        "expected something to loop over, found the array 'data', e.g. `for i in dynamic_range(U32(0), data.length):`"
     ),
     "loops_over_a_generator": "expected a helper that gives one value, e.g. `return x` instead of `yield`",
     "counts_from_the_end": "expected an index counted from the front, found -1, e.g. `data.length - 1`",
@@ -253,6 +253,19 @@ MESSAGES = {
     "exceeds_the_number_of_an_enum": OF_NUMBERS,
     "chooses_a_negative_member": NO_NUMBER,
     "equates_with_a_negative_member": NO_NUMBER,
+    "takes_numbers_of_enums_for_scalars": OF_NUMBERS,
+    "adds_to_a_number_that_changed": OF_NUMBERS,
+    "gives_two_arrays": (
+        "expected the array 'data' from every `return`, found registers, e.g. `return U32(1)`"
+    ),
+    "chooses_a_choice": (
+        "expected one type on both sides, found the compile-time value 3 and the compile-time value 5, "
+        "e.g. `U32(1)` for a number"
+    ),
+    "returns_from_a_hundred_branches": (
+        "expected at most 64 branches and loops inside each other, and an `elif` is inside the `else` of what it follows, "
+        "as is all behind a branch that returns, e.g. `found = U32(i)` in each branch and one `return found` behind them"
+    ),
     "inverts_what_python_negates": INVERTED,
     "inverts_an_equality_of_enums": INVERTED,
     "inverts_an_identity": INVERTED,

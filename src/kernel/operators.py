@@ -21,7 +21,7 @@ from .examples import is_from_a_library
 from .names import chosen
 from .source import signature_of
 from .span import Span, expected
-from .values import MemberNumber, Static, StructValue, Value, class_behind, code_of, describe, known, lift, settled
+from .values import MemberNumber, Static, StructValue, Value, as_scalar, class_behind, code_of, describe, known, lift
 
 # For each operator: Python's function, the row of the table of operations, the method that a struct may define
 _Evaluate: TypeAlias = Callable[[Any, Any], Any]
@@ -161,7 +161,7 @@ def _widened(value: Value, other: Value, span: Span) -> Value:
 
 def _scalars(op: ops.Op, left: Value, right: Value, span: Span) -> tuple[ir.Expression, ir.Expression]:
     """Two operands as scalars: a Python number becomes a literal of the other's type."""
-    left, right = settled(left), settled(right)
+    left, right = as_scalar(left), as_scalar(right)
     if isinstance(left, ir.Expression) and isinstance(right, Static):
         return left, literal(right.value, Type.U32 if op in _SHIFTS else left.type, span)
     if isinstance(left, Static) and isinstance(right, ir.Expression) and op not in _SHIFTS:
@@ -251,7 +251,7 @@ def scalar_of_class(cls: type[Scalar], arguments: Sequence[Value], span: Span) -
     """`U32(x)`: a literal or a cast."""
     if len(arguments) != 1:
         expected(span, f"one value, e.g. `{cls.__name__}(1)`")
-    value = settled(arguments[0])
+    value = as_scalar(arguments[0])
     if isinstance(value, Static):
         is_bool = isinstance(value.value, bool)
         value = literal(value.value, Type.BOOL if is_bool else cls.type, span)
