@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from enum import Enum
+from enum import Enum, IntEnum
 from functools import cached_property, wraps
 from typing import NamedTuple, NewType, assert_never
 
@@ -928,6 +928,42 @@ def place_of(x):
 @kernel
 def returns_from_a_hundred_branches(cx, data: Storage[U32], p: Params):
     data[0] = place_of(p.n)
+
+
+@kernel
+def swaps_arrays_in_a_loop(cx, data: Storage[U32], p: Params):
+    a, b = Registers(U32, 4), Registers(U32, 4)
+    for i in dynamic_range(U32(0), p.n):
+        b[0] = a[0] + i  # <-
+        a, b = b, a
+
+
+class Level(IntEnum):
+    LOW = 0
+    HIGH = 1
+
+
+@attrs.frozen
+class Leveled(Pair):
+    level: Level
+
+    def sum(self):
+        return super().sum()  # <-
+
+
+@kernel
+def takes_an_enum_for_its_number(cx, data: Storage[U32], p: Params):
+    data[0] = p.n + Leveled(p.n, p.n, Level.HIGH).level  # <-
+
+
+@kernel
+def converts_an_enum(cx, data: Storage[U32], p: Params):
+    data[0] = U32(Leveled(p.n, p.n, Level.HIGH).level)  # <-
+
+
+@kernel
+def calls_super(cx, data: Storage[U32], p: Params):
+    data[0] = Leveled(p.n, p.n, Level.HIGH).sum()
 
 
 @kernel

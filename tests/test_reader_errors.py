@@ -147,7 +147,9 @@ MESSAGES = {
     "registers_of_ints": (
         "expected a scalar, an enum or a frozen attrs class as an element, found int, e.g. `Registers(U32, 8)`"
     ),
-    "shuffles_an_array": "expected a scalar or a struct to shuffle, found the array 'data', e.g. `cx.shuffle(pair, lane)`",
+    "shuffles_an_array": (
+        "expected a scalar or a struct to shuffle, found the array 'data', e.g. `cx.shuffle(pair, lane)`"
+    ),
     "unpacks_too_much": "expected 2 values to unpack, found a tuple of 3, e.g. `a, b = p.a, p.b`",
     "negates_unsigned": "expected a signed number for `neg`, found U32; convert one, e.g. `I32(x)`",
     "selects_by_a_number": (
@@ -169,7 +171,10 @@ MESSAGES = {
     "number_in_an_arm": (
         "expected one type on both sides, found a U32 and the compile-time value 0, e.g. `U32(1)` for a number"
     ),
-    "looks_a_scalar_up": "expected one compile-time index, e.g. `pair[0]`",
+    "looks_a_scalar_up": (
+        "expected a compile-time index into a tuple or a table, found a U32, e.g. `pair[0]`, or a buffer in place of "
+        "the table"
+    ),
     "makes_a_newtype_of_typing": (
         "expected an attrs class as a newtype, found the NewType 'Meters', e.g. `@attrs.frozen` above a class of one "
         "field"
@@ -255,17 +260,25 @@ MESSAGES = {
     "equates_with_a_negative_member": NO_NUMBER,
     "takes_numbers_of_enums_for_scalars": OF_NUMBERS,
     "adds_to_a_number_that_changed": OF_NUMBERS,
-    "gives_two_arrays": (
-        "expected the array 'data' from every `return`, found registers, e.g. `return U32(1)`"
-    ),
+    "gives_two_arrays": ("expected the array 'data' from every `return`, found registers, e.g. `return U32(1)`"),
     "chooses_a_choice": (
         "expected one type on both sides, found the compile-time value 3 and the compile-time value 5, "
         "e.g. `U32(1)` for a number"
     ),
     "returns_from_a_hundred_branches": (
-        "expected at most 64 branches and loops inside each other, and an `elif` is inside the `else` of what it follows, "
-        "as is all behind a branch that returns, e.g. `found = U32(i)` in each branch and one `return found` behind them"
+        "expected at most 64 branches and loops inside each other, and an `elif` is inside the `else` of what it "
+        "follows, as is all behind a branch that returns, e.g. `found = U32(i)` in each branch and one `return found` "
+        "behind them"
     ),
+    "swaps_arrays_in_a_loop": (
+        "expected 'a' to be one array, for a run-time loop is read once, e.g. a loop over `range(3)`"
+    ),
+    "takes_an_enum_for_its_number": (
+        "expected two numbers of one type for `add`, found a U32 and a Level, e.g. `U32(1)` for a literal, "
+        "or `U32(kind.value)`"
+    ),
+    "converts_an_enum": "expected a scalar to convert to U32, found a Level, e.g. `U32(kind.value)`",
+    "calls_super": f"{CALLABLE}, found 'super', e.g. `Base.method(self)`",
     "inverts_what_python_negates": INVERTED,
     "inverts_an_equality_of_enums": INVERTED,
     "inverts_an_identity": INVERTED,

@@ -158,9 +158,9 @@ class KernelBuilder(Builder):
             self._refuse_size(statement.span)
         if self.depth > MOST_NESTED:
             raise KernelError(
-                statement.span, f"expected at most {MOST_NESTED} branches and loops inside each other, and an `elif` is "
-                "inside the `else` of what it follows, as is all behind a branch that returns, e.g. `found = U32(i)` "
-                "in each branch and one `return found` behind them")  # fmt: skip
+                statement.span, f"expected at most {MOST_NESTED} branches and loops inside each other, and an `elif` "
+                "is inside the `else` of what it follows, as is all behind a branch that returns, e.g. "
+                "`found = U32(i)` in each branch and one `return found` behind them")  # fmt: skip
 
     @contextmanager
     def unrolling(self, rounds: int, span: Span) -> Generator[None]:

@@ -19,6 +19,7 @@ from ..types.deferred import call_signature
 from ..types.elements import class_of, fields_of, is_struct, shown
 from ..types.finishes import Finish
 from ..types.intrinsics import OPERATIONS, OVERRIDABLE, dynamic_range
+from ..types.invocation import Invocation
 from ..types.keys import SortableKey
 from ..types.layout import Type
 from ..types.memory import Registers
@@ -227,6 +228,8 @@ def _origin_of(thing: object) -> object:
 def _fits(value: Value, annotation: object) -> bool:
     if not isinstance(annotation, type):
         return True  # a type variable or alias: the type checkers' matter; operations check scalars again
+    if isinstance(value, InvocationValue):
+        return issubclass(Invocation, annotation)
     if (behind := class_behind(value)) is not None:
         return issubclass(behind, annotation)
     return isinstance(value, Static) and not issubclass(annotation, Scalar | Enum)

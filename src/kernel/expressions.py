@@ -35,6 +35,7 @@ from .values import (
     code_of,
     describe,
     has_number,
+    known,
     lift,
     of_object,
     static_attribute_of,
@@ -194,9 +195,12 @@ class ExpressionReader(ABC):
         array = self.read(owner)
         if not isinstance(array, TupleValue | Static):
             return load(self.builder, *self.place(node, array, index, "data[i]"), self.span(node))
-        position = None if isinstance(index, ast.Slice) else self.read(index)
+        if isinstance(index, ast.Slice):
+            self.expected(index, "one compile-time index instead of a slice, e.g. `pair[0]`")
+        position = known(self.read(index))
         if not isinstance(position, Static):
-            self.expected(index, "one compile-time index, e.g. `pair[0]`")
+            self.expected(index, f"a compile-time index into a tuple or a table, found {describe(position)}, e.g. "
+                                 "`pair[0]`, or a buffer in place of the table")  # fmt: skip
         items: Any = array.items if isinstance(array, TupleValue) else array.value
         number = position.value
         if isinstance(array, TupleValue) and isinstance(number, int) and -len(items) <= number < len(items):

@@ -164,6 +164,8 @@ class Names:
             self.values[name] = Undecided(
                 f"expected {name!r} to count in its loop only, e.g. another name for the value behind the loop"
                 if counts
+                else f"expected {name!r} to be one array, for a run-time loop is read once, e.g. a loop over `range(3)`"
+                if isinstance(value, MemoryValue)
                 else f"expected {name!r} to be a run-time value, for a loop changes it, "
                 f"e.g. `{run_time_form(name, value)}` before the loop"
             )

@@ -171,8 +171,13 @@ def _scalars(op: ops.Op, left: Value, right: Value, span: Span) -> tuple[ir.Expr
     expected(
         span,
         f"{op.expects} for `{op}`, found {describe(left)} and {describe(right)}, "
-        "e.g. `U32(1)` for a literal, or a struct's field",
+        f"e.g. `U32(1)` for a literal, or {_number_of(left, right)}",
     )
+
+
+def _number_of(*operands: Value) -> str:
+    """What to write of an enum that is taken for its number, as one that derives from int is; of others, a field."""
+    return "`U32(kind.value)`" if any(code_of(operand) is not None for operand in operands) else "a struct's field"
 
 
 def _has_operators(value: Value) -> TypeGuard[StructValue]:
@@ -256,5 +261,5 @@ def scalar_of_class(cls: type[Scalar], arguments: Sequence[Value], span: Span) -
         is_bool = isinstance(value.value, bool)
         value = literal(value.value, Type.BOOL if is_bool else cls.type, span)
     if not isinstance(value, ir.Expression):
-        expected(span, f"a scalar to convert to {cls.__name__}, found {describe(value)}, e.g. its field")
+        expected(span, f"a scalar to convert to {cls.__name__}, found {describe(value)}, e.g. {_number_of(value)}")
     return convert(ops.CAST, value, cls.type, span)

@@ -104,6 +104,10 @@ def source_of(function: FunctionType) -> Source:
         line = first if tree is None else first + tree.lineno - 1
         raise KernelError(Span(file, line), "expected a plain function, e.g. `def helper(x: U32) -> U32: …`")
     require_unedited(function, file, tree)
+    *_, owner, _ = (".", *function.__qualname__.split("."))
+    for node in ast.walk(tree) if owner.isidentifier() else ():  # in a method, `x.__y` is `x._Class__y` to Python
+        if isinstance(node, ast.Attribute) and node.attr.startswith("__") and not node.attr.endswith("__"):
+            node.attr = f"_{owner.lstrip('_')}{node.attr}"
     enclosing = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     parameters = (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)
     stores = Counter([*(argument.arg for argument in parameters), *_stored(tree)])
