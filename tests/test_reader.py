@@ -197,19 +197,28 @@ class Sizes:
 
 @kernel
 def partition(
-    cx: Invocation, data: Storage[U32], p: Sizes, p_n: U32, p_n_: U32, p_m_k: U32, p_n_2: U32, p_m: Workgroup[U32]
+    cx: Invocation,
+    data: Storage[U32],
+    registers_2: Workgroup[U32],
+    p: Sizes,
+    p_n: U32,
+    p_n_: U32,
+    p_m_k: U32,
+    p_n_2: U32,
 ) -> None:
-    """WGSL has a word for a function of this name; a field is a parameter as its struct's name and its own have it."""
-    p_m[cx.local_id] = p_n * 10
-    partition = p_m[cx.local_id] + p.n if data[0] == 0 else p.m_k
+    """WGSL reserves this name, and the others are those of fields and registers in the IR."""
+    own: Registers[U32] = Registers(U32, 1)
+    own[0] = p_n * 10
+    registers_2[cx.local_id] = p.n
+    partition = registers_2[cx.local_id] + own[0] if data[0] == 0 else p.m_k
     if data[1] == 0:
         partition = partition + p_m_k * 100
     data[cx.local_id] = partition + p_n_ * 1000 + p_n_2 * 10000
 
 
-def test_parameters_may_be_named_as_a_field_is(target: str) -> None:
+def test_parameters_may_have_names_that_others_have_in_the_ir(target: str) -> None:
     data, found = Buffer("data", U32, 2, Role.INOUT), np.zeros(2, np.uint32)
-    arguments = Sizes(U32(1), U32(9)), U32(2), U32(4), U32(3), U32(5), Workgroup(U32, 1)
+    arguments = Workgroup(U32, 1), Sizes(U32(1), U32(9)), U32(2), U32(4), U32(3), U32(5)
     registry.target(target).run(Schedule((data,), (partition.launch(Grid(1, 1), data, *arguments),)), {"data": found})
     assert found.tolist() == [54321, 0]
 

@@ -160,7 +160,7 @@ def registers(builder: KernelBuilder, given: Sequence[Given], span: Span) -> Mem
     if length.value > most:
         expected(span, f"at most {most} registers of this class in an array, found {length.value}, "
                        "e.g. workgroup memory, a parameter `tile: Workgroup[U32]`")  # fmt: skip
-    name = f"registers_{len(builder.memories)}"
+    name = ir.unused(f"registers_{len(builder.memories)}", {memory.name for memory in builder.memories})
     return new_array(builder, name, ir.Space.REGISTERS, element.value, length.value)
 
 
