@@ -119,6 +119,38 @@ def test_a_kernel_whose_file_was_edited_is_what_it_was_or_refused(before: str, a
         assert found.tolist() == [5] * 4
 
 
+_OWN_NAMES = """
+import attrs
+
+from gpusort.kernel.language import F32, U32, Invocation, Storage, bitcast, kernel, sqrt
+
+@attrs.frozen
+class Area:
+    size: F32
+
+    def sqrt(self) -> F32:
+        return sqrt(self.size)
+
+def power(x: U32, times: int) -> U32:
+    return x * power(x, times - 1) if times > 0 else U32(1)
+
+@kernel
+def side(cx: Invocation, data: Storage[U32]) -> None:
+    data[cx.global_id] = power(bitcast(U32, Area(F32(4.0)).sqrt()) >> 29, 3)
+"""
+
+
+def test_a_function_of_a_new_file_may_use_its_own_name(tmp_path: Path) -> None:
+    """As another's, or to call itself a known number of times: what is compiled is compared with what was imported."""
+    file = tmp_path / "own_names.py"
+    file.write_text(_OWN_NAMES)
+    os.utime(file, (time.time() + 9, time.time() + 9))
+    data, found = Buffer("data", U32, 2, Role.INOUT), np.zeros(2, np.uint32)
+    launch = vars(load(file))["side"].launch(Grid(1, 2), data)
+    registry.target("simulator").run(Schedule((data,), (launch,)), {"data": found})
+    assert found.tolist() == [8, 8]
+
+
 def test_a_kernel_without_its_file_says_what_a_program_of_compiled_modules_needs(tmp_path: Path) -> None:
     file = tmp_path / "compiled.py"
     file.write_text(_EDITED)

@@ -195,8 +195,9 @@ def is_newer(file: str) -> bool:
 
 def _is_source(function: FunctionType, file: str, tree: ast.FunctionDef) -> bool:
     code = function.__code__
-    around = ast.parse(f"def around({', '.join(code.co_freevars)}): pass")
-    cast(ast.FunctionDef, around.body[0]).body = [tree]
+    # In a class, so that the function's own name, in it, is not the function: a method `sqrt` may call `sqrt`.
+    around = ast.parse(f"def around({', '.join(code.co_freevars)}):\n class _: pass")
+    cast(ast.ClassDef, cast(ast.FunctionDef, around.body[0]).body[0]).body = [tree]
     made = compile(around, file, "exec", flags=code.co_flags & annotations.compiler_flag, dont_inherit=True)
     return any(_meaning(found) == _meaning(code) for found in _codes(made) if found.co_name == code.co_name)
 
