@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import os
 import time
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import attrs
 import numpy as np
 import pytest
 
-from gpusort.kernel import ir
+from gpusort.kernel import ir, source
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from gpusort.kernel.passes.walk import statements_in
@@ -172,7 +173,10 @@ def calls_a_lambda(cx: Invocation, data: Storage[U32]) -> None:
     data[cx.global_id] = twice(data[cx.global_id])
 
 
-def test_a_lambda_is_refused_as_a_helper_at_its_own_line() -> None:
+@pytest.mark.parametrize("imported_at", [0, math.inf])
+def test_a_lambda_is_refused_as_a_helper_at_its_own_line(imported_at: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if its file is newer than what has imported it."""
+    monkeypatch.setattr(source, "IMPORTED_AT", imported_at)
     launch = calls_a_lambda.launch(Grid(1, 4), Buffer("data", U32, 4, Role.INOUT))
     with pytest.raises(KernelError, match=r"test_reader\.py:\d+: expected a plain function, .*\n.*twice: Callable"):
         specialise(launch)

@@ -99,7 +99,7 @@ def source_of(function: FunctionType) -> Source:
     if isinstance(tree, ast.If):
         tree = tree.body[0]
     if not isinstance(tree, ast.FunctionDef):
-        if is_newer(file):
+        if is_newer(file) and function.__name__ != "<lambda>":
             refuse_edited(function, file)
         line = first if tree is None else first + tree.lineno - 1
         raise KernelError(Span(file, line), "expected a plain function, e.g. `def helper(x: U32) -> U32: …`")
