@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from enum import Enum, IntEnum
+from enum import Enum, Flag, IntEnum
 from functools import cached_property, wraps
 from typing import NamedTuple, NewType, assert_never
 
@@ -959,6 +959,32 @@ def takes_an_enum_for_its_number(cx, data: Storage[U32], p: Params):
 @kernel
 def converts_an_enum(cx, data: Storage[U32], p: Params):
     data[0] = U32(Leveled(p.n, p.n, Level.HIGH).level)  # <-
+
+
+class Marks(Flag):
+    FIRST = 1
+    LAST = 2
+
+
+@attrs.frozen
+class Marked:
+    marks: Marks
+    x: U32
+
+
+@kernel
+def matches_flags(cx, data: Storage[U32], p: Params):
+    match Marked(Marks.FIRST, p.n).marks:  # <-
+        case Marks.FIRST:
+            data[0] = p.n
+        case Marks.LAST:
+            data[1] = p.n
+
+
+@kernel
+def multiplies_flags(cx, data: Storage[U32], p: Params):
+    marked = Marked(Marks.FIRST, p.n) if p.n > 1 else Marked(Marks.FIRST | Marks.LAST, p.n)
+    data[0] = p.n + marked.marks.value * 2  # <-
 
 
 @kernel

@@ -7,7 +7,7 @@ from __future__ import annotations
 import ast
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from enum import Enum, auto
+from enum import Enum, Flag, auto
 from functools import reduce
 from itertools import islice
 from typing import TypeAlias, cast
@@ -82,6 +82,8 @@ class ControlReader(CallReader, ABC):
         cls = type(subject.value) if isinstance(subject, Static) else class_behind(subject)
         if cls is None or not issubclass(cls, Enum):
             self.expected(node, f"an enum to match, found {describe(subject)}, e.g. `if x == 1:` for a number")
+        if issubclass(cls, Flag):  # of which one may be several members, or none
+            self.expected(node, f"an enum to match, found {cls.__name__}, which is a Flag, e.g. `if x.value & 1 != 0:`")
         cases: list[tuple[Sequence[Enum], list[ast.stmt]]] = []
         covered: set[Enum] = set()
         for case in node.cases:

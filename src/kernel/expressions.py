@@ -6,7 +6,7 @@ import ast
 import typing
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from enum import Enum
+from enum import Enum, Flag
 from types import FunctionType
 from typing import Any, NoReturn, cast
 
@@ -22,6 +22,7 @@ from .names import Names, chosen
 from .source import Source
 from .span import KernelError, Span, expected
 from .values import (
+    GREATEST_NUMBER,
     Given,
     InvocationValue,
     MemberNumber,
@@ -236,7 +237,8 @@ class ExpressionReader(ABC):
                 return Method(owner, name)
             case StructValue() if (number := code_of(owner)) is not None and name == "value":
                 members = cast("type[Enum]", owner.element)
-                return MemberNumber(number, max((member.value for member in members if has_number(member)), default=0))
+                greatest = max((member.value for member in members if has_number(member)), default=0)
+                return MemberNumber(number, GREATEST_NUMBER if issubclass(members, Flag) else greatest)
             case StructValue() if name in owner.fields:
                 return owner.fields[name]
             case StructValue():
