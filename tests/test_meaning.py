@@ -345,6 +345,7 @@ class Checked:
     size: int = attrs.field(default=1, validator=attrs.validators.instance_of(int))
 
 
+SIZES: Any = [1]
 ROWS: Any = [[1, 2], [3, 4]]
 PAIR: Any = ([5], deque([6]))
 NUMBERS: Any = np.array([[1, 2], [3, 4]])
@@ -386,6 +387,25 @@ def test_what_changes_deep_inside_changes_the_kernel(monkeypatch: pytest.MonkeyP
         assert found[:6].tolist() == run("python", deep_outside)[:6].tolist()
         seen.add(tuple(found[:6].tolist()))
     assert len(seen) == len(changes)
+
+
+def test_a_variable_that_has_no_value_yet_is_no_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor is an element that is there no more."""
+
+    @kernel
+    def early(cx: Invocation, out: Storage[U32]) -> None:
+        out[0] = U32(later) + SIZES[-1]
+
+    monkeypatch.setattr(f"{__name__}.SIZES", [2])
+    with pytest.raises(KernelError, match=r"expected a name that is defined, found 'later', e\.g\. "):
+        run("simulator", early)
+    later = 1
+    assert run("simulator", early)[0] == 3
+    SIZES.pop()
+    with pytest.raises(KernelError, match=r"expected compile-time values that fit, found an error .list index out of"):
+        run("simulator", early)
+    SIZES.append(4)
+    assert run("simulator", early)[0] == 5
 
 
 @kernel

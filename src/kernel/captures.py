@@ -54,7 +54,7 @@ class Captures:
             self._record(names, name, names.get, name, _NOTHING)
 
     def cell(self, cell: CellType) -> None:
-        self._record(cell, "", getattr, cell, "cell_contents")
+        self._record(cell, "", contents_of, cell)
 
     def attribute(self, owner: object, name: str) -> None:
         """Records an attribute of a class, a module or another mutable object."""
@@ -74,10 +74,13 @@ class Captures:
             self._record(function, str([id(argument) for argument in arguments]), function, *arguments)
 
     def hold(self) -> bool:
-        for look_up, arguments, then in self._lookups.values():
-            now = look_up(*arguments)
-            if now is not then and not same(now, then):
-                return False
+        try:
+            for look_up, arguments, then in self._lookups.values():
+                now = look_up(*arguments)
+                if now is not then and not same(now, then):
+                    return False
+        except Exception:  # what was there is there no more: to read the kernel anew is to say so
+            return False
         return True
 
     def _record(self, owner: object, name: str, look_up: Callable[..., object], *arguments: object) -> None:
@@ -90,6 +93,14 @@ class Captures:
             held = copy(container)
             if same(container, held):
                 self._lookups[id(container), "content"] = _itself, (container,), held
+
+
+def contents_of(cell: CellType) -> object:
+    """The value of a variable of an enclosing function; raises KeyError for one that has none, or none yet."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        raise KeyError from None
 
 
 def _itself(thing: object) -> object:

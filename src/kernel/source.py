@@ -17,7 +17,7 @@ import attrs
 
 from ..forks import IMPORTED_AT, OwnLock
 from ..types.deferred import call_signature, load
-from .captures import Captures
+from .captures import Captures, contents_of
 from .span import KernelError, Span
 
 
@@ -47,7 +47,7 @@ class Source:
         if name in self.enclosing:
             if captures is not None:
                 captures.cell(self.enclosing[name])
-            return self.enclosing[name].cell_contents
+            return contents_of(self.enclosing[name])
         load(self.globals, name)
         if captures is not None:
             captures.name(self.globals, name)
