@@ -257,6 +257,19 @@ def test_what_one_target_refuses_all_refuse(target: str, wrong: Kernel[...]) -> 
     assert first < caught.value.span.line <= first + 5
 
 
+@kernel
+def writes_where_it_may(cx: Invocation, out: Storage[U32]) -> None:
+    for i in range(8):
+        out[i] = U32(i)
+    none = U32(0) - 1
+    if none < out.length:
+        out[none] = out[none] + 9
+
+
+def test_a_known_index_may_be_in_no_array_where_nothing_comes_there(target: str) -> None:
+    assert run(target, writes_where_it_may).tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
+
+
 # -- the world outside ------------------------------------------------------------------------------------
 
 
