@@ -225,6 +225,26 @@ def test_names_may_be_of_any_language(in_other_letters: Launch, target: str) -> 
     assert found.tolist() == [6, 16, 26, 36]
 
 
+_LONG = """
+from gpusort.kernel.language import F32, U32, Invocation, Storage, bitcast, kernel
+
+@kernel
+def long(cx: Invocation, data: Storage[U32]) -> None:
+    x, y = data[cx.global_id], F32(data[cx.global_id])
+    if x != 1 and {sum} == 600:
+        data[cx.global_id] = bitcast(U32, {product})
+"""
+
+
+def test_a_sum_may_be_of_hundreds(target: str, tmp_path: Path) -> None:
+    file = tmp_path / "long.py"
+    file.write_text(_LONG.format(sum=" + ".join("x" * 300), product=" * ".join("y" * 300)))
+    data, found = Buffer("data", U32, 4, Role.INOUT), np.arange(4, dtype=np.uint32)
+    launch = vars(load(file))["long"].launch(Grid(1, 4), data)
+    registry.target(target).run(Schedule((data,), (launch,)), {"data": found})
+    assert found.tolist() == [0, 1, 0x7F800000, 3]
+
+
 @attrs.frozen
 class Sizes:
     n: U32
