@@ -988,6 +988,11 @@ def multiplies_flags(cx, data: Storage[U32], p: Params):
 
 
 @kernel
+def keeps_a_bool_by_plus(cx, data: Storage[U32], p: Params):
+    data[0] = U32(+(p.n > 1))  # <-
+
+
+@kernel
 def calls_super(cx, data: Storage[U32], p: Params):
     data[0] = Leveled(p.n, p.n, Level.HIGH).sum()
 

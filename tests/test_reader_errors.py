@@ -280,6 +280,7 @@ MESSAGES = {
     "converts_an_enum": "expected a scalar to convert to U32, found a Level, e.g. `U32(kind.value)`",
     "matches_flags": "expected an enum to match, found Marks, which is a Flag, e.g. `if x.value & 1 != 0:`",
     "multiplies_flags": OF_NUMBERS,
+    "keeps_a_bool_by_plus": "expected a number after `+`, found a Bool, e.g. `U32(x)`",
     "calls_super": f"{CALLABLE}, found 'super', e.g. `Base.method(self)`",
     "inverts_what_python_negates": INVERTED,
     "inverts_an_equality_of_enums": INVERTED,

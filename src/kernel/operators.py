@@ -202,6 +202,12 @@ def unary(python: type[ast.AST], operand: Value, span: Span, inline: Inline) -> 
     if (method := _OF_STRUCTS.get(python)) and _has_operators(operand):
         return inline(_method_of(operand, method, span), [operand], span)
     if python is ast.UAdd:
+        if isinstance(operand, Static):
+            return evaluated(span, operator.pos, operand.value)
+        if not isinstance(operand, MemberNumber) and not (
+            isinstance(operand, ir.Expression) and operand.type.is_number
+        ):
+            expected(span, f"a number after `+`, found {describe(operand)}, e.g. `U32(x)`")
         return operand
     if isinstance(operand, MemberNumber):
         _refuse_number(span)
