@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from enum import Enum
+from enum import Enum, Flag, IntEnum
 from functools import cached_property, wraps
 from typing import NamedTuple, NewType, assert_never
 
@@ -879,6 +879,122 @@ def chooses_a_negative_member(cx, data: Storage[U32], p: Params):
 @kernel
 def equates_with_a_negative_member(cx, data: Storage[U32], p: Params):
     data[0] = U32(p.order == Sign.MINUS)  # <-
+
+
+@kernel
+def takes_numbers_of_enums_for_scalars(cx, data: Storage[U32], p: Params):
+    number = p.order.value if p.n > 1 else p.order.value
+    data[0] = U32(number - 5 < 0)  # <-
+
+
+@kernel
+def adds_to_a_number_that_changed(cx, data: Storage[U32], p: Params):
+    number = p.order.value
+    for i in dynamic_range(U32(0), p.n):
+        number = p.order.value
+    data[0] = U32(U64(number + 1) >> 32)  # <-
+
+
+def one_of(a, b, flag):
+    if flag:
+        return a
+    return b  # <-
+
+
+@kernel
+def gives_two_arrays(cx, data: Storage[U32], p: Params):
+    tile: Registers[U32] = Registers(U32, 4)
+    one_of(data, tile, p.n > 1)[0] = p.n
+
+
+@attrs.frozen
+class Tripled:
+    x: U32
+    times: int = 3
+
+
+@kernel
+def chooses_a_choice(cx, data: Storage[U32], p: Params):
+    data[0] = (Tripled(p.n) if p.n > 1 else Tripled(p.n, 5)).x  # <-
+
+
+def place_of(x):
+    for i in range(100):
+        if x == i * i:
+            return U32(i)  # <-
+    return U32(0)
+
+
+@kernel
+def returns_from_a_hundred_branches(cx, data: Storage[U32], p: Params):
+    data[0] = place_of(p.n)
+
+
+@kernel
+def swaps_arrays_in_a_loop(cx, data: Storage[U32], p: Params):
+    a, b = Registers(U32, 4), Registers(U32, 4)
+    for i in dynamic_range(U32(0), p.n):
+        b[0] = a[0] + i  # <-
+        a, b = b, a
+
+
+class Level(IntEnum):
+    LOW = 0
+    HIGH = 1
+
+
+@attrs.frozen
+class Leveled(Pair):
+    level: Level
+
+    def sum(self):
+        return super().sum()  # <-
+
+
+@kernel
+def takes_an_enum_for_its_number(cx, data: Storage[U32], p: Params):
+    data[0] = p.n + Leveled(p.n, p.n, Level.HIGH).level  # <-
+
+
+@kernel
+def converts_an_enum(cx, data: Storage[U32], p: Params):
+    data[0] = U32(Leveled(p.n, p.n, Level.HIGH).level)  # <-
+
+
+class Marks(Flag):
+    FIRST = 1
+    LAST = 2
+
+
+@attrs.frozen
+class Marked:
+    marks: Marks
+    x: U32
+
+
+@kernel
+def matches_flags(cx, data: Storage[U32], p: Params):
+    match Marked(Marks.FIRST, p.n).marks:  # <-
+        case Marks.FIRST:
+            data[0] = p.n
+        case Marks.LAST:
+            data[1] = p.n
+
+
+@kernel
+def multiplies_flags(cx, data: Storage[U32], p: Params):
+    marked = Marked(Marks.FIRST, p.n) if p.n > 1 else Marked(Marks.FIRST | Marks.LAST, p.n)
+    data[0] = p.n + marked.marks.value * 2  # <-
+
+
+@kernel
+def keeps_a_bool_by_plus(cx, data: Storage[U32], p: Params):
+    data[0] = U32(+(p.n > 1))  # <-
+
+
+@kernel
+def calls_super(cx, data: Storage[U32], p: Params):
+    data[0] = Leveled(p.n, p.n, Level.HIGH).sum()
 
 
 @kernel

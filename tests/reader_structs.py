@@ -275,6 +275,31 @@ def atomics(cx: Invocation, data: Words, out: Words) -> None:
     out.atomic_add(me, U32(2))
 
 
+@attrs.frozen
+class View:
+    """What a helper needs, together."""
+
+    __cx: Invocation = attrs.field(alias="cx")
+    data: Words
+    first: U32
+
+    def __wait(self) -> None:
+        self.__cx.barrier()
+
+    def put(self, x: U32) -> None:
+        self.data[self.first] = x
+        self.__wait()
+
+    def behind(self, by: U32) -> View:
+        return View(self.__cx, self.data, self.first + by)
+
+
+@gives(7, 8, 9, 10)
+@kernel
+def a_struct_may_hold_arrays_and_the_invocation(cx: Invocation, data: Words, out: Words) -> None:
+    View(cx, out, U32(0)).behind(cx.global_id).put(data[cx.global_id] + 7)
+
+
 @gives(101, 1, 11, 11)
 @kernel
 def narrow_numbers_are_equated(cx: Invocation, data: Words, out: Words) -> None:

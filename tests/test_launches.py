@@ -214,11 +214,14 @@ def test_a_type_variable_is_what_a_key_says() -> None:
 
 
 def test_what_is_no_key() -> None:
-    found: tuple[object, ...] = (3, UnsignedKey, U32, Sum(Numeric))
+    found: tuple[object, ...] = (3, UnsignedKey, U32)
     for key in found:
         assert "expected SortableKey[E, W] for 'key' of kernel 'by_key', found" in refusal(
             lambda key=key: by_key.launch(GRID, key, DATA, OUT)
         )
+    assert "expected SortableKey[E, W], which has 'word', for 'key' of kernel 'by_key', found Sum(" in refusal(
+        lambda: by_key.launch(GRID, Sum(Numeric), DATA, OUT)
+    )
 
 
 def test_a_class_and_a_generic_struct() -> None:

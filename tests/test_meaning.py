@@ -5,7 +5,9 @@ from __future__ import annotations
 import enum
 import itertools
 import logging
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import attrs
@@ -255,6 +257,19 @@ def test_what_one_target_refuses_all_refuse(target: str, wrong: Kernel[...]) -> 
     assert first < caught.value.span.line <= first + 5
 
 
+@kernel
+def writes_where_it_may(cx: Invocation, out: Storage[U32]) -> None:
+    for i in range(8):
+        out[i] = U32(i)
+    none = U32(0) - 1
+    if none < out.length:
+        out[none] = out[none] + 9
+
+
+def test_a_known_index_may_be_in_no_array_where_nothing_comes_there(target: str) -> None:
+    assert run(target, writes_where_it_may).tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
+
+
 # -- the world outside ------------------------------------------------------------------------------------
 
 
@@ -336,6 +351,74 @@ def test_what_changes_outside_changes_the_kernel(target: str, monkeypatch: pytes
         registry.target(target).run(schedule, {"out": out})
         prepared.run([other])
         assert out.tolist() == other.tolist() == expected
+
+
+@attrs.define
+class Checked:
+    size: int = attrs.field(default=1, validator=attrs.validators.instance_of(int))
+
+
+SIZES: Any = [1]
+ROWS: Any = [[1, 2], [3, 4]]
+PAIR: Any = ([5], deque([6]))
+NUMBERS: Any = np.array([[1, 2], [3, 4]])
+SPACE: Any = SimpleNamespace(sizes=deque([7, 8]), names={"a": [9]})
+CHECKED = Checked()
+
+
+@kernel
+def deep_outside(cx: Invocation, out: Storage[U32]) -> None:
+    out[0] = U32(ROWS[1][0])
+    out[1] = U32(PAIR[0][0]) * 10 + len(PAIR[1])
+    out[2] = U32(int(NUMBERS[1][1]))
+    out[3] = U32(SPACE.sizes[0]) * 10 + SPACE.names["a"][0]
+    out[4] = U32(CHECKED.size)
+    total = U32(0)
+    for row in ROWS:
+        total = total * 10 + sum(row)
+        for size in SPACE.sizes:
+            total = total * 10 + size
+    for row in NUMBERS:
+        for number in row:
+            total = total * 10 + int(number)
+    out[5] = total
+
+
+def test_what_changes_deep_inside_changes_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CHECKED, "size", CHECKED.size)
+    monkeypatch.setattr(SPACE, "sizes", deque(SPACE.sizes))
+
+    changes: tuple[Callable[[], object], ...] = (
+        lambda: None, lambda: ROWS[1].insert(0, 4), lambda: NUMBERS.put(3, 5), lambda: PAIR[0].insert(0, 7),
+        lambda: PAIR[1].append(1), lambda: SPACE.sizes.appendleft(3), lambda: SPACE.names["a"].insert(0, 5),
+        lambda: setattr(CHECKED, "size", 6),
+    )  # fmt: skip
+    seen = set[tuple[int, ...]]()
+    for change in changes:
+        change()
+        found = run("simulator", deep_outside)
+        assert found[:6].tolist() == run("python", deep_outside)[:6].tolist()
+        seen.add(tuple(found[:6].tolist()))
+    assert len(seen) == len(changes)
+
+
+def test_a_variable_that_has_no_value_yet_is_no_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor is an element that is there no more."""
+
+    @kernel
+    def early(cx: Invocation, out: Storage[U32]) -> None:
+        out[0] = U32(later) + SIZES[-1]
+
+    monkeypatch.setattr(f"{__name__}.SIZES", [2])
+    with pytest.raises(KernelError, match=r"expected a name that is defined, found 'later', e\.g\. "):
+        run("simulator", early)
+    later = 1
+    assert run("simulator", early)[0] == 3
+    SIZES.pop()
+    with pytest.raises(KernelError, match=r"expected compile-time values that fit, found an error .list index out of"):
+        run("simulator", early)
+    SIZES.append(4)
+    assert run("simulator", early)[0] == 5
 
 
 @kernel

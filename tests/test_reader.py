@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import importlib
+import math
 import os
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import attrs
 import numpy as np
 import pytest
 
-from gpusort.kernel import ir
+from gpusort.kernel import ir, source
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from gpusort.kernel.passes.walk import statements_in
@@ -119,6 +121,38 @@ def test_a_kernel_whose_file_was_edited_is_what_it_was_or_refused(before: str, a
         assert found.tolist() == [5] * 4
 
 
+_OWN_NAMES = """
+import attrs
+
+from gpusort.kernel.language import F32, U32, Invocation, Storage, bitcast, kernel, sqrt
+
+@attrs.frozen
+class Area:
+    size: F32
+
+    def sqrt(self) -> F32:
+        return sqrt(self.size)
+
+def power(x: U32, times: int) -> U32:
+    return x * power(x, times - 1) if times > 0 else U32(1)
+
+@kernel
+def side(cx: Invocation, data: Storage[U32]) -> None:
+    data[cx.global_id] = power(bitcast(U32, Area(F32(4.0)).sqrt()) >> 29, 3)
+"""
+
+
+def test_a_function_of_a_new_file_may_use_its_own_name(tmp_path: Path) -> None:
+    """As another's, or to call itself a known number of times: what is compiled is compared with what was imported."""
+    file = tmp_path / "own_names.py"
+    file.write_text(_OWN_NAMES)
+    os.utime(file, (time.time() + 9, time.time() + 9))
+    data, found = Buffer("data", U32, 2, Role.INOUT), np.zeros(2, np.uint32)
+    launch = vars(load(file))["side"].launch(Grid(1, 2), data)
+    registry.target("simulator").run(Schedule((data,), (launch,)), {"data": found})
+    assert found.tolist() == [8, 8]
+
+
 def test_a_kernel_without_its_file_says_what_a_program_of_compiled_modules_needs(tmp_path: Path) -> None:
     file = tmp_path / "compiled.py"
     file.write_text(_EDITED)
@@ -140,7 +174,10 @@ def calls_a_lambda(cx: Invocation, data: Storage[U32]) -> None:
     data[cx.global_id] = twice(data[cx.global_id])
 
 
-def test_a_lambda_is_refused_as_a_helper_at_its_own_line() -> None:
+@pytest.mark.parametrize("imported_at", [0, math.inf])
+def test_a_lambda_is_refused_as_a_helper_at_its_own_line(imported_at: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if its file is newer than what has imported it."""
+    monkeypatch.setattr(source, "IMPORTED_AT", imported_at)
     launch = calls_a_lambda.launch(Grid(1, 4), Buffer("data", U32, 4, Role.INOUT))
     with pytest.raises(KernelError, match=r"test_reader\.py:\d+: expected a plain function, .*\n.*twice: Callable"):
         specialise(launch)
@@ -187,6 +224,60 @@ def test_names_may_be_of_any_language(in_other_letters: Launch, target: str) -> 
     schedule = Schedule((Buffer("größte", U32, 4, Role.INOUT),), (in_other_letters,))
     registry.target(target).run(schedule, {"größte": found})
     assert found.tolist() == [6, 16, 26, 36]
+
+
+_LONG = """
+from gpusort.kernel.language import F32, U32, Invocation, Storage, bitcast, kernel
+
+@kernel
+def long(cx: Invocation, data: Storage[U32]) -> None:
+    x, y = data[cx.global_id], F32(data[cx.global_id])
+    if x != 1 and {sum} == 600:
+        data[cx.global_id] = bitcast(U32, {product})
+"""
+
+
+def test_a_sum_may_be_of_hundreds(target: str, tmp_path: Path) -> None:
+    file = tmp_path / "long.py"
+    file.write_text(_LONG.format(sum=" + ".join("x" * 300), product=" * ".join("y" * 300)))
+    data, found = Buffer("data", U32, 4, Role.INOUT), np.arange(4, dtype=np.uint32)
+    launch = vars(load(file))["long"].launch(Grid(1, 4), data)
+    registry.target(target).run(Schedule((data,), (launch,)), {"data": found})
+    assert found.tolist() == [0, 1, 0x7F800000, 3]
+
+
+@attrs.frozen
+class Sizes:
+    n: U32
+    m_k: U32
+
+
+@kernel
+def partition(
+    cx: Invocation,
+    data: Storage[U32],
+    registers_2: Workgroup[U32],
+    p: Sizes,
+    p_n: U32,
+    p_n_: U32,
+    p_m_k: U32,
+    p_n_2: U32,
+) -> None:
+    """WGSL reserves this name, and the others are those of fields and registers in the IR."""
+    own: Registers[U32] = Registers(U32, 1)
+    own[0] = p_n * 10
+    registers_2[cx.local_id] = p.n
+    partition = registers_2[cx.local_id] + own[0] if data[0] == 0 else p.m_k
+    if data[1] == 0:
+        partition = partition + p_m_k * 100
+    data[cx.local_id] = partition + p_n_ * 1000 + p_n_2 * 10000
+
+
+def test_parameters_may_have_names_that_others_have_in_the_ir(target: str) -> None:
+    data, found = Buffer("data", U32, 2, Role.INOUT), np.zeros(2, np.uint32)
+    arguments = Workgroup(U32, 1), Sizes(U32(1), U32(9)), U32(2), U32(4), U32(3), U32(5)
+    registry.target(target).run(Schedule((data,), (partition.launch(Grid(1, 1), data, *arguments),)), {"data": found})
+    assert found.tolist() == [54321, 0]
 
 
 def test_ptx_has_names_in_ascii(in_other_letters: Launch) -> None:

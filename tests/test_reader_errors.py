@@ -147,7 +147,9 @@ MESSAGES = {
     "registers_of_ints": (
         "expected a scalar, an enum or a frozen attrs class as an element, found int, e.g. `Registers(U32, 8)`"
     ),
-    "shuffles_an_array": "expected a scalar or a struct to shuffle, found an array, e.g. `cx.shuffle(pair, lane)`",
+    "shuffles_an_array": (
+        "expected a scalar or a struct to shuffle, found the array 'data', e.g. `cx.shuffle(pair, lane)`"
+    ),
     "unpacks_too_much": "expected 2 values to unpack, found a tuple of 3, e.g. `a, b = p.a, p.b`",
     "negates_unsigned": "expected a signed number for `neg`, found U32; convert one, e.g. `I32(x)`",
     "selects_by_a_number": (
@@ -164,12 +166,15 @@ MESSAGES = {
     "python_float_of_a_scalar": "expected a compile-time value for 'float', found a U32, e.g. `F32(x)`",
     "python_bool_of_a_scalar": "expected a compile-time value for 'bool', found a U32, e.g. `x != 0`",
     "abs_of_a_scalar": "expected a compile-time value for 'abs', found a U32, e.g. `x if x >= 0 else -x`",
-    "len_of_an_array": "expected a compile-time value for 'len', found an array, e.g. `data.length`",
+    "len_of_an_array": "expected a compile-time value for 'len', found the array 'data', e.g. `data.length`",
     "misspells_an_id": ("expected something an invocation has, found `.locl_id`, e.g. `cx.local_id` or `cx.barrier()`"),
     "number_in_an_arm": (
         "expected one type on both sides, found a U32 and the compile-time value 0, e.g. `U32(1)` for a number"
     ),
-    "looks_a_scalar_up": "expected one compile-time index, e.g. `pair[0]`",
+    "looks_a_scalar_up": (
+        "expected a compile-time index into a tuple or a table, found a U32, e.g. `pair[0]`, or a buffer in place of "
+        "the table"
+    ),
     "makes_a_newtype_of_typing": (
         "expected an attrs class as a newtype, found the NewType 'Meters', e.g. `@attrs.frozen` above a class of one "
         "field"
@@ -190,7 +195,7 @@ MESSAGES = {
     "numpy_scalar": "expected a scalar of the kernel language, found 'uint32', e.g. `U32(x)`",
     "number_of_a_table_of_numpys": "expected U32 beside U32, found np.uint32(1), e.g. `int(x)` of it",
     "loops_over_an_array": (
-        "expected something to loop over, found an array, e.g. `for i in dynamic_range(U32(0), data.length):`"
+        "expected something to loop over, found the array 'data', e.g. `for i in dynamic_range(U32(0), data.length):`"
     ),
     "loops_over_a_generator": "expected a helper that gives one value, e.g. `return x` instead of `yield`",
     "counts_from_the_end": "expected an index counted from the front, found -1, e.g. `data.length - 1`",
@@ -253,6 +258,30 @@ MESSAGES = {
     "exceeds_the_number_of_an_enum": OF_NUMBERS,
     "chooses_a_negative_member": NO_NUMBER,
     "equates_with_a_negative_member": NO_NUMBER,
+    "takes_numbers_of_enums_for_scalars": OF_NUMBERS,
+    "adds_to_a_number_that_changed": OF_NUMBERS,
+    "gives_two_arrays": ("expected the array 'data' from every `return`, found registers, e.g. `return U32(1)`"),
+    "chooses_a_choice": (
+        "expected one type on both sides, found the compile-time value 3 and the compile-time value 5, "
+        "e.g. `U32(1)` for a number"
+    ),
+    "returns_from_a_hundred_branches": (
+        "expected at most 64 branches and loops inside each other, and an `elif` is inside the `else` of what it "
+        "follows, as is all behind a branch that returns, e.g. `found = U32(i)` in each branch and one `return found` "
+        "behind them"
+    ),
+    "swaps_arrays_in_a_loop": (
+        "expected 'a' to be one array, for a run-time loop is read once, e.g. a loop over `range(3)`"
+    ),
+    "takes_an_enum_for_its_number": (
+        "expected two numbers of one type for `add`, found a U32 and a Level, e.g. `U32(1)` for a literal, "
+        "or `U32(kind.value)`"
+    ),
+    "converts_an_enum": "expected a scalar to convert to U32, found a Level, e.g. `U32(kind.value)`",
+    "matches_flags": "expected an enum to match, found Marks, which is a Flag, e.g. `if x.value & 1 != 0:`",
+    "multiplies_flags": OF_NUMBERS,
+    "keeps_a_bool_by_plus": "expected a number after `+`, found a Bool, e.g. `U32(x)`",
+    "calls_super": f"{CALLABLE}, found 'super', e.g. `Base.method(self)`",
     "inverts_what_python_negates": INVERTED,
     "inverts_an_equality_of_enums": INVERTED,
     "inverts_an_identity": INVERTED,

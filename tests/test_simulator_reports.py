@@ -60,6 +60,11 @@ def goes_one_below(cx: Invocation, bodies: Workgroup[Body], out: Storage[U32]) -
 
 
 @kernel
+def goes_one_struct_below(cx: Invocation, bodies: Workgroup[Body], out: Storage[U32]) -> None:
+    bodies[cx.local_id - 1] = Body(F32(1), U64(cx.local_id), U8(1))
+
+
+@kernel
 def reads_a_register_too_many(cx: Invocation, bodies: Workgroup[Body], out: Storage[U32]) -> None:
     mine: Registers[Body] = Registers(Body, 4)
     mine[cx.local_id] = Body(F32(1), U64(1), U8(1))
@@ -73,6 +78,7 @@ def reads_a_register_too_many(cx: Invocation, bodies: Workgroup[Body], out: Stor
         (goes_one_too_far, OutOfBoundsError, "index 8 is outside workgroup memory 'bodies' of 8 elements, in .* 7"),
         (leaves_one_out, UninitializedReadError, "element 5 of workgroup memory 'bodies' is read before .* 4"),
         (goes_one_below, OutOfBoundsError, r"index 4294967295, which is -1 modulo 2\*\*32, is outside storage .* 8 el"),
+        (goes_one_struct_below, OutOfBoundsError, r"index 4294967295, which is -1 modulo 2\*\*32, is outside work"),
         (reads_a_register_too_many, OutOfBoundsError, "index 4 is outside registers of 4 elements, .* 4.* 3 more"),
     ],
     ids=lambda given: given.name if isinstance(given, Kernel) else "",

@@ -108,8 +108,11 @@ class _Matcher:
             self._require(type(value) is cls, annotation, value, path)
         elif getattr(cls, "_is_protocol", False):
             kind = type(value)  # the class first: a property of the object may be slow to compute
-            has_all = all(hasattr(kind, name) or hasattr(value, name) for name in members_of(cls))
-            self._require(has_all and not isinstance(value, type), annotation, value, path)
+            members = members_of(cls)
+            missing = [name for name in members if not (hasattr(kind, name) or hasattr(value, name))]
+            if missing or isinstance(value, type):
+                said = f", which has {missing[0]!r}," if 0 < len(missing) < len(members) else ""
+                self.fail(annotation, value, path, said)
             for name, pattern in _classes_named(annotation):
                 self.type(pattern, getattr(value, name), f"{path}.{name}")
         elif attrs.has(cls):
@@ -193,13 +196,14 @@ class _Matcher:
         if not holds:
             self.fail(annotation, value, path)
 
-    def fail(self, annotation: object, value: object, path: str) -> NoReturn:
+    def fail(self, annotation: object, value: object, path: str, said: str = "") -> NoReturn:
+        """`said` is more about what is wanted."""
         from .examples import example_of, shown_value  # of the compiler, which no launch loads
 
         meaning = _filled(annotation, self.bound)
         first = {variable: variable.__constraints__[0] for variable in _constrained(meaning)}
         example = example_of(_filled(meaning, first), value)
-        raise _Mismatch(path, self._named(annotation), shown_value(value), example)
+        raise _Mismatch(path, self._named(annotation) + said, shown_value(value), example)
 
 
 def _constrained(memory: object) -> list[TypeVar]:

@@ -136,6 +136,7 @@ class Builder:
 # Limits on inlining and unrolling: beyond these, compilers take minutes.
 MOST_STATEMENTS = 10_000
 MOST_ROUNDS = 10_000  # iterations of unrolled loops plus inlined calls, even where they emit no statement
+MOST_NESTED = 64  # blocks inside each other: of 80, Mesa's llvmpipe forgets which invocations are in the innermost
 
 
 class KernelBuilder(Builder):
@@ -155,6 +156,11 @@ class KernelBuilder(Builder):
         self._statements += 1
         if self._statements > MOST_STATEMENTS:
             self._refuse_size(statement.span)
+        if self.depth > MOST_NESTED:
+            raise KernelError(
+                statement.span, f"expected at most {MOST_NESTED} branches and loops inside each other, and an `elif` "
+                "is inside the `else` of what it follows, as is all behind a branch that returns, e.g. "
+                "`found = U32(i)` in each branch and one `return found` behind them")  # fmt: skip
 
     @contextmanager
     def unrolling(self, rounds: int, span: Span) -> Generator[None]:

@@ -19,6 +19,7 @@ from ..types.deferred import call_signature
 from ..types.elements import class_of, fields_of, is_struct, shown
 from ..types.finishes import Finish
 from ..types.intrinsics import OPERATIONS, OVERRIDABLE, dynamic_range
+from ..types.invocation import Invocation
 from ..types.keys import SortableKey
 from ..types.layout import Type
 from ..types.memory import Registers
@@ -36,7 +37,6 @@ from .span import KernelError, Span, expected
 from .values import (
     Given,
     InvocationValue,
-    MemberNumber,
     MemoryValue,
     Method,
     Static,
@@ -119,7 +119,10 @@ class CallReader(ExpressionReader, ABC):
                 hint = examples.instead_of(function, "e.g. a property of the key or the policy")
                 expected(given.span, f"a compile-time value for {name!r}, found {describe(given.value)}, {hint}")
             values.append(given.value.value)
-        return evaluated(self.span(node), cast("Callable[..., object]", function), *values)
+        called = cast("Callable[..., object]", function)
+        found = evaluated(self.span(node), called, *values)
+        self.builder.captures.call(called, *values)
+        return found
 
     def call_function(self, node: ast.Call, function: FunctionType, leading: Sequence[Value]) -> Value:
         """Inlines a helper or method, its arguments bound to parameters as Python binds them."""
@@ -191,7 +194,7 @@ class CallReader(ExpressionReader, ABC):
             if isinstance(value, Static) and value.value is attrs.NOTHING:  # for what a factory makes, in `__init__`
                 self.expected(node, f"a default of {cls.__name__!r} that is known, found a factory's for {name!r}, "
                                 f"e.g. each argument by itself, or `{name}: U32 = U32(0)`")  # fmt: skip
-            if isinstance(annotation, EnumMeta) or isinstance(value, MemberNumber):
+            if isinstance(annotation, EnumMeta):
                 value = lift(value, self.span(node))
             if not _fits(value, annotation):
                 wanted = getattr(annotation, "__name__", str(annotation))
@@ -225,6 +228,8 @@ def _origin_of(thing: object) -> object:
 def _fits(value: Value, annotation: object) -> bool:
     if not isinstance(annotation, type):
         return True  # a type variable or alias: the type checkers' matter; operations check scalars again
+    if isinstance(value, InvocationValue):
+        return issubclass(Invocation, annotation)
     if (behind := class_behind(value)) is not None:
         return issubclass(behind, annotation)
     return isinstance(value, Static) and not issubclass(annotation, Scalar | Enum)

@@ -4,6 +4,7 @@ use, like the guards of a JIT. The package's own modules do not change, and are 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from copy import copy
 from enum import Enum
@@ -19,6 +20,8 @@ _INSIDE = f"{_PACKAGE}."
 _NOTHING = object()
 _SIGNED_ZEROS: tuple[type[object], ...] = (float, complex, tuple, Scalar)  # may be equal and differ: -0.0 and 0.0
 _CONTAINERS = (list, dict, set, bytearray)
+_python: Any = operator  # of which typeshed leaves some unknown
+_FROZEN: object = attrs.make_class("_Frozen", (), frozen=True).__setattr__  # that of every frozen attrs class
 
 _Lookup: TypeAlias = tuple[Callable[..., object], tuple[object, ...], object]  # a function, its arguments, its result
 
@@ -51,21 +54,33 @@ class Captures:
             self._record(names, name, names.get, name, _NOTHING)
 
     def cell(self, cell: CellType) -> None:
-        self._record(cell, "", getattr, cell, "cell_contents")
+        self._record(cell, "", contents_of, cell)
 
     def attribute(self, owner: object, name: str) -> None:
         """Records an attribute of a class, a module or another mutable object."""
         cls = owner if isinstance(owner, type) else type(owner)
-        frozen = not isinstance(owner, type | ModuleType) and cast(Any, cls).__setattr__ is not object.__setattr__
+        frozen = not isinstance(owner, type | ModuleType) and cast(Any, cls).__setattr__ is _FROZEN
         own = _is_own(getattr(owner, "__name__", None) if isinstance(owner, ModuleType) else cls.__module__)
         if not (frozen or own or isinstance(owner, Enum)):
             self._record(owner, name, getattr, owner, name, _NOTHING)
 
+    def item(self, owner: object, index: object) -> None:
+        """Records an element of a container: of one that is in another, or that is compared by no content."""
+        self._record(owner, f"[{index!r}]", _python.getitem, owner, index)
+
+    def call(self, function: Callable[..., object], *arguments: object) -> None:
+        """Records what Python's own function gives for arguments that may change in place: those without a hash."""
+        if any(type(argument).__hash__ is None for argument in arguments):
+            self._record(function, str([id(argument) for argument in arguments]), function, *arguments)
+
     def hold(self) -> bool:
-        for look_up, arguments, then in self._lookups.values():
-            now = look_up(*arguments)
-            if now is not then and not same(now, then):
-                return False
+        try:
+            for look_up, arguments, then in self._lookups.values():
+                now = look_up(*arguments)
+                if now is not then and not same(now, then):
+                    return False
+        except Exception:  # what was there is there no more: to read the kernel anew is to say so
+            return False
         return True
 
     def _record(self, owner: object, name: str, look_up: Callable[..., object], *arguments: object) -> None:
@@ -78,6 +93,14 @@ class Captures:
             held = copy(container)
             if same(container, held):
                 self._lookups[id(container), "content"] = _itself, (container,), held
+
+
+def contents_of(cell: CellType) -> object:
+    """The value of a variable of an enclosing function; raises KeyError for one that has none, or none yet."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        raise KeyError from None
 
 
 def _itself(thing: object) -> object:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import ast
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from enum import Enum, auto
+from enum import Enum, Flag, auto
 from functools import reduce
 from itertools import islice
 from typing import TypeAlias, cast
@@ -82,6 +82,8 @@ class ControlReader(CallReader, ABC):
         cls = type(subject.value) if isinstance(subject, Static) else class_behind(subject)
         if cls is None or not issubclass(cls, Enum):
             self.expected(node, f"an enum to match, found {describe(subject)}, e.g. `if x == 1:` for a number")
+        if issubclass(cls, Flag):  # of which one may be several members, or none
+            self.expected(node, f"an enum to match, found {cls.__name__}, which is a Flag, e.g. `if x.value & 1 != 0:`")
         cases: list[tuple[Sequence[Enum], list[ast.stmt]]] = []
         covered: set[Enum] = set()
         for case in node.cases:
@@ -158,6 +160,8 @@ class ControlReader(CallReader, ABC):
             # at most one more than can be unrolled: the iterable may be infinite
             items_of = islice(cast("Iterable[object]", iterable.value), MOST_ROUNDS + 1)
             values = [of_object(item, span) for item in items_of]
+            if len(values) <= MOST_ROUNDS:
+                self.builder.captures.call(tuple, iterable.value)
         else:
             example = examples.loop_over(iterable)
             self.expected(node.iter, f"something to loop over, found {describe(iterable)}, e.g. `{example}`")

@@ -82,7 +82,7 @@ _INSTEAD: dict[object, str] = {
     reversed: "for i in range(7, -1, -1):", pow: "x * x", divmod: "a // b", range: "dynamic_range(U32(0), n)",
     math.sqrt: "sqrt(x)", math.exp: "exp(x)", math.log: "log(x)", np.minimum: "minimum(a, b)",
     np.maximum: "maximum(a, b)", attrs.evolve: "Pair(p.low, x)", dataclasses.replace: "Pair(p.low, x)",
-    attrs.astuple: "p.low", attrs.asdict: "p.low", typing.assert_never: "match order:",
+    super: "Base.method(self)", attrs.astuple: "p.low", attrs.asdict: "p.low", typing.assert_never: "match order:",
 }  # fmt: skip
 _LIBRARIES = frozenset({"attr", "attrs", "numpy"})  # besides Python's own
 

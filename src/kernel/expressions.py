@@ -6,7 +6,7 @@ import ast
 import typing
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from enum import Enum
+from enum import Enum, Flag
 from types import FunctionType
 from typing import Any, NoReturn, cast
 
@@ -18,10 +18,11 @@ from . import ir, operators
 from .builder import KernelBuilder, apply, may_fail
 from .compile_time import evaluated
 from .memories import INVOCATION_METHODS, index_in, length_of, load
-from .names import Names, chosen
+from .names import Names, chosen, held
 from .source import Source
 from .span import KernelError, Span, expected
 from .values import (
+    GREATEST_NUMBER,
     Given,
     InvocationValue,
     MemberNumber,
@@ -35,6 +36,7 @@ from .values import (
     code_of,
     describe,
     has_number,
+    known,
     lift,
     of_object,
     static_attribute_of,
@@ -114,7 +116,9 @@ class ExpressionReader(ABC):
 
     def binary(self, node: ast.AST, op: ast.AST, left: Value, right: ast.expr) -> Value:
         is_augmented = isinstance(node, ast.AugAssign)
-        return operators.binary(type(op), left, self.read(right), self.span(node), self.inline, is_augmented)
+        found = operators.binary(type(op), left, self.read(right), self.span(node), self.inline, is_augmented)
+        # A sum of hundreds has as many parentheses in generated text, of which parsers take 200.
+        return held(self.builder, "part", found, self.span(node)) if _operators_left(node) % 64 == 63 else found
 
     def condition(self, node: ast.expr, is_result: bool = False) -> ir.Expression:
         """An expression that is true or false. `is_result`: it is a side of `and` or `or`, whose value is used."""
@@ -194,14 +198,19 @@ class ExpressionReader(ABC):
         array = self.read(owner)
         if not isinstance(array, TupleValue | Static):
             return load(self.builder, *self.place(node, array, index, "data[i]"), self.span(node))
-        position = None if isinstance(index, ast.Slice) else self.read(index)
+        if isinstance(index, ast.Slice):
+            self.expected(index, "one compile-time index instead of a slice, e.g. `pair[0]`")
+        position = known(self.read(index))
         if not isinstance(position, Static):
-            self.expected(index, "one compile-time index, e.g. `pair[0]`")
+            self.expected(index, f"a compile-time index into a tuple or a table, found {describe(position)}, e.g. "
+                                 "`pair[0]`, or a buffer in place of the table")  # fmt: skip
         items: Any = array.items if isinstance(array, TupleValue) else array.value
         number = position.value
         if isinstance(array, TupleValue) and isinstance(number, int) and -len(items) <= number < len(items):
             return array.items[number]
-        return evaluated(self.span(node), lambda: items[number])
+        found = evaluated(self.span(node), lambda: items[number])
+        self.builder.captures.item(items, number)
+        return found
 
     def name(self, node: ast.AST, name: str) -> Value:
         value = self.names.values.get(name)
@@ -230,7 +239,8 @@ class ExpressionReader(ABC):
                 return Method(owner, name)
             case StructValue() if (number := code_of(owner)) is not None and name == "value":
                 members = cast("type[Enum]", owner.element)
-                return MemberNumber(number, max((member.value for member in members if has_number(member)), default=0))
+                greatest = max((member.value for member in members if has_number(member)), default=0)
+                return MemberNumber(number, GREATEST_NUMBER if issubclass(members, Flag) else greatest)
             case StructValue() if name in owner.fields:
                 return owner.fields[name]
             case StructValue():
@@ -287,6 +297,14 @@ class ExpressionReader(ABC):
         if name not in INVOCATION_METHODS:
             self.expected(node, f"something an invocation has, found `.{name}`, e.g. `cx.local_id` or `cx.barrier()`")
         return Method(InvocationValue(), name)
+
+
+def _operators_left(node: ast.AST) -> int:
+    """How many operators are inside each other at the left end of an expression."""
+    count = 0
+    while isinstance(node, ast.BinOp):
+        node, count = node.left, count + 1
+    return count
 
 
 def _first_of(cls: type[object]) -> str:

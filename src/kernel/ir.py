@@ -8,6 +8,7 @@ source text want both. Every node has the source line it came from. verify.py st
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import Enum
 from typing import ClassVar, TypeAlias
 
@@ -58,6 +59,13 @@ class Variable:
 
     name: str
     type: Type
+
+
+def unused(name: str, taken: Collection[str]) -> str:
+    """A name that no other memory, or parameter, has: like the wanted one."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 @node

@@ -21,13 +21,13 @@ from .values import (
     Static,
     TupleValue,
     Value,
+    as_scalar,
     class_behind,
     describe,
     from_leaves,
     lift,
     parts,
     rebuild,
-    settled,
 )
 
 _SUBGROUP = {
@@ -48,7 +48,7 @@ def new_array(builder: KernelBuilder, name: str, space: ir.Space, element: objec
 
 def index_in(array: MemoryValue, given: Given) -> ir.Expression:
     """A value as an index. Raises KernelError for a constant one beyond an array of known length."""
-    value, span = settled(given.value), given.span
+    value, span = as_scalar(given.value), given.span
     if isinstance(value, Static) and isinstance(value.value, int):
         if value.value < 0:
             expected(span, f"an index counted from the front, found {value.value}, e.g. `data.length - 1`")
@@ -160,13 +160,13 @@ def registers(builder: KernelBuilder, given: Sequence[Given], span: Span) -> Mem
     if length.value > most:
         expected(span, f"at most {most} registers of this class in an array, found {length.value}, "
                        "e.g. workgroup memory, a parameter `tile: Workgroup[U32]`")  # fmt: skip
-    name = f"registers_{len(builder.memories)}"
+    name = ir.unused(f"registers_{len(builder.memories)}", {memory.name for memory in builder.memories})
     return new_array(builder, name, ir.Space.REGISTERS, element.value, length.value)
 
 
 def operand(given: Given, type: Type) -> ir.Expression:
     """An argument as a scalar of a type."""
-    value = lift(given.value, given.span)
+    value = as_scalar(lift(given.value, given.span))
     if isinstance(value, Static):
         return literal(value.value, type, given.span)
     if not isinstance(value, ir.Expression) or value.type is not type:

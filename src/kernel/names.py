@@ -16,18 +16,17 @@ from .compile_time import require_numbers
 from .source import Source, stored_in
 from .span import Span, expected
 from .values import (
-    MemberNumber,
     MemoryValue,
     Method,
     Static,
     Undecided,
     Value,
+    apart,
     describe,
     lift,
     parts,
     rebuild,
     run_time_form,
-    settled,
     shape,
 )  # fmt: skip
 
@@ -44,8 +43,6 @@ def held(builder: KernelBuilder, name: str, value: Value, span: Span) -> Value:
     def hold(part: Value) -> Value:
         if isinstance(part, Method):
             return attrs.evolve(part, owner=rebuild(part.owner, hold))
-        if isinstance(part, MemberNumber):
-            return MemberNumber(builder.hold(name, part.number, span), part.greatest)
         return builder.hold(name, part, span) if isinstance(part, ir.Expression) else part
 
     return rebuild(value, hold)
@@ -57,14 +54,14 @@ def new_slot(builder: KernelBuilder, name: str, value: Value, span: Span) -> Val
     def make(part: Value) -> Value:
         return ir.Read(builder.variable(name, part.type), span) if isinstance(part, ir.Expression) else part
 
-    return rebuild(settled(value), make)
+    return rebuild(value, make)
 
 
 def assign_slot(builder: KernelBuilder, slot: Value, value: Value, name: str, span: Span) -> None:
-    value = settled(value)
     if shape(slot) != shape(value):
         hint = f"e.g. `{name} = U32(0)`" if isinstance(value, Static) else "e.g. a name of its own"
-        expected(span, f"{describe(slot)} for {name!r} as before, found {describe(value)}, {hint}")
+        before, found = apart(slot, value)
+        expected(span, f"{describe(before)} for {name!r} as before, found {describe(found)}, {hint}")
     if len(list(parts(value))) > 1:  # `a = Pair(a.high, a.low)` must swap: all is read before any of it is written
         value = held(builder, name, value, span)
     for variable, part in zip(parts(slot), parts(value), strict=True):
@@ -81,10 +78,10 @@ def chosen(
 ) -> Value:
     """The value of `a if c else b`: a select where both can be speculated, else a branch that assigns."""
     (first, a), (second, b) = then, otherwise
-    a, b = settled(a), settled(b)
     if isinstance(a, MemoryValue) and isinstance(b, MemoryValue) and a != b:
         expected(span, "an element on both sides, found an array and another, e.g. `a[i] if c else b[i]`")
     if shape(a) != shape(b):
+        a, b = apart(a, b)
         require_numbers((a, b), span)
         example = next((f"{side.type}(1)" for side in (a, b) if isinstance(side, ir.Expression)), "U32(1)")
         expected(span, f"one type on both sides, found {describe(a)} and {describe(b)}, e.g. `{example}` for a number")
@@ -139,7 +136,7 @@ class Names:
         (first, names_then), (second, names_otherwise) = then, otherwise
         names = names_after(names_then, names_otherwise)
         for name in [name for name, value in names.items() if isinstance(value, Undecided)]:
-            a, b = settled(lift(names_then[name], span)), settled(lift(names_otherwise[name], span))
+            a, b = lift(names_then[name], span), lift(names_otherwise[name], span)
             alike = shape(a) == shape(b) == shape(self._slots.get(name, a))
             if alike and all(isinstance(part, ir.Expression) for part in parts(a)):
                 for block, value in ((first, a), (second, b)):
@@ -153,7 +150,7 @@ class Names:
         for name in stored_in(loop):
             value = self.values.get(name)
             lifted = value if value is None else lift(value, span)
-            if lifted is not None and lifted is not value:
+            if lifted is not None and lifted != value:
                 self.values[name] = self._into_slot(name, lifted, span)
 
     def forget_changed(self, loop: ast.For | ast.While, span: Span) -> None:
@@ -167,6 +164,8 @@ class Names:
             self.values[name] = Undecided(
                 f"expected {name!r} to count in its loop only, e.g. another name for the value behind the loop"
                 if counts
+                else f"expected {name!r} to be one array, for a run-time loop is read once, e.g. a loop over `range(3)`"
+                if isinstance(value, MemoryValue)
                 else f"expected {name!r} to be a run-time value, for a loop changes it, "
                 f"e.g. `{run_time_form(name, value)}` before the loop"
             )

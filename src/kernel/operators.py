@@ -21,7 +21,7 @@ from .examples import is_from_a_library
 from .names import chosen
 from .source import signature_of
 from .span import Span, expected
-from .values import MemberNumber, Static, StructValue, Value, class_behind, code_of, describe, known, lift, settled
+from .values import MemberNumber, Static, StructValue, Value, as_scalar, class_behind, code_of, describe, known, lift
 
 # For each operator: Python's function, the row of the table of operations, the method that a struct may define
 _Evaluate: TypeAlias = Callable[[Any, Any], Any]
@@ -161,7 +161,7 @@ def _widened(value: Value, other: Value, span: Span) -> Value:
 
 def _scalars(op: ops.Op, left: Value, right: Value, span: Span) -> tuple[ir.Expression, ir.Expression]:
     """Two operands as scalars: a Python number becomes a literal of the other's type."""
-    left, right = settled(left), settled(right)
+    left, right = as_scalar(left), as_scalar(right)
     if isinstance(left, ir.Expression) and isinstance(right, Static):
         return left, literal(right.value, Type.U32 if op in _SHIFTS else left.type, span)
     if isinstance(left, Static) and isinstance(right, ir.Expression) and op not in _SHIFTS:
@@ -171,8 +171,13 @@ def _scalars(op: ops.Op, left: Value, right: Value, span: Span) -> tuple[ir.Expr
     expected(
         span,
         f"{op.expects} for `{op}`, found {describe(left)} and {describe(right)}, "
-        "e.g. `U32(1)` for a literal, or a struct's field",
+        f"e.g. `U32(1)` for a literal, or {_number_of(left, right)}",
     )
+
+
+def _number_of(*operands: Value) -> str:
+    """What to write of an enum that is taken for its number, as one that derives from int is; of others, a field."""
+    return "`U32(kind.value)`" if any(code_of(operand) is not None for operand in operands) else "a struct's field"
 
 
 def _has_operators(value: Value) -> TypeGuard[StructValue]:
@@ -197,6 +202,12 @@ def unary(python: type[ast.AST], operand: Value, span: Span, inline: Inline) -> 
     if (method := _OF_STRUCTS.get(python)) and _has_operators(operand):
         return inline(_method_of(operand, method, span), [operand], span)
     if python is ast.UAdd:
+        if isinstance(operand, Static):
+            return evaluated(span, operator.pos, operand.value)
+        if not isinstance(operand, MemberNumber) and not (
+            isinstance(operand, ir.Expression) and operand.type.is_number
+        ):
+            expected(span, f"a number after `+`, found {describe(operand)}, e.g. `U32(x)`")
         return operand
     if isinstance(operand, MemberNumber):
         _refuse_number(span)
@@ -251,10 +262,10 @@ def scalar_of_class(cls: type[Scalar], arguments: Sequence[Value], span: Span) -
     """`U32(x)`: a literal or a cast."""
     if len(arguments) != 1:
         expected(span, f"one value, e.g. `{cls.__name__}(1)`")
-    value = settled(arguments[0])
+    value = as_scalar(arguments[0])
     if isinstance(value, Static):
         is_bool = isinstance(value.value, bool)
         value = literal(value.value, Type.BOOL if is_bool else cls.type, span)
     if not isinstance(value, ir.Expression):
-        expected(span, f"a scalar to convert to {cls.__name__}, found {describe(value)}, e.g. its field")
+        expected(span, f"a scalar to convert to {cls.__name__}, found {describe(value)}, e.g. {_number_of(value)}")
     return convert(ops.CAST, value, cls.type, span)

@@ -21,7 +21,7 @@ from .memories import load, store
 from .names import assign_slot, held, new_slot
 from .source import Source, escapes, source_of
 from .span import KernelError, Span
-from .values import Static, TupleValue, Value, describe, lift, settled, shape
+from .values import Static, TupleValue, Value, apart, describe, lift, shape
 
 _DEEPEST = 50  # nesting of inlined calls
 
@@ -184,12 +184,11 @@ class Reader(ControlReader):
         if self.builder.depth == self.entry_depth:
             self.result = held(self.builder, name, result, span)
             return Flow.LEAVES
-        result = settled(lift(result, span))
+        result = lift(result, span)
         if self.result is None:
             self.result = new_slot(self.builder, name, result, span)
         if shape(self.result) != shape(result):
-            self.expected(
-                node, f"{describe(self.result)} from every `return`, found {describe(result)}, e.g. `return U32(1)`"
-            )
+            before, found = map(describe, apart(self.result, result))
+            self.expected(node, f"{before} from every `return`, found {found}, e.g. `return U32(1)`")
         assign_slot(self.builder, self.result, result, "result", span)
         return Flow.LEAVES

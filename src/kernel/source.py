@@ -17,7 +17,7 @@ import attrs
 
 from ..forks import IMPORTED_AT, OwnLock
 from ..types.deferred import call_signature, load
-from .captures import Captures
+from .captures import Captures, contents_of
 from .span import KernelError, Span
 
 
@@ -47,7 +47,7 @@ class Source:
         if name in self.enclosing:
             if captures is not None:
                 captures.cell(self.enclosing[name])
-            return self.enclosing[name].cell_contents
+            return contents_of(self.enclosing[name])
         load(self.globals, name)
         if captures is not None:
             captures.name(self.globals, name)
@@ -99,11 +99,15 @@ def source_of(function: FunctionType) -> Source:
     if isinstance(tree, ast.If):
         tree = tree.body[0]
     if not isinstance(tree, ast.FunctionDef):
-        if is_newer(file):
+        if is_newer(file) and function.__name__ != "<lambda>":
             refuse_edited(function, file)
         line = first if tree is None else first + tree.lineno - 1
         raise KernelError(Span(file, line), "expected a plain function, e.g. `def helper(x: U32) -> U32: …`")
     require_unedited(function, file)
+    *_, owner, _ = (".", *function.__qualname__.split("."))
+    for node in ast.walk(tree) if owner.isidentifier() else ():  # in a method, `x.__y` is `x._Class__y` to Python
+        if isinstance(node, ast.Attribute) and node.attr.startswith("__") and not node.attr.endswith("__"):
+            node.attr = f"_{owner.lstrip('_')}{node.attr}"
     enclosing = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     parameters = (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)
     stores = Counter([*(argument.arg for argument in parameters), *_stored(tree)])

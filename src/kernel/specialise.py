@@ -126,7 +126,8 @@ class _Binder:
         return self.bind(name, part)
 
     def parameter(self, name: str, type: Type) -> ir.Expression:
-        made = ir.Parameter(name, type)
+        taken = {parameter.name for parameter in self.parameters}  # such as a scalar `p_n` beside the field `n` of `p`
+        made = ir.Parameter(ir.unused(name, taken), type)
         self.parameters.append(made)
         return ir.Argument(made, self.span)
 

@@ -37,6 +37,9 @@ class StructValue:
     fields: dict[str, Value]
 
 
+GREATEST_NUMBER = (1 << 32) - 1  # of a member of an enum
+
+
 @node
 class MemberNumber:
     """`kind.value` of a run-time enum, and what is computed of it alone. To Python it is an int, which never wraps; a
@@ -84,8 +87,6 @@ class Undecided:
 
     reason: str
 
-
-_COMPOUND = (StructValue, TupleValue, MemberNumber)  # those of several parts, and what is none of a device's
 
 Value: TypeAlias = (
     Static
@@ -148,7 +149,7 @@ def static_attribute_of(thing: object, name: str) -> object:
 def has_number(member: Enum) -> bool:
     """Whether a member's value is one that it can have on a device: an int that fits U32."""
     value: object = member.value
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 32
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= GREATEST_NUMBER
 
 
 def known(value: Value) -> Value:
@@ -160,10 +161,12 @@ def known(value: Value) -> Value:
 
 
 def lift(value: Value, span: Span) -> Value:
-    """Turns a compile-time enum member or bool into its run-time form, and an enum's number into a U32; other values
-    pass through."""
+    """Turns a compile-time enum member or bool into its run-time form, in a tuple too, and an enum's number into one
+    that may be any other's; other values pass through."""
     if isinstance(value, MemberNumber):
-        return value.number
+        return MemberNumber(value.number, GREATEST_NUMBER)
+    if isinstance(value, TupleValue):
+        return TupleValue(tuple(lift(item, span) for item in value.items))
     if isinstance(value, Static):
         known = value.value
         if isinstance(known, Enum) and has_number(known):
@@ -182,6 +185,8 @@ def parts(value: Value) -> Iterator[Value]:
         case TupleValue():
             for item in value.items:
                 yield from parts(item)
+        case MemberNumber():
+            yield value.number
         case _:
             yield value
 
@@ -193,15 +198,15 @@ def rebuild(value: Value, change: Callable[[Value], Value]) -> Value:
             return StructValue(value.element, {n: rebuild(f, change) for n, f in value.fields.items()})
         case TupleValue():
             return TupleValue(tuple(rebuild(item, change) for item in value.items))
+        case MemberNumber():
+            return MemberNumber(cast("ir.Expression", change(value.number)), value.greatest)
         case _:
             return change(value)
 
 
-def settled(value: Value) -> Value:
-    """A value that variables are to hold, or that becomes a scalar: enums' numbers in it are U32 from here on."""
-    if not isinstance(value, _COMPOUND):
-        return value
-    return rebuild(value, lambda part: part.number if isinstance(part, MemberNumber) else part)
+def as_scalar(value: Value) -> Value:
+    """An enum's number as the U32 that it is on a device, where it becomes or stands beside a scalar."""
+    return value.number if isinstance(value, MemberNumber) else value
 
 
 def from_leaves(element: object, leaves: Iterator[ir.Expression]) -> Value:
@@ -222,6 +227,8 @@ def shape(value: Value) -> object:
             return class_of(value.element), tuple((n, shape(f)) for n, f in value.fields.items())
         case TupleValue():
             return tuple(shape(item) for item in value.items)
+        case MemberNumber():
+            return MemberNumber
         case _:  # compile-time values, arrays and methods must be the same
             return value.type if isinstance(value, ir.Expression) else value
 
@@ -231,6 +238,17 @@ def class_behind(value: Value) -> type[object] | None:
     if isinstance(value, StructValue):
         return class_of(value.element)
     return SCALARS[value.type] if isinstance(value, ir.Expression) else None
+
+
+def apart(a: Value, b: Value) -> tuple[Value, Value]:
+    """Where two values of different shapes first differ: of two tuples, or structs of a class, the parts that do."""
+    if isinstance(a, StructValue) and isinstance(b, StructValue) and class_of(a.element) is class_of(b.element):
+        sides = zip(a.fields.values(), b.fields.values(), strict=True)
+    elif isinstance(a, TupleValue) and isinstance(b, TupleValue) and len(a.items) == len(b.items):
+        sides = zip(a.items, b.items, strict=True)
+    else:
+        return a, b
+    return next((apart(one, other) for one, other in sides if shape(one) != shape(other)), (a, b))
 
 
 def code_of(value: Value) -> ir.Expression | None:
@@ -256,7 +274,7 @@ def describe(value: Value) -> str:
         case MemberNumber():
             return "an enum's number"
         case MemoryValue():
-            return "an array"
+            return "registers" if value.memory.space is ir.Space.REGISTERS else f"the array {value.memory.name!r}"
         case Method():
             return f"the method `.{value.name}`"
         case InvocationValue():

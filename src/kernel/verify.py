@@ -40,6 +40,8 @@ class _Verifier:
         self.parameters = set(program.parameters)
         names = [memory.name for memory in program.memories]
         self.require(len(set(names)) == len(names), program.span, "memories have names of their own", str(names))
+        given = [parameter.name for parameter in program.parameters]
+        self.require(len(set(given)) == len(given), program.span, "parameters have names of their own", str(given))
         for memory in program.memories:
             has_length = memory.length is not None and memory.length >= 1
             storage = memory.space is ir.Space.STORAGE

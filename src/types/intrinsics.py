@@ -48,26 +48,25 @@ def _alike(a: T, b: T) -> tuple[T, T]:
     return a, b
 
 
-def _integers(name: str, a: N, b: N) -> tuple[N, N]:
-    a, b = _alike(a, b)
-    found = cast(object, a)  # whatever the checkers were told
+def _integers(name: str, a: N | int, b: N | int) -> tuple[N, N]:
+    found, other = _alike(cast(object, a), cast(object, b))  # whatever the checkers were told
     if isinstance(found, Scalar) and not isinstance(found, Integer):
         raise TypeError(f"{name}: expected two integers, found {found!r}; write `a if a < b else b`")
-    return a, b
+    return cast(N, found), cast(N, other)
 
 
 @operation(ops.MIN)
-def minimum(a: N, b: N) -> N:
+def minimum(a: N | int, b: N | int) -> N:
     """The lesser of two integers."""
-    a, b = _integers("minimum", a, b)
-    return a if a < b else b
+    first, second = _integers("minimum", a, b)
+    return first if first < second else second
 
 
 @operation(ops.MAX)
-def maximum(a: N, b: N) -> N:
+def maximum(a: N | int, b: N | int) -> N:
     """The greater of two integers."""
-    a, b = _integers("maximum", a, b)
-    return a if a > b else b
+    first, second = _integers("maximum", a, b)
+    return first if first > second else second
 
 
 @operation(ops.ADD_NOWRAP)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpusort.algos.bitonic import ComparisonDistance
 from gpusort.types.indices import ElementIndex, Pass, SortOrder, Stage, ThreadId
+from gpusort.types.intrinsics import maximum, minimum
 from gpusort.types.memory import Storage, Workgroup
 from gpusort.types.scalars import F32, I32, U8, U32, U64, Bool
 
@@ -73,7 +74,7 @@ def number_as_a_condition(a: U32, b: F32) -> U32:
 
 
 def right_literals(a: U32, b: F32, c: I32) -> Bool:
-    return a + 1 < 2 * a and b * 2 < b * 0.5 and c + -1 < -c
+    return a + minimum(a, 1) < maximum(2, a) and b * 2 < b * 0.5 and c + -1 < -c
 
 
 def fraction_of_integers(a: U32, b: U32) -> None:

@@ -21,7 +21,8 @@ def overlaid(program: ir.Program) -> ir.Program:
         return slot[0].type is memory.type and len({kinds[one] for one in (memory, *slot) if one in kinds}) < 2
 
     for slot in _slots(program, fits):
-        name, length = "_or_".join(memory.name for memory in slot), _longest(slot)
+        others = {memory.name for memory in program.memories if memory not in slot}
+        name, length = ir.unused("_or_".join(memory.name for memory in slot), others), _longest(slot)
         homes |= dict.fromkeys(slot, attrs.evolve(slot[0], name=name, length=length))
 
     def statement(node: ir.Statement) -> Iterator[ir.Statement]:

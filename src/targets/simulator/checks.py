@@ -49,8 +49,9 @@ class Checks:
     def in_bounds(self, statement: ir.Access, region: Region, index: Indices, lanes: Lanes) -> None:
         beyond = index >= region.length
         if is_any(beyond):
-            stride = statement.memory.stride
-            where = outside(int(index[np.argmax(beyond)]) // stride, _describe(statement.memory))
+            stride, unit = statement.memory.stride, int(index[np.argmax(beyond)])
+            unit -= unit >> 31 << 32  # what a difference below zero is times the words of a struct, is below it too
+            where = outside(unit // stride % (1 << 32), _describe(statement.memory))
             whom = self.name(lanes, beyond)
             self.fail(OutOfBoundsError, statement.span, f"{where} of {region.length // stride} elements, in {whom}")
 

@@ -99,8 +99,7 @@ class _Legalizer:
 
     def _new_parameter(self, name: str) -> ir.Parameter:
         """A new U32 parameter with an unused name."""
-        while name in self.names:
-            name += "_"
+        name = ir.unused(name, self.names)
         self.names.add(name)
         return ir.Parameter(name, Type.U32)
 

@@ -74,9 +74,7 @@ def has_loops(program: ir.Program) -> bool:
 
 def instrumented(program: ir.Program) -> ir.Program:
     """The program with its loops instrumented; the overrun flag is one more storage memory, the last."""
-    name, taken = "overrun", {memory.name for memory in program.memories}
-    while name in taken:
-        name += "_"
+    name = ir.unused("overrun", {memory.name for memory in program.memories})
     overrun, build = ir.Memory(name, ir.Space.STORAGE, Type.U32), WordBuilder(program.span)
     overran = build.variable("overran", Type.BOOL)
     build.assign(overran, build.literal(False, Type.BOOL))

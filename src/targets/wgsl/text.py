@@ -203,8 +203,9 @@ class _Writer(StatementWriter):
 
     def element(self, memory: ir.Memory, index: ir.Expression) -> str:
         """An element. A constant index out of bounds, which WGSL rejects even in dead code, becomes the last."""
-        if memory.length is not None and isinstance(index, ir.Const) and index.value >= memory.length:
-            return f"{self.memories[memory]}[{memory.length - 1}u]"
+        length = memory.length or (1 << 32) - 1  # of no buffer, but naga rejects 2**32 - 1 in every array
+        if isinstance(index, ir.Const) and index.value >= length:
+            return f"{self.memories[memory]}[{length - 1}u]"
         return f"{self.memories[memory]}[{self.text(index)}]"
 
     def atomic(self, statement: ir.Atomic) -> None:
