@@ -407,14 +407,16 @@ def test_no_dimensions_and_no_axes() -> None:
     np.testing.assert_array_equal(reduced("sum", x, ()), x)
 
 
-def test_subclasses_and_read_only_arrays() -> None:
+def test_read_only_arrays_and_a_field_of_one_record() -> None:
+    """The axis of one record has a stride that is no multiple of an element's size."""
     x = whole_numbers("i4", (200, 300))
-    with pytest.warns(PendingDeprecationWarning):
-        matrix: Any = cast(Any, np.matrix)(x)
-    assert type(reduced("sum", matrix, 0)) is type(matrix)
     x.flags.writeable = False
+    field = np.zeros(1, [("numbers", "i4", (200, 300)), ("mark", "u1")])["numbers"]
+    field[...] = x
     for name in NAMES:
         assert_same(reduced(name, x.T, 0), by_numpy(name, x.T, 0))
+        for axis in range(3):
+            assert_same(reduced(name, field, axis), by_numpy(name, field, axis), axis)
 
 
 def test_neither_short_arrays_nor_the_first_long_one_load_a_compiler() -> None:

@@ -24,7 +24,7 @@ def places_of_times(fold: Reducer, dtype: np.dtype[np.generic], make: Make) -> H
     least = make(Reducer.MIN, _INT64)
 
     def found(x: HostArray) -> object:
-        if x.size < _FEW or type(x) is not np.ndarray:
+        if x.size < _FEW:
             return by_numpy(x)
         ints = x.view(np.int64)
         places = of_extreme(ints)
@@ -42,7 +42,7 @@ def places_of_bools(fold: Reducer, axis: int, make: Make) -> HostCall:
     by_numpy, of_bytes = make(fold, _BOOL), make(fold, _BYTE)
 
     def found(x: HostArray) -> object:
-        if x.size < LONG or abs(x.strides[axis]) <= min(map(abs, x.strides)) or type(x) is not np.ndarray:
+        if x.size < LONG or abs(x.strides[axis]) <= min(map(abs, x.strides)):
             return by_numpy(x)
         return of_bytes(np.not_equal(x.view(np.uint8), 0).view(np.uint8))
 
