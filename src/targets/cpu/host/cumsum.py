@@ -143,7 +143,7 @@ class LongScan:
         length, rows = x.shape[axis], x.size // x.shape[axis]
         divides = rows < _FEW and length >= _IN_PIECES
         in_rows = walk.order[axis] == x.ndim - 1 or rows == 1
-        if in_rows and ((rows < 4 and not divides) or self._is_for_numpy(x, divides)):
+        if in_rows and self._is_for_numpy(x, divides):
             return None
         # A number of pieces that can be added up side by side.
         two, piece = padded(stays), -(-length // (4 * max(1, length // (4 * _PIECE)))) if divides else length
