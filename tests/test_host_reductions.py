@@ -322,6 +322,19 @@ def test_the_first_nan_is_found(name: str, dtype: str, monkeypatch: pytest.Monke
                 assert_same(reduced(name, shaped, axis), by_numpy(name, shaped, axis), (first, shaped.shape, axis))
 
 
+@pytest.mark.parametrize("dtype", ["i2", "f2", "f8"])
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_places_of_all_in_arrays_that_lie_in_any_way(name: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In slabs of some of the first axis, which are packed one by one."""
+    monkeypatch.setattr(extreme_places, "_SLAB", 1 << 12)
+    for size in ("_SHARED", "_HALVES", "_SPREAD_BYTES"):
+        monkeypatch.setattr(extreme_places, size, 0)
+    for shape in ((60_000,), (300, 200), (30, 100, 20)):
+        x = np.random.default_rng(1).permutation(60_000).reshape(shape).astype(dtype)
+        for layout in LAYOUTS:
+            assert_same(reduced(name, laid_out(x, layout)), by_numpy(name, laid_out(x, layout)), (shape, layout))
+
+
 # -- floats added -----------------------------------------------------------------------------------------
 
 

@@ -54,8 +54,8 @@ def packed(x: HostArray) -> HostArray:
 
 
 def copy_shared(source: HostArray, to: HostArray) -> None:
-    """Copies to an array of the same shape, with all threads where it is worth it."""
-    if to.nbytes < _SHARED or np.may_share_memory(source, to):
+    """Copies to an array of the same shape that lies apart, with all threads where it is worth it."""
+    if to.nbytes < _SHARED:
         to[...] = source
         return
     longest, pool = to.shape.index(max(to.shape)), shared_pool()
