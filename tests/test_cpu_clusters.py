@@ -8,6 +8,7 @@ import attrs
 import numpy as np
 import pytest
 
+from gpusort import argsort
 from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.targets.cpu.host import numpy_sort, packed_argsort
 from gpusort.targets.cpu.host.packed_argsort import argsort_packed
@@ -57,6 +58,15 @@ def test_what_numpy_sorts_faster_is_left_to_it(monkeypatch: pytest.MonkeyPatch, 
     for other in ("any", "clusters"):
         check(KINDS[other](np.random.default_rng(1), 12_000, 64)[np.newaxis], SortOrder.ASCENDING, None)
     assert left == [12_000]
+
+
+def test_more_ties_than_a_word_has_room_for() -> None:
+    """Of two million elements each ties with another in all the bits that are packed beside 22 of an index: the number
+    of a tie takes 21, and what tells the two apart 22."""
+    numbers = np.arange((1 << 21) + 2, dtype=np.uint64)
+    x = np.random.default_rng(1).permutation((numbers >> 1 << 43) | (numbers & 1))
+    found = x[argsort(x, target="cpu")]
+    assert (found[1:] > found[:-1]).all()
 
 
 def check(x: Array, order: SortOrder, pool: Pool | None) -> None:

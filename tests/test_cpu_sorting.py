@@ -347,12 +347,15 @@ def test_rows_that_are_sorted_at_sight(dtype: str, order: SortOrder, monkeypatch
         return True
 
     monkeypatch.setattr(at_sight, "_are_counted_sooner", always)
-    policy = attrs.evolve(SMALL, part_bytes_from=1 << 20, few_bytes_from=1 << 20)
+    policy = attrs.evolve(SMALL, part_bytes_from=1 << 20, few_bytes_from=1 << 20, count_pairs_from=1 << 20)
     found, is_float = set[str](), np.dtype(dtype).kind == "f"
-    rows = patterns(dtype, 1300)
-    rows["two"] = np.resize([5, 9, 5], 1300).astype(dtype)
+    rows = patterns(dtype, 5000)  # of fewer none is looked at
+    rows["two"] = np.resize([5, 9, 5], 5000).astype(dtype)
     if is_float:
-        rows["descending zeros"] = rows["ascending zeros"][::-1]
+        rows["ascending by zeros"] = np.linspace(-1, 1, 5000).astype(dtype)
+        rows["ascending by zeros"][2400:2500] = rows["zeros"][:100]
+        for zeros in ("zeros", "by zeros"):
+            rows[f"descending {zeros}"] = rows[f"ascending {zeros}"][::-1]
         rows["nans of both signs"] = np.copysign(np.nan, rows["zeros"])
     for name, row in rows.items():
         for stable in (False, True):
@@ -375,8 +378,8 @@ def test_rows_that_are_sorted_at_sight(dtype: str, order: SortOrder, monkeypatch
     elif np.dtype(dtype).kind in "iu":
         assert {"ascending", "descending", "two stably"} <= found
     if dtype in ("f4", "f8"):
-        zeros = {f"{way}zeros{stably}" for way in ("ascending ", "descending ") for stably in ("", " stably")}
-        assert zeros <= found
+        ways = [f"{way} {zeros}" for way in ("ascending", "descending") for zeros in ("zeros", "by zeros")]
+        assert {*ways, *(f"{way} stably" for way in ways)} <= found
 
 
 def test_few_different_elements_are_numpys_where_it_sorts_them_fast() -> None:

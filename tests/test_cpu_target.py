@@ -213,6 +213,29 @@ def test_a_group_beyond_the_limit_is_refused() -> None:
         run(launch, data=np.zeros(2048, np.uint32))
 
 
+@kernel
+def holding(cx: Invocation, data: Storage[U32], tile: Workgroup[U32], size: int) -> None:
+    held: Registers[U32] = Registers(U32, size)
+    for i in dynamic_range(U32(0), U32(size)):
+        held[i] = data[cx.global_id] + i
+    tile[cx.local_id] = held[data[cx.global_id] % size]
+    cx.barrier()
+    data[cx.global_id] = tile[cx.group_size - 1 - cx.local_id]
+
+
+def test_registers_beyond_what_a_stack_holds_are_refused() -> None:
+    """Of all invocations of a workgroup together; workgroup memory is none of them."""
+    x = np.arange(1024, dtype=np.uint32)
+    tile = Workgroup(U32, 1 << 16)
+    with pytest.raises(
+        CapabilityError, match=r"'holding' asks for 4198400 bytes of registers in a workgroup, target 'cpu' has 4194304"
+    ):
+        run(holding.launch(Grid(1, 1024), buffer("data", U32, 1024), tile, 1025), data=x)
+    assert (x == np.arange(1024)).all()
+    run(holding.launch(Grid(1, 1024), buffer("data", U32, 1024), tile, 4), data=x)
+    assert (x == (np.arange(1024) + np.arange(1024) % 4)[::-1]).all()
+
+
 def test_info_says_who_runs_the_kernels() -> None:
     info = TARGET.info
     assert info.name == "cpu"

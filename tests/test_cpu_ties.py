@@ -8,6 +8,7 @@ import pytest
 
 import gpusort
 from gpusort.algos.host_sort import HostSortPolicy
+from gpusort.targets.cpu.background import background
 from gpusort.targets.cpu.host.numpy_sort import restore_ties
 from gpusort.targets.cpu.host.sort import sort_rows
 from gpusort.targets.cpu.target import CpuTarget
@@ -86,6 +87,23 @@ def test_each_kind_of_row_beside_others_of_it(dtype: str, order: SortOrder) -> N
         results = np.empty_like(x)
         sort_rows(x, results, order, POLICY, stable=True)
         assert_same_bits(results, sorted_by_numpy(x, descending=order is SortOrder.DESCENDING))
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_short_rows_before_any_loop_is_loaded(dtype: str, descending: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a process's first calls. NumPy's own stable sort, which the shortest ones are given to, keeps ties as they
+    came."""
+
+    def never(*_: object) -> bool:
+        return False
+
+    monkeypatch.setattr(background, "has", never)
+    for shape in ((12_000, 2), (12_000, 6), (12_000, 7), (3, 4000)):
+        x = np.random.default_rng(1).choice(np.array([0.0, -0.0, np.nan, -np.nan, 1, -2], dtype), shape)
+        by_bits = by_words(x, SortOrder.DESCENDING if descending else SortOrder.ASCENDING)
+        for stable, expected in ((False, by_bits), (True, sorted_by_numpy(x, descending=descending))):
+            assert_same_bits(gpusort.sort(x, descending=descending, stable=stable, target="cpu"), expected)
 
 
 def test_columns() -> None:

@@ -182,6 +182,18 @@ def test_more_nans_than_numbers() -> None:
     check(x[:, : 70 * 1000].reshape(70, 1000), 5, 50)
 
 
+@pytest.mark.parametrize("dtype", ["u1", "f2", "i4", "f8", "M8[s]"])
+def test_parts_of_a_long_row(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of any elements; of few different ones; and some of hardly any number, which have the first ones."""
+    monkeypatch.setattr(top_k, "_PIECE", 1 << 14)
+    x = sample(dtype, (1, LONG), seed=6)
+    check(x, 1, 50, 1000)
+    check(x[:, np.random.default_rng(1).integers(0, 9, LONG)], 1, 50)
+    if x.dtype.kind == "f":
+        x[0, : 3 * LONG // 4], x[0, [100, 200]] = np.nan, (-np.inf, np.inf)
+        check(x, 1, 50)
+
+
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 def test_columns_of_nothing_but_nan(dtype: str) -> None:
     """Of those that a row is looked at in, every second one, or all but so few that these give no threshold."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -334,6 +334,19 @@ def test_the_first_nan_is_found(name: str, dtype: str, monkeypatch: pytest.Monke
                 assert_same(reduced(name, shaped, axis), by_numpy(name, shaped, axis), (first, shaped.shape, axis))
 
 
+@pytest.mark.parametrize("dtype", ["i2", "f2", "f8"])
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_places_of_all_in_arrays_that_lie_in_any_way(name: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In slabs of some of the first axis, which are packed one by one."""
+    monkeypatch.setattr(extreme_places, "_SLAB", 1 << 12)
+    for size in ("_SHARED", "_HALVES", "_SPREAD_BYTES"):
+        monkeypatch.setattr(extreme_places, size, 0)
+    for shape in ((60_000,), (300, 200), (30, 100, 20)):
+        x = np.random.default_rng(1).permutation(60_000).reshape(shape).astype(dtype)
+        for layout in LAYOUTS:
+            assert_same(reduced(name, laid_out(x, layout)), by_numpy(name, laid_out(x, layout)), (shape, layout))
+
+
 # -- floats added -----------------------------------------------------------------------------------------
 
 
@@ -419,14 +432,16 @@ def test_no_dimensions_and_no_axes() -> None:
     np.testing.assert_array_equal(reduced("sum", x, ()), x)
 
 
-def test_subclasses_and_read_only_arrays() -> None:
+def test_read_only_arrays_and_a_field_of_one_record() -> None:
+    """The axis of one record has a stride that is no multiple of an element's size."""
     x = whole_numbers("i4", (200, 300))
-    with pytest.warns(PendingDeprecationWarning):
-        matrix: Any = cast(Any, np.matrix)(x)
-    assert type(reduced("sum", matrix, 0)) is type(matrix)
     x.flags.writeable = False
+    field = np.zeros(1, [("numbers", "i4", (200, 300)), ("mark", "u1")])["numbers"]
+    field[...] = x
     for name in NAMES:
         assert_same(reduced(name, x.T, 0), by_numpy(name, x.T, 0))
+        for axis in range(3):
+            assert_same(reduced(name, field, axis), by_numpy(name, field, axis), axis)
 
 
 def test_neither_short_arrays_nor_the_first_long_one_load_a_compiler() -> None:

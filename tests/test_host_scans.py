@@ -105,6 +105,16 @@ def test_all_halves_become_numbers_and_halves_again(has_halves: bool, monkeypatc
         loop.cache_clear()
 
 
+def test_a_field_of_one_record() -> None:
+    """Whose axis of one element has a stride that is no multiple of its size, and yet is aligned."""
+    x = np.zeros(1, [("numbers", "f4", (9000, 3)), ("mark", "u1")])["numbers"]
+    x[...] = whole_numbers("f4", (9000, 3))
+    assert x.flags.aligned
+    assert x.strides[0] % x.itemsize
+    for axis in (None, 0, 1, 2):
+        assert_same(x, axis, axis)
+
+
 def test_times_with_nat() -> None:
     x = np.arange(60).astype("m8[s]").reshape(3, 20)
     x[1, 5] = "NaT"

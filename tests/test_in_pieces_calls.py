@@ -304,6 +304,25 @@ def test_keys_that_tell_less_than_elements() -> None:
         gpusort.argsort(x, key=ByTens(), target=HostWithRoom(ROOM))
 
 
+@attrs.frozen
+class TiedByTens(ByTens):
+    """Numbers, which tie if they have as many tens."""
+
+    is_lossy: bool = False
+
+    def to_word(self, element: U32) -> U32:
+        return element
+
+
+@pytest.mark.usefixtures("beyond")
+def test_what_ties_by_a_key_keeps_its_order_if_that_is_asked_for() -> None:
+    x = np.random.default_rng(2).integers(0, 50, 600).astype(np.uint32)
+    target, key = HostWithRoom(ROOM), TiedByTens()
+    in_order = x[np.argsort(x // 10, kind="stable")]
+    checked(target, x, lambda x: gpusort.sort(x, key=key, stable=True, target=target), in_order)
+    checked(target, x, lambda x: gpusort.sort(x, key=key, target=target), np.sort(x))
+
+
 @pytest.mark.usefixtures("beyond")
 def test_a_named_algorithm_sorts_the_pieces() -> None:
     x = sample("u4", 900)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from itertools import product
 from typing import Any, cast
 
 import attrs
@@ -212,6 +213,26 @@ def test_what_a_key_takes_from_outside_may_change(target: str, monkeypatch: pyte
         assert gpusort.min(x, key=key_cases.Flipped(), target=target) == expected[0]
 
 
+@attrs.frozen
+class InPairs(key_cases.Flipped):
+    """Numbers, of which two at a time tie."""
+
+    is_lossy: bool = False
+
+    def to_rank(self, element: U32) -> U32:
+        return element >> 1
+
+
+def test_a_stable_sort_keeps_what_ties_in_its_order(target: str) -> None:
+    """By its rank, not by its word; where some words are their elements' ranks, and where none is."""
+    for least, loses, algorithm in product((0, 2), (False, True), (None, gpusort.Bitonic())):
+        x = np.array([3, 2, 9, 8, 5, 4, 3, 1, 0], "u4") + np.uint32(least)
+        kept = np.array([1, 0, 3, 2, 3, 5, 4, 9, 8], "u4") + np.uint32(least)
+        settings: Any = {"key": InPairs(is_lossy=loses), "algorithm": algorithm, "target": target}
+        np.testing.assert_array_equal(gpusort.sort(x, stable=True, **settings), kept)
+        np.testing.assert_array_equal(gpusort.sort(x, **settings), np.sort(x))
+
+
 class NumberForWord(key_cases.AbsoluteFirst):
     def to_word(self, element: Any) -> Any:
         return 3
@@ -314,11 +335,14 @@ def test_words_that_are_no_numbers_are_refused_by_what_stores_or_combines_them(t
         lambda: gpusort.sort_by_key(x, x, key=key, target=target),
         lambda: gpusort.min(x, key=key, target=target),
         lambda: gpusort.sort(x, key=Lossy(), algorithm=gpusort.Bitonic(), target=target),
+        lambda: gpusort.sort(x, key=key, stable=True, algorithm=gpusort.Bitonic(), target=target),
     )
     for call in calls:
         with pytest.raises(gpusort.UnsupportedTypeError, match=r"^key: expected words of U32 or U64, found Date in "):
             call()
-    with pytest.raises(gpusort.UnsupportedTypeError, match=r"found I32 in SignedWords; .*sort\(..., algorithm=Bitonic"):
+    with pytest.raises(
+        gpusort.UnsupportedTypeError, match=r"found I32 in SignedWords; .*sort\(..., algorithm=Bitonic\(\)"
+    ):
         gpusort.argsort(np.array([3, 1], np.int32), key=SignedWords(), target=target)
     assert gpusort.sort(np.array([3, -1, 2], np.int32), key=SignedWords(), target=target).tolist() == [-1, 2, 3]
 

@@ -147,6 +147,15 @@ def test_merges_of_zeros_and_nans(dtype: str, length: int, descending: bool) -> 
             assert_same_bits(own, expected)
 
 
+@pytest.mark.parametrize("descending", [False, True])
+def test_long_arrays_that_meet_in_zeros_of_both_signs(descending: bool) -> None:
+    """One does not lie behind the other then: the last zero of the first comes behind the first one of the second."""
+    x = np.arange(-20_000, 20_000, dtype=np.float32)
+    x[19_999], x[20_000] = 0.0, -0.0
+    halves = (x[:19_999:-1], x[19_999::-1]) if descending else (x[:20_000], x[20_000:])
+    assert_same_bits(gpusort.merge(*halves, descending=descending), gpusort.sort(x, descending=descending))
+
+
 def test_bools_of_any_bytes_descend() -> None:
     x = np.arange(256, dtype=np.uint8).view(np.bool_)
     expected = np.arange(256, dtype=np.uint8)[::-1]

@@ -83,13 +83,7 @@ def sorted_one_by_one(key: Key, x: Array, order: SortOrder, *, ranks: bool = Fal
 @pytest.mark.parametrize("key", USERS, ids=str)
 def test_rows_are_sorted_by_a_users_key(key: Key, order: SortOrder) -> None:
     by = KeyWords(key, order)
-    for policy, shape in (
-        (POLICY, (3, 40)),
-        (POLICY, (1, 1)),
-        (IN_PARTS, (2, 300)),
-        (POLICY, (0, 3)),
-        (POLICY, (2, 0)),
-    ):
+    for policy, shape in ((POLICY, (3, 40)), (POLICY, (1, 1)), (IN_PARTS, (2, 300))):
         x = elements_for(key, shape, seed=shape[1])
         expected = sorted_one_by_one(key, x, order, ranks=True)
         np.testing.assert_array_equal(argsort_by_words(x, by, policy), expected)

@@ -63,11 +63,11 @@ def sort(
     """A sorted copy of an array, in NumPy's order: NaN and NaT last, in both directions.
 
     `axis=None` sorts the flattened array. `descending` puts the greatest first. `stable` keeps 0.0 and -0.0, and NaNs
-    of different bits, in the order they came in; nothing else can tell. `out` takes the result and must have its shape
-    and dtype; it may be `x`, or overlap with `x`, which costs a copy. `target` is a name of `targets()` or a target;
-    "auto" runs on the array's own device. `algorithm` is a value such as `Bitonic()`. `key` is a SortableKey of your
-    own, for another order. A memory-mapped array that is larger than `$GPUSORT_MEMORY`, by default half of what is
-    free, is sorted by way of a file beside it; the result is mapped too.
+    of different bits, in the order they came in, and what ties by the ranks of a `key`; nothing else can tell. `out`
+    takes the result and must have its shape and dtype; it may be `x`, or overlap with `x`, which costs a copy. `target`
+    is a name of `targets()` or a target; "auto" runs on the array's own device. `algorithm` is a value such as
+    `Bitonic()`. `key` is a SortableKey of your own, for another order. A memory-mapped array that is larger than
+    `$GPUSORT_MEMORY`, by default half of what is free, is sorted by way of a file beside it; the result is mapped too.
     """
     if axis.__class__ is not int:
         axis = axis_or_none(axis)

@@ -33,16 +33,19 @@ class Sort(AlongAxis):
 
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
         (x,) = given
-        key_of("x", x, self.key, by_numbers=self.key is not None and is_lossy(self.key))
+        key_of("x", x, self.key, by_numbers=self._goes_by_places())
         return (self.output(x, x.dtype, is_like=True),)
 
+    def _goes_by_places(self) -> bool:
+        """Whether a key asks to argsort and gather: a lossy one, whose words do not give the elements back, or any in a
+        stable sort, where elements of one rank keep their order whatever their words."""
+        return self.key is not None and (self.stable or is_lossy(self.key))
+
     def _goes_by_permutation(self, given: Spec, info: TargetInfo) -> bool:
-        """Whether to argsort and gather: for lossy keys, whose words do not give the elements back, and for stable
-        sorts of rows that exceed a binding."""
-        if self.key is not None:
-            return is_lossy(self.key)
+        """The same for a key, or for a stable sort of rows that exceed a binding."""
         _, length = self.rows(given)
-        return self._has_ties(given) and not fits_binding(length, given.dtype.itemsize, info)
+        exceeds = self._has_ties(given) and not fits_binding(length, given.dtype.itemsize, info)
+        return exceeds or self._goes_by_places()
 
     def _has_ties(self, given: Spec) -> bool:
         """Whether a stable order is asked for and ties can be told apart, which only floats can."""
@@ -52,7 +55,7 @@ class Sort(AlongAxis):
         (x,) = given
         _, length = self.rows(x)
         if self._goes_by_permutation(x, info):
-            return by_indices(Argsort(self.axis, self.order, self.key), given, length, info)
+            return by_indices(Argsort(self.axis, self.order, self.key, by_bits=not self.stable), given, length, info)
         key, chosen = key_of("x", x, self.key), self._chosen(x, info)
         if chosen is not None:
             in_place = Placement.ELSEWHERE not in chosen.placements(key)

@@ -45,9 +45,9 @@ class PlaceFolding:
     def __call__(self, x: HostArray) -> object | None:
         """The result; None where NumPy's loop is to give it."""
         if self._axis is None:
-            found = self._of_all(x) if type(x) is np.ndarray else None
+            found = self._of_all(x)
             return None if found is None else in_shape(found, x, tuple(range(x.ndim)), self._keepdims)
-        if x.shape[self._axis] == x.size >= _HALVES and type(x) is np.ndarray:  # one row, such as a table's column
+        if x.shape[self._axis] == x.size >= _HALVES:  # one row, such as a table's column
             found = self._of_all(x.reshape(-1))
             kept = (1,) * (x.ndim - 1)
             return None if found is None else in_shape(found.reshape(kept), x, (self._axis,), self._keepdims)

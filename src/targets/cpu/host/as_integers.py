@@ -25,7 +25,7 @@ def places_of_times(fold: Reducer, dtype: np.dtype[np.generic], make: Make) -> H
     least = make(Reducer.MIN, _INT64)
 
     def found(x: HostArray) -> object:
-        if x.size < _FEW or type(x) is not np.ndarray:
+        if x.size < _FEW:
             return by_numpy(x)
         ints = x.view(np.int64)
         places = of_extreme(ints)
@@ -44,7 +44,7 @@ def places_of_bools(fold: Reducer, axis: int, make: Make) -> HostCall:
     begin = (*(slice(None),) * axis, slice(_HEAD))
 
     def found(x: HostArray) -> object:
-        if x.size < LONG or abs(x.strides[axis]) <= min(map(abs, x.strides)) or type(x) is not np.ndarray:
+        if x.size < LONG or abs(x.strides[axis]) <= min(map(abs, x.strides)):
             return by_numpy(x)
         if x.shape[axis] >= _OF * _HEAD and settles in x.swapaxes(0, axis)[:_HEAD].T[(0,) * (x.ndim - 1)]:
             head: HostArray = x[begin]

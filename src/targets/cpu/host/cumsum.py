@@ -125,8 +125,6 @@ class LongScan:
 
     def __call__(self, x: HostArray) -> HostArray | None:
         """The sums; None where NumPy's loop is to add."""
-        if type(x) is not np.ndarray:
-            return None
         x, route = self._routes.of_bools(x) if self._dtype.kind == "b" else (x, self._routes.of(x))
         if route is None:
             return None
@@ -136,7 +134,7 @@ class LongScan:
 
     def _route(self, x: HostArray) -> _Route | None:
         walk, axis = Walk.of(x, (), forwards=True), self._axis
-        if walk is None or not x.size:
+        if walk is None:
             return None
         outs = [math.prod(walk.shape[place + 1 :]) for place in walk.order]  # strides of the results
         stays = ways_beside(x, outs, axis)
@@ -145,7 +143,7 @@ class LongScan:
         length, rows = x.shape[axis], x.size // x.shape[axis]
         divides = rows < _FEW and length >= _IN_PIECES
         in_rows = walk.order[axis] == x.ndim - 1 or rows == 1
-        if in_rows and ((rows < 4 and not divides) or self._is_for_numpy(x, divides)):
+        if in_rows and self._is_for_numpy(x, divides):
             return None
         # A number of pieces that can be added up side by side.
         two, piece = padded(stays), -(-length // (4 * max(1, length // (4 * _PIECE)))) if divides else length

@@ -37,8 +37,6 @@ def sort_by_words(source: Array, by: KeyWords, policy: HostSortPolicy, stable: b
     """The rows of a packed two-dimensional array, sorted. `stable` keeps elements that compare equal by the key's ranks
     in the order they came in, which those that share a word keep in any case."""
     by.require(source.dtype)
-    if not source.size:
-        return source.copy()
     if is_lossy(by.key) or (stable and not _ranks_are_words(source, by, policy)):
         return taken(source, argsort_by_words(source, by, policy, ranks=stable), policy)
     to_words, to_elements = by.to_words(), by.to_elements()
@@ -52,9 +50,8 @@ def argsort_by_words(source: Array, by: KeyWords, policy: HostSortPolicy, *, ran
     """Where each row's elements come from, in order. Equals, by `ranks` or by words, keep theirs."""
     by.require(source.dtype)
     places = np.empty(source.shape, np.intp)
-    if source.size:
-        words = _in_pieces(by.to_words(ranks=ranks), source, by.word, policy)
-        argsort_rows(words, places, SortOrder.ASCENDING, policy)
+    words = _in_pieces(by.to_words(ranks=ranks), source, by.word, policy)
+    argsort_rows(words, places, SortOrder.ASCENDING, policy)
     return places
 
 

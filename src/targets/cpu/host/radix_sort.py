@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 _BATCH = 1 << 19  # elements of several rows that are sorted together: as many as the caches hold
 _LEAST_SHARE = 1 << 13
-_MOST_SHARES = 1 << 16
 
 
 def suits_radix(size: int, length: int, dtype: np.dtype[np.generic], policy: HostSortPolicy) -> bool:
@@ -87,7 +86,7 @@ def sort_by_bits(source: HostArray, results: HostArray, order: SortOrder, bits: 
 def _policy(shares: int) -> SerialRadixPolicy:
     from ....algos.radix_serial import SerialRadixPolicy
 
-    return SerialRadixPolicy(shares=min(shares, _MOST_SHARES), least=_LEAST_SHARE)
+    return SerialRadixPolicy(shares=shares, least=_LEAST_SHARE)
 
 
 @lru_cache(maxsize=128)

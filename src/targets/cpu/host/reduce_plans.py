@@ -15,7 +15,7 @@ from ...base import HostArray
 from ..crew import share_kernel, threads_of_crew
 from ..loops import Kernel, place_of
 from .key_words import constants
-from .reducers import EXTREMES, TRUTHS, silently
+from .reducers import TRUTHS, silently
 from .strides import Walk, Way, padded
 
 BLOCK = 1 << 12  # results that are kept at hand: fewer, and memory is read in stretches too short to be foreseen
@@ -178,13 +178,12 @@ def _are_near_lines(outer: Way, near: Way) -> bool:
 
 def constant_of(fold: Reducer, dtype: np.dtype[np.generic]) -> int:
     """Of the extremes of floats what is taken from integers in their order: as of words to sort by, so that NaN is
-    greater than all; or as much is added, so that it is less than all. Of places, what all NaNs are to be."""
+    greater than all; or as much is added, so that it is less than all. Of places, what all NaNs are to be. Others do
+    not look at it."""
     if dtype.kind != "f":
         return 0
     if fold.finds_index:
         limits = np.iinfo(f"i{dtype.itemsize}")
         return int(limits.min if fold is Reducer.ARGMIN else limits.max)
-    if fold not in EXTREMES:
-        return 0
     less = int(constants(dtype, SortOrder.ASCENDING)[1])
     return less if fold is Reducer.MAX else -less

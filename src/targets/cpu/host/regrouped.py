@@ -203,7 +203,7 @@ class Regrouped:
 def has_short_lines(x: HostArray, axis: int) -> bool:
     """Whether NumPy's loops along an axis are so short, and so many, that `accumulated` is faster."""
     length = x.shape[axis]
-    return type(x) is np.ndarray and 1 < length <= LINE and x.size >= 2 * _LINES * length * length
+    return 1 < length <= LINE and x.size >= 2 * _LINES * length * length
 
 
 def accumulated(x: HostArray, axis: int, made: np.dtype[np.generic]) -> HostArray:

@@ -60,8 +60,8 @@ def packed(x: HostArray) -> HostArray:
 
 
 def copy_shared(source: HostArray, to: HostArray) -> None:
-    """Copies to an array of the same shape, with all threads where it is worth it."""
-    if to.nbytes < _SHARED or np.may_share_memory(source, to):
+    """Copies to an array of the same shape that lies apart, with all threads where it is worth it."""
+    if to.nbytes < _SHARED:
         to[...] = source
         return
     longest, pool = to.shape.index(max(to.shape)), shared_pool()
@@ -96,7 +96,7 @@ class Routes(Generic[R]):
 
     def of(self, x: HostArray) -> R | None:
         """None also of arrays that no loop can take."""
-        if type(x) is not np.ndarray or not x.flags.aligned:
+        if not x.flags.aligned:
             return None
         lies = (x.shape, x.strides)
         try:

@@ -27,7 +27,7 @@ def comparable(elements: Elements, order: SortOrder) -> tuple[Elements, bool]:
 
 
 def first_of(numbers: Elements, ascends: bool, k: int) -> Places | None:
-    """Where they stand; None where too few are numbers."""
+    """Where they stand, k and some more; None where too few are numbers."""
     height = min(_COLUMN, numbers.size // (4 * k))
     if height >= _SHORTEST_COLUMN and (numbers.size > _PARTED or numbers.itemsize <= 2):
         width = numbers.size // height
@@ -42,12 +42,10 @@ def first_of(numbers: Elements, ascends: bool, k: int) -> Places | None:
     best.partition(place)
     threshold = best[place]
     mask: npt.NDArray[np.bool_] = reaches(numbers, threshold)
-    if count_nonzero(mask) > 8 * k + _TIED:  # many are equal to it: the first of them will do
-        near = exceeds(numbers, threshold).nonzero()[0]
-        near = np.concatenate([near, first_equals(numbers, threshold, k - near.size)])
-    else:
-        near = mask.nonzero()[0]
-    return near if near.size >= k else None
+    if count_nonzero(mask) <= 8 * k + _TIED:
+        return mask.nonzero()[0]
+    near = exceeds(numbers, threshold).nonzero()[0]  # many are equal to it: the first of them will do
+    return np.concatenate([near, first_equals(numbers, threshold, k - near.size)])
 
 
 def first_equals(numbers: Elements, threshold: Elements | np.bool_, count: int) -> Places:
