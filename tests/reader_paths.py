@@ -316,3 +316,12 @@ def the_bound_of_a_range_is_evaluated_once(cx: Invocation, data: Storage[U32], o
     for _ in range(three(out, me)):
         data[me] = data[me] + 1
     out[me] = out[me] + 2 + (data[me] - data[me])
+
+
+@gives(10, 11, 10, 11)
+@kernel
+def zeros_of_an_unrolled_loop_keep_their_signs(cx: Invocation, data: Storage[U32], out: Storage[U32]) -> None:
+    for is_first, zero in ((True, 0.0), (False, -0.0)):
+        if is_first or data[cx.global_id] % 2 == 0:
+            x = F32(zero)
+        out[cx.global_id] = out[cx.global_id] * 10 + U32(1.0 / x > 0.0)

@@ -269,6 +269,7 @@ SIZE: Any = 1
 LIST: Any = [1, 2]
 SCALAR: Any = U32(5)
 SIGN: Any = 0.0
+WEIGHTS: Any = {"a": 0.0, "b": 1.0}
 SETTINGS: Any = Settings()
 
 
@@ -292,7 +293,9 @@ def _with_cell() -> tuple[Kernel[...], Any]:
         out[4] = U32(Settings.width)
         out[5] = U32(SETTINGS.depth)
         out[6] = U32(cell)
-        out[7] = U32(len(LIST)) + U32(1.0 / F32(SIGN) > 0.0) * 16
+        out[7] = U32(len(LIST)) + U32(1.0 / F32(SIGN) > 0.0) * 16 + U32(1.0 / F32(WEIGHTS["a"]) > 0.0) * 32
+        for name in WEIGHTS:
+            out[7] = out[7] * 2 + U32(name == "b")
 
     def change(value: int) -> None:
         nonlocal cell
@@ -312,7 +315,7 @@ def _changes(patch: pytest.MonkeyPatch, change_cell: Any) -> Iterator[tuple[int,
     patch.setattr(f"{__name__}.helper", other_helper)
     yield 3, 2
     LIST.append(9)
-    yield 7, 19
+    yield 7, 205
     patch.setattr(Settings, "width", 30)
     yield 4, 30
     patch.setattr(SETTINGS, "depth", 40)
@@ -320,16 +323,20 @@ def _changes(patch: pytest.MonkeyPatch, change_cell: Any) -> Iterator[tuple[int,
     change_cell(100)
     yield 6, 100
     patch.setattr(f"{__name__}.SIGN", -0.0)
-    yield 7, 3
+    yield 7, 141
+    patch.setitem(WEIGHTS, "a", -0.0)
+    yield 7, 13
+    patch.setattr(f"{__name__}.WEIGHTS", {"b": 1.0, "a": -0.0})
+    yield 7, 14
 
 
 def test_what_changes_outside_changes_the_kernel(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in Python, which looks names up each time it comes to them. Targets may keep what they made of a schedule."""
     outside, change = _with_cell()
-    expected = [1, 1, 5, 1, 3, 4, 10, 18]
+    expected = [1, 1, 5, 1, 3, 4, 10, 201]
     schedule = Schedule((OUT,), (outside.launch(Grid(1, 1), OUT),))
     changes, prepared = _changes(monkeypatch, change), prepared_by(registry.target(target), schedule)
-    for some in (0, 4, 5):
+    for some in (0, 4, 5, 1, 1):
         for place, value in itertools.islice(changes, some):
             expected[place] = value
         out, other = np.zeros(8, np.uint32), np.zeros(8, np.uint32)

@@ -34,6 +34,8 @@ def apply(op: Op, operands: tuple[ir.Expression, ...], span: Span) -> ir.Express
         raise KernelError(span, f"expected {op.expects} for `{op}`, found {found}; convert one, e.g. `{example}`")
     if op in _DIVISIONS and isinstance(operands[1], ir.Const) and operands[1].value == 0:
         raise KernelError(span, "expected a divisor other than zero, e.g. `x // 2`")
+    if op is ops.ADD_NOWRAP and sum(one.value for one in operands if isinstance(one, ir.Const)) > Type.U32.high:
+        raise KernelError(span, "expected a sum that fits 32 bits, e.g. `a + b`, which wraps")
     return folded(op, operands, result, span)
 
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import ClassVar, TypeAlias
 
+import attrs
+
 from ..types.layout import Type
 from ..types.needs import Needs
 from ..types.ops import AtomicOp, Op, SubgroupOp
@@ -75,7 +77,7 @@ class Parameter:
 class Const:
     """A literal. Floats are held as Python floats, integers in their type's range, Bool as bool."""
 
-    value: int | float | bool
+    value: int | float | bool = attrs.field(eq=repr)  # -0.0 is not 0.0
     type: Type
     span: Span
 

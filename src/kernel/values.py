@@ -16,16 +16,20 @@ from ..types.elements import class_of, fields_of, scalar_of
 from ..types.layout import Type
 from ..types.scalars import SCALARS, Scalar
 from . import ir
+from .captures import same
 from .launch import FIELD_NAMES
 from .nodes import node
 from .span import Span
 
 
-@node
+@node(eq=False)
 class Static:
     """A compile-time value."""
 
     value: object
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Static) and same(self.value, other.value)
 
 
 @node
@@ -250,7 +254,8 @@ def describe(value: Value) -> str:
         case Static():
             return f"the compile-time value {value.value!r}"
         case StructValue():
-            return f"a {class_of(value.element).__name__}"
+            fixed = ", ".join(repr(part.value) for part in parts(value) if isinstance(part, Static))
+            return f"a {class_of(value.element).__name__}{' of ' * bool(fixed)}{fixed}"
         case TupleValue():
             return f"a tuple of {len(value.items)}"
         case MemberNumber():
