@@ -23,7 +23,7 @@ from gpusort.targets.cuda.compile import compile_ptx
 from gpusort.types.errors import GpusortError, IterationLimitError
 from gpusort.types.intrinsics import bitcast, dynamic_range
 from gpusort.types.invocation import Invocation
-from gpusort.types.memory import Registers, Storage
+from gpusort.types.memory import Registers, Storage, Workgroup
 from gpusort.types.scalars import F32, I32, I64, U32, U64, Bool
 
 OUT = Buffer("out", U32, 8, Role.OUTPUT)
@@ -143,6 +143,27 @@ def test_a_division_that_only_some_invocations_come_to(target: str) -> None:
     values = np.arange(lanes, dtype=np.uint32)
     registry.target(target).run(Schedule((data, out), (launch,)), {"data": values, "out": found})
     assert found.tolist() == [0] * 4 + [11] * (lanes - 4)
+
+
+@kernel
+def divides_twice(cx: Invocation, data: Storage[U32], out: Storage[U32], tile: Workgroup[U32]) -> None:
+    x = data[cx.local_id] * 100
+    tile[cx.local_id] = data[cx.local_id]
+    cx.barrier()
+    tile[cx.local_id] = x // tile[cx.local_id] // (cx.local_id + 1)
+    cx.barrier()
+    out[cx.local_id] = tile[cx.local_id] + x
+
+
+@pytest.mark.parametrize("lanes", [3, 7, 12, 13])
+def test_divisions_of_few_invocations(lanes: int, target: str) -> None:
+    """By so few LLVM ended the process, as it chose how long its vectors were to be."""
+    data, out = Buffer("data", U32, lanes, Role.INPUT), Buffer("out", U32, lanes, Role.OUTPUT)
+    launch = divides_twice.launch(Grid(1, lanes), data, out, Workgroup(U32, lanes))
+    values = np.arange(1, lanes + 1, dtype=np.uint32)
+    found = np.zeros(lanes, np.uint32)
+    registry.target(target).run(Schedule((data, out), (launch,)), {"data": values, "out": found})
+    assert found.tolist() == [100 // k + 100 * k for k in range(1, lanes + 1)]
 
 
 # -- numbers beside scalars -------------------------------------------------------------------------------
