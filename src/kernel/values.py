@@ -23,7 +23,7 @@ from .span import Span
 
 
 @node(eq=False)
-class Static:
+class Static:  # noqa: PLW1641 -- without a hash, which what it holds may lack
     """A compile-time value."""
 
     value: object
