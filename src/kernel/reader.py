@@ -19,7 +19,7 @@ from .builder import KernelBuilder
 from .control import ControlReader, Flow, Item
 from .memories import load, store
 from .names import assign_slot, held, new_slot
-from .source import Source, escapes, source_of
+from .source import Source, escapes, paths_through, source_of
 from .span import KernelError, Span
 from .values import Static, TupleValue, Value, describe, lift, settled, shape
 
@@ -100,8 +100,9 @@ class Reader(ControlReader):
                 if item() is Flow.LEAVES:
                     return Flow.LEAVES
             elif escapes(item) and not isinstance(item, ast.Return | ast.Continue):
-                # What follows a branch with a `return` or `continue` is read inside it, on the paths that fall through.
-                return self.statement(item, items[position + 1 :])
+                # What follows a branch with a `return` or `continue` is read inside it, on the path that falls through.
+                rest = items[position + 1 :]
+                return self.read_once(item, rest) if paths_through(item) > 1 and rest else self.statement(item, rest)
             elif self.statement(item, ()) is Flow.LEAVES:
                 return Flow.LEAVES
         return Flow.FALLS
@@ -144,6 +145,7 @@ class Reader(ControlReader):
                 return self.break_loop(node)
             case ast.Continue():
                 self.loops[-1].continued.append(dict(self.names.values))
+                self.note_leaving(node, len(self.loops))
                 return Flow.LEAVES
             case _:
                 unknown = f"a statement of the kernel language, found {type(node).__name__}, e.g. `x = a + b`"
@@ -192,4 +194,5 @@ class Reader(ControlReader):
                 node, f"{describe(self.result)} from every `return`, found {describe(result)}, e.g. `return U32(1)`"
             )
         assign_slot(self.builder, self.result, result, "result", span)
+        self.note_leaving(node)
         return Flow.LEAVES

@@ -138,6 +138,20 @@ def escapes(statement: ast.stmt) -> bool:
     return any(escapes(inner) for inner in _blocks(statement))
 
 
+def paths_through(statement: ast.stmt) -> int:
+    """How many sides of a branch control falls through: 1 of what is no branch, 0 of what leaves."""
+    match statement:
+        case ast.Return() | ast.Continue() | ast.Break():
+            return 0
+        case ast.If(body=then, orelse=otherwise):
+            blocks = [then, otherwise]
+        case ast.Match(cases=cases):
+            blocks = [case.body for case in cases]
+        case _:
+            return 1
+    return sum(all(map(paths_through, block)) for block in blocks)
+
+
 def jumps(body: Sequence[ast.stmt]) -> bool:
     """Whether a loop's body has a `break` or a `continue`, not counting those of nested loops."""
     return any(isinstance(statement, ast.Break | ast.Continue) or jumps(_blocks(statement)) for statement in body)
