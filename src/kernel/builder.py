@@ -137,6 +137,7 @@ class Builder:
 
 # Limits on inlining and unrolling: beyond these, compilers take minutes.
 MOST_STATEMENTS = 10_000
+MOST_DEPTH = 64  # of branches and loops: Mesa's software driver takes a wrong branch from 80 on
 MOST_ROUNDS = 10_000  # iterations of unrolled loops plus inlined calls, even where they emit no statement
 
 
@@ -154,6 +155,10 @@ class KernelBuilder(Builder):
 
     def emit(self, statement: ir.Statement) -> None:
         super().emit(statement)
+        if self.depth > MOST_DEPTH:
+            raise KernelError(
+                statement.span, f"expected branches and loops at most {MOST_DEPTH} deep, and behind each early return "
+                "is a deeper one, e.g. `for i in dynamic_range(U32(0), n):` with a `break`")  # fmt: skip
         self._statements += 1
         if self._statements > MOST_STATEMENTS:
             self._refuse_size(statement.span)
