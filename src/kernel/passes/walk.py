@@ -130,19 +130,6 @@ def with_blocks(statement: ir.Statement, change: Callable[[ir.Block], ir.Block])
     return _changed(statement, _BLOCKS[type(statement)], change)
 
 
-def with_expressions(statement: ir.Statement, change: Callable[[ir.Expression], ir.Expression]) -> ir.Statement:
-    """A statement with a function applied to each of its own expressions."""
-
-    def changed(part: ir.Expression | tuple[ir.Expression, ...] | None) -> object:
-        return tuple(map(change, part)) if isinstance(part, tuple) else part if part is None else change(part)
-
-    made = _changed(statement, _EXPRESSIONS[type(statement)], changed)
-    if isinstance(made, ir.If) and made.overridable is not None:
-        operands = tuple(map(change, made.overridable.operands))
-        made = attrs.evolve(made, overridable=attrs.evolve(made.overridable, operands=operands))
-    return made
-
-
 def _changed(statement: ir.Statement, names: Sequence[str], change: Callable[[Any], object]) -> ir.Statement:
     parts: dict[str, Any] = {name: change(getattr(statement, name)) for name in names}
     return attrs.evolve(statement, **parts) if parts else statement
@@ -158,9 +145,11 @@ def rewritten(block: ir.Block, change: Callable[[ir.Statement], Iterable[ir.Stat
 def replaced(block: ir.Block, variable: ir.Variable, value: ir.Const) -> ir.Block:
     """A block with a constant substituted for a variable's reads."""
 
-    def expression(node: ir.Expression) -> ir.Expression:
-        if isinstance(node, ir.Apply):
-            return attrs.evolve(node, operands=tuple(map(expression, node.operands)))
-        return value if isinstance(node, ir.Read) and node.variable is variable else node
+    def change(part: ir.Expression | tuple[ir.Expression, ...] | None) -> object:
+        if isinstance(part, tuple):
+            return tuple(map(change, part))
+        if isinstance(part, ir.Apply):
+            return attrs.evolve(part, operands=change(part.operands))
+        return value if isinstance(part, ir.Read) and part.variable is variable else part
 
-    return rewritten(block, lambda statement: (with_expressions(statement, expression),))
+    return rewritten(block, lambda statement: (_changed(statement, _EXPRESSIONS[type(statement)], change),))
