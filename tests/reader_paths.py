@@ -324,7 +324,8 @@ def zeros_of_an_unrolled_loop_keep_their_signs(cx: Invocation, data: Storage[U32
     for is_first, zero in ((True, 0.0), (False, -0.0)):
         if is_first or data[cx.global_id] % 2 == 0:
             x = F32(zero)
-        out[cx.global_id] = out[cx.global_id] * 10 + U32(1.0 / x > 0.0)
+        above = 1.0 / x > 0.0  # type: ignore[possibly-undefined]  # set in the first round
+        out[cx.global_id] = out[cx.global_id] * 10 + U32(above)
 
 
 def searched(data: Storage[U32], x: U32, least: U32) -> U32:

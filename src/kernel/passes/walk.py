@@ -145,11 +145,12 @@ def rewritten(block: ir.Block, change: Callable[[ir.Statement], Iterable[ir.Stat
 def replaced(block: ir.Block, variable: ir.Variable, value: ir.Const) -> ir.Block:
     """A block with a constant substituted for a variable's reads."""
 
+    def expression(node: ir.Expression) -> ir.Expression:
+        if isinstance(node, ir.Apply):
+            return attrs.evolve(node, operands=tuple(map(expression, node.operands)))
+        return value if isinstance(node, ir.Read) and node.variable is variable else node
+
     def change(part: ir.Expression | tuple[ir.Expression, ...] | None) -> object:
-        if isinstance(part, tuple):
-            return tuple(map(change, part))
-        if isinstance(part, ir.Apply):
-            return attrs.evolve(part, operands=change(part.operands))
-        return value if isinstance(part, ir.Read) and part.variable is variable else part
+        return tuple(map(expression, part)) if isinstance(part, tuple) else part and expression(part)
 
     return rewritten(block, lambda statement: (_changed(statement, _EXPRESSIONS[type(statement)], change),))
