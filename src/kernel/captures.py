@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from enum import Enum
+from operator import is_
 from types import CellType, ModuleType
 from typing import Any, TypeAlias, cast
 
@@ -34,7 +35,8 @@ def same(now: object, then: object) -> bool:
     if isinstance(now, _FLOATS):
         return repr(now) == repr(then)
     try:
-        return bool(now == then) and all(map(same, _parts(now), _parts(then)))
+        parts = _parts(now), _parts(then)
+        return bool(now == then) and (all(map(is_, *parts)) or all(map(same, *parts)))
     except Exception:  # a comparison of the user's may do anything
         return False
 
