@@ -162,14 +162,6 @@ def structs_that_differ_at_compile_time(cx, data: Storage[U32], p: Params):
 
 
 @kernel
-def early_returns_one_behind_the_other(cx, data: Storage[U32], p: Params):
-    for k in range(80):
-        if p.n == k:
-            data[0] = U32(k)  # <-
-            return
-
-
-@kernel
 def range_of_a_scalar(cx, data: Storage[U32], p: Params):
     for i in range(p.n):  # <-
         data[i] = p.n

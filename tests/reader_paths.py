@@ -329,7 +329,7 @@ def zeros_of_an_unrolled_loop_keep_their_signs(cx: Invocation, data: Storage[U32
 
 
 def searched(data: Storage[U32], x: U32, least: U32) -> U32:
-    for k in range(15):  # each of which has two paths to the next
+    for k in range(150):  # each of which has two paths to the next
         if data[k % 4] == x:
             if U32(k) > least:
                 return U32(k)

@@ -233,3 +233,13 @@ def test_code_nests_as_deep_as_all_targets_can_write_it(target: str, tmp_path: P
     if target != "python":
         with pytest.raises(KernelError, match="expected code nested at most 90 deep"):
             run(target, 100)
+
+
+def test_branches_nest_as_deep_as_all_drivers_take_them(tmp_path: Path) -> None:
+    """Mesa's takes a wrong one from 80 on."""
+    lines = [f"{'    ' * k}if data[cx.global_id] != {k}:" for k in range(1, 70)]
+    head, path = DEEP.partition("    x, y")[0], tmp_path / "branches.py"
+    path.write_text("\n".join([head, *lines, f"{'    ' * 70}data[0] = U32(0)\n"]))
+    launch = load(path).subject.launch(Grid(1, 1), Buffer("data", U32, 4, Role.INOUT))
+    with pytest.raises(KernelError, match="expected branches and loops at most 64 deep"):
+        specialise(launch)

@@ -69,10 +69,6 @@ MESSAGES = {
     "structs_that_differ_at_compile_time": (
         "expected a Scaled of 0.5 for 'scaled' as before, found a Scaled of 2.0, e.g. a name of its own"
     ),
-    "early_returns_one_behind_the_other": (
-        "expected branches and loops at most 64 deep, and behind each early return is a deeper one, "
-        "e.g. `for i in dynamic_range(U32(0), n):` with a `break`"
-    ),
     "range_of_a_scalar": (
         "expected compile-time ints in `range`, found a U32, e.g. `for i in dynamic_range(U32(0), n):`"
     ),

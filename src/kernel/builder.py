@@ -157,8 +157,8 @@ class KernelBuilder(Builder):
         super().emit(statement)
         if self.depth > MOST_DEPTH:
             raise KernelError(
-                statement.span, f"expected branches and loops at most {MOST_DEPTH} deep, and behind each early return "
-                "is a deeper one, e.g. `for i in dynamic_range(U32(0), n):` with a `break`")  # fmt: skip
+                statement.span, f"expected branches and loops at most {MOST_DEPTH} deep, helpers included, e.g. early "
+                "returns from a helper in place of `elif`")  # fmt: skip
         self._statements += 1
         if self._statements > MOST_STATEMENTS:
             self._refuse_size(statement.span)

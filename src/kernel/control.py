@@ -1,7 +1,7 @@
 """Reader, part 3: control flow. Compile-time branches are taken and `range` loops unrolled; others become IR. A
 run-time branch is read once on each side. What follows an early `return` or `continue` is read as part of the path that
-does not leave (`rest`), so the IR has no jumps but `Break`; where several paths do not, a variable says of each whether
-it has left."""
+does not leave (`rest`), so the IR has no jumps but `Break`; where several paths do not, or that one is deep, a variable
+says whether control has left."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import ast
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, auto
-from functools import reduce
+from functools import partial, reduce
 from itertools import islice
 from typing import TypeAlias, cast
 
@@ -90,20 +90,28 @@ class ControlReader(CallReader, ABC):
         self.builder.emit(ir.If(condition, tuple(first), tuple(second), span))
         return Flow.LEAVES if flow_then is flow_otherwise is Flow.LEAVES else Flow.FALLS
 
-    def read_once(self, node: ast.stmt, rest: Sequence[Item]) -> Flow:
-        """A branch, and what follows it on all paths that fall through: for each of its own it would be read twice, and
-        after another such branch four times."""
+    def read_flat(self, items: Sequence[Item], node: ast.stmt) -> Flow:
+        """A block's items, from `node` on: what follows one by which some paths leave is read once, where a variable
+        says that control has not left. Inside each such path it would be read twice, and behind the next four times."""
         span, leaving = self.span(node), Leaving(self.builder.variable("left", Type.BOOL), len(self.loops))
         self.builder.emit(ir.Assign(leaving.variable, ir.Const(False, Type.BOOL, span), span))
         self.leavings.append(leaving)
-        flow = self.statement(node, ())
+        flow, part = Flow.FALLS, list[Item]()
+        for number, item in enumerate(items, 1):
+            part.append(partial(self.statement, item, ()) if isinstance(item, ast.stmt) else item)
+            may_leave = isinstance(item, ast.stmt) and escapes(item)
+            if not may_leave and number < len(items):
+                continue
+            if leaving.is_set:
+                stays = apply(ops.INVERT, (ir.Read(leaving.variable, span),), span)
+                flow = self.branch(node, stays, part, [lambda: Flow.LEAVES])
+            else:
+                flow = self.block(part)
+            if flow is Flow.LEAVES:
+                break
+            part = []
         self.leavings.pop()
-        if flow is Flow.LEAVES:
-            return flow
-        if not leaving.is_set:  # the branch was decided at compile time
-            return self.block(rest)
-        stays = apply(ops.INVERT, (ir.Read(leaving.variable, span),), span)
-        return self.branch(node, stays, rest, [lambda: Flow.LEAVES])
+        return flow
 
     def note_leaving(self, node: ast.stmt, loops: int = 0) -> None:
         """At a jump: `loops` are those around it where it stays in one of them."""

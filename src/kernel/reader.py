@@ -24,6 +24,7 @@ from .span import KernelError, Span
 from .values import Static, TupleValue, Value, describe, lift, settled, shape
 
 _DEEPEST = 50  # nesting of inlined calls
+_DEEP = 16  # nesting of branches from which on what follows an early return is none of its `else`
 
 # What is expected in place of a statement that kernels do not have.
 _RAISING = "no exceptions in a kernel: a device cannot raise, e.g. write a U32 flag"
@@ -102,7 +103,9 @@ class Reader(ControlReader):
             elif escapes(item) and not isinstance(item, ast.Return | ast.Continue):
                 # What follows a branch with a `return` or `continue` is read inside it, on the path that falls through.
                 rest = items[position + 1 :]
-                return self.read_once(item, rest) if paths_through(item) > 1 and rest else self.statement(item, rest)
+                if rest and (paths_through(item) > 1 or self.builder.depth >= _DEEP):
+                    return self.read_flat(items[position:], item)
+                return self.statement(item, rest)
             elif self.statement(item, ()) is Flow.LEAVES:
                 return Flow.LEAVES
         return Flow.FALLS
