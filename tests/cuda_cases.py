@@ -151,6 +151,18 @@ def count_values(cx: Invocation, data: Storage[U32], counts: Storage[U32], seen:
 
 
 @kernel
+def take_bytes(cx: Invocation, data: Storage[U64], out: Storage[U32], first: U32) -> None:
+    """By amounts beyond the width, which shifts take modulo it."""
+    i, word = cx.global_id, U32(data[0])
+    out[i] = (word >> 8 * (first + i)) & 255
+    out[i + N] = U32((data[0] >> 8 * (first + i)) & 255)
+    out[i + 2 * N] = (word >> 8 * (i & 3)) & 255
+    if i == 0:
+        out[3 * N] = (word >> 40) & 255
+        out[3 * N + 1] = U32((data[0] >> 88) & 255)
+
+
+@kernel
 def wait_for_flag(cx: Invocation, flags: Storage[U32], out: Storage[U32]) -> None:
     """Spins on another workgroup's word."""
     if cx.group_id == 0:
@@ -200,6 +212,18 @@ def check_atomics(target: CudaTarget) -> None:
     target.run(schedule_of(launch), {"data": values, "counts": counts})
     np.testing.assert_array_equal(counts[:8], np.bincount(values, minlength=8))
     assert counts[9] == 100 + values.max()
+
+
+def check_bytes(target: CudaTarget) -> None:
+    word, first = 0x8091A2B3C4D5E6F7, 5
+    data, out = Buffer("data", U64, 1, Role.INPUT), Buffer("out", U32, 3 * N + 2, Role.OUTPUT)
+    found = np.zeros(3 * N + 2, np.uint32)
+    target.run(schedule_of(take_bytes.launch(Grid(1, N), data, out, U32(first))), {
+        "data": np.array([word], np.uint64), "out": found,
+    })  # fmt: skip
+    bytes_ = [word >> 8 * k & 255 for k in range(8)]
+    expected = [bytes_[(first + i) % 4] for i in range(N)] + [bytes_[(first + i) % 8] for i in range(N)]
+    assert found.tolist() == [*expected, *(bytes_[i % 4] for i in range(N)), bytes_[1], bytes_[3]]
 
 
 def check_random_program(target: CudaTarget, seed: int, group_size: int) -> None:

@@ -137,8 +137,20 @@ _BINARY: dict[str, Callable[[Scalar, Scalar], Scalar]] = {
     "remainder": lambda a, b: a % b,
     "multiply_rounded": lambda a, b: a * b,
 }
+
+
+def _permuted(word: Scalar, place: Scalar, form: int) -> Scalar:
+    """A byte permute of a word and zeros: four bits choose each byte; the highest of them asks for its sign alone."""
+    found, chosen = 0, int(place) | (0x4440, 0x5550)[form]
+    for at in range(4):
+        byte = int(word) >> 8 * (chosen >> 4 * at & 7) & 255 if chosen >> 4 * at & 7 < 4 else 0
+        sign = 255 * (byte >> 7)
+        found |= (sign if chosen >> 4 * at & 8 else byte) << 8 * at
+    return u4(found)
+
+
 _TERNARY: dict[str, Callable[[Scalar, Scalar, Any], Scalar]] = {
-    "byte": lambda word, place, form: u4((int(word) >> (8 * int(place))) & 255),
+    "byte": _permuted,
     "select": lambda condition, a, b: a if condition else b,
 }
 _SCALARS = {**_UNARY, **_BINARY, **_TERNARY, **KINDS, "math": _MATH, "nan": np.nan, "inf": np.inf}

@@ -17,7 +17,7 @@ import numpy as np
 
 from gpusort.kernel.kernel import kernel
 from gpusort.types.indices import SortOrder, Stage
-from gpusort.types.intrinsics import bitcast, count_ones, dynamic_range, minimum, select
+from gpusort.types.intrinsics import add_nowrap, bitcast, count_ones, dynamic_range, minimum, select
 from gpusort.types.memory import Registers, Storage, Workgroup
 from gpusort.types.scalars import F32, U8, U32, U64, Bool
 
@@ -131,6 +131,34 @@ def true_division(cx, data: Storage[U32], p: Params):
 @kernel
 def division_by_zero(cx, data: Storage[U32], p: Params):
     data[0] = U32(1) // U32(0)  # <-
+
+
+@kernel
+def sum_beyond_its_type(cx, data: Storage[U32], p: Params):
+    data[0] = add_nowrap(U32(4294967295), U32(1))  # <-
+
+
+@kernel
+def zeros_of_two_signs(cx, data: Storage[U32], p: Params):
+    if p.n > 1:
+        zero = 0.0
+    else:
+        zero = -0.0
+    data[0] = bitcast(U32, F32(zero))  # <-
+
+
+@attrs.frozen
+class Scaled:
+    x: U32
+    by: float
+
+
+@kernel
+def structs_that_differ_at_compile_time(cx, data: Storage[U32], p: Params):
+    scaled = Scaled(p.n, 0.5)
+    if p.n > 1:
+        scaled = Scaled(p.n, 2.0)  # <-
+    data[0] = scaled.x
 
 
 @kernel
@@ -916,18 +944,6 @@ class Tripled:
 @kernel
 def chooses_a_choice(cx, data: Storage[U32], p: Params):
     data[0] = (Tripled(p.n) if p.n > 1 else Tripled(p.n, 5)).x  # <-
-
-
-def place_of(x):
-    for i in range(100):
-        if x == i * i:
-            return U32(i)  # <-
-    return U32(0)
-
-
-@kernel
-def returns_from_a_hundred_branches(cx, data: Storage[U32], p: Params):
-    data[0] = place_of(p.n)
 
 
 @kernel

@@ -316,3 +316,44 @@ def the_bound_of_a_range_is_evaluated_once(cx: Invocation, data: Storage[U32], o
     for _ in range(three(out, me)):
         data[me] = data[me] + 1
     out[me] = out[me] + 2 + (data[me] - data[me])
+
+
+@gives(10, 11, 10, 11)
+@kernel
+def zeros_of_an_unrolled_loop_keep_their_signs(cx: Invocation, data: Storage[U32], out: Storage[U32]) -> None:
+    for is_first, zero in ((True, 0.0), (False, -0.0)):
+        if is_first or data[cx.global_id] % 2 == 0:
+            x = F32(zero)
+        above = 1.0 / x > 0.0  # type: ignore[possibly-undefined]  # set in the first round
+        out[cx.global_id] = out[cx.global_id] * 10 + U32(above)
+
+
+def searched(data: Storage[U32], x: U32, least: U32) -> U32:
+    for k in range(150):  # each of which has two paths to the next
+        if data[k % 4] == x:
+            if U32(k) > least:
+                return U32(k)
+    return U32(99)
+
+
+@gives(8, 9, 10, 11)
+@kernel
+def what_follows_two_paths_is_read_once(cx: Invocation, data: Storage[U32], out: Storage[U32]) -> None:
+    out[cx.global_id] = searched(data, cx.global_id, cx.global_id + 5)
+
+
+@gives(52, 52, 52, 63)
+@kernel
+def continue_on_one_of_two_paths(cx: Invocation, data: Storage[U32], out: Storage[U32]) -> None:
+    total = U32(0)
+    for i in dynamic_range(U32(0), U32(6)):
+        if i % 2 == 0:
+            for k in range(2):
+                if i == k:
+                    continue
+                total += 0
+            if i == cx.global_id * 2:
+                continue
+            total += 1
+        total += 10
+    out[cx.global_id] = total

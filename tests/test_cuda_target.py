@@ -41,6 +41,7 @@ from tests.cuda_cases import (
     N,
     Words,
     check_atomics,
+    check_bytes,
     check_lanes,
     check_memories,
     check_random_program,
@@ -162,6 +163,10 @@ def test_memories_on_the_stand_in(card: CudaTarget, tile: int) -> None:
 
 def test_atomics_on_the_stand_in(card: CudaTarget) -> None:
     check_atomics(card)
+
+
+def test_bytes_on_the_stand_in(card: CudaTarget) -> None:
+    check_bytes(card)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -302,6 +307,10 @@ def test_memories_on_a_card(real_card: CudaTarget, tile: int) -> None:
 
 def test_atomics_on_a_card(real_card: CudaTarget) -> None:
     check_atomics(real_card)
+
+
+def test_bytes_on_a_card(real_card: CudaTarget) -> None:
+    check_bytes(real_card)
 
 
 @pytest.mark.parametrize("seed", range(20))

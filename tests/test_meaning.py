@@ -25,7 +25,7 @@ from gpusort.targets.cuda.compile import compile_ptx
 from gpusort.types.errors import GpusortError, IterationLimitError
 from gpusort.types.intrinsics import bitcast, dynamic_range
 from gpusort.types.invocation import Invocation
-from gpusort.types.memory import Registers, Storage
+from gpusort.types.memory import Registers, Storage, Workgroup
 from gpusort.types.scalars import F32, I32, I64, U32, U64, Bool
 
 OUT = Buffer("out", U32, 8, Role.OUTPUT)
@@ -145,6 +145,27 @@ def test_a_division_that_only_some_invocations_come_to(target: str) -> None:
     values = np.arange(lanes, dtype=np.uint32)
     registry.target(target).run(Schedule((data, out), (launch,)), {"data": values, "out": found})
     assert found.tolist() == [0] * 4 + [11] * (lanes - 4)
+
+
+@kernel
+def divides_twice(cx: Invocation, data: Storage[U32], out: Storage[U32], tile: Workgroup[U32]) -> None:
+    x = data[cx.local_id] * 100
+    tile[cx.local_id] = data[cx.local_id]
+    cx.barrier()
+    tile[cx.local_id] = x // tile[cx.local_id] // (cx.local_id + 1)
+    cx.barrier()
+    out[cx.local_id] = tile[cx.local_id] + x
+
+
+@pytest.mark.parametrize("lanes", [3, 7, 12, 13])
+def test_divisions_of_few_invocations(lanes: int, target: str) -> None:
+    """By so few LLVM ended the process, as it chose how long its vectors were to be."""
+    data, out = Buffer("data", U32, lanes, Role.INPUT), Buffer("out", U32, lanes, Role.OUTPUT)
+    launch = divides_twice.launch(Grid(1, lanes), data, out, Workgroup(U32, lanes))
+    values = np.arange(1, lanes + 1, dtype=np.uint32)
+    found = np.zeros(lanes, np.uint32)
+    registry.target(target).run(Schedule((data, out), (launch,)), {"data": values, "out": found})
+    assert found.tolist() == [100 // k + 100 * k for k in range(1, lanes + 1)]
 
 
 # -- numbers beside scalars -------------------------------------------------------------------------------
@@ -284,6 +305,7 @@ SIZE: Any = 1
 LIST: Any = [1, 2]
 SCALAR: Any = U32(5)
 SIGN: Any = 0.0
+WEIGHTS: Any = {"a": 0.0, "b": 1.0}
 SETTINGS: Any = Settings()
 
 
@@ -307,7 +329,9 @@ def _with_cell() -> tuple[Kernel[...], Any]:
         out[4] = U32(Settings.width)
         out[5] = U32(SETTINGS.depth)
         out[6] = U32(cell)
-        out[7] = U32(len(LIST)) + U32(1.0 / F32(SIGN) > 0.0) * 16
+        out[7] = U32(len(LIST)) + U32(1.0 / F32(SIGN) > 0.0) * 16 + U32(1.0 / F32(WEIGHTS["a"]) > 0.0) * 32
+        for name in WEIGHTS:
+            out[7] = out[7] * 2 + U32(name == "b")
 
     def change(value: int) -> None:
         nonlocal cell
@@ -327,7 +351,7 @@ def _changes(patch: pytest.MonkeyPatch, change_cell: Any) -> Iterator[tuple[int,
     patch.setattr(f"{__name__}.helper", other_helper)
     yield 3, 2
     LIST.append(9)
-    yield 7, 19
+    yield 7, 205
     patch.setattr(Settings, "width", 30)
     yield 4, 30
     patch.setattr(SETTINGS, "depth", 40)
@@ -335,16 +359,20 @@ def _changes(patch: pytest.MonkeyPatch, change_cell: Any) -> Iterator[tuple[int,
     change_cell(100)
     yield 6, 100
     patch.setattr(f"{__name__}.SIGN", -0.0)
-    yield 7, 3
+    yield 7, 141
+    patch.setitem(WEIGHTS, "a", -0.0)
+    yield 7, 13
+    patch.setattr(f"{__name__}.WEIGHTS", {"b": 1.0, "a": -0.0})
+    yield 7, 14
 
 
 def test_what_changes_outside_changes_the_kernel(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in Python, which looks names up each time it comes to them. Targets may keep what they made of a schedule."""
     outside, change = _with_cell()
-    expected = [1, 1, 5, 1, 3, 4, 10, 18]
+    expected = [1, 1, 5, 1, 3, 4, 10, 201]
     schedule = Schedule((OUT,), (outside.launch(Grid(1, 1), OUT),))
     changes, prepared = _changes(monkeypatch, change), prepared_by(registry.target(target), schedule)
-    for some in (0, 4, 5):
+    for some in (0, 4, 5, 1, 1):
         for place, value in itertools.islice(changes, some):
             expected[place] = value
         out, other = np.zeros(8, np.uint32), np.zeros(8, np.uint32)

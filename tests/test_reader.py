@@ -297,3 +297,41 @@ def test_workgroup_memory_has_a_limit_on_every_target(target: str) -> None:
 def test_registers_have_a_limit_under_cpython() -> None:
     with pytest.raises(InvalidArgumentError, match="at most 2048 of this class in an array, found 2049"):
         Registers(U32, 2049)
+
+
+DEEP = """
+from gpusort.kernel.language import *
+
+@kernel
+def subject(cx: Invocation, data: Storage[U32]) -> None:
+    x, y = data[cx.global_id], bitcast(I32, data[cx.global_id])
+    data[cx.global_id] = {sum} + U32({negated})
+"""
+
+
+def test_code_nests_as_deep_as_all_targets_can_write_it(target: str, tmp_path: Path) -> None:
+    """On the CPU it came to the end of Python's own parser, which reads the text that is compiled."""
+
+    def run(name: str, terms: int) -> list[int]:
+        data, found = Buffer("data", U32, 4, Role.INOUT), np.arange(4, dtype=np.uint32)
+        negated = "-(y >> x) - (" * (terms // 2) + "y" + ")" * (terms // 2)
+        path = tmp_path / f"deep_{terms}.py"
+        path.write_text(DEEP.format(sum=" + ".join(["x"] * terms), negated=negated))
+        launch = load(path).subject.launch(Grid(1, 4), data)
+        registry.target(name).run(Schedule((data,), (launch,)), {"data": found})
+        return found.tolist()
+
+    assert run(target, 80) == run("python", 80)
+    if target != "python":
+        with pytest.raises(KernelError, match="expected code nested at most 90 deep"):
+            run(target, 200)
+
+
+def test_branches_nest_as_deep_as_all_drivers_take_them(tmp_path: Path) -> None:
+    """Mesa's takes a wrong one from 80 on."""
+    lines = [f"{'    ' * k}if data[cx.global_id] != {k}:" for k in range(1, 70)]
+    head, path = DEEP.partition("    x, y")[0], tmp_path / "branches.py"
+    path.write_text("\n".join([head, *lines, f"{'    ' * 70}data[0] = U32(0)\n"]))
+    launch = load(path).subject.launch(Grid(1, 1), Buffer("data", U32, 4, Role.INOUT))
+    with pytest.raises(KernelError, match="expected branches and loops at most 64 deep"):
+        specialise(launch)

@@ -61,6 +61,14 @@ MESSAGES = {
     "power": "expected an operator of the kernel language, e.g. `x * x` instead of `x ** 2`",
     "true_division": "expected two floats of one type for `div`, found U32 and U32; convert one, e.g. `F32(x)`",
     "division_by_zero": "expected a divisor other than zero, e.g. `x // 2`",
+    "sum_beyond_its_type": "expected a sum that fits 32 bits, e.g. `a + b`, which wraps",
+    "zeros_of_two_signs": (
+        "expected one value of 'zero' behind the branch; its compile-time value differs between the paths, "
+        "e.g. `zero = F32(-0.0)` before it"
+    ),
+    "structs_that_differ_at_compile_time": (
+        "expected a Scaled of 0.5 for 'scaled' as before, found a Scaled of 2.0, e.g. a name of its own"
+    ),
     "range_of_a_scalar": (
         "expected compile-time ints in `range`, found a U32, e.g. `for i in dynamic_range(U32(0), n):`"
     ),
@@ -264,11 +272,6 @@ MESSAGES = {
     "chooses_a_choice": (
         "expected one type on both sides, found the compile-time value 3 and the compile-time value 5, "
         "e.g. `U32(1)` for a number"
-    ),
-    "returns_from_a_hundred_branches": (
-        "expected at most 64 branches and loops inside each other, and an `elif` is inside the `else` of what it "
-        "follows, as is all behind a branch that returns, e.g. `found = U32(i)` in each branch and one `return found` "
-        "behind them"
     ),
     "swaps_arrays_in_a_loop": (
         "expected 'a' to be one array, for a run-time loop is read once, e.g. a loop over `range(3)`"

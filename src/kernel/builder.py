@@ -34,6 +34,8 @@ def apply(op: Op, operands: tuple[ir.Expression, ...], span: Span) -> ir.Express
         raise KernelError(span, f"expected {op.expects} for `{op}`, found {found}; convert one, e.g. `{example}`")
     if op in _DIVISIONS and isinstance(operands[1], ir.Const) and operands[1].value == 0:
         raise KernelError(span, "expected a divisor other than zero, e.g. `x // 2`")
+    if op is ops.ADD_NOWRAP and sum(one.value for one in operands if isinstance(one, ir.Const)) > Type.U32.high:
+        raise KernelError(span, "expected a sum that fits 32 bits, e.g. `a + b`, which wraps")
     return folded(op, operands, result, span)
 
 
@@ -135,8 +137,8 @@ class Builder:
 
 # Limits on inlining and unrolling: beyond these, compilers take minutes.
 MOST_STATEMENTS = 10_000
+MOST_DEPTH = 64  # of branches and loops: Mesa's software driver takes a wrong branch from 80 on
 MOST_ROUNDS = 10_000  # iterations of unrolled loops plus inlined calls, even where they emit no statement
-MOST_NESTED = 64  # blocks inside each other: of 80, Mesa's llvmpipe forgets which invocations are in the innermost
 
 
 class KernelBuilder(Builder):
@@ -153,14 +155,13 @@ class KernelBuilder(Builder):
 
     def emit(self, statement: ir.Statement) -> None:
         super().emit(statement)
+        if self.depth > MOST_DEPTH:
+            raise KernelError(
+                statement.span, f"expected branches and loops at most {MOST_DEPTH} deep, helpers included, e.g. early "
+                "returns from a helper in place of `elif`")  # fmt: skip
         self._statements += 1
         if self._statements > MOST_STATEMENTS:
             self._refuse_size(statement.span)
-        if self.depth > MOST_NESTED:
-            raise KernelError(
-                statement.span, f"expected at most {MOST_NESTED} branches and loops inside each other, and an `elif` "
-                "is inside the `else` of what it follows, as is all behind a branch that returns, e.g. "
-                "`found = U32(i)` in each branch and one `return found` behind them")  # fmt: skip
 
     @contextmanager
     def unrolling(self, rounds: int, span: Span) -> Generator[None]:

@@ -5,7 +5,7 @@ use, like the guards of a JIT. The package's own modules do not change, and are 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from enum import Enum
 from types import CellType, ModuleType
@@ -14,11 +14,12 @@ from typing import Any, TypeAlias, cast
 import attrs
 
 from ..types.scalars import Scalar
+from .launch import FIELD_NAMES
 
 _PACKAGE = __name__.partition(".")[0]
 _INSIDE = f"{_PACKAGE}."
 _NOTHING = object()
-_SIGNED_ZEROS: tuple[type[object], ...] = (float, complex, tuple, Scalar)  # may be equal and differ: -0.0 and 0.0
+_FLOATS: tuple[type[object], ...] = (float, complex, Scalar)
 _CONTAINERS = (list, dict, set, bytearray)
 _python: Any = operator  # of which typeshed leaves some unknown
 _FROZEN: object = attrs.make_class("_Frozen", (), frozen=True).__setattr__  # that of every frozen attrs class
@@ -27,15 +28,29 @@ _Lookup: TypeAlias = tuple[Callable[..., object], tuple[object, ...], object]  #
 
 
 def same(now: object, then: object) -> bool:
-    """Whether a kernel compiled with one value is right for the other; -0.0 and 0.0 differ."""
+    """Whether a kernel compiled with one value is right for the other. To Python 0.0 is -0.0, 1 is True, and dicts are
+    equal whatever their order."""
     if now is then:
         return True
     if type(now) is not type(then):
         return False
+    if isinstance(now, _FLOATS):
+        return repr(now) == repr(then)
     try:
-        return bool(now == then) and (not isinstance(now, _SIGNED_ZEROS) or repr(now) == repr(then))
+        parts = _parts(now), _parts(then)
+        return bool(now == then) and (all(map(operator.is_, *parts)) or all(map(same, *parts)))
     except Exception:  # a comparison of the user's may do anything
         return False
+
+
+def _parts(thing: object) -> Sequence[object]:
+    """What is in a tuple, a list, a dict or a struct."""
+    if isinstance(thing, dict):
+        known = cast("dict[object, object]", thing)
+        return [*known, *known.values()]
+    if isinstance(thing, tuple | list):
+        return cast("Sequence[object]", thing)
+    return [getattr(thing, name) for name in FIELD_NAMES[type(thing)]]
 
 
 @attrs.define

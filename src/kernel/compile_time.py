@@ -21,7 +21,6 @@ MOST_BITS = 4096  # of an int
 _MOST_ITEMS = MOST_ROUNDS  # of a tuple or a text, and of a range that a function goes through
 _COUNTING = (math.factorial, math.comb, math.perm)  # whose results grow faster than their arguments
 _python: Any = operator  # of which typeshed leaves some unknown
-NARROW = (Type.U8, Type.U16)
 
 
 def literal(value: object, type: Type, span: Span) -> ir.Const:
@@ -35,11 +34,11 @@ def literal(value: object, type: Type, span: Span) -> ir.Const:
             expected(span, f"a literal that fits {type}, found an int beyond all floats, e.g. `{type}(1e30)`")
     if type is Type.BOOL and isinstance(value, bool):
         return ir.Const(value, type, span)
-    if (type.is_integer or type in NARROW) and isinstance(value, int) and not isinstance(value, bool):
+    if (type.is_integer or type.is_narrow) and isinstance(value, int) and not isinstance(value, bool):
         low, high = bounds(type)
         if not low <= value <= high:
             expected(span, f"a literal that fits {type} ({low} to {high}), found {value}, e.g. `{type}(1)`")
-        return ir.Const(value, Type.U32 if type in NARROW else type, span)
+        return ir.Const(value, Type.U32 if type.is_narrow else type, span)
     example = f"`{type}({True if type is Type.BOOL else 1})`"
     hint = "`int(x)` of it" if isinstance(value, np.integer) else example
     expected(span, f"{type} beside {type}, found {value!r}, e.g. {hint}")

@@ -1,6 +1,7 @@
 """Reader, part 3: control flow. Compile-time branches are taken and `range` loops unrolled; others become IR. A
 run-time branch is read once on each side. What follows an early `return` or `continue` is read as part of the path that
-does not leave (`rest`), so the IR has no jumps but `Break`."""
+does not leave (`rest`), so the IR has no jumps but `Break`; where several paths do not, or that one is deep, a variable
+says whether control has left."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ import ast
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, Flag, auto
-from functools import reduce
+from functools import partial, reduce
 from itertools import islice
 from typing import TypeAlias, cast
 
@@ -45,15 +46,28 @@ class Loop:
     continued: list[Bound]  # the names at each `continue`
 
 
+@attrs.define
+class Leaving:
+    """Whether control has left, by a jump inside a branch of which several paths fall through."""
+
+    variable: ir.Variable
+    loops: int  # those around the branch: a `continue` of one further in does not leave it
+    is_set: bool = False
+
+
 class ControlReader(CallReader, ABC):
     """Branches and loops in one inlined function."""
 
     def __init__(self, builder: KernelBuilder, source: Source) -> None:
         super().__init__(builder, source)
         self.loops: list[Loop] = []  # enclosing loops, the innermost last
+        self.leavings: list[Leaving] = []  # of enclosing branches
 
     @abstractmethod
     def block(self, items: Sequence[Item]) -> Flow: ...
+
+    @abstractmethod
+    def statement(self, node: ast.stmt, rest: Sequence[Item]) -> Flow: ...
 
     @abstractmethod
     def assign(self, target: ast.expr, value: Value) -> None: ...
@@ -75,6 +89,37 @@ class ControlReader(CallReader, ABC):
             names.join((first, names_then), (second, names.values), span)
         self.builder.emit(ir.If(condition, tuple(first), tuple(second), span))
         return Flow.LEAVES if flow_then is flow_otherwise is Flow.LEAVES else Flow.FALLS
+
+    def read_flat(self, items: Sequence[Item], node: ast.stmt) -> Flow:
+        """A block's items, from `node` on: what follows one by which some paths leave is read once, where a variable
+        says that control has not left. Inside each such path it would be read twice, and behind the next four times."""
+        span, leaving = self.span(node), Leaving(self.builder.variable("left", Type.BOOL), len(self.loops))
+        self.builder.emit(ir.Assign(leaving.variable, ir.Const(False, Type.BOOL, span), span))
+        self.leavings.append(leaving)
+        flow, part = Flow.FALLS, list[Item]()
+        for number, item in enumerate(items, 1):
+            part.append(partial(self.statement, item, ()) if isinstance(item, ast.stmt) else item)
+            may_leave = isinstance(item, ast.stmt) and escapes(item)
+            if not may_leave and number < len(items):
+                continue
+            if leaving.is_set:
+                stays = apply(ops.INVERT, (ir.Read(leaving.variable, span),), span)
+                flow = self.branch(node, stays, part, [lambda: Flow.LEAVES])
+            else:
+                flow = self.block(part)
+            if flow is Flow.LEAVES:
+                break
+            part = []
+        self.leavings.pop()
+        return flow
+
+    def note_leaving(self, node: ast.stmt, loops: int = 0) -> None:
+        """At a jump: `loops` are those around it where it stays in one of them."""
+        span = self.span(node)
+        for leaving in self.leavings:
+            if leaving.loops >= loops:
+                leaving.is_set = True
+                self.builder.emit(ir.Assign(leaving.variable, ir.Const(True, Type.BOOL, span), span))
 
     def match(self, node: ast.Match, rest: Sequence[Item]) -> Flow:
         """`match` on an enum, which must name every member."""

@@ -12,6 +12,8 @@ from collections.abc import Collection
 from enum import Enum
 from typing import ClassVar, TypeAlias
 
+import attrs
+
 from ..types.layout import Type
 from ..types.needs import Needs
 from ..types.ops import AtomicOp, Op, SubgroupOp
@@ -83,7 +85,7 @@ class Parameter:
 class Const:
     """A literal. Floats are held as Python floats, integers in their type's range, Bool as bool."""
 
-    value: int | float | bool
+    value: int | float | bool = attrs.field(eq=repr)  # -0.0 is not 0.0
     type: Type
     span: Span
 

@@ -13,7 +13,7 @@ from ..types.ops import AtomicOp, SubgroupOp
 from ..types.scalars import Scalar
 from . import examples, ir
 from .builder import KernelBuilder, apply, convert
-from .compile_time import NARROW, literal
+from .compile_time import literal
 from .span import KernelError, Span, expected
 from .values import (
     Given,
@@ -118,12 +118,12 @@ def _split(builder: KernelBuilder, leaf: Leaf, value: ir.Expression, unit: Type,
     if unit is leaf.type:
         return [value]
     wide = Type.U64 if leaf.type.size == 8 else Type.U32
-    op = ops.CAST if leaf.type in (Type.BOOL, *NARROW) else ops.BITCAST
+    op = ops.CAST if leaf.type.size < 4 else ops.BITCAST
     whole = builder.hold("whole", convert(op, value, wide, span), span)
     pieces: list[ir.Expression] = []
     for i in range(max(1, leaf.type.size // unit.size)):
         moved = apply(ops.SHR, (whole, ir.Const(i * unit.bits, Type.U32, span)), span)
-        if unit in NARROW:
+        if unit.is_narrow:
             moved = convert(ops.CAST, moved, Type.U32, span)
         pieces.append(convert(ops.CAST, moved, unit, span))
     return pieces
@@ -142,7 +142,7 @@ def _joined(units: Sequence[ir.Expression], to: Type, span: Span) -> ir.Expressi
         shift = ir.Const(i * unit.bits, Type.U32, span)
         moved = apply(ops.SHL, (convert(ops.CAST, piece, wide, span), shift), span)
         whole = apply(ops.OR, (whole, moved), span)
-    return convert(ops.CAST if to in NARROW else ops.BITCAST, whole, to, span)
+    return convert(ops.CAST if to.is_narrow else ops.BITCAST, whole, to, span)
 
 
 def registers(builder: KernelBuilder, given: Sequence[Given], span: Span) -> MemoryValue:
@@ -229,7 +229,7 @@ def _shuffle(builder: KernelBuilder, op: SubgroupOp, leaf: Value, lane: ir.Expre
         return leaf
     if not isinstance(leaf, ir.Expression):
         expected(span, f"a scalar or a struct to shuffle, found {describe(leaf)}, e.g. `cx.shuffle(pair, lane)`")
-    if leaf.type not in (Type.BOOL, *NARROW):
+    if leaf.type.size >= 4:
         return _subgroup(builder, op, (leaf, lane), leaf.type, span)
     moved = _subgroup(builder, op, (convert(ops.CAST, leaf, Type.U32, span), lane), Type.U32, span)
     if leaf.type is Type.BOOL:

@@ -16,7 +16,7 @@ from ..types.layout import Type, bounds
 from ..types.scalars import Scalar
 from . import ir
 from .builder import KernelBuilder, apply, convert
-from .compile_time import NARROW, evaluated, literal, require_numbers
+from .compile_time import evaluated, literal, require_numbers
 from .examples import is_from_a_library
 from .names import chosen
 from .source import signature_of
@@ -135,7 +135,7 @@ def _greatest(side: Value) -> int:
 def _beside(scalar: ir.Expression, number: MemberNumber, span: Span) -> ir.Expression:
     """An enum's number as a scalar of another's type, as a literal there would be."""
     to = scalar.type
-    if to is Type.BOOL or (to in NARROW) or (to.is_integer and number.greatest > bounds(to)[1]):
+    if to is Type.BOOL or to.is_narrow or (to.is_integer and number.greatest > bounds(to)[1]):
         _refuse_number(span)
     return convert(ops.CAST, number.number, to, span)
 
@@ -148,7 +148,7 @@ def _refuse_number(span: Span) -> NoReturn:
 
 def _widened(value: Value, other: Value, span: Span) -> Value:
     """A U8 or U16 beside another, or a number beside one: these are of memory only, and equated as U32."""
-    narrow = next((v.type for v in (value, other) if isinstance(v, ir.Expression) and v.type in NARROW), None)
+    narrow = next((v.type for v in (value, other) if isinstance(v, ir.Expression) and v.type.is_narrow), None)
     if narrow is None:
         return value
     if isinstance(value, Static):

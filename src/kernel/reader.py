@@ -19,11 +19,12 @@ from .builder import KernelBuilder
 from .control import ControlReader, Flow, Item
 from .memories import load, store
 from .names import assign_slot, held, new_slot
-from .source import Source, escapes, source_of
+from .source import Source, escapes, paths_through, source_of
 from .span import KernelError, Span
 from .values import Static, TupleValue, Value, apart, describe, lift, shape
 
 _DEEPEST = 50  # nesting of inlined calls
+_DEEP = 16  # nesting of branches from which on what follows an early return is none of its `else`
 
 # What is expected in place of a statement that kernels do not have.
 _RAISING = "no exceptions in a kernel: a device cannot raise, e.g. write a U32 flag"
@@ -100,8 +101,11 @@ class Reader(ControlReader):
                 if item() is Flow.LEAVES:
                     return Flow.LEAVES
             elif escapes(item) and not isinstance(item, ast.Return | ast.Continue):
-                # What follows a branch with a `return` or `continue` is read inside it, on the paths that fall through.
-                return self.statement(item, items[position + 1 :])
+                # What follows a branch with a `return` or `continue` is read inside it, on the path that falls through.
+                rest = items[position + 1 :]
+                if rest and (paths_through(item) > 1 or self.builder.depth >= _DEEP):
+                    return self.read_flat(items[position:], item)
+                return self.statement(item, rest)
             elif self.statement(item, ()) is Flow.LEAVES:
                 return Flow.LEAVES
         return Flow.FALLS
@@ -144,6 +148,7 @@ class Reader(ControlReader):
                 return self.break_loop(node)
             case ast.Continue():
                 self.loops[-1].continued.append(dict(self.names.values))
+                self.note_leaving(node, len(self.loops))
                 return Flow.LEAVES
             case _:
                 unknown = f"a statement of the kernel language, found {type(node).__name__}, e.g. `x = a + b`"
@@ -191,4 +196,5 @@ class Reader(ControlReader):
             before, found = map(describe, apart(self.result, result))
             self.expected(node, f"{before} from every `return`, found {found}, e.g. `return U32(1)`")
         assign_slot(self.builder, self.result, result, "result", span)
+        self.note_leaving(node)
         return Flow.LEAVES

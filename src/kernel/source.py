@@ -18,7 +18,7 @@ import attrs
 from ..forks import IMPORTED_AT, OwnLock
 from ..types.deferred import call_signature, load
 from .captures import Captures, contents_of
-from .span import KernelError, Span
+from .span import KernelError, Span, expected
 
 
 @attrs.frozen
@@ -69,6 +69,8 @@ def signature_of(function: FunctionType) -> inspect.Signature:
     return known[1]
 
 
+_MOST_LEVELS = 90  # of a syntax tree: what targets write of it has twice as many, and Python's parser takes no 200
+
 _parsing = OwnLock()
 
 
@@ -111,7 +113,28 @@ def source_of(function: FunctionType) -> Source:
     enclosing = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     parameters = (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)
     stores = Counter([*(argument.arg for argument in parameters), *_stored(tree)])
-    return Source(tree, file, first, stores, function.__globals__, enclosing)
+    source = Source(tree, file, first, stores, function.__globals__, enclosing)
+    if (deepest := _beyond(tree, _MOST_LEVELS)) is not None:
+        expected(
+            source.span(deepest), f"code nested at most {_MOST_LEVELS} deep, e.g. names for parts of an expression"
+        )
+    return source
+
+
+def _inside(node: ast.AST) -> Iterator[ast.AST]:
+    """What is one level further in: a chain of operators is one level, as it is written in parts."""
+    while isinstance(node, ast.BinOp) and isinstance(node.left, ast.BinOp):
+        yield node.right
+        node = node.left
+    yield from ast.iter_child_nodes(node)
+
+
+def _beyond(tree: ast.AST, depth: int) -> ast.AST | None:
+    """A node, with a place in the file, that has so many around it."""
+    level = [tree]
+    for _ in range(depth):
+        level = [inner for node in level for inner in _inside(node)]
+    return next((node for node in level if hasattr(node, "lineno")), None)
 
 
 def _no_source(function: FunctionType, file: str) -> str:
@@ -140,6 +163,20 @@ def escapes(statement: ast.stmt) -> bool:
     if isinstance(statement, ast.For | ast.While):
         return any(isinstance(node, ast.Return) for node in ast.walk(statement))
     return any(escapes(inner) for inner in _blocks(statement))
+
+
+def paths_through(statement: ast.stmt) -> int:
+    """How many sides of a branch control falls through: 1 of what is no branch, 0 of what leaves."""
+    match statement:
+        case ast.Return() | ast.Continue() | ast.Break():
+            return 0
+        case ast.If(body=then, orelse=otherwise):
+            blocks = [then, otherwise]
+        case ast.Match(cases=cases):
+            blocks = [case.body for case in cases]
+        case _:
+            return 1
+    return sum(all(map(paths_through, block)) for block in blocks)
 
 
 def jumps(body: Sequence[ast.stmt]) -> bool:

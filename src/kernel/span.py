@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import linecache
+from pathlib import Path
 from typing import NoReturn
 
 from .nodes import node
+
+_OWN = str(Path(__file__).parents[1])
 
 
 @node
@@ -19,6 +22,11 @@ class Span:
     @property
     def text(self) -> str:
         return linecache.getline(self.file, self.line).strip()
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is in gpusort's own source."""
+        return self.file.startswith(_OWN)
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"

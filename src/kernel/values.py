@@ -16,16 +16,20 @@ from ..types.elements import class_of, fields_of, scalar_of
 from ..types.layout import Type
 from ..types.scalars import SCALARS, Scalar
 from . import ir
+from .captures import same
 from .launch import FIELD_NAMES
 from .nodes import node
 from .span import Span
 
 
-@node
-class Static:
+@node(eq=False)
+class Static:  # noqa: PLW1641 -- without a hash, which what it holds may lack
     """A compile-time value."""
 
     value: object
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Static) and same(self.value, other.value)
 
 
 @node
@@ -248,7 +252,9 @@ def apart(a: Value, b: Value) -> tuple[Value, Value]:
         sides = zip(a.items, b.items, strict=True)
     else:
         return a, b
-    return next((apart(one, other) for one, other in sides if shape(one) != shape(other)), (a, b))
+    one, other = next((pair for pair in sides if shape(pair[0]) != shape(pair[1])), (a, b))
+    is_told = one is a or (isinstance(a, StructValue) and isinstance(one, Static))  # by the struct's description
+    return (a, b) if is_told else apart(one, other)
 
 
 def code_of(value: Value) -> ir.Expression | None:
@@ -268,7 +274,8 @@ def describe(value: Value) -> str:
         case Static():
             return f"the compile-time value {value.value!r}"
         case StructValue():
-            return f"a {class_of(value.element).__name__}"
+            fixed = ", ".join(repr(part.value) for part in parts(value) if isinstance(part, Static))
+            return f"a {class_of(value.element).__name__}{' of ' * bool(fixed)}{fixed}"
         case TupleValue():
             return f"a tuple of {len(value.items)}"
         case MemberNumber():

@@ -26,8 +26,9 @@ class Type(Enum):
         self.size: int = self.dtype.itemsize  # bytes in memory; 1 for BOOL
         self.bits: int = 8 * self.size
         self.is_float: bool = self.dtype.kind == "f"
-        # Those to compute with: U8 and U16 are not.
-        self.is_unsigned: bool = self.dtype.kind == "u" and self.size >= 4
+        self.is_narrow: bool = self.dtype.kind == "u" and self.size < 4  # U8 and U16
+        # Those to compute with.
+        self.is_unsigned: bool = self.dtype.kind == "u" and not self.is_narrow
         self.is_integer: bool = self.is_unsigned or self.dtype.kind == "i"
         self.is_number: bool = self.is_integer or self.is_float
         self.sign: int = 1 << (self.bits - 1) if self.dtype.kind == "i" else 0  # the sign's bit

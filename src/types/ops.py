@@ -142,9 +142,9 @@ def can_cast(source: Type, target: Type) -> bool:
     """Whether there is a CAST: between integers, from Bool to numbers, from integers and floats to floats."""
     if source is target or target is Type.BOOL:
         return False
-    if target in (Type.U8, Type.U16):
+    if target.is_narrow:
         return source in (Type.U32, Type.BOOL)
-    if source in (Type.U8, Type.U16):
+    if source.is_narrow:
         return target in (Type.U32, Type.U64, Type.I32, Type.I64)
     return not (source.is_float and target.is_integer)
 

@@ -82,8 +82,6 @@ class Facts:
 
     def assume(self, fact: Sum) -> None:
         """Adds the fact that a sum is at least 0, and tightens the ranges of its unknowns."""
-        if not fact.terms:
-            return
         common = math.gcd(*(factor for _, factor in fact.terms))
         if common > 1:  # rounding the constant down is right, as the rest is a whole number
             terms = tuple((unknown, factor // common) for unknown, factor in fact.terms)

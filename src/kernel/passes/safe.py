@@ -6,7 +6,6 @@ atomic does nothing."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from pathlib import Path
 from threading import Lock
 from typing import TypeAlias
 from weakref import WeakKeyDictionary
@@ -24,7 +23,6 @@ from .bounds import Ranges, relevant_parameters
 from .walk import blocks_of, statements_in, with_blocks
 
 _Checks: TypeAlias = tuple[frozenset[int], frozenset[int]]  # accesses to check and loops that poll, by id
-_OWN = str(Path(__file__).parents[2])
 _PROOFS = 8  # launches of one of gpusort's own kernels to analyse; later ones run the union of their checks
 _MOST_VARIANTS = 3  # beyond these, one variant with every check that some launch needed
 _LONG = 1 << 30  # statements that a workgroup runs in about a second
@@ -51,7 +49,7 @@ def guarded_outside_ours(program: ir.Program) -> ir.Program:
 def _user_accesses(program: ir.Program) -> frozenset[int]:
     """The accesses that are not in gpusort's own source, by id."""
     accesses = (s for s in statements_in(program.body) if isinstance(s, ir.Access))
-    return frozenset(id(s) for s in accesses if not s.span.file.startswith(_OWN))
+    return frozenset(id(s) for s in accesses if not s.span.is_own)
 
 
 class Safety:

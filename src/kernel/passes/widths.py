@@ -36,7 +36,7 @@ class Widths:
 
     def _width(self, expression: ir.Expression, within: frozenset[ir.Variable], depth: int) -> int:
         whole = expression.type.bits
-        if depth > _DEEPEST or not (expression.type.is_unsigned or expression.type in (Type.U8, Type.U16, Type.BOOL)):
+        if depth > _DEEPEST or expression.type.is_float or expression.type.sign:
             return whole
         match expression:
             case ir.Const():
@@ -74,7 +74,7 @@ def _result(node: ir.Apply, widths: Sequence[int]) -> int:
     if op is ops.SELECT:
         return max(widths[1:])
     if op is ops.CAST:
-        return widths[0] if node.operands[0].type not in _SIGNED else whole
+        return widths[0] if not node.operands[0].type.sign else whole
     last = node.operands[-1]
     if op is ops.SHR and isinstance(last, ir.Const):
         return max(0, widths[0] - int(last.value) % node.type.bits)
@@ -87,5 +87,4 @@ def _result(node: ir.Apply, widths: Sequence[int]) -> int:
 
 _MASKS = (ops.SubgroupOp.BALLOT, ops.SubgroupOp.MATCH)
 _IN_A_SUBGROUP = frozenset({ir.Builtin.LANE, ir.Builtin.SUBGROUP_SIZE})
-_SIGNED = frozenset({Type.I32, Type.I64})
 _COUNTS: Mapping[str, int] = {op.name: 7 for op in (ops.COUNT_ONES, ops.LEADING_ZEROS, ops.TRAILING_ZEROS)}

@@ -29,10 +29,11 @@ from ...kernel.passes.walk import (
 
 
 @attrs.define
-class Flow:
-    """What one walk over a block sees. A loop may run zero times: what it assigns is not sure afterwards."""
+class Assignments:
+    """Which variables a block assigns, and which it reads from outside. A loop may run zero times: what it assigns is
+    not sure afterwards."""
 
-    exposed: set[ir.Variable] = attrs.field(factory=set[ir.Variable])
+    exposed: set[ir.Variable] = attrs.field(factory=set[ir.Variable])  # read where no assignment is sure
     assigned: set[ir.Variable] = attrs.field(factory=set[ir.Variable])  # on some path
     sure: set[ir.Variable] = attrs.field(factory=set[ir.Variable])  # on every path so far
 
@@ -78,10 +79,10 @@ class Flow:
         self.sure.add(variable)
 
 
-def flow_of(block: ir.Block) -> Flow:
-    flow = Flow()
-    flow.block(block)
-    return flow
+def assignments_in(block: ir.Block) -> Assignments:
+    found = Assignments()
+    found.block(block)
+    return found
 
 
 @attrs.frozen(eq=False)
@@ -134,7 +135,7 @@ def split_at_barriers(program: ir.Program, uniformity: Uniformity) -> BarrierSpl
     while True:
         cutter = _Cutter(group)
         pieces = cutter.block(program.body, in_group_loop=False)
-        exposed = frozenset(v for region in cutter.regions for v in flow_of(region_statements(region)).exposed)
+        exposed = frozenset(v for region in cutter.regions for v in assignments_in(region_statements(region)).exposed)
         movable = frozenset(
             v for v in exposed - group if v not in uniformity.varying and v not in cutter.assigned_under_lane_control
         )

@@ -14,7 +14,7 @@ from .barrier_split import (
     Group,
     Pieces,
     Region,
-    flow_of,
+    assignments_in,
     private_registers,
     region_statements,
 )
@@ -125,12 +125,12 @@ class LaneWriter(Writer):
                 self.statement(statement)
 
     def _region(self, region: Region) -> None:
-        flow = flow_of(region_statements(region))
-        maybe = flow.assigned - flow.sure  # kept as they were on the paths that do not assign them
+        found = assignments_in(region_statements(region))
+        maybe = found.assigned - found.sure  # kept as they were on the paths that do not assign them
         with self.lines.nested(f"for lane in range({self.size}):"):
             self.lines.add("local = u4(lane)")
             for variable in self._context():
-                if variable in flow.exposed or variable in maybe:
+                if variable in found.exposed or variable in maybe:
                     place = f"{self._lane_arrays[variable]}[lane]"
                     shown = f"({place} != 0)" if variable.type is Type.BOOL else place
                     self.lines.add(f"{self.variable(variable)} = {shown}")
@@ -143,7 +143,7 @@ class LaneWriter(Writer):
                 place = f"{self._slot('given', operand.type, region.hand_in)}[lane]"
                 self.lines.add(f"{place} = {_held(operand.type, self.text(operand))}")
             for variable in self._context():
-                if variable in flow.assigned:
+                if variable in found.assigned:
                     place = f"{self._lane_arrays[variable]}[lane]"
                     self.lines.add(f"{place} = {_held(variable.type, self.variable(variable))}")
 

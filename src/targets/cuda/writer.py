@@ -85,8 +85,11 @@ class BodyWriter(KernelWriter):
     def _byte(self, source: ir.Expression, place: ir.Expression) -> str:
         """Emits `(x >> 8 * n) & 255` as one byte permute, in a form that alternates from barrier to barrier. Else the
         assembler eliminates common subexpressions across barriers, keeps many extracted bytes live, and spills
-        registers. In another form it computes the byte again."""
+        registers. In another form it computes the byte again. Kernels of gpusort's own ask for no byte beyond."""
         word, number, form = self.text(source), self.text(place), self._barriers % 2
+        last = source.type.size - 1
+        if self._widths.of(place) > last.bit_length() and not place.span.is_own:  # a shift's amount is taken modulo
+            number = f"u4({number} & {self.u4(last)})"
         if source.type is Type.U32:
             return f"byte({word}, {number}, {form})"
         half = f"select({number} < {self.u4(4)}, u4({word}), u4({word} >> 32))"
@@ -206,7 +209,7 @@ def byte_of(node: ir.Apply) -> tuple[ir.Expression, ir.Expression] | None:
         return source, ir.Const(0, Type.U32, node.span)
     inner, shift = source.operands
     if isinstance(shift, ir.Const) and shift.value % 8 == 0:
-        return inner, ir.Const(int(shift.value) // 8, Type.U32, node.span)
+        return inner, ir.Const(int(shift.value) // 8 % inner.type.size, Type.U32, node.span)
     if isinstance(shift, ir.Apply) and shift.op is ops.MUL and shift.type is Type.U32:
         number, bits = shift.operands
         if isinstance(bits, ir.Const) and bits.value == 8:

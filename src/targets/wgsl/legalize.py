@@ -20,10 +20,6 @@ from ...types.ops import AtomicOp
 from .legalize_operations import MASK_BITS, Lanes, Leaf, Operations
 from .legalize_words import Pair, Value, Word, WordBuilder
 
-_WHOLE = frozenset({Type.U32, Type.I32, Type.F32})
-_WIDE = frozenset({Type.U64, Type.I64, Type.F64})
-_NARROW = frozenset({Type.BOOL, Type.U8, Type.U16})
-
 
 @attrs.frozen
 class Origin:
@@ -88,11 +84,11 @@ class _Legalizer:
     def _parameter(self, parameter: ir.Parameter) -> dict[ir.Parameter, Origin]:
         """The parameters that replace one of the program's, with their origins."""
         span = self.program.span
-        if parameter.type in _WIDE:
+        if parameter.type.size == 8:
             low, high = (self._new_parameter(f"{parameter.name}_{half}") for half in ("low", "high"))
             self.parameters[parameter] = Pair(*(Word(self.build, ir.Argument(half, span)) for half in (low, high)))
             return {low: Origin(parameter), high: Origin(parameter, 1)}
-        word = parameter if parameter.type in _WHOLE else ir.Parameter(parameter.name, Type.U32)
+        word = parameter if parameter.type.size == 4 else ir.Parameter(parameter.name, Type.U32)
         value = Word(self.build, ir.Argument(word, span))
         self.parameters[parameter] = value.differs(0) if parameter.type is Type.BOOL else value
         return {word: Origin(parameter)}
@@ -108,9 +104,9 @@ class _Legalizer:
         known = self.variables.get(variable)
         if known is None:
             known = (variable,)
-            if variable.type in _WIDE:
+            if variable.type.size == 8:
                 known = tuple(ir.Variable(f"{variable.name}_{half}", Type.U32) for half in ("low", "high"))
-            elif variable.type in (Type.U8, Type.U16):
+            elif variable.type.is_narrow:
                 known = (ir.Variable(variable.name, Type.U32),)
             self.variables[variable] = known
         return known
@@ -250,17 +246,17 @@ class ElementLayout:
 
     @staticmethod
     def of(memory: ir.Memory, stored: bool) -> ElementLayout:
-        packed = memory.type in _NARROW and memory.space is ir.Space.STORAGE
+        packed = memory.type.size < 4 and memory.space is ir.Space.STORAGE
         after = memory
-        if memory.type in _WIDE:
+        if memory.type.size == 8:
             after = attrs.evolve(memory, type=Type.U32, length=None if memory.length is None else 2 * memory.length)
-        elif packed or memory.type in (Type.U8, Type.U16):
+        elif packed or memory.type.is_narrow:
             after = attrs.evolve(memory, type=Type.U32)
         return ElementLayout(memory, after, packed, stored)
 
     def load(self, index: Word) -> Value:
         """Loads an element: a U32 for U8 and U16, a pair for 64 bits."""
-        if self.before.type in _WIDE:
+        if self.before.type.size == 8:
             low, high = self._halves(index)
             return Pair(self._word(low, "low"), self._word(high, "high"))
         if not self.packed:

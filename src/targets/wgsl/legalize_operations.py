@@ -24,7 +24,6 @@ from .legalize_words import Pair, Value, Word, WordBuilder, compared, selected
 Leaf: TypeAlias = ir.Read | ir.Argument | ir.Identity | ir.Length
 
 MASK_BITS = 64  # bits of a lane mask
-_SIGNED = frozenset({Type.I32, Type.I64})
 _INTEGERS = frozenset({Type.U64, Type.I64})
 _MOVES = (ops.SELECT, ops.CAST, ops.BITCAST)  # no float arithmetic
 _COUNTS = (ops.COUNT_ONES, ops.LEADING_ZEROS, ops.TRAILING_ZEROS)
@@ -63,7 +62,7 @@ class Operations:
             return Pair.constant(self.build, int(np.float64(node.value).view(np.uint64)))
         if node.type in _INTEGERS:
             return Pair.constant(self.build, int(node.value))
-        if node.type in (Type.U8, Type.U16):
+        if node.type.is_narrow:
             return self.build.literal(int(node.value))
         if node.type is Type.F32 and node.value == 0:  # whatever becomes of it: it may be where a sum starts
             return self._hidden(self.build.literal(int(np.float32(node.value).view(np.uint32))).seen_as(Type.F32))
@@ -99,7 +98,7 @@ class Operations:
             return self._hidden(value.to_float(source is Type.I64)) if to is Type.F32 else value.low.seen_as(to)
         if to.bits == 64:
             return Pair.widened(value)
-        if to in (Type.U8, Type.U16):
+        if to.is_narrow:
             return value.to(Type.U32) & (1 << to.bits) - 1
         if node.op is ops.BITCAST:
             return value.seen_as(to)
@@ -109,7 +108,7 @@ class Operations:
         op = node.op
         if op is ops.SELECT:
             return selected(word_of(values[0]), _pair(values[1]), _pair(values[2]))
-        first, signed = _pair(values[0]), node.operands[0].type in _SIGNED
+        first, signed = _pair(values[0]), node.operands[0].type.sign != 0
         if op is ops.SHL:
             return first << word_of(values[1])
         if op is ops.SHR:

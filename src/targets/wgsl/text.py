@@ -14,7 +14,6 @@ from ...kernel import ir
 from ...kernel.passes.scopes import Scopes
 from ...kernel.passes.uniform import check_uniform
 from ...kernel.passes.walk import statements_in, writers_in
-from ...types.errors import CapabilityError
 from ...types.ops import AtomicOp, SubgroupOp
 from ..render import Lines, Names
 from ..statements import StatementWriter
@@ -36,7 +35,7 @@ _OWN_NAMES = frozenset(
     {"parameters", "Parameters", "group", "group_id", "group_count", "groups_in_row", "local_id"}
     | {"lane", "subgroup_id", "subgroup_size"}
 )
-_SUBGROUPS = {
+_SUBGROUPS = {  # those that legalisation leaves
     SubgroupOp.SHUFFLE: "subgroupShuffle({0}, {1})",
     SubgroupOp.ADD: "subgroupAdd({0})",
     SubgroupOp.EXCLUSIVE_ADD: "subgroupExclusiveAdd({0})",
@@ -179,8 +178,6 @@ class _Writer(StatementWriter):
         self.builtins.add(builtin)
         self.subgroups |= builtin in _OF_SUBGROUPS
         match builtin:
-            case ir.Builtin.GROUP_SIZE:
-                return f"{self.program.group_size}u"
             case ir.Builtin.NUM_GROUPS:
                 return "parameters.group_count"
             case _:
@@ -217,9 +214,7 @@ class _Writer(StatementWriter):
             self.lines.add(f"{call};")
 
     def subgroup(self, statement: ir.Subgroup) -> None:
-        form = _SUBGROUPS.get(statement.op)
-        if form is None:
-            raise CapabilityError(f"{statement.span}: target 'wgsl' has no subgroup operation {statement.op.value!r}")
+        form = _SUBGROUPS[statement.op]
         self.subgroups = True
         if statement.variable not in self.scopes.unread:
             self.assign(statement.variable, form.format(*[self.text(operand) for operand in statement.operands]))

@@ -17,6 +17,7 @@ _DTYPES: Mapping[str, str] = {
 }  # fmt: skip
 _LINE = "<8 x i64>"  # a cache line
 _BITS = 512  # of its vectors
+_FEW = 16  # rounds of a loop, of which LLVM does a last part with a mask and not one by one
 
 
 def llvm_text(text: str, name: str, *, is_opaque: bool, compresses: bool) -> str:
@@ -218,8 +219,9 @@ class _Function(Translation):
 
     def loop_mark(self, body: Sequence[ast.stmt]) -> str:
         """LLVM 22 makes vectors of a division behind a branch that do it only where their first lane takes the branch,
-        if all lanes divide the same: what the others get is any bits, and so are addresses that are made of it. One by
-        one divisions are done in any case."""
+        if all lanes divide the same: what the others get is any bits, and so are addresses that are made of it. And
+        where rounds are so few that a vector has lanes without one, which it branches for, it may end the process by an
+        assertion about the cost of two divisions. One by one divisions are done in any case."""
         if self._behind is None:
             self._behind = _divisions_behind_branches(self._function)
         if not any(map(self._may_divide_by_zero, self._behind.get(id(body), ()))):
@@ -252,7 +254,8 @@ def _divisions_behind_branches(function: ast.FunctionDef) -> dict[int, list[ast.
                     look([*then, *otherwise], loops, loops)
                 case ast.For(iter=head, body=body) | ast.While(test=head, body=body):
                     look([head], loops, branching)
-                    look(body, (*loops, id(body)), branching)
+                    short = (id(body),) if _fills_no_vector(head) else ()
+                    look(body, (*loops, id(body)), (*branching, *short))
                 case _:
                     if isinstance(node, ast.Call | ast.BinOp) and _divides(node):
                         for loop in branching:
@@ -261,6 +264,14 @@ def _divisions_behind_branches(function: ast.FunctionDef) -> dict[int, list[ast.
 
     look([function], (), ())
     return found
+
+
+def _fills_no_vector(head: ast.expr) -> bool:
+    """Whether a loop has so few rounds, and no power of two, that LLVM masks what it has of lanes beyond them."""
+    bounds = head.args if isinstance(head, ast.Call) else []
+    numbers = [bound.value for bound in bounds if isinstance(bound, ast.Constant) and isinstance(bound.value, int)]
+    rounds = len(range(*numbers)) if 0 < len(numbers) == len(bounds) else 0
+    return rounds < _FEW and rounds.bit_count() > 1
 
 
 def _divides(node: ast.Call | ast.BinOp) -> bool:
