@@ -268,6 +268,8 @@ def test_sizes(nbytes: int, text: str) -> None:
         (("sort", "/dev/null"), r"gpusort: FILE: /dev/null is not a regular file"),
         (("sort", "nowhere.npy"), r"gpusort: FILE: there is no file: '/.*/nowhere.npy'"),
         (("sort", ""), r"gpusort: FILE: .* is not a regular file"),
+        (("sort", "-"), r"gpusort: -: expected files, as pipes cannot be sorted; a file of that name is \./-"),
+        (("sort", __file__, "--output", "-"), r"gpusort: -: expected files"),
         (("sort", __file__), r"gpusort: --dtype: .* is a raw file, whose dtype must be given, e.g. 'f4'"),
         (("sort", __file__, "--memory", "3x"), r"gpusort: --memory: expected a number of bytes, .*, found '3x'"),
         (("sort", __file__, "--target", "tpu"), r"gpusort: --target: expected 'auto', 'cpu', .*, found 'tpu'"),

@@ -188,6 +188,8 @@ def _fields(dtype: np.dtype[Any], by: By) -> tuple[str, ...]:
         raise InvalidArgumentError(f"by: expected one or more of {', '.join(known)}, found {found}")
     for field in fields:
         key_for(dtype[field], f"by: {field}")
+    if dtype.hasobject:
+        raise UnsupportedTypeError(f"source: records of a file hold no Python objects, found {dtype}")
     return fields
 
 
