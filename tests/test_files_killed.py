@@ -12,10 +12,12 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
+import attrs
 import numpy as np
 import pytest
 
 import gpusort
+from gpusort.api.engine import OwnEngine
 from gpusort.external import direct, scratch
 from gpusort.external.plans import Plan
 from tests.covering import few_cases
@@ -26,7 +28,8 @@ from tests.test_files import FLOATS
 COUNT = 30_000
 MEMORY = 1 << 16
 FEW = 1_500  # rows of a table, which makes a dozen runs: cutting them takes the square of their number
-RUNS = -(-COUNT // Plan.within(MEMORY, COUNT, FLOATS).run)
+SORT = attrs.evolve(FLOATS, engine=OwnEngine.for_files("cpu", MEMORY))
+RUNS = -(-COUNT // Plan.within(MEMORY, COUNT, SORT).run)
 STEPS = 2 * RUNS
 
 # Kills itself at a step, without a chance to clean up.
