@@ -420,6 +420,17 @@ def test_refusals(tmp_path: Path) -> None:
         gpusort.sort_file(source, out, by="u1", dtype="f4")
 
 
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+def test_a_damaged_table_is_named(suffix: str, tmp_path: Path) -> None:
+    source = tmp_path / f"x{suffix}"
+    write(table_of(5_000, 1), source)
+    content = source.read_bytes()
+    source.write_bytes(content[:100] + b"\xff" * 50_000 + content[50_100:])
+    with pytest.raises(gpusort.InvalidArgumentError, match=rf"source: .*x\{suffix}.* is damaged: "):
+        gpusort.sort_file(source, tmp_path / f"y{suffix}", by="u1", memory=LEAST)
+    assert list(tmp_path.iterdir()) == [source]
+
+
 def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(table_of(10, 1), tmp_path / "x.parquet")
     monkeypatch.setitem(sys.modules, "pyarrow", None)

@@ -73,7 +73,7 @@ def layout_of(source: Path, dtype: np.dtype[Any] | None) -> Layout:
     return Layout(dtype, size // dtype.itemsize, 0)
 
 
-_LONGEST_HEADER = 1 << 20  # bytes; NumPy reads 10,000, which some hundred fields exceed
+_LONGEST_HEADER, _READ_BY_DEFAULT = 1 << 20, 10_000  # bytes: here, and by NumPy; some hundred fields take more
 # What NumPy raises of a header that is cut off or was never one: numbers too large, half a sentence, brackets in
 # brackets, a dtype without its parts.
 _BROKEN = ValueError, OverflowError, TypeError, LookupError, RecursionError, MemoryError, TokenError
@@ -99,8 +99,8 @@ def _npy_layout(source: Path) -> Layout:
 
 
 def header_for(target: Path, dtype: np.dtype[Any], count: int) -> bytes:
-    """The file's header: for .npy padded to whole pages, so that elements are aligned for direct I/O and mappings;
-    empty for raw files."""
+    """The file's header: for .npy padded to whole pages, so that elements are aligned for direct I/O and mappings,
+    unless NumPy would refuse so long a one; empty for raw files."""
     if Format.of(target) is not Format.NPY:
         return b""
     try:
@@ -113,5 +113,7 @@ def header_for(target: Path, dtype: np.dtype[Any], count: int) -> bytes:
     is_long = len(text) + 13 > PAGE or not text.isascii()  # version 3 has a 32-bit length, and UTF-8
     lead = 12 if is_long else 10
     room = whole_pages(lead + len(text) + 1) - lead
+    if room > _READ_BY_DEFAULT >= len(text) + 1:
+        room = _READ_BY_DEFAULT
     version = np.lib.format.magic(3 if is_long else 1, 0)
     return version + room.to_bytes(lead - 8, "little") + text.ljust(room - 1) + b"\n"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..types.errors import FileChangedError, InvalidArgumentError
+from .arrow_values import naming_pyarrow
 from .formats import Format
 
 if TYPE_CHECKING:
@@ -172,12 +173,13 @@ def open_table(path: Path) -> TableFile:
             f"source: {path} is a table, for which pyarrow is needed: pip install 'gpusort[tables]'"
         ) from error
 
-    if Format.of(path) is Format.ARROW:
-        return ArrowTable(path)
-    try:
-        return ParquetTable(path)
-    except pa.ArrowInvalid as error:
-        raise InvalidArgumentError(f"source: {path} is no Parquet file: {error}") from error
+    with naming_pyarrow(path):
+        if Format.of(path) is Format.ARROW:
+            return ArrowTable(path)
+        try:
+            return ParquetTable(path)
+        except pa.ArrowInvalid as error:
+            raise InvalidArgumentError(f"source: {path} is no Parquet file: {error}") from error
 
 
 class RowReader:
