@@ -151,7 +151,7 @@ def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert_same_bits(np.asarray(row[1:]), gpusort.sort(x[:-1]))
     monkeypatch.setattr(os, "access", lambda *_: False)
     for call in (gpusort.sort, gpusort.sort_inplace):
-        with pytest.raises(gpusort.InvalidArgumentError, match="GPUSORT_SCRATCH: .*cannot be written to: set it"):
+        with pytest.raises(gpusort.InvalidArgumentError, match=r"GPUSORT_SCRATCH: .*cannot be written to: set it"):
             call(row)
     monkeypatch.undo()
     monkeypatch.setenv("GPUSORT_MEMORY", "64K")
