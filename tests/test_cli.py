@@ -333,6 +333,14 @@ def test_unknown_options_print_the_usage_of_their_command(capsys: pytest.Capture
     assert said.endswith("gpusort plan: error: unrecognized arguments: --descending\n")
 
 
+def test_ctrl_c_while_the_command_line_is_read_prints_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "_parser", interrupt)
+    assert main() == 130
+
+
 def test_ctrl_c_while_the_command_line_is_imported_prints_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     class Struck(MetaPathFinder):
         def find_spec(self, fullname: str, path: object, target: object = None) -> None:
