@@ -9,9 +9,10 @@ def main() -> int:
     """Runs the command line, which is imported only now: importing this module stays cheap."""
     try:
         from .cli import main as run
+
+        return run()
     except KeyboardInterrupt:
         return 130
-    return run()
 
 
 if __name__ == "__main__":

@@ -40,8 +40,6 @@ def _run(options: argparse.Namespace) -> int:
         code = run(options)
         print(end="", flush=True)  # here, where it can still be told that it fails
         return code
-    except KeyboardInterrupt:
-        return 130
     except BrokenPipeError:  # the reader closed the pipe
         return 0
     except (GpusortError, OSError, EOFError) as error:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from .external.progress import Progress
 from .terminal import Terminal, Tone
+from .types.errors import InvalidArgumentError
 
 _STEPS = 10  # lines of progress if this is no terminal
 
@@ -36,6 +37,8 @@ def run(options: argparse.Namespace) -> int:
     """Runs the command, with progress on standard error."""
     from .api.files import argsort_file, sort_file
 
+    if "-" in (options.file, options.output):  # elsewhere a word for a pipe, and not for a file of that name
+        raise InvalidArgumentError("-: expected files, as pipes cannot be sorted; a file of that name is ./-")
     source = Path(options.file)
     function = argsort_file if options.argsort else partial(sort_file, stable=options.stable)
     kind = ".argsort.npy" if options.argsort else f".sorted{source.suffix}"

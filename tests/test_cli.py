@@ -268,6 +268,8 @@ def test_sizes(nbytes: int, text: str) -> None:
         (("sort", "/dev/null"), r"gpusort: FILE: /dev/null is not a regular file"),
         (("sort", "nowhere.npy"), r"gpusort: FILE: there is no file: '/.*/nowhere.npy'"),
         (("sort", ""), r"gpusort: FILE: .* is not a regular file"),
+        (("sort", "-"), r"gpusort: -: expected files, as pipes cannot be sorted; a file of that name is \./-"),
+        (("sort", __file__, "--output", "-"), r"gpusort: -: expected files"),
         (("sort", __file__), r"gpusort: --dtype: .* is a raw file, whose dtype must be given, e.g. 'f4'"),
         (("sort", __file__, "--memory", "3x"), r"gpusort: --memory: expected a number of bytes, .*, found '3x'"),
         (("sort", __file__, "--target", "tpu"), r"gpusort: --target: expected 'auto', 'cpu', .*, found 'tpu'"),
@@ -329,6 +331,14 @@ def test_unknown_options_print_the_usage_of_their_command(capsys: pytest.Capture
     said = capsys.readouterr().err
     assert said.startswith("usage: gpusort plan ")
     assert said.endswith("gpusort plan: error: unrecognized arguments: --descending\n")
+
+
+def test_ctrl_c_while_the_command_line_is_read_prints_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "_parser", interrupt)
+    assert main() == 130
 
 
 def test_ctrl_c_while_the_command_line_is_imported_prints_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -188,6 +188,20 @@ def test_few_rows_by_several_columns(count: int) -> None:
         assert found.compute().equals(given.compute().sort_values(["volume", "price"], kind="stable"))
 
 
+def test_categories_that_partitions_differ_in_are_united() -> None:
+    """As those of columns that `read_csv` is told are of categories."""
+    pandas: Any = pd
+    parts = [
+        pandas.DataFrame({"key": [2, 0, 1], "kind": pandas.Categorical(list(kinds)), "id": [at, at + 1, at + 2]})
+        for at, kinds in ((0, "aab"), (3, "bcb"), (6, "ddd"))
+    ]
+    given = dd.from_map(lambda part: parts[part], range(3), meta=parts[0][:0])
+    with dask.config.set(scheduler="synchronous"):
+        found, expected = gpusort.dask.sort_values(given, "key").compute(), given.compute()
+    pandas.testing.assert_frame_equal(found, expected.sort_values("key", kind="stable"), check_categorical=False)
+    assert found["kind"].dtype == "category"
+
+
 def test_columns_have_labels_of_any_kind() -> None:
     labels: list[Any] = [0, ("a", 1), "b"]
     whole = pd.DataFrame(dict(zip(labels, ([3, 1, 2], [1, 1, 0], [0.5, np.nan, 0.25]), strict=True)))

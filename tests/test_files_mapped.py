@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
@@ -144,6 +145,21 @@ def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             gpusort.sort(held, axis=axis)
     with pytest.raises(gpusort.InvalidArgumentError, match=r"^target: expected 'auto'"):
         gpusort.sort(held, target="vulkan")
+    rows = mapped(tmp_path / "x.npy", x.reshape(40, -1))
+    again: Array = np.load(tmp_path / "x.npy", mmap_mode="r+")
+    for source, out in ((rows[:-1], rows[1:]), (rows[:-1], again[1:]), (np.asarray(rows)[1:], rows[:-1])):
+        with pytest.raises(gpusort.InvalidArgumentError, match="out: expected x itself, or an array apart from it"):
+            gpusort.sort(source, out=out)
+    assert_same_bits(np.asarray(rows).reshape(-1), x)
+    row = again.reshape(-1)
+    gpusort.sort(row[:-1], out=row[1:])  # all of one row is read before any is written
+    assert_same_bits(np.asarray(row[1:]), gpusort.sort(x[:-1]))
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    for call in (gpusort.sort, gpusort.sort_inplace):
+        with pytest.raises(gpusort.InvalidArgumentError, match=r"GPUSORT_SCRATCH: .*cannot be written to: set it"):
+            call(row)
+    monkeypatch.undo()
+    monkeypatch.setenv("GPUSORT_MEMORY", "64K")
     monkeypatch.setenv("GPUSORT_SCRATCH", str(tmp_path / "none"))
     with pytest.raises(gpusort.InvalidArgumentError, match="GPUSORT_SCRATCH: expected an existing folder"):
         gpusort.sort(held)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -420,6 +421,31 @@ def test_refusals(tmp_path: Path) -> None:
         gpusort.sort_file(source, out, by="u1", dtype="f4")
 
 
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="only Linux names what is open")
+def test_many_runs_are_one_open_file(tmp_path: Path) -> None:
+    source, target = tmp_path / "x.parquet", tmp_path / "y.parquet"
+    table = table_of(5_000, 1)
+    write(table, source)
+    opened: list[int] = []
+    gpusort.sort_file(
+        source, target, by="u1", memory=LEAST, progress=lambda _: opened.append(len(os.listdir("/proc/self/fd")))
+    )
+    assert len(opened) >= 2 * 20
+    assert max(opened) - min(opened) < 10
+    assert_same_table(read(target), table.take(pa.array(order_of(table, ["u1"], False))))
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+def test_a_damaged_table_is_named(suffix: str, tmp_path: Path) -> None:
+    source = tmp_path / f"x{suffix}"
+    write(table_of(5_000, 1), source)
+    content = source.read_bytes()
+    source.write_bytes(content[:100] + b"\xff" * 50_000 + content[50_100:])
+    with pytest.raises(gpusort.InvalidArgumentError, match=rf"source: .*x\{suffix}.* is damaged: "):
+        gpusort.sort_file(source, tmp_path / f"y{suffix}", by="u1", memory=LEAST)
+    assert list(tmp_path.iterdir()) == [source]
+
+
 def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(table_of(10, 1), tmp_path / "x.parquet")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
@@ -458,12 +484,15 @@ def test_what_is_resident_keeps_to_the_memory(has_text: bool, memory: int, suffi
 
 def test_a_slice_of_a_run_keeps_no_other_rows_in_memory(tmp_path: Path) -> None:
     table = pa.table({"key": np.arange(10_000), "text": [f"name {i}" for i in range(10_000)]})
-    with closing(PyarrowSink.of_arrow(tmp_path / "run", table.schema, 4096)) as sink:
-        sink.write(table)
-    run = ArrowRun(tmp_path / "run", 4096, ["key"])
-    for start, stop in (5, 9), (4000, 4100), (0, 10_000):
-        found = run.read(start, stop)
-        assert pa.Table.from_batches(found).equals(table.slice(start, stop - start))
-        assert pa.Table.from_batches(run.read(start, stop, of_keys=True)).column_names == ["key"]
-        assert sum(batch.get_total_buffer_size() for batch in found) <= 32 * (stop - start) + 1000
-    run.close()
+    ends: list[int] = []
+    for _ in range(2):
+        with closing(PyarrowSink.of_arrow(tmp_path / "runs", table.schema, 4096, "ab")) as sink:
+            sink.write(table)
+        ends.append((tmp_path / "runs").stat().st_size)
+    with pa.OSFile(str(tmp_path / "runs")) as file:
+        for run in (ArrowRun(file, end, 4096, ["key"]) for end in ends):
+            for start, stop in (5, 9), (4000, 4100), (0, 10_000):
+                found = run.read(start, stop)
+                assert pa.Table.from_batches(found).equals(table.slice(start, stop - start))
+                assert pa.Table.from_batches(run.read(start, stop, of_keys=True)).column_names == ["key"]
+                assert sum(batch.get_total_buffer_size() for batch in found) <= 32 * (stop - start) + 1000

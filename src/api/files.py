@@ -34,6 +34,7 @@ from ..types.indices import SortOrder
 from ..types.specs import HostArray
 from .arguments import ORDERS, checked_flag
 from .engine import OwnEngine
+from .plan import overlap_partly
 
 Name: TypeAlias = "str | PathLike[str]"
 By: TypeAlias = "str | Sequence[str] | None"
@@ -188,6 +189,8 @@ def _fields(dtype: np.dtype[Any], by: By) -> tuple[str, ...]:
         raise InvalidArgumentError(f"by: expected one or more of {', '.join(known)}, found {found}")
     for field in fields:
         key_for(dtype[field], f"by: {field}")
+    if dtype.hasobject:
+        raise UnsupportedTypeError(f"source: records of a file hold no Python objects, found {dtype}")
     return fields
 
 
@@ -219,8 +222,12 @@ class MappedCall:
         place = _of_one_piece(out, -1)
         if place is None or place.shape != array.shape or place.dtype != array.dtype or not place.flags.writeable:
             return None  # and be refused there
-        if mapping is None and Mapping.of(out) is None:
+        made_at = Mapping.of(out)
+        if mapping is None and made_at is None:
             return None
+        overlap = overlap_partly(array, place) or (mapping is not None and mapping.overlaps_partly(made_at))
+        if array.ndim > 1 and overlap:  # a row would be written over before it is read
+            raise InvalidArgumentError("out: expected x itself, or an array apart from it; they overlap")
         self._into(array, place, memory)
         return out
 

@@ -117,10 +117,10 @@ class SortRows(Work):
         return (run[0].iloc[start:stop],)
 
     def to_chunk(self, pieces: Sequence[Run]) -> pd.DataFrame:
-        import pandas as pd
+        from dask.dataframe.dispatch import concat
 
         some = [frame for (frame,) in pieces if len(frame)]
-        return self.of_chunk(pd.concat(some)) if some else pieces[0][0]
+        return self.of_chunk(concat(some)) if some else pieces[0][0]  # of columns of categories it unites them
 
     def _columns(self, frame: pd.DataFrame) -> list[Array]:
         return [values for key in self.keys for values in key.values(frame[key.name])]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..types.dtypes import is_ordered
-from ..types.errors import UnsupportedTypeError
+from ..types.errors import GpusortError, InvalidArgumentError, UnsupportedTypeError
 from .cuts import Array, Indices
 
 if TYPE_CHECKING:
@@ -145,7 +145,8 @@ def _without_views(kind: pa.DataType) -> pa.DataType:
 
 @contextmanager
 def naming_pyarrow(source: object) -> Generator[None, None, None]:
-    """Translates what pyarrow has no code for to UnsupportedTypeError."""
+    """Translates what pyarrow has no code for to UnsupportedTypeError, and what it cannot read, which it gives as an
+    OSError that the system has no number for, to InvalidArgumentError."""
     import pyarrow as pa
 
     try:
@@ -155,3 +156,7 @@ def naming_pyarrow(source: object) -> Generator[None, None, None]:
             f"source: pyarrow {pa.__version__} cannot sort or write some column of {source}: {error}; cast such "
             "columns to another type, or leave them out"
         ) from error
+    except OSError as error:
+        if error.errno is not None or isinstance(error, GpusortError):
+            raise
+        raise InvalidArgumentError(f"source: {source}, or what was made of it, is damaged: {error}") from error

@@ -73,6 +73,7 @@ def layout_of(source: Path, dtype: np.dtype[Any] | None) -> Layout:
     return Layout(dtype, size // dtype.itemsize, 0)
 
 
+_LONGEST_HEADER, _READ_BY_DEFAULT = 1 << 20, 10_000  # bytes: here, and by NumPy; some hundred fields take more
 # What NumPy raises of a header that is cut off or was never one: numbers too large, half a sentence, brackets in
 # brackets, a dtype without its parts.
 _BROKEN = ValueError, OverflowError, TypeError, LookupError, RecursionError, MemoryError, TokenError
@@ -81,7 +82,7 @@ _BROKEN = ValueError, OverflowError, TypeError, LookupError, RecursionError, Mem
 def _npy_layout(source: Path) -> Layout:
     try:
         with np.errstate(over="ignore"):  # of a length beyond 64 bits, which NumPy then finds to be too long
-            mapped = np.lib.format.open_memmap(source, "r")
+            mapped = np.lib.format.open_memmap(source, "r", max_header_size=_LONGEST_HEADER)
     except _BROKEN as error:
         raise InvalidArgumentError(f"source: {source} is no whole .npy file of numbers or records: {error}") from error
     array = cast("np.memmap[tuple[int, ...], np.dtype[Any]]", mapped)
@@ -98,14 +99,21 @@ def _npy_layout(source: Path) -> Layout:
 
 
 def header_for(target: Path, dtype: np.dtype[Any], count: int) -> bytes:
-    """The file's header: for .npy padded to whole pages, so that elements are aligned for direct I/O and mappings;
-    empty for raw files."""
+    """The file's header: for .npy padded to whole pages, so that elements are aligned for direct I/O and mappings,
+    unless NumPy would refuse so long a one; empty for raw files."""
     if Format.of(target) is not Format.NPY:
         return b""
-    described = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (count,)}
+    try:
+        described = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (count,)}
+    except ValueError as error:  # np.save has no words for them either
+        raise InvalidArgumentError(
+            f"target: .npy files have no fields that overlap or are out of order: sort to a raw file, found {dtype}"
+        ) from error
     text = repr(described).encode()
     is_long = len(text) + 13 > PAGE or not text.isascii()  # version 3 has a 32-bit length, and UTF-8
     lead = 12 if is_long else 10
     room = whole_pages(lead + len(text) + 1) - lead
+    if room > _READ_BY_DEFAULT >= len(text) + 1:
+        room = _READ_BY_DEFAULT
     version = np.lib.format.magic(3 if is_long else 1, 0)
     return version + room.to_bytes(lead - 8, "little") + text.ljust(room - 1) + b"\n"

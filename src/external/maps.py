@@ -64,6 +64,10 @@ class Mapping:
             return self.path.samefile(other.path)
         return self.path == other.path
 
+    def overlaps_partly(self, other: Mapping | None) -> bool:
+        """Whether some of the bytes are the same ones of a file, but not the first."""
+        return other is not None and self.path == other.path and 0 < abs(self.position - other.position) < self.nbytes
+
     def sync(self) -> None:
         self.memory.flush(*self._pages(0, self.nbytes))
 
@@ -156,9 +160,16 @@ class MapSort:
     memory: int
     where: Path | None  # the folder for runs; None: beside the mapped file
 
+    def folder(self, beside: Path) -> Path:
+        """The folder for runs. Raises InvalidArgumentError if nothing can be written there."""
+        found = self.where or beside.parent
+        if not os.access(found, os.W_OK):
+            raise InvalidArgumentError(f"GPUSORT_SCRATCH: {found}, where runs would lie, cannot be written to: set it")
+        return found
+
     def new(self, like: Array, beside: Path) -> Array:
         """A result array, mapped to an unlinked temporary file, which is freed with it."""
-        folder = self.where or beside.parent
+        folder = self.folder(beside)
         require_disk_space({folder / "runs": 2 * like.nbytes})
 
         def make() -> Array:
@@ -177,7 +188,7 @@ class MapSort:
         assert beside is not None
         plan = Plan.within(self.memory, x.size, self.work)
         with (
-            raising_disk_full(x.nbytes, self.where or beside.path.parent),
+            raising_disk_full(x.nbytes, self.folder(beside.path)),
             self._nameless(beside.path, x.nbytes) as runs,
         ):
             source = ArrayEndpoint(x, given)
@@ -187,7 +198,7 @@ class MapSort:
     @contextmanager
     def _nameless(self, beside: Path, nbytes: int) -> Generator[DirectFile, None, None]:
         """An unlinked file for runs, which the system frees with the process."""
-        folder = self.where or beside.parent
+        folder = self.folder(beside)
         require_disk_space({folder / "runs": whole_pages(nbytes)})
 
         def make() -> DirectFile:
@@ -210,7 +221,7 @@ class MapSort:
             )
         name = mapping.path.with_name(f"{mapping.path.name}@{mapping.position}")
         scratch = Scratch(name, self.where, keep=True)
-        with raising_disk_full(x.nbytes, scratch.folder.parent), scratch, scratch:
+        with raising_disk_full(x.nbytes, self.folder(mapping.path)), scratch, scratch:
             scratch.lock()
             runs_file = scratch.folder / "runs"
             end = InPlaceEndpoint(x, mapping, scratch)

@@ -142,7 +142,8 @@ class Passes:
         return _elements(self._loaded[slot], at, self._work.source, self._lengths[piece])
 
     def _make_run(self, piece: int, loaded: Array, slot: int) -> int:
-        out = _elements(self._sorted[slot], 0, self._work.spilled, loaded.size)
+        lead = self._ends.runs.lead(self._file.start(piece))
+        out = _elements(self._sorted[slot], lead, self._work.spilled, loaded.size)
         self._runs.make(piece, loaded, piece * self._plan.run, out)
         return out.nbytes
 

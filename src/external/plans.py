@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from math import gcd, isqrt, lcm
+from math import isqrt
 from pathlib import Path
 from typing import SupportsIndex, cast
 
@@ -56,7 +56,6 @@ def _plan(memory: int, count: int, work: Work) -> Plan | None:
     read, spilled, written = work.source.itemsize, work.spilled.itemsize, work.result.itemsize
     if count * (read + written + work.extra) <= memory:
         return Plan(max(1, count), 1)
-    step = lcm(*(PAGE // gcd(PAGE, size) for size in (spilled, written)))  # both are written in whole pages
     # Each worker, and one more, has a slot of input and of output; each worker its temporary memory.
     workers = work.engine.workers
     slots = slots_for(workers)
@@ -64,14 +63,14 @@ def _plan(memory: int, count: int, work: Work) -> Plan | None:
     runs = max(2, min(MIN_RUNS, count * read // LARGE_RUN))
     enough = max(FEW_RUNS, isqrt(count * spilled // PAGE))
     while True:
-        run = -(-count // runs // step) * step
+        run = -(-count // runs)
         gap = max(PAGE // spilled, 1, usual_gap(count, runs))
         samples = 32 * (count // gap + min(3 * runs * gap, count))
         others = samples + slots * runs * REST
         taken = run * each + (others if others > _LITTLE else 0)
         if taken <= memory or (runs >= enough and taken <= LITTLE_IN_ALL):
             return Plan(run, gap)
-        if run == step:
+        if run == 1:
             return Plan(run, gap) if samples <= max(memory, _LITTLE) else None
         runs += 1 + runs // 32
 

@@ -40,7 +40,7 @@ class Scratch:
         """To be made before anything is read of the source, which must stay as it is until the result is published."""
         name = f"{target.name}{SCRATCH}"
         if where is not None:  # targets in different folders may have the same name
-            name = f"{target.name}.{hashlib.sha256(str(target).encode()).hexdigest()[:12]}{SCRATCH}"
+            name = f"{target.name}.{hashlib.sha256(os.fsencode(target)).hexdigest()[:12]}{SCRATCH}"
         self.folder = (where or target.parent) / name
         self.done: set[str] = set()
         self.durable: list[str] = []  # an earlier call's journal lines that can be relied on, in order
@@ -108,7 +108,8 @@ class Scratch:
         with suppress(FileExistsError):
             self.folder.mkdir(0o700)  # the data may be private
         try:
-            is_scratch = self.folder.is_dir() and (not any(self.folder.iterdir()) or path.is_file())
+            is_folder = self.folder.is_dir() and not self.folder.is_symlink()  # which could not be removed
+            is_scratch = is_folder and (not any(self.folder.iterdir()) or path.is_file())
             journal = FileIO(path, "a+") if is_scratch else None
         except FileNotFoundError:
             return False

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..types.errors import FileChangedError, InvalidArgumentError
+from .arrow_values import naming_pyarrow
 from .formats import Format
 
 if TYPE_CHECKING:
@@ -172,12 +173,13 @@ def open_table(path: Path) -> TableFile:
             f"source: {path} is a table, for which pyarrow is needed: pip install 'gpusort[tables]'"
         ) from error
 
-    if Format.of(path) is Format.ARROW:
-        return ArrowTable(path)
-    try:
-        return ParquetTable(path)
-    except pa.ArrowInvalid as error:
-        raise InvalidArgumentError(f"source: {path} is no Parquet file: {error}") from error
+    with naming_pyarrow(path):
+        if Format.of(path) is Format.ARROW:
+            return ArrowTable(path)
+        try:
+            return ParquetTable(path)
+        except pa.ArrowInvalid as error:
+            raise InvalidArgumentError(f"source: {path} is no Parquet file: {error}") from error
 
 
 class RowReader:
@@ -201,15 +203,15 @@ class RowReader:
 
 
 class ArrowRun:
-    """A run: an Arrow file in record batches of a fixed number of rows, for random access."""
+    """A run: an Arrow file in record batches of a fixed number of rows, for random access. It ends at a byte of the one
+    file that all runs lie in: of a large table there are more than files may be open."""
 
-    def __init__(self, path: Path, batch: int, keys: Sequence[str]) -> None:
+    def __init__(self, file: pa.NativeFile, end: int, batch: int, keys: Sequence[str]) -> None:
         import pyarrow as pa
 
-        self._file, self._batch = pa.OSFile(str(path)), batch
-        self._rows = pa.ipc.open_file(self._file)
+        self._batch, self._rows = batch, pa.ipc.open_file(file, end)
         fields = [i for i, name in enumerate(self._rows.schema.names) if name in keys]
-        self._keys = pa.ipc.open_file(self._file, options=pa.ipc.IpcReadOptions(included_fields=fields))
+        self._keys = pa.ipc.open_file(file, end, options=pa.ipc.IpcReadOptions(included_fields=fields))
 
     def read(self, start: int, stop: int, *, of_keys: bool = False) -> list[pa.RecordBatch]:
         """Rows start..stop, not empty; of the key columns only, or of all."""
@@ -221,6 +223,3 @@ class ArrowRun:
             part = whole.slice(first, min(stop - at, self._batch) - first)
             found.append(part if part.num_rows == whole.num_rows else _copied(part))  # else all of it stays in memory
         return found
-
-    def close(self) -> None:
-        self._file.close()

@@ -56,11 +56,11 @@ class PyarrowSink:
     rows: int | None
 
     @classmethod
-    def of_arrow(cls, path: Path, schema: pa.Schema, rows: int | None = None) -> PyarrowSink:
-        """To an Arrow IPC file."""
+    def of_arrow(cls, path: Path, schema: pa.Schema, rows: int | None = None, mode: str = "wb") -> PyarrowSink:
+        """To an Arrow IPC file, which with mode "ab" follows others in the same file."""
         import pyarrow as pa
 
-        file = pa.OSFile(str(path), "wb")
+        file = pa.OSFile(str(path), mode)
         return cls(path, file, pa.ipc.new_file(file, schema), rows)
 
     @classmethod

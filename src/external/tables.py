@@ -198,26 +198,35 @@ class _Passes:
         self._rows = RowReader(sort.table.batches(sort.columns))
         self._taken: dict[int, Array] = {}
         self._samples = Samples.of([], [], 1)
+        self._file = self._scratch.folder / "runs"
+        self._ends: dict[int, int] = {}  # where runs end in the file, as the journal tells, too
         self._runs: list[ArrowRun] = []
 
     def run(self) -> None:
-        pieces, load = range(len(self._lengths)), self._load_rows
-        if len(pieces) > 1:
-            left = [run for run in pieces if f"run {run}" not in self._scratch.done]
-            for piece in set(pieces).difference(left):
-                self._scratch.require_kept("run ", self._file_of(piece), 1)
-            self._meter.skip(sum(self._bytes_of(run) for run in pieces if run not in left))
-            self._pass(left, load, self._make_run, self._keep_run, "runs")
-            self._runs = [ArrowRun(self._file_of(run), self._batch, self._sort.by) for run in pieces]
+        import pyarrow as pa
+
+        pieces = range(len(self._lengths))
+        if len(pieces) == 1:
+            self._make_buckets(self._load_rows)
+            return
+        told = (line.split() for line in self._scratch.done if line.startswith("run "))
+        self._ends = {int(run): int(end) for _, run, end in told}
+        self._scratch.require_kept("run ", self._file, max(self._ends.values(), default=0))
+        with self._file.open("ab") as file:
+            file.truncate(max(self._ends.values(), default=0))  # of one that was not written to its end
+        left = [run for run in pieces if run not in self._ends]
+        self._meter.skip(sum(self._bytes_of(run) for run in pieces if run not in left))
+        self._pass(left, self._load_rows, self._make_run, self._keep_run, "runs")
+        with pa.OSFile(str(self._file)) as file:
+            self._runs = [ArrowRun(file, self._ends[run], self._batch, self._sort.by) for run in pieces]
             taken = [self._taken[run] if run in self._taken else self._sample_again(run) for run in pieces]
             self._samples = Samples.of(taken, self._lengths, self._gap)
-            load = self._load_slices
-        try:
-            with closing(self._sort.sink()) as sink:
-                self._pass(pieces, load, self._make_bucket, lambda _, table, slot: sink.write(table), "buckets")
-        finally:
-            for run in self._runs:
-                run.close()
+            self._make_buckets(self._load_slices)
+
+    def _make_buckets(self, load: Callable[[int, int], Batches]) -> None:
+        with closing(self._sort.sink()) as sink:
+            pieces = range(len(self._lengths))
+            self._pass(pieces, load, self._make_bucket, lambda _, table, slot: sink.write(table), "buckets")
 
     def _pass(
         self, pieces: Sequence[int], load: Callable[[int, int], Batches], make: Callable[[int, Batches, int], pa.Table],
@@ -228,9 +237,6 @@ class _Passes:
 
     def _bytes_of(self, piece: int) -> int:
         return self._lengths[piece] * self._sort.bytes_of_a_row
-
-    def _file_of(self, run: int) -> Path:
-        return self._scratch.folder / f"run-{run}.arrow"
 
     def _load_rows(self, piece: int, slot: int) -> Batches:
         start, count = piece * self._run, self._lengths[piece]
@@ -263,10 +269,10 @@ class _Passes:
         return table
 
     def _keep_run(self, piece: int, table: pa.Table, slot: int) -> None:
-        file = self._file_of(piece)
-        with closing(PyarrowSink.of_arrow(file, table.schema, self._batch)) as sink:
+        with closing(PyarrowSink.of_arrow(self._file, table.schema, self._batch, "ab")) as sink:
             sink.write(table.unify_dictionaries())
-        self._scratch.mark(f"run {piece}", lambda: fsync_path(file), now=True)
+        self._ends[piece] = self._file.stat().st_size
+        self._scratch.mark(f"run {piece} {self._ends[piece]}", lambda: fsync_path(self._file), now=True)
 
     def _find_cut(self, bucket: int) -> list[int]:
         """The position in each run at which a bucket starts."""

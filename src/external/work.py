@@ -145,7 +145,7 @@ class ByFields(Work):
         return self.keys.extra
 
     def describe(self) -> str:
-        return f"{self.verb} {np.lib.format.dtype_to_descr(self.source)} by {self.fields} {self.order.value}"
+        return f"{self.verb} {self.source!r} by {self.fields} {self.order.value}"
 
 
 @attrs.frozen(eq=False, slots=False)

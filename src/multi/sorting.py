@@ -11,7 +11,7 @@ import numpy as np
 
 from ..api.arguments import ORDERS, check_like, checked_flag
 from ..types.dtypes import key_for
-from ..types.errors import InvalidArgumentError, UnsupportedTypeError
+from ..types.errors import InvalidArgumentError
 from ..types.keys import SortableKey
 from .communicators import Communicator, agreed_lengths, communicator_of, tell_failure
 from .driving import Interrupts, drive_all, drive_one
@@ -183,6 +183,6 @@ def _checked_sizes(sizes: Sizes) -> Sizes:
 def _require_alike(rank: Sequence[RankArray], where: str) -> None:
     first, last = rank[0].spec, rank[-1].spec
     if last.shape != first.shape or last.memory != first.memory:
-        raise UnsupportedTypeError(
+        raise InvalidArgumentError(
             f"values{where}: expected one for each key, on the same device; found shapes {first.shape} and {last.shape}"
         )

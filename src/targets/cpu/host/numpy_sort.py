@@ -24,7 +24,7 @@ from .key_words import Elements, Places, bits_of, elements_in_order, numbers_of,
 from .numpy_speed import radix_sorts_sooner
 
 _SHORT_OF_BYTES = 32  # elements of a row
-_NETWORK = 512  # elements of 2 bytes that NumPy sorts in registers, where it has vectorised code for them
+NETWORK = 512  # elements of 2 bytes that NumPy sorts in registers, where it has vectorised code for them
 _HALF = np.dtype(np.float16)  # whose places NumPy finds more slowly
 _ZERO = np.array(0.0, np.float16)
 FEW_HALVES, _SHORT_OF_HALVES = 1 << 9, 1 << 5  # elements in all, and of a row
@@ -45,7 +45,7 @@ def lengths_sorted_stably(dtype: np.dtype[np.generic]) -> range:
         case (("i" | "u"), 1):
             return range(48, sys.maxsize)
         case (("i" | "u"), 2) if radix_sorts_sooner():
-            return range(96 if radix_sorts_sooner(_NETWORK >> 1) else _NETWORK + 1, sys.maxsize)
+            return range(96 if radix_sorts_sooner(NETWORK >> 1) else NETWORK + 1, sys.maxsize)
         case "f", 2:
             return range(33)
         case (("i" | "u" | "f"), 4 | 8):
