@@ -133,16 +133,35 @@ def divides_in_a_branch(cx: Invocation, n: U32, data: Storage[U32], out: Storage
         out[cx.local_id] = data[n % data.length]
 
 
-def test_a_division_that_only_some_invocations_come_to(target: str) -> None:
+@kernel
+def divides_in_a_loop(_: Invocation, n: U32, data: Storage[U32], out: Storage[U32]) -> None:
+    for i in dynamic_range(U32(0), data.length):
+        if data[i] > 3:
+            out[i] = data[n % data.length]
+
+
+@kernel
+def divides_while(_: Invocation, n: U32, data: Storage[U32], out: Storage[U32]) -> None:
+    i = U32(0)
+    while i < data.length:
+        if data[i] > 3:
+            out[i] = data[n % data.length]
+        i += 1
+
+
+@pytest.mark.parametrize(
+    ("divides", "lanes"), [(divides_in_a_branch, 16), (divides_in_a_loop, 1), (divides_while, 1)], ids=str
+)
+def test_a_division_that_only_some_come_to(
+    target: str, divides: Kernel[[U32, Storage[U32], Storage[U32]]], lanes: int
+) -> None:
     """All of these divide the same, and the first one does not: LLVM's vectors left it out for all, and a process died
     that read from where the quotient led to."""
-    lanes = 16
-    data, out = Buffer("data", U32, lanes, Role.INPUT), Buffer("out", U32, lanes, Role.INOUT)
-    launch = divides_in_a_branch.launch(Grid(1, lanes), U32(43), data, out)
-    found = np.zeros(lanes, np.uint32)
-    values = np.arange(lanes, dtype=np.uint32)
+    data, out = Buffer("data", U32, 16, Role.INPUT), Buffer("out", U32, 16, Role.INOUT)
+    launch = divides.launch(Grid(1, lanes), U32(43), data, out)
+    found, values = np.zeros(16, np.uint32), np.arange(16, dtype=np.uint32)
     registry.target(target).run(Schedule((data, out), (launch,)), {"data": values, "out": found})
-    assert found.tolist() == [0] * 4 + [11] * (lanes - 4)
+    assert found.tolist() == [0] * 4 + [11] * 12
 
 
 # -- numbers beside scalars -------------------------------------------------------------------------------
