@@ -273,7 +273,8 @@ def counts_in_signed(_: Invocation, out: Storage[U32]) -> None:
 
 
 REFUSED = [stores_float, stores_number, stores_wide, stores_in_register, stores_misfit_of_field, swaps_float,
-           indexes_by_signed, adds_bool, adds_bool_to_float, shifts_by_wide, adds_negative, counts_down, counts_in_signed]  # fmt: skip
+           indexes_by_signed, adds_bool, adds_bool_to_float, shifts_by_wide, adds_negative, counts_down,
+           counts_in_signed]  # fmt: skip
 
 
 @pytest.mark.parametrize("wrong", REFUSED, ids=lambda k: k.name)

@@ -45,7 +45,7 @@ class Mapping:
 
     @classmethod
     def of(cls, array: object) -> Mapping | None:
-        """Of a contiguous array; None for one that is not mapped, or by a mapping that is copy-on-write or anonymous."""
+        """A contiguous array's; None if it has none, or one that is copy-on-write or anonymous."""
         if not isinstance(array, np.memmap) or array.mode == "c" or array.filename is None:
             return None
         mapped = cast("np.memmap[tuple[int, ...], np.dtype[Any]]", array)
