@@ -18,6 +18,7 @@ from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.kernel.span import KernelError
 from gpusort.kernel.specialise import specialise
 from gpusort.targets import registry
+from gpusort.targets.binding import is_lasting
 from gpusort.targets.base import prepared_by
 from gpusort.targets.cuda.compile import compile_ptx
 from gpusort.types.errors import GpusortError, IterationLimitError
@@ -390,6 +391,8 @@ def test_each_change_is_seen_and_what_holds_is_used_again(monkeypatch: pytest.Mo
             assert now is not before, place
             assert specialise(launch).program is now
             before = now
+    lasting = [is_lasting(Schedule((OUT,), (made,))) for made in (launch, bits.launch(Grid(1, 1), 1.0, OUT))]
+    assert lasting == [False, True]  # nothing that the other names can change
 
 
 def test_a_former_reading_is_used_once_it_holds_again(monkeypatch: pytest.MonkeyPatch) -> None:
