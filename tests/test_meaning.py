@@ -25,8 +25,8 @@ from gpusort.targets.cuda.compile import compile_ptx
 from gpusort.types.errors import GpusortError, IterationLimitError
 from gpusort.types.intrinsics import bitcast, dynamic_range
 from gpusort.types.invocation import Invocation
-from gpusort.types.memory import Registers, Storage
-from gpusort.types.scalars import F32, I32, I64, U32, U64, Bool
+from gpusort.types.memory import Registers, Storage, Workgroup
+from gpusort.types.scalars import F32, I32, I64, U8, U16, U32, U64, Bool
 
 OUT = Buffer("out", U32, 8, Role.OUTPUT)
 
@@ -92,7 +92,7 @@ def test_a_step_of_zero_counts_as_one_where_it_is_not_an_error(target: str) -> N
         with pytest.raises((ValueError, IterationLimitError), match=r"must not be zero|a step of 0 never ends"):
             run(target, rounds, U32(3), U32(20), U32(0))
     else:
-        assert run(target, rounds, U32(3), U32(20), U32(0))[0] == 17
+        assert run(target, rounds, U32(3), U32(21), U32(0))[:2].tolist() == [18, 3 ^ 20]  # 4 to 19 cancel each other
 
 
 @kernel
@@ -124,9 +124,19 @@ def waits_in_a_branch(cx: Invocation, first: U32, out: Storage[U32]) -> None:
     out[0] = first
 
 
+@kernel
+def tells_itself(cx: Invocation, shared: Workgroup[U32], out: Storage[U32]) -> None:
+    for k in range(8):
+        out[k] = U32(k)
+    shared.atomic_store(0, U32(9))
+    cx.barrier()
+    out[0] = cx.load_uniform(shared, 0)
+
+
 def test_one_invocation_alone_may_wait(target: str) -> None:
     """There a barrier is nothing, and what holds nothing else is empty."""
     assert run(target, waits_in_a_branch, U32(3)).tolist() == [3, 1, 2, 3, 4, 5, 6, 7]
+    assert run(target, tells_itself, Workgroup(U32, 1)).tolist() == [9, 1, 2, 3, 4, 5, 6, 7]
 
 
 @kernel
@@ -184,6 +194,22 @@ def literals(cx: Invocation, f: F32, u: U32, i: I64, b: Bool, out: Storage[U32])
 def test_a_literal_may_stand_left(target: str) -> None:
     found = run(target, literals, F32(4), U32(7), I64(-7), Bool(True))
     assert found.tolist() == [7, 14, 2, LAST - 4, 7, 5, 9, 7]
+
+
+@kernel
+def narrows(_: Invocation, number: U32, out: Storage[U32]) -> None:
+    for k in range(8):
+        out[k] = U32(0)
+    byte, half = Registers(U8, 1), Registers(U16, 1)
+    byte[0], half[0] = U8(number), U16(number)
+    out[0] = U32(U8(number))
+    out[1] = U32(U16(number))
+    out[2] = U32(byte[0])
+    out[3] = U32(half[0])
+
+
+def test_what_is_made_narrow_and_wide_again_has_lost_its_upper_bits(target: str) -> None:
+    assert run(target, narrows, U32(0x7FFFF)).tolist() == [0xFF, 0xFFFF, 0xFF, 0xFFFF, 0, 0, 0, 0]
 
 
 # -- what is refused ----------------------------------------------------------------------------------------
