@@ -548,7 +548,7 @@ def test_a_path_that_may_not_be_looked_at_is_refused_as_the_system_does(
         raise PermissionError(13, "Permission denied", str(self))
 
     monkeypatch.setattr(Path, "resolve", denied)
-    with pytest.raises(PermissionError, match="x.npy"):
+    with pytest.raises(PermissionError, match=r"x\.npy"):
         gpusort.sort_file(tmp_path / "x.npy", tmp_path / "y.npy")
 
 
