@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -194,7 +195,8 @@ def test_a_map_whose_file_was_removed(tmp_path: Path, taken: list[Path]) -> None
     x = sample("f8", COUNT, 6)
     held, other = mapped(tmp_path / "x.npy", x), mapped(tmp_path / "y.npy", np.zeros_like(x))
     (tmp_path / "x.npy").unlink()
-    for call in (gpusort.sort_inplace, lambda x: gpusort.sort(x, out=x)):
+    calls: list[Callable[[Any], object]] = [gpusort.sort_inplace, lambda x: gpusort.sort(x, out=x)]
+    for call in calls:
         with pytest.raises(
             gpusort.InvalidArgumentError, match=r"^x: .*x\.npy, which it maps, was removed, .* sort\(x\)"
         ):
