@@ -120,6 +120,12 @@ def _empty_like(like: Tensor) -> Tensor:
         return Tensor(fake_cupy.empty_like(like.inside))
 
 
+def _from_numpy(array: Any) -> Tensor:
+    if array.dtype.names is not None or array.dtype.kind in "mM":
+        raise TypeError(f"can't convert np.ndarray of type numpy.{array.dtype.type.__name__}.")
+    return Tensor(array)
+
+
 def _as_tensor(values: Any, *, device: Any) -> Tensor:
     assert values.data.device_id == _device(device)
     return Tensor(values)
@@ -147,7 +153,8 @@ def module() -> ModuleType:
     torch = ModuleType("torch")
     vars(torch).update({name.partition(".")[2]: name for name in _NAMES.values()})
     vars(torch).update(
-        Tensor=Tensor, bfloat16=BFLOAT16, from_numpy=Tensor, as_tensor=_as_tensor, empty=_empty, empty_like=_empty_like,
+        Tensor=Tensor, bfloat16=BFLOAT16, from_numpy=_from_numpy, as_tensor=_as_tensor, empty=_empty,
+        empty_like=_empty_like,
         empty_strided=_empty_strided, is_grad_enabled=lambda: True,
         autograd=SimpleNamespace(graph=SimpleNamespace(increment_version=_increment_version)),
         _C=SimpleNamespace(_cuda_getCurrentRawStream=_current_stream),

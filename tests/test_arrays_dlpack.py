@@ -108,9 +108,10 @@ def jax_or_its_stand_in(monkeypatch: pytest.MonkeyPatch) -> Any:
     return jax
 
 
+@pytest.mark.parametrize("memory", [1, 3])  # plain, and pinned
 @pytest.mark.parametrize("index", [..., np.s_[:, ::2], np.s_[::-1], np.s_[1, 2, 3], np.s_[:0]])
-def test_arrays_on_the_host_are_seen_where_they_lie(index: Any) -> None:
-    x = Array(np.asarray(HOST.copy()[index]))
+def test_arrays_on_the_host_are_seen_where_they_lie(index: Any, memory: int) -> None:
+    x = Array(np.asarray(HOST.copy()[index]), memory)
     kind, array = recognised("x", x)
     assert array is x
     assert kind.is_host

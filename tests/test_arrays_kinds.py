@@ -15,7 +15,9 @@ import gpusort
 from gpusort.arrays import cuda
 from gpusort.arrays.kinds import Device, Kind, is_viewed
 from gpusort.arrays.registry import recognised
+from gpusort.types.dtypes import key_for
 from gpusort.types.errors import TargetUnavailableError, UnsupportedTypeError
+from gpusort.types.monoids import MinMax
 from gpusort.types.specs import Memory
 from tests import fake_cupy, fake_torch
 from tests.array_classes import forget_classes
@@ -302,6 +304,13 @@ def test_tensors_that_fit_no_kernel_are_refused(torch: Any, where: str) -> None:
         with pytest.raises(UnsupportedTypeError, match=f"^x: expected a dense torch tensor .* on {where}.*") as error:
             kind.spec("x", x)
         assert expected in str(error.value)
+
+
+def test_what_torch_has_no_dtype_for_is_left_in_numpys_array(torch: Any) -> None:
+    found = cast(Any, gpusort.scan)(fake_torch.Tensor(HOST.reshape(-1)), MinMax(key_for(HOST.dtype)))
+    assert type(found) is np.ndarray
+    assert found.dtype.names is not None
+    assert found.shape == (24,)
 
 
 def test_a_warm_call_refuses_a_tensor_without_memory(torch: Any) -> None:

@@ -131,6 +131,7 @@ def test_names(target: str) -> None:
         target_of(target).run(BOTH, some)
     more = {**both, "out": ramp(), "extra": ramp()}
     refused(target, BOTH, more, r"^arrays\['extra'\]: the schedule has no such buffer; it has 'data', 'out', 'mine'$")
+    refused(target, Schedule((), ()), {"extra": ramp()}, r"^arrays\['extra'\]: the schedule .*; it has none$")
 
 
 def test_structs_are_bound_as_such(target: str) -> None:

@@ -74,6 +74,14 @@ def test_what_rises_and_falls_is_compared_within_bounds() -> None:
             assert is_one is (n > 0 and -(-n // -(-n // 100)) <= 60)
         first, ranges = length.range.last + 1, ranges + 1
     assert ranges < 64
+    last = 5000  # and the other way
+    while last >= 0:
+        length = Traced.of(last, 0, last)
+        is_one = length > 0 and -(-length // -(-length // 100)) <= 60
+        for n in range(length.range.first, last + 1):
+            assert is_one is (n > 0 and -(-n // -(-n // 100)) <= 60)
+        last, ranges = length.range.first - 1, ranges + 1
+    assert ranges < 128
 
 
 @kernel

@@ -117,9 +117,18 @@ def test_the_header_has_the_plans_of_every_length(tmp_path: Path) -> None:
     assert said.splitlines() == expected
 
 
+def test_schedules_of_rows_have_their_lengths_in_their_names(tmp_path: Path) -> None:
+    gpusort.export("argsort", tmp_path, keys="u32", rows=(1, 100, "any"), format="wgsl")
+    document: Any = json.loads((tmp_path / "gpusort.json").read_text("utf-8"))
+    names = ["argsort u32", "argsort u32 rows 1", "argsort u32 rows 100", "argsort u32 rows any"]
+    assert sorted(document["schedules"]) == sorted([*names, *(f"{name} descending" for name in names)])
+
+
 def test_parameters_are_structs_as_the_document_has_them(tmp_path: Path) -> None:
     document = exported_as("wgsl", tmp_path)
     header = (tmp_path / "gpusort.h").read_text("utf-8")
+    assert "GPUSORT_HEADER_WORDS 2" in header
+    assert "parameters behind the header" in header
     for found in document["kernels"]:
         struct = re.search(rf"struct gpusort_{found['file'][:-5]}_parameters \{{(.*?)\}};", header, re.DOTALL)
         assert struct is not None
@@ -171,18 +180,20 @@ def test_texts_name_their_bindings_and_clear_no_memory(
         assert "[[user(" not in text
         assert re.search(rf"\bvoid {found['entry']}\(", text)
         assert not re.search(r"^    if \(\S+ == 0u?\) \{$", text, re.MULTILINE)
-        assert sum(found.get("threadgroup_memories", ())) <= 16384
+        memories = found.get("threadgroup_memories", ())
+        assert sum(memories) <= 16384
+        assert all(length % 16 == 0 for length in memories)  # or Metal refuses it
 
 
 @kernel
-def fill(cx: Invocation, data: Storage[U32], value: U64) -> None:
+def fill(cx: Invocation, data: Storage[U32], value: U64, shift: U32) -> None:
     """Writes outside its array, unless somebody tests that."""
-    data[cx.global_id] = U32(value >> 40)
+    data[cx.global_id] = U32(value >> shift)
 
 
 def filling(length: int) -> Schedule:
     data = Buffer("data", U32, length, Role.OUTPUT)
-    return Schedule((data,), (fill.launch(Grid(-(-length // 64), 64), data, U64(0x1234567890ABCDEF)),))
+    return Schedule((data,), (fill.launch(Grid(-(-length // 64), 64), data, U64(0x1234567890ABCDEF), U32(40)),))
 
 
 def test_ones_own_kernels_test_their_indices() -> None:
@@ -241,17 +252,19 @@ def test_ptx_takes_addresses_and_parameters(tmp_path: Path) -> None:
     assert ".target sm_80" in text
     assert ".version 7.0" in text
     (entry,) = re.findall(rf"\.entry {found['entry']}\((.*?)\)", text, re.DOTALL)
-    assert re.findall(r"\.param \.([a-z]\d+)", entry) == ["u64", "u32", "u64"]  # an address, a length, a value
+    assert re.findall(r"\.param \.([a-z]\d+)", entry) == ["u64", "u32", "u64", "u32"]  # an address, a length, values
     assert found["bindings"] == ["storage"]
     assert found["parameters"] == [
         {"name": "data_length", "type": "u32", "offset": 0}, {"name": "value", "type": "u64", "offset": 4},
+        {"name": "shift", "type": "u32", "offset": 12},
     ]  # fmt: skip
     ((launch,),) = (plan["launches"] for plan in document["schedules"]["fill"] if plan["launches"])
-    assert launch["parameters"] == [["/", ["*", "n", 4], 4], 0x90ABCDEF, 0x12345678]
+    assert launch["parameters"] == [["/", ["*", "n", 4], 4], 0x90ABCDEF, 0x12345678, 40]
     header = (tmp_path / "gpusort.h").read_text("utf-8")
     assert "uint32_t value[2]; /* u64 */" in header
     assert "GPUSORT_HEADER_WORDS 0" in header
-    assert f'{{"{found["file"]}", "{found["entry"]}", 64, 0, 0, 1, 1, 2, {{0, 1}}}}' in header
+    assert "a kernel's arguments are the addresses of its" in header
+    assert f'{{"{found["file"]}", "{found["entry"]}", 64, 0, 0, 1, 1, 3, {{0, 1, 3}}}}' in header
 
 
 def test_wide_keys_are_sorted_within_what_every_card_has(tmp_path: Path) -> None:

@@ -577,6 +577,17 @@ def test_memory_may_be_a_number_of_numpys(tmp_path: Path) -> None:
     np.testing.assert_array_equal(sorted_in_a_file(tmp_path, np.arange(5)[::-1], memory=memory), np.arange(5))
 
 
+def test_a_path_that_may_not_be_looked_at_is_refused_as_the_system_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(self: Path, strict: bool = False) -> Path:
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "resolve", denied)
+    with pytest.raises(PermissionError, match=r"x\.npy"):
+        gpusort.sort_file(tmp_path / "x.npy", tmp_path / "y.npy")
+
+
 def test_links_in_a_circle_are_no_path(tmp_path: Path) -> None:
     for name, other in ("ab", "ba"):
         (tmp_path / name).symlink_to(tmp_path / other)

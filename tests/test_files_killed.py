@@ -178,15 +178,18 @@ def test_stopped_when_it_has_its_name(x: Array, tmp_path: Path, monkeypatch: pyt
     np.testing.assert_array_equal(np.load(source), np.sort(x))
 
 
+@pytest.mark.parametrize(("seconds", "is_synced"), [("'inf'", False), (-1, True)])
 def test_after_a_loss_of_power_only_what_was_synced_is_believed(
-    x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    seconds: str | float, is_synced: bool, x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    never = "from gpusort.external import scratch\nscratch._SECONDS = float('inf')"  # however long seven steps take
-    assert killed(tmp_path, 7, resume=True, first=never)[0] == -signal.SIGKILL
+    first = f"from gpusort.external import scratch\nscratch._SECONDS = float({seconds})"  # however long a step takes
+    assert killed(tmp_path, 7, resume=True, first=first)[0] == -signal.SIGKILL
+    if BOOT.exists():
+        assert BOOT.read_text().strip() in (tmp_path / "target.npy.sorting" / "journal").read_text()
     monkeypatch.setattr(scratch, "_boot", lambda: "another")
     steps: list[gpusort.Progress] = []
     gpusort.sort_file(tmp_path / "source.npy", tmp_path / "target.npy", resume=True, progress=steps.append)
-    assert len(steps) == STEPS
+    assert len(steps) < STEPS if is_synced else len(steps) == STEPS
     assert_sorted(tmp_path, x)
 
 

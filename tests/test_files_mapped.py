@@ -6,13 +6,16 @@ import os
 import shutil
 import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import gpusort
+from gpusort.api import files
 from gpusort.external import direct
 from tests.new_process import run_sort
 from tests.reference import Array, assert_same_bits, sample, sorted_by_numpy
@@ -114,7 +117,7 @@ def test_rows(tmp_path: Path, taken: list[Path]) -> None:
     assert_same_bits(np.asarray(columns), np.sort(np.asarray(held), axis=0, kind="stable"))
 
 
-def test_what_takes_the_usual_way(tmp_path: Path, taken: list[Path]) -> None:
+def test_what_takes_the_usual_way(tmp_path: Path, taken: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """Maps that fit, changes that no file sees, an algorithm that is asked for, and no map at all."""
     x = sample("u4", COUNT, 5)
     small = mapped(tmp_path / "small.npy", x[:10_000])
@@ -126,6 +129,9 @@ def test_what_takes_the_usual_way(tmp_path: Path, taken: list[Path]) -> None:
     held = mapped(tmp_path / "x.npy", x)
     for found in (gpusort.sort(x), gpusort.sort(held, algorithm=gpusort.HostSort()), gpusort.sort(held[::-1])):
         assert_same_bits(np.asarray(found), np.sort(x))
+    monkeypatch.delenv("GPUSORT_MEMORY")
+    monkeypatch.setattr(files, "_NOT_ASKED", 0)
+    assert_same_bits(np.asarray(gpusort.sort(held)), np.sort(x))  # half of the free memory is enough
     assert taken == []
 
 
@@ -186,12 +192,32 @@ def test_runs_lie_where_it_is_said(tmp_path: Path, taken: list[Path], monkeypatc
     assert names(elsewhere) == []
 
 
+def test_a_full_disk_is_found_before_the_first_byte(
+    tmp_path: Path, taken: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new array takes as much as the runs; in place only these. Nothing is left."""
+    x = sample("f8", COUNT, 6)
+    held = mapped(tmp_path / "x.npy", x)
+    for call, takes in ((gpusort.sort, 2 * x.nbytes), (gpusort.sort_inplace, x.nbytes)):
+
+        def little(path: Path, free: int = takes - 1) -> SimpleNamespace:
+            return SimpleNamespace(free=free)
+
+        monkeypatch.setattr(shutil, "disk_usage", little)
+        with pytest.raises(gpusort.DiskFullError, match="sorting takes"):
+            call(held)
+    assert names(tmp_path) == ["x.npy"]
+    assert taken == []
+    assert_same_bits(np.asarray(held), x)
+
+
 def test_a_map_whose_file_was_removed(tmp_path: Path, taken: list[Path]) -> None:
     """It has no name by which a sort in place could be gone on with; all else works."""
     x = sample("f8", COUNT, 6)
     held, other = mapped(tmp_path / "x.npy", x), mapped(tmp_path / "y.npy", np.zeros_like(x))
     (tmp_path / "x.npy").unlink()
-    for call in (gpusort.sort_inplace, lambda x: gpusort.sort(x, out=x)):
+    calls: list[Callable[[Any], object]] = [gpusort.sort_inplace, lambda x: gpusort.sort(x, out=x)]
+    for call in calls:
         with pytest.raises(
             gpusort.InvalidArgumentError, match=r"^x: .*x\.npy, which it maps, was removed, .* sort\(x\)"
         ):

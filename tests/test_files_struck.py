@@ -18,7 +18,7 @@ import pytest
 
 import gpusort
 from gpusort.external import maps
-from gpusort.external.crew import always_uninterrupted, uninterrupted
+from gpusort.external.crew import Crew, always_uninterrupted, uninterrupted
 from gpusort.external.direct import Bytes, DirectFile
 from gpusort.external.pipeline import run_pipeline
 from gpusort.external.scratch import Scratch
@@ -83,6 +83,32 @@ def test_a_call_is_made_once_wherever_its_caller_is_struck() -> None:
             time.sleep(0.0005)
             assert len(made) == found, f"made when its caller had returned, struck at {place}"
     assert soon(lambda: threads() <= before), "threads are left"
+
+
+def test_what_an_uninterrupted_call_raises_is_raised() -> None:
+    def fail() -> None:
+        raise OSError("no room")
+
+    for through in uninterrupted, always_uninterrupted:
+        with pytest.raises(OSError, match="no room"):
+            through(fail)
+
+
+def test_what_interrupts_a_crews_end_is_raised_when_it_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    crew, ends, before = Crew(1), [KeyboardInterrupt, None], threads()
+    close = Crew._close  # pyright: ignore[reportPrivateUsage]
+
+    def struck(self: Crew) -> None:
+        if (error := ends.pop(0)) is not None:
+            raise error
+        close(self)
+
+    monkeypatch.setattr(Crew, "_close", struck)
+    assert crew.submit(threads).result()
+    with pytest.raises(KeyboardInterrupt):
+        crew.close()
+    assert not ends
+    assert soon(lambda: threads() <= before)
 
 
 def test_signals_leave_no_thread_of_a_pipeline_at_work() -> None:

@@ -352,3 +352,10 @@ class MedianOfFirst(LowMedian):
 def test_a_result_of_no_single_row_is_never_taken_for_one_of_each() -> None:
     with pytest.raises(DeviceMemoryError, match=r"^medianoffirst of x, .* cannot be done in pieces"):
         front.call(MedianOfFirst, (1,), HostWithRoom(1 << 12), sample("f4", (40, 41)))
+
+
+@pytest.mark.usefixtures("beyond")
+def test_a_long_row_that_an_operation_of_ones_own_copies_first_is_refused() -> None:
+    """Of the copy, which stays on the device, no launch has a part to send."""
+    with pytest.raises(DeviceMemoryError, match=r"^lowmedian of x, .* cannot be done in pieces"):
+        low_median(sample("f4", 3001), target=HostWithRoom(1 << 15))

@@ -176,9 +176,10 @@ def test_on_every_target_no_element_is_lost(target: str, way: str) -> None:
     check_strikes(rows_of_floats, lambda x: WAYS[way](x, target), 12 if target == "cpu" else 2)
 
 
-def test_what_overlaps_its_result_is_written_at_once() -> None:
+@pytest.mark.parametrize("length", [301, 1 << 17])
+def test_what_overlaps_its_result_is_written_at_once(length: int) -> None:
     """A part of the array is overwritten, by all of the result or by nothing."""
-    given = specials("f4", 301)
+    given = specials("f4", length)
 
     def sort(memory: Array) -> None:
         gpusort.sort(memory[1:], out=memory[:-1])

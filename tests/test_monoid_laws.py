@@ -319,3 +319,15 @@ def test_sums_of_users_own_classes() -> None:
     assert Sum(halved).number is halved  # kernels refuse what may change, and say so
     with pytest.raises(TypeError):
         Sum()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  # what a user may write
+
+
+class Unlucky(_OfFloats):
+    def combine(self, a: F32, b: F32) -> Any:
+        known: dict[str, F32] = {}
+        return known["missing"]
+
+
+@WATCHING
+def test_what_a_method_raises_itself_is_raised(watching: str) -> None:
+    with pytest.raises(KeyError, match="missing"):
+        gpusort.reduce(RAMP, Unlucky(), target=watching)

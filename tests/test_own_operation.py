@@ -15,7 +15,18 @@ from gpusort.api.call import call, call_with
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.machine import TargetInfo
-from gpusort.operations.base import INDEX, AlongAxis, Operation, Output, Part, Work, Works, rows_together
+from gpusort.operations.base import (
+    INDEX,
+    AlongAxis,
+    Copy,
+    Operation,
+    Output,
+    Part,
+    Work,
+    Works,
+    copying,
+    rows_together,
+)
 from gpusort.operations.reduce import Reduction
 from gpusort.operations.sort import Sort
 from gpusort.types.dtypes import native, number_for
@@ -131,6 +142,28 @@ def test_outputs_of_another_shape_than_its_works_write_are_refused(
             call(make, (2,), target, given)
         with pytest.raises(gpusort.InvalidArgumentError, match=r"^outputs, or a Part: expected .* of 16 .* of 12$"):
             call(make, (-1,), target, given)
+
+
+@attrs.frozen
+class Copied(LowMedian):
+    """The array as it is, and perhaps more, or less."""
+
+    more: int = 0
+
+    def outputs(self, *given: Spec) -> tuple[Output, ...]:
+        return (Output((given[0].size + self.more,), given[0].dtype, (0,)),)
+
+    def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
+        return Works((copying(Copy(1, 0)),))
+
+
+def test_what_is_copied_is_all_of_the_result(target: str) -> None:
+    x = np.arange(4, dtype=np.float32)
+    np.testing.assert_array_equal(cast("np.ndarray[Any, Any]", call(Copied, (0,), target, x)), x)
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"^outputs: expected an array of 16 bytes.* of 20$"):
+        call(Copied, (0, 1), target, x)
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"^outputs, or a Copy: expected .* of 16 bytes.* of 12$"):
+        call(Copied, (0, -1), target, x)
 
 
 @attrs.frozen

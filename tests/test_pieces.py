@@ -21,6 +21,7 @@ from tests.covering import few_cases
 from tests.key_cases import Absolute
 from tests.reference import Array, assert_same_bits, sample, whole_numbers
 from tests.small_bindings import Small, device_with_bindings_of
+from tests.test_own_operation import low_median
 
 pytestmark = pytest.mark.usefixtures("known_kernels")
 BYTES = 1024  # of a binding
@@ -236,11 +237,12 @@ def test_top_k(dtype: str, k: int, largest: bool) -> None:
     assert ("place_chosen" in kernels) is (k < 300)
 
 
-def test_top_k_of_several_rows() -> None:
+@pytest.mark.parametrize("k", [5, 600])
+def test_top_k_of_several_rows(k: int) -> None:
     x = sample("f4", (2, 1300))
-    found, places = gpusort.top_k(x, 5, axis=1, target=Small(8 * 512))
+    found, places = gpusort.top_k(x, k, axis=1, target=Small(8 * 512))
     for row, values, indices in zip(x, found, places, strict=True):
-        np.testing.assert_array_equal(indices, argsorted(row, descending=True)[:5])
+        np.testing.assert_array_equal(indices, argsorted(row, descending=True)[:k])
         assert_same_bits(values, row[indices])
 
 
@@ -342,3 +344,5 @@ def test_what_is_refused_tells_the_size_the_limit_and_the_way_out() -> None:
     x, target = sample("u4", 300), Small(BYTES)
     with pytest.raises(CapabilityError, match=r"x: a row of 300 elements of 4 bytes is more than .* at most 256 el"):
         gpusort.sort(x, algorithm=Bitonic(), target=target)
+    with pytest.raises(CapabilityError, match=r"x: a row of 300 elements of 4 bytes is more than .* at most 256 el"):
+        low_median(x, target=target)

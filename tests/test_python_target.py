@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import threading
 import traceback
+from types import FrameType
 from typing import cast
 
 import attrs
@@ -124,6 +125,11 @@ def read_unwritten(cx: Invocation, out: Storage[U32]) -> None:
     out[cx.global_id] = out[cx.global_id] + 1
 
 
+@kernel
+def ask_the_last(cx: Invocation, out: Storage[U32]) -> None:
+    out[cx.global_id] = cx.shuffle(cx.lane, cx.subgroup_size - 1)
+
+
 def plan(*launches: Launch) -> Schedule:
     """A schedule of these launches, with the buffers that they name."""
     arguments = [argument for launch in launches for argument in launch.arguments]
@@ -195,6 +201,12 @@ def test_subgroup_operations() -> None:
     np.testing.assert_array_equal(array.reshape(2, 4, 4), [expected, expected])
 
 
+def test_a_lane_that_is_not_there_is_not_read() -> None:
+    out = Buffer("out", U32, 6, Role.OUTPUT)
+    with pytest.raises(OutOfBoundsError, match="shuffle reads lane 3 of a subgroup of 2"):
+        run(ask_the_last.launch(Grid(1, 6), out), out, np.zeros(6, np.uint32), subgroup_size=4)
+
+
 def test_a_barrier_that_some_never_reach() -> None:
     before = threads()
     expected = (
@@ -210,6 +222,22 @@ def test_two_barriers_are_not_one() -> None:
     expected = f"local 0-2 arrive, local 3-7 do not; local 3 waits at .*:{line_of(two_barriers, '# another')}\n"
     with pytest.raises(BarrierDivergenceError, match=expected):
         PlainPython().run(plan(two_barriers.launch(GRID, Workgroup(U32, GROUP))), {})
+
+
+def test_a_debugger_of_threads_sees_every_invocation() -> None:
+    seen = list[str]()
+
+    def trace(frame: FrameType, _: str, __: object) -> None:
+        seen.append(frame.f_code.co_name)
+
+    buffer, array = words()
+    before = threading.gettrace()
+    threading.settrace(trace)
+    try:
+        run(share.launch(GRID, buffer, Workgroup(U32, GROUP)), buffer, array)
+    finally:
+        threading.settrace(before)
+    assert seen.count("share") == N
 
 
 def test_an_error_reaches_the_caller_with_its_traceback_and_all_threads_end() -> None:

@@ -270,8 +270,7 @@ MESSAGES = {
     "adds_to_a_number_that_changed": OF_NUMBERS,
     "gives_two_arrays": ("expected the array 'data' from every `return`, found registers, e.g. `return U32(1)`"),
     "chooses_a_choice": (
-        "expected one type on both sides, found the compile-time value 3 and the compile-time value 5, "
-        "e.g. `U32(1)` for a number"
+        "expected one type on both sides, found a Tripled of 3 and a Tripled of 5, e.g. `U32(1)` for a number"
     ),
     "swaps_arrays_in_a_loop": (
         "expected 'a' to be one array, for a run-time loop is read once, e.g. a loop over `range(3)`"

@@ -135,6 +135,17 @@ def test_special_floats_add_as_numpys_do(target: str, dtype: str, special: list[
         np.testing.assert_array_equal(gpusort.prod(x, target=target), np.prod(x))
 
 
+def test_halves_are_rounded_to_the_nearest_and_ties_to_even(target: str) -> None:
+    """Of normal numbers, of those below them, and where they end."""
+    terms = [[2048, term] for term in range(8)] + [[65504, 15], [65504, 16], [-65504, -16]]
+    factors = [[2**-12, factor * 2**-13] for factor in range(16)]
+    with np.errstate(over="ignore"):
+        for name, given in (("sum", terms), ("prod", factors)):
+            call, numpys = both(name)
+            x = np.array(given, np.float16)
+            assert_same(call(x, axis=1, target=target), numpys(x, axis=1))
+
+
 def test_a_sum_of_durations_is_nat_where_one_is() -> None:
     x = np.array([[1, 2, 3], [4, 5, 6]], "m8[s]")
     assert_same(gpusort.sum(x), np.sum(x))

@@ -151,8 +151,9 @@ GROUPS: dict[str, tuple[str, dict[str, str], list[tuple[int, int]]]] = {
     ),
     "of a container": ("0::/\n", {"memory.max": "1000000\n"}, [(1000000, 0)]),
     "version 1, by a name of the host's": (
-        "3:cpu,cpuacct:/docker/f00\n2:memory:/docker/f00\n",
-        {"memory/memory.limit_in_bytes": "5000\n", "memory/memory.usage_in_bytes": "6000\n", "memory.max": "1\n"},
+        "3:cpu,cpuacct:/limited\n2:memory:/docker/f00\n",
+        {"memory/memory.limit_in_bytes": "5000\n", "memory/memory.usage_in_bytes": "6000\n", "memory.max": "1\n",
+         "memory/limited/memory.limit_in_bytes": "2\n"},
         [(5000, 6000)],
     ),
     "no limit": ("0::/\n", {"memory.max": "max\n"}, []),

@@ -231,6 +231,14 @@ def test_literals_stand_on_both_sides(of: Type) -> None:
         require_same(found, array(Type.BOOL, holds), Type.BOOL)
 
 
+@pytest.mark.parametrize("of", [of for of in CLASSES if of.is_integer], ids=str)
+def test_an_integer_of_numpys_counts_as_pythons(of: Type) -> None:
+    """Its own width is not that of what is computed."""
+    x: Any = make(of, cast(Any, np.uint8(200)))
+    require_same(x + 100, array(of, 300), of)
+    require_same(x << 2, array(of, 800), of)
+
+
 @pytest.mark.parametrize("of", [of for of in CLASSES if of is not Type.BOOL], ids=str)
 def test_a_number_is_neither_true_nor_false(of: Type) -> None:
     with pytest.raises(TypeError, match="compare it"):

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pytest
 
 import gpusort
+from gpusort import cli
 from gpusort.algos import tuned
 from gpusort.algos.choice import choose_sort
 from gpusort.algos.host_sort import HostSort, HostSortPolicy
@@ -203,3 +204,28 @@ def test_wrong_uses() -> None:
 
 def test_the_table_has_no_line_of_the_tests() -> None:
     assert WANTED not in {line.algorithm for line in SORTS}
+
+
+def test_all_that_are_here_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the command line, too."""
+    names: list[str] = []
+
+    def noted(name: str, adapter: str) -> bool:
+        names.append(name)
+        return False
+
+    monkeypatch.setattr(tuned, "forget", noted)
+    here = {info.name for info in gpusort.targets() if isinstance(info, TargetInfo)}
+    forget_tuning()
+    assert set(names) == here & {"cpu", "wgsl", "cuda"}
+    names.clear()
+    assert cli.main(["tune", "--forget", "--target", "cpu"]) == 0
+    assert names == ["cpu"]
+
+
+def test_ctrl_c_ends_the_command_as_a_signal_would(monkeypatch: pytest.MonkeyPatch) -> None:
+    def struck(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gpusort.tuning.tune", struck)
+    assert cli.main(["tune"]) == 130

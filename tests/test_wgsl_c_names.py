@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -71,6 +72,19 @@ def test_it_takes_less_time() -> None:
             ffi.typeof(f"T{k} *")
         seconds.append(time.thread_time() - start)
     assert seconds[1] < seconds[0] / 3
+
+
+class Elsewhere:
+    """A parser that keeps its names in another place."""
+
+    def _parse(self, text: str) -> str:
+        return text
+
+
+def test_a_parser_of_another_kind_is_left_alone() -> None:
+    parser = Elsewhere()
+    narrow(SimpleNamespace(_parser=parser))
+    assert not vars(parser)
 
 
 @pytest.mark.parametrize("other", [None, object()])

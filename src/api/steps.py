@@ -150,8 +150,13 @@ def steps_of(
     for work, runs in works:
         for copied in work.copies:
             source, to = rows[copied.source], rows[copied.to]
+            end = (copied.first or 0) * to.dtype.itemsize + source.nbytes
+            if end > to.nbytes:
+                raise InvalidArgumentError(
+                    f"outputs, or a Copy: expected an array of {end} bytes to copy to, found one of {to.nbytes}"
+                )
             steps.move(source, to if copied.first is None else to.part(copied.first, *source.shape))
-            ends[copied.to] = max(ends[copied.to], (copied.first or 0) * to.dtype.itemsize + source.nbytes)
+            ends[copied.to] = max(ends[copied.to], end)
         for run in runs:
             taken: list[Lines] = []
             for number, part in run.parts:

@@ -223,8 +223,6 @@ def _function(name: str, plans: Sequence[Plan], of_rows: bool, prefix: str) -> s
 
 
 def _within(plan: Plan) -> str:
-    if plan.first == plan.last:
-        return f"n == {plan.first}"
     return f"n >= {plan.first} && n <= {_c(plan.last)}" if plan.first else f"n <= {_c(plan.last)}"
 
 

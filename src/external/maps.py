@@ -45,12 +45,12 @@ class Mapping:
 
     @classmethod
     def of(cls, array: object) -> Mapping | None:
-        """None for other arrays, and for mappings that are copy-on-write, anonymous, or not contiguous."""
+        """A contiguous array's; None if it has none, or one that is copy-on-write or anonymous."""
         if not isinstance(array, np.memmap) or array.mode == "c" or array.filename is None:
             return None
         mapped = cast("np.memmap[tuple[int, ...], np.dtype[Any]]", array)
         base = _memory_owner(mapped)
-        if not isinstance(base, mmap.mmap) or not mapped.flags.c_contiguous:
+        if not isinstance(base, mmap.mmap):
             return None
         start = mapped.ctypes.data - np.frombuffer(base, np.uint8).ctypes.data
         first = mapped.offset - mapped.offset % mmap.ALLOCATIONGRANULARITY

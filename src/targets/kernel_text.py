@@ -6,7 +6,6 @@ bits. Type names are Numba's short ones: u4 is a U32."""
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 
@@ -51,12 +50,7 @@ def literal(value: int | float | bool, type: Type) -> str:
     name = TYPE_NAMES[type]
     if not type.is_float:
         return f"{name}({int(value)})"
-    number = float(value)
-    if math.isnan(number):
-        return f"{name}(nan)"
-    if math.isinf(number):
-        return f"{name}(inf)" if number > 0 else f"{name}(-inf)"
-    return f"{name}({number!r})"
+    return f"{name}({float(value)!r})"  # or `nan`, `inf`, `-inf`, which are names of the text's
 
 
 def described(program: ir.Program) -> str:

@@ -55,5 +55,5 @@ def hints_of(cls: type[object], known: Mapping[str, object]) -> dict[str, Any]:
 
 def load(names: dict[str, Any], name: str) -> None:
     """Makes of a stand-in in a module's namespace what it stands for, as Python does where the name is first used."""
-    if STAND_IN is not None and type(names.get(name)) is STAND_IN:
+    if type(names.get(name)) is STAND_IN:
         names[name] = names[name].resolve()

@@ -79,7 +79,6 @@ def instrumented(program: ir.Program) -> ir.Program:
     overran = build.variable("overran", Type.BOOL)
     build.assign(overran, build.literal(False, Type.BOOL))
     _Instrumenter(build, overran).statements(program.body, None)
-    build.span = program.span
     one = build.literal(1).node
     tell = ir.Atomic(None, AtomicOp.STORE, overrun, build.literal(0).node, one, program.span)
     build.emit(ir.If(build.read(overran).node, (tell,), (), program.span))
