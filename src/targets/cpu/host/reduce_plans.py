@@ -89,7 +89,7 @@ class Route:
 
 def route_of(fold: Reducer, dtype: np.dtype[np.generic], walk: Walk) -> Route:
     in_rows = walk.nearest_goes and walk.nearest.length >= _ROW
-    if in_rows and len(walk.gone) == 2 and len(walk.kept) < 2 and walk.rows < _FEW_ROWS:  # each line for itself
+    if in_rows and len(walk.gone) == 2 and not walk.kept[1:] and walk.rows < _FEW_ROWS:  # each line for itself
         far, near = walk.gone
         leg = leg_of(fold, dtype, walk.start, (*walk.kept, far), (near,), in_rows, count=far.length)
         return Route(walk, in_rows, (leg,))
