@@ -34,7 +34,8 @@ _FEWEST = 6  # elements of a row that is looked at with others
 _GLANCE, _FEW_FALLS = 16, 2  # elements of the first row, looked at first; how many may be less than the one before
 _FAR_FIRST, _FAR = 1 << 6, 1 << 10  # how many are looked at that are far apart
 _LEAST = _WINDOWS * _WINDOW  # the same of one alone
-_SHARED = 1 << 19  # elements of rows in order: in fewer threads would wait for each other's calls of NumPy
+# Elements that are worth a thread, of rows in order and of bytes: of fewer they wait for each other's calls of NumPy.
+_IN_ORDER, BY_DIGITS = 1 << 19, 1 << 16
 # Of those far apart: each doubling of the number of runs costs a merge of all, a third of what it costs to sort packed
 # words. Few threads share shorter rows; these may rather have some elements out of place.
 _MOST_TURNS_OF_LONG, _MOST_TURNS = 16, 48
@@ -78,9 +79,10 @@ def argsort_by_network(x: HostArray, places: Places, order: SortOrder, policy: H
     return True
 
 
-def places_shared(x: HostArray, axis: int, across: int) -> Places:
-    """By NumPy along one axis: in parts of another one where threads share them."""
-    if x.size < _SHARED:
+def places_shared(x: HostArray, axis: int, across: int, each: int = _IN_ORDER) -> Places:
+    """By NumPy along one axis: in parts of another one where threads share them, one for `each` so many elements."""
+    pool = shared_pool().of_at_most(x.size // each)
+    if pool.threads < 2:
         return places_along(x, axis, is_own=False)
     places: Places = np.empty(x.shape, np.intp)
 
@@ -88,7 +90,7 @@ def places_shared(x: HostArray, axis: int, across: int) -> Places:
         part = (*(slice(None),) * across, own)
         places[part] = places_along(x[part], axis, is_own=False)
 
-    shared_pool().over(x.shape[across], write)
+    pool.over(x.shape[across], write)
     return places
 
 

@@ -23,7 +23,7 @@ from ....types.indices import ScanKind, SortOrder
 from ....types.specs import Spec
 from ...base import HostArray, Native
 from ..pool import shared_pool
-from .argsort import are_in_order, argsort_rows, argsort_runs, places_shared
+from .argsort import BY_DIGITS, are_in_order, argsort_rows, argsort_runs, places_shared
 from .at_sight import places_at_sight
 from .byte_order import by_copies
 from .cumsum import from_zero, host_cumsum, shifted
@@ -137,7 +137,9 @@ class ArgsortPath:
         if self._is_short(x, length) and not ties_differ and (not self.by_bits or are_ties_alike(x)):
             return places_in_order(x, axis, self.order)
         if self._is_bytes and x.ndim > 1 and length < self.policy.deal_from and abs(x.strides[axis]) > x.itemsize:
-            return places_shared(ascending(x, self.order), axis, with_last(x, axis)[0])  # no transposition of places
+            return places_shared(
+                ascending(x, self.order), axis, with_last(x, axis)[0], BY_DIGITS
+            )  # none are transposed
         return along_rows(x, axis, lambda rows: (self._indices(rows),))[0]
 
     @cached_property
