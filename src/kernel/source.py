@@ -18,7 +18,7 @@ import attrs
 from ..forks import IMPORTED_AT, OwnLock
 from ..types.deferred import call_signature, load
 from .captures import Captures, contents_of
-from .span import KernelError, Span, expected
+from .span import KernelError, Span
 
 
 @attrs.frozen
@@ -69,8 +69,6 @@ def signature_of(function: FunctionType) -> inspect.Signature:
     return known[1]
 
 
-_MOST_LEVELS = 90  # of a syntax tree: what targets write of it has twice as many, and Python's parser takes no 200
-
 _parsing = OwnLock()
 
 
@@ -107,34 +105,21 @@ def source_of(function: FunctionType) -> Source:
         raise KernelError(Span(file, line), "expected a plain function, e.g. `def helper(x: U32) -> U32: …`")
     require_unedited(function, file)
     *_, owner, _ = (".", *function.__qualname__.split("."))
-    for node in ast.walk(tree) if owner.isidentifier() else ():  # in a method, `x.__y` is `x._Class__y` to Python
-        if isinstance(node, ast.Attribute) and node.attr.startswith("__") and not node.attr.endswith("__"):
-            node.attr = f"_{owner.lstrip('_')}{node.attr}"
+    if (owner := owner.lstrip("_")).isidentifier():  # in a method, `x.__y` is `x._Class__y` to Python
+        _make_private(tree, owner)
     enclosing = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     parameters = (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)
     stores = Counter([*(argument.arg for argument in parameters), *_stored(tree)])
-    source = Source(tree, file, first, stores, function.__globals__, enclosing)
-    if (deepest := _beyond(tree, _MOST_LEVELS)) is not None:
-        expected(
-            source.span(deepest), f"code nested at most {_MOST_LEVELS} deep, e.g. names for parts of an expression"
-        )
-    return source
+    return Source(tree, file, first, stores, function.__globals__, enclosing)
 
 
-def _inside(node: ast.AST) -> Iterator[ast.AST]:
-    """What is one level further in: a chain of operators is one level, as it is written in parts."""
-    while isinstance(node, ast.BinOp) and isinstance(node.left, ast.BinOp):
-        yield node.right
-        node = node.left
-    yield from ast.iter_child_nodes(node)
-
-
-def _beyond(tree: ast.AST, depth: int) -> ast.AST | None:
-    """A node, with a place in the file, that has so many around it."""
-    level = [tree]
-    for _ in range(depth):
-        level = [inner for node in level for inner in _inside(node)]
-    return next((node for node in level if hasattr(node, "lineno")), None)
+def _make_private(tree: ast.AST, owner: str) -> None:
+    """Names what begins with two underscores as Python does within a class."""
+    for node in ast.walk(tree):
+        for field in ("attr", "id", "arg"):  # of an attribute, a name, and a parameter or an argument by name
+            name = getattr(node, field, None)
+            if isinstance(name, str) and name.startswith("__") and not name.endswith("__"):
+                setattr(node, field, f"_{owner}{name}")
 
 
 def _no_source(function: FunctionType, file: str) -> str:
