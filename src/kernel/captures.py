@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from copy import copy
 from enum import Enum
 from types import CellType, ModuleType
@@ -21,6 +20,7 @@ _PACKAGE = __name__.partition(".")[0]
 _INSIDE = f"{_PACKAGE}."
 _NOTHING = object()
 _FLOATS: tuple[type[object], ...] = (float, complex, Scalar)
+_CONTAINERS = (list, dict, set, bytearray)
 _python: Any = operator  # of which typeshed leaves some unknown
 _FROZEN: object = attrs.make_class("_Frozen", (), frozen=True).__setattr__  # that of every frozen attrs class
 
@@ -103,11 +103,10 @@ class Captures:
         if not same(look_up(*arguments), value):
             return  # one that gives a new object each time cannot be compared later
         self._lookups[id(owner), name] = look_up, arguments, value
-        if type(value).__hash__ is None:  # a container or a struct, which may be changed in place
-            with suppress(Exception):
-                held = copy(value)
-                if same(value, held):
-                    self._lookups[id(value), "content"] = _itself, (value,), held
+        if type(value).__hash__ is None and (isinstance(value, _CONTAINERS) or FIELD_NAMES[type(value)]):
+            held = copy(value)  # a container or a struct, which may be changed in place
+            if same(value, held):
+                self._lookups[id(value), "content"] = _itself, (value,), held
 
 
 def contents_of(cell: CellType) -> object:
