@@ -147,35 +147,26 @@ def escapes(statement: ast.stmt) -> bool:
         return True
     if isinstance(statement, ast.For | ast.While):
         return any(isinstance(node, ast.Return) for node in ast.walk(statement))
-    return any(escapes(inner) for inner in _blocks(statement))
+    return any(any(map(escapes, side)) for side in _sides(statement))
 
 
 def paths_through(statement: ast.stmt) -> int:
     """How many sides of a branch control falls through: 1 of what is no branch, 0 of what leaves."""
-    match statement:
-        case ast.Return() | ast.Continue() | ast.Break():
-            return 0
-        case ast.If(body=then, orelse=otherwise):
-            blocks = [then, otherwise]
-        case ast.Match(cases=cases):
-            blocks = [case.body for case in cases]
-        case _:
-            return 1
-    return sum(all(map(paths_through, block)) for block in blocks)
+    if isinstance(statement, ast.If | ast.Match):
+        return sum(all(map(paths_through, side)) for side in _sides(statement))
+    return not isinstance(statement, ast.Return | ast.Continue | ast.Break)
 
 
 def jumps(body: Sequence[ast.stmt]) -> bool:
     """Whether a loop's body has a `break` or a `continue`, not counting those of nested loops."""
-    return any(isinstance(statement, ast.Break | ast.Continue) or jumps(_blocks(statement)) for statement in body)
+    return any(isinstance(one, ast.Break | ast.Continue) or any(map(jumps, _sides(one))) for one in body)
 
 
-def _blocks(statement: ast.stmt) -> list[ast.stmt]:
-    """The statements in the branches of an `if` or a `match`."""
+def _sides(statement: ast.stmt) -> list[list[ast.stmt]]:
+    """The branches of an `if` or a `match`."""
     if isinstance(statement, ast.If):
-        return [*statement.body, *statement.orelse]
-    if isinstance(statement, ast.Match):
-        return [inner for case in statement.cases for inner in case.body]
-    return []
+        return [statement.body, statement.orelse]
+    return [case.body for case in statement.cases] if isinstance(statement, ast.Match) else []
 
 
 @lru_cache(maxsize=4096)
