@@ -211,7 +211,7 @@ class KernelBuilder(Builder):
         return ir.Read(variable, span)
 
     def shallow(self, value: ir.Expression, levels: int = _MOST_LEVELS) -> ir.Expression:
-        """An expression whose parts below so many levels are held."""
+        """An expression without more levels than these: what is further in is held."""
         if not isinstance(value, ir.Apply):
             return value
         if levels == 0:
