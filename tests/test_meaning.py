@@ -453,13 +453,21 @@ SPACE: Any = SimpleNamespace(sizes=deque([7, 8]), names={"a": [9]})
 CHECKED = Checked()
 
 
+@attrs.define
+class Moved:
+    by: U32
+
+
+MOVED = Moved(U32(1))
+
+
 @kernel
 def deep_outside(cx: Invocation, out: Storage[U32]) -> None:
     out[0] = U32(ROWS[1][0])
     out[1] = U32(PAIR[0][0]) * 10 + len(PAIR[1])
     out[2] = U32(int(NUMBERS[1][1]))
     out[3] = U32(SPACE.sizes[0]) * 10 + SPACE.names["a"][0]
-    out[4] = U32(CHECKED.size)
+    out[4] = U32(CHECKED.size) + MOVED.by
     total = U32(0)
     for row in ROWS:
         total = total * 10 + sum(row)
@@ -473,12 +481,13 @@ def deep_outside(cx: Invocation, out: Storage[U32]) -> None:
 
 def test_what_changes_deep_inside_changes_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CHECKED, "size", CHECKED.size)
+    monkeypatch.setattr(MOVED, "by", MOVED.by)
     monkeypatch.setattr(SPACE, "sizes", deque(SPACE.sizes))
 
     changes: tuple[Callable[[], object], ...] = (
         lambda: None, lambda: ROWS[1].insert(0, 4), lambda: NUMBERS.put(3, 5), lambda: PAIR[0].insert(0, 7),
         lambda: PAIR[1].append(1), lambda: SPACE.sizes.appendleft(3), lambda: SPACE.names["a"].insert(0, 5),
-        lambda: setattr(CHECKED, "size", 6),
+        lambda: setattr(CHECKED, "size", 6), lambda: setattr(MOVED, "by", U32(20)),
     )  # fmt: skip
     seen = set[tuple[int, ...]]()
     for change in changes:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from gpusort.algos.radix_tile import match_and_rank
 from gpusort.kernel import ir
+from gpusort.kernel import span as kernel_span
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role
 from gpusort.kernel.passes.safe import Safety, guarded
 from gpusort.kernel.passes.walk import statements_in
+from gpusort.kernel.span import Span
 from gpusort.kernel.specialise import specialise
 from gpusort.targets.cpu.limits import subgroup_size
 from gpusort.types.intrinsics import dynamic_range
@@ -100,3 +104,10 @@ def checks_in(program: ir.Program) -> list[ir.If]:
 
 def loops_in(program: ir.Program) -> list[ir.For]:
     return [statement for statement in statements_in(program.body) if isinstance(statement, ir.For)]
+
+
+def test_the_files_of_others_are_not_taken_for_own() -> None:
+    """Also of a package whose name begins like this one's."""
+    own = Path(kernel_span.__file__).parents[1]
+    assert Span(str(own / "algos" / "copy.py"), 1).is_own
+    assert not Span(f"{own}_extras/keys.py", 1).is_own

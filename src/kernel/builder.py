@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from itertools import repeat
 from typing import NoReturn
 
+import attrs
 import numpy as np
 
 from ..types import ops
@@ -13,7 +15,7 @@ from ..types.layout import Type
 from ..types.ops import Op
 from . import examples, ir
 from .captures import Captures
-from .passes.walk import nodes_in
+from .passes.walk import expressions_of, nodes_in, with_expressions
 from .span import KernelError, Span
 
 # Identity and absorbing elements of operations on integers and Bools; -1 stands for all bits set. Floats are not
@@ -138,6 +140,7 @@ class Builder:
 # Limits on inlining and unrolling: beyond these, compilers take minutes.
 MOST_STATEMENTS = 10_000
 MOST_DEPTH = 64  # of branches and loops: Mesa's software driver takes a wrong branch from 80 on
+_MOST_LEVELS = 64  # of an expression: generated text has twice as many parentheses, and Python's parser takes no 200
 MOST_ROUNDS = 10_000  # iterations of unrolled loops plus inlined calls, even where they emit no statement
 
 
@@ -154,11 +157,13 @@ class KernelBuilder(Builder):
         self._fixed: set[ir.Variable] = set()  # those with one assignment
 
     def emit(self, statement: ir.Statement) -> None:
+        if any(len(nodes_in(one)) > _MOST_LEVELS for one in expressions_of(statement)):
+            statement = with_expressions(statement, self.shallow)
         super().emit(statement)
         if self.depth > MOST_DEPTH:
             raise KernelError(
                 statement.span, f"expected branches and loops at most {MOST_DEPTH} deep, helpers included, e.g. early "
-                "returns from a helper in place of `elif`")  # fmt: skip
+                "returns from a helper, each in an `if`, in place of `elif` and `match`")  # fmt: skip
         self._statements += 1
         if self._statements > MOST_STATEMENTS:
             self._refuse_size(statement.span)
@@ -204,3 +209,11 @@ class KernelBuilder(Builder):
         variable = self.fixed(name, value.type)
         self.emit(ir.Assign(variable, value, span))
         return ir.Read(variable, span)
+
+    def shallow(self, value: ir.Expression, levels: int = _MOST_LEVELS) -> ir.Expression:
+        """An expression without more levels than these: what is further in is held."""
+        if not isinstance(value, ir.Apply):
+            return value
+        if levels == 0:
+            return self.hold("part", value, value.span)
+        return attrs.evolve(value, operands=tuple(map(self.shallow, value.operands, repeat(levels - 1))))

@@ -103,11 +103,12 @@ class Captures:
         if not same(look_up(*arguments), value):
             return  # one that gives a new object each time cannot be compared later
         self._lookups[id(owner), name] = look_up, arguments, value
-        if isinstance(value, _CONTAINERS):  # which may be changed in place
-            container = cast("list[object]", value)
-            held = copy(container)
-            if same(container, held):
-                self._lookups[id(container), "content"] = _itself, (container,), held
+        cls = type(value)
+        has_hash = getattr(cls, "__hash__", None) is not None
+        if not has_hash and (issubclass(cls, _CONTAINERS) or FIELD_NAMES[cls]):
+            held = copy(value)  # a container or a struct, which may be changed in place
+            if same(value, held):
+                self._lookups[id(value), "content"] = _itself, (value,), held
 
 
 def contents_of(cell: CellType) -> object:

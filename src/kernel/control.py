@@ -263,7 +263,7 @@ class ControlReader(CallReader, ABC):
         span = self.span(node)
         self.names.forget_changed(node, span)
         with self.builder.nested() as head:
-            condition = self.condition(node.test)
+            condition = self.builder.shallow(self.condition(node.test))  # its parts are of the head, too
         body = self.loop_body(node, {})
         if isinstance(condition, ir.Const) and condition.value and not leaves_loop(body):
             self.expected(node, "a loop that ends, by its condition or a `break`, e.g. `while i < n:`")

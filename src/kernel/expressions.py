@@ -18,7 +18,7 @@ from . import ir, operators
 from .builder import KernelBuilder, apply, may_fail
 from .compile_time import evaluated
 from .memories import INVOCATION_METHODS, index_in, length_of, load
-from .names import Names, chosen, held
+from .names import Names, chosen
 from .source import Source
 from .span import KernelError, Span, expected
 from .values import (
@@ -116,9 +116,7 @@ class ExpressionReader(ABC):
 
     def binary(self, node: ast.AST, op: ast.AST, left: Value, right: ast.expr) -> Value:
         is_augmented = isinstance(node, ast.AugAssign)
-        found = operators.binary(type(op), left, self.read(right), self.span(node), self.inline, is_augmented)
-        # A sum of hundreds has as many parentheses in generated text, of which parsers take 200.
-        return held(self.builder, "part", found, self.span(node)) if _operators_left(node) % 64 == 63 else found
+        return operators.binary(type(op), left, self.read(right), self.span(node), self.inline, is_augmented)
 
     def condition(self, node: ast.expr, is_result: bool = False) -> ir.Expression:
         """An expression that is true or false. `is_result`: it is a side of `and` or `or`, whose value is used."""
@@ -297,14 +295,6 @@ class ExpressionReader(ABC):
         if name not in INVOCATION_METHODS:
             self.expected(node, f"something an invocation has, found `.{name}`, e.g. `cx.local_id` or `cx.barrier()`")
         return Method(InvocationValue(), name)
-
-
-def _operators_left(node: ast.AST) -> int:
-    """How many operators are inside each other at the left end of an expression."""
-    count = 0
-    while isinstance(node, ast.BinOp):
-        node, count = node.left, count + 1
-    return count
 
 
 def _first_of(cls: type[object]) -> str:

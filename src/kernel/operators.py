@@ -48,6 +48,7 @@ _FOLDED: dict[type[ast.AST], tuple[_Evaluate, str]] = {
 }  # fmt: skip
 _UNARY: dict[type[ast.AST], tuple[Callable[[Any], Any], ops.Op]] = {
     ast.USub: (operator.neg, ops.NEG), ast.Invert: (operator.invert, ops.INVERT), ast.Not: (operator.not_, ops.INVERT),
+    ast.UAdd: (operator.pos, ops.NEG),
 }  # fmt: skip
 # The methods by which a struct defines an operator.
 _OF_STRUCTS: dict[type[ast.AST], str] = {
@@ -201,12 +202,9 @@ def unary(python: type[ast.AST], operand: Value, span: Span, inline: Inline) -> 
     """`-x`, `~x`, `+x` or `not x`."""
     if (method := _OF_STRUCTS.get(python)) and _has_operators(operand):
         return inline(_method_of(operand, method, span), [operand], span)
-    if python is ast.UAdd:
-        if isinstance(operand, Static):
-            return evaluated(span, operator.pos, operand.value)
-        if not isinstance(operand, MemberNumber) and not (
-            isinstance(operand, ir.Expression) and operand.type.is_number
-        ):
+    if python is ast.UAdd and not isinstance(operand, Static):
+        number = as_scalar(operand)
+        if not isinstance(number, ir.Expression) or not number.type.is_number:
             expected(span, f"a number after `+`, found {describe(operand)}, e.g. `U32(x)`")
         return operand
     if isinstance(operand, MemberNumber):

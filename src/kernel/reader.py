@@ -84,7 +84,7 @@ class Reader(ControlReader):
                 raise
             self.expected(
                 self.source.tree,
-                f"fewer calls and early returns inside each other than {self.source.tree.name!r} has, "
+                f"fewer calls, branches and operators inside each other than {self.source.tree.name!r} has, "
                 "e.g. a loop instead of recursion",
             )
         if self.result is None:

@@ -136,5 +136,5 @@ def _returns(tree: ast.AST) -> Iterator[ast.Return]:
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.Return):
             yield node
-        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.expr):
             yield from _returns(node)

@@ -18,7 +18,7 @@ import attrs
 from ..forks import IMPORTED_AT, OwnLock
 from ..types.deferred import call_signature, load
 from .captures import Captures, contents_of
-from .span import KernelError, Span, expected
+from .span import KernelError, Span
 
 
 @attrs.frozen
@@ -69,8 +69,6 @@ def signature_of(function: FunctionType) -> inspect.Signature:
     return known[1]
 
 
-_MOST_LEVELS = 90  # of a syntax tree: what targets write of it has twice as many, and Python's parser takes no 200
-
 _parsing = OwnLock()
 
 
@@ -107,34 +105,21 @@ def source_of(function: FunctionType) -> Source:
         raise KernelError(Span(file, line), "expected a plain function, e.g. `def helper(x: U32) -> U32: …`")
     require_unedited(function, file)
     *_, owner, _ = (".", *function.__qualname__.split("."))
-    for node in ast.walk(tree) if owner.isidentifier() else ():  # in a method, `x.__y` is `x._Class__y` to Python
-        if isinstance(node, ast.Attribute) and node.attr.startswith("__") and not node.attr.endswith("__"):
-            node.attr = f"_{owner.lstrip('_')}{node.attr}"
+    if (owner := owner.lstrip("_")).isidentifier():  # in a method, `x.__y` is `x._Class__y` to Python
+        _make_private(tree, owner)
     enclosing = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     parameters = (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)
     stores = Counter([*(argument.arg for argument in parameters), *_stored(tree)])
-    source = Source(tree, file, first, stores, function.__globals__, enclosing)
-    if (deepest := _beyond(tree, _MOST_LEVELS)) is not None:
-        expected(
-            source.span(deepest), f"code nested at most {_MOST_LEVELS} deep, e.g. names for parts of an expression"
-        )
-    return source
+    return Source(tree, file, first, stores, function.__globals__, enclosing)
 
 
-def _inside(node: ast.AST) -> Iterator[ast.AST]:
-    """What is one level further in: a chain of operators is one level, as it is written in parts."""
-    while isinstance(node, ast.BinOp) and isinstance(node.left, ast.BinOp):
-        yield node.right
-        node = node.left
-    yield from ast.iter_child_nodes(node)
-
-
-def _beyond(tree: ast.AST, depth: int) -> ast.AST | None:
-    """A node, with a place in the file, that has so many around it."""
-    level = [tree]
-    for _ in range(depth):
-        level = [inner for node in level for inner in _inside(node)]
-    return next((node for node in level if hasattr(node, "lineno")), None)
+def _make_private(tree: ast.AST, owner: str) -> None:
+    """Names what begins with two underscores as Python does within a class."""
+    for node in ast.walk(tree):
+        for field in ("attr", "id", "arg"):  # of an attribute, a name, and a parameter or an argument by name
+            name = getattr(node, field, None)
+            if isinstance(name, str) and name.startswith("__") and not name.endswith("__"):
+                setattr(node, field, f"_{owner}{name}")
 
 
 def _no_source(function: FunctionType, file: str) -> str:
@@ -162,35 +147,26 @@ def escapes(statement: ast.stmt) -> bool:
         return True
     if isinstance(statement, ast.For | ast.While):
         return any(isinstance(node, ast.Return) for node in ast.walk(statement))
-    return any(escapes(inner) for inner in _blocks(statement))
+    return any(any(map(escapes, side)) for side in _sides(statement))
 
 
 def paths_through(statement: ast.stmt) -> int:
     """How many sides of a branch control falls through: 1 of what is no branch, 0 of what leaves."""
-    match statement:
-        case ast.Return() | ast.Continue() | ast.Break():
-            return 0
-        case ast.If(body=then, orelse=otherwise):
-            blocks = [then, otherwise]
-        case ast.Match(cases=cases):
-            blocks = [case.body for case in cases]
-        case _:
-            return 1
-    return sum(all(map(paths_through, block)) for block in blocks)
+    if isinstance(statement, ast.If | ast.Match):
+        return sum(all(map(paths_through, side)) for side in _sides(statement))
+    return not isinstance(statement, ast.Return | ast.Continue | ast.Break)
 
 
 def jumps(body: Sequence[ast.stmt]) -> bool:
     """Whether a loop's body has a `break` or a `continue`, not counting those of nested loops."""
-    return any(isinstance(statement, ast.Break | ast.Continue) or jumps(_blocks(statement)) for statement in body)
+    return any(isinstance(one, ast.Break | ast.Continue) or any(map(jumps, _sides(one))) for one in body)
 
 
-def _blocks(statement: ast.stmt) -> list[ast.stmt]:
-    """The statements in the branches of an `if` or a `match`."""
+def _sides(statement: ast.stmt) -> list[list[ast.stmt]]:
+    """The branches of an `if` or a `match`."""
     if isinstance(statement, ast.If):
-        return [*statement.body, *statement.orelse]
-    if isinstance(statement, ast.Match):
-        return [inner for case in statement.cases for inner in case.body]
-    return []
+        return [statement.body, statement.orelse]
+    return [case.body for case in statement.cases] if isinstance(statement, ast.Match) else []
 
 
 @lru_cache(maxsize=4096)

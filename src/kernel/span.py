@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import linecache
+import os
 from pathlib import Path
 from typing import NoReturn
 
 from .nodes import node
 
-_OWN = str(Path(__file__).parents[1])
+_OWN = str(Path(__file__).parents[1]) + os.sep
 
 
 @node

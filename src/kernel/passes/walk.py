@@ -130,6 +130,13 @@ def with_blocks(statement: ir.Statement, change: Callable[[ir.Block], ir.Block])
     return _changed(statement, _BLOCKS[type(statement)], change)
 
 
+def with_expressions(statement: ir.Statement, change: Callable[[ir.Expression], ir.Expression]) -> ir.Statement:
+    def changed(part: ir.Expression | tuple[ir.Expression, ...] | None) -> object:
+        return tuple(map(change, part)) if isinstance(part, tuple) else part and change(part)
+
+    return _changed(statement, _EXPRESSIONS[type(statement)], changed)
+
+
 def _changed(statement: ir.Statement, names: Sequence[str], change: Callable[[Any], object]) -> ir.Statement:
     parts: dict[str, Any] = {name: change(getattr(statement, name)) for name in names}
     return attrs.evolve(statement, **parts) if parts else statement
@@ -150,7 +157,4 @@ def replaced(block: ir.Block, variable: ir.Variable, value: ir.Const) -> ir.Bloc
             return attrs.evolve(node, operands=tuple(map(expression, node.operands)))
         return value if isinstance(node, ir.Read) and node.variable is variable else node
 
-    def change(part: ir.Expression | tuple[ir.Expression, ...] | None) -> object:
-        return tuple(map(expression, part)) if isinstance(part, tuple) else part and expression(part)
-
-    return rewritten(block, lambda statement: (_changed(statement, _EXPRESSIONS[type(statement)], change),))
+    return rewritten(block, lambda statement: (with_expressions(statement, expression),))
