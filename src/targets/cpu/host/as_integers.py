@@ -46,7 +46,7 @@ def places_of_bools(fold: Reducer, axis: int, make: Make) -> HostCall:
     def found(x: HostArray) -> object:
         if x.size < LONG or abs(x.strides[axis]) <= min(map(abs, x.strides)):
             return by_numpy(x)
-        if x.shape[axis] >= _OF * _HEAD and settles in x.swapaxes(0, axis)[:_HEAD].T[(0,) * (x.ndim - 1)]:
+        if x.shape[axis] >= _OF * _HEAD and settles in x[(*(0,) * axis, slice(_HEAD), *(0,) * (x.ndim - 1 - axis))]:
             head: HostArray = x[begin]
             if (head == settles).any(axis).all():
                 return by_numpy(head)

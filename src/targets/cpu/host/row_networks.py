@@ -267,7 +267,8 @@ def _by_network(
     of: Callable[[int, int, bool], Kernel], x: HostArray, results: HostArray, longest: int, order: SortOrder,
     policy: HostSortPolicy, full: int,
 ) -> bool:  # fmt: skip
-    """Rows longer than `full` only where many lie side by side, in hardly fewer than all lanes."""
+    """Rows longer than `full` only where they lie side by side and use most of the lanes, or are few and no longer than
+    twice as much."""
     dtype, length = x.dtype, x.shape[-1]
     if not 1 < length <= longest or x.ndim < 2 or x.size < least_for_networks(policy):
         return False
@@ -282,10 +283,8 @@ def _by_network(
         return False
     width, rows = lanes(dtype.itemsize), x.size // length
     outer, near = padded(ways)
-    are_few = 2 * _blocks(near, outer, width) < _blocks(
-        outer, near, width
-    )  # rows side by side, which leave lanes empty
-    if are_few:
+    are_few = 2 * _blocks(near, outer, width) < _blocks(outer, near, width)
+    if are_few:  # rows side by side, which leave lanes empty
         outer, near = near, outer
     used = rows / (_blocks(outer, near, width) * width)
     if length > full and (length > 2 * full if are_few else used < _FULL):
