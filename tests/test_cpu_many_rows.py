@@ -295,7 +295,11 @@ def test_rows_behind_an_axis_of_one_element_are_shared(monkeypatch: pytest.Monke
     monkeypatch.setattr(argsort, "places_along", argsorted_too)
     x, y = numbers("f4", (1, 300, 600)), numbers("u1", (1, 300, 600))
     target = CpuTarget(HostSortPolicy(by_radix=False))
-    for call in (lambda: gpusort.sort(x, axis=1, target=target), lambda: gpusort.argsort(y, axis=1, target=target)):
+    calls: list[Callable[[], object]] = [
+        lambda: gpusort.sort(x, axis=1, target=target),
+        lambda: gpusort.argsort(y, axis=1, target=target),
+    ]
+    for call in calls:
         parts.clear()
         call()
         assert sum(parts) == x.size

@@ -147,8 +147,8 @@ def argsort_one(source: HostArray, places: Places, order: SortOrder, policy: Hos
         pass
     elif source.dtype == np.float16:
         argsort_by_radix(_ranks(source, order, pool), places, SortOrder.ASCENDING, pool.threads)
-    elif source.itemsize <= 2:
-        argsort_by_radix(source, places, order, pool.threads)
+    elif source.itemsize <= 2:  # of a copy, as other threads may change what is counted first
+        argsort_by_radix(source.copy(), places, order, pool.threads)
     elif argsort_few(source, places, order, policy, pool):
         pass
     elif (
