@@ -114,6 +114,7 @@ def _of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) ->
         if near is None and row.dtype.kind == "f" and (found := _before_nans(row, k, order)) is not None:
             return found
     some = row if near is None else row[near]
+    places: Places
     if some.size > SHORT_ROWS:
         places = _argsorted(some[np.newaxis], k, order, policy)[0]
     else:
