@@ -15,6 +15,7 @@ from gpusort.targets.cpu.host.float_ties import are_ties_alike
 from gpusort.targets.cpu.host.numpy_sort import places_in_order
 from gpusort.types.indices import SortOrder
 from tests.covering import few_cases
+from tests.new_process import run_sort
 from tests.reference import DTYPES, Array, assert_same_bits, sample
 from tests.test_ties import by_words
 
@@ -51,6 +52,37 @@ def test_numpy_counts_bytes_in_memory_that_no_other_thread_changes(dtype: str) -
         assert not np.shares_memory(Watched.sorted_in[0], x)
         is_down = order is SortOrder.DESCENDING
         np.testing.assert_array_equal(places, [stable_order(row, is_down) for row in x])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "length", "call"),
+    [
+        ("u1", 2000, "argsort(x, axis=None)"), ("u1", 2000, "top_k(x, 1900, largest=False)[1]"),
+        ("u1", 200_000, "argsort(x)"), ("u1", 2_000_000, "argsort(x)"), ("i2", 200_000, "argsort(x)"),
+    ],
+)  # fmt: skip
+def test_places_of_bytes_that_another_thread_changes_are_places(dtype: str, length: int, call: str) -> None:
+    """In another process, which a write past the end of memory would end."""
+    done = run_sort(
+        f"""
+import threading, time
+import numpy as np
+from gpusort import argsort, top_k
+
+x, ends = np.zeros({length}, "{dtype}"), time.monotonic() + 0.5
+
+def change():
+    while time.monotonic() < ends:
+        x.fill(127)
+        x.fill(0)
+
+threading.Thread(target=change).start()
+while time.monotonic() < ends:
+    places = {call}
+    assert 0 <= places.min() <= places.max() < {length}
+"""
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def lengths_for(target: str) -> list[int]:

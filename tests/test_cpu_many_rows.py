@@ -18,6 +18,7 @@ from gpusort.targets.cpu.host import argsort, fast_paths
 from gpusort.targets.cpu.host import row_networks as many_rows
 from gpusort.targets.cpu.host import sort as host_sort
 from gpusort.targets.cpu.host.key_words import Places
+from gpusort.targets.cpu.host.numpy_sort import places_along, sort_chunk
 from gpusort.targets.cpu.host.row_networks import exchanges
 from gpusort.targets.cpu.loops import Kernel
 from gpusort.targets.cpu.pool import share_each_row
@@ -275,6 +276,34 @@ def test_rows_that_are_spread_are_not_brought_together(
         np.testing.assert_array_equal(bits(np.moveaxis(stable, axis, -1)), bits(expected))
         argsorted = gpusort.argsort(x, axis=axis, descending=descending, target=target)
         np.testing.assert_array_equal(np.moveaxis(argsorted, axis, -1), places)
+
+
+def test_rows_behind_an_axis_of_one_element_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As they are without that axis: some columns at a time."""
+    parts: list[int] = []
+
+    def sorted_too(x: HostArray, results: HostArray, order: SortOrder, stable: bool) -> None:
+        parts.append(x.size)
+        sort_chunk(x, results, order, stable)
+
+    def argsorted_too(x: HostArray, axis: int, *, is_own: bool) -> Places:
+        parts.append(x.size)
+        return places_along(x, axis, is_own=is_own)
+
+    monkeypatch.setenv("GPUSORT_THREADS", "2")
+    monkeypatch.setattr(host_sort, "sort_chunk", sorted_too)
+    monkeypatch.setattr(argsort, "places_along", argsorted_too)
+    x, y = numbers("f4", (1, 300, 600)), numbers("u1", (1, 300, 600))
+    target = CpuTarget(HostSortPolicy(by_radix=False))
+    calls: list[Callable[[], object]] = [
+        lambda: gpusort.sort(x, axis=1, target=target),
+        lambda: gpusort.argsort(y, axis=1, target=target),
+    ]
+    for call in calls:
+        parts.clear()
+        call()
+        assert sum(parts) == x.size
+        assert len(parts) > 1
 
 
 @pytest.mark.parametrize(("threads", "wide", "narrow"), [(1, 2, 2), (2, 4, 4), (4, 8, 8), (8, 4, 16), (16, 8, 32)])

@@ -35,7 +35,7 @@ _MOST_PLANS = 1 << 10
 _plans: Bounded[Hashable, Plan] = Bounded(_MOST_PLANS)
 _short: Bounded[Hashable, Plan] = Bounded(_MOST_PLANS)  # the same by fewer words, for callers who look it up themselves
 _MOST_DEVICES = 8
-_devices: set[object] = set()  # callers' own, which the plans for their arrays keep open
+_devices: set[object] = set()  # callers' own, whose arrays such plans are for
 _find, find_short = _plans.get, _short.get  # looked up once
 
 
@@ -138,7 +138,7 @@ def call_with(
                 return PreparedCall.of(plan, kind, arrays, None if out is None else (out,))
             plan = _plan_of(make, settings, target, kind, arrays)
             if key is not None:
-                _plans[key] = plan
+                _keep(key, plan, kind.device(arrays[0]))
         elif short_key is not None:
             _short[short_key] = plan
         if out is None:
@@ -183,13 +183,17 @@ def _plan_of(
     specs = specs_of(kind, operation, arrays)
     operation = operation.simplest(*specs)
     operation.outputs(*specs)  # which raises what is wrong with the arguments
-    device = kind.device(arrays[0])
+    where = choose(target, specs[0].memory, kind.device(arrays[0]))
+    return plan_for(operation, kind, specs, arrays, where, keeps_scratch)
+
+
+def _keep(key: Hashable, plan: Plan, device: object | None) -> None:
+    """For later calls. With a plan the caller's device stays open, whose arrays it is for."""
     if device is not None and device not in _devices:
-        if len(_devices) == _MOST_DEVICES:
+        if len(_devices) >= _MOST_DEVICES:
             forget_plans()
         _devices.add(device)
-    where = choose(target, specs[0].memory, device)
-    return plan_for(operation, kind, specs, arrays, where, keeps_scratch)
+    _plans[key] = plan
 
 
 def _alike(names: tuple[str, ...], given: tuple[Any, ...]) -> list[tuple[Kind, Any]]:

@@ -305,6 +305,6 @@ def key_of(
     if by_numbers and scalar_of(wished.word) not in (Type.U32, Type.U64):
         raise UnsupportedTypeError(
             f"key: expected words of U32 or U64, found {class_of(wished.word).__name__} in {reader}; words of other "
-            "classes are for merges and for sort(..., algorithm=Bitonic()) but stable ones, by keys that are not lossy"
+            "classes are for merges and sort(..., algorithm=Bitonic()) without stable=True, by keys that are not lossy"
         )
     return wished

@@ -30,10 +30,9 @@ from .sample import is_monotonic
 
 _NARROW = 1 << 19  # elements of 32 bits: of more a radix sort scatters too far
 _WINDOWS, _WINDOW = 8, 32  # how many neighbours are looked at, and how many in a row
-_FEWEST = 6  # elements of a row that is looked at with others
+_FEWEST, _LEAST = 6, _WINDOWS * _WINDOW  # elements of a row that is looked at with others, and of one alone
 _GLANCE, _FEW_FALLS = 16, 2  # elements of the first row, looked at first; how many may be less than the one before
 _FAR_FIRST, _FAR = 1 << 6, 1 << 10  # how many are looked at that are far apart
-_LEAST = _WINDOWS * _WINDOW  # the same of one alone
 # Elements that are worth a thread, of rows in order and of bytes: of fewer they wait for each other's calls of NumPy.
 _IN_ORDER, BY_DIGITS = 1 << 19, 1 << 16
 # Of those far apart: each doubling of the number of runs costs a merge of all, a third of what it costs to sort packed
@@ -75,16 +74,18 @@ def argsort_by_network(x: HostArray, places: Places, order: SortOrder, policy: H
         return False
     if not are_in_order(x, order, policy):
         return argsort_short_rows(x, places, order, policy)
-    places[...] = places_shared(x, -1, 0)
+    places[...] = places_shared(x, -1)
     return True
 
 
-def places_shared(x: HostArray, axis: int, across: int, each: int = _IN_ORDER) -> Places:
-    """By NumPy along one axis: in parts of another one where threads share them, one for `each` so many elements."""
+def places_shared(x: HostArray, axis: int, each: int = _IN_ORDER) -> Places:
+    """By NumPy along one axis: in parts of the longest other one where threads share them, one for `each` so many
+    elements."""
     pool = shared_pool().of_at_most(x.size // each)
     if pool.threads < 2:
         return places_along(x, axis, is_own=False)
     places: Places = np.empty(x.shape, np.intp)
+    across = max(set(range(x.ndim)) - {axis % x.ndim}, key=x.shape.__getitem__)
 
     def write(own: slice) -> None:
         part = (*(slice(None),) * across, own)
@@ -146,8 +147,8 @@ def argsort_one(source: HostArray, places: Places, order: SortOrder, policy: Hos
         pass
     elif source.dtype == np.float16:
         argsort_by_radix(_ranks(source, order, pool), places, SortOrder.ASCENDING, pool.threads)
-    elif source.itemsize <= 2:
-        argsort_by_radix(source, places, order, pool.threads)
+    elif source.itemsize <= 2:  # of a copy, as other threads may change what is counted first
+        argsort_by_radix(source.copy(), places, order, pool.threads)
     elif argsort_few(source, places, order, policy, pool):
         pass
     elif (

@@ -46,9 +46,9 @@ def places_of_bools(fold: Reducer, axis: int, make: Make) -> HostCall:
     def found(x: HostArray) -> object:
         if x.size < LONG or abs(x.strides[axis]) <= min(map(abs, x.strides)):
             return by_numpy(x)
-        if x.shape[axis] >= _OF * _HEAD and settles in x.swapaxes(0, axis)[:_HEAD].T[(0,) * (x.ndim - 1)]:
+        if x.shape[axis] >= _OF * _HEAD:
             head: HostArray = x[begin]
-            if (head == settles).any(axis).all():
+            if settles in head[(0,) * axis].T[(0,) * (x.ndim - 1 - axis)] and (head == settles).any(axis).all():
                 return by_numpy(head)
         return of_bytes(np.not_equal(x.view(np.uint8), 0).view(np.uint8))
 

@@ -115,7 +115,8 @@ class ArgsortPath:
             is_at_once = size <= self.most and x.itemsize > 2
         if is_at_once and self.most:
             if not self.by_bits or are_ties_alike(x):
-                return x.argsort(self.axis, "stable")
+                own = x.copy() if self._is_bytes else x  # places_along says why
+                return own.argsort(self.axis, "stable")
             ties_differ = True
         elif x.ndim == 1 and _LEAST_AT_SIGHT <= size <= self.most_at_sight:
             found = places_at_sight(x, self.order, size)
@@ -129,7 +130,7 @@ class ArgsortPath:
             axes = with_last(x, axis)
             rows = x.transpose(axes)
             if are_in_order(rows, self.order, self.policy):
-                return places_shared(x, axis, axes[0])
+                return places_shared(x, axis)
             if are_argsorted_sooner(rows):
                 indices = cast(Indices, np.empty(x.shape, _INDEX))
                 if argsort_short_rows(rows, indices.transpose(axes), self.order, self.policy):
@@ -137,9 +138,7 @@ class ArgsortPath:
         if self._is_short(x, length) and not ties_differ and (not self.by_bits or are_ties_alike(x)):
             return places_in_order(x, axis, self.order)
         if self._is_bytes and x.ndim > 1 and length < self.policy.deal_from and abs(x.strides[axis]) > x.itemsize:
-            return places_shared(
-                ascending(x, self.order), axis, with_last(x, axis)[0], BY_DIGITS
-            )  # none are transposed
+            return places_shared(ascending(x, self.order), axis, BY_DIGITS)  # none are transposed
         return along_rows(x, axis, lambda rows: (self._indices(rows),))[0]
 
     @cached_property

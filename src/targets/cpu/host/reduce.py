@@ -45,7 +45,7 @@ _APART = 1 << 22  # bytes of elements that lie apart, below which a few threads 
 _ROW = 1 << 10  # bytes of neighbours that NumPy's loops need to be fast
 _HEAD = 1 << 9  # elements that may settle what any and all ask
 _ROW_HEAD, _OF_ROW = 1 << 6, 1 << 4  # the same of a row, of which no more than a sixteenth is looked at
-_FEW_HEADS = 1 << 12  # elements
+_FEW_HEADS = 1 << 12  # elements of all rows, which are looked at at once
 _LONG_HALVES = 1 << 13  # elements of float16, which NumPy looks at one after the other
 _ADDED_HALVES = 1 << 16  # the same of sums and products, for which compiled loops are waited for
 

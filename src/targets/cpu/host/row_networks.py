@@ -212,7 +212,7 @@ _TASKS = 1 << 14  # elements at least that a thread takes at a time
 _ONE_THREAD = 8
 _ROW = 64  # elements of a row by which NumPy is judged
 _LEAST_USED, _FULL = 0.25, 0.64  # of all lanes
-_SHORT_BY_DIGITS = 48  # elements
+_SHORT_BY_DIGITS = 48  # elements of a row of 8 or 16 bits
 _LONGEST_OF_FEW = {2: 24, 4: 8, 8: 8}  # by bytes, where NumPy has vector code
 
 
@@ -223,8 +223,11 @@ def least_for_networks(policy: HostSortPolicy) -> int:
 
 def longest_of_few(size: int) -> int:
     """Of elements of so many bytes the longest rows to sort where few elements in all are worth it."""
-    is_scalar_in_numpy = size == 1 or (size == 2 and numpy_sorts_slowly(size, _ROW))
-    return _LONGEST[size] if is_scalar_in_numpy else _LONGEST_OF_FEW[size]
+    return _LONGEST_OF_FEW[size] if size > 2 or _has_vectors_in_numpy(size) else _LONGEST[size]
+
+
+def _has_vectors_in_numpy(size: int) -> bool:
+    return size > 1 and not numpy_sorts_slowly(size, _ROW)
 
 
 def sort_short_rows(x: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy) -> bool:
@@ -233,16 +236,15 @@ def sort_short_rows(x: HostArray, results: HostArray, order: SortOrder, policy: 
     longest = _LONGEST[x.itemsize] if _follow_each_other(x) else _LONGEST_BESIDE
     if x.size < policy.serial_below:
         longest = longest_of_few(x.itemsize)
-    full = _LONGEST[x.itemsize]
-    if x.itemsize == 1 or numpy_sorts_slowly(x.itemsize, _ROW):  # and leave no lane to it
-        full = longest
-    return results.dtype == x.dtype and _by_network(network, x, results, longest, order, policy, full)
+    if x.ndim < 2 or not 1 < x.shape[-1] <= longest or x.size < least_for_networks(policy) or results.dtype != x.dtype:
+        return False
+    full = _LONGEST[x.itemsize] if _has_vectors_in_numpy(x.itemsize) else longest
+    return _by_network(network, x, results, order, policy, full)
 
 
 def argsort_short_rows(x: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy) -> bool:
-    """Stable argsorts along the last axis. False, and nothing done, where other ways suit."""
-    longest = _longest_to_argsort(x)
-    return are_argsorted_sooner(x) and _by_network(places_network, x, places, longest, order, policy, longest)
+    """Stable argsorts of several rows, along the last axis. False, and nothing done, where other ways suit."""
+    return are_argsorted_sooner(x) and _by_network(places_network, x, places, order, policy, x.shape[-1])
 
 
 def are_argsorted_sooner(x: HostArray) -> bool:
@@ -264,13 +266,12 @@ def _follow_each_other(x: HostArray) -> bool:
 
 
 def _by_network(
-    of: Callable[[int, int, bool], Kernel], x: HostArray, results: HostArray, longest: int, order: SortOrder,
+    of: Callable[[int, int, bool], Kernel], x: HostArray, results: HostArray, order: SortOrder,
     policy: HostSortPolicy, full: int,
 ) -> bool:  # fmt: skip
-    """Rows longer than `full` only where many lie side by side, in hardly fewer than all lanes."""
+    """Rows longer than `full` only where they lie side by side and use most of the lanes, or are few and no longer than
+    twice as much."""
     dtype, length = x.dtype, x.shape[-1]
-    if not 1 < length <= longest or x.ndim < 2 or x.size < least_for_networks(policy):
-        return False
     if not (x.flags.aligned and results.flags.aligned):
         return False
     source, goal = Span.of(x), Span.of(results)
@@ -282,10 +283,8 @@ def _by_network(
         return False
     width, rows = lanes(dtype.itemsize), x.size // length
     outer, near = padded(ways)
-    are_few = 2 * _blocks(near, outer, width) < _blocks(
-        outer, near, width
-    )  # rows side by side, which leave lanes empty
-    if are_few:
+    are_few = 2 * _blocks(near, outer, width) < _blocks(outer, near, width)
+    if are_few:  # rows side by side, which leave lanes empty
         outer, near = near, outer
     used = rows / (_blocks(outer, near, width) * width)
     if length > full and (length > 2 * full if are_few else used < _FULL):
@@ -296,7 +295,7 @@ def _by_network(
     if used < _LEAST_USED < rows / width:
         packed = np.ascontiguousarray(x).reshape(-1, length)  # one after the other
         found: HostArray = np.empty(packed.shape, results.dtype)
-        is_done = _by_network(of, packed, found, longest, order, policy, full)
+        is_done = _by_network(of, packed, found, order, policy, full)
         if is_done:
             results[...] = found.reshape(x.shape)
         return is_done

@@ -107,12 +107,15 @@ def _sort_packed(source: HostArray, results: HostArray, order: SortOrder, policy
 
 
 def _sort_chunks(source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, stable: bool) -> None:
-    """By NumPy, some rows at a time."""
-    if source.size < policy.serial_below or len(source) == 1:
+    """By NumPy, some rows at a time: parts of the longest axis but theirs."""
+    if source.size < policy.serial_below or source.ndim < 2:
         sort_chunk(source, results, order, stable)
         return
-    pieces = -(-source.size // policy.chunk)
-    shared_pool().over(len(source), lambda own: sort_chunk(*_some(source, results, own), order, stable), pieces)
+    longest = max(range(source.ndim - 1), key=source.shape.__getitem__)
+    rows = source.swapaxes(0, longest)
+    to = rows if results is source else results.swapaxes(0, longest)
+    pieces = min(len(rows), -(-rows.size // policy.chunk))
+    shared_pool().over(len(rows), lambda own: sort_chunk(*_some(rows, to, own), order, stable), pieces)
 
 
 def _some(source: HostArray, results: HostArray, which: int | slice) -> tuple[HostArray, HostArray]:

@@ -235,8 +235,8 @@ class SortPath:
 
 
 def _most_plain(dtype: np.dtype[np.generic], *, by_integers: bool, has_rows: bool) -> int:
-    """The elements, of rows that are not short, that NumPy sorts as they are: longer rows of float16 than its network
-    takes its vector code leaves out of order."""
+    """How many elements NumPy sorts as they are, in rows that are not short. Of float16 its vector code leaves rows out
+    of order that are longer than its network takes."""
     if dtype.kind == "f" and dtype.itemsize == 2:
         return _FEW_HALVES if by_integers and not has_rows else NETWORK
     return _FEW_TIMES if by_integers and dtype.kind != "f" else _NEVER

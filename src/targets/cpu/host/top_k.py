@@ -118,7 +118,7 @@ def _of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) ->
     if some.size > SHORT_ROWS:
         places = _argsorted(some[np.newaxis], k, order, policy)[0]
     else:
-        places = ascending(some, order).argsort(kind="stable")[:k]
+        places = places_in_order(some, -1, order)[:k]
     return places if near is None else near[places]
 
 
