@@ -84,6 +84,7 @@ def test_argsort(benchmark: BenchmarkFixture, dtype: str, size: int, who: str, l
         pytest.skip(f"--largest {largest}")
     x = DISTRIBUTIONS["uniform"](dtype, size)
     benchmark.group = f"argsort {dtype} {size}"
+    np.testing.assert_array_equal(gpusort.argsort(x), np.argsort(x, kind="stable"))
     match who:
         case "gpusort.argsort":
             benchmark(gpusort.argsort, x)
@@ -99,4 +100,5 @@ def test_argsort(benchmark: BenchmarkFixture, dtype: str, size: int, who: str, l
 def test_rows(benchmark: BenchmarkFixture, dtype: str, length: int, who: str, largest: int) -> None:
     x = DISTRIBUTIONS["uniform"](dtype, largest // length * length).reshape(-1, length)
     benchmark.group = f"rows {dtype} {x.shape[0]}x{length}"
+    np.testing.assert_array_equal(gpusort.sort(x), np.sort(x))
     benchmark(gpusort.sort if who == "gpusort.sort" else np.sort, x)

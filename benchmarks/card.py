@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from argparse import ArgumentParser
 from importlib import import_module
 from typing import Any
 
@@ -18,6 +19,11 @@ def is_here() -> bool:
     except gpusort.TargetUnavailableError:
         return False
     return True
+
+
+def require_card(parser: ArgumentParser) -> None:
+    if not is_here():
+        parser.error("there is no card for CUDA")
 
 
 def event_clock(work: Work, calls: int) -> float:

@@ -20,7 +20,7 @@ from benchmarks.timing import Result, machine, verdict, write_results
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.compare", description=__doc__)
-    parser.add_argument("--only", default="", help="comparisons whose name fits this expression")
+    parser.add_argument("--only", default="", type=re.compile, help="comparisons whose name fits this expression")
     parser.add_argument("--largest", type=int, default=1 << 28, help="elements at most (default 2**28)")
     parser.add_argument(
         "--runs", type=int, default=1, help="how often to compare all; then medians of ratios are shown"
@@ -30,15 +30,16 @@ def main() -> int:
 
     found: list[Result] = []
     failed = 0
-    chosen = list(compare_cpu.comparisons(arguments.largest))
+    there = list(compare_cpu.comparisons(arguments.largest))
     if card.is_here():
-        chosen += compare_card.comparisons(arguments.largest)
-        chosen += compare_calls.comparisons(arguments.largest)
+        there += compare_card.comparisons(arguments.largest)
+        there += compare_calls.comparisons(arguments.largest)
+    chosen = [(name, compare) for name, compare in there if arguments.only.search(name)]
+    if not chosen:
+        parser.error("no comparison is chosen: without --only, all are")
     here = machine() if arguments.json is not None else {}
     for _ in range(arguments.runs):
         for name, compare in chosen:
-            if not re.search(arguments.only, name):
-                continue
             try:
                 found.append(compare())
             except Exception:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import cycle
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 import gpusort
-from benchmarks.timing import Comparison, Result, against, host_clock
+from benchmarks.timing import Comparison, Result, against
 
 Array = npt.NDArray[Any]
+_SMALL = 128  # arrays that take turns
 
 
 def _while(x: Array) -> float:
@@ -68,16 +70,20 @@ def _cumsum(dtype: str, count: int) -> Result:
 def _reduce(function: str, dtype: str, count: int, bar: float) -> Result:
     x = uniform(dtype, count)
     ours, numpys = getattr(gpusort, function), getattr(np, function)
+    np.testing.assert_allclose(ours(x), numpys(x), rtol=1e-5)
     return against(
         f"cpu {function} {dtype} {count}", f"np.{function}", lambda: ours(x), lambda: numpys(x), bar, seconds=_while(x)
     )
 
 
 def _small(dtype: str, count: int) -> Result:
-    x = uniform(dtype, count)
+    """Of several arrays by turns: a NumPy without vectorised code branches, and has its branches foreseen in one."""
+    of_all = uniform(dtype, _SMALL * count).reshape(_SMALL, count)
+    np.testing.assert_array_equal(gpusort.sort(of_all[0]), np.sort(of_all[0]))
+    ours, peers = cycle(of_all), cycle(of_all)
     return against(
-        f"cpu sort {dtype} {count}, a call", "np.sort", lambda: gpusort.sort(x), lambda: np.sort(x), None,
-        clock=host_clock, calls=500,
+        f"cpu sort {dtype} {count}, a call", "np.sort", lambda: gpusort.sort(next(ours)),
+        lambda: np.sort(next(peers)), None, calls=4 * _SMALL,
     )  # fmt: skip
 
 

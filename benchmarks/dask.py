@@ -118,6 +118,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     names = [name for name in CONTENDERS if options.only in name]
+    if not names:
+        parser.error("no contender is chosen")
     found: dict[str, list[float]] = {name: [] for name in names}
     with (
         LocalCluster(options.processes, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster,

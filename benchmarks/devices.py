@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import gpusort
+from benchmarks.card import require_card
 from gpusort import multi
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ def main() -> None:
     parser.add_argument("--only", choices=("devices", "host"))
     parser.add_argument("--log2", type=int, default=30, help="keys of each device, or of the host")
     asked = parser.parse_args()
+    require_card(parser)
     if asked.only != "host":
         over_devices(1 << asked.log2)
     if asked.only != "devices":

@@ -189,6 +189,8 @@ def main() -> None:
     if not (folder / KEYS).exists() or layout_of(folder / KEYS, None).count != count:
         make_data(folder, count)
     here = [name for name, (_, needs) in CONTENDERS.items() if options.only in name and find_spec(needs)]
+    if not here:
+        parser.error("no contender is chosen, or none is installed")
     found: list[dict[str, object]] = []
     for _ in range(options.rounds):
         for name in here:

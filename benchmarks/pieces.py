@@ -23,6 +23,7 @@ import attrs
 import numpy as np
 
 import gpusort
+from benchmarks.card import require_card
 from gpusort.api.plan import as_tuple
 from gpusort.targets.cuda.transfers import Transfers
 
@@ -156,7 +157,7 @@ def measured(case: Case, given: Array, out: Array, allowed_bytes: int, rounds: i
     return seconds, [x] if found is None else [np.array(one) for one in as_tuple(found)]
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gib", type=float, default=4, help="of float32, in pageable memory")
     parser.add_argument("--allowed", type=float, default=1, help="GiB of the card's memory")
@@ -164,6 +165,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="a part of the names of what is to be measured")
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
+    require_card(parser)
     report: dict[str, dict[str, Any]] = {"GB/s each way": rates(asked.rounds)}
     for name, rate in report["GB/s each way"].items():
         print(f"{name:28s} {rate:6.1f} GB/s each way", flush=True)
@@ -183,7 +185,8 @@ def main() -> None:
         report[case.name] = {"at once": at_once, "in pieces": in_pieces, "share": share, "right": right}
     if asked.json:
         asked.json.write_text(json.dumps(report, indent=1))
+    return 0 if all(found.get("right", True) for found in report.values()) else 1
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

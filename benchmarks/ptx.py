@@ -6,6 +6,7 @@ It holds the kernels of common calls: usual dtypes, lengths and axes. Needs NVVM
 from __future__ import annotations
 
 import sys
+from argparse import ArgumentParser
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from itertools import product
@@ -109,4 +110,5 @@ def _compiled(dtype: str) -> dict[str, str]:
 
 
 if __name__ == "__main__":
+    ArgumentParser(prog="python -m benchmarks.ptx", description=__doc__).parse_args()  # else --help makes it too
     make_archive()

@@ -23,6 +23,7 @@ from typing import Any, TypeAlias  # Any: of libraries that need not be here
 import attrs
 import numpy as np
 
+from benchmarks.card import require_card
 from gpusort import multi
 from gpusort.external.order import transform_of
 from gpusort.types.indices import SortOrder
@@ -154,6 +155,7 @@ def main() -> None:
     parser.add_argument("--log2", type=int, default=28, help="keys of each rank")
     parser.add_argument("--port", type=int, default=29_511)
     asked = parser.parse_args()
+    require_card(parser)
     runtime = import_module("cupy.cuda.runtime")
     ranks: int = runtime.getDeviceCount()
     for number, library in enumerate(_LIBRARIES):

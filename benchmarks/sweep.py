@@ -32,13 +32,19 @@ _ROUND = 2e-4  # seconds that one round takes at least
 _ROUNDS = 3
 _WARM_UP = 5  # calls: what is compiled, recorded or found in a cache comes with the first ones
 _BOX = 0.5  # seconds after which fewer will do
+# Elements of the arrays that take turns: a small one that is sorted again and again has its branches foreseen, and a
+# peer that branches takes a third of the time it takes in a program.
+_TURNS, _MOST_TURNS = 1 << 16, 128
 _PROGRESS = 0.5  # seconds between two lines of it
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.sweep", description=__doc__)
     parser.add_argument(
-        "--only", default="", help="cases whose name fits this expression, e.g. 'numpy sum f4 .* axis 0'"
+        "--only",
+        default="",
+        type=re.compile,
+        help="cases whose name fits, e.g. 'numpy sum f4 .* axis 0'",
     )
     extent = parser.add_mutually_exclusive_group()
     extent.add_argument("--quick", action="store_true", help="a sixth of the cases, always the same ones")
@@ -56,12 +62,13 @@ def main() -> int:
         share = 1
     elif arguments.quick:
         share = {"C": 24, "Fortran": 48, "strided": 48, "cropped": 48}
-    only = re.compile(arguments.only)
     chosen = [
         case
         for library in libraries()
-        for case in cases(library, lambda case: only.search(case.name) is not None, arguments.largest, share)
+        for case in cases(library, lambda case: arguments.only.search(case.name) is not None, arguments.largest, share)
     ]
+    if not chosen:
+        parser.error("no case is chosen: --all has those, too, that the sample leaves out")
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # `timeout` stops it as Ctrl-C does
     try:
         found, wrong, was_stopped = compared(chosen, arguments.seconds)
@@ -96,20 +103,20 @@ def compared(chosen: Sequence[Case], seconds: float) -> tuple[list[Timing], list
     found: list[Timing] = []
     wrong: list[str] = []
     progress = _Progress(len(chosen))
-    made: tuple[object, Array] = (None, np.empty(0))
+    made: tuple[object, list[Array]] = (None, [])
     was_stopped = False
     for number, case in enumerate(chosen):
         data = (case.function.data, case.dtype, case.shape)
         try:
             if made[0] != data:
-                made = (data, case.host())
-            x = case.array(made[1])
+                made = (data, hosts_of(case))
+            xs = [case.array(host) for host in made[1]]
             with np.errstate(all="ignore"):
-                problem = problem_of(case, made[1], x)
+                problem = problem_of(case, made[1][0], xs[0])
                 if problem:
                     wrong.append(f"{case.name}: {problem}")
                 else:
-                    found.append(Timing(case, timed(case, x, seconds)))
+                    found.append(Timing(case, timed(case, xs, seconds)))
         except KeyboardInterrupt:
             was_stopped = True
             break
@@ -118,6 +125,11 @@ def compared(chosen: Sequence[Case], seconds: float) -> tuple[list[Timing], list
         progress.tell(number + 1, case)
     progress.end(len(found) + len(wrong))
     return found, wrong, was_stopped
+
+
+def hosts_of(case: Case) -> list[Array]:
+    """One long array, or so many short ones that no processor remembers what comes next."""
+    return [case.host(number) for number in range(min(_MOST_TURNS, -(-_TURNS // math.prod(case.shape))))]
 
 
 def call_of(case: Case, x: Any) -> Work:
@@ -159,12 +171,15 @@ def problem_of(case: Case, host: Array, x: Any) -> str:
     return ""
 
 
-def timed(case: Case, x: Any, seconds: float) -> Result:
+def timed(case: Case, xs: Sequence[Any], seconds: float) -> Result:
     """Ours beside the best peer: each one's best round, for so many short ones that on a machine which others use too
     hardly any is undisturbed. What is found to be slow is timed again, four times and twenty times as long."""
-    ours, peers = call_of(case, x), dict(case.library.peers(case.function, x, case.axis))
+    works = {"ours": [call_of(case, x) for x in xs]}
+    for x in xs:
+        for name, work in case.library.peers(case.function, x, case.axis):
+            works.setdefault(name, []).append(work)
     clock = case.library.clock
-    counted = {name: _calls(clock, work) for name, work in [("ours", ours), *peers.items()]}
+    counted = {name: _calls(clock, of_one) for name, of_one in works.items()}
     calls = {name: count for name, count in counted.items() if count}
     if len(calls) < 2:
         raise RuntimeError("nobody else does it")
@@ -174,7 +189,7 @@ def timed(case: Case, x: Any, seconds: float) -> Result:
         start = time.perf_counter()
         while (len(times["ours"]) < _ROUNDS and _since(start) < _BOX) or _since(start) < limit:
             for name, count in calls.items():
-                times[name].append(clock(ours if name == "ours" else peers[name], count))
+                times[name].append(clock(works[name], count))
         least = {name: min(of_one) for name, of_one in times.items()}
         mine = least.pop("ours")
         best = min(least, key=lambda name: least[name])
@@ -189,20 +204,20 @@ def _since(start: float) -> float:
     return time.perf_counter() - start
 
 
-def _calls(clock: Callable[[Work, int], float], work: Work) -> int:
-    """How many calls make a round: as many as take long enough once they are warm. 0, if a library lacks the
-    function for a dtype."""
-    calls = 1
+def _calls(clock: Callable[[Sequence[Work], int], float], works: Sequence[Work]) -> int:
+    """How many calls make a round: each array's as often, and as many as take long enough once they are warm. 0, if a
+    library lacks the function for a dtype."""
+    turns = 1
     try:
-        once = clock(work, calls)
+        once = clock(works, 1)
     except (TypeError, NotImplementedError, RuntimeError):
         return 0
     for _ in range(_WARM_UP if once < _BOX / _WARM_UP else 0):
-        once = min(once, clock(work, calls))
-    while once * calls < _ROUND:
-        calls = max(calls + 1, min(10 * calls, math.ceil(_ROUND / max(once, 1e-7))))
-        once = clock(work, calls)
-    return calls
+        once = min(once, clock(works, len(works)))
+    while once * turns * len(works) < _ROUND:
+        turns = max(turns + 1, min(10 * turns, math.ceil(_ROUND / max(once, 1e-7) / len(works))))
+        once = clock(works, turns * len(works))
+    return turns * len(works)
 
 
 # -- what is printed ----------------------------------------------------------------------------------------

@@ -194,7 +194,7 @@ HALF = "f2"  # of the functions that say so
 NUMPYS = ("u2", "M8[s]")  # the same, of NumPy's arrays alone
 LAYOUTS = ("C", "Fortran", "strided", "cropped")
 SHAPES: tuple[tuple[int, ...], ...] = (
-    (10,), (1000,), (100_000,), (1 << 20,), (1 << 22,),
+    (10,), (1000,), (5000,), (100_000,), (1 << 20,), (1 << 22,),
     (10, 10), (3, 300), (300, 3), (100, 100), (10_000, 3), (16, 1000), (1000, 1000), (2000, 1500), (100_000, 8),
     (8, 100_000), (1_000_000, 3), (3, 1_000_000), (400_000, 24),
     (4, 5, 6), (64, 64, 64), (100, 3, 1000), (200, 100, 150),
@@ -221,9 +221,9 @@ class Case:
         """Whether it is one of the share that is looked at: always the same ones."""
         return crc32(self.name.encode()) % one_of == 0
 
-    def host(self) -> Array:
-        """The array, packed."""
-        return self.function.data(_numbers(self.dtype, self.shape))
+    def host(self, number: int = 0) -> Array:
+        """The array, packed: one of several of its kind."""
+        return self.function.data(_numbers(self.dtype, self.shape, number))
 
     def array(self, host: Array) -> Any:
         """The same of the library's, in the layout."""
@@ -239,8 +239,8 @@ class Case:
                 return library.array(host)
 
 
-def _numbers(dtype: str, shape: tuple[int, ...]) -> Array:
-    rng = np.random.default_rng(shape)
+def _numbers(dtype: str, shape: tuple[int, ...], number: int) -> Array:
+    rng = np.random.default_rng([*shape, number] if number else shape)
     if np.dtype(dtype).kind == "f":
         return rng.standard_normal(shape).astype(dtype)
     size = np.dtype(dtype).itemsize

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import cycle, islice
 from typing import Any
 
 import attrs
@@ -14,7 +15,7 @@ import numpy as np
 
 from benchmarks import card
 from benchmarks.arrays import Array
-from benchmarks.timing import Work, host_clock
+from benchmarks.timing import Work
 
 Peer = Callable[[Any, Any, int | None], object]  # of the library's module, an array of it, and an axis
 
@@ -81,9 +82,19 @@ class Library(ABC):
     def peers(self, function: Function, x: Any, axis: int | None) -> Iterator[tuple[str, Work]]:
         """Calls that do the same with the same memory."""
 
-    def clock(self, work: Work, calls: int) -> float:
-        """Seconds a call, the host's part included; who works on a device is waited for once, at the end."""
-        return host_clock(work, calls)
+    def clock(self, works: Sequence[Work], calls: int) -> float:
+        """Seconds a call, of these by turns, the host's part included; who works on a device is waited for once, at the
+        end."""
+        self.wait()
+        start = time.perf_counter()
+        for work in islice(cycle(works), calls):
+            work()
+        self.wait()
+        return (time.perf_counter() - start) / calls
+
+    def wait(self) -> None:
+        """Until a device has done all: here none."""
+        return
 
 
 class NumPy(Library):
@@ -131,14 +142,8 @@ class _OnDevice(Library):
         self._cupy: Any = import_module("cupy")
         self._torch: Any = import_module("torch") if find_spec("torch") is not None else None
 
-    def clock(self, work: Work, calls: int) -> float:
-        wait: Any = self._cupy.cuda.runtime.deviceSynchronize
-        wait()
-        start = time.perf_counter()
-        for _ in range(calls):
-            work()
-        wait()
-        return (time.perf_counter() - start) / calls
+    def wait(self) -> None:
+        self._cupy.cuda.runtime.deviceSynchronize()
 
     def peers(self, function: Function, x: Any, axis: int | None) -> Iterator[tuple[str, Work]]:
         in_cupy, call = self._cupy.asarray(x), function.peer_of("cupy")

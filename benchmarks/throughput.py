@@ -1,6 +1,6 @@
 """Elements sorted a second over sizes, into a file that pictures are made from: `python -m benchmarks.throughput`.
 
-On the CPU from array to array; on a card with the data resident, by the card's clock. Everyone's result is compared
+On the CPU from array to array; on a card with the data resident, by the card's clock. gpusort's results are compared
 with NumPy's once, and all of one size are timed by turns in one process.
 """
 
@@ -18,7 +18,7 @@ import numpy as np
 
 import gpusort
 from benchmarks.arrays import DISTRIBUTIONS, Array
-from benchmarks.card import event_clock, is_here
+from benchmarks.card import event_clock, require_card
 from benchmarks.peers import ON_CARD, ON_HOST
 from benchmarks.timing import host_clock, machine, shown, write_results
 from gpusort.algos.choice import choose_sort
@@ -29,6 +29,7 @@ from gpusort.types.indices import Placement, SortOrder
 
 Timer = Callable[[], float]  # seconds of one call
 DTYPES = ("u4", "f8")
+_LEAST = 10  # of 2
 _ROUNDS = 7
 _WARMING = 20  # calls before each measurement: a card that was idle has lowered its clock
 
@@ -41,13 +42,15 @@ def main() -> None:
     parser.add_argument("--json", type=Path, required=True, help="where to write what was found")
     arguments = parser.parse_args()
     on_card = arguments.target == "card"
-    if on_card and not is_here():
-        parser.error("there is no card for CUDA")
+    if on_card:
+        require_card(parser)
     largest = arguments.largest or (1 << 28 if on_card else 1 << 24)
+    if largest < 1 << _LEAST:
+        parser.error(f"--largest: expected {1 << _LEAST} elements, the least of all sizes, or more, found {largest}")
     timers = _card_timers if on_card else _host_timers
     series: dict[tuple[str, str], list[tuple[int, float]]] = {}
     for dtype in DTYPES:
-        for log in range(10, largest.bit_length(), 2):
+        for log in range(_LEAST, largest.bit_length(), 2):
             x = DISTRIBUTIONS[arguments.distribution](dtype, 1 << log)
             for who, seconds in _by_turns(dict(timers(x))).items():
                 series.setdefault((who, dtype), []).append((x.size, seconds))

@@ -7,7 +7,9 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -55,6 +57,33 @@ def test_the_sweep_runs_and_finds_nothing_wrong(
     assert "WRONG" not in printed
 
 
+def test_short_arrays_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a processor foresees the branches of a sort that it has seen before."""
+    sorted_ones: set[float] = set()
+    argsort = gpusort.argsort
+
+    def seen(x: np.ndarray[tuple[int, ...], np.dtype[np.float32]], axis: int | None) -> object:
+        sorted_ones.add(float(x[0]))
+        return argsort(x, axis=axis)
+
+    monkeypatch.setattr(gpusort, "argsort", seen)
+    options = ["--only", "^numpy argsort f4 1000 C axis 0", "--seconds", "0", "--all"]
+    monkeypatch.setattr(sys, "argv", ["sweep", *options])
+    assert sweep.main() == 0
+    assert len(sorted_ones) == -(-(1 << 16) // 1000)
+
+
+@pytest.mark.parametrize("command", [compare, sweep])
+def test_nothing_to_compare_is_an_error(
+    command: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["it", "--only", "misspelt"])
+    with pytest.raises(SystemExit) as error:
+        command.main()
+    assert error.value.code == 2
+    assert "is chosen" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("module", ["nothing", "nothing.within", "numpy.nothing"])
 def test_a_peer_that_is_not_installed_is_missing(module: str) -> None:
     assert Sorter("it", module, "iuf", lambda x: lambda: x).missing() == f"{module} is not installed"
@@ -79,7 +108,7 @@ def test_a_sweep_that_is_stopped_keeps_what_it_found(
     started: list[str] = []
     timed = sweep.timed
 
-    def stopped(case: Case, x: object, seconds: float) -> Result:
+    def stopped(case: Case, x: Sequence[object], seconds: float) -> Result:
         started.append(case.name)
         if len(started) == 3:
             signal.raise_signal(signal.SIGTERM)

@@ -22,6 +22,8 @@ from gpusort.algos.sorts import Bitonic, Radix, SortAlgorithm
 from gpusort.algos.table import SORTS
 from gpusort.kernel.launch import Schedule, Step
 from gpusort.machine import Capability, Limits, TargetInfo
+from gpusort.targets.cpu.host import partition_sort
+from gpusort.targets.cpu.host import tuning as cpu_tuning
 from gpusort.targets.cpu.target import CpuTarget
 from gpusort.tuning import forget_tuning, tune
 from gpusort.types.dtypes import key_for
@@ -194,6 +196,22 @@ def test_the_cpus_thresholds_are_kept() -> None:
     assert attrs.evolve(kept, count_bytes_from=HostSortPolicy().count_bytes_from) == HostSortPolicy()
     x = np.random.default_rng(1).integers(0, 256, 40_000, np.uint8)
     np.testing.assert_array_equal(gpusort.sort(x), np.sort(x))
+
+
+def test_numpy_alone_is_what_the_cpus_thresholds_are_measured_against(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a lower threshold is meant for the processor at hand: slow sorts of 16 bits, and many cores."""
+    measured: list[str] = []
+
+    def sides(never: HostSortPolicy, always: HostSortPolicy, x: npt.NDArray[np.generic]) -> tuple[float, float]:
+        measured.append(x.dtype.str[1:])
+        assert partition_sort.part_from(x.dtype, always, 8) <= x.size < partition_sort.part_from(x.dtype, never, 8)
+        return 1.0, 1.0
+
+    monkeypatch.setattr(cpu_tuning, "_side_by_side", sides)
+    monkeypatch.setattr(partition_sort, "radix_sorts_sooner", lambda: True)
+    monkeypatch.setattr(partition_sort, "threads_to_sort", lambda dtype, nbytes, policy: policy.crew_for(nbytes, 8, 8))
+    assert cpu_tuning.tuned_policy(1 << 20, lambda line: None) == HostSortPolicy()
+    assert {*measured} == {"u1", "u2", "u4"}
 
 
 def test_wrong_uses() -> None:

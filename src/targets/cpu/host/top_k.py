@@ -35,7 +35,9 @@ from .threshold import comparable, first_equals, first_of
 _INDEX: np.dtype[np.intp] = np.dtype(np.intp)
 
 SHORT_ROWS = 1 << 11  # elements in all rows: sorted before anything else has begun
-_FEW = 1 << 9  # the same of one row; of one or two bytes, which NumPy sorts by their digits, as many as of all rows
+# The same of one row, of which as many are worth a loop where new ones come each time; of one or two bytes, which NumPy
+# sorts by their digits, as many as of all rows.
+_FEW = 1 << 8
 _ORDERED, _BYTES_ORDERED = 1 << 5, 1 << 10  # elements of one of some rows that are sorted sooner than chosen from
 _FEW_ROWS = 1 << 3  # which are looked at one by one
 _MANY_ROWS = 1 << 12  # elements of a row at most that is looked at beside others

@@ -15,7 +15,7 @@ from ....types.indices import SortOrder
 from .sort import sort_rows
 
 Report: TypeAlias = Callable[[str], object]
-_ROUNDS = 5
+_ROUNDS, _NEVER = 5, 1 << 62
 _WORTH = 0.97  # of the time that NumPy takes: less is worth a change
 
 # Each threshold, the dtype it is about, the bytes a size of it stands for, and the sizes to try.
@@ -31,7 +31,9 @@ def tuned_policy(largest: int, tell: Report) -> HostSortPolicy:
     policy = HostSortPolicy()
     for name, (dtype, unit, sizes) in _THRESHOLDS.items():
         worth: int | None = None
-        never, always = (attrs.evolve(_with(policy, name, size), by_radix=False) for size in (1 << 62, 1))
+        always = attrs.evolve(_with(policy, name, 1), by_radix=False)
+        # thresholds of some processors, too, which lie below
+        never = attrs.evolve(_with(always, name, _NEVER), crew_bytes_from=_NEVER, count_slow_pairs_from=_NEVER)
         for size in sizes:
             x = np.random.default_rng(size).integers(0, 256, size * unit, np.uint8).view(dtype)
             if x.size > largest:
