@@ -36,15 +36,10 @@ class TopK(AlongAxis):
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
         (x,) = given
         key_of("x", x, self.key, by_numbers=True)
-        axes, (_, length) = self.axes(x), self.rows(x)
+        _, length = self.rows(x)
         if self.k > length:
             raise InvalidArgumentError(f"k: expected 0 to the {length} elements of a row, found {self.k}")
-        if self.axis is None:
-            shape: tuple[int, ...] = (self.k,)
-            axes = (0,)
-        else:
-            shape = tuple(self.k if axis in axes else size for axis, size in enumerate(x.shape))
-        return Output(shape, x.dtype, axes), Output(shape, INDEX, axes)
+        return self.output(x, x.dtype, self.k), self.output(x, INDEX, self.k)
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
         from ..algos.choice import choose_top_k
