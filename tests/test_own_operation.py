@@ -154,12 +154,13 @@ class Copied(LowMedian):
     """The array as it is, and perhaps more, or less."""
 
     more: int = 0
+    to: int = 1
 
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
         return (Output((given[0].size + self.more,), given[0].dtype, (0,)),)
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
-        return Works((copying(Copy(1, 0)),))
+        return Works((copying(Copy(self.to, 0)),))
 
 
 def test_what_is_copied_is_all_of_the_result(target: str) -> None:
@@ -169,6 +170,8 @@ def test_what_is_copied_is_all_of_the_result(target: str) -> None:
         call(Copied, (0, 1), target, x)
     with pytest.raises(gpusort.InvalidArgumentError, match=r"^outputs, or a Copy: expected .* of 16 bytes.* of 12$"):
         call(Copied, (0, -1), target, x)
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"^Copy: expected an array from 0 to 1, found 2$"):
+        call(Copied, (0, 0, 2), target, x)
 
 
 @attrs.frozen

@@ -149,6 +149,7 @@ def steps_of(
     ends = [0] * len(rows)  # of what is bound or copied, in bytes
     for work, runs in works:
         for copied in work.copies:
+            _require_array("Copy", max(copied.source, copied.to), rows)
             source, to = rows[copied.source], rows[copied.to]
             end = (copied.first or 0) * to.dtype.itemsize + source.nbytes
             if end > to.nbytes:
@@ -160,8 +161,7 @@ def steps_of(
         for run in runs:
             taken: list[Lines] = []
             for number, part in run.parts:
-                if number >= len(rows):
-                    raise InvalidArgumentError(f"Part: expected an array from 0 to {len(rows) - 1}, found {number}")
+                _require_array("Part", number, rows)
                 if work.as_it_lies and number < len(raw):
                     taken.append(raw[number])
                     continue
@@ -183,6 +183,12 @@ def steps_of(
         if result is not out:
             steps.move(result, out)
     return steps
+
+
+def _require_array(of: str, number: int, rows: Sequence[Lines]) -> None:
+    """Raises InvalidArgumentError for the number of an array that an operation, a user's, has not."""
+    if number >= len(rows):
+        raise InvalidArgumentError(f"{of}: expected an array from 0 to {len(rows) - 1}, found {number}")
 
 
 def _require_room(buffer: str, nbytes: int, lines: Lines) -> None:
