@@ -248,9 +248,12 @@ class WideRank(key_cases.AbsoluteFirst):
         return U64(U32(element))
 
 
+GREATEST = U32(0xFFFFFFFF)
+
+
 @attrs.frozen
 class WideWordWithAScalar(key_cases.AbsoluteFirst):
-    greatest: U32 = U32(0xFFFFFFFF)
+    greatest: U32 = GREATEST
 
     def to_word(self, element: Any) -> Any:
         return U64(U32(element))
