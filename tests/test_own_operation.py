@@ -190,7 +190,7 @@ class Misnamed(LowMedian):
 def test_mistakes_that_no_type_checker_finds_are_told(target: str) -> None:
     x = np.ones((2, 3), np.float32)
     with pytest.raises(
-        gpusort.InvalidArgumentError, match=r"^parts: expected one for the buffer 'target', found source, "
+        gpusort.InvalidArgumentError, match=r"^parts: expected one for each .*, source, target; found source, result$"
     ):
         call(Misnamed, (1, "result"), target, x)
     with pytest.raises(gpusort.InvalidArgumentError, match=r"^Part: expected an array from 0 to 1, found 2$"):

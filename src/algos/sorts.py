@@ -48,7 +48,7 @@ class SortAlgorithm(Protocol):
     def schedule(
         self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, placement: Placement, /
     ) -> Schedule:
-        """Sorts every row of the buffer "data" (INOUT), contiguous rows of one length; or, elsewhere, from "data" (INPUT)
+        """Sorts every row of the buffer "data" (INOUT), contiguous rows of one length; elsewhere, from "data" (INPUT)
         into "results" (OUTPUT)."""
         ...
 

@@ -34,7 +34,7 @@ def runs_of(work: Work, target: Target, keeps_scratch: bool = False) -> tuple[Ru
     for first, count in work.batches:
         if count not in made:
             schedule = work.schedule(count)
-            parts = [_part_of(work, buffer.name) for buffer in given_buffers(schedule)]
+            parts = _parts_of(work, [buffer.name for buffer in given_buffers(schedule)])
             made[count] = schedule, prepared_by(target, schedule, keeps_scratch), parts
         schedule, prepared, parts = made[count]
         slices: list[tuple[int, tuple[int, int] | None]] = []
@@ -45,10 +45,13 @@ def runs_of(work: Work, target: Target, keeps_scratch: bool = False) -> tuple[Ru
     return tuple(runs)
 
 
-def _part_of(work: Work, buffer: str) -> Part:
-    if (part := work.parts.get(buffer)) is None:
-        raise InvalidArgumentError(f"parts: expected one for the buffer {buffer!r}, found {', '.join(work.parts)}")
-    return part
+def _parts_of(work: Work, buffers: list[str]) -> list[Part]:
+    """Those of a schedule's buffers. Raises InvalidArgumentError for a part of no buffer, or a buffer without one."""
+    if work.parts.keys() != set(buffers):
+        raise InvalidArgumentError(
+            f"parts: expected one for each buffer of the schedule, {', '.join(buffers)}; found {', '.join(work.parts)}"
+        )
+    return [work.parts[name] for name in buffers]
 
 
 WorksRuns: TypeAlias = Sequence[tuple[Work, tuple[Run, ...]]]
