@@ -47,7 +47,7 @@ def runs_of(work: Work, target: Target, keeps_scratch: bool = False) -> tuple[Ru
 
 def _parts_of(work: Work, buffers: list[str]) -> list[Part]:
     """Those of a schedule's buffers. Raises InvalidArgumentError for a part of no buffer, or a buffer without one."""
-    if work.parts.keys() != set(buffers):
+    if set(work.parts) != set(buffers):
         raise InvalidArgumentError(
             f"parts: expected one for each buffer of the schedule, {', '.join(buffers)}; found {', '.join(work.parts)}"
         )
