@@ -248,6 +248,17 @@ class WideRank(key_cases.AbsoluteFirst):
         return U64(U32(element))
 
 
+GREATEST = U32(0xFFFFFFFF)
+
+
+@attrs.frozen
+class WideWordWithAScalar(key_cases.AbsoluteFirst):
+    greatest: U32 = GREATEST
+
+    def to_word(self, element: Any) -> Any:
+        return U64(U32(element))
+
+
 class WordForElement(key_cases.AbsoluteFirst):
     def from_word(self, word: Any) -> Any:
         return word
@@ -294,6 +305,8 @@ class NumpysWord(key_cases.AbsoluteFirst):
          "None, e.g. `return U32(x)`"),
         (WideRank(), "to_rank", "expected U32, the `word` of WideRank, from 'WideRank.to_rank', found a U64, e.g. "
          "`return U32(x)`"),
+        (WideWordWithAScalar(), "to_word", "expected U32, the `word` of WideWordWithAScalar, from "
+         "'WideWordWithAScalar.to_word', found a U64, e.g. `return U32(x)`"),
         (WordForElement(), "from_word", "expected I32, the `element` of WordForElement, from "
          "'WordForElement.from_word', found a U32, e.g. `return I32(x)`"),
     ],

@@ -12,6 +12,8 @@ import pytest
 
 import gpusort
 from gpusort.api.call import call, call_with
+from gpusort.api.in_pieces import plan as pieces_plan
+from gpusort.external import in_pieces
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.machine import TargetInfo
@@ -29,6 +31,8 @@ from gpusort.operations.base import (
 )
 from gpusort.operations.reduce import Reduction
 from gpusort.operations.sort import Sort
+from gpusort.targets.python.target import PlainPython
+from gpusort.targets.simulator.target import Simulator
 from gpusort.types.dtypes import native, number_for
 from gpusort.types.intrinsics import dynamic_range
 from gpusort.types.invocation import Invocation
@@ -36,6 +40,7 @@ from gpusort.types.memory import Storage
 from gpusort.types.monoids import Monoid, Sum
 from gpusort.types.scalars import U32, U64, UNSIGNED
 from gpusort.types.specs import Spec
+from tests.host_with_room import HostWithRoom
 
 E = TypeVar("E")
 _GROUP_SIZE = 64
@@ -149,12 +154,13 @@ class Copied(LowMedian):
     """The array as it is, and perhaps more, or less."""
 
     more: int = 0
+    to: int = 1
 
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
         return (Output((given[0].size + self.more,), given[0].dtype, (0,)),)
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
-        return Works((copying(Copy(1, 0)),))
+        return Works((copying(Copy(self.to, 0)),))
 
 
 def test_what_is_copied_is_all_of_the_result(target: str) -> None:
@@ -164,6 +170,8 @@ def test_what_is_copied_is_all_of_the_result(target: str) -> None:
         call(Copied, (0, 1), target, x)
     with pytest.raises(gpusort.InvalidArgumentError, match=r"^outputs, or a Copy: expected .* of 16 bytes.* of 12$"):
         call(Copied, (0, -1), target, x)
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"^Copy: expected an array from 0 to 1, found 2$"):
+        call(Copied, (0, 0, 2), target, x)
 
 
 @attrs.frozen
@@ -182,7 +190,7 @@ class Misnamed(LowMedian):
 def test_mistakes_that_no_type_checker_finds_are_told(target: str) -> None:
     x = np.ones((2, 3), np.float32)
     with pytest.raises(
-        gpusort.InvalidArgumentError, match=r"^parts: expected one for the buffer 'target', found source, "
+        gpusort.InvalidArgumentError, match=r"^parts: expected one for each .*, source, target; found source, result$"
     ):
         call(Misnamed, (1, "result"), target, x)
     with pytest.raises(gpusort.InvalidArgumentError, match=r"^Part: expected an array from 0 to 1, found 2$"):
@@ -278,3 +286,74 @@ def test_arrays_of_an_operation_that_a_function_makes_have_its_names(target: str
     expected = [0, 1, 2]
     for few in (call(search, (), target, *lists), call_with(search, (), target, lists)):
         assert cast("np.ndarray[Any, Any]", few).tolist() == expected
+
+
+@kernel
+def add_products(
+    cx: Invocation, left: Storage[U32], right: Storage[U32], sums: Storage[U32], length: U32, shared: int
+) -> None:  # fmt: skip
+    total, row = U32(0), cx.group_id * length
+    for i in dynamic_range(U32(0), length):
+        total += left[row + i] * right[i if shared else row + i]
+    sums[cx.group_id] = total
+
+
+def products(rows: int, length: int, shared: int) -> Schedule:
+    left = Buffer("left", U32, rows * length, Role.INPUT)
+    right = Buffer("right", U32, length if shared else rows * length, Role.INPUT)
+    sums = Buffer("sums", U32, rows, Role.OUTPUT)
+    launch = add_products.launch(Grid(rows, 1), left, right, sums, U32(length), shared)
+    return Schedule((left, right, sums), (launch,))
+
+
+@attrs.frozen
+class RowProducts(AlongAxis):
+    """The sum of the products of each row of one array with that of another; or, `shared`, with its first."""
+
+    axis: int | None = -1
+    shared: int = 0
+    names = "left", "right"
+
+    def outputs(self, *given: Spec) -> tuple[Output, ...]:
+        return (attrs.evolve(LowMedian(self.axis).outputs(given[0])[0], dtype=np.dtype(np.uint32)),)
+
+    def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
+        rows, length = self.rows(given[0])
+        parts = {"left": Part(0, length), "right": Part(1, length, 0 if self.shared else None), "sums": Part(2, 1)}
+        together = rows_together(length, length * 4, 1, info)
+        return Works((Work(rows, together, lambda count: products(count, length, self.shared), parts),))
+
+
+def test_rows_of_several_arrays_beyond_a_device_are_sent_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless all rows of one need the same of another."""
+    monkeypatch.setattr(pieces_plan, "ALWAYS_FIT", 0)
+    monkeypatch.setattr(in_pieces, "_LEAST_BYTES", 1 << 10)
+    x = np.arange(3000, dtype=np.uint32).reshape(60, 50)
+    for left, right, axis in ((x, x + np.uint32(1), 1), (x, x[::-1], 0), (x.T, x.T, -1)):
+        target = HostWithRoom(1 << 13)
+        found = call(RowProducts, (axis,), target, left, right)
+        np.testing.assert_array_equal(cast("np.ndarray[Any, Any]", found), (left * right).sum(axis=axis))
+        assert target.rooms[-1].works > 1
+    with pytest.raises(gpusort.DeviceMemoryError, match=r"^rowproducts of left, 12,000 bytes .* and right, "):
+        call(RowProducts, (1, 1), HostWithRoom(1 << 13), x, x)
+
+
+def test_a_row_that_no_launch_takes_is_refused_by_what_it_takes_most_of() -> None:
+    """Which may be a result, longer than the row."""
+    info = attrs.evolve(gpusort.target("simulator").info, name="small")
+    info = attrs.evolve(info, limits=attrs.evolve(info.limits, storage_bytes=256, groups=8))
+    assert rows_together(3, 100, 2, info) == 2
+    with pytest.raises(
+        gpusort.CapabilityError, match=r"^x: a row of 3 elements takes 320 bytes of one buffer,.*: 256$"
+    ):
+        rows_together(3, 320, 1, info)
+    with pytest.raises(gpusort.CapabilityError, match=r"^x: a row of 3 elements takes 9 workgroups, .*'small' has: 8$"):
+        rows_together(3, 12, 9, info)
+
+
+@pytest.mark.parametrize("kind", [Simulator, PlainPython])
+def test_what_a_target_of_other_limits_refuses_it_refuses_by_its_own_name(kind: Callable[[], Any]) -> None:
+    small = kind()
+    small.info = attrs.evolve(small.info, name="small", limits=attrs.evolve(small.info.limits, group_size=32))
+    with pytest.raises(gpusort.CapabilityError, match=r"asks for 64 invocations in a workgroup, target 'small' has 32"):
+        low_median(np.ones((2, 3)), target=small)

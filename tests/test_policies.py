@@ -458,3 +458,11 @@ def test_an_algorithm_that_does_not_fit_itself_is_refused_by_the_target() -> Non
     assert_same_bits(found, x)
     gpusort.sort_inplace(found, algorithm=Own(), target=Simulator(32))
     assert_same_bits(found, np.sort(x))
+
+    class Elsewhere(Own):
+        def placements(self, key: SortableKey[Any, Any], /) -> tuple[Placement, ...]:
+            return (Placement.ELSEWHERE,)
+
+    message = r"^parts: expected one for each buffer of the schedule, data; found data, results$"
+    with pytest.raises(InvalidArgumentError, match=message):
+        gpusort.sort(x, algorithm=Elsewhere(), target=Simulator(32))

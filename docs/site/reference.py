@@ -85,6 +85,11 @@ PAGES = (
     Page("operations", "Operations on arrays", "What a function of arrays asks for.",
          ("Operation", "AlongAxis", "Output", "Part", "Copy", "Work", "Works", "single", "copying", "rows_together",
           "key_of"), "gpusort.operations.base"),
+    Page("pieces", "Rows in pieces", "For operations on rows that no binding holds.",
+         ("Piece", "Slots", "fits_binding", "pieces_of", "require_counted", "by_indices", "taking"),
+         "gpusort.operations.pieces"),
+    Page("kinds", "Kinds of arrays", "[How to write one](../extending.md#a-kind-of-array).",
+         ("ArrayKind", "Viewed", "Located", "Device"), "gpusort.arrays.kinds"),
     Page("reductions", "Reductions of your own", "An operation over a monoid.",
          ("Reduction",), "gpusort.operations.reduce"),
     Page(

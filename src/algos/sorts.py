@@ -48,7 +48,8 @@ class SortAlgorithm(Protocol):
     def schedule(
         self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, placement: Placement, /
     ) -> Schedule:
-        """Sorts every row of the buffer "data", contiguous rows of one length."""
+        """Sorts every row of the buffer "data" (INOUT), contiguous rows of one length; elsewhere, from "data" (INPUT)
+        into "results" (OUTPUT)."""
         ...
 
 

@@ -34,7 +34,7 @@ def runs_of(work: Work, target: Target, keeps_scratch: bool = False) -> tuple[Ru
     for first, count in work.batches:
         if count not in made:
             schedule = work.schedule(count)
-            parts = [_part_of(work, buffer.name) for buffer in given_buffers(schedule)]
+            parts = _parts_of(work, [buffer.name for buffer in given_buffers(schedule)])
             made[count] = schedule, prepared_by(target, schedule, keeps_scratch), parts
         schedule, prepared, parts = made[count]
         slices: list[tuple[int, tuple[int, int] | None]] = []
@@ -45,10 +45,13 @@ def runs_of(work: Work, target: Target, keeps_scratch: bool = False) -> tuple[Ru
     return tuple(runs)
 
 
-def _part_of(work: Work, buffer: str) -> Part:
-    if (part := work.parts.get(buffer)) is None:
-        raise InvalidArgumentError(f"parts: expected one for the buffer {buffer!r}, found {', '.join(work.parts)}")
-    return part
+def _parts_of(work: Work, buffers: list[str]) -> list[Part]:
+    """Those of a schedule's buffers. Raises InvalidArgumentError for a part of no buffer, or a buffer without one."""
+    if set(work.parts) != set(buffers):
+        raise InvalidArgumentError(
+            f"parts: expected one for each buffer of the schedule, {', '.join(buffers)}; found {', '.join(work.parts)}"
+        )
+    return [work.parts[name] for name in buffers]
 
 
 WorksRuns: TypeAlias = Sequence[tuple[Work, tuple[Run, ...]]]
@@ -149,6 +152,7 @@ def steps_of(
     ends = [0] * len(rows)  # of what is bound or copied, in bytes
     for work, runs in works:
         for copied in work.copies:
+            _require_array("Copy", max(copied.source, copied.to), rows)
             source, to = rows[copied.source], rows[copied.to]
             end = (copied.first or 0) * to.dtype.itemsize + source.nbytes
             if end > to.nbytes:
@@ -160,8 +164,7 @@ def steps_of(
         for run in runs:
             taken: list[Lines] = []
             for number, part in run.parts:
-                if number >= len(rows):
-                    raise InvalidArgumentError(f"Part: expected an array from 0 to {len(rows) - 1}, found {number}")
+                _require_array("Part", number, rows)
                 if work.as_it_lies and number < len(raw):
                     taken.append(raw[number])
                     continue
@@ -183,6 +186,12 @@ def steps_of(
         if result is not out:
             steps.move(result, out)
     return steps
+
+
+def _require_array(of: str, number: int, rows: Sequence[Lines]) -> None:
+    """Raises InvalidArgumentError for the number of an array that an operation, a user's, has not."""
+    if number >= len(rows):
+        raise InvalidArgumentError(f"{of}: expected an array from 0 to {len(rows) - 1}, found {number}")
 
 
 def _require_room(buffer: str, nbytes: int, lines: Lines) -> None:

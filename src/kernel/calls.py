@@ -71,7 +71,7 @@ class CallReader(ExpressionReader, ABC):
                 return memory_method(self.builder, array, callee.name, self.positional(node), span)
             case Method():
                 found = self.call_function(node, callee.plain(), [callee.owner])
-                require_returned(callee.plain(), callee.owner, lift(found, span))
+                self.require_returned(node, callee, lift(found, span))
                 return found
             case Static(value=cls) if isinstance(cls, type) and issubclass(cls, Scalar):
                 return scalar_of_class(cls, [self.read(argument) for argument in node.args], span)
@@ -142,6 +142,22 @@ class CallReader(ExpressionReader, ABC):
             if examples.is_from_a_library(function):
                 self.expected(node, examples.callable_for(function))
             raise
+
+    def require_returned(self, node: ast.Call, method: Method, found: Value) -> None:
+        """Raises KernelError, at the line of a key's, a monoid's or a finish's method, if it gives back another class
+        than its object says: where a kernel calls it, so that the error names the method of the caller's own class, and
+        not the kernel that has a use for its result."""
+        function, owner = method.plain(), method.owner
+        name, made = function.__name__, type(owner.value) if isinstance(owner, Static) else class_behind(owner)
+        for trait, classes in _CLASSES.items():
+            if made is not None and name in classes and all(_has(owner, member) for member in members_of(trait)):
+                element = self.attribute(node, owner, classes[name])
+                if isinstance(element, Static) and class_behind(found) is not class_of(element.value):
+                    source, owned = source_of(function), f"the `{classes[name]}` of {made.__name__}"
+                    expected(
+                        source.span(source.tree), f"{shown(element.value)}, {owned}, from {function.__qualname__!r}, "
+                        f"found {describe(found)}, e.g. `return {examples.element_of(element.value, found)}`",
+                    )  # fmt: skip
 
     def overridable(self, function: FunctionType, arguments: Sequence[Value], span: Span) -> Value:
         """Inlines an overridable helper into a block of its own, which a target may replace by its name."""
@@ -235,27 +251,16 @@ def _fits(value: Value, annotation: object) -> bool:
     return isinstance(value, Static) and not issubclass(annotation, Scalar | Enum)
 
 
+def _has(owner: Value, member: str) -> bool:
+    """Whether a compile-time object has a member, or one with a scalar among its fields, as a key's `greatest`."""
+    if isinstance(owner, StructValue):
+        return member in owner.fields or hasattr(class_of(owner.element), member)
+    return isinstance(owner, Static) and hasattr(owner.value, member)
+
+
 # By method, the member that names the class of its result.
 _CLASSES: Mapping[type, Mapping[str, str]] = {
     SortableKey: {"to_word": "word", "from_word": "element", "to_rank": "word", "mirrored": "word"},
     Monoid: {"identity": "state", "lift": "state", "combine": "state"},
     Finish: {"finish": "result"},
 }
-
-
-def require_returned(function: FunctionType, owner: Value, found: Value) -> None:
-    """Raises KernelError, at the line of a key's, a monoid's or a finish's method, if it gives back another class than
-    its object says: where a kernel calls it, so that the error names the method of the caller's own class, and not the
-    kernel that has a use for its result."""
-    if not isinstance(owner, Static):
-        return
-    thing, name = owner.value, function.__name__
-    for trait, classes in _CLASSES.items():
-        if name in classes and all(hasattr(thing, member) for member in members_of(trait)):
-            element: object = getattr(thing, classes[name])
-            if class_behind(found) is not class_of(element):
-                source, owned = source_of(function), f"the `{classes[name]}` of {type(thing).__name__}"
-                expected(
-                    source.span(source.tree), f"{shown(element)}, {owned}, from {function.__qualname__!r}, found "
-                    f"{describe(found)}, e.g. `return {examples.element_of(element, found)}`",
-                )  # fmt: skip

@@ -182,12 +182,13 @@ class AlongAxis(Operation):
         axis = checked_axis(self.axis, 1 if self.takes_scalars and not ndim else ndim)
         return (axis,) if ndim else ()
 
-    def output(self, given: Spec, dtype: DType, *, is_like: bool = False) -> Output:
-        """A new array of the input's shape, or flattened."""
+    def output(self, given: Spec, dtype: DType, length: int | None = None, *, is_like: bool = False) -> Output:
+        """A new array of the input's shape, or flattened, with its rows or others of a length."""
         axes = self.axes(given)
         if self.axis is None or not given.shape:
-            return Output((given.size,), dtype, (0,))
-        return Output(given.shape, dtype, axes, is_like)
+            return Output((given.size if length is None else length,), dtype, (0,))
+        shape = given.shape if length is None else tuple(length if n in axes else s for n, s in enumerate(given.shape))
+        return Output(shape, dtype, axes, is_like)
 
 
 def checked_axis(axis: int, ndim: int) -> int:
@@ -227,15 +228,17 @@ def copying(*copies: Copy) -> Work:
 
 def rows_together(length: int, nbytes: int, groups: int, info: TargetInfo) -> int:
     """Rows per launch, by a row's elements, bytes in the largest buffer and workgroups; CapabilityError for none."""
-    limits = info.limits
-    most = min(LARGEST_U32 // max(1, length), limits.storage_bytes // max(1, nbytes), limits.groups // groups)
-    if most < 1:
-        itemsize = max(1, nbytes // max(1, length))
-        raise CapabilityError(
-            f"x: a row of {length} elements of {itemsize} bytes is more than target {info.name!r} takes: at most "
-            f"{min(LARGEST_U32, limits.storage_bytes // itemsize)} elements"
-        )
-    return most
+    asked = (
+        (length, LARGEST_U32, "elements"),
+        (nbytes, info.limits.storage_bytes, "bytes of one buffer"),
+        (groups, info.limits.groups, "workgroups"),
+    )
+    for found, most, what in asked:
+        if found > most:
+            raise CapabilityError(
+                f"x: a row of {length} elements takes {found} {what}, more than target {info.name!r} has: {most}"
+            )
+    return min(most // max(1, found) for found, most, _ in asked)
 
 
 def require_readable(name: str, given: Spec, element: Any, reader: str) -> None:

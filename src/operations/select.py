@@ -9,7 +9,7 @@ import attrs
 
 from ..machine import TargetInfo
 from ..types.elements import dtype_of
-from ..types.errors import CapabilityError, InvalidArgumentError
+from ..types.errors import InvalidArgumentError
 from ..types.indices import SortOrder
 from ..types.keys import SortableKey
 from ..types.scalars import U64
@@ -36,15 +36,10 @@ class TopK(AlongAxis):
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
         (x,) = given
         key_of("x", x, self.key, by_numbers=True)
-        axes, (_, length) = self.axes(x), self.rows(x)
+        _, length = self.rows(x)
         if self.k > length:
             raise InvalidArgumentError(f"k: expected 0 to the {length} elements of a row, found {self.k}")
-        if self.axis is None:
-            shape: tuple[int, ...] = (self.k,)
-            axes = (0,)
-        else:
-            shape = tuple(self.k if axis in axes else size for axis, size in enumerate(x.shape))
-        return Output(shape, x.dtype, axes), Output(shape, INDEX, axes)
+        return self.output(x, x.dtype, self.k), self.output(x, INDEX, self.k)
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
         from ..algos.choice import choose_top_k
@@ -58,10 +53,7 @@ class TopK(AlongAxis):
         selection = choose_top_k(info, key, rows, length, self.k)
         together = selection.most_rows(key, length, self.k, info.limits)
         if together < 1:
-            raise CapabilityError(
-                f"x: the first {self.k} of a row of {length} elements of {x.dtype.itemsize} bytes are more than target "
-                f"{info.name!r} selects with bindings of {info.limits.storage_bytes} bytes; argsort the row instead"
-            )
+            return self._by_permutation(x, info)
         parts = {"data": Part(0, length), "values": Part(1, self.k), "indices": Part(2, self.k)}
         selecting = Work(rows, together, lambda count: top_k(key, count, length, self.k, self.order, selection), parts)
         return Works((selecting,))

@@ -107,9 +107,10 @@ class Sort(AlongAxis):
         if chosen.most_rows(most, info.limits.groups) < 1:
             raise CapabilityError(f"x: a part of {most} elements is more than {chosen} takes on target {info.name!r}")
         once = sort_parts(key, lengths, self.order, chosen, choose_bitonic(key.word, info.limits).policy)
+        in_place = Placement.ELSEWHERE not in chosen.placements(key)
         for row in range(rows):
-            is_copied = row == 0 and Placement.ELSEWHERE not in chosen.placements(key)
-            yield single(once, parts_of(pieces, row, "data", "results"), (Copy(1, 0),) if is_copied else ())
+            parts = {n: x for n, x in parts_of(pieces, row, "data", "results").items() if x.array == 1 or not in_place}
+            yield single(once, parts, (Copy(1, 0),) if in_place and row == 0 else ())
 
     def _ties(self, x: Spec, key: SortableKey[Any, Any], info: TargetInfo) -> Work:
         """A second schedule that restores the order of tied floats, in rows that have any."""

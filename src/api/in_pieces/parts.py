@@ -39,9 +39,10 @@ Part: TypeAlias = tuple[int, slice]  # of which array, inputs first
 def rows_in_pieces(
     operation: Operation, rows: int, length: int, dtypes: tuple[DType, ...], target: HasRoom, free: int
 ) -> InPieces | None:
-    """Batches of whole rows. None if no row fits, or is longer than kernels take; or if a result is of all rows."""
-    (given,) = specs_on_device((rows, length), dtypes)
-    for output in operation.outputs(given):
+    """Batches of whole rows, of every array. None if no row fits, or is longer than kernels take; or if a result is of
+    all rows, or one of several inputs is the same for all."""
+    given = specs_on_device((rows, length), dtypes)
+    for output in operation.outputs(*given):
         if math.prod(size for axis, size in enumerate(output.shape) if axis not in output.axes) != rows:
             return None
 
@@ -51,7 +52,10 @@ def rows_in_pieces(
         return _in_batches(rows, length, tasks, target)
 
     try:
-        return fitting(piece_length(rows, length * dtypes[0].itemsize), made, free)
+        works = operation.works(given, target.info) if len(given) > 1 else ()
+        if any(part.first is not None for work in works for part in work.parts.values()):
+            return None
+        return fitting(piece_length(rows, length * sum(dtype.itemsize for dtype in dtypes)), made, free)
     except CapabilityError:
         return None
 
@@ -74,7 +78,8 @@ def _in_batches(rows: int, length: int, tasks: dict[int, Task], target: HasRoom)
         for first in range(0, rows, batch):
             last = min(first + batch, rows)
             left = [out[first * count : last * count] for out, count in zip(outs, each, strict=True)]
-            pieces.append(Piece([[arrays[0][first * length : last * length]]], tasks[last - first], left))
+            given = [[array[first * length : last * length]] for array in arrays]
+            pieces.append(Piece(given, tasks[last - first], left))
         each_through(desk, pieces)
 
     return InPieces(target, list(tasks.values()), through)

@@ -135,11 +135,11 @@ def _way_in_pieces(operation: Operation, specs: tuple[Spec, ...], target: HasRoo
     dtypes = tuple(native(spec.dtype) for spec in specs)
     if isinstance(operation, Merge):
         return merge_in_pieces(operation, operation.outputs(*specs)[0].shape[0], dtypes, target, free)
-    turned = operation.on_rows() if len(specs) == 1 else None
+    turned = operation.on_rows() if len({spec.shape for spec in specs}) == 1 else None
     if turned is None:
         return sort_in_pieces(operation, length, dtypes, target, free)
     batches = None if rows == 1 else rows_in_pieces(turned, rows, length, dtypes, target, free)
-    if batches is not None:
+    if batches is not None or len(specs) > 1:
         return batches
     if isinstance(operation, Sort | Argsort):
         return sort_in_pieces(turned, length, dtypes, target, free)

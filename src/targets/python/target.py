@@ -50,7 +50,7 @@ class PlainPython(Interpreter):
 
     def _require_within_limits(self, launch: Launch) -> None:
         size, kernel = launch.grid.group_size, f"kernel {launch.kernel.function.__name__!r}"
-        require_needs(kernel, launch.needs, self.info.limits, self.info.capabilities, "target 'python'")
+        require_needs(kernel, launch.needs, self.info.limits, self.info.capabilities, f"target {self.info.name!r}")
         shared = [argument.items.nbytes for argument in launch.arguments if isinstance(argument, Workgroup)]
         for what, asked, most in (
             ("invocations in a workgroup", size, self.info.limits.group_size),
@@ -58,7 +58,7 @@ class PlainPython(Interpreter):
             ("bytes of workgroup memory", max(shared, default=0), self.info.limits.workgroup_bytes),
             ("workgroups", launch.grid.groups, self.info.limits.groups),
         ):
-            require_at_most(kernel, what, asked, most, "target 'python'")
+            require_at_most(kernel, what, asked, most, f"target {self.info.name!r}")
 
     def _run_launch(self, launch: Launch, storage: Mapping[str, Storage[object]]) -> None:
         threads: list[InvocationThread] = []

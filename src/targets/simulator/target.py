@@ -51,7 +51,7 @@ class Simulator(Interpreter):
         # workgroups of a chunk do advance together, and a spin loop without progress hits the iteration limit.
         capabilities = self.info.capabilities | {Capability.FORWARD_PROGRESS}
         for step in work.steps:
-            require_within(step, self.info.limits, capabilities, "target 'simulator'")
+            require_within(step, self.info.limits, capabilities, f"target {self.info.name!r}")
         memory = bytes_behind(work, arrays)
         bound = {
             buffer.name: (memory[buffer.name], None if starts_written(buffer) else np.zeros(buffer.nbytes, np.uint8))
