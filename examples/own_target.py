@@ -155,13 +155,13 @@ class Writer:
                 return self.fixed[parameter]
             case ir.Length(memory):
                 return self.lengths[memory]
-            case ir.Identity(ir.Builtin.GROUP_ID):
+            case ir.BuiltinValue(ir.Builtin.GROUP_ID):
                 return "group"
-            case ir.Identity(ir.Builtin.NUM_GROUPS):
+            case ir.BuiltinValue(ir.Builtin.NUM_GROUPS):
                 return "groups"
-            case ir.Identity(ir.Builtin.GROUP_SIZE | ir.Builtin.SUBGROUP_SIZE):
+            case ir.BuiltinValue(ir.Builtin.GROUP_SIZE | ir.Builtin.SUBGROUP_SIZE):
                 return "1u"
-            case ir.Identity():
+            case ir.BuiltinValue():
                 return "0u"
             case ir.Apply():
                 return render_operation("c", self.rows, node, [self.expression(operand) for operand in node.operands])

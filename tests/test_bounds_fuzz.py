@@ -55,7 +55,7 @@ class _Generator:
 
     def program(self) -> ir.Program:
         known: list[ir.Expression] = [ir.Argument(p, HERE) for p in self.parameters]
-        known += [ir.Identity(b, HERE) for b in ir.Builtin]
+        known += [ir.BuiltinValue(b, HERE) for b in ir.Builtin]
         body: list[ir.Statement] = [ir.Assign(v, self.rng.choice(known), HERE) for v in self.variables]
         body += [ir.Store(self.kept, _const(k), self.number(0), HERE) for k in range(_REGISTERS)]
         body += self.block(9, 0)
@@ -71,7 +71,7 @@ class _Generator:
 
     def place(self) -> ir.Expression:
         """A place of the invocation's own: nobody races for it."""
-        group, local = (ir.Identity(b, HERE) for b in (ir.Builtin.GROUP_ID, ir.Builtin.LOCAL_ID))
+        group, local = (ir.BuiltinValue(b, HERE) for b in (ir.Builtin.GROUP_ID, ir.Builtin.LOCAL_ID))
         first = ir.Apply(ops.MUL, (group, _const(self.group_size)), Type.U32, HERE)
         return ir.Apply(ops.ADD, (first, local), Type.U32, HERE)
 
@@ -87,7 +87,7 @@ class _Generator:
                 case 0:
                     return ir.Argument(rng.choice(self.parameters), HERE)
                 case 1:
-                    return ir.Identity(rng.choice(tuple(ir.Builtin)), HERE)
+                    return ir.BuiltinValue(rng.choice(tuple(ir.Builtin)), HERE)
                 case 2:
                     return ir.Length(self.data, HERE)
                 case 3:
@@ -245,13 +245,13 @@ def test_what_is_proven_stays_inside(part: int) -> None:
         found = Ranges(program, step.groups, lanes, given)
         indices = [s.index for s in statements_in(program.body) if isinstance(s, ir.Load | ir.Store)]
         proven += sum(not isinstance(index, ir.Const) for index in indices) - len(found.unproven)
-        rounds += sum(min(most, 100) for most in found.rounds.values())
+        rounds += sum(min(most, 100) for most in found.trip_counts.values())
         tested = Step(guarded(program, found.unproven, {}), step.buffers, step.values, step.groups)
         simulator = Simulator(subgroup_size=lanes)
         counted, places = _with_rounds_counted(step)
         expected, *counts = _run(simulator, _all_tested(counted), data)
         assert _run(simulator, tested, data) == [expected], f"seed {seed}"
-        assert all(counts[0][place] <= found.rounds[loop] for loop, place in places.items()), f"seed {seed}"
+        assert all(counts[0][place] <= found.trip_counts[loop] for loop, place in places.items()), f"seed {seed}"
     assert proven >= KNOWN[part][0]
     assert rounds <= KNOWN[part][1]
 

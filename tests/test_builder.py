@@ -178,19 +178,19 @@ def test_an_index_is_computed_once_for_all_units_of_an_element() -> None:
 
 
 def test_a_kernel_has_as_many_statements_and_rounds_as_the_limits_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    for limit in ("MOST_STATEMENTS", "MOST_ROUNDS"):
+    for limit in ("MOST_STATEMENTS", "MOST_ITERATIONS"):
         monkeypatch.setattr(builder_module, limit, 5)
     x = ir.Variable("x", Type.U32)
     made, statement = KernelBuilder(), ir.Assign(x, ir.Read(x, HERE), HERE)
     for _ in range(5):
         made.emit(statement)
-        made.count_round(HERE)
+        made.count_iteration(HERE)
     with made.unrolling(5, HERE):
         pass
     with pytest.raises(KernelError, match="expected a kernel of at most"):
         made.emit(statement)
     with pytest.raises(KernelError, match="expected a kernel of at most"):
-        made.count_round(HERE)
+        made.count_iteration(HERE)
     with pytest.raises(KernelError, match="expected"), made.unrolling(6, HERE):
         pass
 

@@ -84,11 +84,11 @@ def _table_program(shape: Sequence[Type], rows: Sequence[tuple[Op, Type]], group
     index = ir.Read(i, HERE)
     group = ir.Apply(
         ops.MUL,
-        (ir.Identity(ir.Builtin.GROUP_ID, HERE), ir.Identity(ir.Builtin.GROUP_SIZE, HERE)),
+        (ir.BuiltinValue(ir.Builtin.GROUP_ID, HERE), ir.BuiltinValue(ir.Builtin.GROUP_SIZE, HERE)),
         Type.U32,
         HERE,
     )
-    mine = ir.Apply(ops.ADD, (group, ir.Identity(ir.Builtin.LOCAL_ID, HERE)), Type.U32, HERE)
+    mine = ir.Apply(ops.ADD, (group, ir.BuiltinValue(ir.Builtin.LOCAL_ID, HERE)), Type.U32, HERE)
     reads = tuple(ir.Read(x, HERE) for x in operands)
     body: ir.Block = (
         ir.Assign(i, mine, HERE),

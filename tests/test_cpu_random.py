@@ -115,7 +115,7 @@ class _Generator:
                 return self.countdown(depth, uniform)
 
     def exchange(self) -> list[ir.Statement]:
-        local = ir.Identity(ir.Builtin.LOCAL_ID, HERE)
+        local = ir.BuiltinValue(ir.Builtin.LOCAL_ID, HERE)
         other = _apply(ops.MOD, _apply(ops.ADD, local, _const(self.rng.randint(1, 9))), _const(self.group_size))
         return [
             ir.Barrier(HERE),
@@ -152,7 +152,7 @@ class _Generator:
     def rows(self, depth: int, uniform: bool) -> ir.Statement:
         """A loop in which neighbouring lanes read neighbours: start, stop and step of all kinds."""
         i, found, changed = self._fresh("row"), self._fresh("found"), self.rng.choice(self.lanes)
-        local = ir.Identity(ir.Builtin.LOCAL_ID, HERE)
+        local = ir.BuiltinValue(ir.Builtin.LOCAL_ID, HERE)
         step = _apply(ops.ADD, _apply(ops.MOD, self.expression(self.uniform), _const(9)), _const(1))
         stop = _apply(ops.MOD, self.expression(self.uniform + self.lanes), _const(_TABLE - 16))
         body: list[ir.Statement] = [
@@ -191,10 +191,10 @@ class _Generator:
                 self._read(self.rng.choice(variables)),
                 _const(self.rng.choice((0, 1, 3, 77, 0xFFFFFFFF))),
                 ir.Argument(self.limit, HERE),
-                ir.Identity(ir.Builtin.GROUP_ID, HERE),
+                ir.BuiltinValue(ir.Builtin.GROUP_ID, HERE),
             ]
             if variables is not self.uniform:
-                leaves.append(ir.Identity(ir.Builtin.LOCAL_ID, HERE))
+                leaves.append(ir.BuiltinValue(ir.Builtin.LOCAL_ID, HERE))
             return self.rng.choice(leaves)
         a, b = self.expression(variables, depth + 1), self.expression(variables, depth + 1)
         return _apply(self.rng.choice(_BINARY), a, b)
@@ -207,8 +207,8 @@ class _Generator:
         return ir.Read(variable, HERE)
 
     def _global(self) -> ir.Expression:
-        group = _apply(ops.MUL, ir.Identity(ir.Builtin.GROUP_ID, HERE), _const(self.group_size))
-        return _apply(ops.ADD, group, ir.Identity(ir.Builtin.LOCAL_ID, HERE))
+        group = _apply(ops.MUL, ir.BuiltinValue(ir.Builtin.GROUP_ID, HERE), _const(self.group_size))
+        return _apply(ops.ADD, group, ir.BuiltinValue(ir.Builtin.LOCAL_ID, HERE))
 
     def _fresh(self, name: str) -> ir.Variable:
         made = ir.Variable(name, Type.U32)

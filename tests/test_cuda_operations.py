@@ -83,7 +83,7 @@ def program_of(case: Case) -> ir.Program:
     inputs = [ir.Memory(f"in_{k}", ir.Space.STORAGE, type) for k, type in enumerate(case.operands)]
     out = ir.Memory("out", ir.Space.STORAGE, case.result)
     variables = [ir.Variable(f"x_{k}", type) for k, type in enumerate(case.operands)]
-    me = ir.Identity(ir.Builtin.LOCAL_ID, HERE)
+    me = ir.BuiltinValue(ir.Builtin.LOCAL_ID, HERE)
     loads = [ir.Load(x, memory, me, HERE) for x, memory in zip(variables, inputs, strict=True)]
     value = ir.Apply(case.op, tuple(ir.Read(x, HERE) for x in variables), case.result, HERE)
     body: ir.Block = (*loads, ir.Store(out, me, value, HERE))

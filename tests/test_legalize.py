@@ -35,9 +35,9 @@ APPROXIMATE = (ops.DIV, ops.SQRT, ops.EXP, ops.LOG)  # WGSL promises a few units
 
 
 def _global_id() -> ir.Expression:
-    group, size = (ir.Identity(b, HERE) for b in (ir.Builtin.GROUP_ID, ir.Builtin.GROUP_SIZE))
+    group, size = (ir.BuiltinValue(b, HERE) for b in (ir.Builtin.GROUP_ID, ir.Builtin.GROUP_SIZE))
     before = ir.Apply(ops.MUL, (group, size), Type.U32, HERE)
-    return ir.Apply(ops.ADD, (before, ir.Identity(ir.Builtin.LOCAL_ID, HERE)), Type.U32, HERE)
+    return ir.Apply(ops.ADD, (before, ir.BuiltinValue(ir.Builtin.LOCAL_ID, HERE)), Type.U32, HERE)
 
 
 def _apply(op: Op, *operands: ir.Expression, to: Type | None = None) -> ir.Apply:

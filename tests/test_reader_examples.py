@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 import pytest
 
-from gpusort.kernel.examples import converted, is_from_a_library, operand_of, shown_value
+from gpusort.kernel.messages import converted, is_from_a_library, operand_of, shown_value
 from gpusort.types import ops, scalars
 from gpusort.types.intrinsics import bitcast
 from gpusort.types.layout import Type

@@ -58,7 +58,7 @@ RIGHT: list[ir.Statement] = [
     assign(apply(ops.ADD, Type.U32, ir.Argument(COUNT, HERE), ir.Length(DATA, HERE))),
     assign(apply(ops.CAST, Type.U64, read()), WIDE),
     assign(apply(ops.LT, Type.BOOL, read(), const(3)), HOLDS),
-    ir.Load(WORD, DATA, ir.Identity(ir.Builtin.LOCAL_ID, HERE), HERE),
+    ir.Load(WORD, DATA, ir.BuiltinValue(ir.Builtin.LOCAL_ID, HERE), HERE),
     ir.Store(LONGS, read(), read(WIDE), HERE),
     ir.Atomic(WORD, AtomicOp.ADD, TILE, const(0), read(), HERE),
     ir.Atomic(WORD, AtomicOp.LOAD, TILE, const(0), None, HERE),

@@ -19,7 +19,7 @@ from gpusort.types.scalars import U32
 
 HERE = Span(__file__, 1)
 LANES = 32
-WORD = ir.Identity(ir.Builtin.GROUP_ID, HERE)  # of any 32 bits
+WORD = ir.BuiltinValue(ir.Builtin.GROUP_ID, HERE)  # of any 32 bits
 
 
 @kernel
@@ -65,7 +65,7 @@ def test_a_remainder_is_as_wide_as_the_greatest_there_is(divisor: int) -> None:
         (apply(ops.SHR, of_bits(8), number(3)), 5), (apply(ops.SHR, of_bits(2), number(3)), 0),
         (apply(ops.SHR, of_bits(8), number(35)), 5), (apply(ops.SHR, of_bits(8), WORD), 32),
         (apply(ops.FLOORDIV, of_bits(8), number(3)), 8), (apply(ops.ADD, of_bits(8), of_bits(8)), 32),
-        (ir.Identity(ir.Builtin.LANE, HERE), 6),
+        (ir.BuiltinValue(ir.Builtin.LANE, HERE), 6),
     ],
 )  # fmt: skip
 def test_a_width_is_that_of_the_greatest_number_there_may_be(expression: ir.Expression, bits: int) -> None:

@@ -181,7 +181,7 @@ class _Reading:
                 return lambda run: run.arguments[parameter]
             case ir.Apply():
                 return self._apply(node)
-            case ir.Identity() | ir.Length():
+            case ir.BuiltinValue() | ir.Length():
                 raise _refused(node.span, "expected what an element alone decides")
 
     def _apply(self, node: ir.Apply) -> _Expression:
@@ -247,7 +247,7 @@ def _place_of(index: ir.Expression) -> int | None:
         place = int(added.value)
     if isinstance(index, ir.Apply) and index.op is ops.MUL and isinstance(index.operands[1], ir.Const):
         index = index.operands[0]
-    return place if isinstance(index, ir.Identity) and index.builtin is _OWN else None
+    return place if isinstance(index, ir.BuiltinValue) and index.builtin is _OWN else None
 
 
 def _refused(span: Span, expected: str) -> UnsupportedTypeError:

@@ -25,7 +25,7 @@ from ..kernel.launch import Role, Schedule
 from ..kernel.specialise import specialise
 from ..machine import Limits
 from ..targets.wgsl.defaults import DEFAULTS
-from ..targets.wgsl.kernel import word_of
+from ..targets.wgsl.kernel import packed_parameter
 from ..targets.wgsl.legalize import Origin
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.traced import Formula, Operator, Term, Traced, Unknown, term_of, value_at
@@ -116,7 +116,7 @@ def _word(origin: Origin, values: dict[ir.Parameter, int | float | bool], sizes:
     value = 0 if origin.parameter is None else values[origin.parameter]
     if isinstance(value, Traced):
         return 0 if origin.word else value.term  # a length fits in the low word
-    (word,) = struct.unpack("<I", word_of(origin, values, sizes))
+    (word,) = struct.unpack("<I", packed_parameter(origin, values, sizes))
     return int(word)
 
 

@@ -23,7 +23,7 @@ from .launch import Buffer, kind_of
 from .signature import UNKNOWN, Parameter
 from .span import KernelError
 
-# Kernels with kinds of arguments that passed: most launches repeat an earlier one.
+# Kernels and kinds of arguments that passed the check: most launches repeat an earlier one.
 _checked: Bounded[object, None] = Bounded(4096)
 
 
@@ -48,7 +48,7 @@ def check_arguments(function: FunctionType, parameters: tuple[Parameter, ...], a
     _checked[kinds] = None
 
 
-_SIMPLE = (Scalar, Enum, int, float, str)  # to match the class is enough: nothing inside is left to check
+_SIMPLE = (Scalar, Enum, int, float, str)  # classes without members to check
 
 
 class _Mismatch(Exception):
@@ -60,12 +60,12 @@ class _Mismatch(Exception):
 
 
 def _require_hashable(argument: object, name: str) -> None:
-    """Compile-time arguments are part of the cache key of compiled kernels, so they must hash."""
+    """Compile-time arguments are part of the cache key of compiled kernels, so they must be hashable."""
     try:
         hash(kind_of(argument))
     except TypeError:
         example = "Buffer('data', U32, 8, Role.INOUT)" if hasattr(argument, "dtype") else "(a, b)"
-        from .examples import shown_value  # of the compiler, which no launch loads
+        from .messages import shown_value  # of the compiler, which no launch loads
 
         raise _Mismatch(name, "something that does not change", shown_value(argument), example) from None
 
@@ -136,7 +136,7 @@ class _Matcher:
         inner = self if parts else _Matcher({})  # annotated without arguments: its type variables are its own
         filled = dict(zip(variables, parts, strict=False))
         for name, field in fields.items():
-            inner.value(_filled(field, filled), getattr(value, name), f"{path}.{name}")
+            inner.value(_substituted(field, filled), getattr(value, name), f"{path}.{name}")
 
     def _tuple(self, annotation: object, parts: tuple[object, ...], value: object, path: str) -> None:
         self._require(isinstance(value, tuple), annotation, value, path)
@@ -160,7 +160,7 @@ class _Matcher:
     def type(self, pattern: object, found: object, path: str) -> None:
         """Matches a class: an argument itself, or one that an argument's member names; raises _Mismatch."""
         if not self._fits(pattern, found):
-            meaning = _filled(pattern, self.bound)
+            meaning = _substituted(pattern, self.bound)
             allowed = getattr(meaning, "__constraints__", ())
             raise _Mismatch(path, self._named(pattern), shown(found), shown(allowed[0] if allowed else meaning))
 
@@ -184,9 +184,9 @@ class _Matcher:
         return all(map(self._fits, parts, typing.get_args(found)))
 
     def _named(self, annotation: object) -> str:
-        """An annotation as a message names it: with what its type variables are bound to or may be, then as it is
-        written."""
-        meaning = _filled(annotation, self.bound)
+        """An annotation in an error message: with its type variables replaced by the classes that they are bound to,
+        and then as it was written."""
+        meaning = _substituted(annotation, self.bound)
         if isinstance(meaning, TypeVar) and meaning.__constraints__:
             return f"{_choices(meaning)} ({shown(annotation)})"
         name = shown(annotation) if meaning == annotation else f"{shown(meaning)} ({shown(annotation)})"
@@ -197,17 +197,17 @@ class _Matcher:
             self.fail(annotation, value, path)
 
     def fail(self, annotation: object, value: object, path: str, said: str = "") -> NoReturn:
-        """`said` is more about what is wanted."""
-        from .examples import example_of, shown_value  # of the compiler, which no launch loads
+        """Raises _Mismatch; `said` is appended to what was expected."""
+        from .messages import example_of, shown_value  # of the compiler, which no launch loads
 
-        meaning = _filled(annotation, self.bound)
+        meaning = _substituted(annotation, self.bound)
         first = {variable: variable.__constraints__[0] for variable in _constrained(meaning)}
-        example = example_of(_filled(meaning, first), value)
+        example = example_of(_substituted(meaning, first), value)
         raise _Mismatch(path, self._named(annotation) + said, shown_value(value), example)
 
 
 def _constrained(memory: object) -> list[TypeVar]:
-    """The type variables in a memory's annotation that may be one of a few classes."""
+    """The type variables in a memory's annotation that have constraints."""
     cls: object = typing.get_origin(memory)
     found: tuple[Any, ...] = getattr(memory, "__parameters__", ())
     is_memory = isinstance(cls, type) and issubclass(cls, Array)
@@ -227,7 +227,8 @@ def _accepts_anything(annotation: object) -> bool:
 
 
 def _same(a: object, b: object) -> bool:
-    """Whether two name one class. `Pair` matches any `Pair[U32]`: objects do not carry their type arguments."""
+    """Whether two annotations mean the same class. `Pair` matches any `Pair[U32]`, as objects do not have their type
+    arguments."""
     return a == b or (class_of(a) is class_of(b) and (isinstance(a, type) or isinstance(b, type)))
 
 
@@ -242,7 +243,8 @@ def _is_allowed(variable: TypeVar, found: object) -> bool:
     return True
 
 
-def _filled(annotation: object, meanings: Mapping[Any, object]) -> object:
+def _substituted(annotation: object, meanings: Mapping[Any, object]) -> object:
+    """An annotation with its type variables replaced."""
     if isinstance(annotation, TypeVar):
         return meanings.get(annotation, annotation)
     variables: tuple[Any, ...] = getattr(annotation, "__parameters__", ())
@@ -278,11 +280,11 @@ def _classes_named(annotation: object) -> tuple[tuple[str, object], ...]:
             continue
         hint = hints.get(name if getter is None else "return")
         if typing.get_origin(hint) is type:
-            word = _filled(typing.get_args(hint)[0], filled)
+            word = _substituted(typing.get_args(hint)[0], filled)
             if not isinstance(word, TypeVar) or filled:
                 found.append((name, word))
     for base in getattr(cls, "__orig_bases__", ()):
         origin = typing.get_origin(base)
         if getattr(origin, "_is_protocol", False) and origin is not Protocol:
-            found += _classes_named(_filled(base, filled))
+            found += _classes_named(_substituted(base, filled))
     return tuple(found)

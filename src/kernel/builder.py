@@ -13,7 +13,7 @@ import numpy as np
 from ..types import ops
 from ..types.layout import Type
 from ..types.ops import Op
-from . import examples, ir
+from . import ir, messages
 from .captures import Captures
 from .passes.walk import expressions_of, nodes_in, with_expressions
 from .span import KernelError, Span
@@ -24,7 +24,7 @@ _NEUTRAL = {ops.ADD: 0, ops.ADD_NOWRAP: 0, ops.OR: 0, ops.XOR: 0, ops.MUL: 1, op
 _NEUTRAL_ON_THE_RIGHT = {ops.SUB: 0, ops.SHL: 0, ops.SHR: 0, ops.FLOORDIV: 1}
 _ABSORBING = {ops.AND: 0, ops.MUL: 0, ops.OR: -1}
 _DIVISIONS = (ops.FLOORDIV, ops.MOD)
-_CONSTANT = (ir.Const, ir.Argument, ir.Identity, ir.Length)  # in all of a run
+_CONSTANT = (ir.Const, ir.Argument, ir.BuiltinValue, ir.Length)  # these never change while an invocation runs
 
 
 def apply(op: Op, operands: tuple[ir.Expression, ...], span: Span) -> ir.Expression:
@@ -32,7 +32,7 @@ def apply(op: Op, operands: tuple[ir.Expression, ...], span: Span) -> ir.Express
     types = [operand.type for operand in operands]
     result = op.rule(types)
     if result is None:
-        found, example = " and ".join(map(str, types)), examples.operand_of(op, types)
+        found, example = " and ".join(map(str, types)), messages.operand_of(op, types)
         raise KernelError(span, f"expected {op.expects} for `{op}`, found {found}; convert one, e.g. `{example}`")
     if op in _DIVISIONS and isinstance(operands[1], ir.Const) and operands[1].value == 0:
         raise KernelError(span, "expected a divisor other than zero, e.g. `x // 2`")
@@ -47,7 +47,7 @@ def convert(op: Op, operand: ir.Expression, to: Type, span: Span) -> ir.Expressi
         return operand
     allowed = ops.can_cast if op is ops.CAST else ops.can_bitcast
     if not allowed(operand.type, to):
-        example = examples.converted(operand.type, to)
+        example = messages.converted(operand.type, to)
         raise KernelError(span, f"expected a value that converts to {to}, found {operand.type}, e.g. `{example}`")
     return folded(op, (operand,), to, span)
 
@@ -98,7 +98,8 @@ def _by_constant(op: Op, value: ir.Expression, known: ir.Const, on_the_right: bo
 
 
 def may_fail(value: object) -> bool:
-    """Whether evaluating has a precondition (a divisor that may be 0, an add_nowrap): it must not be speculated."""
+    """Whether an expression is undefined for some operands (a divisor that may be 0, an add_nowrap): then it must not
+    be evaluated speculatively, outside the branch that it is in."""
     return isinstance(value, ir.Apply) and any(
         isinstance(node, ir.Apply)
         and (node.op is ops.ADD_NOWRAP or (node.op in _DIVISIONS and not isinstance(node.operands[1], ir.Const)))
@@ -140,21 +141,21 @@ class Builder:
 # Limits on inlining and unrolling: beyond these, compilers take minutes.
 MOST_STATEMENTS = 10_000
 MOST_DEPTH = 64  # of branches and loops: Mesa's software driver takes a wrong branch from 80 on
-_MOST_LEVELS = 64  # of an expression: generated text has twice as many parentheses, and Python's parser takes no 200
-MOST_ROUNDS = 10_000  # iterations of unrolled loops plus inlined calls, even where they emit no statement
+_MOST_LEVELS = 64  # of an expression: generated source nests twice as deep, and Python's parser takes less than 200
+MOST_ITERATIONS = 10_000  # iterations of unrolled loops plus inlined calls, even where they emit no statement
 
 
 class KernelBuilder(Builder):
-    """The builder of a kernel being read. Raises KernelError where inlining and unrolling pass the limits."""
+    """The builder that the reader uses. Raises KernelError where inlining and unrolling exceed the limits."""
 
     def __init__(self) -> None:
         super().__init__()
         self.memories: list[ir.Memory] = []  # those of the launch, in the order of its arguments, then registers
         self.captures = Captures()  # globals, closure cells and attributes that the functions read here use
         self._statements = 0
-        self._rounds = 0
+        self._iterations = 0
         self._unrolled: list[tuple[int, Span]] = []  # the loops being unrolled, with their trip counts
-        self._fixed: set[ir.Variable] = set()  # those with one assignment
+        self._ssa: set[ir.Variable] = set()  # variables with a single assignment
 
     def emit(self, statement: ir.Statement) -> None:
         if any(len(nodes_in(one)) > _MOST_LEVELS for one in expressions_of(statement)):
@@ -172,15 +173,15 @@ class KernelBuilder(Builder):
     def unrolling(self, rounds: int, span: Span) -> Generator[None]:
         """Encloses the unrolled iterations of a loop."""
         self._unrolled.append((rounds, span))
-        if rounds > MOST_ROUNDS:
+        if rounds > MOST_ITERATIONS:
             self._refuse_size(span)
         yield
         self._unrolled.pop()
 
-    def count_round(self, span: Span) -> None:
+    def count_iteration(self, span: Span) -> None:
         """Counts an iteration of an unrolled loop, or an inlined call, against the limit."""
-        self._rounds += 1
-        if self._rounds > MOST_ROUNDS:
+        self._iterations += 1
+        if self._iterations > MOST_ITERATIONS:
             self._refuse_size(span)
 
     def _refuse_size(self, span: Span) -> NoReturn:
@@ -194,24 +195,25 @@ class KernelBuilder(Builder):
             loop, f"expected loops that unroll to at most {MOST_STATEMENTS} statements in a kernel, and this one has "
             f"{rounds} rounds, e.g. `for i in dynamic_range(U32(0), U32({min(rounds, 0xFFFFFFFF)})):`")  # fmt: skip
 
-    def fixed(self, name: str, type: Type) -> ir.Variable:
+    def ssa_variable(self, name: str, type: Type) -> ir.Variable:
         """A fresh variable with a single assignment, as in SSA form."""
         made = self.variable(name, type)
-        self._fixed.add(made)
+        self._ssa.add(made)
         return made
 
     def hold(self, name: str, value: ir.Expression, span: Span) -> ir.Expression:
-        """Evaluates a value once, here, into a fresh variable. Constants and single-assignment reads pass through."""
+        """Assigns a value to a fresh variable here, so that it is evaluated once; gives a read of the variable. What
+        cannot change later (constants, reads of single-assignment variables) is returned as it is."""
         if isinstance(value, _CONSTANT):
             return value
-        if isinstance(value, ir.Read) and value.variable in self._fixed:
+        if isinstance(value, ir.Read) and value.variable in self._ssa:
             return value
-        variable = self.fixed(name, value.type)
+        variable = self.ssa_variable(name, value.type)
         self.emit(ir.Assign(variable, value, span))
         return ir.Read(variable, span)
 
     def shallow(self, value: ir.Expression, levels: int = _MOST_LEVELS) -> ir.Expression:
-        """An expression without more levels than these: what is further in is held."""
+        """An expression of at most so many levels: deeper subexpressions are assigned to variables first."""
         if not isinstance(value, ir.Apply):
             return value
         if levels == 0:

@@ -1,5 +1,5 @@
-"""Reader, part 2: calls. Helpers and methods are inlined, constructors make structs and literals, and a few of Python's
-own functions are evaluated on compile-time values."""
+"""Reader, part 2: calls. Helpers and methods are inlined, constructors make structs and literals, and some of Python's
+functions are evaluated at compile time."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ from ..types.layout import Type
 from ..types.memory import Registers
 from ..types.monoids import Monoid
 from ..types.scalars import Scalar
-from . import examples, ir
+from . import ir, messages
 from .arguments import members_of
 from .compile_time import evaluated
 from .expressions import ExpressionReader
 from .kernel import Kernel
 from .memories import invocation_method, memory_method, registers
+from .messages import describe
 from .operators import intrinsic, scalar_of_class
 from .source import signature_of, source_of
 from .span import KernelError, Span, expected
@@ -43,9 +44,8 @@ from .values import (
     StructValue,
     TupleValue,
     Value,
+    as_static,
     class_behind,
-    describe,
-    known,
     lift,
     of_object,
 )
@@ -54,7 +54,7 @@ _PLAIN = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEY
 _ANY_NUMBER = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 # Python functions that are evaluated at compile time, on compile-time values.
 _FOLDABLE: tuple[object, ...] = (int, bool, float, len, min, max, sum, abs, range, type, isinstance, issubclass)
-_MATH = ("math", "math.integer")  # where its functions of integers are from Python 3.15 on
+_MATH = ("math", "math.integer")  # modules; the second has the functions of integers from Python 3.15 on
 
 _signature_of_class = cast("Callable[[type[object]], inspect.Signature]", cache(call_signature))
 
@@ -92,7 +92,7 @@ class CallReader(ExpressionReader, ABC):
             case Static(value=function) if function in _FOLDABLE or getattr(function, "__module__", "") in _MATH:
                 return self.fold_call(node, function)
             case Static(value=function) if callable(function):
-                self.expected(node, examples.callable_for(function))
+                self.expected(node, messages.callable_for(function))
             case _:
                 self.expected(node, f"something to call, found {describe(callee)}, e.g. `partner_of(thread)`")
 
@@ -102,8 +102,8 @@ class CallReader(ExpressionReader, ABC):
         return [self.given(argument) for argument in node.args]
 
     def fold_call(self, node: ast.Call, function: object) -> Value:
-        """A function of Python's, evaluated on compile-time values."""
-        arguments = [Given(known(given.value), given.span) for given in self.positional(node)]
+        """Evaluates one of Python's functions on compile-time values."""
+        arguments = [Given(as_static(given.value), given.span) for given in self.positional(node)]
         cls = class_behind(arguments[0].value) if arguments else None
         if function in (isinstance, type) and cls is not None:
             # the class is known at compile time even where the value is not
@@ -116,7 +116,7 @@ class CallReader(ExpressionReader, ABC):
         for given in arguments:
             if not isinstance(given.value, Static):
                 name = getattr(function, "__name__", repr(function))
-                hint = examples.instead_of(function, "e.g. a property of the key or the policy")
+                hint = messages.instead_of(function, "e.g. a property of the key or the policy")
                 expected(given.span, f"a compile-time value for {name!r}, found {describe(given.value)}, {hint}")
             values.append(given.value.value)
         called = cast("Callable[..., object]", function)
@@ -130,23 +130,23 @@ class CallReader(ExpressionReader, ABC):
             self.expected(node, f"a helper without a decorator around it, found {function.__name__!r}, "
                             "e.g. its body in the helper itself")  # fmt: skip
         signature = signature_of(function)
-        if examples.is_from_a_library(function) and any(p.kind in _ANY_NUMBER for p in signature.parameters.values()):
-            self.expected(node, examples.callable_for(function))
+        if messages.is_from_a_library(function) and any(p.kind in _ANY_NUMBER for p in signature.parameters.values()):
+            self.expected(node, messages.callable_for(function))
         bound = self.matched(node, function, signature, leading)
         arguments, span = list(bound.values()), self.span(node)
         if function in OVERRIDABLE:
             return self.overridable(function, arguments, span)
         try:
             return self.inline(function, arguments, span)
-        except KernelError:  # its line is in the library; report the caller's instead
-            if examples.is_from_a_library(function):
-                self.expected(node, examples.callable_for(function))
+        except KernelError:  # its line is in the library: report the line of the call instead
+            if messages.is_from_a_library(function):
+                self.expected(node, messages.callable_for(function))
             raise
 
     def require_returned(self, node: ast.Call, method: Method, found: Value) -> None:
-        """Raises KernelError, at the line of a key's, a monoid's or a finish's method, if it gives back another class
-        than its object says: where a kernel calls it, so that the error names the method of the caller's own class, and
-        not the kernel that has a use for its result."""
+        """Checks the class of the result of a key's, monoid's or finish's method against the one that the object
+        declares. The KernelError is at the line of the method, which is the user's, not where the kernel uses the
+        result."""
         function, owner = method.plain(), method.owner
         name, made = function.__name__, type(owner.value) if isinstance(owner, Static) else class_behind(owner)
         for trait, classes in _CLASSES.items():
@@ -156,7 +156,7 @@ class CallReader(ExpressionReader, ABC):
                     source, owned = source_of(function), f"the `{classes[name]}` of {made.__name__}"
                     expected(
                         source.span(source.tree), f"{shown(element.value)}, {owned}, from {function.__qualname__!r}, "
-                        f"found {describe(found)}, e.g. `return {examples.element_of(element.value, found)}`",
+                        f"found {describe(found)}, e.g. `return {messages.element_of(element.value, found)}`",
                     )  # fmt: skip
 
     def overridable(self, function: FunctionType, arguments: Sequence[Value], span: Span) -> Value:
@@ -207,14 +207,14 @@ class CallReader(ExpressionReader, ABC):
         made: dict[str, Value] = {}
         for name, annotation in fields.items():
             value = bound[parameters[name]]
-            if isinstance(value, Static) and value.value is attrs.NOTHING:  # for what a factory makes, in `__init__`
+            if isinstance(value, Static) and value.value is attrs.NOTHING:  # the default of a field with a factory
                 self.expected(node, f"a default of {cls.__name__!r} that is known, found a factory's for {name!r}, "
                                 f"e.g. each argument by itself, or `{name}: U32 = U32(0)`")  # fmt: skip
             if isinstance(annotation, EnumMeta):
                 value = lift(value, self.span(node))
             if not _fits(value, annotation):
                 wanted = getattr(annotation, "__name__", str(annotation))
-                example = examples.element_of(annotation, value)
+                example = messages.element_of(annotation, value)
                 self.expected(node, f"{wanted} for `{name}` of {cls.__name__}, found {describe(value)}, "
                                 f"e.g. `{example}`")  # fmt: skip
             made[name] = value
@@ -237,7 +237,7 @@ class CallReader(ExpressionReader, ABC):
 
 
 def _origin_of(thing: object) -> object:
-    """The class of a generic alias such as `Pair[U32]`; what else there is, itself."""
+    """The class of a generic alias such as `Pair[U32]`; other objects unchanged."""
     return typing.get_origin(thing) or thing
 
 
@@ -252,13 +252,13 @@ def _fits(value: Value, annotation: object) -> bool:
 
 
 def _has(owner: Value, member: str) -> bool:
-    """Whether a compile-time object has a member, or one with a scalar among its fields, as a key's `greatest`."""
+    """Whether an object has a member. One with scalar fields, as a key may be, is a StructValue to the reader."""
     if isinstance(owner, StructValue):
         return member in owner.fields or hasattr(class_of(owner.element), member)
     return isinstance(owner, Static) and hasattr(owner.value, member)
 
 
-# By method, the member that names the class of its result.
+# For each method, the member that declares the class of its result.
 _CLASSES: Mapping[type, Mapping[str, str]] = {
     SortableKey: {"to_word": "word", "from_word": "element", "to_rank": "word", "mirrored": "word"},
     Monoid: {"identity": "state", "lift": "state", "combine": "state"},

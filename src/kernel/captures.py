@@ -1,6 +1,6 @@
-"""The free variables a kernel was compiled with: globals, closure cells, attributes of classes and modules. CPython
-looks these up at each run, so a cached program is valid only while they are unchanged: they are compared before each
-use, like the guards of a JIT. The package's own modules do not change, and are not watched."""
+"""The free variables that a kernel was compiled with: globals, closure cells, attributes of classes and modules.
+CPython looks them up at each run, so a cached program is valid only while they are unchanged. They are compared before
+each use, like the guards of a JIT compiler. Variables of this package's own modules are taken to be constant."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Captures:
         return not self._lookups
 
     def name(self, names: dict[str, Any], name: str) -> None:
-        """Records a module's global, or that it has none of this name and a builtin is meant."""
+        """Records a module's global, or its absence: then the name means a builtin, until the module defines it."""
         if not _is_own(names.get("__name__")):
             self._record(names, name, names.get, name, _NOTHING)
 
@@ -80,28 +80,31 @@ class Captures:
             self._record(owner, name, getattr, owner, name, _NOTHING)
 
     def item(self, owner: object, index: object) -> None:
-        """Records an element of a container: of one that is in another, or that is compared by no content."""
+        """Records an element that the kernel read. The container's own record does not compare the contents of
+        containers inside it, nor of NumPy's arrays."""
         self._record(owner, f"[{index!r}]", _python.getitem, owner, index)
 
     def call(self, function: Callable[..., object], *arguments: object) -> None:
-        """Records what Python's own function gives for arguments that may change in place: those without a hash."""
+        """Records the result of one of Python's functions, if an argument is mutable (has no hash) and may change
+        it."""
         if any(type(argument).__hash__ is None for argument in arguments):
             self._record(function, str([id(argument) for argument in arguments]), function, *arguments)
 
     def hold(self) -> bool:
+        """Whether all captured variables still have the values that the kernel was compiled with."""
         try:
             for look_up, arguments, then in self._lookups.values():
                 now = look_up(*arguments)
                 if now is not then and not same(now, then):
                     return False
-        except Exception:  # what was there is there no more: to read the kernel anew is to say so
+        except Exception:  # e.g. a name was deleted: reading the kernel again reports it
             return False
         return True
 
     def _record(self, owner: object, name: str, look_up: Callable[..., object], *arguments: object) -> None:
         value = look_up(*arguments)
         if not same(look_up(*arguments), value):
-            return  # one that gives a new object each time cannot be compared later
+            return  # a property or function that gives a new object each time cannot be compared later
         self._lookups[id(owner), name] = look_up, arguments, value
         cls = type(value)
         has_hash = getattr(cls, "__hash__", None) is not None

@@ -1,5 +1,5 @@
-"""What Python itself computes while a kernel is read: functions of compile-time values, and literals. Both are bounded:
-`2 ** 10**9` would take minutes and gigabytes before its result could be refused."""
+"""Compile-time evaluation: Python's functions and operators on compile-time values, and literals. Sizes are limited,
+and checked before evaluation where possible: `2 ** 10**9` would take minutes and gigabytes."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ import numpy as np
 
 from ..types.layout import Type, bounds
 from . import ir
-from .builder import MOST_ROUNDS
+from .builder import MOST_ITERATIONS
 from .span import Span, expected
 from .values import Static, Value, of_object
 
 MOST_BITS = 4096  # of an int
-_MOST_ITEMS = MOST_ROUNDS  # of a tuple or a text, and of a range that a function goes through
+_MOST_ITEMS = MOST_ITERATIONS  # of a tuple or a text, and of a range that a function goes through
 _COUNTING = (math.factorial, math.comb, math.perm)  # whose results grow faster than their arguments
 _python: Any = operator  # of which typeshed leaves some unknown
 
 
 def literal(value: object, type: Type, span: Span) -> ir.Const:
-    """A Python number as a literal of a scalar type; raises KernelError where it does not fit. Of U8 and U16, which are
-    of memory only, it is a U32."""
+    """A Python number as a literal of a scalar type; raises KernelError if it does not fit. For U8 and U16, which exist
+    in memory only, the literal is a U32."""
     if type.is_float and isinstance(value, int | float):
         try:
             with np.errstate(over="ignore"):  # a float too large is infinite, as it is under CPython
@@ -45,7 +45,7 @@ def literal(value: object, type: Type, span: Span) -> ir.Const:
 
 
 def require_numbers(values: Sequence[Value], span: Span) -> None:
-    """Raises KernelError where one is still a compile-time member of an enum: its value is none that a device has."""
+    """Raises KernelError for an enum member that `lift` left at compile time: its value is no number of a device."""
     for value in values:
         if isinstance(value, Static) and isinstance(member := value.value, Enum):
             expected(span, f"a number from 0 to 2**32 - 1 as the value of {member}, which is {member.value!r}, "
@@ -76,7 +76,7 @@ def _refuse_size(span: Span) -> NoReturn:
 
 
 def _takes_long(function: object, arguments: Sequence[object]) -> bool:
-    """Whether a call would go through too much, or give too much, by what can be told before."""
+    """Whether the arguments show that a call would iterate over too much, or that its result would be too large."""
     if not arguments:
         return False
     if any(isinstance(one, range) and len(one[: _MOST_ITEMS + 1]) > _MOST_ITEMS for one in arguments):

@@ -1,7 +1,10 @@
-"""Reader, part 3: control flow. Compile-time branches are taken and `range` loops unrolled; others become IR. A
-run-time branch is read once on each side. What follows an early `return` or `continue` is read as part of the path that
-does not leave (`rest`), so the IR has no jumps but `Break`; where several paths do not, or that one is deep, a variable
-says whether control has left."""
+"""Reader, part 3: control flow. Compile-time branches are taken and `range` loops unrolled; others become IR.
+
+The IR has no jumps but `Break`. So the statements after an `if` in which one side returns or continues (`rest`) are
+read as a part of the other side. Where several sides fall through, that would read them several times, and nesting is
+limited too: then the jump sets a Bool variable (LeftFlag), and the statements after it are read once, in an `if not
+left`.
+"""
 
 from __future__ import annotations
 
@@ -18,26 +21,27 @@ import attrs
 from ..types import ops
 from ..types.intrinsics import dynamic_range
 from ..types.layout import Type
-from . import examples, ir
-from .builder import MOST_ROUNDS, KernelBuilder, apply
+from . import ir, messages
+from .builder import MOST_ITERATIONS, KernelBuilder, apply
 from .calls import CallReader
 from .compile_time import evaluated
 from .memories import operand
+from .messages import describe
 from .names import Bound, held, names_after
 from .passes.walk import leaves_loop
 from .source import Source, escapes, jumps
 from .span import expected
-from .values import Static, TupleValue, Value, class_behind, code_of, describe, of_object
+from .values import Static, TupleValue, Value, class_behind, enum_number, of_object
 
-# What a block consists of: statements, and actions between them (an unrolled loop binds its variable).
+# An item of a block: a statement, or an action between statements (an unrolled loop binds its variable).
 Item: TypeAlias = "ast.stmt | Callable[[], Flow]"
 
 
 class Flow(Enum):
-    """Whether control reaches a block's end."""
+    """How control leaves a block."""
 
-    FALLS = auto()  # it falls through
-    LEAVES = auto()  # by a return, break or continue on every path
+    FALLS = auto()  # on some path it falls through to the next statement
+    LEAVES = auto()  # on every path by a return, break or continue
 
 
 @attrs.define
@@ -47,11 +51,11 @@ class Loop:
 
 
 @attrs.define
-class Leaving:
-    """Whether control has left, by a jump inside a branch of which several paths fall through."""
+class LeftFlag:
+    """A Bool variable that is true once a jump has left the block that is being read."""
 
     variable: ir.Variable
-    loops: int  # those around the branch: a `continue` of one further in does not leave it
+    loops: int  # the number of loops around the block: a `continue` of a loop inside it does not leave it
     is_set: bool = False
 
 
@@ -61,7 +65,7 @@ class ControlReader(CallReader, ABC):
     def __init__(self, builder: KernelBuilder, source: Source) -> None:
         super().__init__(builder, source)
         self.loops: list[Loop] = []  # enclosing loops, the innermost last
-        self.leavings: list[Leaving] = []  # of enclosing branches
+        self.left_flags: list[LeftFlag] = []  # of enclosing branches
 
     @abstractmethod
     def block(self, items: Sequence[Item]) -> Flow: ...
@@ -90,36 +94,38 @@ class ControlReader(CallReader, ABC):
         self.builder.emit(ir.If(condition, tuple(first), tuple(second), span))
         return Flow.LEAVES if flow_then is flow_otherwise is Flow.LEAVES else Flow.FALLS
 
-    def read_flat(self, items: Sequence[Item], node: ast.stmt) -> Flow:
-        """A block's items, from `node` on: what follows one by which some paths leave is read once, where a variable
-        says that control has not left. Inside each such path it would be read twice, and behind the next four times."""
-        span, leaving = self.span(node), Leaving(self.builder.variable("left", Type.BOOL), len(self.loops))
-        self.builder.emit(ir.Assign(leaving.variable, ir.Const(False, Type.BOOL, span), span))
-        self.leavings.append(leaving)
+    def block_with_flag(self, items: Sequence[Item], node: ast.stmt) -> Flow:
+        """Reads a block's items, from `node` on, with a LeftFlag: after an item with a jump the next ones, up to
+        another such item, are read inside `if not left`. Read as part of each path, they would be read twice after one
+        branch, four times after two, and so on."""
+        span, flag = self.span(node), LeftFlag(self.builder.variable("left", Type.BOOL), len(self.loops))
+        self.builder.emit(ir.Assign(flag.variable, ir.Const(False, Type.BOOL, span), span))
+        self.left_flags.append(flag)
         flow, part = Flow.FALLS, list[Item]()
         for number, item in enumerate(items, 1):
             part.append(partial(self.statement, item, ()) if isinstance(item, ast.stmt) else item)
             may_leave = isinstance(item, ast.stmt) and escapes(item)
             if not may_leave and number < len(items):
                 continue
-            if leaving.is_set:
-                stays = apply(ops.INVERT, (ir.Read(leaving.variable, span),), span)
+            if flag.is_set:
+                stays = apply(ops.INVERT, (ir.Read(flag.variable, span),), span)
                 flow = self.branch(node, stays, part, [lambda: Flow.LEAVES])
             else:
                 flow = self.block(part)
             if flow is Flow.LEAVES:
                 break
             part = []
-        self.leavings.pop()
+        self.left_flags.pop()
         return flow
 
-    def note_leaving(self, node: ast.stmt, loops: int = 0) -> None:
-        """At a jump: `loops` are those around it where it stays in one of them."""
+    def set_left_flags(self, node: ast.stmt, loops: int = 0) -> None:
+        """Emits the assignments to all flags of the blocks that a jump leaves: for a `continue`, `loops` is the number
+        of loops around it; a `return` leaves all blocks."""
         span = self.span(node)
-        for leaving in self.leavings:
-            if leaving.loops >= loops:
-                leaving.is_set = True
-                self.builder.emit(ir.Assign(leaving.variable, ir.Const(True, Type.BOOL, span), span))
+        for flag in self.left_flags:
+            if flag.loops >= loops:
+                flag.is_set = True
+                self.builder.emit(ir.Assign(flag.variable, ir.Const(True, Type.BOOL, span), span))
 
     def match(self, node: ast.Match, rest: Sequence[Item]) -> Flow:
         """`match` on an enum, which must name every member."""
@@ -155,7 +161,7 @@ class ControlReader(CallReader, ABC):
             return self.block([*body, *rest]) if subject.value in members else self.cases(node, subject, others, rest)
         if not others:
             return self.block([*body, *rest])
-        span, code = self.span(node), code_of(subject)
+        span, code = self.span(node), enum_number(subject)
         assert code is not None
         tests = [apply(ops.EQ, (code, ir.Const(m.value, Type.U32, span)), span) for m in members]
         condition = reduce(lambda found, test: apply(ops.OR, (found, test), span), tests)
@@ -203,30 +209,30 @@ class ControlReader(CallReader, ABC):
             values = [held(self.builder, "item", item, span) for item in iterable.items]
         elif isinstance(iterable, Static) and hasattr(iterable.value, "__iter__"):
             # at most one more than can be unrolled: the iterable may be infinite
-            items_of = islice(cast("Iterable[object]", iterable.value), MOST_ROUNDS + 1)
+            items_of = islice(cast("Iterable[object]", iterable.value), MOST_ITERATIONS + 1)
             values = [of_object(item, span) for item in items_of]
-            if len(values) <= MOST_ROUNDS:
+            if len(values) <= MOST_ITERATIONS:
                 self.builder.captures.call(tuple, iterable.value)
         else:
-            example = examples.loop_over(iterable)
+            example = messages.loop_over(iterable)
             self.expected(node.iter, f"something to loop over, found {describe(iterable)}, e.g. `{example}`")
 
         with self.builder.unrolling(_trip_count(iterable, values), span):
-            return self.rounds(node, values, rest)
+            return self.unrolled_iterations(node, values, rest)
 
-    def rounds(self, node: ast.For, values: Sequence[Value], rest: Sequence[Item]) -> Flow:
+    def unrolled_iterations(self, node: ast.For, values: Sequence[Value], rest: Sequence[Item]) -> Flow:
         """Reads an unrolled loop's iterations, one after another."""
         span = self.span(node)
 
         def step(value: Value) -> Callable[[], Flow]:
             def bind() -> Flow:
-                self.builder.count_round(span)
+                self.builder.count_iteration(span)
                 self.assign(node.target, value)
                 return Flow.FALLS
 
             return bind
 
-        if not jumps(node.body):  # an iteration is what follows the one before on the paths that have not returned
+        if not jumps(node.body):  # a sequence of statements, in which a `return` ends the rest
             items: list[Item] = []
             for value in values:
                 items += [step(value), *node.body]
@@ -254,7 +260,7 @@ class ControlReader(CallReader, ABC):
         step = bounds[2] if len(bounds) == 3 else ir.Const(1, Type.U32, span)
         if isinstance(step, ir.Const) and step.value == 0:
             self.expected(call, "a step of at least 1, e.g. `dynamic_range(U32(0), n, U32(2))`")
-        variable = self.builder.fixed(node.target.id, Type.U32)
+        variable = self.builder.ssa_variable(node.target.id, Type.U32)
         self.names.forget_changed(node, span)
         body = self.loop_body(node, {node.target.id: ir.Read(variable, span)})
         self.builder.emit(ir.For(variable, bounds[0], bounds[1], step, body, span))
@@ -263,7 +269,7 @@ class ControlReader(CallReader, ABC):
         span = self.span(node)
         self.names.forget_changed(node, span)
         with self.builder.nested() as head:
-            condition = self.builder.shallow(self.condition(node.test))  # its parts are of the head, too
+            condition = self.builder.shallow(self.condition(node.test))  # its subexpressions belong to the head
         body = self.loop_body(node, {})
         if isinstance(condition, ir.Const) and condition.value and not leaves_loop(body):
             self.expected(node, "a loop that ends, by its condition or a `break`, e.g. `while i < n:`")

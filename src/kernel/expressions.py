@@ -1,4 +1,4 @@
-"""Reader, part 1: expressions. Names, attributes, subscripts, operators and choices become values."""
+"""Reader, part 1: expressions. Names, attributes, subscripts, operators and conditional expressions become values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from . import ir, operators
 from .builder import KernelBuilder, apply, may_fail
 from .compile_time import evaluated
 from .memories import INVOCATION_METHODS, index_in, length_of, load
-from .names import Names, chosen
+from .messages import describe
+from .names import Names, if_else
 from .source import Source
 from .span import KernelError, Span, expected
 from .values import (
@@ -33,16 +34,15 @@ from .values import (
     TupleValue,
     Undecided,
     Value,
-    code_of,
-    describe,
+    as_static,
+    enum_number,
     has_number,
-    known,
     lift,
     of_object,
     static_attribute_of,
 )
 
-# What is expected in place of an expression that kernels do not have.
+# What an error message expects in place of expressions that the language does not have.
 _CONTAINERS = (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp, ast.List, ast.Dict, ast.Set)
 _YIELD = "a helper that gives one value, e.g. `return x` instead of `yield`"
 _INSTEAD: Mapping[type[ast.expr], str] = {
@@ -119,23 +119,26 @@ class ExpressionReader(ABC):
         return operators.binary(type(op), left, self.read(right), self.span(node), self.inline, is_augmented)
 
     def condition(self, node: ast.expr, is_result: bool = False) -> ir.Expression:
-        """An expression that is true or false. `is_result`: it is a side of `and` or `or`, whose value is used."""
+        """An expression as a condition. `is_result`: it is an operand of `and` or `or` whose value is used."""
         return operators.truth(self.truth(node, is_result), self.span(node), is_result)
 
     def truth(self, node: ast.expr, is_result: bool = False) -> Value:
-        """The value of an expression of which, but for `is_result`, only matters whether it is true."""
+        """The value of an expression in a condition; unless `is_result`, only whether it is true matters."""
         if isinstance(node, ast.BoolOp):
             return self.connective(node, isinstance(node.op, ast.And), node.values, is_result)
         return self.read(node)
 
     def operand(self, op: ast.unaryop, node: ast.expr) -> Value:
-        """The operand of a unary operator; of `~` none that is Python's own bool, which becomes -1 or -2, both true."""
+        """The operand of a unary operator. For `~`, what is a Python bool under CPython is refused: `~True` is -2,
+        which is true."""
         match node:
             case _ if not isinstance(op, ast.Invert):
                 return self.truth(node) if isinstance(op, ast.Not) else self.read(node)
             case ast.Compare(left=left, ops=[test], comparators=[right]):
                 first = self.read(left)
-                is_python = isinstance(test, ast.Is | ast.IsNot) or code_of(lift(first, self.span(left))) is not None
+                is_python = (
+                    isinstance(test, ast.Is | ast.IsNot) or enum_number(lift(first, self.span(left))) is not None
+                )
                 found = self.binary(node, test, first, right)
             case _:
                 is_python, found = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not), self.read(node)
@@ -144,7 +147,8 @@ class ExpressionReader(ABC):
         return found
 
     def connective(self, node: ast.BoolOp, is_and: bool, values: Sequence[ast.expr], is_result: bool = True) -> Value:
-        """`and`, `or`, short-circuited as in Python; a bitwise operation where the right side can be speculated."""
+        """`and` and `or`, short-circuited as in Python; a bitwise operation if the right operand can be evaluated
+        speculatively."""
         span = self.span(node)
         known = self.read(values[0])
         while isinstance(known, Static) and len(values) > 1:
@@ -175,7 +179,7 @@ class ExpressionReader(ABC):
         return result
 
     def choice(self, node: ast.IfExp) -> Value:
-        """`a if c else b`: a select where both can be speculated, else a branch."""
+        """`a if c else b`."""
         span, condition = self.span(node), self.condition(node.test)
         if isinstance(condition, ir.Const):
             return self.read(node.body if condition.value else node.orelse)
@@ -183,7 +187,7 @@ class ExpressionReader(ABC):
             a = lift(self.read(node.body), span)
         with self.builder.nested() as second:
             b = lift(self.read(node.orelse), span)
-        return chosen(self.builder, condition, (first, a), (second, b), span)
+        return if_else(self.builder, condition, (first, a), (second, b), span)
 
     def place(self, node: ast.AST, array: Value, index: ast.expr, example: str) -> tuple[MemoryValue, ir.Expression]:
         if not isinstance(array, MemoryValue):
@@ -198,7 +202,7 @@ class ExpressionReader(ABC):
             return load(self.builder, *self.place(node, array, index, "data[i]"), self.span(node))
         if isinstance(index, ast.Slice):
             self.expected(index, "one compile-time index instead of a slice, e.g. `pair[0]`")
-        position = known(self.read(index))
+        position = as_static(self.read(index))
         if not isinstance(position, Static):
             self.expected(index, f"a compile-time index into a tuple or a table, found {describe(position)}, e.g. "
                                  "`pair[0]`, or a buffer in place of the table")  # fmt: skip
@@ -227,7 +231,7 @@ class ExpressionReader(ABC):
         span = self.span(node)
         match owner:
             case InvocationValue():
-                return self.identity(node, name)
+                return self.builtin(node, name)
             case MemoryValue() if name == "length":
                 return length_of(owner, span)
             case MemoryValue():
@@ -235,7 +239,7 @@ class ExpressionReader(ABC):
                     example = "counts.atomic_add(i, U32(1))" if name not in _ABOUT_LENGTH else "data.length"
                     self.expected(node, f"the length or a method of an array, found `.{name}`, e.g. `{example}`")
                 return Method(owner, name)
-            case StructValue() if (number := code_of(owner)) is not None and name == "value":
+            case StructValue() if (number := enum_number(owner)) is not None and name == "value":
                 members = cast("type[Enum]", owner.element)
                 greatest = max((member.value for member in members if has_number(member)), default=0)
                 return MemberNumber(number, GREATEST_NUMBER if issubclass(members, Flag) else greatest)
@@ -251,7 +255,7 @@ class ExpressionReader(ABC):
     def static_attribute(self, node: ast.AST, owner: Static, thing: object, name: str) -> Value:
         is_class = isinstance(thing, type) or typing.get_origin(thing) is not None
         found = static_attribute_of(class_of(thing) if is_class else thing, name)
-        own = name in getattr(thing, "__dict__", ())  # a function in the object's own dict takes no `self`
+        own = name in getattr(thing, "__dict__", ())  # a function stored in the object itself is not bound to it
         is_method = isinstance(found, FunctionType) and not is_class and not own
         self.builder.captures.attribute(type(thing) if is_method else thing, name)
         if isinstance(found, FunctionType) and is_method:
@@ -275,21 +279,21 @@ class ExpressionReader(ABC):
             return Static(found.__func__)
         if isinstance(found, FunctionType):
             return Method(owner, name, found)
-        if is_descriptor:  # CPython would call its __get__, which is not read
+        if is_descriptor:  # CPython would call its __get__, which the reader cannot
             self.expected(node, f"a field, a method or a property of {cls.__name__}, found `.{name}`, which is none, "
                                 "e.g. `@property` above its definition")  # fmt: skip
         if found is None:
             self.expected(node, f"a field or method of {cls.__name__}, found `.{name}`, e.g. `.{_first_of(cls)}`")
         return of_object(found, self.span(node))
 
-    def identity(self, node: ast.AST, name: str) -> Value:
+    def builtin(self, node: ast.AST, name: str) -> Value:
         span = self.span(node)
         if name == "global_id":
-            group, size = ir.Identity(ir.Builtin.GROUP_ID, span), ir.Identity(ir.Builtin.GROUP_SIZE, span)
+            group, size = ir.BuiltinValue(ir.Builtin.GROUP_ID, span), ir.BuiltinValue(ir.Builtin.GROUP_SIZE, span)
             first = apply(ops.MUL, (group, size), span)
-            return apply(ops.ADD, (first, ir.Identity(ir.Builtin.LOCAL_ID, span)), span)
+            return apply(ops.ADD, (first, ir.BuiltinValue(ir.Builtin.LOCAL_ID, span)), span)
         try:
-            return ir.Identity(ir.Builtin(name), span)
+            return ir.BuiltinValue(ir.Builtin(name), span)
         except ValueError:
             pass
         if name not in INVOCATION_METHODS:

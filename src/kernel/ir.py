@@ -45,8 +45,8 @@ class Builtin(Enum):
 
 @node
 class Memory:
-    """An array in an address space. `length` is None for storage, whose buffer has it at run time (see `Length`). An
-    element of the kernel's, a struct, may take several of its scalars: `stride`, by which reports count elements."""
+    """An array of scalars in an address space. `length` counts scalars; for storage it is None, and read from the
+    buffer at run time (see `Length`). An array of structs in the source takes `stride` scalars for each struct."""
 
     name: str
     space: Space
@@ -64,7 +64,7 @@ class Variable:
 
 
 def unused(name: str, taken: Collection[str]) -> str:
-    """A name that no other memory, or parameter, has: like the wanted one."""
+    """The wanted name, with underscores appended until it is not among those taken."""
     while name in taken:
         name += "_"
     return name
@@ -115,7 +115,7 @@ class Argument:
 
 
 @node
-class Identity:
+class BuiltinValue:
     """The value of a built-in index or size."""
 
     builtin: Builtin
@@ -142,7 +142,7 @@ class Apply:
     span: Span
 
 
-Expression: TypeAlias = Const | Read | Argument | Identity | Length | Apply
+Expression: TypeAlias = Const | Read | Argument | BuiltinValue | Length | Apply
 
 
 # -- statements -------------------------------------------------------------------------------------------
@@ -278,7 +278,8 @@ Access: TypeAlias = Load | Store | Atomic  # those with a memory and an index
 
 @node(eq=False)
 class Program:
-    """A kernel specialised for one key, policy and group size. Compared by identity: it is a key of caches."""
+    """A kernel, specialised for compile-time arguments and a group size. Compared by identity, as caches are keyed by
+    it."""
 
     name: str
     group_size: int

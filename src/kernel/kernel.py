@@ -55,7 +55,7 @@ class Kernel(Generic[P]):
 
 
 def _plain_function(function: object) -> FunctionType:
-    """Raises UnsupportedTypeError for what has no source of its own, such as a function wrapped by a decorator."""
+    """Raises UnsupportedTypeError for objects without source of their own, such as functions wrapped by a decorator."""
     if not isinstance(function, FunctionType) or hasattr(function, "__wrapped__"):
         raise UnsupportedTypeError(f"kernel: expected a plain function right below @kernel, found {function!r}")
     return function

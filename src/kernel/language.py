@@ -1,6 +1,6 @@
-"""All words of the kernel language, for one import: `from gpusort.kernel.language import *`. What a kernel is written
-in, what launches it, and the traits that it is generic over. The algorithms import it whole; what is not here (keys,
-monoids, policies) is imported by name."""
+"""All names of the kernel language, for one import: `from gpusort.kernel.language import *`. Types and functions to
+write a kernel with, classes to launch it, and the Protocols and type variables of generic kernels. Concrete keys,
+monoids and policies are imported from their own modules."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ class Launch:
 
 
 class _FieldNames(dict[type[Any], tuple[str, ...]]):
-    """Those of an attrs class; none of another. Kept, as they are asked for with every argument and every name read."""
+    """The field names of attrs classes, memoised; empty for other classes."""
 
     def __missing__(self, cls: type[Any]) -> tuple[str, ...]:
         found = self[cls] = tuple(field.name for field in attrs.fields(cls)) if attrs.has(cls) else ()
@@ -130,8 +130,8 @@ FIELD_NAMES = _FieldNames()
 
 
 def kind_of(argument: object, in_tuple: bool = False) -> object:
-    """The part of an argument that kernels are specialised on: of a run-time scalar its class, not its value. What is
-    in a tuple is compile-time."""
+    """The part of an argument that kernels are specialised on: the class of a run-time scalar, but the value of what is
+    known at compile time, such as all items of a tuple."""
     cls: Any = type(argument)
     if cls is int:  # as most fields of policies
         return cls, argument
@@ -170,7 +170,7 @@ class Schedule:
 
 
 def _require_all(name: str, items: object, kind: type[object]) -> None:
-    """Raises UnsupportedTypeError unless these are a tuple of such; a comma is easily forgotten in `(launch,)`."""
+    """Raises UnsupportedTypeError unless `items` is a tuple of that class; `(launch)` without a comma is not."""
     found = f"a {type(items).__name__}"
     if isinstance(items, tuple | list):
         others = [item for item in cast("tuple[object, ...] | list[object]", items) if not isinstance(item, kind)]

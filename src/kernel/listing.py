@@ -81,7 +81,7 @@ class _Listing:
                 return self._names[variable]
             case ir.Argument(parameter):
                 return parameter.name
-            case ir.Identity(builtin):
+            case ir.BuiltinValue(builtin):
                 return builtin.value
             case ir.Length(memory):
                 return f"{memory.name}.length"

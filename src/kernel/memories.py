@@ -1,5 +1,6 @@
-"""Memories: the IR of loads and stores of elements, of a struct by its fields, of a wide field by the units it is
-stored in; of registers, of atomics, and of what an invocation does together with others."""
+"""Memories: emits loads and stores of elements, register arrays, atomics, barriers and subgroup operations. A struct is
+loaded and stored field by field. All scalars of a memory have one type, the unit: a field that is wider is split into
+several units."""
 
 from __future__ import annotations
 
@@ -11,9 +12,10 @@ from ..types.layout import Type
 from ..types.memory import MOST_REGISTER_BYTES
 from ..types.ops import AtomicOp, SubgroupOp
 from ..types.scalars import Scalar
-from . import examples, ir
+from . import ir, messages
 from .builder import KernelBuilder, apply, convert
 from .compile_time import literal
+from .messages import describe
 from .span import KernelError, Span, expected
 from .values import (
     Given,
@@ -23,7 +25,6 @@ from .values import (
     Value,
     as_scalar,
     class_behind,
-    describe,
     from_leaves,
     lift,
     parts,
@@ -39,7 +40,7 @@ INVOCATION_METHODS = frozenset({"barrier", "load_uniform", *_SUBGROUP})
 
 
 def new_array(builder: KernelBuilder, name: str, space: ir.Space, element: object, length: int | None) -> MemoryValue:
-    """A memory more of the kernel's."""
+    """Adds a memory to the kernel."""
     stride = units_in(element)
     units = None if length is None else length * stride
     builder.memories.append(ir.Memory(name, space, unit_of(element), units, stride))
@@ -47,7 +48,7 @@ def new_array(builder: KernelBuilder, name: str, space: ir.Space, element: objec
 
 
 def index_in(array: MemoryValue, given: Given) -> ir.Expression:
-    """A value as an index. Raises KernelError for a constant one beyond an array of known length."""
+    """A value as an index. Raises KernelError for a constant beyond the end of an array of known length."""
     value, span = as_scalar(given.value), given.span
     if isinstance(value, Static) and isinstance(value.value, int):
         if value.value < 0:
@@ -55,7 +56,7 @@ def index_in(array: MemoryValue, given: Given) -> ir.Expression:
         value = literal(value.value, Type.U32, span)
     if not isinstance(value, ir.Expression) or value.type is not Type.U32:
         hint = "data[row * width + column]" if isinstance(value, TupleValue) else "data[thread.value]"
-        hint = f"data[{examples.converted(value.type, Type.U32)}]" if isinstance(value, ir.Expression) else hint
+        hint = f"data[{messages.converted(value.type, Type.U32)}]" if isinstance(value, ir.Expression) else hint
         expected(span, f"a U32 index, found {describe(value)}, e.g. `{hint}`")
     if isinstance(value, ir.Const) and array.memory.length is not None:
         length = array.memory.length // array.memory.stride
@@ -72,12 +73,12 @@ def length_of(array: MemoryValue, span: Span) -> ir.Expression:
 
 
 def load(builder: KernelBuilder, array: MemoryValue, index: ir.Expression, span: Span) -> Value:
-    """Emits the loads of the element at an index; its scalars are in fresh variables."""
+    """Emits the loads of an element into fresh variables, and gives its value."""
     unit, stride = unit_of(array.element), units_in(array.element)
     index = builder.hold("index", index, span) if stride > 1 else index
 
     def read(position: int) -> ir.Expression:
-        variable = builder.fixed(array.memory.name + "_at", unit)
+        variable = builder.ssa_variable(array.memory.name + "_at", unit)
         builder.emit(ir.Load(variable, array.memory, _unit_index(index, stride, position, span), span))
         return ir.Read(variable, span)
 
@@ -90,12 +91,12 @@ def load(builder: KernelBuilder, array: MemoryValue, index: ir.Expression, span:
 
 
 def store(builder: KernelBuilder, array: MemoryValue, index: ir.Expression, value: Value, span: Span) -> None:
-    """Emits the stores of an element. Raises KernelError unless it has the class and types of the array's."""
+    """Emits the stores of an element. Raises KernelError for a value of another class than the array's elements."""
     element, value, cls = array.element, lift(value, span), class_of(array.element)
     fits = class_behind(value) is cls or (issubclass(cls, Scalar) and isinstance(value, ir.Expression))
     types = [part.type if isinstance(part, ir.Expression) else None for part in parts(value)]
     if not fits or types != [leaf.type for leaf in leaves(element)]:
-        example = examples.element_of(element, value)
+        example = messages.element_of(element, value)
         expected(span, f"{cls.__name__} to store, found {describe(value)}, e.g. `{example}`")
     unit, stride = unit_of(element), units_in(element)
     index = builder.hold("index", index, span) if stride > 1 else index
@@ -114,7 +115,7 @@ def _unit_index(index: ir.Expression, stride: int, position: int, span: Span) ->
 
 
 def _split(builder: KernelBuilder, leaf: Leaf, value: ir.Expression, unit: Type, span: Span) -> list[ir.Expression]:
-    """A field's value as the units it is stored in, the least significant first."""
+    """A field's value as units, the least significant first."""
     if unit is leaf.type:
         return [value]
     wide = Type.U64 if leaf.type.size == 8 else Type.U32
@@ -146,7 +147,7 @@ def _joined(units: Sequence[ir.Expression], to: Type, span: Span) -> ir.Expressi
 
 
 def registers(builder: KernelBuilder, given: Sequence[Given], span: Span) -> MemoryValue:
-    """`Registers(U32, 8)`: a memory more."""
+    """`Registers(U32, 8)`."""
     element, length = (one.value for one in given) if len(given) == 2 else (None, None)
     if not (isinstance(element, Static) and isinstance(length, Static) and isinstance(length.value, int)):
         expected(span, "an element class and a compile-time length, e.g. `Registers(U32, 8)`")
@@ -184,7 +185,7 @@ def memory_method(builder: KernelBuilder, array: MemoryValue, method: str, given
         expected(span, f"{wanted}, e.g. `counts.{method}({example})`")
     index = index_in(array, given[0])
     value = operand(given[1], Type.U32) if len(given) == 2 else None
-    variable = None if op is AtomicOp.STORE else builder.fixed("old", Type.U32)
+    variable = None if op is AtomicOp.STORE else builder.ssa_variable("old", Type.U32)
     builder.emit(ir.Atomic(variable, op, array.memory, index, value, span))
     return Static(None) if variable is None else ir.Read(variable, span)
 
@@ -217,7 +218,7 @@ def _load_uniform(builder: KernelBuilder, given: Sequence[Given], span: Span) ->
     ):
         expected(span, "workgroup memory of U32 and an index, e.g. `cx.load_uniform(shared, 0)`")
     index = index_in(array, given[1])
-    variable = builder.fixed(array.memory.name + "_for_all", Type.U32)
+    variable = builder.ssa_variable(array.memory.name + "_for_all", Type.U32)
     builder.emit(ir.Barrier(span))
     builder.emit(ir.Load(variable, array.memory, index, span, uniform=True))
     builder.emit(ir.Barrier(span))
@@ -240,6 +241,6 @@ def _shuffle(builder: KernelBuilder, op: SubgroupOp, leaf: Value, lane: ir.Expre
 def _subgroup(
     builder: KernelBuilder, op: SubgroupOp, operands: tuple[ir.Expression, ...], type: Type, span: Span
 ) -> ir.Read:
-    variable = builder.fixed(op.value, type)
+    variable = builder.ssa_variable(op.value, type)
     builder.emit(ir.Subgroup(variable, op, operands, span))
     return ir.Read(variable, span)

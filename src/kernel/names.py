@@ -1,6 +1,6 @@
-"""The names of one inlined function. A name stands for a value, or for variables where several places assign it. Where
-control flow joins, a name whose value differs between the paths becomes a variable that each path assigns, which does
-the work of a phi node."""
+"""The names of one inlined function, and conditional expressions. A name is bound to a value, or, if several statements
+assign it, to variables of the IR (a slot). Where control flow joins, a name whose value differs between the paths gets
+a variable that each path assigns, in place of a phi node."""
 
 from __future__ import annotations
 
@@ -13,29 +13,18 @@ from ..types import ops
 from . import ir
 from .builder import KernelBuilder, apply, may_fail
 from .compile_time import require_numbers
+from .messages import describe, run_time_form
 from .source import Source, stored_in
 from .span import Span, expected
-from .values import (
-    MemoryValue,
-    Method,
-    Static,
-    Undecided,
-    Value,
-    apart,
-    describe,
-    lift,
-    parts,
-    rebuild,
-    run_time_form,
-    shape,
-)  # fmt: skip
+from .values import MemoryValue, Method, Static, Undecided, Value, first_difference, lift, parts, rebuild, shape
 
 Bound: TypeAlias = dict[str, Value]
-Path: TypeAlias = tuple[list[ir.Statement], Bound]  # a side of a branch: its block, and the names at its end
+Path: TypeAlias = tuple[list[ir.Statement], Bound]  # one side of a branch: its block, and the names at its end
+Side: TypeAlias = tuple[list[ir.Statement], Value]  # one side of `a if c else b`: statements that compute it, its value
 
 
 def held(builder: KernelBuilder, name: str, value: Value, span: Span) -> Value:
-    """The value with each scalar in it evaluated once, into a single-assignment variable."""
+    """The value, with each scalar in it assigned to a single-assignment variable (see `KernelBuilder.hold`)."""
 
     if isinstance(value, Static):
         return value
@@ -49,7 +38,7 @@ def held(builder: KernelBuilder, name: str, value: Value, span: Span) -> Value:
 
 
 def new_slot(builder: KernelBuilder, name: str, value: Value, span: Span) -> Value:
-    """Variables for a value of this shape."""
+    """Fresh variables for the scalars of a value: a slot, which can hold any value of this shape."""
 
     def make(part: Value) -> Value:
         return ir.Read(builder.variable(name, part.type), span) if isinstance(part, ir.Expression) else part
@@ -58,9 +47,10 @@ def new_slot(builder: KernelBuilder, name: str, value: Value, span: Span) -> Val
 
 
 def assign_slot(builder: KernelBuilder, slot: Value, value: Value, name: str, span: Span) -> None:
+    """Assigns a value to a slot. Raises KernelError if it has another shape."""
     if shape(slot) != shape(value):
         hint = f"e.g. `{name} = U32(0)`" if isinstance(value, Static) else "e.g. a name of its own"
-        before, found = apart(slot, value)
+        before, found = first_difference(slot, value)
         expected(span, f"{describe(before)} for {name!r} as before, found {describe(found)}, {hint}")
     if len(list(parts(value))) > 1:  # `a = Pair(a.high, a.low)` must swap: all is read before any of it is written
         value = held(builder, name, value, span)
@@ -69,19 +59,14 @@ def assign_slot(builder: KernelBuilder, slot: Value, value: Value, name: str, sp
             builder.emit(ir.Assign(variable.variable, part, span))
 
 
-def chosen(
-    builder: KernelBuilder,
-    condition: ir.Expression,
-    then: tuple[list[ir.Statement], Value],
-    otherwise: tuple[list[ir.Statement], Value],
-    span: Span,
-) -> Value:
-    """The value of `a if c else b`: a select where both can be speculated, else a branch that assigns."""
+def if_else(builder: KernelBuilder, condition: ir.Expression, then: Side, otherwise: Side, span: Span) -> Value:
+    """The value of `a if c else b`: a select if both sides can be evaluated speculatively, else a branch that
+    assigns."""
     (first, a), (second, b) = then, otherwise
     if isinstance(a, MemoryValue) and isinstance(b, MemoryValue) and a != b:
         expected(span, "an element on both sides, found an array and another, e.g. `a[i] if c else b[i]`")
     if shape(a) != shape(b):
-        a, b = apart(a, b)
+        a, b = first_difference(a, b)
         require_numbers((a, b), span)
         example = next((f"{side.type}(1)" for side in (a, b) if isinstance(side, ir.Expression)), "U32(1)")
         expected(span, f"one type on both sides, found {describe(a)} and {describe(b)}, e.g. `{example}` for a number")
@@ -115,7 +100,7 @@ class Names:
         self._builder, self._source = builder, source
 
     def bind(self, name: str, value: Value, span: Span) -> None:
-        """Binds a name. One that several places assign gets variables (a slot), unless its value is compile-time."""
+        """Binds a name. A name that several statements assign gets a slot, unless its value is compile-time."""
         is_stored_again = name in self._slots or (
             self._source.stores.get(name, 0) > 1 and any(isinstance(part, ir.Expression) for part in parts(value))
         )
@@ -131,8 +116,8 @@ class Names:
         return self._slots[name]
 
     def join(self, then: Path, otherwise: Path, span: Span) -> None:
-        """After a branch whose paths both fall through. Differing run-time values get one variable, which each path
-        assigns at its end, as for a phi node."""
+        """Joins the names after a branch of which both sides fall through. A name with different run-time values gets a
+        slot, assigned at the end of each side."""
         (first, names_then), (second, names_otherwise) = then, otherwise
         names = names_after(names_then, names_otherwise)
         for name in [name for name, value in names.items() if isinstance(value, Undecided)]:
@@ -146,7 +131,7 @@ class Names:
         self.values = names
 
     def lift_changed(self, loop: ast.For | ast.While, span: Span) -> None:
-        """Moves compile-time Bools and enums that a loop assigns into variables before it."""
+        """Assigns compile-time bools and enums that a loop changes to slots before the loop."""
         for name in stored_in(loop):
             value = self.values.get(name)
             lifted = value if value is None else lift(value, span)
@@ -154,8 +139,8 @@ class Names:
                 self.values[name] = self._into_slot(name, lifted, span)
 
     def forget_changed(self, loop: ast.For | ast.While, span: Span) -> None:
-        """Makes compile-time values that a run-time loop assigns undecided, in the loop and after it. The loop's body
-        is read once, and a read in it may follow any number of iterations."""
+        """Makes names with other compile-time values that a run-time loop changes undecided, in the loop and after it.
+        The body is read once for all iterations, so no single compile-time value is right."""
         self.lift_changed(loop, span)
         for name, counts in stored_in(loop).items():
             value = self.values.get(name)

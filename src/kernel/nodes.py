@@ -1,5 +1,5 @@
-"""The decorator of what a kernel is read into: frozen attrs classes to type checkers, who see every assignment to one.
-While a program runs they are ordinary ones, which are made in half the time: reading a kernel makes ten thousands."""
+"""The decorator of IR nodes and reader values. Type checkers see frozen attrs classes, and report any assignment to a
+field. At run time the classes are not frozen, as that halves the time to create one, and a kernel takes thousands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What Python's operators, and the functions of types/intrinsics.py, make of values: computed, or as operations."""
+"""Operators and intrinsics (types/intrinsics.py) on values: evaluated at compile time, a struct's own method inlined,
+or an operation of the IR."""
 
 from __future__ import annotations
 
@@ -17,11 +18,11 @@ from ..types.scalars import Scalar
 from . import ir
 from .builder import KernelBuilder, apply, convert
 from .compile_time import evaluated, literal, require_numbers
-from .examples import is_from_a_library
-from .names import chosen
+from .messages import describe, is_from_a_library
+from .names import if_else
 from .source import signature_of
 from .span import Span, expected
-from .values import MemberNumber, Static, StructValue, Value, as_scalar, class_behind, code_of, describe, known, lift
+from .values import MemberNumber, Static, StructValue, Value, as_scalar, as_static, class_behind, enum_number, lift
 
 # For each operator: Python's function, the row of the table of operations, the method that a struct may define
 _Evaluate: TypeAlias = Callable[[Any, Any], Any]
@@ -39,7 +40,7 @@ _BINARY: dict[type[ast.AST], tuple[_Evaluate, ops.Op, str]] = {
     ast.GtE: (_python.ge, ops.GE, "__ge__"), ast.Is: (_python.is_, ops.EQ, "__eq__"),
     ast.IsNot: (_python.is_not, ops.NE, "__ne__"),
 }  # fmt: skip
-# Of compile-time values alone: Python's function, and what is expected of others.
+# Operators of compile-time values only: Python's function, and what an error expects in place of run-time operands.
 _INSTEAD_OF_IN = "a comparison of scalars instead of `in`, e.g. `a == b or a == c`"
 _FOLDED: dict[type[ast.AST], tuple[_Evaluate, str]] = {
     ast.Pow: (pow, "an operator of the kernel language, e.g. `x * x` instead of `x ** 2`"),
@@ -57,15 +58,15 @@ _OF_STRUCTS: dict[type[ast.AST], str] = {
     ast.USub: "__neg__", ast.UAdd: "__pos__", ast.Invert: "__invert__",
 }  # fmt: skip
 _SHIFTS = (ops.SHL, ops.SHR)
-# Of an enum's number and others, none of them negative, these give what they give Python.
+# On numbers of enums and non-negative ints these have the same result in 32 bits as in Python, if it fits.
 _AS_PYTHON = (ops.ADD, ops.MUL, ops.FLOORDIV, ops.MOD, ops.AND, ops.OR, ops.XOR)
 _COMPARISONS = (ops.EQ, ops.NE, ops.LT, ops.LE, ops.GT, ops.GE)
 Inline: TypeAlias = Callable[[FunctionType, Sequence[Value], Span], Value]
 
 
 def truth(value: Value, span: Span, is_result: bool = False) -> ir.Expression:
-    """A value as a condition: a Bool, or a constant for a compile-time value. `is_result` is that of a side of `and`
-    or `or` whose own value may be the result: of `x > y and 5` Python makes False or 5."""
+    """A value as a condition: a Bool, or a constant for a compile-time value. `is_result`: it is an operand of `and` or
+    `or` that may be the result itself, so it must be a bool: `x > y and 5` would be False or 5."""
     if isinstance(value, Static):
         if is_result and not isinstance(value.value, bool):
             expected(span, f"a Bool or a bool beside `and` and `or`, found {describe(value)}, e.g. `a if c else b`")
@@ -78,9 +79,9 @@ def truth(value: Value, span: Span, is_result: bool = False) -> ir.Expression:
 def binary(
     python: type[ast.AST], left: Value, right: Value, span: Span, inline: Inline, is_augmented: bool = False
 ) -> Value:
-    """A binary operator or a comparison. `inline` reads the method that a struct has for it; `is_augmented` is that of
-    `a += b`, for which it may have another."""
-    if isinstance(whole := known(left), Static) and isinstance(other := known(right), Static):
+    """A binary operator or a comparison. `inline` inlines a struct's method for it; with `is_augmented` (`a += b`) that
+    may be `__iadd__`."""
+    if isinstance(whole := as_static(left), Static) and isinstance(other := as_static(right), Static):
         return evaluated(span, (_FOLDED.get(python) or _BINARY[python])[0], whole.value, other.value)
     is_identity = python in (ast.Is, ast.IsNot)
     if is_identity and any(isinstance(side, Static) and side.value is None for side in (left, right)):
@@ -99,7 +100,7 @@ def binary(
     if isinstance(left, MemberNumber) or isinstance(right, MemberNumber):
         return _of_numbers(op, left, right, span)
     left, right = lift(left, span), lift(right, span)
-    equates, code, other_code = op in (ops.EQ, ops.NE), code_of(left), code_of(right)
+    equates, code, other_code = op in (ops.EQ, ops.NE), enum_number(left), enum_number(right)
     if equates and code is not None and other_code is not None and class_behind(left) is class_behind(right):
         return apply(op, (code, other_code), span)
     require_numbers((left, right), span)
@@ -111,8 +112,9 @@ def binary(
 
 
 def _of_numbers(op: ops.Op, left: Value, right: Value, span: Span) -> Value:
-    """An enum's number beside a scalar, of which it becomes one; or beside another or a Python int, which gives Python
-    an int that may be negative, or wider than a scalar."""
+    """An operator of which an operand is an enum's number. With a scalar, the number becomes one of that type. With
+    another number or a Python int, the result is an int to CPython, so what may be negative or exceed 32 bits is
+    refused."""
     if isinstance(left, ir.Expression) and isinstance(right, MemberNumber):
         return apply(op, (left, right.number if op in _SHIFTS else _beside(left, right, span)), span)
     if isinstance(left, MemberNumber) and isinstance(right, ir.Expression) and op not in _SHIFTS:
@@ -127,14 +129,14 @@ def _of_numbers(op: ops.Op, left: Value, right: Value, span: Span) -> Value:
 
 
 def _greatest(side: Value) -> int:
-    """The greatest that an operand may be; -1 for one that is no int."""
+    """An upper bound of an int operand; -1 for others."""
     if isinstance(side, MemberNumber):
         return side.greatest
     return side.value if isinstance(side, Static) and isinstance(side.value, int) else -1
 
 
 def _beside(scalar: ir.Expression, number: MemberNumber, span: Span) -> ir.Expression:
-    """An enum's number as a scalar of another's type, as a literal there would be."""
+    """An enum's number converted to a scalar's type, as a literal would be."""
     to = scalar.type
     if to is Type.BOOL or to.is_narrow or (to.is_integer and number.greatest > bounds(to)[1]):
         _refuse_number(span)
@@ -148,7 +150,7 @@ def _refuse_number(span: Span) -> NoReturn:
 
 
 def _widened(value: Value, other: Value, span: Span) -> Value:
-    """A U8 or U16 beside another, or a number beside one: these are of memory only, and equated as U32."""
+    """An operand of == or !=: a U8 or U16 is widened to U32 to be compared, and so is a literal beside one."""
     narrow = next((v.type for v in (value, other) if isinstance(v, ir.Expression) and v.type.is_narrow), None)
     if narrow is None:
         return value
@@ -161,7 +163,7 @@ def _widened(value: Value, other: Value, span: Span) -> Value:
 
 
 def _scalars(op: ops.Op, left: Value, right: Value, span: Span) -> tuple[ir.Expression, ir.Expression]:
-    """Two operands as scalars: a Python number becomes a literal of the other's type."""
+    """Two operands as scalars: a Python number becomes a literal of the other operand's type."""
     left, right = as_scalar(left), as_scalar(right)
     if isinstance(left, ir.Expression) and isinstance(right, Static):
         return left, literal(right.value, Type.U32 if op in _SHIFTS else left.type, span)
@@ -177,13 +179,13 @@ def _scalars(op: ops.Op, left: Value, right: Value, span: Span) -> tuple[ir.Expr
 
 
 def _number_of(*operands: Value) -> str:
-    """What to write of an enum that is taken for its number, as one that derives from int is; of others, a field."""
-    return "`U32(kind.value)`" if any(code_of(operand) is not None for operand in operands) else "a struct's field"
+    """For an error message: what to write in place of a struct or an enum that is used as a number."""
+    return "`U32(kind.value)`" if any(enum_number(operand) is not None for operand in operands) else "a struct's field"
 
 
 def _has_operators(value: Value) -> TypeGuard[StructValue]:
-    """Whether it is a struct, whose operators are methods: no enum, which is compared by its number."""
-    return isinstance(value, StructValue) and code_of(value) is None
+    """Whether a value is a struct, whose operators are methods; an enum is compared by its number instead."""
+    return isinstance(value, StructValue) and enum_number(value) is None
 
 
 def _method_of(struct: StructValue, name: str, span: Span, is_augmented: bool = False) -> FunctionType:
@@ -235,7 +237,7 @@ def intrinsic(builder: KernelBuilder, function: FunctionType, arguments: Sequenc
         then, otherwise = (lift(argument, span) for argument in arguments[1:])
         if isinstance(then, ir.Expression) is not isinstance(otherwise, ir.Expression):
             then, otherwise = _scalars(op, then, otherwise, span)
-        return chosen(builder, condition, ([], then), ([], otherwise), span)
+        return if_else(builder, condition, ([], then), ([], otherwise), span)
     if len(arguments) == 2:
         left, right = arguments
         return apply(op, _scalars(op, left, right, span), span)

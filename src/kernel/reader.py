@@ -1,10 +1,11 @@
 """The front end: reads a kernel's Python syntax tree and emits IR in one walk, by partial evaluation.
 
-The walk follows the source as Python would run it. Every name is bound to a compile-time value or to an expression of
-the IR, so inlining, monomorphisation, constant folding, loop unrolling and the splitting of structs all happen on the
-way, and no pass has to do them later. Run-time branches and loops are walked once; names that differ between paths
-are kept in variables. The reader is one class in four files, each derived from the one before: expressions.py,
-calls.py, control.py, and the statements here. What it makes of values is in names.py, operators.py and memories.py.
+The walk visits statements in the order in which Python would run them. Every name is bound to a compile-time value or
+to an expression of the IR, so the walk itself inlines functions, instantiates generics, folds constants, unrolls loops
+and splits structs into scalars: there are no passes for these. Each side of a run-time branch, and the body of a
+run-time loop, is read once; a name whose value differs between paths is kept in a variable. The reader is one class in
+four files, each derived from the one before: expressions.py, calls.py, control.py, and statements here. It calls
+names.py, operators.py and memories.py, which emit the IR for given values and do not know syntax trees.
 """
 
 from __future__ import annotations
@@ -18,15 +19,16 @@ from types import FunctionType
 from .builder import KernelBuilder
 from .control import ControlReader, Flow, Item
 from .memories import load, store
+from .messages import describe
 from .names import assign_slot, held, new_slot
 from .source import Source, escapes, paths_through, source_of
 from .span import KernelError, Span
-from .values import Static, TupleValue, Value, apart, describe, lift, shape
+from .values import Static, TupleValue, Value, first_difference, lift, shape
 
 _DEEPEST = 50  # nesting of inlined calls
-_DEEP = 16  # nesting of branches from which on what follows an early return is none of its `else`
+_DEEP = 16  # nesting of branches from which on the rest of a block after an early return is guarded by a LeftFlag
 
-# What is expected in place of a statement that kernels do not have.
+# What an error message expects in place of statements that the language does not have.
 _RAISING = "no exceptions in a kernel: a device cannot raise, e.g. write a U32 flag"
 _DEFINITIONS = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
 _OUTSIDE = "a result in an array instead of `{}`, e.g. `out[cx.global_id] = x`"
@@ -44,7 +46,7 @@ _INSTEAD: Mapping[type[ast.stmt], str] = {
 
 
 def _outer_frames() -> int:
-    """How many calls under way are not this package's."""
+    """The number of frames on the stack that are not this package's."""
     frame, count = currentframe(), 0
     while frame is not None:
         count += not str(frame.f_globals.get("__name__")).startswith(__name__.partition(".")[0])
@@ -59,14 +61,14 @@ class Reader(ControlReader):
         super().__init__(builder, source)
         self.nesting = nesting
         self.entry_depth = builder.depth
-        self.result: Value | None = None  # if branches return, the variables that each of them assigns
+        self.result: Value | None = None  # the return value; a slot, if there are several `return` statements
 
     def inline(self, function: FunctionType, arguments: Sequence[Value], span: Span) -> Value:
-        """Emits a function's body here, with arguments bound to its parameters; its return value."""
+        """Inlines a call: reads the function's body with arguments bound to its parameters; gives the return value."""
         if self.nesting >= _DEEPEST:
             raise KernelError(span, f"expected helpers nested less than {_DEEPEST} deep; recursion has no meaning "
                                     "on a device, e.g. use a loop")  # fmt: skip
-        self.builder.count_round(span)
+        self.builder.count_iteration(span)
         source = source_of(function)
         reader = Reader(self.builder, source, self.nesting + 1)
         tree = source.tree.args
@@ -80,7 +82,7 @@ class Reader(ControlReader):
         try:
             flow = self.block(self.source.tree.body)
         except RecursionError:
-            if _outer_frames() > sys.getrecursionlimit() // 2:  # the caller's stack is full, whatever is called
+            if _outer_frames() > sys.getrecursionlimit() // 2:  # not the kernel's fault: the caller is nested too deep
                 raise
             self.expected(
                 self.source.tree,
@@ -101,10 +103,10 @@ class Reader(ControlReader):
                 if item() is Flow.LEAVES:
                     return Flow.LEAVES
             elif escapes(item) and not isinstance(item, ast.Return | ast.Continue):
-                # What follows a branch with a `return` or `continue` is read inside it, on the path that falls through.
+                # The rest of the block is read as part of the side that falls through, or with a flag: see control.py.
                 rest = items[position + 1 :]
                 if rest and (paths_through(item) > 1 or self.builder.depth >= _DEEP):
-                    return self.read_flat(items[position:], item)
+                    return self.block_with_flag(items[position:], item)
                 return self.statement(item, rest)
             elif self.statement(item, ()) is Flow.LEAVES:
                 return Flow.LEAVES
@@ -118,7 +120,7 @@ class Reader(ControlReader):
                 self.read(value)
             case ast.Assign(targets=targets, value=value):
                 found = self.read(value)
-                if len(targets) > 1:  # evaluated once: an assignment may change what the next would read
+                if len(targets) > 1:  # evaluated before the first assignment, which may change its operands
                     found = held(self.builder, "value", found, self.span(node))
                 for target in targets:
                     self.assign(target, found)
@@ -148,7 +150,7 @@ class Reader(ControlReader):
                 return self.break_loop(node)
             case ast.Continue():
                 self.loops[-1].continued.append(dict(self.names.values))
-                self.note_leaving(node, len(self.loops))
+                self.set_left_flags(node, len(self.loops))
                 return Flow.LEAVES
             case _:
                 unknown = f"a statement of the kernel language, found {type(node).__name__}, e.g. `x = a + b`"
@@ -184,7 +186,7 @@ class Reader(ControlReader):
     def return_statement(self, node: ast.Return, value: ast.expr | None) -> Flow:
         if any(loop.at_run_time for loop in self.loops):
             self.expected(node, "`return` outside run-time loops, e.g. set a variable and `break`")
-        span, name = self.span(node), self.source.tree.name.strip("_")  # in generated source
+        span, name = self.span(node), self.source.tree.name.strip("_")  # the variable's name in generated source
         result = Static(None) if value is None else self.read(value)
         if self.builder.depth == self.entry_depth:
             self.result = held(self.builder, name, result, span)
@@ -193,8 +195,8 @@ class Reader(ControlReader):
         if self.result is None:
             self.result = new_slot(self.builder, name, result, span)
         if shape(self.result) != shape(result):
-            before, found = map(describe, apart(self.result, result))
+            before, found = map(describe, first_difference(self.result, result))
             self.expected(node, f"{before} from every `return`, found {found}, e.g. `return U32(1)`")
         assign_slot(self.builder, self.result, result, "result", span)
-        self.note_leaving(node)
+        self.set_left_flags(node)
         return Flow.LEAVES

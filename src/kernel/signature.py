@@ -35,7 +35,7 @@ class Parameter:
     span: Span
 
 
-# Names that annotations may use though the module imports them for type checkers only.
+# Names that annotations may use even if the module imports them only for type checkers.
 _KNOWN_NAMES: Mapping[str, object] = {
     name: thing
     for module in (scalars, memory, invocation)

@@ -1,4 +1,5 @@
-"""A function's syntax tree, parsed once, and the names in scope; questions about jumps and assignments in it."""
+"""The source of a function: its syntax tree, parsed once, and the names in scope. Queries about jumps and assignments
+in a tree. The check that the file still has the code that was imported."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ class Source:
     _spans: dict[ast.AST, Span] = attrs.field(factory=dict[ast.AST, Span], init=False, eq=False, repr=False)
 
     def span(self, node: ast.AST) -> Span:
-        """Of a node of the tree: each is read many times over, for other arguments."""
+        """A node's position. Memoised, as a helper's tree is read again for each call of it."""
         found = self._spans.get(node)
         if found is None:
             line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
@@ -61,7 +62,7 @@ _signatures: dict[FunctionType, tuple[_Defaults, inspect.Signature]] = {}
 
 
 def signature_of(function: FunctionType) -> inspect.Signature:
-    """What a function takes: asked at every call that is read, and long in the making. Its defaults may change."""
+    """A function's signature, memoised, as `inspect` is slow; made again if the function's defaults were replaced."""
     defaults: _Defaults = function.__defaults__, function.__kwdefaults__
     known = _signatures.get(function)
     if known is None or known[0][0] is not defaults[0] or known[0][1] is not defaults[1]:
@@ -73,8 +74,8 @@ _parsing = OwnLock()
 
 
 def parsed(text: str) -> ast.Module:
-    """`ast.parse` by one thread at a time: Python 3.11 counts the depths of all threads' trees together, and raises a
-    SystemError where one thread goes on while another has begun."""
+    """`ast.parse` under a lock: Python 3.11 keeps one recursion counter for the parsers of all threads, and raises a
+    SystemError if two run at once."""
     with _parsing.held:
         return ast.parse(text)
 
@@ -86,7 +87,7 @@ def source_of(function: FunctionType) -> Source:
     try:
         lines, first = inspect.getsourcelines(function)
     except (OSError, TypeError):
-        if is_newer(file):  # shorter than it was
+        if is_newer(file):  # edited, and shorter than it was
             refuse_edited(function, file)
         raise KernelError(Span(file, function.__code__.co_firstlineno), _no_source(function, file)) from None
     text = "".join(lines)
@@ -106,15 +107,15 @@ def source_of(function: FunctionType) -> Source:
     require_unedited(function, file)
     *_, owner, _ = (".", *function.__qualname__.split("."))
     if (owner := owner.lstrip("_")).isidentifier():  # in a method, `x.__y` is `x._Class__y` to Python
-        _make_private(tree, owner)
+        _mangle_names(tree, owner)
     enclosing = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     parameters = (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)
     stores = Counter([*(argument.arg for argument in parameters), *_stored(tree)])
     return Source(tree, file, first, stores, function.__globals__, enclosing)
 
 
-def _make_private(tree: ast.AST, owner: str) -> None:
-    """Names what begins with two underscores as Python does within a class."""
+def _mangle_names(tree: ast.AST, owner: str) -> None:
+    """Mangles private names, as Python does within a class: `__x` is `_Owner__x`."""
     for node in ast.walk(tree):
         for field in ("attr", "id", "arg"):  # of an attribute, a name, and a parameter or an argument by name
             name = getattr(node, field, None)
@@ -142,7 +143,7 @@ def _stored(tree: ast.AST) -> Iterator[str]:
 
 @lru_cache(maxsize=4096)
 def escapes(statement: ast.stmt) -> bool:
-    """Whether a statement has a `return`, or a `continue` of an enclosing loop."""
+    """Whether a statement may end its block early: it has a `return`, or a `continue` of an enclosing loop."""
     if isinstance(statement, ast.Return | ast.Continue):
         return True
     if isinstance(statement, ast.For | ast.While):
@@ -151,7 +152,8 @@ def escapes(statement: ast.stmt) -> bool:
 
 
 def paths_through(statement: ast.stmt) -> int:
-    """How many sides of a branch control falls through: 1 of what is no branch, 0 of what leaves."""
+    """How many paths through a statement reach the next one: one for each side of a branch that does not end in a jump,
+    1 for other statements, 0 for a jump itself."""
     if isinstance(statement, ast.If | ast.Match):
         return sum(all(map(paths_through, side)) for side in _sides(statement))
     return not isinstance(statement, ast.Return | ast.Continue | ast.Break)
@@ -180,9 +182,9 @@ def stored_in(loop: ast.For | ast.While) -> Mapping[str, bool]:
 
 
 def require_unedited(function: FunctionType, file: str) -> None:
-    """Raises KernelError if the file has been edited, and its function is not this one any more: Python runs what was
-    imported, but a kernel is compiled from what its file says now. So where the file has been written since this
-    package was imported, it is compiled to Python's own code, and the function in its place compared."""
+    """Raises KernelError if the function's source has changed since it was imported: Python runs the code that was
+    imported, but a kernel is compiled from what the file has now. A file that is newer than the import of this package
+    is compiled to bytecode, and the function at the same line is compared with the one given."""
     if is_newer(file) and not _is_in(file, function.__code__):
         refuse_edited(function, file)
 
@@ -204,14 +206,15 @@ def is_newer(file: str) -> bool:
 
 
 def _is_in(file: str, code: CodeType) -> bool:
-    """Whether a file has a function's code at its line."""
+    """Whether a file, compiled now, has this code object's bytecode at the same line."""
     found = (one for one in _compiled(file, "".join(linecache.getlines(file))) if one.co_name == code.co_name)
     return any(one.co_firstlineno == code.co_firstlineno and _meaning(one) == _meaning(code) for one in found)
 
 
 @lru_cache(maxsize=4)
 def _compiled(file: str, text: str) -> tuple[CodeType, ...]:
-    """All code of a file. The whole file: how Python calls `module.function()` depends on what else is imported."""
+    """All code objects of a file. The whole file is compiled, as the bytecode of a call depends on the file's
+    imports."""
     try:
         return tuple(_codes(compile(text, file, "exec", dont_inherit=True)))
     except (SyntaxError, ValueError):  # in the midst of an edit
@@ -226,6 +229,6 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _meaning(code: CodeType) -> tuple[object, ...]:
-    """What a function does, whatever columns it lies in."""
+    """The parts of a code object that decide what it does, without positions."""
     constants = [repr(constant) for constant in code.co_consts if not isinstance(constant, CodeType)]
     return code.co_code, code.co_names, code.co_varnames, code.co_freevars, constants

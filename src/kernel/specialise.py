@@ -1,5 +1,5 @@
-"""Specialisation: from a launch to a Program, memoised by kernel and kinds of arguments. Arguments are split into
-memories, run-time parameters and compile-time values; then the reader runs."""
+"""Specialisation: the Program for a launch, memoised by the kernel and the kinds of its arguments. The arguments are
+split into memories, run-time parameters and compile-time values, and the reader reads the kernel with these."""
 
 from __future__ import annotations
 
@@ -74,12 +74,12 @@ def _found(key: object) -> _Reading | None:
 
 
 def captures_of(steps: Iterable[Step]) -> tuple[Captures, ...]:
-    """The mutable captures of steps' kernels, for callers that cache steps."""
+    """The captured variables of steps' kernels that may change, for callers that cache steps."""
     return tuple(_captures[step.program] for step in steps if step.program in _captures)
 
 
 def _add_scalars(argument: object, values: list[int | float | bool]) -> None:
-    """Adds the run-time scalars in an argument, in the order of its fields; of an enum in a struct, its number."""
+    """Appends the run-time scalars in an argument, in the order of its fields; for an enum in a struct, its number."""
     if isinstance(argument, Scalar):
         values.append(argument.item())
     elif has_scalars(argument):
@@ -126,7 +126,7 @@ class _Binder:
         return self.bind(name, part)
 
     def parameter(self, name: str, type: Type) -> ir.Expression:
-        taken = {parameter.name for parameter in self.parameters}  # such as a scalar `p_n` beside the field `n` of `p`
+        taken = {parameter.name for parameter in self.parameters}  # a scalar `p_n` and the field `n` of `p` would clash
         made = ir.Parameter(ir.unused(name, taken), type)
         self.parameters.append(made)
         return ir.Argument(made, self.span)

@@ -23,7 +23,7 @@ from .span import Span
 
 
 @node(eq=False)
-class Static:  # noqa: PLW1641 -- without a hash, which what it holds may lack
+class Static:  # noqa: PLW1641 -- without a hash, as the value may have none
     """A compile-time value."""
 
     value: object
@@ -35,7 +35,7 @@ class Static:  # noqa: PLW1641 -- without a hash, which what it holds may lack
 @node
 class StructValue:
     """A struct, split into its fields. `element` is the class, or a generic alias such as `Pair[U32]`. A run-time enum
-    is one too, whose only field is its member's number, `value`."""
+    is represented as a struct with one field, `value`: the member's number."""
 
     element: object
     fields: dict[str, Value]
@@ -46,11 +46,12 @@ GREATEST_NUMBER = (1 << 32) - 1  # of a member of an enum
 
 @node
 class MemberNumber:
-    """`kind.value` of a run-time enum, and what is computed of it alone. To Python it is an int, which never wraps; a
-    scalar is what it is converted to, or stands beside."""
+    """`kind.value` of a run-time enum, or an expression of such numbers and Python ints. Under CPython it is an int,
+    which never wraps, so the reader tracks an upper bound and refuses what may exceed 32 bits. It becomes a scalar when
+    it is converted, or combined with one."""
 
-    number: ir.Expression
-    greatest: int
+    number: ir.Expression  # a U32
+    greatest: int  # an upper bound
 
 
 @node
@@ -73,21 +74,22 @@ class InvocationValue:
 
 @node
 class Method:
-    """A method before it is called, with what it is called on: `pair.swapped`, `data.atomic_add`, `cx.barrier`.
-    `function` is None for those of memories and of the invocation, which the reader knows by name."""
+    """A bound method: `pair.swapped`, `data.atomic_add`, `cx.barrier`. `function` is None for methods of memories and
+    of the invocation, which the reader implements by name."""
 
     owner: Value
     name: str
     function: Callable[..., object] | None = None
 
     def plain(self) -> FunctionType:
-        """The function. (A field declared as FunctionType would be a method of this class to type checkers.)"""
+        """The function. (Type checkers would take a field of type FunctionType for a method of this class.)"""
         return cast("FunctionType", self.function)
 
 
 @node
 class Undecided:
-    """A name whose compile-time value differs between paths: reading it raises KernelError with `reason`."""
+    """The value of a name after control flow joins, where its compile-time value differs between the paths. Reading it
+    raises KernelError with `reason`."""
 
     reason: str
 
@@ -107,7 +109,7 @@ Value: TypeAlias = (
 
 @node
 class Given:
-    """An argument of a call, and where it stands."""
+    """An argument of a call, with its position in the source."""
 
     value: Value
     span: Span
@@ -136,12 +138,12 @@ def has_scalars(thing: object) -> bool:
 
 
 def static_attribute_of(thing: object, name: str) -> object:
-    """What `inspect.getattr_static` finds, without calling anything; None for nothing. It asks how each class keeps its
-    attributes, which takes far longer than to look for one of a class."""
+    """An attribute, looked up without calling descriptors; None if there is none. As `inspect.getattr_static`, which is
+    slow and used only where a metaclass or the object's own `__dict__` has the name too."""
     own: Mapping[str, object] = {}
     cls: type[object]
     if isinstance(thing, type):
-        cls, is_plain = thing, not hasattr(type(thing), name)  # what its metaclass has may come before its own
+        cls, is_plain = thing, not hasattr(type(thing), name)  # a metaclass's attribute may take precedence
     else:
         cls, own = type(thing), getattr(thing, "__dict__", own)
         is_plain = name not in own
@@ -151,22 +153,22 @@ def static_attribute_of(thing: object, name: str) -> object:
 
 
 def has_number(member: Enum) -> bool:
-    """Whether a member's value is one that it can have on a device: an int that fits U32."""
+    """Whether a member's value is a number that a device can hold: an int that fits U32."""
     value: object = member.value
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= GREATEST_NUMBER
 
 
-def known(value: Value) -> Value:
-    """A tuple of compile-time values as one of them, for Python's own functions; any other value as it is."""
+def as_static(value: Value) -> Value:
+    """A tuple whose items are all compile-time values as one compile-time tuple; any other value unchanged."""
     if not isinstance(value, TupleValue):
         return value
-    items = [item.value for item in map(known, value.items) if isinstance(item, Static)]
+    items = [item.value for item in map(as_static, value.items) if isinstance(item, Static)]
     return Static(tuple(items)) if len(items) == len(value.items) else value
 
 
 def lift(value: Value, span: Span) -> Value:
-    """Turns a compile-time enum member or bool into its run-time form, in a tuple too, and an enum's number into one
-    that may be any other's; other values pass through."""
+    """The run-time form of a compile-time enum member or bool, also inside tuples; other values are unchanged. The
+    bound of an enum's number is widened, so that a variable for it can hold any other."""
     if isinstance(value, MemberNumber):
         return MemberNumber(value.number, GREATEST_NUMBER)
     if isinstance(value, TupleValue):
@@ -209,7 +211,7 @@ def rebuild(value: Value, change: Callable[[Value], Value]) -> Value:
 
 
 def as_scalar(value: Value) -> Value:
-    """An enum's number as the U32 that it is on a device, where it becomes or stands beside a scalar."""
+    """An enum's number as a U32; other values unchanged."""
     return value.number if isinstance(value, MemberNumber) else value
 
 
@@ -225,7 +227,7 @@ def from_leaves(element: object, leaves: Iterator[ir.Expression]) -> Value:
 
 
 def shape(value: Value) -> object:
-    """The structure and types of a value: values of one shape can be held by the same variables."""
+    """The structure and types of a value: the same variables can hold any value of the same shape."""
     match value:
         case StructValue():
             return class_of(value.element), tuple((n, shape(f)) for n, f in value.fields.items())
@@ -233,7 +235,7 @@ def shape(value: Value) -> object:
             return tuple(shape(item) for item in value.items)
         case MemberNumber():
             return MemberNumber
-        case _:  # compile-time values, arrays and methods must be the same
+        case _:  # compile-time values, arrays and methods have no type of their own: they must be equal
             return value.type if isinstance(value, ir.Expression) else value
 
 
@@ -244,8 +246,8 @@ def class_behind(value: Value) -> type[object] | None:
     return SCALARS[value.type] if isinstance(value, ir.Expression) else None
 
 
-def apart(a: Value, b: Value) -> tuple[Value, Value]:
-    """Where two values of different shapes first differ: of two tuples, or structs of a class, the parts that do."""
+def first_difference(a: Value, b: Value) -> tuple[Value, Value]:
+    """For an error message: the first parts in which two values of different shapes differ."""
     if isinstance(a, StructValue) and isinstance(b, StructValue) and class_of(a.element) is class_of(b.element):
         sides = zip(a.fields.values(), b.fields.values(), strict=True)
     elif isinstance(a, TupleValue) and isinstance(b, TupleValue) and len(a.items) == len(b.items):
@@ -253,53 +255,14 @@ def apart(a: Value, b: Value) -> tuple[Value, Value]:
     else:
         return a, b
     one, other = next((pair for pair in sides if shape(pair[0]) != shape(pair[1])), (a, b))
-    is_told = one is a or (isinstance(a, StructValue) and isinstance(one, Static))  # by the struct's description
-    return (a, b) if is_told else apart(one, other)
+    is_described = one is a or (isinstance(a, StructValue) and isinstance(one, Static))  # `describe` names such fields
+    return (a, b) if is_described else first_difference(one, other)
 
 
-def code_of(value: Value) -> ir.Expression | None:
-    """The member's number of a run-time enum; None for other values."""
+def enum_number(value: Value) -> ir.Expression | None:
+    """The number of a run-time enum's member; None for other values."""
     if not isinstance(value, StructValue) or not issubclass(class_of(value.element), Enum):
         return None
     code = value.fields["value"]
     assert isinstance(code, ir.Expression)
     return code
-
-
-def describe(value: Value) -> str:
-    """A value as error messages name it."""
-    match value:
-        case Static(value=type() as cls):
-            return f"class {cls.__name__}"
-        case Static():
-            return f"the compile-time value {value.value!r}"
-        case StructValue():
-            fixed = ", ".join(repr(part.value) for part in parts(value) if isinstance(part, Static))
-            return f"a {class_of(value.element).__name__}{' of ' * bool(fixed)}{fixed}"
-        case TupleValue():
-            return f"a tuple of {len(value.items)}"
-        case MemberNumber():
-            return "an enum's number"
-        case MemoryValue():
-            return "registers" if value.memory.space is ir.Space.REGISTERS else f"the array {value.memory.name!r}"
-        case Method():
-            return f"the method `.{value.name}`"
-        case InvocationValue():
-            return "the invocation"
-        case Undecided():
-            return value.reason
-        case _:
-            return f"a {value.type}"
-
-
-def run_time_form(name: str, value: Value) -> str:
-    """Code that makes a name a run-time value, for messages about one that is compile-time."""
-    match value:
-        case Static(value=bool() as known):
-            return f"{name} = Bool({known})"
-        case Static(value=float() as known):
-            return f"{name} = F32({known})"
-        case Static(value=int() as known):
-            return f"{name} = U32({max(0, known)})"
-        case _:
-            return f"{name} = U32(0)"

@@ -56,7 +56,7 @@ class _Verifier:
     def refuse(self, span: Span, rule: str, found: str) -> NoReturn:
         raise VerifyError(f"{span}: in {self.program.name}: {rule}; found {found}\n    {span.text}")
 
-    # Of expressions there are so many that what is to be said is put in words where a rule is broken alone.
+    # Messages about expressions are made only for a failure: there are too many expressions to make one for each.
 
     def expression(self, node: ir.Expression, expected: Type | None = None) -> None:
         match node:
@@ -72,7 +72,7 @@ class _Verifier:
             case ir.Length():
                 declared = node.memory in self.memories and node.memory.space is ir.Space.STORAGE
                 self.require(declared, node.span, "a length is that of a storage buffer", node.memory.name)
-            case ir.Identity():
+            case ir.BuiltinValue():
                 pass
             case ir.Apply():
                 self.apply(node)

@@ -1,5 +1,5 @@
-"""Emits a program as text, statement by statement: the walk over the IR that all targets have in common which write
-text. What they write, in which language, is theirs: wgsl/text.py, and kernel_text.py for CPU and CUDA."""
+"""Emits a program as text, statement by statement: the walk over the IR that all targets which emit text share. What is
+written for each node is up to the target: wgsl/text.py, and kernel_text.py for CPU and CUDA."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .render import Lines, Names, Row, render_operation
 
 
 class StatementWriter(ABC):
-    """Writes a program's statements, each where `lines` stand."""
+    """Writes a program's statements to `lines`."""
 
     target: ClassVar[str]
     operations: ClassVar[Mapping[str, Row]]
     reserved: ClassVar[frozenset[str]]  # no name of a kernel's may be one of these
     leave: ClassVar[str] = "break"
-    unread: frozenset[ir.Variable] = frozenset()  # what only sets these is left out
+    unread: frozenset[ir.Variable] = frozenset()  # statements that only set these are omitted
 
     def __init__(self, program: ir.Program, lines: Lines) -> None:
         self.program, self.lines, self.names = program, lines, Names(self.reserved)
@@ -33,8 +33,8 @@ class StatementWriter(ABC):
     def parameter(self, parameter: ir.Parameter) -> str: ...
 
     @abstractmethod
-    def identity(self, builtin: ir.Builtin) -> str:
-        """An invocation's own number."""
+    def builtin(self, builtin: ir.Builtin) -> str:
+        """The value of a built-in index or size."""
 
     @abstractmethod
     def length(self, memory: ir.Memory) -> str:
@@ -42,7 +42,7 @@ class StatementWriter(ABC):
 
     @abstractmethod
     def loaded(self, load: ir.Load) -> str:
-        """What a load gives."""
+        """The loaded value."""
 
     @abstractmethod
     def assign(self, variable: ir.Variable, value: str) -> None: ...
@@ -76,8 +76,8 @@ class StatementWriter(ABC):
                 return self.variable(node.variable)
             case ir.Argument():
                 return self.parameter(node.parameter)
-            case ir.Identity():
-                return self.identity(node.builtin)
+            case ir.BuiltinValue():
+                return self.builtin(node.builtin)
             case ir.Length():
                 return self.length(node.memory)
             case ir.Apply():

@@ -1,8 +1,8 @@
 """Range analysis: which accesses of a launch are proven in bounds, and the trip counts of its loops. An abstract
 interpretation of the program with the launch's own numbers (parameters, lengths, workgroups). Values are linear sums of
-unknowns (facts.py); a branch's condition and a loop's bounds are facts inside it. For values that a loop changes, a
-range that holds in every iteration is sought by widening. An access whose index is not proven below its array's length
-needs a bounds check at run time (safe.py)."""
+unknowns (facts.py); inside a branch or a loop, its condition or bounds are facts about them. For a variable that a loop
+changes, widening finds a range that holds in every iteration. An access whose index is not proven below the array's
+length gets a bounds check (safe.py)."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from .facts import Condition, Facts, Sum, assume, both, either, negated, number
 from .walk import expressions_of, leaves_loop, statements_in, variable_set_by, variables_set_in
 
 UNBOUNDED = 1 << 200  # trip count of a loop that may never end
-_ATTEMPTS = 3  # widenings, before a loop's ranges are given up
+_ATTEMPTS = 3  # widenings of a loop's ranges; after these only the types of its variables are known
 _DEEPEST = 2  # nesting of loops up to which ranges are sought
 
 
 class Ranges:
-    """What is known of a program's statements, by their `id`, in a launch of some workgroups on a machine with
-    subgroups of some lanes. `given` has the values of parameters and the lengths of storage memories."""
+    """The findings about a program's statements, by their `id`, for a launch of `groups` workgroups on a machine with
+    subgroups of `lanes` lanes. `given` has the values of parameters and the lengths of storage memories."""
 
     def __init__(self, program: ir.Program, groups: int, lanes: int, given: Mapping[object, int]) -> None:
-        self.rounds: dict[int, int] = {}  # of loops: an upper bound on the trip count
+        self.trip_counts: dict[int, int] = {}  # of loops: an upper bound on the trip count
         self._inside: dict[int, bool] = {}
         self._given = given
         self._facts = Facts()
-        self._values = Evaluator(self._facts, given, _identities(self._facts, program.group_size, groups, lanes))
+        self._values = Evaluator(self._facts, given, _builtins(self._facts, program.group_size, groups, lanes))
         self._relevant = frozenset(read.variable for read in _reads(program) if isinstance(read, ir.Read))
         self._loops = 0  # nesting of the current statement
         self._block(program.body)
@@ -77,7 +77,7 @@ class Ranges:
             # the other side is dead code: what is not walked needs no checks
             for inner in statements_in(statement.otherwise if condition else statement.then):
                 if isinstance(inner, ir.For | ir.While):
-                    self.rounds.setdefault(id(inner), 0)
+                    self.trip_counts.setdefault(id(inner), 0)
             return self._block(statement.then if condition else statement.otherwise)
         then = self._branch(statement.then, condition)
         otherwise = self._branch(statement.otherwise, negated(condition))
@@ -125,7 +125,7 @@ class Ranges:
         start, stop, step = (values.exact(bound) for bound in (loop.start, loop.stop, loop.step))
         most = max(0, facts.highest(stop) - max(0, facts.lowest(start)))
         rounds = -(-most // facts.lowest(step)) if facts.lowest(step) >= 1 else UNBOUNDED
-        self.rounds[id(loop)] = rounds
+        self.trip_counts[id(loop)] = rounds
         changed = variables_set_in(loop.body)
 
         def body() -> bool:
@@ -140,7 +140,7 @@ class Ranges:
 
         # one iteration at most sees the values from before the loop, but leaves others
         again = changed if rounds > 1 else frozenset[ir.Variable]()
-        self._rounds(again, not leaves_loop(loop.body), body)
+        self._loop(again, not leaves_loop(loop.body), body)
         for variable in (changed - again) | {loop.variable}:
             values.variables.pop(variable, None)
 
@@ -152,12 +152,12 @@ class Ranges:
             return self._block(loop.body)
 
         ends_whole = not loop.head and not leaves_loop(loop.body)
-        self.rounds[id(loop)] = self._rounds(variables_set_in((*loop.head, *loop.body)), ends_whole, body)
+        self.trip_counts[id(loop)] = self._loop(variables_set_in((*loop.head, *loop.body)), ends_whole, body)
 
-    def _rounds(self, changed: frozenset[ir.Variable], ends_whole: bool, body: Callable[[], bool]) -> int:
-        """Walks a loop's body for an arbitrary iteration, and bounds the trip count by a variable that only rises or
-        only falls. For each variable in `changed`, a range that holds before every iteration (a loop invariant) is
-        sought: the range before the loop, widened until the body preserves it."""
+    def _loop(self, changed: frozenset[ir.Variable], ends_whole: bool, body: Callable[[], bool]) -> int:
+        """Walks a loop's body for an arbitrary iteration; gives an upper bound on the trip count, from a variable that
+        each iteration increases, or decreases. For each variable in `changed` a loop invariant is sought, a range that
+        holds before every iteration: the range before the loop, widened until the body preserves it."""
         values, facts = self._values, self._facts
         known = values.variables.items() if self._loops < _DEEPEST else ()
         ranges = {
@@ -175,7 +175,7 @@ class Ranges:
             falls = body()
             behind = {v: self._number_in(v) for v in ranges} if falls else {}
             stays = self._widen(ranges, behind, attempt)
-            most = min((self._steps(before[v], after) for v, after in behind.items()), default=UNBOUNDED)
+            most = min((self._trip_bound(before[v], after) for v, after in behind.items()), default=UNBOUNDED)
             values.roll_back(mark)
             if stays:
                 break
@@ -205,8 +205,9 @@ class Ranges:
             ranges.clear()  # the last walk knows only their types
         return stays
 
-    def _steps(self, before: Sum, after: Sum) -> int:
-        """An upper bound on the trip count, by a number that strictly rises, or falls, in each iteration."""
+    def _trip_bound(self, before: Sum, after: Sum) -> int:
+        """An upper bound on the trip count, if each iteration changes a variable from `before` to a greater, or to a
+        lesser, value `after`."""
         step = after.plus(before, -1)
         if self._facts.at_least(step, 1) or self._facts.at_most(step, -1):
             return max(0, self._facts.highest(before) - self._facts.lowest(before)) + 1
@@ -222,11 +223,11 @@ class _Path:
     ranges: Mapping[ir.Variable, tuple[int, int]]  # of the numbers that it changes
 
 
-def _identities(facts: Facts, size: int, groups: int, lanes: int) -> dict[ir.Builtin, Sum]:
+def _builtins(facts: Facts, size: int, groups: int, lanes: int) -> dict[ir.Builtin, Sum]:
     local, lane, subgroup = facts.unknown(0, size - 1), facts.unknown(0, lanes - 1), facts.unknown(0, size - 1)
-    apart = local.plus(subgroup, -lanes).plus(lane, -1)  # is zero: few invocations have few lanes and subgroups
-    facts.assume(apart)
-    facts.assume(apart.scaled(-1))
+    zero = local.plus(subgroup, -lanes).plus(lane, -1)  # local_id == subgroup_id * lanes + lane
+    facts.assume(zero)
+    facts.assume(zero.scaled(-1))
     return {
         ir.Builtin.LOCAL_ID: local,
         ir.Builtin.GROUP_ID: facts.unknown(0, max(0, groups - 1)),
@@ -239,14 +240,15 @@ def _identities(facts: Facts, size: int, groups: int, lanes: int) -> dict[ir.Bui
 
 
 def relevant_parameters(program: ir.Program) -> tuple[int, ...]:
-    """The indices of the parameters in the slice: launches that agree in these have the same findings."""
+    """The indices of the parameters that the findings depend on: launches that agree in these have the same
+    findings."""
     found = {expression.parameter for expression in _reads(program) if isinstance(expression, ir.Argument)}
     return tuple(i for i, p in enumerate(program.parameters) if p in found and not p.type.is_float)
 
 
 def _reads(program: ir.Program) -> list[ir.Read | ir.Argument]:
-    """The reads of a backward slice, what indices, conditions and loop bounds depend on: each variable and parameter
-    once. All else is ignored."""
+    """The variables and parameters that indices, conditions and loop bounds depend on (a backward slice), one read of
+    each."""
     made_of: dict[ir.Variable, list[ir.Expression]] = {}
     waiting: list[ir.Expression] = []
     for statement in statements_in(program.body):

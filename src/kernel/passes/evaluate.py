@@ -19,11 +19,11 @@ _COMPARISONS = frozenset({ops.EQ, ops.NE, ops.LT, ops.LE, ops.GT, ops.GE})
 class Evaluator:
     """Evaluates expressions by the current values of variables and the current facts."""
 
-    def __init__(self, facts: Facts, launch: Mapping[object, int], identities: Mapping[ir.Builtin, Sum]) -> None:
+    def __init__(self, facts: Facts, launch: Mapping[object, int], builtins: Mapping[ir.Builtin, Sum]) -> None:
         self.facts = facts
         self.variables: dict[ir.Variable, Value] = {}
         self._launch = launch  # values of parameters, lengths of memories
-        self._identities = identities
+        self._builtins = builtins
         self._known: dict[object, Sum] = {}  # memoised results, so equal operations give one unknown; newest last
 
     def mark(self) -> tuple[int, int]:
@@ -37,12 +37,12 @@ class Evaluator:
             self._known.popitem()
 
     def exact(self, expression: ir.Expression) -> Sum:
-        """The exact value, not modulo the type's width."""
+        """The value as an integer, not modulo 2**bits."""
         value = self.of(expression)
         return self.fitted(value, expression.type) if isinstance(value, Sum) else self.any(expression.type)
 
     def fitted(self, value: Sum, type: Type) -> Sum:
-        """The exact value of a sum that is known modulo the type's width."""
+        """The integer, in the range of the type, that equals a sum modulo 2**bits."""
         low, high = bounds(type)
         if value.is_constant:
             return number(wrap(type, value.constant))
@@ -67,8 +67,8 @@ class Evaluator:
 
     def of(self, expression: ir.Expression) -> Value:
         match expression:
-            case ir.Identity():
-                return self._identities[expression.builtin]
+            case ir.BuiltinValue():
+                return self._builtins[expression.builtin]
             case ir.Read():
                 variable = expression.variable
                 if variable not in self.variables:
@@ -154,7 +154,8 @@ class Evaluator:
         at_least: Sequence[Sum] = (),
         times: int = 1,
     ) -> Sum:
-        """An unknown, one for equal keys, with a range; `times` the unknown is between these sums."""
+        """An unknown with a range, the same one for equal keys. `times` the unknown is at most, and at least, these
+        sums."""
         if key not in self._known:
             found = self._known[key] = self.facts.unknown(*within)
             for sum in at_most:

@@ -1,7 +1,7 @@
 """Linear integer arithmetic: sums of unknowns with coefficients, conditions on them, a small prover of inequalities.
-Arithmetic is exact, on unbounded integers; wraparound is the caller's matter (evaluate.py). To prove that a sum is at
-most a number, a bounded best-first search eliminates unknowns from it by known inequalities, one at a time as in
-Fourier-Motzkin elimination, until the ranges of the unknowns that are left suffice."""
+Arithmetic is on unbounded integers; evaluate.py deals with wraparound. To prove that a sum is at most a number, a
+bounded best-first search eliminates unknowns from it by known inequalities, one at a time as in Fourier-Motzkin
+elimination, until the ranges of the remaining unknowns suffice."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ class Facts:
                     yield times, sum.scaled(times).plus(fact, abs(factor * times // other))
 
 
-# -- what a Bool says: the facts that hold where it is true, and those where it is false ----------------------
+# -- conditions: the facts that hold where a Bool is true, and those that hold where it is false -----------------
 
 
 @attrs.frozen(slots=True)

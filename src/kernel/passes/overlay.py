@@ -73,8 +73,8 @@ class _Lifetime:
 def _lifetimes(
     block: ir.Block, among: Collection[ir.Memory], earlier: Collection[ir.Memory] = ()
 ) -> Iterator[tuple[ir.Memory, _Lifetime]]:
-    """The lifetimes, in a block, of the memories in `among`; those in `earlier` are live on entry. Where several die in
-    one branch, the branch's own block is analysed: only its barriers separate them."""
+    """The lifetimes, in a block, of the memories in `among`; those in `earlier` are live on entry. If the last uses of
+    several are in one branch, that branch's block is analysed instead, as only its barriers can separate them."""
     branch = max(_branches(block, among), key=lambda found: len(found[1]), default=None)
     if branch is not None and len(branch[1]) > 1:
         inside, ending, started = branch
@@ -88,8 +88,8 @@ def _lifetimes(
 def _branches(
     block: ir.Block, among: Collection[ir.Memory]
 ) -> Iterator[tuple[ir.Block, list[ir.Memory], list[ir.Memory]]]:
-    """Each side of a branch that has barriers: its block, the memories that die in it, and those of them that are
-    live on entry."""
+    """For each side of a branch that has barriers: its block, the memories whose last use is in it, and those of them
+    that are live on entry."""
     positions = _positions(block, among)
     for number, statement in enumerate(block):
         if isinstance(statement, ir.If):
@@ -117,7 +117,8 @@ def _workgroup_memories(block: ir.Block) -> dict[ir.Memory, None]:
 
 
 def _slots(program: ir.Program, fits: Callable[[ir.Memory, Sequence[ir.Memory]], bool]) -> list[list[ir.Memory]]:
-    """Groups of memories that can share one: a greedy first pass in order of first use, into the largest free slot."""
+    """Groups of memories that can share one, assigned greedily in the order of first use, each to the largest free
+    one."""
     slots: list[list[ir.Memory]] = []
     ends: list[_Lifetime] = []
     for memory, span in sorted(_lifetimes(program.body, program.memories), key=lambda found: found[1].first):

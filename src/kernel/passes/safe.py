@@ -1,7 +1,7 @@
-"""Memory safety at little cost: bounds checks where range analysis cannot prove an access, polling in long loops.
-Proofs are memoised by a launch's numbers, as launches repeat. A program is compiled in few variants, each with a set of
-checks; a launch may run a variant with more checks than it needs. Out of bounds, a load gives 0 and a store or an
-atomic does nothing."""
+"""Bounds checks where range analysis cannot prove an access in bounds, and polling in loops that may run for long. Out
+of bounds, a load gives 0 and a store or an atomic does nothing. The analysis of a launch is memoised by its numbers
+(workgroups, lengths, parameters). Each set of checks is a variant of the program, and is compiled; so that there are
+few, a launch may run a variant with more checks than it needs."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ def _user_accesses(program: ir.Program) -> frozenset[int]:
 
 
 class Safety:
-    """A target's cache of proofs and checked variants. `lanes` gives the subgroup size for a workgroup size. With
-    `trusts_own`, accesses in gpusort's own source get no checks: the simulator tests those kernels, and policies are
-    checked on the host. Otherwise the first launches of each are analysed too. With `polls`, loops that may run for
-    seconds poll whether to stop."""
+    """A target's cache of analysed launches and of variants with checks. `lanes` gives the subgroup size for a
+    workgroup size. With `trusts_own`, accesses in gpusort's own source get no checks: the simulator tests those
+    kernels, and policies are checked on the host. Otherwise the first launches of each are analysed too. With `polls`,
+    loops that may run for seconds poll whether to stop."""
 
     def __init__(self, lanes: Callable[[int], int], *, trusts_own: bool = False, polls: bool = False) -> None:
         self._lanes = lanes
@@ -66,7 +66,7 @@ class Safety:
         self._lock = Lock()
 
     def safe(self, step: Step) -> Step:
-        """The same launch, of a variant of its program with the checks that it needs."""
+        """The launch, with a variant of its program that has the checks it needs."""
         known = self._known.get(step.program) or self._new(step.program)
         if not (known.candidates or self._polls):
             return step
@@ -91,7 +91,7 @@ class Safety:
         given: dict[object, int] = {memory: buffer.nbytes // memory.type.size for memory, buffer in bound}
         given |= {program.parameters[number]: int(step.values[number]) for number in known.relevant}
         ranges = Ranges(program, step.groups, self._lanes(program.group_size), given)
-        polling = long_loops(program, ranges.rounds) if self._polls else {}
+        polling = long_loops(program, ranges.trip_counts) if self._polls else {}
         with self._lock:
             found = known.launches[launch] = _variant(program, known, ranges.unproven & known.candidates, polling)
             if known.is_own and len(known.launches) >= _PROOFS:
@@ -149,7 +149,8 @@ def guarded(program: ir.Program, unproven: Collection[int], polling: Mapping[int
 
 
 def long_loops(program: ir.Program, rounds: Mapping[int, int]) -> dict[int, int]:
-    """The loops in which a workgroup may spend seconds or more, by `id`, with the statements of an iteration."""
+    """The loops in which a workgroup may spend a second or more, by `id`, with the number of statements of an
+    iteration."""
     found: dict[int, int] = {}
 
     def cost(block: ir.Block) -> int:
@@ -169,7 +170,7 @@ def long_loops(program: ir.Program, rounds: Mapping[int, int]) -> dict[int, int]
 
 
 def _checked(access: ir.Access, variables: list[ir.Variable]) -> Iterator[ir.Statement]:
-    """An access in bounds, or else what stands in for it; a new variable is added to the others."""
+    """An access with its bounds check; a variable for the index is appended to `variables`."""
     span, memory = access.span, access.memory
     length: ir.Expression = (
         ir.Length(memory, span) if memory.length is None else ir.Const(memory.length, Type.U32, span)
@@ -193,7 +194,8 @@ def _checked(access: ir.Access, variables: list[ir.Variable]) -> Iterator[ir.Sta
 
 
 def _plain_sum(index: ir.Expression) -> ir.Expression:
-    """An add_nowrap as an ordinary sum: the checked value must be the one used, not a sum in the address's width."""
+    """An add_nowrap as an ordinary sum: as a 64-bit address computation it could differ from the value that was
+    checked."""
     if isinstance(index, ir.Apply) and index.op is ops.ADD_NOWRAP:
         return attrs.evolve(index, op=ops.ADD)
     return index

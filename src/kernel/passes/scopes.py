@@ -1,5 +1,6 @@
-"""Scope analysis: which variables a single definition dominates, so that targets can declare them where they are set.
-Control flow is structured, so dominance is lexical: a statement dominates what stands below it in its own block."""
+"""Scope analysis: which variables can be declared where they are set, as a single assignment dominates all reads.
+Control flow is structured, so dominance is lexical: a statement dominates those after it in its block, and all blocks
+inside these."""
 
 from __future__ import annotations
 
@@ -21,13 +22,13 @@ class Scopes:
         self._block(program.body, set())
         inside = self._times_set.keys() - self._read_outside
         once = {variable for variable in inside if self._times_set[variable] == 1}
-        self.settled = once - self._counters  # set once, and that dominates all reads
-        self.counters = (self._counters - self._assigned) & inside  # loop variables, used in their loops only
+        self.settled = once - self._counters  # set once, by a statement that dominates all reads
+        self.counters = (self._counters - self._assigned) & inside  # loop variables, read in their loops only
         self.unread = frozenset(program.variables) - self._read - self._counters  # dead: set and never read
 
     @property
     def inner(self) -> frozenset[ir.Variable]:
-        """Those that need no declaration at the top of the function."""
+        """The variables that need no declaration at the top of the function."""
         return self.unread | self.settled | self.counters
 
     def _block(self, block: ir.Block, visible: set[ir.Variable]) -> None:

@@ -1,8 +1,8 @@
-"""Uniformity (divergence) analysis: which values and which control flow are the same for a whole workgroup. A barrier
-or subgroup operation must be reached by all invocations or by none, so every condition around it must be uniform: made
-of constants, parameters, lengths and the workgroup's own numbers. What is loaded varies, as do the lane and the local
-id, and all that depends on these by data or control flow. WGSL demands this; targets that run a workgroup as loops over
-its invocations need it to split the body at barriers. Computed as a fixed point."""
+"""Uniformity (divergence) analysis: which values, and which control flow, are the same for all invocations of a
+workgroup. A barrier or subgroup operation must be reached by all of them or by none, so every condition around it must
+be uniform: computed from constants, parameters, lengths, and the group's id and size. Loaded values, the lane and the
+local id vary, and so does all that depends on these by data or control flow. WGSL requires this, and targets that run a
+workgroup as a loop over its invocations need it to split the body at barriers. Computed as a fixed point."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _UNIFORM_BUILTINS = frozenset(
 
 class Uniformity:
     """The variables of a program whose values may differ between the invocations of a workgroup. The program is walked
-    until a walk finds no more: one that varies may make others vary earlier in a loop."""
+    until nothing is added: a variable that varies may make others vary that are set earlier in a loop."""
 
     def __init__(self, program: ir.Program) -> None:
         self.varying: set[ir.Variable] = set()
@@ -34,7 +34,7 @@ class Uniformity:
         for node in nodes_in(expression):
             if isinstance(node, ir.Read) and node.variable in self.varying:
                 return False
-            if isinstance(node, ir.Identity) and node.builtin not in _UNIFORM_BUILTINS:
+            if isinstance(node, ir.BuiltinValue) and node.builtin not in _UNIFORM_BUILTINS:
                 return False
         return True
 

@@ -25,7 +25,8 @@ _SETTING = frozenset({ir.Assign, ir.Load, ir.Atomic, ir.Subgroup, ir.For})
 
 
 def _getter(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
-    """What reads these fields of a statement as a tuple; in C where there are two, as passes ask for little else."""
+    """A function that reads these fields of a statement as a tuple (for two or more fields implemented in C: passes
+    spend most of their time here)."""
     match names:
         case []:
             return lambda _: ()
@@ -71,10 +72,11 @@ def statements_in(block: ir.Block) -> Iterator[ir.Statement]:
 
 
 def variables_set_in(block: ir.Block) -> frozenset[ir.Variable]:
-    return frozenset(settings_in(block))
+    return frozenset(assignments_in(block))
 
 
-def settings_in(block: ir.Block) -> dict[ir.Variable, list[ir.Statement]]:
+def assignments_in(block: ir.Block) -> dict[ir.Variable, list[ir.Statement]]:
+    """The variables that a block sets, each with the statements that set it."""
     found: dict[ir.Variable, list[ir.Statement]] = {}
     for statement in statements_in(block):
         if (variable := variable_set_by(statement)) is not None:

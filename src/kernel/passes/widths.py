@@ -1,5 +1,5 @@
-"""Bit-width analysis: upper bounds on the significant bits of integers. A match over lanes is emulated by one ballot
-for each bit: a digit of eight bits takes eight ballots, not 32."""
+"""Bit-width analysis: upper bounds on the significant bits of integers. Where a subgroup's `match` is emulated by one
+ballot for each bit, a digit of eight bits takes eight ballots, not 32."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from ...types import ops
 from ...types.layout import Type
 from .. import ir
-from .walk import settings_in
+from .walk import assignments_in
 
 _DEEPEST = 24  # beyond this depth an expression counts as wide as its type, which bounds the search
 
@@ -19,12 +19,12 @@ class Widths:
     def __init__(self, program: ir.Program, lanes: int) -> None:
         self._lanes = lanes  # of a subgroup, hence the width of a mask of lanes
         self._assigned = {
-            variable: [self._source(statement, variable) for statement in settings]
-            for variable, settings in settings_in(program.body).items()
+            variable: [self._source(statement, variable) for statement in assignments]
+            for variable, assignments in assignments_in(program.body).items()
         }
 
     def of(self, expression: ir.Expression) -> int:
-        """A number of low bits that holds the value at every evaluation."""
+        """The number of low bits that may be set, in any evaluation of the expression."""
         return self._width(expression, frozenset(), 0)
 
     def _source(self, statement: ir.Statement, variable: ir.Variable) -> ir.Expression | int:
@@ -43,7 +43,7 @@ class Widths:
                 return int(expression.value).bit_length()
             case ir.Read():
                 return min(whole, self._variable(expression.variable, within, depth))
-            case ir.Identity():
+            case ir.BuiltinValue():
                 return min(whole, self._lanes.bit_length()) if expression.builtin in _IN_A_SUBGROUP else whole
             case ir.Apply():
                 if expression.type is Type.BOOL:
@@ -54,7 +54,7 @@ class Widths:
                 return whole
 
     def _variable(self, variable: ir.Variable, within: frozenset[ir.Variable], depth: int) -> int:
-        """The widest of all assignments. One that depends on the variable itself, around a loop, adds nothing."""
+        """The widest of all assignments. An assignment from the variable itself, in a loop, adds nothing."""
         if variable in within:
             return 0
         inside = within | {variable}

@@ -38,7 +38,7 @@ class LaneWriter(Writer):
 
     # -- what differs from one lane alone -----------------------------------------------------------------
 
-    def identity(self, builtin: ir.Builtin) -> str:
+    def builtin(self, builtin: ir.Builtin) -> str:
         match builtin:
             case ir.Builtin.GROUP_SIZE:
                 return self.u4(self.size)
@@ -51,7 +51,7 @@ class LaneWriter(Writer):
             case ir.Builtin.SUBGROUP_ID:
                 return f"u4(local // {self.u4(self.subgroup_size)})"
             case ir.Builtin.GROUP_ID | ir.Builtin.NUM_GROUPS:
-                return super().identity(builtin)
+                return super().builtin(builtin)
 
     def place(self, memory: ir.Memory, index: ir.Expression) -> str:
         """Registers that outlive a region hold element i of all lanes side by side: so lanes vectorise."""

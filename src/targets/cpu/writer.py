@@ -58,7 +58,7 @@ class Writer(KernelWriter):
     def u8(self, value: int) -> str:
         return self.constants.of(value, Type.U64)
 
-    def identity(self, builtin: ir.Builtin) -> str:
+    def builtin(self, builtin: ir.Builtin) -> str:
         """One invocation a workgroup: it is lane 0 of the only subgroup."""
         match builtin:
             case ir.Builtin.GROUP_ID:

@@ -53,7 +53,7 @@ class BodyWriter(KernelWriter):
             self.lengths[memory] = self.names.of(("length", memory), f"length_of_{memory.name}")
         return self.lengths[memory]
 
-    def identity(self, builtin: ir.Builtin) -> str:
+    def builtin(self, builtin: ir.Builtin) -> str:
         if builtin is ir.Builtin.GROUP_SIZE:
             return self.u4(self.program.group_size)
         if builtin is ir.Builtin.SUBGROUP_SIZE:

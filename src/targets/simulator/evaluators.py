@@ -47,7 +47,7 @@ def evaluator(expression: ir.Expression) -> Evaluate:
             return lambda run, lanes: values_at(run.variables[variable], lanes)
         case ir.Argument(parameter):
             return lambda run, lanes: run.arguments[parameter]
-        case ir.Identity(builtin):
+        case ir.BuiltinValue(builtin):
             return lambda run, lanes: values_at(run.builtins[builtin], lanes)
         case ir.Length(memory):
             return lambda run, lanes: np.full(1, run.regions[memory.name].length, np.uint32)

@@ -55,12 +55,14 @@ class Kernel:
         values = dict(zip(step.program.parameters, step.values, strict=True))
         counts = dict(zip(step.program.storage, (buffer.nbytes for buffer in step.buffers), strict=True))
         words = [struct.pack("<II", step.groups, groups_in_row)]
-        words += [word_of(origin, values, counts) for origin in self.legalized.origins]
+        words += [packed_parameter(origin, values, counts) for origin in self.legalized.origins]
         return b"".join(words)
 
 
-def word_of(origin: Origin, values: dict[ir.Parameter, int | float | bool], sizes: dict[ir.Memory, int]) -> bytes:
-    """The four bytes of a parameter, from a launch's values and its buffers' sizes in bytes."""
+def packed_parameter(
+    origin: Origin, values: dict[ir.Parameter, int | float | bool], sizes: dict[ir.Memory, int]
+) -> bytes:
+    """The four bytes of a legalised parameter, from a launch's values and its buffers' sizes in bytes."""
     if origin.length_of is not None:
         return struct.pack("<I", sizes[origin.length_of] // origin.length_of.type.size)
     if origin.parameter is None:

@@ -1,10 +1,10 @@
 """Legalisation: lowers a program to 32-bit types, as WGSL has no others. IR to IR, with the same meaning.
 
-In the result variables are U32, I32, F32 or Bool; storage and parameters U32, I32 or F32 (see ElementLayout for other
-elements). Length becomes a parameter, as it no longer follows from a buffer's size. Floats are compared as
-integers, and keep signed zeros, infinities and NaNs (legalize_operations.py). MATCH becomes ballots, and shuffles read
-an existing lane. One exception is left to the emitter: BALLOT sets a U64 variable that is read in two forms only, the
-words `cast(U32, mask)` and `cast(U32, shr(mask, 32))`.
+Afterwards variables are U32, I32, F32 or Bool; storage and parameters are U32, I32 or F32 (other elements: see
+ElementLayout). A Length is a parameter, as the size of a buffer of words does not give the number of elements. Floats
+are compared as integers, and keep signed zeros, infinities and NaNs (legalize_operations.py). MATCH is a loop of
+ballots, and shuffles read existing lanes only. One 64-bit value is left for the emitter: BALLOT sets a U64 variable,
+which is read only as `cast(U32, mask)` and `cast(U32, shr(mask, 32))`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .legalize_words import Pair, Value, Word, WordBuilder
 
 @attrs.frozen
 class Origin:
-    """The value of a legalised parameter: a word of an original one, a length, or else zero."""
+    """Where the host finds the value of a legalised parameter: a word of an original one, a length, or else zero."""
 
     parameter: ir.Parameter | None = None
     word: int = 0  # 0 for the low 32 bits of `parameter`, 1 for the high
@@ -54,7 +54,7 @@ class _Legalizer:
         self.variables: dict[ir.Variable, tuple[ir.Variable, ...]] = {}
         self.layouts: dict[ir.Memory, ElementLayout] = {}
         self.atomic: set[ir.Memory] = set()
-        self.shared: list[ir.Memory] = []  # at most one: a word of workgroup memory to broadcast by
+        self.broadcast: list[ir.Memory] = []  # one word of workgroup memory, if a load_uniform needs it
         self.operations = Operations(self.build, self._leaf, self._hidden_zero)
         self.lanes = Lanes(self.build, program.group_size, lanes)
         self.widths = Widths(program, lanes)
@@ -75,7 +75,7 @@ class _Legalizer:
         legal = attrs.evolve(
             self.program,
             parameters=tuple(origins),
-            memories=(*(self.layouts[memory].after for memory in self.program.memories), *self.shared),
+            memories=(*(self.layouts[memory].after for memory in self.program.memories), *self.broadcast),
             variables=own + tuple(self.build.variables),
             body=self.build.finish(),
         )
@@ -122,13 +122,13 @@ class _Legalizer:
                 if node.memory not in self.lengths:
                     self.lengths[node.memory] = self._new_parameter(f"{node.memory.name}_length")
                 return Word(self.build, ir.Argument(self.lengths[node.memory], node.span))
-            case ir.Identity():
+            case ir.BuiltinValue():
                 # A constant, so that expressions with it are folded here, with wrapping: WGSL rejects `64u - 65u`.
                 is_size = node.builtin is ir.Builtin.GROUP_SIZE
                 return self.build.literal(self.program.group_size) if is_size else Word(self.build, node)
 
     def _hidden_zero(self) -> Word:
-        """A parameter that is always zero, which the compiler cannot know."""
+        """A parameter that the host always sets to zero, which the driver's compiler cannot know."""
         if self.zero is None:
             self.zero = self._new_parameter("hidden_zero")
         return Word(self.build, ir.Argument(self.zero, self.build.span))
@@ -182,25 +182,25 @@ class _Legalizer:
                 build.emit(statement)
 
     def _load_uniform(self, statement: ir.Load) -> None:
-        """`workgroupUniformLoad`. WGSL does not have it for atomics: there one invocation loads, and broadcasts through
-        workgroup memory."""
+        """`workgroupUniformLoad`. WGSL does not have it for atomics: then one invocation loads the element, and
+        broadcasts it through another word of workgroup memory."""
         build, span = self.build, statement.span
         loaded, memory = self._halves(statement.variable)[0], self.layouts[statement.memory].after
         index = self.operations.word(statement.index)
         if statement.memory in self.atomic:
-            if not self.shared:
-                self.shared.append(ir.Memory("told_to_all", ir.Space.WORKGROUP, Type.U32, 1))
-            index, (told,), none = index.bound("place"), self.shared, build.literal(0)
+            if not self.broadcast:
+                self.broadcast.append(ir.Memory("broadcast", ir.Space.WORKGROUP, Type.U32, 1))
+            index, (shared,), none = index.bound("place"), self.broadcast, build.literal(0)
             with build.nested() as body:
                 item = build.variable("item", Type.U32)
                 build.emit(ir.Load(item, memory, index.node, span))
-                build.store(told, none, build.read(item))
-            build.emit(ir.If(build.identity(ir.Builtin.LOCAL_ID).equals(0).node, tuple(body), (), span))
-            memory, index = told, none
+                build.store(shared, none, build.read(item))
+            build.emit(ir.If(build.builtin(ir.Builtin.LOCAL_ID).equals(0).node, tuple(body), (), span))
+            memory, index = shared, none
         build.emit(ir.Load(loaded, memory, index.node, span, uniform=True))
 
     def _counted(self, loop: ir.For) -> None:
-        """A For; over the trip count instead where the counter might wrap before it passes the end."""
+        """A For. If the counter may wrap before it reaches `stop`, the loop is over the trip count instead."""
         build, variable = self.build, self._halves(loop.variable)[0]
         start, stop, step = (self.operations.word(e) for e in (loop.start, loop.stop, loop.step))
         if attrs.evolve(loop, start=start.node, stop=stop.node, step=step.node).ends_before_it_wraps:
@@ -220,7 +220,7 @@ class _Legalizer:
     def _assign(self, variable: ir.Variable, value: Value) -> None:
         halves = self._halves(variable)
         values = (value.low, value.high) if isinstance(value, Pair) else (value,)
-        if self.build.filled(halves, values):
+        if self.build.elided_copy(halves, values):
             return
         if len(values) == 2 and halves[0] in variables_in(values[1].node):
             values = (values[0], values[1].held("high"))
@@ -271,7 +271,7 @@ class ElementLayout:
             index.build.store(self.after, low, value.low)
             index.build.store(self.after, high, value.high)
         elif self.packed:
-            self._replace(index, value.to(Type.U32))
+            self._replace(index, value.cast(Type.U32))
         else:
             index.build.store(self.after, index, value)
 

@@ -21,7 +21,7 @@ from ...types.layout import Type
 from ...types.ops import Op, SubgroupOp
 from .legalize_words import Pair, Value, Word, WordBuilder, compared, selected
 
-Leaf: TypeAlias = ir.Read | ir.Argument | ir.Identity | ir.Length
+Leaf: TypeAlias = ir.Read | ir.Argument | ir.BuiltinValue | ir.Length
 
 MASK_BITS = 64  # bits of a lane mask
 _INTEGERS = frozenset({Type.U64, Type.I64})
@@ -37,7 +37,7 @@ _SIGN = 1 << 31
 
 
 class Operations:
-    """Lowers expressions. `leaf` lowers leaves; `zero` gives the parameter that is always zero."""
+    """Lowers expressions. `leaf` lowers their leaves; `zero` gives the parameter that is always zero."""
 
     def __init__(self, build: WordBuilder, leaf: Callable[[Leaf], Value], zero: Callable[[], Word]) -> None:
         self.build = build
@@ -64,8 +64,8 @@ class Operations:
             return Pair.constant(self.build, int(node.value))
         if node.type.is_narrow:
             return self.build.literal(int(node.value))
-        if node.type is Type.F32 and node.value == 0:  # whatever becomes of it: it may be where a sum starts
-            return self._hidden(self.build.literal(int(np.float32(node.value).view(np.uint32))).seen_as(Type.F32))
+        if node.type is Type.F32 and node.value == 0:  # always hidden: a sum may start with it
+            return self._hidden(self.build.literal(int(np.float32(node.value).view(np.uint32))).bitcast(Type.F32))
         return Word(self.build, node)
 
     def _apply(self, node: ir.Apply) -> Value:
@@ -95,14 +95,14 @@ class Operations:
         if isinstance(value, Pair):
             if to.bits == 64:
                 return value
-            return self._hidden(value.to_float(source is Type.I64)) if to is Type.F32 else value.low.seen_as(to)
+            return self._hidden(value.to_float(source is Type.I64)) if to is Type.F32 else value.low.bitcast(to)
         if to.bits == 64:
             return Pair.widened(value)
         if to.is_narrow:
-            return value.to(Type.U32) & (1 << to.bits) - 1
+            return value.cast(Type.U32) & (1 << to.bits) - 1
         if node.op is ops.BITCAST:
-            return value.seen_as(to)
-        return self._hidden(value.to(to)) if to is Type.F32 else value.to(to)  # an integer may be known to be zero
+            return value.bitcast(to)
+        return self._hidden(value.cast(to)) if to is Type.F32 else value.cast(to)  # an integer may be known to be zero
 
     def _wide(self, node: ir.Apply, values: Sequence[Value]) -> Value:
         op = node.op
@@ -136,15 +136,18 @@ class Operations:
         if op in _ORDERS:
             return self._compared(op, *operands)
         if op is ops.NEG:
-            return _with(ops.XOR, operands[0], self.build.literal(_SIGN) | self._zero())
+            return _combined(ops.XOR, operands[0], self.build.literal(_SIGN) | self._zero())
         if len(operands) == 2:
             first, second = operands
-            meets_itself = op in (ops.SUB, ops.DIV)
-            operands = self._given(first), self._hidden(second) if meets_itself else self._given(second)
-        return _with(ops.XOR, self.build.apply(op, *operands), self._zero())
+            may_cancel = op in (ops.SUB, ops.DIV)
+            operands = (
+                self._hidden_if_known(first),
+                self._hidden(second) if may_cancel else self._hidden_if_known(second),
+            )
+        return _combined(ops.XOR, self.build.apply(op, *operands), self._zero())
 
-    def _given(self, operand: Word) -> Word:
-        """Hides an operand whose bits may be known: an integer's, unless it hides a float."""
+    def _hidden_if_known(self, operand: Word) -> Word:
+        """Hides an operand that is a bitcast of an integer, as the compiler may know its bits; unless it is hidden."""
         match operand.node:
             case ir.Apply(op=ops.BITCAST, operands=(ir.Apply(operands=(_, hiding)),)) if hiding == self._zero().node:
                 return operand
@@ -154,9 +157,9 @@ class Operations:
                 return operand
 
     def _hidden(self, value: Word) -> Word:
-        """Hides a value, so that nothing is folded. By OR, as results are hidden by XOR: two XORs with the same word
-        would cancel."""
-        return _with(ops.OR, value, self._zero())
+        """Hides a value from the driver's optimiser, by an OR with zero. (Results are hidden by an XOR: two XORs with
+        the same word would cancel.)"""
+        return _combined(ops.OR, value, self._zero())
 
     def _compared(self, op: Op, a: Word, b: Word) -> Word:
         if op is ops.NE:
@@ -164,21 +167,21 @@ class Operations:
         if op in (ops.GT, ops.GE):
             a, b = b, a
         # Compilers may choose the sign of a NaN, differently at each use: test the other bits.
-        first, second = a.seen_as(Type.U32).bound("bits"), b.seen_as(Type.U32).bound("bits")
+        first, second = a.bitcast(Type.U32).bound("bits"), b.bitcast(Type.U32).bound("bits")
         are_numbers = ((first & _SIGN - 1) <= _INFINITY) & ((second & _SIGN - 1) <= _INFINITY)
         order = {ops.GT: ops.LT, ops.GE: ops.LE}.get(op, op)
         return are_numbers & self.build.apply(order, self._rank(first), self._rank(second))
 
     def _rank(self, bits: Word) -> Word:
         """An I32 in the order of the floats, equal for both zeros."""
-        signed = bits.seen_as(Type.I32)
+        signed = bits.bitcast(Type.I32)
         lowest, none = (self.build.literal(number, Type.I32) for number in (-_SIGN, 0))
         return (signed < none).select(lowest - signed, signed)
 
 
-def _with(op: Op, value: Word, bits: Word) -> Word:
-    """The bits of a float combined with others."""
-    return value.build.apply(op, value.seen_as(Type.U32), bits).seen_as(Type.F32)
+def _combined(op: Op, value: Word, bits: Word) -> Word:
+    """A float whose bits are those of `value`, combined with `bits` by an integer operation."""
+    return value.build.apply(op, value.bitcast(Type.U32), bits).bitcast(Type.F32)
 
 
 class Lanes:
@@ -208,8 +211,8 @@ class Lanes:
     def _ballot(self, condition: Word) -> Pair:
         mask = self._own(SubgroupOp.BALLOT, "mask", Type.U64, condition)
         if self.most <= 32:  # the upper word is constant zero, which folds away
-            return Pair(mask.to(Type.U32), self.build.literal(0))
-        return Pair(mask.to(Type.U32), (mask >> 32).to(Type.U32))
+            return Pair(mask.cast(Type.U32), self.build.literal(0))
+        return Pair(mask.cast(Type.U32), (mask >> 32).cast(Type.U32))
 
     def _match(self, value: Word, bits: int) -> Pair:
         """The mask of lanes with this lane's value: the AND of a ballot for each bit."""
@@ -234,12 +237,12 @@ class Lanes:
             low = self._own(SubgroupOp.SHUFFLE, "low", Type.U32, value.low, lane)
             return Pair(low, self._own(SubgroupOp.SHUFFLE, "high", Type.U32, value.high, lane))
         if value.type is Type.BOOL:  # WGSL shuffles no bool
-            return self._own(SubgroupOp.SHUFFLE, "flag", Type.U32, value.to(Type.U32), lane).differs(0)
+            return self._own(SubgroupOp.SHUFFLE, "flag", Type.U32, value.cast(Type.U32), lane).differs(0)
         return self._own(SubgroupOp.SHUFFLE, "item", value.type, value, lane)
 
     def _source(self, op: SubgroupOp, operand: Word) -> Word:
         """The lane to read, which exists. (A subgroup's size is a power of two.)"""
-        lane, size = self.build.identity(ir.Builtin.LANE), self.build.identity(ir.Builtin.SUBGROUP_SIZE)
+        lane, size = self.build.builtin(ir.Builtin.LANE), self.build.builtin(ir.Builtin.SUBGROUP_SIZE)
         if op is SubgroupOp.SHUFFLE:
             return operand & size - 1
         if op is SubgroupOp.SHUFFLE_XOR:
@@ -249,7 +252,7 @@ class Lanes:
             return (operand <= lane).select(lane - operand, lane)
         # Within the subgroup and, as the last one may be partial, within the workgroup. Compared with the number of
         # lanes above this one, so that no sum wraps.
-        beyond = self.group_size - 1 - self.build.identity(ir.Builtin.LOCAL_ID)
+        beyond = self.group_size - 1 - self.build.builtin(ir.Builtin.LOCAL_ID)
         there = operand <= self.build.apply(ops.MIN, size - 1 - lane, beyond)
         return there.select(lane + operand, lane)
 

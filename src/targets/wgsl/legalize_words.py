@@ -1,4 +1,4 @@
-"""Building blocks of legalisation: 32-bit words, and pairs of them for 64 bits, of which Python's operators make
+"""Building blocks of legalisation: 32-bit words, and pairs of words for 64-bit values. Python's operators on them build
 expressions of the IR."""
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _reflected(op: Op) -> Callable[[Word, Operand], Word]:
 
 
 class Word:
-    """An expression of at most 32 bits, to compute with. Operations on constants are folded."""
+    """An expression of at most 32 bits, with operators that build larger ones. Operations on constants are folded."""
 
     __slots__ = ("build", "node")
 
@@ -51,30 +51,29 @@ class Word:
 
     def shifted_right(self, amount: Operand, signed: bool) -> Word:
         """`>>`, arithmetic if signed."""
-        return (self.seen_as(Type.I32) >> amount).seen_as(Type.U32) if signed else self >> amount
+        return (self.bitcast(Type.I32) >> amount).bitcast(Type.U32) if signed else self >> amount
 
     def select(self, then: Operand, otherwise: Operand) -> Word:
-        """One of two, by this condition."""
+        """`then` if this condition is true, else `otherwise`."""
         return self.build.apply(ops.SELECT, self, then, otherwise)
 
-    def to(self, type: Type) -> Word:
-        """A cast."""
+    def cast(self, type: Type) -> Word:
         return self._converted(ops.CAST, type)
 
-    def seen_as(self, type: Type) -> Word:
-        """A bitcast."""
+    def bitcast(self, type: Type) -> Word:
         return self._converted(ops.BITCAST, type)
 
     def _converted(self, op: Op, type: Type) -> Word:
         return self if self.type is type else Word(self.build, folded(op, (self.node,), type, self.build.span))
 
     def bound(self, name: str = "word") -> Word:
-        """The value in a variable unless it is a leaf, to use it more than once. Expressions are pure and never load,
-        so it may be evaluated early."""
+        """For a value that is used several times: assigns it to a variable, unless it is a leaf. (Expressions are pure
+        and do not load, so they may be evaluated early.)"""
         return self.held(name) if isinstance(self.node, ir.Apply) else self
 
     def held(self, name: str = "word") -> Word:
-        """The value at this point in a new variable, whatever its own variables are set to later."""
+        """Always assigns the value to a new variable, which keeps it if the variables in the expression are set
+        later."""
         variable = self.build.variable(name, self.type)
         self.build.assign(variable, self)
         return self.build.read(variable)
@@ -94,8 +93,8 @@ class WordBuilder(Builder):
         """A literal; of a U32 the low 32 bits are taken."""
         return Word(self, ir.Const(value & 0xFFFF_FFFF if type is Type.U32 else value, type, self.span))
 
-    def identity(self, builtin: ir.Builtin) -> Word:
-        return Word(self, ir.Identity(builtin, self.span))
+    def builtin(self, builtin: ir.Builtin) -> Word:
+        return Word(self, ir.BuiltinValue(builtin, self.span))
 
     def apply(self, op: Op, *operands: Operand) -> Word:
         given = tuple(self.literal(operand).node if isinstance(operand, int) else operand.node for operand in operands)
@@ -109,7 +108,7 @@ class WordBuilder(Builder):
     def store(self, memory: ir.Memory, index: Word, value: Word) -> None:
         self.emit(ir.Store(memory, index.node, value.node, self.span))
 
-    def filled(self, variables: Sequence[ir.Variable], values: Sequence[Word]) -> bool:
+    def elided_copy(self, variables: Sequence[ir.Variable], values: Sequence[Word]) -> bool:
         """Copy elision: if the values are temporaries set by the statements emitted last, makes those set `variables`
         directly, and returns True. The temporaries must not be used again."""
         block, count = self._block, len(values)
@@ -135,8 +134,8 @@ class WordBuilder(Builder):
 
 @attrs.frozen(eq=False)
 class Pair:
-    """A 64-bit value as two U32 words. What is used twice is bound to variables first: else nested operations would
-    grow exponentially."""
+    """A 64-bit value as two U32 words. A word that an operation uses twice is bound to a variable first: otherwise
+    nested operations would grow exponentially."""
 
     low: Word
     high: Word
@@ -149,9 +148,9 @@ class Pair:
     def widened(cls, word: Word) -> Pair:
         """A Bool or U32 zero-extended, an I32 sign-extended."""
         if word.type is Type.I32:
-            low = word.seen_as(Type.U32).bound()
+            low = word.bitcast(Type.U32).bound()
             return cls(low, low.shifted_right(31, signed=True))
-        return cls(word.to(Type.U32), word.build.literal(0))
+        return cls(word.cast(Type.U32), word.build.literal(0))
 
     def bound(self) -> Pair:
         return Pair(self.low.bound("low"), self.high.bound("high"))
@@ -159,11 +158,11 @@ class Pair:
     def __add__(self, other: Pair) -> Pair:
         first = self.low.bound()
         low = (first + other.low).bound("sum")
-        return Pair(low, self.high + other.high + (low < first).to(Type.U32))
+        return Pair(low, self.high + other.high + (low < first).cast(Type.U32))
 
     def __sub__(self, other: Pair) -> Pair:
         first, second = self.low.bound(), other.low.bound()
-        return Pair(first - second, self.high - other.high - (first < second).to(Type.U32))
+        return Pair(first - second, self.high - other.high - (first < second).cast(Type.U32))
 
     def __neg__(self) -> Pair:
         return Pair.constant(self.low.build, 0) - self
@@ -250,12 +249,12 @@ class Pair:
         zeros = a.count(ops.LEADING_ZEROS).bound("zeros")
         normal = (a << zeros).bound()
         # 24 bits are kept, the rest decides the rounding; the last is set if any bit below the top word is.
-        top = (normal.high | normal.low.differs(0).to(Type.U32)).bound()
+        top = (normal.high | normal.low.differs(0).cast(Type.U32)).bound()
         kept = (top >> 8).bound()
         up = (top & 0xFF) + (kept & 1) > 0x80
         exponent = (189 - zeros) << 23  # 127 + 63 - 1: the leading one of `kept` adds 1
-        bits = exponent + kept + up.to(Type.U32)
-        return (sign | (a.low | a.high).equals(0).select(0, bits)).seen_as(Type.F32)
+        bits = exponent + kept + up.cast(Type.U32)
+        return (sign | (a.low | a.high).equals(0).select(0, bits)).bitcast(Type.F32)
 
 
 Value: TypeAlias = Word | Pair
@@ -279,7 +278,7 @@ def compared(op: Op, a: Pair, b: Pair, signed: bool) -> Word:
     if op in (ops.GT, ops.LE):
         a, b = b, a
     first, second, order = a.high.bound(), b.high.bound(), Type.I32 if signed else Type.U32
-    above = first.seen_as(order) < second.seen_as(order)
+    above = first.bitcast(order) < second.bitcast(order)
     below = above | (first.equals(second) & (a.low < b.low))
     return below if op in (ops.LT, ops.GT) else ~below
 
@@ -288,7 +287,7 @@ def divided(a: Pair, b: Pair) -> tuple[Pair, Pair]:
     """Quotient and remainder of unsigned numbers by restoring division, bit by bit. A zero divisor counts as one."""
     build, b = a.low.build, b.bound()
     none = (b.low | b.high).equals(0)
-    b = Pair(b.low | none.to(Type.U32), b.high).bound()
+    b = Pair(b.low | none.cast(Type.U32), b.high).bound()
     names = ("quotient_low", "quotient_high", "rest_low", "rest_high")
     q0, q1, r0, r1 = (build.variable(name, Type.U32) for name in names)
     zero, one = build.literal(0), build.literal(1)
@@ -303,7 +302,7 @@ def divided(a: Pair, b: Pair) -> tuple[Pair, Pair]:
         smaller = (grown - b).bound()
         shifted = quotient << one
         build.assign(q1, shifted.high)
-        build.assign(q0, shifted.low | fits.to(Type.U32))
+        build.assign(q0, shifted.low | fits.cast(Type.U32))
         build.assign(r0, fits.select(smaller.low, grown.low))
         build.assign(r1, fits.select(smaller.high, grown.high))
     bit = build.variable("bit", Type.U32)

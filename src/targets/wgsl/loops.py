@@ -1,9 +1,9 @@
-"""Two changes of a program's loops: unrolling, and counting for drivers that end loops.
+"""Two transformations of loops: unrolling, and detecting that a driver has ended one early.
 
 Counted loops that index register arrays are unrolled: GPU compilers keep an array in registers only if all its indices
 are constants. lavapipe, Mesa's software driver, silently ends loops after 65,535 iterations, counted over all loops of
-an invocation. So each loop sets a flag at its proper end. If one is left with the flag unset, a loop was cut short: the
-kernel then stores 1 to an overrun buffer at its end, and the host refuses the result.
+an invocation. So for lavapipe each loop sets a flag when it ends by itself. If a loop ends with the flag unset, the
+kernel stores 1 to an overrun buffer, and the host refuses the result.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ...types.ops import AtomicOp
 from .legalize_words import Word, WordBuilder
 
 ITERATIONS = 65_535
-_MOST_ROUNDS = 64
+_MOST_UNROLLED = 64
 _MOST_STATEMENTS = 4096  # of one unrolled loop
 
 
@@ -29,30 +29,29 @@ def unrolled(program: ir.Program) -> ir.Program:
 
 
 def _statement(statement: ir.Statement) -> Iterator[ir.Statement]:
-    rounds = _rounds(statement) if isinstance(statement, ir.For) else None
-    if not isinstance(statement, ir.For) or rounds is None or len(rounds) * _size(statement.body) > _MOST_STATEMENTS:
+    iterations = _iterations(statement) if isinstance(statement, ir.For) else None
+    if not isinstance(statement, ir.For) or iterations is None:
         yield statement
         return
-    for value in rounds:
+    for value in iterations:
         number = ir.Const(value, Type.U32, statement.span)
         yield from replaced(statement.body, statement.variable, number)
         yield ir.Assign(statement.variable, number, statement.span)
 
 
-def _rounds(loop: ir.For) -> range | None:
-    """The values of the variable of a loop to unroll: constant bounds, few rounds, no break. Else None."""
+def _iterations(loop: ir.For) -> range | None:
+    """The values of the variable of a loop to unroll: constant bounds, few iterations, no break. Else None."""
     start, stop, step = loop.start, loop.stop, loop.step
     if not (isinstance(start, ir.Const) and isinstance(stop, ir.Const) and isinstance(step, ir.Const)):
         return None
-    rounds = range(int(start.value), int(stop.value), int(step.value))
-    leaves = any(isinstance(statement, ir.Break) for statement in statements_in(loop.body))
-    if leaves or loop.variable in variables_set_in(loop.body) or len(rounds) > _MOST_ROUNDS:
+    iterations = range(int(start.value), int(stop.value), int(step.value))
+    size = sum(1 for _ in statements_in(loop.body))
+    if len(iterations) > _MOST_UNROLLED or len(iterations) * size > _MOST_STATEMENTS:
         return None
-    return rounds if _indexes_registers(loop) else None
-
-
-def _size(block: ir.Block) -> int:
-    return sum(1 for _ in statements_in(block))
+    leaves = any(isinstance(statement, ir.Break) for statement in statements_in(loop.body))
+    if leaves or loop.variable in variables_set_in(loop.body):
+        return None
+    return iterations if _indexes_registers(loop) else None
 
 
 def _indexes_registers(loop: ir.For) -> bool:
@@ -80,8 +79,8 @@ def instrumented(program: ir.Program) -> ir.Program:
     build.assign(overran, build.literal(False, Type.BOOL))
     _Instrumenter(build, overran).statements(program.body, None)
     one = build.literal(1).node
-    tell = ir.Atomic(None, AtomicOp.STORE, overrun, build.literal(0).node, one, program.span)
-    build.emit(ir.If(build.read(overran).node, (tell,), (), program.span))
+    report = ir.Atomic(None, AtomicOp.STORE, overrun, build.literal(0).node, one, program.span)
+    build.emit(ir.If(build.read(overran).node, (report,), (), program.span))
     others = tuple(m for m in program.memories if m.space is not ir.Space.STORAGE)
     variables = (*program.variables, *build.variables)
     memories = (*program.storage, overrun, *others)
@@ -111,7 +110,7 @@ class _Instrumenter:
                 assert ended is not None, "verify: a break stands in a loop"
                 build.assign(ended, build.literal(True, Type.BOOL))
                 build.emit(statement)
-            case ir.For():  # as the While that it is
+            case ir.For():  # lowered to a While
                 stop, step = self.bound(statement.stop).held("stop"), Word(build, statement.step).held("step")
                 counter = build.read(statement.variable)
                 build.assign(statement.variable, Word(build, statement.start))
@@ -124,13 +123,13 @@ class _Instrumenter:
 
     def bound(self, stop: ir.Expression) -> Word:
         """The end of a counted loop. A constant is hidden from the driver, which would unroll the loop: LLVM then takes
-        several times as long, and the kernel runs no faster. What uniforms alone decide hides nothing: the driver
-        compiles a kernel for their values."""
+        several times as long to compile, and the kernel runs no faster. A uniform would not hide it, as the driver
+        compiles a kernel for the values of its uniforms."""
         known = Word(self.build, stop)
         if not isinstance(stop, ir.Const):
             return known
-        never = self.build.identity(ir.Builtin.GROUP_ID).equals(0xFFFF_FFFF)  # it is below the number of groups
-        return known + never.to(known.type)
+        never = self.build.builtin(ir.Builtin.GROUP_ID).equals(0xFFFF_FFFF)  # it is below the number of groups
+        return known + never.cast(known.type)
 
     def loop(self, head: ir.Block, condition: Word, body: ir.Block, last: ir.Block) -> None:
         build, span = self.build, self.build.span

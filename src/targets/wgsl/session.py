@@ -202,6 +202,6 @@ def _lane_probe() -> ir.Program:
     """A kernel in which every invocation stores its lane | subgroup size << 8."""
     build = WordBuilder(Span(__file__, 1))
     memory = ir.Memory(_PROBE_MEMORY, ir.Space.STORAGE, Type.U32)
-    lane, size = build.identity(ir.Builtin.LANE), build.identity(ir.Builtin.SUBGROUP_SIZE)
-    build.store(memory, build.identity(ir.Builtin.LOCAL_ID), lane | size << 8)
+    lane, size = build.builtin(ir.Builtin.LANE), build.builtin(ir.Builtin.SUBGROUP_SIZE)
+    build.store(memory, build.builtin(ir.Builtin.LOCAL_ID), lane | size << 8)
     return ir.Program("lane_probe", _PROBES, (), (memory,), (), build.finish(), build.span)

@@ -98,7 +98,9 @@ class _Writer(StatementWriter):
         self.memories = {m: self.names.of(m, valid_identifier(m.name)) for m in program.memories}
         self.fields = {p: fields.of(p, valid_identifier(p.name)) for p in program.parameters}
         self.parameters = (*_HEADER, *((name, TYPE_NAMES[p.type]) for p, name in self.fields.items()))
-        self.numbers: dict[int, str] = {}  # variables with the bits of infinities and NaNs, which no constant may be
+        self.numbers: dict[
+            int, str
+        ] = {}  # variables with the bits of infinities and NaNs, for which WGSL has no constant
         self.builtins: set[ir.Builtin] = set()
         self.subgroups = False
 
@@ -174,7 +176,7 @@ class _Writer(StatementWriter):
         name = self.numbers.setdefault(bits, f"bits_{bits:08x}")
         return f"bitcast<f32>({name})"
 
-    def identity(self, builtin: ir.Builtin) -> str:
+    def builtin(self, builtin: ir.Builtin) -> str:
         self.builtins.add(builtin)
         self.subgroups |= builtin in _OF_SUBGROUPS
         match builtin:
@@ -199,7 +201,8 @@ class _Writer(StatementWriter):
         self.lines.add(f"atomicStore(&{element}, {value});" if self.uses[memory].atomic else f"{element} = {value};")
 
     def element(self, memory: ir.Memory, index: ir.Expression) -> str:
-        """An element. A constant index out of bounds, which WGSL rejects even in dead code, becomes the last."""
+        """An element. A constant index out of bounds is replaced by the last one, as WGSL rejects it even in dead
+        code."""
         length = memory.length or (1 << 32) - 1  # of no buffer, but naga rejects 2**32 - 1 in every array
         if isinstance(index, ir.Const) and index.value >= length:
             return f"{self.memories[memory]}[{length - 1}u]"
@@ -240,7 +243,7 @@ class _Writer(StatementWriter):
         self.inside(f"for ({begin}; {name} < {stop}; {name} += {step}) {{", loop.body, "}")
 
     def once(self, bound: ir.Expression, name: str) -> str:
-        if isinstance(bound, ir.Const | ir.Argument | ir.Identity):
+        if isinstance(bound, ir.Const | ir.Argument | ir.BuiltinValue):
             return self.text(bound)
         if isinstance(bound, ir.Read) and bound.variable in self.scopes.settled:
             return self.text(bound)

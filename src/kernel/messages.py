@@ -1,4 +1,4 @@
-"""Words for error messages: code that would be accepted in place of what was found, and how an argument is shown."""
+"""Texts of error messages: how values and arguments are described, and examples of code that would be accepted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,18 @@ from ..types.ops import Op
 from ..types.scalars import Bool, Float, Scalar
 from . import ir
 from .launch import Buffer
-from .values import MemoryValue, Value
+from .values import (
+    InvocationValue,
+    MemberNumber,
+    MemoryValue,
+    Method,
+    Static,
+    StructValue,
+    TupleValue,
+    Undecided,
+    Value,
+    parts,
+)
 
 _UNSIGNED = {4: Type.U32, 8: Type.U64}  # by size in bytes: what a float is bitcast to
 
@@ -69,7 +80,7 @@ def element_of(element: object, found: Value) -> str:
 
 
 def loop_over(found: Value) -> str:
-    """A loop that does what was meant by iterating over a value."""
+    """A loop of the kernel language in place of one that iterates over a value."""
     if isinstance(found, MemoryValue):
         return "for i in dynamic_range(U32(0), data.length):"
     return "for i in dynamic_range(U32(0), n):" if isinstance(found, ir.Expression) else "for i in range(8):"
@@ -88,8 +99,8 @@ _LIBRARIES = frozenset({"attr", "attrs", "numpy"})  # besides Python's own
 
 
 def is_from_a_library(function: object) -> bool:
-    """Whether its module is one written for CPython only: the standard library, NumPy or attrs. That is asked of a
-    function's globals: from Python 3.13 on, attrs gives `evolve` the `__module__` of its last user."""
+    """Whether a function's module was written for CPython only: the standard library, NumPy or attrs. Told by the
+    function's globals, as from Python 3.13 on `attrs.evolve` has the `__module__` of its last caller."""
     named = getattr(function, "__globals__", {}).get("__name__", getattr(function, "__module__", None))
     home = str(named).partition(".")[0]
     return home != "__main__" and (home in _LIBRARIES or home in sys.stdlib_module_names)
@@ -172,3 +183,42 @@ def _literal(cls: type[Scalar], value: object) -> str:
         return repr(cls(number).item())
     except (TypeError, ValueError, OverflowError):
         return "True" if issubclass(cls, Bool) else "0.0" if issubclass(cls, Float) else "0"
+
+
+def describe(value: Value) -> str:
+    """A value of the reader, as error messages name it."""
+    match value:
+        case Static(value=type() as cls):
+            return f"class {cls.__name__}"
+        case Static():
+            return f"the compile-time value {value.value!r}"
+        case StructValue():
+            fixed = ", ".join(repr(part.value) for part in parts(value) if isinstance(part, Static))
+            return f"a {class_of(value.element).__name__}{' of ' * bool(fixed)}{fixed}"
+        case TupleValue():
+            return f"a tuple of {len(value.items)}"
+        case MemberNumber():
+            return "an enum's number"
+        case MemoryValue():
+            return "registers" if value.memory.space is ir.Space.REGISTERS else f"the array {value.memory.name!r}"
+        case Method():
+            return f"the method `.{value.name}`"
+        case InvocationValue():
+            return "the invocation"
+        case Undecided():
+            return value.reason
+        case _:
+            return f"a {value.type}"
+
+
+def run_time_form(name: str, value: Value) -> str:
+    """An assignment that would make a compile-time name a run-time value."""
+    match value:
+        case Static(value=bool() as known):
+            return f"{name} = Bool({known})"
+        case Static(value=float() as known):
+            return f"{name} = F32({known})"
+        case Static(value=int() as known):
+            return f"{name} = U32({max(0, known)})"
+        case _:
+            return f"{name} = U32(0)"
