@@ -17,7 +17,7 @@ from gpusort.targets.cpu.host import reduce as folding
 from gpusort.targets.cpu.host import reduce_plans as fold_routes
 from gpusort.targets.cpu.host import regrouped
 from gpusort.targets.cpu.host.reduce import Axes, Folding, host_reduction
-from gpusort.targets.cpu.host.strides import Walk
+from gpusort.targets.cpu.host.strides import LoopNest
 from tests.covering import few_cases
 from tests.new_process import printed
 from tests.reference import DTYPES, SWAPPED, laid_out, sample, whole_numbers
@@ -168,10 +168,10 @@ def test_rows_that_are_repeated_are_read_by_neighbours(axes: tuple[int, ...]) ->
     """And not one element so many times, then the next: what has no stride is not near."""
     row: Array = np.arange(400, dtype=np.float32)
     for x in (np.broadcast_to(row, (300, 400)), np.broadcast_to(row[:, np.newaxis], (400, 300))):
-        walk = Walk.of(x, axes)
-        assert walk is not None
-        assert walk.nearest.stride == 1
-        assert walk.nearest.length == 400
+        nest = LoopNest.of(x, axes)
+        assert nest is not None
+        assert nest.nearest.stride == 1
+        assert nest.nearest.length == 400
         assert_same(reduced("max", x, axes), by_numpy("max", x, axes))
 
 
@@ -241,9 +241,9 @@ def test_what_numpys_loops_do_sooner_is_left_to_them(
         assert (Folding(Reducer(name), x.dtype, axes, x.ndim, False)(x) is None) is sooner
 
 
-def _leaves_lines(leg: fold_routes.Leg) -> bool:
+def _leaves_lines(call: fold_routes.LoopCall) -> bool:
     """Whether neighbours among its results are wanted, in lines with gaps between them."""
-    return leg.seen_as is not None and leg.seen_as[1][-1] == 1
+    return call.seen_as is not None and call.seen_as[1][-1] == 1
 
 
 @pytest.mark.parametrize("dtype", ["u1", "f4", "i8"])
@@ -251,12 +251,12 @@ def _leaves_lines(leg: fold_routes.Leg) -> bool:
 def test_short_lines_with_short_gaps_are_reduced_as_one(name: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     lines: list[bool] = []
 
-    def noted(leg: fold_routes.Leg, out: Array) -> Array:
-        lines.append(_leaves_lines(leg))
-        return wanted(leg, out)
+    def noted(call: fold_routes.LoopCall, out: Array) -> Array:
+        lines.append(_leaves_lines(call))
+        return wanted(call, out)
 
-    wanted = fold_routes.Leg.wanted
-    monkeypatch.setattr(fold_routes.Leg, "wanted", noted)
+    wanted = fold_routes.LoopCall.wanted
+    monkeypatch.setattr(fold_routes.LoopCall, "wanted", noted)
     monkeypatch.setattr(Folding, "_suits_numpy", _never)
     monkeypatch.setattr(regrouped.Regrouped, "__call__", _nothing)
     for shape, kept, is_line in (
@@ -278,14 +278,14 @@ def test_short_lines_with_short_gaps_are_reduced_as_one(name: str, dtype: str, m
 @pytest.mark.parametrize("name", ["sum", "prod", "max", "any", "all"])
 def test_a_few_columns_of_a_table(name: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neighbours that stay, with a gap between: worked on side by side, gaps too, but for the last one."""
-    legs: list[fold_routes.Leg] = []
+    calls: list[fold_routes.LoopCall] = []
 
-    def noted(self: fold_routes.Leg, kernel: Any, *others: Any) -> None:
-        legs.append(self)
+    def noted(self: fold_routes.LoopCall, kernel: Any, *others: Any) -> None:
+        calls.append(self)
         run(self, kernel, *others)
 
-    run = fold_routes.Leg.run
-    monkeypatch.setattr(fold_routes.Leg, "run", noted)
+    run = fold_routes.LoopCall.run
+    monkeypatch.setattr(fold_routes.LoopCall, "run", noted)
     monkeypatch.setattr(regrouped.Regrouped, "__call__", _nothing)
     monkeypatch.setattr(Folding, "_suits_numpy", _never)
     for shape, kept, axis, has_gaps in (
@@ -296,11 +296,11 @@ def test_a_few_columns_of_a_table(name: str, dtype: str, monkeypatch: pytest.Mon
         for turned in (1, -1):
             x = np.random.default_rng(1).integers(0, 3, shape).astype(dtype)[..., kept].swapaxes(0, axis)[::turned]
             x = x.swapaxes(0, axis)
-            legs.clear()
+            calls.clear()
             with background.off():
                 found = reduced(name, x, axis)
             assert_same(found, by_numpy(name, x, axis), (shape, kept))
-            assert any(leg.count > 1 and _leaves_lines(leg) for leg in legs) is has_gaps, (shape, kept)
+            assert any(call.count > 1 and _leaves_lines(call) for call in calls) is has_gaps, (shape, kept)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -308,14 +308,14 @@ def test_loops_stay_within_the_memory_of_the_array(layout: str) -> None:
     for shape in (*LONG_SHAPES, (20_000, 4), (30, 2000, 5), (9, 4, 4000)):
         x = laid_out(np.zeros(shape, np.int32), layout)
         for axes in ((0,), (x.ndim - 1,), tuple(range(x.ndim))):
-            walk = Walk.of(x, axes)
-            if walk is None or len(walk.kept) > 2 or len(walk.gone) > 2:
+            nest = LoopNest.of(x, axes)
+            if nest is None or len(nest.kept) > 2 or len(nest.reduced) > 2:
                 continue
-            for leg in fold_routes.route_of(Reducer.PROD, x.dtype, walk).legs:
-                start, *ways = (int(number) for number in leg.plan[:9])
+            for call in fold_routes.route_of(Reducer.PROD, x.dtype, nest).calls:
+                start, *ways = (int(number) for number in call.plan[:9])
                 ends = [(length - 1) * stride for length, stride in zip(ways[::2], ways[1::2], strict=True)]
                 assert start + sum(end for end in ends if end < 0) >= 0
-                assert start + sum(end for end in ends if end > 0) < walk.span.count, (shape, layout, axes)
+                assert start + sum(end for end in ends if end > 0) < nest.span.count, (shape, layout, axes)
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])

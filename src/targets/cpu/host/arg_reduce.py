@@ -13,9 +13,9 @@ from ...base import HostArray
 from ..pool import ALONE, shared_pool
 from .key_words import ordered_ranks
 from .reduce_loops import can_fold, places_for
-from .reduce_plans import Route, leg_of
+from .reduce_plans import Route, loop_call_of
 from .reducers import LONG, in_shape
-from .strides import Routes, Walk
+from .strides import LoopNest, Routes
 
 Places = npt.NDArray[np.intp]
 
@@ -58,27 +58,27 @@ class PlaceFolding:
         route = self._routes.of(x)
         if route is None or not can_fold(self._fold, self._dtype, x.nbytes):
             return None
-        if self._dtype.kind == "f" and route.walk.nearest_goes and _have_nan_soon(x.swapaxes(self._axis, -1)):
+        if self._dtype.kind == "f" and route.nest.nearest_is_reduced and _have_nan_soon(x.swapaxes(self._axis, -1)):
             return None
-        return in_shape(route.walk.arranged(self._along(x, route)), x, (self._axis,), self._keepdims)
+        return in_shape(route.nest.arranged(self._along(x, route)), x, (self._axis,), self._keepdims)
 
     def _route(self, x: HostArray) -> Route | None:
         """None where NumPy's loop takes no longer, which looks at rows, or packs them first."""
         assert self._axis is not None
-        walk = Walk.of(x, (self._axis,), forwards=True)
-        if walk is None or len(walk.kept) > 2 or len(walk.gone) != 1 or walk.gone[0].length > _MOST:
+        nest = LoopNest.of(x, (self._axis,), forwards=True)
+        if nest is None or len(nest.kept) > 2 or len(nest.reduced) != 1 or nest.reduced[0].length > _MOST:
             return None
-        suits_rows = walk.nearest_goes or walk.nearest.length < max(_FEW, _FEW_BYTES // self._dtype.itemsize)
-        if self._dtype != np.float16 and suits_rows and walk.gone[0].length >= _ROW:
+        suits_rows = nest.nearest_is_reduced or nest.nearest.length < max(_FEW, _FEW_BYTES // self._dtype.itemsize)
+        if self._dtype != np.float16 and suits_rows and nest.reduced[0].length >= _ROW:
             return None
-        return Route(walk, False, (leg_of(self._fold, self._dtype, walk.start, walk.kept, walk.gone),))
+        return Route(nest, False, (loop_call_of(self._fold, self._dtype, nest.start, nest.kept, nest.reduced),))
 
     def _along(self, x: HostArray, route: Route) -> Places:
-        (loop, state), (leg,) = places_for(self._fold, self._dtype), route.legs
-        best: HostArray = np.empty(leg.parts * leg.rows, state)
-        where: npt.NDArray[np.int32] = np.empty(leg.parts * leg.rows, np.int32)
-        leg.run(loop, route.walk.span.place(x), best, where)
-        return self._first_best(*(leg.wanted(out).reshape(leg.parts, -1) for out in (best, where)))
+        (loop, state), (call,) = places_for(self._fold, self._dtype), route.calls
+        best: HostArray = np.empty(call.parts * call.rows, state)
+        where: npt.NDArray[np.int32] = np.empty(call.parts * call.rows, np.int32)
+        call.run(loop, route.nest.span.place(x), best, where)
+        return self._first_best(*(call.wanted(out).reshape(call.parts, -1) for out in (best, where)))
 
     def _first_best(self, best: HostArray, where: npt.NDArray[Any]) -> Places:
         """Of each column of candidates, in their order, the place of the first that is the best."""

@@ -1,5 +1,5 @@
-"""Rows that are sorted sooner than by a sort, or their places found: of a handful of different words, or in one order
-or the other."""
+"""Fast paths for rows whose elements at five positions suggest that a sort is not needed: rows of a few different
+values, which are counted, and rows that are in order or reversed, which are copied or numbered."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from .radix_sort import suits_radix
 from .runs import AT_A_GLANCE, HANDFUL_OF_NUMPY, Runs, counting_each, handful_of, in_order
 from .sample import direction_of, some_words
 
-LEAST_AT_SIGHT = 1 << 12  # elements: fewer are sorted before it is clear whether they are in order
+LEAST_AT_SIGHT = 1 << 12  # elements: to sort fewer takes no longer than to check whether they are in order
 _SEEN = 5  # elements that are looked at first
-_DIFFERENT = 3  # of these, and a row may be of a handful
+_DIFFERENT = 3  # with fewer different values among these, the row may have few in all
 _MOST_HALVES, _LOOKED = 1 << 13, 1 << 14  # elements: of more, which are a run or equal, NumPy takes longer
 _FLOATS = 1 << 15  # elements: of fewer, three that differ are sorted sooner than counted
 
 
 def sorted_at_sight(row: Elements, order: SortOrder, policy: HostSortPolicy, stable: bool) -> Elements | None:
-    """A new row, of one that holds a handful of words, or is in one order or the other and not for threads to work on.
-    None, and hardly any time spent, if some of its elements tell that it is neither."""
+    """The sorted row, if it has few different values, or is in order or reversed (and too short for several threads).
+    None otherwise, mostly after a look at five elements."""
     item, size, is_float, found = numbers_of(row).item, row.size, row.dtype.kind == "f", None
     are_counted = _are_counted_sooner(row, policy)
     a, e = item(0), item(-1)
@@ -48,14 +48,15 @@ def sorted_at_sight(row: Elements, order: SortOrder, policy: HostSortPolicy, sta
 
 
 def _are_counted_sooner(row: Elements, policy: HostSortPolicy) -> bool:
-    """Whether NumPy's sort of some different elements takes longer than a count of each: of many, or where it has no
-    vector code."""
+    """Whether counting few different values is faster than NumPy's sort: for long rows, or where that has no vector
+    code."""
     is_long = row.nbytes >= policy.few_bytes_from
     return row.itemsize == 2 or is_long or suits_radix(row.size, row.size, row.dtype, policy)
 
 
 def _counted(row: Elements, order: SortOrder, policy: HostSortPolicy, stable: bool) -> Elements | None:
-    """By counting each word; no compiler is loaded for short rows, unless NumPy sorts these slowly."""
+    """Sorts a row of few different values by counting each. No compiler is loaded for a short row, unless NumPy sorts
+    it slowly."""
     size, is_short = row.itemsize, row.nbytes < policy.few_bytes_from
     if is_short:
         found = _of_few(row, order, stable)
@@ -77,7 +78,7 @@ def _counted(row: Elements, order: SortOrder, policy: HostSortPolicy, stable: bo
 
 
 def _of_few(row: Elements, order: SortOrder, stable: bool) -> Elements | None:
-    """By NumPy."""
+    """Sorts a row of few different values by counting each with NumPy."""
     tied = _few_words(row, order)
     if tied is None or (stable and any(len(words) > 1 for words in tied)):
         return None
@@ -96,7 +97,8 @@ def _of_few(row: Elements, order: SortOrder, stable: bool) -> Elements | None:
 
 
 def _of_neighbours(row: Elements, order: SortOrder, stable: bool) -> Elements | None:
-    """By comparing all neighbours. NaT is the least integer and yet last; float16 is compared in more time."""
+    """Sorts a row that is in order or reversed, which comparing all neighbours shows. Not for NaT, which is the least
+    integer but comes last, nor for float16, which NumPy compares slowly."""
     numbers, kind = numbers_of(row), row.dtype.kind
     if row.dtype == np.float16 or (kind in "Mm" and np.iinfo(np.int64).min in (numbers[0], numbers[-1])):
         return None
@@ -110,9 +112,9 @@ def _of_neighbours(row: Elements, order: SortOrder, stable: bool) -> Elements | 
 
 
 def places_at_sight(row: Elements, order: SortOrder, most: int) -> Places | None:
-    """Where the elements of a row come from, in order, if it is a run that NumPy merges with nothing, or, of at most so
-    many elements, holds a handful of words. None, and hardly any time spent, if some tell that it is neither."""
-    size, is_half = row.size, row.itemsize == 2  # of which NumPy takes its time
+    """The argsort of a row that is in order or reversed (by NumPy, whose merge sort then finds a single run), or that
+    has few different values and at most `most` elements. None otherwise, mostly after a look at some elements."""
+    size, is_half = row.size, row.itemsize == 2  # float16 and 16-bit integers, which NumPy's merge sort compares slowly
     item, half = numbers_of(row).item, size >> 1
     a, b, c, d, e = item(0), item(size >> 2), item(half), item(3 * size >> 2), item(-1)
     is_one, is_run = a == e, False
@@ -130,7 +132,7 @@ def places_at_sight(row: Elements, order: SortOrder, most: int) -> Places | None
 
 
 def _places_of_few(row: Elements, order: SortOrder) -> Places | None:
-    """By looking for each word."""
+    """The argsort of a row of few different values: the positions of each."""
     tied, bits = _few_words(row, order), bits_of(row)
     if tied is None:
         return None
@@ -146,14 +148,15 @@ def _places_of_few(row: Elements, order: SortOrder) -> Places | None:
 
 
 def _few_words(row: Elements, order: SortOrder) -> list[list[Elements]] | None:
-    """The words of a row in order, those that tie together, if a glance tells that they are few."""
+    """The words of a row's different values, in order and grouped by rank; None if a sample shows that there are
+    many."""
     words = frozenset(some_words(row, AT_A_GLANCE))
     return None if len(words) > HANDFUL_OF_NUMPY else _tied(row.dtype, order, words)
 
 
 @lru_cache(maxsize=64)
 def _tied(dtype: np.dtype[np.generic], order: SortOrder, words: frozenset[int]) -> list[list[Elements]]:
-    """As arrays of no dimension, which are compared with soonest."""
+    """As arrays of no dimension, the fastest operand of NumPy's comparisons."""
     tied: dict[int, list[Elements]] = {}
     for word in in_order(dtype, order, words):
         rank = int(ordered_ranks(word.reshape(1).view(dtype), order)[0])

@@ -25,7 +25,7 @@ from ..loops import Kernel, place_of
 from .cumsum_loops import BLOCK, columns, pieces
 from .reducers import rounded, silence, silently, takes
 from .regrouped import LEAST_IN_LINES, accumulated, has_short_lines
-from .strides import Routes, Walk, padded, ways_beside
+from .strides import LoopNest, Routes, loops_beside, padded
 from .summing import Summing
 
 HostScan: TypeAlias = Callable[[HostArray], HostArray]
@@ -108,7 +108,7 @@ def shifted(scan: HostScan, axis: int | None) -> HostScan:
 class _Route:
     """All that is to be done for arrays of one shape and layout."""
 
-    walk: Walk
+    nest: LoopNest
     plan: npt.NDArray[np.int64]
     tasks: int
     rows: int
@@ -133,27 +133,27 @@ class LongScan:
         return self._by_numpy(x, int(route.plan[-1])) if route.pieces > 1 and self._dtype.kind == "f" else None
 
     def _route(self, x: HostArray) -> _Route | None:
-        walk, axis = Walk.of(x, (), forwards=True), self._axis
-        if walk is None:
+        nest, axis = LoopNest.of(x, (), forwards=True), self._axis
+        if nest is None:
             return None
-        outs = [math.prod(walk.shape[place + 1 :]) for place in walk.order]  # strides of the results
-        stays = ways_beside(x, outs, axis)
+        outs = [math.prod(nest.shape[place + 1 :]) for place in nest.order]  # strides of the results
+        stays = loops_beside(x, outs, axis)
         if len(stays) > 2:
             return None
         length, rows = x.shape[axis], x.size // x.shape[axis]
         divides = rows < _FEW and length >= _IN_PIECES
-        in_rows = walk.order[axis] == x.ndim - 1 or rows == 1
+        in_rows = nest.order[axis] == x.ndim - 1 or rows == 1
         if in_rows and self._is_for_numpy(x, divides):
             return None
         # A number of pieces that can be added up side by side.
         two, piece = padded(stays), -(-length // (4 * max(1, length // (4 * _PIECE)))) if divides else length
         block = min(BLOCK, two[1].length)
-        ways = [number for way in two for number in (way.length, way.stride, way.out)]
+        loops = [number for loop in two for number in (loop.length, loop.stride, loop.out)]
         last = piece if in_rows else block
-        plan = np.array([walk.start, *ways, length, x.strides[axis] // x.itemsize, outs[axis], last], np.int64)
+        plan = np.array([nest.start, *loops, length, x.strides[axis] // x.itemsize, outs[axis], last], np.int64)
         pieces = -(-length // piece)
         tasks = -(-rows * pieces // 4) if in_rows else two[0].length * -(-two[1].length // block)
-        return _Route(walk, plan, tasks, rows, pieces if in_rows else 0)
+        return _Route(nest, plan, tasks, rows, pieces if in_rows else 0)
 
     def _is_for_numpy(self, x: HostArray, divides: bool) -> bool:
         """Whether NumPy adds up rows of integers as fast: one addition a cycle is all there is to do."""
@@ -178,8 +178,8 @@ class LongScan:
 
     def _by_route(self, x: HostArray, route: _Route) -> HostArray:
         summing, state = self._summing, self._summing.state
-        results: HostArray = new_array(route.walk.shape, summing.result)
-        memory, plan = route.walk.span.place(x), place_of(route.plan)
+        results: HostArray = new_array(route.nest.shape, summing.result)
+        memory, plan = route.nest.span.place(x), place_of(route.plan)
         out, is_shared = place_of(results), x.size >= _SHARED or threads_of_crew(results.nbytes) > 0
 
         def run(kernel: Kernel, *sums: int) -> None:
@@ -188,7 +188,7 @@ class LongScan:
 
         if route.pieces == 0:
             run(columns(summing))
-            return route.walk.arranged(results)
+            return route.nest.arranged(results)
         nothing = state.type(-0.0) if state.kind == "f" else state.type(0)  # which keeps the sign of zero
         before: HostArray = np.empty((route.rows, route.pieces), state)
         before[:, 0] = nothing
@@ -197,7 +197,7 @@ class LongScan:
             run(pieces(summing, False), *place_of(sums))
             silently(_accumulate, sums[:, :-1], 1, None, before[:, 1:])
         run(pieces(summing, True), *place_of(before))
-        return route.walk.arranged(results)
+        return route.nest.arranged(results)
 
 
 def _loading(summing: Summing) -> Iterator[object]:

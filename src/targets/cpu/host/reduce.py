@@ -29,7 +29,7 @@ from .reduce_loops import can_fold, loop_for
 from .reduce_plans import Route, constant_of, leaps, route_of
 from .reducers import EXTREMES, LONG, TRUTHS, UFUNCS, HostCall, in_shape, rounded, silence, silently, takes
 from .regrouped import ADDED, LEAST_IN_LINES, LINE, Regrouped
-from .strides import Routes, Walk
+from .strides import LoopNest, Routes
 
 Signed: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 
@@ -82,7 +82,7 @@ class Folding:
         x, route = self._routes.of_bools(x) if counts_bools else (x, self._routes.of(x))
         if route is None:
             return None
-        if self._row_heads and route.walk.nearest_goes and (settled := self._settled_rows(x)) is not None:
+        if self._row_heads and route.nest.nearest_is_reduced and (settled := self._settled_rows(x)) is not None:
             return settled
         if route.in_rows not in self._loops:
             if not self._waits and not can_fold(self._fold, self._seen_as, x.nbytes):
@@ -92,18 +92,18 @@ class Folding:
 
     def _route(self, x: HostArray) -> Route | None:
         """None where NumPy's loop takes no longer, or its axes lie in too many ways."""
-        walk = Walk.of(x, self._axes)
-        if walk is None or len(walk.kept) > 2 or len(walk.gone) > 2 or self._suits_numpy(walk, x.nbytes):
+        nest = LoopNest.of(x, self._axes)
+        if nest is None or len(nest.kept) > 2 or len(nest.reduced) > 2 or self._suits_numpy(nest, x.nbytes):
             return None
-        return route_of(self._fold, self._seen_as, walk)
+        return route_of(self._fold, self._seen_as, nest)
 
-    def _suits_numpy(self, walk: Walk, nbytes: int) -> bool:
+    def _suits_numpy(self, nest: LoopNest, nbytes: int) -> bool:
         """Whether NumPy's loop takes no longer. (Which floats are added by which does not depend on anything here.)"""
-        near, count, size, is_flat = walk.nearest, walk.rows * walk.length, self._dtype.itemsize, not walk.kept
-        if self._is_half and walk.length > 1 and self._waits:
+        near, count, size, is_flat = nest.nearest, nest.rows * nest.length, self._dtype.itemsize, not nest.kept
+        if self._is_half and nest.length > 1 and self._waits:
             return False
-        if leaps(walk) or walk.length == 1:  # a copy
-            return walk.length > 1 or not self._is_half or self._fold not in TRUTHS
+        if leaps(nest) or nest.length == 1:  # a copy
+            return nest.length > 1 or not self._is_half or self._fold not in TRUTHS
         if self._is_half or self._is_time:
             return False
         if self._waits:
@@ -117,13 +117,13 @@ class Folding:
         if count < _SOON:
             return near.length >= _NEIGHBOURS
         most = _CREW_MEMORY if threads_of_crew(nbytes) > 0 else _MEMORY
-        if self._fold in EXTREMES and walk.nearest_goes and near.stride != 1:
+        if self._fold in EXTREMES and nest.nearest_is_reduced and near.stride != 1:
             return (is_flat or near.length >= _ROW_APART) and nbytes < min(most, _APART)
-        if self._fold in EXTREMES and size == 8 and (is_flat or not walk.nearest_goes):
+        if self._fold in EXTREMES and size == 8 and (is_flat or not nest.nearest_is_reduced):
             return near.length >= _WIDE and nbytes < most
         if near.stride != 1 or near.length * size < _ROW or nbytes >= most:
             return False
-        return self._fold not in TRUTHS or (size == 8 and not walk.nearest_goes and count < _TOLD)
+        return self._fold not in TRUTHS or (size == 8 and not nest.nearest_is_reduced and count < _TOLD)
 
     def _is_settled(self, x: HostArray) -> bool:
         """Whether the first elements say all."""
@@ -161,10 +161,10 @@ class Folding:
         return self._by_route(x, route, *loop_for(self._fold, self._dtype, route.in_rows))
 
     def _by_route(self, x: HostArray, route: Route, loop: Kernel, state: np.dtype[np.generic]) -> object:
-        memory, ufunc = route.walk.span.place(x), UFUNCS[self._fold]
-        found = [leg.states(loop, state, ufunc, memory) for leg in route.legs]
+        memory, ufunc = route.nest.span.place(x), UFUNCS[self._fold]
+        found = [call.states(loop, state, ufunc, memory) for call in route.calls]
         states = found[0] if len(found) == 1 else silently(ufunc, *found)
-        return in_shape(route.walk.arranged(self._elements(states)), x, self._axes, self._keepdims)
+        return in_shape(route.nest.arranged(self._elements(states)), x, self._axes, self._keepdims)
 
     def _elements(self, states: HostArray) -> HostArray:
         """What the loops leave as the result has it."""

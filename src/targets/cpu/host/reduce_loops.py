@@ -1,8 +1,8 @@
-"""Loops that reduce elements which lie in any way.
+"""Compiled loops that reduce strided arrays.
 
-A plan says where to go: start; two ways that stay (length, stride), two that go; in how many parts the first of these
-is taken; how many neighbours are worked on at a time; a number for the elements. A task is such a block in one part;
-its results lie in `out` at (part, first way, second way).
+A loop's plan is an array of integers: start; two loops over kept axes (length, stride each), two over reduced axes; the
+number of parts of the first reduced loop; the length of a block of the second kept loop; a constant for the elements. A
+task is one block in one part; its results are in `out` at (part, first kept index, second kept index).
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def loop_for(fold: Reducer, dtype: np.dtype[np.generic], in_rows: bool) -> tuple
     if in_rows:
         return _kernel(f"{fold.value}_rows", made.seen_as, arrays, _rows(made, fold in TRUTHS)), made.state
     step = ("found = out[place + j]", f"out[place + j] = {made.step.format(made.lifted)}")
-    body = _columns([f"out[place + j] = {made.lifted}"], step, ways=2)
+    body = _columns([f"out[place + j] = {made.lifted}"], step, loops=2)
     return _kernel(f"{fold.value}_columns", made.seen_as, arrays, body), made.state
 
 
@@ -169,7 +169,7 @@ def places_for(fold: Reducer, dtype: np.dtype[np.generic]) -> tuple[Kernel, np.d
         "best[place + j] = select(better, value, found)",
         "where[place + j] = select(better, i4(r), where[place + j])",
     )  # fmt: skip
-    body = _columns((f"best[place + j] = {lifted}", "where[place + j] = low"), step, ways=1)
+    body = _columns((f"best[place + j] = {lifted}", "where[place + j] = low"), step, loops=1)
     return _kernel(fold.value, seen_as, f"best: {name_of(seen_as)}[], where: i4[]", body), seen_as
 
 
@@ -212,12 +212,12 @@ def _side_by_side(made: Elements) -> Iterator[str]:
         yield f"found = {made.step.format(own)}"
 
 
-def _columns(begin: Sequence[str], step: Sequence[str], *, ways: int) -> str:
+def _columns(begin: Sequence[str], step: Sequence[str], *, loops: int) -> str:
     """For neighbours that stay: a block of results is kept at hand while rows of elements go by, along so many ways.
     What is done to the first element of each result, and to the others."""
     near, apart = (inside("for j in range(count):", [f"element = flat[base + {at}]", *step]) for at in ("j", "j * s1"))
     row = (*inside("if s1 == 1:", near), *inside("else:", apart))
-    if ways == 1:
+    if loops == 1:
         rows = inside("for r in range(low + 1, high):", ["base = origin + r * t0", *row])
     else:
         inner = inside("for q in range(skip, i8(m1)):", ["base = origin + r * t0 + q * t1", *row])

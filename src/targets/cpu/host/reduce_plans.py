@@ -16,7 +16,7 @@ from ..crew import share_kernel, threads_of_crew
 from ..loops import Kernel, place_of
 from .key_words import constants
 from .reducers import TRUTHS, silently
-from .strides import Walk, Way, padded
+from .strides import Loop, LoopNest, padded
 
 BLOCK = 1 << 12  # results that are kept at hand: fewer, and memory is read in stretches too short to be foreseen
 # Where the nearest elements go: bytes between the first results at hand and the last ones that a cache holds until the
@@ -36,27 +36,30 @@ _CREW_BYTES = 1 << 21  # what several cores' caches give sooner to threads that 
 
 
 @attrs.frozen(eq=False)
-class Leg:
-    """A run of one loop, which leaves `parts` of each of `rows` results: of `outer` stretches, each of `count` elements
-    side by side, as if they stayed, of some neighbours."""
+class LoopCall:
+    """A call of a compiled loop, which leaves `parts` partial results for each of `rows` rows. Where few neighbours are
+    kept, `count` elements that are to be reduced are treated as kept neighbours, and their results reduced by NumPy
+    afterwards, `outer` times."""
 
     plan: npt.NDArray[np.int64]
     plan_place: tuple[int, int]
     tasks: int
-    shared_bytes: int  # 0 where threads are not worth it
+    shared_bytes: int  # 0 if threads would cost more than they save
     rows: int
     parts: int
     outer: int
     count: int
-    seen_as: tuple[tuple[int, ...], tuple[int, ...]] | None  # what is wanted of more results: its shape and strides
-    ends_early: bool  # whether the loop leaves the rest of what is settled
+    seen_as: (
+        tuple[tuple[int, ...], tuple[int, ...]] | None
+    )  # shape and strides of the results that are wanted, if not all
+    ends_early: bool  # whether the loop skips the rest of a row whose result is settled (any, all)
 
     def run(self, kernel: Kernel, memory: tuple[int, int], *outs: HostArray) -> None:
         places = [number for out in outs for number in place_of(out)]
         share_kernel(kernel, self.tasks, (*memory, *places, *self.plan_place), self.shared_bytes)
 
     def wanted(self, out: HostArray) -> HostArray:
-        """All that a loop leaves, or some of it."""
+        """The results that are wanted: gaps between columns have some, too."""
         if self.seen_as is None:
             return out
         shape, strides = self.seen_as
@@ -65,7 +68,7 @@ class Leg:
     def states(
         self, kernel: Kernel, state: np.dtype[np.generic], ufunc: np.ufunc, memory: tuple[int, int]
     ) -> HostArray:
-        """Of every row one: the loop's results, and then what is left of these to reduce by the ufunc."""
+        """One state for each row: the loop's partial results, reduced by the ufunc."""
         out: HostArray = np.empty(self.parts * self.rows, state)
         if self.ends_early:
             out.fill(ufunc.identity)  # nothing is settled
@@ -80,49 +83,49 @@ class Leg:
 
 @attrs.frozen(eq=False)
 class Route:
-    """All that is to be done for arrays of one shape and layout: legs of one loop, each for some of the elements."""
+    """The plan of a reduction for arrays of one shape and strides: calls of one loop, each for some of the elements."""
 
-    walk: Walk
+    nest: LoopNest
     in_rows: bool
-    legs: tuple[Leg, ...]
+    calls: tuple[LoopCall, ...]
 
 
-def route_of(fold: Reducer, dtype: np.dtype[np.generic], walk: Walk) -> Route:
-    in_rows = walk.nearest_goes and walk.nearest.length >= _ROW
-    if in_rows and len(walk.gone) == 2 and not walk.kept[1:] and walk.rows < _FEW_ROWS:  # each line for itself
-        far, near = walk.gone
-        leg = leg_of(fold, dtype, walk.start, (*walk.kept, far), (near,), in_rows, count=far.length)
-        return Route(walk, in_rows, (leg,))
-    count = 0 if walk.nearest_goes else _side_by_side(walk)
+def route_of(fold: Reducer, dtype: np.dtype[np.generic], nest: LoopNest) -> Route:
+    in_rows = nest.nearest_is_reduced and nest.nearest.length >= _ROW
+    if in_rows and len(nest.reduced) == 2 and not nest.kept[1:] and nest.rows < _FEW_ROWS:  # each line for itself
+        far, near = nest.reduced
+        call = loop_call_of(fold, dtype, nest.start, (*nest.kept, far), (near,), in_rows, count=far.length)
+        return Route(nest, in_rows, (call,))
+    count = 0 if nest.nearest_is_reduced else _side_by_side(nest)
     if not count:
-        return Route(walk, in_rows, (leg_of(fold, dtype, walk.start, walk.kept, walk.gone, in_rows),))
-    split, near, others = walk.gone[-1], walk.kept[-1], walk.kept[:-1]
+        return Route(nest, in_rows, (loop_call_of(fold, dtype, nest.start, nest.kept, nest.reduced, in_rows),))
+    split, near, others = nest.reduced[-1], nest.kept[-1], nest.kept[:-1]
     # Gaps are worked on too, but for the last one: behind it the memory may end.
     width = split.stride // near.stride
     last = 1 if width > near.length else 0
     whole, rest = divmod(split.length - last, count)
-    kept = (*others, Way(count * width, near.stride))
-    gone = (*walk.gone[:-1], Way(whole, count * split.stride))
-    lines = Way(count * math.prod(way.length for way in others), width), Way(near.length, 1)
-    legs = [leg_of(fold, dtype, walk.start, kept, gone, count=count, wanted=lines if last else None)]
+    kept = (*others, Loop(count * width, near.stride))
+    reduced = (*nest.reduced[:-1], Loop(whole, count * split.stride))
+    lines = Loop(count * math.prod(loop.length for loop in others), width), Loop(near.length, 1)
+    calls = [loop_call_of(fold, dtype, nest.start, kept, reduced, count=count, wanted=lines if last else None)]
     if rest + last:
-        gone = (*walk.gone[:-1], Way(rest + last, split.stride))
-        legs.append(leg_of(fold, dtype, walk.start + whole * count * split.stride, walk.kept, gone))
-    return Route(walk, in_rows, tuple(legs))
+        reduced = (*nest.reduced[:-1], Loop(rest + last, split.stride))
+        calls.append(loop_call_of(fold, dtype, nest.start + whole * count * split.stride, nest.kept, reduced))
+    return Route(nest, in_rows, tuple(calls))
 
 
-def leaps(walk: Walk) -> bool:
-    """Whether all goes, in lines that are short or of elements that lie apart: NumPy's loops begin sooner."""
-    if walk.kept or len(walk.gone) != 2:
+def leaps(nest: LoopNest) -> bool:
+    """Whether all elements are reduced to one, in short lines or lines with gaps: NumPy's loops start faster."""
+    if nest.kept or len(nest.reduced) != 2:
         return False
-    near = walk.gone[-1]
-    return near.length < _SHORT or (near.stride > 2 and (near.length < _APART or walk.length < _SHARED))
+    near = nest.reduced[-1]
+    return near.length < _SHORT or (near.stride > 2 and (near.length < _APART or nest.length < _SHARED))
 
 
-def _side_by_side(walk: Walk) -> int:
-    """How many elements that go are worked on side by side, where few neighbours stay and the next ones follow them,
-    or do so behind a gap that is no longer."""
-    near, next_ = walk.kept[-1], walk.gone[-1] if walk.gone else Way(1, 0)
+def _side_by_side(nest: LoopNest) -> int:
+    """How many elements of the reduced axis to treat as kept neighbours (see LoopCall), if few neighbours are kept and
+    the next ones follow them in memory, or after a gap that is no longer."""
+    near, next_ = nest.kept[-1], nest.reduced[-1] if nest.reduced else Loop(1, 0)
     least, most = near.length * near.stride, near.length * (2 if near.stride == 1 else near.stride)
     if near.length >= _BESIDE or not least <= next_.stride <= most:
         return 0
@@ -130,20 +133,20 @@ def _side_by_side(walk: Walk) -> int:
     return count if count >= 4 else 0
 
 
-def leg_of(
-    fold: Reducer, dtype: np.dtype[np.generic], start: int, kept: tuple[Way, ...], gone: tuple[Way, ...],
-    in_rows: bool = False, count: int = 1, wanted: tuple[Way, Way] | None = None,
-) -> Leg:  # fmt: skip
-    """`wanted` are elements of lines among the results, if not all of these are."""
-    stay, go = padded(kept), padded(gone)
+def loop_call_of(
+    fold: Reducer, dtype: np.dtype[np.generic], start: int, kept: tuple[Loop, ...], reduced: tuple[Loop, ...],
+    in_rows: bool = False, count: int = 1, wanted: tuple[Loop, Loop] | None = None,
+) -> LoopCall:  # fmt: skip
+    """`wanted` are the results to use (an outer loop and an inner one), if not all."""
+    stay, go = padded(kept), padded(reduced)
     if not in_rows and go[0].length < go[1].length:
         go = go[::-1]
     if not in_rows and stay[1].stride == 2:  # what is between is worked on too: reading what lies apart takes longer
-        near = Way(2 * stay[1].length - 1, 1)
-        wanted, stay[1] = (Way(stay[0].length, near.length), stay[1]), near
+        near = Loop(2 * stay[1].length - 1, 1)
+        wanted, stay[1] = (Loop(stay[0].length, near.length), stay[1]), near
     if count == 1 and not in_rows and _are_near_lines(*stay):  # the same of short gaps between lines
         wanted = stay[0], (wanted or stay)[1]
-        stay = [Way(1, 0), Way((stay[0].length - 1) * stay[0].stride + stay[1].length, 1)]
+        stay = [Loop(1, 0), Loop((stay[0].length - 1) * stay[0].stride + stay[1].length, 1)]
     rows, length = stay[0].length * stay[1].length, go[0].length * go[1].length
     block, apart = min(BLOCK, stay[1].length), stay[1].stride * dtype.itemsize
     if go[1].stride == 1 < stay[1].stride and block * apart > _CACHE:
@@ -161,25 +164,25 @@ def leg_of(
     if fold is Reducer.SUM and dtype.kind == "f":
         chain = _CHAIN * (16 if in_rows else 1)  # as many sums go on at a time
         parts = max(parts, min(divided, -(-length // chain)))
-    ways = [number for way in (*stay, *go) for number in (way.length, way.stride)]
-    plan = np.array([start, *ways, parts, block, constant_of(fold, dtype)], np.int64)
+    loops = [number for loop in (*stay, *go) for number in (loop.length, loop.stride)]
+    plan = np.array([start, *loops, parts, block, constant_of(fold, dtype)], np.int64)
     shared_bytes = nbytes if is_shared else 0
     outer = stay[0].length
     seen_as = None
     if wanted is not None:
-        seen_as = (parts, *(way.length for way in wanted)), (rows, *(way.stride for way in wanted))
-    return Leg(plan, place_of(plan), parts * tasks, shared_bytes, rows, parts, outer, count, seen_as, ends_early)
+        seen_as = (parts, *(loop.length for loop in wanted)), (rows, *(loop.stride for loop in wanted))
+    return LoopCall(plan, place_of(plan), parts * tasks, shared_bytes, rows, parts, outer, count, seen_as, ends_early)
 
 
-def _are_near_lines(outer: Way, near: Way) -> bool:
-    """Whether short lines stay, with gaps between them that are no longer."""
+def _are_near_lines(outer: Loop, near: Loop) -> bool:
+    """Whether the kept axes are short lines, with gaps between them that are no longer than the lines."""
     return near.stride == 1 < outer.length and near.length < _BESIDE and near.length < outer.stride <= 2 * near.length
 
 
 def constant_of(fold: Reducer, dtype: np.dtype[np.generic]) -> int:
-    """Of the extremes of floats what is taken from integers in their order: as of words to sort by, so that NaN is
-    greater than all; or as much is added, so that it is less than all. Of places, what all NaNs are to be. Others do
-    not look at it."""
+    """A constant for the compiled loop. For extremes of floats, which are compared as integers in their order: what to
+    subtract so that NaN is greater than all numbers, or to add so that it is less. For argmin and argmax of floats: the
+    integer that stands for NaN. Other loops ignore it."""
     if dtype.kind != "f":
         return 0
     if fold.finds_index:

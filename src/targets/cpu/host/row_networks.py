@@ -24,7 +24,7 @@ from ..crew import share_kernel
 from ..loops import Kernel, compiled, inside, numbers_of_plan, place_of, text_of
 from .key_words import Places, constants, lines_of_bits, ranked, turned, turned_back
 from .numpy_speed import numpy_sorts_slowly
-from .strides import Span, Way, padded, ways_beside
+from .strides import Loop, Span, loops_beside, padded
 
 Pair = tuple[int, int]
 
@@ -278,11 +278,11 @@ def _by_network(
     if source is None or goal is None:
         return False
     outs = [stride // results.itemsize for stride in results.strides]
-    ways = ways_beside(x, outs, x.ndim - 1)
-    if len(ways) > 2:
+    loops = loops_beside(x, outs, x.ndim - 1)
+    if len(loops) > 2:
         return False
     width, rows = lanes(dtype.itemsize), x.size // length
-    outer, near = padded(ways)
+    outer, near = padded(loops)
     are_few = 2 * _blocks(near, outer, width) < _blocks(outer, near, width)
     if are_few:  # rows side by side, which leave lanes empty
         outer, near = near, outer
@@ -299,7 +299,7 @@ def _by_network(
         if is_done:
             results[...] = found.reshape(x.shape)
         return is_done
-    two = [number for way in (outer, near) for number in (way.length, way.stride, way.out)]
+    two = [number for loop in (outer, near) for number in (loop.length, loop.stride, loop.out)]
     plan = np.array([source.before, goal.before, *two, length, x.strides[-1] // x.itemsize, outs[-1]], np.int64)
     tasks = _blocks(outer, near, width)
     numbers = (*source.place(x), *goal.place(results), *place_of(plan), *place_of(constants(dtype, order)))
@@ -308,5 +308,5 @@ def _by_network(
     return True
 
 
-def _blocks(outer: Way, near: Way, width: int) -> int:
+def _blocks(outer: Loop, near: Loop, width: int) -> int:
     return outer.length * -(-near.length // width)

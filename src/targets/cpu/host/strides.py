@@ -1,4 +1,4 @@
-"""Layouts of arrays: rows brought together one after the other, and back; and the order of loops over strided ones."""
+"""Layouts of arrays: copies to packed rows and back, and loop nests over strided arrays."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SHARED = 1 << 22  # bytes: below, one call of NumPy copies them sooner
 
 
 def with_last(x: HostArray, axis: int) -> Axes:
-    """The axes, this one last and the others as they lie: rows that follow each other in memory are found so."""
+    """The axes in the order of their strides, but this one last: so neighbouring rows follow each other."""
     return _with_last(x.shape, x.strides, axis % x.ndim)
 
 
@@ -36,7 +36,7 @@ def _with_last(shape: Axes, strides: Axes, axis: int) -> Axes:
 def along_rows(
     x: HostArray, axis: int | None, work: Callable[[HostArray], Sequence[HostArray]]
 ) -> list[HostArray]:  # fmt: skip
-    """What `work` makes of an array's rows along an axis, packed and one after the other: in the caller's order."""
+    """The results of `work` on an array's rows along an axis, packed; with the axes in the array's order."""
     if axis is None or x.ndim < 2:
         x, axis = x.reshape(-1), -1
     if axis in (-1, x.ndim - 1) and is_packed(x):
@@ -74,28 +74,28 @@ _MOST_ROUTES = 64
 
 
 @attrs.frozen
-class Way:
-    """A loop: its trip count, and its stride in elements."""
+class Loop:
+    """A loop of a nest: its trip count, and its stride in elements."""
 
     length: int
     stride: int
-    out: int = 0  # the same among results, where each element has one
+    out: int = 0  # the stride in the results, if these have one for each element
 
     @property
     def step(self) -> float:
-        """How far elements lie apart; those that are repeated, as those of a broadcast array, are the farthest."""
+        """The distance of its elements, to order loops by; infinite for those of a broadcast axis."""
         return abs(self.stride) or math.inf
 
 
 class Routes(Generic[R]):
-    """What there is to know of arrays of one shape and layout, made once."""
+    """A cache of what `make` gives for arrays of one shape and strides."""
 
     def __init__(self, make: Callable[[HostArray], R | None]) -> None:
         self._make = make
         self._known = Bounded[object, "R | None"](_MOST_ROUTES)
 
     def of(self, x: HostArray) -> R | None:
-        """None also of arrays that no loop can take."""
+        """None for arrays that are not aligned, too."""
         if not x.flags.aligned:
             return None
         lies = (x.shape, x.strides)
@@ -106,8 +106,8 @@ class Routes(Generic[R]):
             return route
 
     def of_bools(self, x: HostArray) -> tuple[HostArray, R | None]:
-        """The same of bools that are to be counted, and these as 0 and 1: they are any bytes, of which all but zero are
-        true. What NumPy makes may lie in another way than the array."""
+        """The same for bools to be counted, with these as 0 and 1: a true bool may be any byte but zero. (The copy may
+        have another layout than the array.)"""
         if self.of(x) is None:
             return x, None
         x = np.not_equal(x.view(np.uint8), 0)
@@ -140,18 +140,18 @@ class Span:
 
 
 @attrs.frozen
-class Walk:
-    """The loops over an array of some shape and strides: those of kept axes, then those of reduced ones."""
+class LoopNest:
+    """The loops over an array of some shape and strides: those of kept axes outside, those of reduced axes inside."""
 
     span: Span
-    start: int  # where the walk begins in that memory: elsewhere than the array, if it goes backwards
-    kept: tuple[Way, ...]
-    gone: tuple[Way, ...]
-    shape: tuple[int, ...]  # of what is kept, in the order in which the axes lie
+    start: int  # the first element visited, in that memory: not the array's first if an axis is traversed backwards
+    kept: tuple[Loop, ...]
+    reduced: tuple[Loop, ...]
+    shape: tuple[int, ...]  # of the kept axes, in the order of their strides
     order: tuple[int, ...]  # the axes of the result, in terms of that shape
 
     @classmethod
-    def of(cls, x: HostArray, axes: tuple[int, ...], forwards: bool = False) -> Walk | None:
+    def of(cls, x: HostArray, axes: tuple[int, ...], forwards: bool = False) -> LoopNest | None:
         """None if strides are no multiples of the element size. Reduced axes of negative stride are traversed
         backwards, in memory order, unless `forwards` is asked for."""
         span = Span.of(x)
@@ -161,51 +161,51 @@ class Walk:
         kept = [axis for axis in range(x.ndim) if axis not in axes]
         nearer = order_of_axes(x.shape, x.strides)
         lying = [axis for axis in nearer if axis in kept]
-        gone: list[Way] = []
+        reduced: list[Loop] = []
         for axis in (axis for axis in nearer if axis in axes):
-            way = Way(x.shape[axis], strides[axis])
-            if way.stride < 0 and not forwards:
-                start += (way.length - 1) * way.stride
-                way = Way(way.length, -way.stride)
-            gone.append(way)
-        ways = _joined(Way(x.shape[axis], strides[axis]) for axis in lying)
+            loop = Loop(x.shape[axis], strides[axis])
+            if loop.stride < 0 and not forwards:
+                start += (loop.length - 1) * loop.stride
+                loop = Loop(loop.length, -loop.stride)
+            reduced.append(loop)
+        loops = _joined(Loop(x.shape[axis], strides[axis]) for axis in lying)
         shape, order = tuple(x.shape[axis] for axis in lying), tuple(lying.index(axis) for axis in kept)
-        return cls(span, start, ways, _joined(gone), shape, order)
+        return cls(span, start, loops, _joined(reduced), shape, order)
 
     @property
     def length(self) -> int:
-        """Elements that are reduced to one."""
-        return math.prod(way.length for way in self.gone)
+        """The number of elements that are reduced to one."""
+        return math.prod(loop.length for loop in self.reduced)
 
     @property
     def rows(self) -> int:
         """The number of results."""
-        return math.prod(way.length for way in self.kept)
+        return math.prod(loop.length for loop in self.kept)
 
     @property
-    def nearest_goes(self) -> bool:
+    def nearest_is_reduced(self) -> bool:
         """Whether the axis of the smallest stride is reduced."""
-        return not self.kept or (bool(self.gone) and self.gone[-1].step <= self.kept[-1].step)
+        return not self.kept or (bool(self.reduced) and self.reduced[-1].step <= self.kept[-1].step)
 
     @property
-    def nearest(self) -> Way:
-        return (self.gone if self.nearest_goes else self.kept)[-1]
+    def nearest(self) -> Loop:
+        return (self.reduced if self.nearest_is_reduced else self.kept)[-1]
 
     def arranged(self, results: HostArray) -> HostArray:
         """Results, in loop order, arranged in the axis order of the array."""
         return results.reshape(self.shape).transpose(self.order)
 
 
-def ways_beside(x: HostArray, outs: Sequence[int], axis: int) -> tuple[Way, ...]:
-    """The axes but this one as they lie; each has such a stride among the results."""
+def loops_beside(x: HostArray, outs: Sequence[int], axis: int) -> tuple[Loop, ...]:
+    """Loops over all axes but this one, with the strides `outs` of the results."""
     lying = order_of_axes(x.shape, x.strides)
-    return _joined(Way(x.shape[n], x.strides[n] // x.itemsize, outs[n]) for n in lying if n != axis)
+    return _joined(Loop(x.shape[n], x.strides[n] // x.itemsize, outs[n]) for n in lying if n != axis)
 
 
-def padded(ways: tuple[Way, ...]) -> list[Way]:
-    """Two of them."""
-    return [Way(1, 0)] * (2 - len(ways)) + list(ways)
+def padded(loops: tuple[Loop, ...]) -> list[Loop]:
+    """Two loops: outer ones of one iteration are added."""
+    return [Loop(1, 0)] * (2 - len(loops)) + list(loops)
 
 
-def _joined(ways: Iterable[Way]) -> tuple[Way, ...]:
-    return tuple(Way(*loop) for loop in merged_axes((way.length, way.stride, way.out) for way in ways))
+def _joined(loops: Iterable[Loop]) -> tuple[Loop, ...]:
+    return tuple(Loop(*merged) for merged in merged_axes((loop.length, loop.stride, loop.out) for loop in loops))
