@@ -85,7 +85,7 @@ def _take_closed_streams() -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("gpusort", description="Sorting and reducing on every machine, from one kernel.")
+    parser = argparse.ArgumentParser("gpusort", description="Sorts, reductions and scans on GPUs and CPUs.")
     parser.add_argument("--version", action="version", version=f"gpusort {__version__}")
 
     def without_command(_: argparse.Namespace) -> int:
@@ -110,30 +110,30 @@ def _parser() -> argparse.ArgumentParser:
     # Names are checked when they are used: the list of kernels takes time to make.
     text = "such as bitonic_step, or a unique prefix; without it, all are listed"
     show.add_argument("kernel", metavar="KERNEL", nargs="?", help=text)
-    show.add_argument("--key", default="f32", help="the dtype, as u32 or f64 (default: %(default)s)")
+    show.add_argument("--key", default="f32", help="the dtype, such as u32 or f64 (default: %(default)s)")
     show.add_argument("--target", default="ir", choices=tuple(FORMS), help="(default: %(default)s)")
     plan = command("plan", _plan, "print which kernels a call launches, on machines that need not be here")
     plan.add_argument("function", metavar="FUNCTION", help="such as sort, argsort, top_k, sum, cumsum, merge")
-    plan.add_argument("--key", default="f32", help="the dtype, as u32 or f64 (default: %(default)s)")
-    plan.add_argument("--shape", required=True, help="of the array, as 1000000 or 1000,300")
-    plan.add_argument("--axis", type=_int, default=-1, help="(default: the last)")
+    plan.add_argument("--key", default="f32", help="the dtype, such as u32 or f64 (default: %(default)s)")
+    plan.add_argument("--shape", required=True, help="of the array, such as 1000000 or 1000,300")
+    plan.add_argument("--axis", type=_int, default=-1, help="of the array (default: the last)")
     plan.add_argument("--stable", action="store_true", help="of a sort: equal floats keep their order")
-    plan.add_argument("--k", type=_int, default=10, help="of top_k (default: %(default)s)")
+    plan.add_argument("--k", type=_int, default=10, help="how many elements top_k selects (default: %(default)s)")
     plan.add_argument("--on", default="cuda", help="cuda, vulkan, webgpu or cpu (default: %(default)s)")
     export = command("export", _export, "export operations to programs outside Python, such as a web page")
     export.add_argument("operation", metavar="OPERATION", nargs="+", help="such as sort, argsort, sum, cumsum, reduce")
     export.add_argument("--out", required=True, metavar="DIR", help="the folder to write to")
     text = "types, or module:attribute for your own (default: %(default)s)"
     export.add_argument("--keys", default="u32,f32", help=text)
-    export.add_argument("--values", default="", help="types of values that sorts carry along, as u32 (default: none)")
-    export.add_argument("--rows", default="", help="lengths of independent rows, as 1024, or any")
-    export.add_argument("--k", default="", help="numbers of elements that top_k selects, as 10,100")
+    export.add_argument("--values", default="", help="types of the values of sorts, such as u32 (default: none)")
+    export.add_argument("--rows", default="", help="lengths of independent rows, such as 1024, or any")
+    export.add_argument("--k", default="", help="numbers of elements that top_k selects, such as 10,100")
     export.add_argument("--monoids", default="", help="module:attribute of your own, for reduce and scan")
     export.add_argument("--schedules", default="", help="module:attribute of functions of a length, for schedule")
     forms = ("js", "wgsl", "spirv", "msl", "hlsl", "ptx", "cubin")
     export.add_argument("--format", default="js", choices=forms, help="(default: %(default)s)")
-    export.add_argument("--arch", default="", help="architecture for ptx and cubin, as sm_90 (default: sm_80)")
-    export.add_argument("--name", default="gpusort", help="of the files (default: %(default)s)")
+    export.add_argument("--arch", default="", help="architecture for ptx and cubin, such as sm_90 (default: sm_80)")
+    export.add_argument("--name", default="gpusort", help="the name of the files (default: %(default)s)")
     text = "use subgroups of at least LANES lanes"
     export.add_argument("--subgroups", type=_int, default=0, metavar="LANES", help=text)
     export.add_argument("--unrolled", action="store_true", help="unroll loops over registers")

@@ -20,7 +20,7 @@ _STEPS = 10  # lines of progress if this is no terminal
 def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("file", metavar="FILE", help=".npy; Parquet or Arrow; or, with --dtype, raw elements")
     command.add_argument("-o", "--output", metavar="OUT", help="(default: FILE with .sorted, or .argsort, in its name)")
-    command.add_argument("--by", action="append", metavar="NAME", help="a field or column; again for further ones")
+    command.add_argument("--by", action="append", metavar="NAME", help="a field or column to sort by; may be repeated")
     command.add_argument("--descending", action="store_true")
     command.add_argument("--stable", action="store_true", help="keep equal floats of different bits in their order")
     command.add_argument("--argsort", action="store_true", help="write the indices that sort the file instead")

@@ -50,22 +50,22 @@ def sort_file(
     memory: int | str = "auto", target_device: str | Target = "auto", scratch: Name | None = None, resume: bool = False,
     progress: Report = None, dtype: npt.DTypeLike | None = None,
 ) -> None:  # fmt: skip
-    """Sorts a file of any size, `source`, into another, or over itself, in the order of `sort`, or `descending`.
+    """Sorts a file of any size, `source`, into another file or over itself, in the order of `sort`, or `descending`.
 
     Files are .npy, of one dimension; .parquet or .arrow, for which pyarrow is needed; or, with any other suffix, raw
-    elements of a `dtype` that is to be given. Records and tables are sorted `by` a field or column, or by several of
-    which the first counts most; those whose keys are equal keep their order, and nulls come last. `stable` is that of
-    `sort`, for elements that are keys themselves.
+    elements of a given `dtype`. Records and tables are sorted `by` a field or column, or by several, the most
+    important first; those with equal keys keep their order, and nulls come last. `stable` is that of `sort`, for
+    elements that are keys themselves.
 
-    `memory` is how much is taken, in bytes or as "600M" or "1.5GiB"; "auto" is half of what is free. `target_device`
-    sorts what fits into memory: "auto" is the CPU, "cuda" a card. A file that does not fit is written to `scratch`
-    first, a folder with room for as much again; by default that of the target. Room on the disks is looked for, and
-    taken, before anything is sorted; where there is none, DiskFullError says how much is lacking.
+    `memory` is the memory to use, in bytes or as "600M" or "1.5GiB"; "auto" is half of what is free. `target_device`
+    sorts what fits into memory: "auto" is the CPU, "cuda" a card. A file that does not fit is written in sorted runs to
+    the folder `scratch` first (by default the target's), which needs room for as much again. Disk space is checked and
+    reserved before anything is sorted; if it is too little, DiskFullError says how much is missing.
 
-    The result lies beside the target as `NAME.part` until it is whole and on the disk; only then it gets its name. A
-    call that fails or is interrupted removes what it wrote, unless it was called with `resume=True`. What such a call
-    leaves, or one that was killed, `resume=True` goes on from, with the memory that it was begun with; where nothing is
-    left, it begins anew. `progress` is called with a `Progress` after every step.
+    The result is written to `NAME.part` beside the target, and renamed when it is complete and on the disk. A call that
+    fails or is interrupted removes its files, unless it was called with `resume=True`. With `resume=True` a sort
+    continues from the files of an earlier call that was killed, or that had `resume=True` too, with the memory of that
+    call; without such files it starts anew. `progress` is called with a `Progress` after every step.
     """
     _sort(
         source, target, by, descending, memory, target_device, scratch, resume, progress, dtype,
@@ -78,9 +78,9 @@ def argsort_file(
     target_device: str | Target = "auto", scratch: Name | None = None, resume: bool = False, progress: Report = None,
     dtype: npt.DTypeLike | None = None,
 ) -> None:  # fmt: skip
-    """Where the elements of a sorted file come from: int64 places, as `argsort` gives them, in a file of their own.
+    """Writes the indices that sort a file, as `argsort` gives them (int64), to another file.
 
-    Equal keys keep their order. All else is as for `sort_file`; the target may be .npy or raw, whatever the source is.
+    Equal keys keep their order. The rest is as for `sort_file`; the target is .npy or raw, whatever the source is.
     """
     _sort(
         source, target, by, descending, memory, target_device, scratch, resume, progress, dtype, argsort=True

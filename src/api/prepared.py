@@ -175,11 +175,10 @@ class Planning:
 
 
 def plan(function: Callable[P, R_co], /, *arrays: P.args, **settings: P.kwargs) -> PreparedCall[R_co]:
-    """The call `function(*arrays, **settings)` made ready, but not made: its algorithm chosen, results and scratch
-    allocated; its first run compiles what is not compiled yet. It takes arrays of the same kind, shape, dtype and
-    layout, and gives back the same results' arrays each time: those of `out`, or its own. A function of yours is
-    prepared too, if it hands its arrays and its `target` over to one call of gpusort, and returns the result as it is.
-    """
+    """Prepares the call `function(*arrays, **settings)`, without making it: chooses the algorithm, and allocates
+    results and scratch. The first run compiles what is not compiled yet. A prepared call takes arrays of the same kind,
+    shape, dtype and layout, and writes into the same results each time: `out`, or its own. A function of yours can be
+    prepared if it passes its arrays and its `target` to one call of gpusort, and returns the result unchanged."""
     is_ours = check_planned(function)
     planning = {**settings, "target": Planning(settings.get("target", "auto"), None if is_ours else arrays)}
     found = cast(Callable[..., object], function)(*arrays, **planning)

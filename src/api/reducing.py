@@ -32,9 +32,9 @@ def reduce(
 ) -> object:  # fmt: skip
     """Reduces an array by a monoid, built in or your own, to its state: a scalar, or an array of states over axes.
 
-    The elements are read as `monoid.element`: the array has that dtype or, where that is an unsigned integer, any of
-    its size, whose bits are read (as keys do). A state of several fields comes as a structured dtype, in host memory.
-    `policy` says how the work is divided, in place of what was measured to be fastest. The rest is as for `sum`.
+    The elements are read as `monoid.element`: the array has that dtype or, if that is an unsigned integer, any dtype of
+    the same size, whose bits are read (as keys do). A state of several fields has a structured dtype, in host memory.
+    `policy` replaces the division of work that was measured to be fastest. The rest is as for `sum`.
     """
     if axis is not None and axis.__class__ is not int:
         axis = axes_or_none(axis)
@@ -67,11 +67,12 @@ def _reduced(reducer: Reducer, x: object, axis: object, keepdims: object, target
 def sum(x: object, /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto") -> object:
     """The sum of the elements: integers in 64 bits, floats in an order that depends on shape, dtype and layout alone.
 
-    `axis` is an int, a tuple of ints, or None for all axes; `keepdims` leaves them in the result, of length 1.
-    `target` is a name of `targets()` or a target; "auto" runs on the array's own device.
+    `axis` is an int, a tuple of ints, or None for all axes; `keepdims` leaves them in the result, of length 1. `target`
+    is a name of `targets()` or a target; "auto" runs on the array's own device.
 
-    NaT makes NaT; so does a sum of times on its way from the first to the last (in a wgpu buffer in another order), if
-    it comes by int64's least number. From NumPy 2.5 on, a sum of NumPy's times that leaves 64 bits is an OverflowError.
+    A sum of times with a NaT is NaT; so is one of which a partial sum, from the first element on (in a wgpu buffer in
+    another order), is int64's least number. From NumPy 2.5 on, a sum of NumPy's times beyond 64 bits is an
+    OverflowError.
     """
     return _reduced(_SUM, x, axis, keepdims, target)
 
@@ -131,10 +132,10 @@ def scan(
 ) -> object:  # fmt: skip
     """The prefix scan of an array by a monoid, built in or your own: for every element the state of all up to it.
 
-    With `exclusive` of all before it, so that the first state is the monoid's identity. The elements are read as
-    `reduce` reads them, and are combined in their order: `combine` must be associative, nothing more. States come in an
-    array of x's kind; those of several fields as a structured dtype, in host memory. `axis` is an int; the rest is as
-    for `reduce`.
+    With `exclusive`, the state of all before it: the first is the monoid's identity. The elements are read as by
+    `reduce`, and combined in their order: `combine` must be associative, but need not commute. States are an array of
+    x's kind; states of several fields have a structured dtype, in host memory. `axis` is an int; the rest is as for
+    `reduce`.
     """
     if axis.__class__ is not int:
         axis = index_of(axis)

@@ -1,4 +1,4 @@
-"""What goes by an order: sort, sort_inplace, argsort, sort_by_key, merge, merge_by_key and top_k."""
+"""The public functions that order elements: sort, sort_inplace, argsort, sort_by_key, merge, merge_by_key and top_k."""
 
 from __future__ import annotations
 
@@ -62,12 +62,13 @@ def sort(
 ) -> object:  # fmt: skip
     """A sorted copy of an array, in NumPy's order: NaN and NaT last, in both directions.
 
-    `axis=None` sorts the flattened array. `descending` puts the greatest first. `stable` keeps 0.0 and -0.0, and NaNs
-    of different bits, in the order they came in, and what ties by the ranks of a `key`; nothing else can tell. `out`
-    takes the result and must have its shape and dtype; it may be `x`, or overlap with `x`, which costs a copy. `target`
-    is a name of `targets()` or a target; "auto" runs on the array's own device. `algorithm` is a value such as
-    `Bitonic()`. `key` is a SortableKey of your own, for another order. A memory-mapped array that is larger than
-    `$GPUSORT_MEMORY`, by default half of what is free, is sorted by way of a file beside it; the result is mapped too.
+    `axis=None` sorts the flattened array. `descending` puts the greatest first. With `stable`, elements that compare
+    equal but differ in their bits (0.0 and -0.0, NaNs, elements of one rank by a `key`) keep their order; for all
+    others it makes no difference. `out` takes the result and must have its shape and dtype; it may be `x`, or overlap
+    with `x`, which costs a copy. `target` is a name of `targets()` or a target; "auto" runs on the array's own device.
+    `algorithm` is a value such as `Bitonic()`. `key` is a SortableKey of your own, for another order. A memory-mapped
+    array that is larger than `$GPUSORT_MEMORY`, by default half of the free memory, is sorted with the help of a
+    temporary file; the result is mapped too.
     """
     if axis.__class__ is not int:
         axis = axis_or_none(axis)
@@ -101,7 +102,7 @@ def sort_inplace(
     x: object, /, *, axis: SupportsIndex = -1, descending: bool = False, stable: bool = False, target: Where = "auto",
     algorithm: Chosen = None, key: Keyed = None,
 ) -> None:  # fmt: skip
-    """Sorts an array in place. Where a target cannot use its layout, through a copy that is written back.
+    """Sorts an array in place. If a target cannot use its layout, a copy is sorted and written back.
 
     `axis` is an int; the other arguments are as for `sort`.
     """
@@ -224,7 +225,7 @@ def merge_by_key(
 ) -> tuple[object, object]:  # fmt: skip
     """Merges two sorted arrays of keys, and their values with them: two new arrays. The rest is as for `merge`.
 
-    Values have 1, 2, 4 or 8 bytes each: of others merge the indices, and take the values by these.
+    Values have 1, 2, 4 or 8 bytes each: to merge others, merge their indices as values, and index with the result.
     """
     settings, arrays = (checked_order(descending, key), key), (keys, values, other_keys, other_values)
     return cast("tuple[object, object]", call_with(MergeByKey, settings, target, arrays))
@@ -256,10 +257,9 @@ def top_k(
 ) -> tuple[object, object]:  # fmt: skip
     """The k largest elements along an axis, and their int64 indices: two new arrays; the smallest with `largest=False`.
 
-    They are the first k of `argsort(x, descending=largest)`: in order, of equals the first come first, and NaN and NaT
-    come last in both directions, so they are taken only where nothing else is left. `sorted=False` says that any order
-    will do, which may save time; it is the same every time. `axis=None` takes the flattened array. The rest is as for
-    `sort`.
+    They are the first k of `argsort(x, descending=largest)`: in order, equal elements by index, and NaN and NaT last in
+    both directions, so these are selected only if nothing else is left. `sorted=False` allows any order, which may save
+    time; it is the same in every call. `axis=None` takes the flattened array. The rest is as for `sort`.
     """
     count = checked_count(k)
     if axis.__class__ is not int:
