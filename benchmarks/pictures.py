@@ -1,7 +1,7 @@
 """The pictures of the documents: `python -m benchmarks.pictures --out FOLDER FILE…`.
 
-One SVG for each machine, of its newest throughput file, and the house. A throughput picture shows elements per second
-over elements, both by powers; a panel a dtype; each line labelled at its end.
+One SVG for each machine, of its newest throughput file, and the layers of the package. A throughput picture shows
+elements per second over elements, both by powers; a panel a dtype; each line labelled at its end.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 import attrs
 
-from benchmarks.house import picture_of_the_house
+from benchmarks.layers import picture_of_the_layers
 
 _WIDTH, _HEIGHT = 420, 330  # of a panel
 _LEFT, _TOP, _PLOT_WIDTH, _PLOT_HEIGHT = 52, 42, 258, 236
@@ -70,7 +70,7 @@ def main() -> None:
     parser.add_argument("files", type=Path, nargs="+")
     arguments = parser.parse_args()
     pictures = {name: picture_of(json.loads(path.read_text())) for name, path in newest(arguments.files).items()}
-    pictures["house"] = picture_of_the_house()
+    pictures["layers"] = picture_of_the_layers()
     for name, picture in pictures.items():
         path = arguments.out / f"{name}.svg"
         path.write_text(picture)

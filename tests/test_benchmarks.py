@@ -16,7 +16,7 @@ import pytest
 
 import gpusort
 from benchmarks import compare, compare_cpu, sweep, throughput
-from benchmarks.house import LIBRARY, SCHEDULE, TARGETS, WIDEST, picture_of_the_house
+from benchmarks.layers import LIBRARY, SCHEDULE, TARGETS, WIDEST, picture_of_the_layers
 from benchmarks.peers import Sorter
 from benchmarks.pictures import newest, picture_of
 from benchmarks.sweep_cases import Case
@@ -157,12 +157,12 @@ def test_each_machine_has_one_picture() -> None:
         Path(f"throughput-{name}.json") for name in ("a-2026-11-21b", "a-2026-11-21", "b-c-2026-01-02", "a-2025-12-31")
     ]
     assert newest(files) == {"throughput-a": files[0], "throughput-b-c": files[2]}
-    assert {path.stem for path in (ROOT / "docs").glob("*.svg")} == {"house", *newest(THROUGHPUT)}
+    assert {path.stem for path in (ROOT / "docs").glob("*.svg")} == {"layers", *newest(THROUGHPUT)}
     assert len(newest(THROUGHPUT)) >= 2
 
 
-def test_the_house_is_as_it_is_drawn() -> None:
-    assert (ROOT / "docs/house.svg").read_text() == picture_of_the_house(), "make pictures"
+def test_the_picture_of_the_layers_is_current() -> None:
+    assert (ROOT / "docs/layers.svg").read_text() == picture_of_the_layers(), "make pictures"
 
 
 def test_words_stay_inside_their_boxes() -> None:
@@ -170,7 +170,7 @@ def test_words_stay_inside_their_boxes() -> None:
     found = re.findall(
         r'<rect.*? x="(\d+)" y="\d+" width="(\d+)" height="\d+"/>\n'
         r'<text x="(\d+)" y="\d+">(.+)</text>\n<text class="line" x="(\d+)" y="\d+">(.+)</text>',
-        picture_of_the_house(),
+        picture_of_the_layers(),
     )
     assert len(found) == len((*LIBRARY, SCHEDULE, *TARGETS))
     for x, width, name_at, name, line_at, line in found:

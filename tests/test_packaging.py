@@ -80,7 +80,7 @@ def test_every_package_has_an_init_file(package: str) -> None:
         "docs",
     ],
 )
-def test_the_house_has_its_rooms(folder: str) -> None:
+def test_the_folders_exist(folder: str) -> None:
     assert (ROOT / folder).is_dir()
 
 

@@ -1,4 +1,4 @@
-"""The picture of the house: what is built on what. Boxes are as wide as their words need."""
+"""The picture of the layers of the package: what is built on what. Boxes are as wide as their words need."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ TARGETS = (
 )
 
 
-def picture_of_the_house() -> str:
+def picture_of_the_layers() -> str:
     """Modules above, each using the next; what they hand over; and who runs it."""
     one = max(box.width for box in (*LIBRARY, *TARGETS))
     above, below = ([_placed(box, number, one, y) for number, box in enumerate(row)] for row, y in _ROWS)
