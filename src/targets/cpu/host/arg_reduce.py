@@ -155,6 +155,9 @@ class PlaceFolding:
 
 def _have_nan_soon(rows: HostArray) -> bool:
     """Whether NumPy soon comes to a NaN in each of the rows that are looked at."""
+    first = rows[(0,) * (rows.ndim - 1)][:_NEAR]
+    if not np.isnan(first[first.argmax()]):  # which is the first NaN, if there is one
+        return False
     some: HostArray = rows[:: -(-len(rows) // _ROWS)]
     while some.ndim > 2:
         some = some[:, 0]
