@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -332,6 +333,41 @@ def test_the_first_nan_is_found(name: str, dtype: str, monkeypatch: pytest.Monke
         for shaped in (holed, holed.reshape(300, 200), holed.reshape(3, 100, 200)):
             for axis in (None, -1):
                 assert_same(reduced(name, shaped, axis), by_numpy(name, shaped, axis), (first, shaped.shape, axis))
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i2", "i4", "u8", "f2", "f4", "f8"])
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_places_in_rows_of_any_length(name: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first of equals, in rows whose ends are no multiple of what is looked at together, and in their parts."""
+    monkeypatch.setattr(extreme_places, "_MANY_ROWS", 0)
+    monkeypatch.setattr(extreme_places, "_have_nan_soon", _never)
+    monkeypatch.setattr(fold_routes, "_SHARED", 1 << 9)  # elements, of which few rows are cut into parts
+    monkeypatch.setattr(extreme_places, "_MOST_NEIGHBOURS", dict.fromkeys((1, 2, 4, 8), 1 << 20))
+    generator = np.random.default_rng(1)
+    with background.off():
+        for shape in ((40, 9), (40, 16), (7, 5, 100), (30, 127), (30, 128), (30, 129), (2, 385), (3, 5000)):
+            for most in (3, 120):
+                x = generator.integers(0, most, shape).astype(dtype)
+                if dtype[0] == "f":
+                    x[x == 1] = -0.0
+                    x[..., -2][x[..., 0] == 2] = np.nan
+                    x[..., -1][x[..., 0] == 2] = -np.nan
+                for layout in LAYOUTS:
+                    lain = laid_out(x, layout)
+                    assert_same(reduced(name, lain, -1), by_numpy(name, lain, -1), (shape, most, layout))
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_rows_that_suit_numpy_are_shared_by_threads(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPUSORT_THREADS", "3")
+    monkeypatch.setattr(extreme_places, "_SPREAD_BYTES", 0)
+    monkeypatch.setattr(extreme_places, "_MOST_NEIGHBOURS", dict.fromkeys((1, 2, 4, 8), 0))
+    x = np.random.default_rng(1).integers(0, 500, 60_000).astype("i4")
+    for shape in ((300, 200), (3, 100, 200), (100, 3, 200), (100, 2, 3, 100), (2, 30_000)):
+        for axis in range(len(shape)):
+            for layout, keepdims in product(LAYOUTS, (False, True)):
+                y = laid_out(x.reshape(shape), layout)
+                assert_same(reduced(name, y, axis, keepdims), by_numpy(name, y, axis, keepdims), (shape, axis, layout))
 
 
 @pytest.mark.parametrize("dtype", ["i2", "f2", "f8"])

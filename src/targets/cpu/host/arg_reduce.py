@@ -10,6 +10,7 @@ import numpy.typing as npt
 from ....operations.reduce import Reducer
 from ....types.indices import SortOrder
 from ...base import HostArray
+from ..crew import threads_of_crew
 from ..pool import ALONE, shared_pool
 from .key_words import ordered_ranks
 from .reduce_loops import can_fold, places_for
@@ -22,7 +23,11 @@ Places = npt.NDArray[np.intp]
 _SHARED = 1 << 19  # elements: below, waking a thread costs more than it saves
 _HALVES = 1 << 13  # the same of float16
 _LOOKED_AT = 1 << 8  # elements: of rows of one NumPy asks each for its place
+_MANY_ROWS = 1 << 11  # each of which takes NumPy a call of its loop
 _ROW = 32  # elements that NumPy looks at as fast
+# Neighbours in a row that are worth a loop of ours: so many, and as many more as NumPy looks at no faster; of floats
+# half as many, and of float16 all, for these NumPy looks at one by one.
+_NEIGHBOURS, _MOST_NEIGHBOURS = 9, {1: 1 << 13, 2: 1 << 11, 4: 1 << 8, 8: 1 << 6}
 _FEW, _FEW_BYTES = 16, 32  # neighbours, or bytes of them: of fewer NumPy makes rows
 _MOST = (1 << 31) - 1  # elements in a row whose places are found as 32 bits
 _FLAT_BYTES = 3 << 23  # below, one core reads a flat array about as fast as it takes to wake another
@@ -53,10 +58,12 @@ class PlaceFolding:
             return None if found is None else in_shape(found.reshape(kept), x, (self._axis,), self._keepdims)
         if x.shape[self._axis] == 1:
             return in_shape(np.zeros(x.shape, np.intp).squeeze(self._axis), x, (self._axis,), self._keepdims)
-        if x.size < LONG:
+        if x.size < min(LONG, _MANY_ROWS * x.shape[self._axis]):
             return None
         route = self._routes.of(x)
-        if route is None or not can_fold(self._fold, self._dtype, x.nbytes):
+        if route is None:
+            return self._in_threads(x, self._axis) if x.nbytes >= _SPREAD_BYTES else None
+        if not can_fold(self._fold, self._dtype, x.nbytes):
             return None
         if self._dtype.kind == "f" and route.nest.nearest_is_reduced and _have_nan_soon(x.swapaxes(self._axis, -1)):
             return None
@@ -68,17 +75,38 @@ class PlaceFolding:
         nest = LoopNest.of(x, (self._axis,), forwards=True)
         if nest is None or len(nest.kept) > 2 or len(nest.reduced) != 1 or nest.reduced[0].length > _MOST:
             return None
+        is_half, length, in_rows = self._dtype == np.float16, nest.reduced[0].length, False
+        if nest.nearest_is_reduced and nest.nearest.stride == 1 and length >= _NEIGHBOURS:
+            most = _MOST_NEIGHBOURS[self._dtype.itemsize] // (2 if self._dtype.kind == "f" else 1)
+            in_rows = is_half or length <= most or threads_of_crew(x.nbytes) > 0
         suits_rows = nest.nearest_is_reduced or nest.nearest.length < max(_FEW, _FEW_BYTES // self._dtype.itemsize)
-        if self._dtype != np.float16 and suits_rows and nest.reduced[0].length >= _ROW:
+        if not is_half and not in_rows and suits_rows and length >= _ROW:
             return None
-        return Route(nest, False, (loop_call_of(self._fold, self._dtype, nest.start, nest.kept, nest.reduced),))
+        call = loop_call_of(self._fold, self._dtype, nest.start, nest.kept, nest.reduced, in_rows)
+        return Route(nest, in_rows, (call,))
 
     def _along(self, x: HostArray, route: Route) -> Places:
-        (loop, state), (call,) = places_for(self._fold, self._dtype), route.calls
+        (loop, state), (call,) = places_for(self._fold, self._dtype, route.in_rows), route.calls
         best: HostArray = np.empty(call.parts * call.rows, state)
         where: npt.NDArray[np.int32] = np.empty(call.parts * call.rows, np.int32)
         call.run(loop, route.nest.span.place(x), best, where)
         return self._first_best(*(call.wanted(out).reshape(call.parts, -1) for out in (best, where)))
+
+    def _in_threads(self, x: HostArray, axis: int) -> object | None:
+        """By NumPy's loop, threads taking slices along the longest of the other axes; None if there is one thread."""
+        others = [other for other in range(x.ndim) if other != axis]
+        longest, pool = max(others, key=x.shape.__getitem__), shared_pool()
+        if pool.threads < 2 or x.shape[longest] < 2:
+            return None
+        out: Places = np.empty([x.shape[other] for other in others], np.intp)
+        sliced, placed = np.moveaxis(x, longest, 0), np.moveaxis(out, others.index(longest), 0)
+        method, along = getattr(np, self._fold.value), axis + 1 if axis < longest else axis
+
+        def look(own: slice) -> None:
+            method(sliced[own], along, placed[own])
+
+        pool.over(len(sliced), look)
+        return in_shape(out, x, (axis,), self._keepdims)
 
     def _first_best(self, best: HostArray, where: npt.NDArray[Any]) -> Places:
         """Of each column of candidates, in their order, the place of the first that is the best."""
@@ -128,6 +156,9 @@ class PlaceFolding:
 
 def _have_nan_soon(rows: HostArray) -> bool:
     """Whether NumPy soon comes to a NaN in each of the rows that are looked at."""
+    first = rows[(0,) * (rows.ndim - 1)][:_NEAR]
+    if not np.isnan(first[first.argmax()]):  # which is the first NaN, if there is one
+        return False
     some: HostArray = rows[:: -(-len(rows) // _ROWS)]
     while some.ndim > 2:
         some = some[:, 0]

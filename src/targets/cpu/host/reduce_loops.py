@@ -47,9 +47,7 @@ _TASK = """
         place = i8((part * n0 + outer) * n1 + begin)
         origin = start + i8(outer) * s0 + i8(begin) * s1"""
 
-# For neighbours that go: one result after the other, in any order of operations. Neighbours of which every second one
-# goes are all read, for gathering takes ten times as long on some machines.
-_ROWS = """
+_ROW = """
     for at in range(first, last):
         task = u8(at)
         row = task
@@ -62,26 +60,54 @@ _ROWS = """
             high = i8(m1 * (part + 1) // parts)
         origin = start + i8(row) * s1
         if n0 > 1:
-            origin = start + i8(row // n1) * s0 + i8(row % n1) * s1
-        element = flat[origin + low * t1]
-        found = {lifted}
-{begun}
-        begin = low + 1
+            origin = start + i8(row // n1) * s0 + i8(row % n1) * s1"""
+
+# For neighbours that go: one result after the other, in any order of operations. Neighbours of which every second one
+# goes are all read, for gathering takes ten times as long on some machines.
+_ROWS = f"""{_ROW}
+        found = {{nothing}}
+{{begun}}
+        begin = low
         for r in range(i8(m0)):
             base = origin + r * t0 + begin * t1
             count = high - begin
             if t1 == 1:
-{near}
+{{near}}
             else:
                 if t1 == 2:
                     for j in range(2 * count - 1):
                         element = flat[base + j]
-                        found = {skipped}
+                        found = {{skipped}}
                 else:
-{apart}
+{{apart}}
             begin = low
         out[i8(task)] = found
-{ended}
+{{ended}}
+"""
+_LOOK = 1 << 7  # elements among which one is looked for at once: bytes can number them
+# Where an extreme is among neighbours that go: first what it is, then the first that equals it, by numbers as wide as
+# the elements, so that as many lie in a vector.
+_PLACES_IN_ROWS = f"""{_ROW}
+        element = flat[origin + low]
+        found = {{lifted}}
+        for j in range(low, high):
+            element = flat[origin + j]
+            value = {{lifted}}
+            found = select({{better}}, value, found)
+        place = high
+        for b in range(i8(u8(high - low + {_LOOK - 1}) // {_LOOK})):
+            if place == high:
+                begin = low + {_LOOK} * b
+                near = {{nowhere}}
+                for j in range(min({_LOOK}, high - begin)):
+                    element = flat[origin + begin + j]
+                    value = {{lifted}}
+                    here = select(value == found, {{index}}(j), {{nowhere}})
+                    near = select(here < near, here, near)
+                if near != {{nowhere}}:
+                    place = begin + i8(near)
+        best[i8(task)] = found
+        where[i8(task)] = i4(place)
 """
 _CHAINS = 4  # steps that go on at a time
 _BLOCK = 1 << 10  # elements after which `any` and `all` look whether they are settled
@@ -134,10 +160,9 @@ def can_fold(fold: Reducer, dtype: np.dtype[np.generic], nbytes: int) -> bool:
 
 def _loading(fold: Reducer, dtype: np.dtype[np.generic]) -> Iterator[object]:
     if fold.finds_index:
-        yield places_for(fold, dtype)
+        yield from (places_for(fold, dtype, in_rows) for in_rows in (False, True))
     else:
-        for in_rows in (False, True):
-            yield loop_for(fold, dtype, in_rows)
+        yield from (loop_for(fold, dtype, in_rows) for in_rows in (False, True))
 
 
 @cache
@@ -153,7 +178,7 @@ def loop_for(fold: Reducer, dtype: np.dtype[np.generic], in_rows: bool) -> tuple
 
 
 @cache
-def places_for(fold: Reducer, dtype: np.dtype[np.generic]) -> tuple[Kernel, np.dtype[np.generic]]:
+def places_for(fold: Reducer, dtype: np.dtype[np.generic], in_rows: bool) -> tuple[Kernel, np.dtype[np.generic]]:
     """Where extremes are, along one way alone: what is found so far, and where it was. Floats are seen as integers in
     their order, of which vectors compare more in less time: both zeros alike, and all NaNs, which are the constant."""
     lifted, seen_as = "element", dtype
@@ -164,13 +189,19 @@ def places_for(fold: Reducer, dtype: np.dtype[np.generic]) -> tuple[Kernel, np.d
         signed = f"select(element < 0, {word}(0 - {magnitude}), {magnitude})"
         lifted = f"select({magnitude} > {infinity}, {word}(constant), {signed})"
     better = f"(value {'<' if fold is Reducer.ARGMIN else '>'} found)"
+    arrays = f"best: {name_of(seen_as)}[], where: i4[]"
+    if in_rows:
+        index = f"u{dtype.itemsize}"
+        nowhere = f"{index}({(1 << 8 * dtype.itemsize) - 1})"
+        body = _PLACES_IN_ROWS.format(lifted=lifted, better=better, index=index, nowhere=nowhere)
+        return _kernel(f"{fold.value}_rows", seen_as, arrays, body), seen_as
     step = (
         f"value = {lifted}", "found = best[place + j]", f"better = {better}",
         "best[place + j] = select(better, value, found)",
         "where[place + j] = select(better, i4(r), where[place + j])",
     )  # fmt: skip
     body = _columns((f"best[place + j] = {lifted}", "where[place + j] = low"), step, loops=1)
-    return _kernel(fold.value, seen_as, f"best: {name_of(seen_as)}[], where: i4[]", body), seen_as
+    return _kernel(fold.value, seen_as, arrays, body), seen_as
 
 
 def _rows(made: Elements, ends_early: bool) -> str:
@@ -188,7 +219,7 @@ def _rows(made: Elements, ends_early: bool) -> str:
         begun = [f"found = {made.step.format('out[i8(row)]')}"]
         ended = [*inside(f"if found != {made.nothing}:", ["out[i8(row)] = found"])]
     return _ROWS.format(
-        lifted=made.lifted, skipped=skipped, near=indent(text_of(near), 12 * " "),
+        nothing=made.nothing, skipped=skipped, near=indent(text_of(near), 12 * " "),
         apart=indent(text_of(apart), 20 * " "),
         begun=indent(text_of(begun), 4 * " "), ended=indent(text_of(ended), 4 * " "),
     )  # fmt: skip
