@@ -22,7 +22,7 @@ from .types.errors import GpusortError, InvalidArgumentError
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns the exit code. Expected errors are printed as one line, without a traceback."""
     try:
-        options, unknown = _parser().parse_known_args(arguments)
+        options, unknown = command_parser().parse_known_args(arguments)
         if unknown:  # with the usage of the command that was given them
             options.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
         return _run(options)
@@ -84,7 +84,7 @@ def _take_closed_streams() -> None:
     os.close(number)
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("gpusort", description="Sorts, reductions and scans on GPUs and CPUs.")
     parser.add_argument("--version", action="version", version=f"gpusort {__version__}")
 

@@ -337,7 +337,7 @@ def test_ctrl_c_while_the_command_line_is_read_prints_no_traceback(monkeypatch: 
     def interrupt() -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "_parser", interrupt)
+    monkeypatch.setattr(cli, "command_parser", interrupt)
     assert main() == 130
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import doctest
 import re
+import shlex
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -196,6 +198,29 @@ def test_shown_output_is_what_comes_out(
         shown = capsys.readouterr().out
         pattern = r"(?:.*\n)*?".join(re.escape(part) for part in re.split(r"^\.\.\.\n", expected, flags=re.MULTILINE))
         assert re.search(pattern, shown), f"{command}\n{shown}"
+
+
+_COMMAND = re.compile(r"(?:^    |`)((?:python -m (?:gpusort|benchmarks|web)|gpusort|make)\b[^\n`#]*)", re.MULTILINE)
+
+
+@each_document
+def test_commands_that_are_not_run_are_there(document: Path) -> None:
+    """In indented blocks and in the text: options of `gpusort`, targets of make, modules of `python -m`."""
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for command in _COMMAND.findall(document.read_text()):
+        words = shlex.split(command)
+        match words:
+            case ["make", "-C", folder]:
+                assert (ROOT / folder / "Makefile").exists(), command
+            case ["make", *rest]:
+                assert {word for word in rest if "=" not in word} <= targets, command
+            case ["gpusort", *rest] | ["python", "-m", "gpusort", *rest]:
+                if len(rest) > 1 and not {"--help", "KERNEL", "FILE"} & set(rest):
+                    cli.command_parser().parse_args(rest)
+            case ["python", "-m", module, *_]:
+                assert find_spec(module) is not None, command
+            case _:
+                pass  # a name, such as gpusort.sort
 
 
 @pytest.fixture(scope="module")

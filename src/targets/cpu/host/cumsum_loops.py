@@ -1,9 +1,10 @@
 """The compiled loops of cumulative sums.
 
-A loop's plan says where to go: start; two ways that stay (length, stride, stride of the results), and the one to add up
-along; how many neighbours or how much of a row a task takes. Where neighbours stay, a row of sums is the one before it
-and a row of elements. Where they go, rows are added up in pieces, four of them side by side, for one sum has to wait
-for the one before it."""
+A loop's plan is an array of integers: start; two loops over the other axes (length, stride, stride of the results
+each); the same of the axis to sum along; the size of a task, in neighbours or in elements of a row. `columns` adds a
+row of elements to the row of sums before it. `pieces` adds up rows in pieces, four side by side, as each sum has to
+wait for the one before it.
+"""
 
 from __future__ import annotations
 

@@ -244,8 +244,9 @@ def _side_by_side(made: Elements) -> Iterator[str]:
 
 
 def _columns(begin: Sequence[str], step: Sequence[str], *, loops: int) -> str:
-    """For neighbours that stay: a block of results is kept at hand while rows of elements go by, along so many ways.
-    What is done to the first element of each result, and to the others."""
+    """The text of a loop for kept neighbours: a block of results stays in the cache while rows of elements are combined
+    with it, along one or two reduced loops. `begin` is done with the first element of each result, `step` with
+    others."""
     near, apart = (inside("for j in range(count):", [f"element = flat[base + {at}]", *step]) for at in ("j", "j * s1"))
     row = (*inside("if s1 == 1:", near), *inside("else:", apart))
     if loops == 1:
