@@ -25,7 +25,7 @@ from ..package_stamp import stamp_of_package
 from ..render import ascii_name
 from .shipped import SHIPPED_FOR, shipped_ptx
 from .text import KernelText, kernel_text
-from .writer import WARP
+from .text import WARP
 
 ComputeCapability: TypeAlias = tuple[int, int]  # the compute capability of a card, e.g. (9, 0)
 DEFAULT_CAPABILITY: ComputeCapability = (9, 0)

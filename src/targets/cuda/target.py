@@ -29,7 +29,7 @@ from .pinned import PinnedMemory
 from .plan import Plan, PreparedLaunch
 from .room import CudaRoom, cuda_room, free_bytes
 from .transfers import Transfers
-from .writer import WARP
+from .text import WARP
 
 if TYPE_CHECKING:
     import cupy
