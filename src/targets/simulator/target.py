@@ -32,15 +32,14 @@ _Bound: TypeAlias = Mapping[str, tuple[Bytes, Flags | None]]
 
 
 class Simulator(Interpreter):
-    """Simulates a device with subgroups of `subgroup_size` lanes. A loop that still runs after `iteration_limit` rounds
-    raises IterationLimitError. Thread-safe."""
+    """Simulates a device with subgroups of `subgroup_size` lanes. A loop that does not end raises IterationLimitError.
+    Thread-safe."""
 
-    def __init__(self, subgroup_size: int = 8, iteration_limit: int = 1 << 20) -> None:
-        self._iteration_limit = iteration_limit
+    def __init__(self, subgroup_size: int = 8) -> None:
         super().__init__("simulator", "lockstep interpreter", f"NumPy {np.__version__}", subgroup_size)
 
     def __reduce__(self) -> Reduced:
-        return reduce_to_settings(self, self._subgroup_size, self._iteration_limit)
+        return reduce_to_settings(self, self._subgroup_size)
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
         self.run_work(work_of(schedule), arrays)
@@ -73,7 +72,7 @@ class Simulator(Interpreter):
             groups = min(together, step.groups - first)
             shape = Shape(first, groups, program.group_size, step.groups, self._subgroup_size)
             regions = {**storage, **_own_regions(program, shape)}
-            Lockstep(shape, regions, values, sites, self._iteration_limit).run(program)
+            Lockstep(shape, regions, values, sites).run(program)
 
 
 def _storage_regions(step: Step, bound: _Bound) -> dict[str, Region]:
