@@ -64,12 +64,10 @@ class CudaTarget:
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
         """Launches on cupy's current stream; synchronises only if an array is on the host."""
-        self.run_work(work_of(schedule), arrays)
-
-    def run_work(self, work: Work, arrays: Mapping[str, object]) -> None:
         require_own_process(NAME)
         import cupy
 
+        work = work_of(schedule)
         found = checked_arrays(work, arrays)
         device = common_device(tuple(found.values()))
         with cupy.cuda.Device(device), device_errors():

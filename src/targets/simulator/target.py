@@ -15,7 +15,7 @@ from ...kernel.launch import Schedule, Step
 from ...kernel.passes.walk import writers_in
 from ...kernel.span import Span
 from ...machine import Capability
-from ..binding import Work, work_of
+from ..binding import work_of
 from ..interpreters import Bytes, Interpreter, bytes_behind, starts_written
 from ..needs import require_within
 from ..registry import Reduced, reduce_to_settings
@@ -42,10 +42,8 @@ class Simulator(Interpreter):
         return reduce_to_settings(self, self._subgroup_size)
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
-        self.run_work(work_of(schedule), arrays)
-
-    def run_work(self, work: Work, arrays: Mapping[str, object]) -> None:
         """Checks all steps before anything is written."""
+        work = work_of(schedule)
         # Kernels that need forward progress between workgroups are let through, though it is not guaranteed: the
         # workgroups of a chunk do advance together, and a spin loop without progress hits the iteration limit.
         capabilities = self.info.capabilities | {Capability.FORWARD_PROGRESS}
