@@ -26,7 +26,7 @@ from gpusort.operations.scan import Cumsum
 from gpusort.operations.sort import Sort
 from gpusort.targets.cuda.compile import compile_uncached, text_of
 from gpusort.targets.cuda.shipped import ARCHIVE, SHIPPED_FOR, entry_of, portable
-from gpusort.targets.cuda.writer import WARP
+from gpusort.targets.cuda.text import WARP
 from gpusort.types.indices import SortOrder
 from gpusort.types.specs import Memory, Spec
 

@@ -17,7 +17,7 @@ from gpusort.types.keys import UnsignedKey
 from gpusort.types.memory import Registers, Storage, Workgroup
 from gpusort.types.params import BitonicPolicy
 from gpusort.types.scalars import F32, F64, U32, U64, Bool
-from tests.stepped import work_of_steps
+from tests.stepped import run_step
 from tests.test_cpu_random import random_program
 
 Array = npt.NDArray[np.generic]
@@ -234,6 +234,6 @@ def check_random_program(target: CudaTarget, seed: int, group_size: int) -> None
     rng = np.random.default_rng(seed)
     mine = {name: rng.integers(0, 1 << 32, size, np.uint32) for name, size in sizes.items()}
     theirs = {name: array.copy() for name, array in mine.items()}
-    target.run_work(work_of_steps(step), mine)
-    Simulator(subgroup_size=32).run_work(work_of_steps(step), theirs)
+    run_step(target, step, mine)
+    run_step(Simulator(subgroup_size=32), step, theirs)
     np.testing.assert_array_equal(mine["data"], theirs["data"])

@@ -549,9 +549,8 @@ def _set_attribute(function: int, attribute: int, value: int) -> None:
 def put_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
     """The fake where cupy is looked for, and of each kernel its source in place of machine code."""
 
-    def source_as_code(program: ir.Program, capability: tuple[int, int]) -> cuda_compile.Compiled:
-        text = cuda_compile.text_of(program)
-        return cuda_compile.Compiled(program.name, text, text.source.encode())
+    def source_as_code(program: ir.Program, capability: tuple[int, int]) -> bytes:
+        return cuda_compile.text_of(program).source.encode()
 
     monkeypatch.setitem(sys.modules, "cupy", module())
     monkeypatch.setattr(cuda, "compile_machine_code", source_as_code)

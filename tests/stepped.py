@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from gpusort.kernel.launch import Step
-from gpusort.targets.binding import Work
+from collections.abc import Mapping
+from weakref import ref
+
+from gpusort.kernel.launch import Schedule, Step
+from gpusort.targets import binding
+from gpusort.targets.base import Target
 
 
-def work_of_steps(*steps: Step) -> Work:
-    """The steps in order, on the buffers that they use."""
-    buffers = {buffer.name: buffer for step in steps for buffer in step.buffers}
-    return Work(tuple(buffers.values()), steps)
+def run_step(target: Target, step: Step, arrays: Mapping[str, object]) -> None:
+    """Runs it on the buffers that it uses, as if a schedule of one launch had been read to it."""
+    schedule = Schedule(tuple({buffer.name: buffer for buffer in step.buffers}.values()), ())
+    binding._known[id(schedule), True] = ref(schedule), binding.Work(schedule.buffers, (step,)), ()
+    target.run(schedule, arrays)

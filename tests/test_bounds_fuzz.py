@@ -28,7 +28,7 @@ from gpusort.types import ops
 from gpusort.types.layout import Type
 from gpusort.types.scalars import U32
 from tests.covering import few_cases
-from tests.stepped import work_of_steps
+from tests.stepped import run_step
 
 HERE = Span(__file__, 1)
 _BINARY = (ops.ADD, ops.SUB, ops.MUL, ops.XOR, ops.AND, ops.OR, ops.MIN, ops.MAX, ops.SHR, ops.SHL, ops.SUB, ops.ADD)
@@ -191,7 +191,7 @@ def _run(
 ) -> list[list[int]]:  # fmt: skip
     """What is in all buffers but the first afterwards."""
     out = {buffer.name: np.zeros(buffer.count, np.uint32) for buffer in step.buffers[1:]}
-    target.run_work(work_of_steps(step), {"data": data.copy()} | out)
+    run_step(target, step, {"data": data.copy()} | out)
     return [array.tolist() for array in out.values()]
 
 

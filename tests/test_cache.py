@@ -79,7 +79,8 @@ def test_a_refused_directory_is_warned_of_once_and_left_alone(place: Path, caplo
         assert not kept()
         assert cache.read("cpu", "a") is None
         assert cache.write("tuned", "b", b"") is None
-        assert not cache.remove("cpu", "a")
+        cache.remove("cpu", "a")
+        assert (place / "cpu" / "a").exists()
     (record,) = caplog.records
     assert (record.name, record.levelname) == ("gpusort", "WARNING")
     assert str(place) in record.getMessage()

@@ -18,7 +18,7 @@ from gpusort.types import ops, scalars
 from gpusort.types.layout import Type, bounds
 from gpusort.types.ops import Op
 from tests.expressions import UNARY
-from tests.stepped import work_of_steps
+from tests.stepped import run_step
 
 Array = npt.NDArray[np.generic]
 HERE = Span(__file__, 1)
@@ -121,7 +121,7 @@ def test_operations_mean_what_the_table_says(shape: tuple[Type, ...], group_size
     buffers += [Buffer(f"out_{k}", _element(type), count, Role.OUTPUT) for k, (_, type) in enumerate(rows)]
     step = Step(_table_program(shape, rows, group_size), tuple(buffers), (), count // group_size)
     arrays = {b.name: a for b, a in zip(buffers, [*operands, *found], strict=True)}
-    TARGET.run_work(work_of_steps(step), arrays)
+    run_step(TARGET, step, arrays)
     for (op, type), result in zip(rows, found, strict=True):
         expected = ops.apply(op, *operands, to=type if op in _CASTS else None)
         if op in (ops.EXP, ops.LOG):

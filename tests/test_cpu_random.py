@@ -22,7 +22,7 @@ from gpusort.types import ops
 from gpusort.types.layout import Type
 from gpusort.types.ops import Op, SubgroupOp
 from gpusort.types.scalars import U32
-from tests.stepped import work_of_steps
+from tests.stepped import run_step
 
 HERE = Span(__file__, 1)
 _BINARY = (ops.ADD, ops.SUB, ops.MUL, ops.XOR, ops.AND, ops.OR, ops.MIN, ops.MAX, ops.SHR)
@@ -226,8 +226,6 @@ def test_random_programs_mean_what_the_simulator_says(group_size: int) -> None:
         table = np.arange(_TABLE, dtype=np.uint32) * np.uint32(2654435761)
         mine = np.random.default_rng(seed).integers(0, 1 << 32, count, dtype=np.uint32)
         theirs = mine.copy()
-        CpuTarget().run_work(work_of_steps(step), {"data": mine, "table": table})
-        Simulator(subgroup_size=subgroup_size(group_size)).run_work(
-            work_of_steps(step), {"data": theirs, "table": table}
-        )
+        run_step(CpuTarget(), step, {"data": mine, "table": table})
+        run_step(Simulator(subgroup_size=subgroup_size(group_size)), step, {"data": theirs, "table": table})
         np.testing.assert_array_equal(mine, theirs, err_msg=f"seed {seed}")

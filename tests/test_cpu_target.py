@@ -24,7 +24,7 @@ from gpusort.types.memory import Registers, Storage, Workgroup
 from gpusort.types.scalars import U8, U32, U64
 from tests.new_process import printed
 from tests.small_schedules import buffer, plan
-from tests.stepped import work_of_steps
+from tests.stepped import run_step
 
 Array = npt.NDArray[np.generic]
 TARGET = CpuTarget()
@@ -76,9 +76,7 @@ def _same_as_simulated(launch: Callable[..., Launch], group_size: int, width: in
     values = np.random.default_rng(3).integers(0, 1 << 32, count, dtype=np.uint32)
     mine, theirs = np.zeros(count * width, np.uint64), np.zeros(count * width, np.uint64)
     run(made, data=values, found=mine)
-    Simulator(subgroup_size=subgroup_size(group_size)).run_work(
-        work_of_steps(specialise(made)), {"data": values, "found": theirs}
-    )
+    run_step(Simulator(subgroup_size=subgroup_size(group_size)), specialise(made), {"data": values, "found": theirs})
     np.testing.assert_array_equal(mine, theirs)
 
 
@@ -119,7 +117,7 @@ def test_control_flow_around_barriers(group_size: int, rounds: int) -> None:
     mine = np.arange(count, dtype=np.uint32) * np.uint32(2654435761)
     theirs = mine.copy()
     run(launch, data=mine)
-    Simulator().run_work(work_of_steps(specialise(launch)), {"data": theirs})
+    run_step(Simulator(), specialise(launch), {"data": theirs})
     np.testing.assert_array_equal(mine, theirs)
 
 

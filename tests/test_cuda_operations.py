@@ -20,7 +20,7 @@ from gpusort.types import ops, scalars
 from gpusort.types.layout import Type, bounds
 from tests.cuda_launches import arguments_at, run_kernel
 from tests.expressions import UNARY
-from tests.stepped import work_of_steps
+from tests.stepped import run_step
 
 Array = npt.NDArray[np.generic]
 HERE = Span(__file__, 1)
@@ -133,7 +133,7 @@ def test_an_operation_means_what_the_table_says_on_a_card(real_card: CudaTarget,
     buffers = [Buffer(f"in_{k}", element(t), COUNT, Role.INPUT) for k, t in enumerate(case.operands)]
     buffers.append(Buffer("out", element(case.result), COUNT, Role.OUTPUT))
     arrays = {b.name: a for b, a in zip(buffers, [*operands, found], strict=True)}
-    real_card.run_work(work_of_steps(Step(program_of(case), tuple(buffers), (), 1)), arrays)
+    run_step(real_card, Step(program_of(case), tuple(buffers), (), 1), arrays)
     check(case, operands, found)
 
 

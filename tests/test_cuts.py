@@ -140,11 +140,6 @@ def test_several_keys_compare_as_tuples_do() -> None:
     np.testing.assert_array_equal(np.argsort(words, kind="stable"), expected)
 
 
-def test_refusals() -> None:
-    with pytest.raises(gpusort.InvalidArgumentError, match=r"samples: expected \[2\] of the runs, found \[1\]"):
-        Samples.of([np.arange(1)], [3], 2)
-
-
 RUNS_AT_RANDOM: dict[str, Callable[[np.random.Generator, int, int], Array]] = {
     "many values": lambda numbers, length, run: numbers.integers(0, 1 << 32, length, np.uint32),
     "few values": lambda numbers, length, run: numbers.integers(0, 3, length, np.uint32),

@@ -144,7 +144,7 @@ def test_a_sort_is_a_few_plans_whatever_the_length() -> None:
     for found in exported.kernels.all:
         assert found.group_size <= 256
         assert found.workgroup_bytes <= 16384
-        assert len(found.bindings) <= 8
+        assert len(found.writes) <= 8
         assert not found.uses_subgroups
 
 

@@ -575,8 +575,8 @@ def test_what_is_resident_keeps_to_the_memory(call: str, memory: int, is_parted:
     before."""
     x = np.random.default_rng(1).standard_normal(1 << 23, np.float32)
     np.save(tmp_path / "source.npy", x)
-    parted = "from gpusort.api import engine; from gpusort.external import passes;"
-    parted += "engine._LITTLE = passes._WORTH_PARTING = 0;"
+    parted = "from gpusort.api import engine; from gpusort.external import sort;"
+    parted += "engine._LITTLE = sort._WORTH_PARTING = 0;"
     done = run_new(
         f"import os; os.chdir({str(tmp_path)!r}); import gpusort; {parted if is_parted else ''}"
         f"gpusort.{call}('source.npy', 'target.npy', memory={memory << 20})" + PRINT_PEAK

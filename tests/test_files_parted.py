@@ -12,7 +12,7 @@ import pytest
 
 import gpusort
 from gpusort.api import engine
-from gpusort.external import columns, parting, passes, runs
+from gpusort.external import columns, parting, runs, sort
 from gpusort.external.arrow_values import values_of
 from gpusort.external.direct import PAGE
 from gpusort.targets.cpu.host import partition
@@ -46,7 +46,7 @@ class Ways:
 @pytest.fixture
 def ways(monkeypatch: pytest.MonkeyPatch) -> Ways:
     """Everything is worth being partitioned."""
-    monkeypatch.setattr(passes, "_WORTH_PARTING", 0)
+    monkeypatch.setattr(sort, "_WORTH_PARTING", 0)
     monkeypatch.setattr(engine, "_LITTLE", LITTLE)
     for most in "_MOST_ONE_BY_ONE", "_MOST_BESIDE_RADIX":  # on a processor that does not compress vectors
         monkeypatch.setattr(partition, most, 512)
@@ -248,8 +248,8 @@ import os, signal, sys
 import numpy as np
 import gpusort
 from gpusort.api import engine
-from gpusort.external import passes, scratch
-passes._WORTH_PARTING, engine._LITTLE = 0, int(sys.argv[2])
+from gpusort.external import scratch, sort
+sort._WORTH_PARTING, engine._LITTLE = 0, int(sys.argv[2])
 mark, left = scratch.Scratch._write, [int(sys.argv[1])]
 def write(self, line):
     mark(self, line)

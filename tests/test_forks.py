@@ -14,7 +14,6 @@ from gpusort import forks
 from gpusort.arrays.cuda import CUPY
 from gpusort.kernel.launch import Schedule
 from gpusort.targets import registry
-from gpusort.targets.binding import Work
 from gpusort.targets.cuda.plan import Plan
 from gpusort.targets.cuda.target import CudaTarget
 from gpusort.types.errors import TargetUnavailableError
@@ -274,7 +273,6 @@ _NO_STREAM: Any = None
 _CUDA_WAYS: dict[str, Callable[[], object]] = {
     "info": lambda: _card().info,
     "run": lambda: _card().run(_NOTHING, {}),
-    "run_work": lambda: _card().run_work(Work((), ()), {}),
     "prepared": lambda: _card().plan_for(_NOTHING, 0),
     "device_seconds": lambda: _card().device_seconds(_NOTHING, {}),
     "a plan's run": lambda: Plan((), ()).run(()),

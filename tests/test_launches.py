@@ -16,8 +16,7 @@ import attrs
 import numpy as np
 import pytest
 
-from gpusort.algos.reduce import reduce_row
-from gpusort.algos.share import block_of
+from gpusort.algos.reduce import block_of, reduce_row
 from gpusort.kernel import arguments as checking
 from gpusort.kernel.kernel import Kernel, kernel
 from gpusort.kernel.language import N

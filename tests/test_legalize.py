@@ -23,7 +23,7 @@ from gpusort.types.errors import CapabilityError
 from gpusort.types.layout import Type, bounds
 from gpusort.types.ops import AtomicOp, Op, SubgroupOp
 from tests.opened import or_skip
-from tests.stepped import work_of_steps
+from tests.stepped import run_step
 
 Array: TypeAlias = npt.NDArray[Any]
 HERE = Span(__file__, 1)
@@ -171,7 +171,7 @@ def run_legalized(program: ir.Program, arrays: dict[str, Array], arguments: dict
     memory = {name: words_of(array, before[name].type) for name, array in arrays.items()}
     buffers = tuple(Buffer(m.name, element(m.type), len(memory[m.name]), Role.INOUT) for m in legalized.program.storage)
     step = Step(legalized.program, buffers, _values(legalized, arrays, arguments), -(-COUNT // GROUP))
-    Simulator().run_work(work_of_steps(step), memory)
+    run_step(Simulator(), step, memory)
     for name, array in arrays.items():
         array.view(np.uint8)[:] = memory[name].view(np.uint8)[: array.nbytes]
 
@@ -216,7 +216,7 @@ def wgsl() -> WgslTarget:
 
 def run_wgsl(target: WgslTarget, program: ir.Program, arrays: dict[str, Array]) -> None:
     buffers = tuple(Buffer(m.name, element(m.type), len(arrays[m.name]), Role.INOUT) for m in program.storage)
-    target.run_work(work_of_steps(Step(program, buffers, (), -(-COUNT // GROUP))), arrays)
+    run_step(target, Step(program, buffers, (), -(-COUNT // GROUP)), arrays)
 
 
 def _compare(op: Op, got: Array, wanted: Array, approximate: bool) -> None:

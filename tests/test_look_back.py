@@ -11,6 +11,7 @@ from gpusort.algos.radix_sweep import COUNT, OWN, UP_TO_HERE, look_back, status_
 from gpusort.algos.sweep_state import IS_ODD
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
+from gpusort.targets.simulator import lockstep
 from gpusort.targets.simulator.target import Simulator
 from gpusort.types.errors import IterationLimitError
 from gpusort.types.invocation import Invocation
@@ -43,7 +44,7 @@ def looking(
 @pytest.mark.parametrize("lookback", [1, 2, 3, 5])
 @pytest.mark.parametrize("phase_bit", [0, IS_ODD])
 @pytest.mark.parametrize("tiles", TILES)
-def test_what_earlier_tiles_have(tiles: str, phase_bit: int, lookback: int) -> None:
+def test_what_earlier_tiles_have(monkeypatch: pytest.MonkeyPatch, tiles: str, phase_bit: int, lookback: int) -> None:
     """For one of two digits; of the other, all tiles before have none."""
     words, expected = TILES[tiles]
     state = np.zeros((lookback + len(words), 2), np.uint32)
@@ -55,7 +56,8 @@ def test_what_earlier_tiles_have(tiles: str, phase_bit: int, lookback: int) -> N
     launch = looking.launch(Grid(1, 2), status, found, U32(len(words)), U32(phase_bit), policy)
     results = np.zeros(2, np.uint32)
     arrays = {"state": state.reshape(-1), "found": results}
-    simulator = Simulator(iteration_limit=len(words) + 1)
+    monkeypatch.setattr(lockstep, "MOST_ROUNDS", len(words) + 1)
+    simulator = Simulator()
     if expected is None:
         with pytest.raises(IterationLimitError):
             simulator.run(Schedule((status, found), (launch,)), arrays)

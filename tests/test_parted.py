@@ -16,7 +16,7 @@ from gpusort.algos.sizes import LARGEST_U32
 from gpusort.external.order import transform_of
 from gpusort.multi import sample_sort
 from gpusort.multi.driving import Interrupts, drive_all, drive_one
-from gpusort.multi.sample_sort import SampleSortPolicy, sort_by_samples
+from gpusort.multi.sample_sort import sort_by_samples
 from gpusort.multi.shard import Work, merged
 from gpusort.targets.base import Target
 from gpusort.targets.registry import target as target_of
@@ -29,6 +29,12 @@ from tests.test_multi import CountingMemory, Threads, Traffic, of_all_ranks
 
 SMALL = ScanPolicy(group_size=32, items=7, subgroups=True)
 TILE = 32 * 7
+
+
+@pytest.fixture(autouse=True)
+def few_elements_suit(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"_LEAST": 1, "_SAMPLES": 256, "_POLICY": SMALL}.items():
+        monkeypatch.setattr(sample_sort, name, value)
 
 
 @pytest.mark.parametrize("dtype", ["u1", "f4", "i8"])
@@ -85,13 +91,10 @@ class DeviceLike(CountingMemory):
 def sorted_over(
     parts: Sequence[Array], sizes: Sequence[int] | None = None, descending: bool = False, traffic: Traffic | None = None
 ) -> list[Array]:
-    how = SampleSortPolicy(least=1, samples=256, policy=SMALL)
     order = SortOrder.DESCENDING if descending else SortOrder.ASCENDING
     work, memory = Work(parts[0].dtype, order), DeviceLike(traffic or Traffic())
     lengths = [one.size for one in parts]
-    shards = [
-        sort_by_samples(work, memory, (one,), rank, lengths, sizes or lengths, how) for rank, one in enumerate(parts)
-    ]
+    shards = [sort_by_samples(work, memory, (one,), rank, lengths, sizes or lengths) for rank, one in enumerate(parts)]
     found = [merged(work, runs)[0] for runs in drive_all(shards, [memory] * len(parts))]
     assert [one.size for one in found] == list(sizes or lengths)
     return found
@@ -101,10 +104,9 @@ def test_each_rank_by_a_communicator() -> None:
     parts = [sample("f4", 2000 + rank, seed=rank) for rank in range(3)]
     lengths = [one.size for one in parts]
     work, memory = Work(parts[0].dtype), DeviceLike(Traffic())
-    how = SampleSortPolicy(least=1, samples=256, policy=SMALL)
 
     def sorted_by(comm: Threads) -> Array:
-        shard = sort_by_samples(work, memory, (parts[comm.rank],), comm.rank, lengths, lengths, how)
+        shard = sort_by_samples(work, memory, (parts[comm.rank],), comm.rank, lengths, lengths)
         return merged(work, drive_one(shard, comm, memory, Interrupts()))[0]
 
     found = of_all_ranks(sorted_by, len(parts))

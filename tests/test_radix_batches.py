@@ -131,11 +131,11 @@ def test_a_sweep_runs_only_where_some_row_has_several_digits(
     state = SweepState(rows, length, 8, policy)
     for expected, is_in_place in ((elsewhere, False), (in_place, True)):
         schedule = radix_sort(Batch(key_for("u4"), rows, length, UP, in_place=is_in_place), policy, 32)
-        arrays = {"data": x.reshape(-1).copy(), "state": np.zeros(state.words, np.uint32)}
+        arrays = {"data": x.reshape(-1).copy(), "state": np.zeros(state.at.end, np.uint32)}
         results = arrays["data"] if is_in_place else np.zeros_like(arrays["data"])
         target_of("simulator").run(schedule, arrays if is_in_place else arrays | {"results": results})
         np.testing.assert_array_equal(results.reshape(x.shape), np.sort(x, axis=1))
-        plans = arrays["state"][state.plans : state.plans + 8]
+        plans = arrays["state"][state.at.plans : state.at.plans + 8]
         assert {int(number) for number in np.flatnonzero(plans & RUNS)} == expected
 
 
@@ -226,7 +226,7 @@ def test_no_sum_goes_beyond_32_bits() -> None:
     tile, end = SWEEP.tile, LARGEST_U32
     last = end // tile
     long = SweepState(1, end, 4, SWEEP)
-    assert long.words <= LARGEST_U32
+    assert long.at.end <= LARGEST_U32
     for layout in (OneRow(U32(end)), long.layout()):
         here = layout.tile_at(U32(last), tile)
         assert (int(here.start), int(here.remaining())) == (last * tile, end - last * tile)
@@ -295,7 +295,7 @@ def test_histograms_of_rows_are_shared_by_as_many_workgroups_as_end_first(rows: 
 def test_no_workgroup_clears_nothing(rows: int, length: int) -> None:
     state = SweepState(rows, length, 4, SWEEP)
     clearing = radix_sort(Batch(key_for("u4"), rows, length, UP), SWEEP, 32).launches[0].grid
-    words = state.words - state.histograms
+    words = state.at.end - state.at.histograms
     assert (clearing.groups - 1) * clearing.group_size < words
     assert clearing.groups * clearing.group_size >= words or clearing.groups == 4 * SWEEP.count_groups
 

@@ -11,6 +11,7 @@ import pytest
 
 from gpusort.kernel.kernel import Kernel, kernel
 from gpusort.kernel.launch import Grid, Launch, Role
+from gpusort.targets.simulator import lockstep
 from gpusort.targets.simulator.target import Simulator
 from gpusort.types.errors import (
     BarrierDivergenceError,
@@ -310,12 +311,13 @@ def test_input_is_not_written() -> None:
         simulate(wrap_around.launch(GRID, data), data=np.zeros(N, np.uint32))
 
 
-def test_a_loop_that_waits_for_others_ends_with_an_error() -> None:
+def test_a_loop_that_waits_for_others_ends_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lockstep, "MOST_ROUNDS", 50)
     data = words("data", Role.INOUT)
     schedule = plan(wait_for_ever.launch(GRID, data))
     expected = rf"^{place(wait_for_ever, 'while')}: this loop still runs after 50 rounds in .* and 31 more"
     with pytest.raises(IterationLimitError, match=expected):
-        Simulator(iteration_limit=50).run(schedule, {"data": np.zeros(N, np.uint32)})
+        Simulator().run(schedule, {"data": np.zeros(N, np.uint32)})
 
 
 def test_division_by_zero() -> None:

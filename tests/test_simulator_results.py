@@ -24,7 +24,7 @@ from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Registers, Storage, Workgroup
 from gpusort.types.scalars import F32, U8, U32, U64, Bool
 from tests.small_schedules import GRID, GROUP, N, plan, words
-from tests.stepped import work_of_steps
+from tests.stepped import run_step
 
 Words = npt.NDArray[np.uint32]
 
@@ -251,7 +251,7 @@ def test_a_program_runs_as_a_pass_has_left_it() -> None:
     data, out = words("data", Role.INPUT), words("out", Role.OUTPUT)
     step = specialise(reverse_groups.launch(GRID, data, out, tile()))
     arrays = {"data": np.arange(N, dtype=np.uint32), "out": np.zeros(N, np.uint32)}
-    Simulator().run_work(work_of_steps(step), arrays)
+    run_step(Simulator(), step, arrays)
     np.testing.assert_array_equal(arrays["out"], arrays["data"].reshape(-1, GROUP)[:, ::-1].ravel())
 
 

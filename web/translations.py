@@ -40,8 +40,8 @@ SPIR-V, as an [export](howto/native.md) writes it, for Vulkan 1.1. `make test` r
 run the translations: [platforms](../README.md#platforms) says what has run where.
 """
 _LIMITS = """The last column counts the texts that stay within WebGPU's default limits, 16 KiB of workgroup memory and
-256 invocations a workgroup, with the default policies. On devices with less than a text needs, gpusort chooses smaller
-policies. Kernels that an [export](howto/export.md) makes are always within these limits.
+256 invocations a workgroup; others are for devices with more. On devices with less than a text needs, gpusort chooses
+smaller policies. Kernels that an [export](howto/export.md) makes are always within these limits.
 """
 
 

@@ -46,7 +46,7 @@ def radix_sort(batch: Batch, policy: RadixPolicy, key_bits: int, shares: bool = 
 def shared_words(rows: int, length: int, passes: int, policy: RadixPolicy) -> int:
     """The words of scratch memory for counts, where there are many."""
     if policy.sweeps:
-        return SweepState(rows, length, passes, policy).words if rows * length else 0
+        return SweepState(rows, length, passes, policy).at.end if rows * length else 0
     return (rows * -(-length // policy.tile) + 1) * policy.radix
 
 
@@ -151,7 +151,7 @@ class _RadixSort:
             launches += (
                 sweep.launch(
                     Grid(tiles, policy.group_size), batch.key, self.plain, *keys, *values, *self._workgroup(mode),
-                    state.buffer(), layout, U32(state.tickets + number), state.plan(number), state.start(number),
+                    state.buffer(), layout, U32(state.at.tickets + number), state.plan(number), state.start(number),
                     self._place(number), batch.order, mode, policy,
                 )
                 for tiles in state.sweeps()

@@ -1,20 +1,162 @@
 """Reduction of rows over any monoid.
 
-Invocations reduce blocks of a row in a grid-stride loop (share.py); totals are combined by shuffles, then as a tree in
-workgroup memory, those of workgroups by a second launch. The order depends on lengths and policy alone, so results are
+Invocations reduce blocks of a row in a grid-stride loop; totals are combined by shuffles, then as a tree in workgroup
+memory, those of workgroups by a second launch. The order depends on lengths and policy alone, so results are
 reproducible; a float sum's rounding error grows with the iterations of one invocation, not with the length.
+
+An invocation has a share of a row, and takes a block of elements at a time. With an accumulator for each element of a
+block, a CPU vectorises. On a GPU, to hide latency, a block is loaded before any of it is used, combined pairwise, and
+added to a single accumulator (`Totals`); a float sum is then rounded log2(items) + 1 times a block.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Generic, Protocol, cast
+
+import attrs
 
 from ..kernel.language import *
 from ..types.monoids import OverStates
-from ..types.params import ReduceParams, ReducePolicy
+from ..types.params import ReduceParams, ReducePolicy, Totals
+from ..types.searches import Ranked, Search
 from .cut import shares_of
-from .share import Block, Share, block_of, reduce_share
 from .sizes import require_countable
+
+
+@attrs.frozen
+class Share:
+    """The blocks of a row that an invocation reduces together with others, its ranks: a strided loop."""
+
+    first: U32  # the index of the row's first element in the buffer
+    stride: U32  # from an element of the row to the next
+    length: U32  # of the row
+    start: U32  # the first block
+    leap: U32  # from a block to the next
+    rank: U32
+    ranks: U32
+    takes_rest: Bool  # whether it also reduces the remainder after the whole blocks
+
+
+class Block(Protocol[E, S]):
+    """The trait of how a block is combined with a single accumulator."""
+
+    def take(self, total: S, found: Registers[E], index: U32, step: U32, count: U32, policy: ReducePolicy, /) -> S:
+        """Combines the total with the first `count` elements of `found`, whose indices in the row are `index`, `index +
+        step`, and so on, all greater than those of the total."""
+        ...
+
+
+@attrs.frozen
+class InPairs(Generic[E, S]):
+    """Combines a block pairwise, for any monoid."""
+
+    monoid: Monoid[E, S]
+
+    def take(self, total: S, found: Registers[E], index: U32, step: U32, count: U32, policy: ReducePolicy) -> S:
+        states: Registers[S] = Registers(self.monoid.state, policy.items)
+        for i in dynamic_range(U32(0), U32(policy.items)):
+            states[i] = self.monoid.lift(found[i], index + i * step) if i < count else self.monoid.identity()
+        return self.monoid.combine(total, combine_pairs(self.monoid, states, policy))
+
+
+@attrs.frozen
+class ByRank(Generic[E, N]):
+    """For argmin and argmax: finds a block's least word, which is cheap, and its index only if it precedes the total,
+    which is rare."""
+
+    search: Search[E, N]
+
+    def take(
+        self, total: Ranked[N], found: Registers[E], index: U32, step: U32, count: U32, policy: ReducePolicy
+    ) -> Ranked[N]:
+        nothing = self.search.identity()
+        words: Registers[N] = Registers(self.search.key.word, policy.items)
+        least = nothing.rank
+        for i in dynamic_range(U32(0), U32(policy.items)):
+            words[i] = self.search.word(found[i]) if i < count else nothing.rank
+            least = minimum(least, words[i])
+        rank = self.search.rank(least)
+        if (count > 0) & Ranked(rank, index).precedes(total):
+            place = nothing.index
+            for i in dynamic_range(U32(0), U32(policy.items)):
+                if self.search.rank(words[i]) == rank:
+                    place = minimum(place, index + i * step)
+            total = Ranked(rank, place)
+        return total
+
+
+def block_of(monoid: Monoid[E, S]) -> Block[E, S]:
+    searches = isinstance(cast(object, monoid), Search)
+    return cast("Block[E, S]", ByRank(cast("Search[Any, Any]", monoid)) if searches else InPairs(monoid))
+
+
+def combine_pairs(monoid: Monoid[E, S], states: Registers[S], policy: ReducePolicy) -> S:
+    """Combines an invocation's states pairwise, as a tree."""
+    for width in policy.halvings:
+        half = (width + 1) // 2
+        for i in range(width - half):
+            states[i] = monoid.combine(states[i], states[i + half])
+    return states[0]
+
+
+def reduce_share(monoid: Monoid[E, S], block: Block[E, S], data: Storage[E], share: Share, policy: ReducePolicy) -> S:
+    match policy.totals:
+        case Totals.ONE:
+            return reduce_blocks(monoid, block, data, share, policy)
+        case Totals.EACH:
+            return reduce_side_by_side(monoid, data, share, policy)
+
+
+def whole_blocks(share: Share, policy: ReducePolicy) -> U32:
+    """The end of the whole blocks, which need no bounds checks."""
+    return share.length - share.length % (share.ranks * policy.items)
+
+
+def reduce_blocks(monoid: Monoid[E, S], block: Block[E, S], data: Storage[E], share: Share, policy: ReducePolicy) -> S:
+    """Reduces a share with a single accumulator."""
+    whole = whole_blocks(share, policy)
+    total = monoid.identity()
+    found: Registers[E] = Registers(monoid.element, policy.items)
+    for start in dynamic_range(share.start, whole, share.leap):
+        index = start + share.rank
+        place = share.first + index * share.stride
+        for i in dynamic_range(U32(0), U32(policy.items)):
+            found[i] = data[add_nowrap(place, i * (share.ranks * share.stride))]
+        total = block.take(total, found, index, share.ranks, U32(policy.items), policy)
+    if share.takes_rest and whole < share.length:
+        load_rest(data, found, share, whole, policy)
+        rest = share.length - whole
+        count = (rest - minimum(share.rank, rest) + share.ranks - 1) // share.ranks
+        total = block.take(total, found, whole + share.rank, share.ranks, count, policy)
+    return total
+
+
+def reduce_side_by_side(monoid: Monoid[E, S], data: Storage[E], share: Share, policy: ReducePolicy) -> S:
+    """Reduces a share with an accumulator for each element of a block."""
+    whole = whole_blocks(share, policy)
+    totals: Registers[S] = Registers(monoid.state, policy.items)
+    for i in dynamic_range(U32(0), U32(policy.items)):
+        totals[i] = monoid.identity()
+    for start in dynamic_range(share.start, whole, share.leap):
+        for i in dynamic_range(U32(0), U32(policy.items)):
+            index = start + i * share.ranks + share.rank
+            element = data[index * share.stride + share.first]
+            totals[i] = monoid.combine(totals[i], monoid.lift(element, index))
+    if share.takes_rest and whole < share.length:
+        found: Registers[E] = Registers(monoid.element, policy.items)
+        load_rest(data, found, share, whole, policy)
+        for i in dynamic_range(U32(0), U32(policy.items)):
+            behind = i * share.ranks + share.rank
+            if behind < share.length - whole:
+                totals[i] = monoid.combine(totals[i], monoid.lift(found[i], whole + behind))
+    return combine_pairs(monoid, totals, policy)
+
+
+def load_rest(data: Storage[E], found: Registers[E], share: Share, whole: U32, policy: ReducePolicy) -> None:
+    """Loads the remainder after the whole blocks; beyond the row's end, its last element."""
+    rest = share.length - whole
+    for i in dynamic_range(U32(0), U32(policy.items)):
+        found[i] = data[(whole + minimum(i * share.ranks + share.rank, rest - 1)) * share.stride + share.first]
 
 
 def reduce_subgroup(cx: Invocation, monoid: Monoid[E, S], total: S) -> S:

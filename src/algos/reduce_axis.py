@@ -17,8 +17,7 @@ from ..types.monoids import OverStates
 from ..types.params import AxisParams, ReducePolicy
 from .cut import Arrangement, Columns, Cut
 from .layout import Layout, require_addressable
-from .reduce import reduce_rows_between
-from .share import Block, Share, block_of, reduce_share
+from .reduce import Block, Share, block_of, reduce_rows_between, reduce_share
 from .short_axis import is_short, reduce_short_axis
 
 

@@ -9,7 +9,7 @@ from ..kernel.language import *
 from ..types.params import ColumnParams, ReducePolicy, ScanPolicy
 from .cut import Columns
 from .layout import Layout
-from .share import Block, block_of
+from .reduce import Block, block_of
 
 
 @attrs.frozen

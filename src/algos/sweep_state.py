@@ -5,6 +5,9 @@ it."""
 
 from __future__ import annotations
 
+from itertools import accumulate
+from typing import NamedTuple
+
 import attrs
 
 from ..kernel.language import *
@@ -169,6 +172,17 @@ MOST_ROUNDS = 4  # waves of workgroups in the histogram kernel, with many rows
 _SETTING_UP = 1  # the fixed cost of a workgroup in it, in blocks read
 
 
+class Sections(NamedTuple):
+    """Where the parts of the state buffer begin, behind the status words, and where it ends."""
+
+    starts: int  # of digits, for each row or portion
+    histograms: int
+    tickets: int  # one for each pass
+    plans: int  # one for each pass
+    idle: int  # for each pass, in how many rows it has nothing to do; with many rows only
+    end: int
+
+
 @attrs.frozen
 class SweepState:
     """The layout of the state buffer, in words. There is a status word for each tile and digit value, which all passes
@@ -194,49 +208,25 @@ class SweepState:
         return -(-self.tiles // self.portion_tiles)
 
     @property
-    def status_words(self) -> int:
-        return (self.rows * self.tiles + self.policy.lookback) * self.policy.radix
-
-    @property
-    def starts(self) -> int:
-        return self.status_words
-
-    @property
     def apart(self) -> int:
         """The words for the digits of all passes, for each row or portion."""
         return self.passes * self.policy.radix
 
     @property
-    def histograms(self) -> int:
-        return self.starts + (self.portions * self.apart if self.rows == 1 else 0)
-
-    @property
-    def tickets(self) -> int:
-        """The index of the tickets, one for each pass."""
-        return self.histograms + self.rows * self.apart
-
-    @property
-    def plans(self) -> int:
-        """The index of the plans, one for each pass."""
-        return self.tickets + self.passes
-
-    @property
-    def idle(self) -> int:
-        """The index of the counts, for each pass, of rows in which it has nothing to do; with many rows only."""
-        return self.plans + self.passes
-
-    @property
-    def words(self) -> int:
-        return self.idle + (self.passes if self.rows > 1 else 0)
+    def at(self) -> Sections:
+        status_words = (self.rows * self.tiles + self.policy.lookback) * self.policy.radix
+        own, of_rows = (self.portions * self.apart, 0) if self.rows == 1 else (0, self.passes)
+        sizes = (status_words, own, self.rows * self.apart, self.passes, self.passes, of_rows)
+        return Sections(*accumulate(sizes))
 
     def buffer(self) -> Buffer[U32]:
-        return Buffer("state", U32, self.words, Role.SCRATCH)
+        return Buffer("state", U32, self.at.end, Role.SCRATCH)
 
     def start(self, number: int) -> U32:
-        return U32(self.starts + number * self.policy.radix)
+        return U32(self.at.starts + number * self.policy.radix)
 
     def plan(self, number: int) -> U32:
-        return U32(self.plans + number)
+        return U32(self.at.plans + number)
 
     def layout(self) -> Layout:
         tiles, apart = U32(self.portion_tiles), U32(self.apart)
@@ -272,12 +262,12 @@ def prepare(
     policy: RadixPolicy = state.policy
     buffer: Buffer[U32] = state.buffer()
     counters = state.passes * policy.radix * policy.copies
-    clearing = looping_grid(buffer.count - state.histograms, policy.group_size, MOST_ROUNDS * policy.count_groups)
+    clearing = looping_grid(buffer.count - state.at.histograms, policy.group_size, MOST_ROUNDS * policy.count_groups)
     return (
-        sweep_clear.launch(clearing, buffer, U32(state.histograms)),
+        sweep_clear.launch(clearing, buffer, U32(state.at.histograms)),
         sweep_histograms.launch(
             Grid(state.counting_groups(), policy.count_group), key, data, Workgroup(U32, counters), buffer,
-            state.layout(), U32(state.status_words), U32(state.histograms), state.passes, order, policy,
+            state.layout(), U32(state.at.starts), U32(state.at.histograms), state.passes, order, policy,
         ),
         *_plans(state, buffer, in_place),
     )  # fmt: skip
@@ -285,17 +275,17 @@ def prepare(
 
 def _plans(state: SweepState, buffer: Buffer[U32], in_place: bool) -> tuple[Launch, ...]:
     """The launches from histograms to digit starts and plans."""
-    policy, starts, plans = state.policy, U32(state.starts), U32(state.plans)
+    policy, starts, plans = state.policy, U32(state.at.starts), U32(state.at.plans)
     shared = Workgroup(U32, policy.scanned)
     if state.rows == 1:
         grid, elements = Grid(state.passes, policy.group_size), RadixParams(U32(state.length))
         return (
             sweep_starts.launch(
-                grid, shared, Workgroup(U32, 1), buffer, elements, starts, U32(state.histograms), plans, state.passes,
-                in_place, policy,
+                grid, shared, Workgroup(U32, 1), buffer, elements, starts, U32(state.at.histograms), plans,
+                state.passes, in_place, policy,
             ),
         )  # fmt: skip
-    idle, grid = U32(state.idle), Grid(state.rows * state.passes, policy.group_size)
+    idle, grid = U32(state.at.idle), Grid(state.rows * state.passes, policy.group_size)
     return (
         sweep_row_starts.launch(grid, shared, buffer, U32(state.length), starts, idle, state.passes, policy),
         sweep_row_plans.launch(Grid(1, state.passes), buffer, U32(state.rows), idle, plans, state.passes, in_place),

@@ -124,13 +124,12 @@ def write(target: str, adapter: str, table: Mapping[str, object]) -> Path | None
     return path
 
 
-def forget(target: str, adapter: str) -> bool:
-    """Removes the table of an adapter. Whether there was one."""
+def forget(target: str, adapter: str) -> None:
+    """Removes the table of an adapter."""
     name = _name(target, adapter)
-    had = _unkept.pop(name, None) is not None
-    removed = cache.remove(_KIND, name)
+    _unkept.pop(name, None)
+    cache.remove(_KIND, name)
     tuned_rules.cache_clear()
-    return had or removed
 
 
 def _name(target: str, adapter: str) -> str:

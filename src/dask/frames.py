@@ -18,9 +18,9 @@ from ..external.order import KeyColumn, KeyOrder
 from ..types.dtypes import SUPPORTED, is_ordered
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.indices import SortOrder
-from .arguments import checked_target, require
 from .cutting import Run, Work
 from .exchange import BOXED, Exchange, exchanged
+from .sorting import checked_target, require
 
 if TYPE_CHECKING:
     import dask.dataframe as dd

@@ -14,10 +14,9 @@ from ..api.arguments import checked_count, checked_flag
 from ..api.sorting import top_k as top_k_of_chunk
 from ..external.cuts import Array, Indices
 from ..types.errors import InvalidArgumentError
-from .arguments import checked, checked_target
 from .cutting import Run
 from .exchange import BOXED, boxed, gathered, meta_of, sorted_chunks, unzipped
-from .work import FindIndices, SortKeys, joined
+from .sorting import FindIndices, SortKeys, checked, checked_target, joined
 
 
 def top_k(

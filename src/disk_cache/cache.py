@@ -73,16 +73,12 @@ def write(kind: str, name: str, content: bytes) -> Path | None:
     return Path(path) if write_file(path, content, os.replace) else None
 
 
-def remove(kind: str, name: str) -> bool:
-    """Removes a file; returns whether there was one."""
+def remove(kind: str, name: str) -> None:
+    """Removes a file, if there is one."""
     place = folder(kind, make=False)
-    if place is None:
-        return False
-    try:
-        os.unlink(os.path.join(place, name))
-    except OSError:
-        return False
-    return True
+    if place is not None:
+        with suppress(OSError):
+            os.unlink(os.path.join(place, name))
 
 
 def read_file(path: str, is_good: Callable[[os.stat_result], bool]) -> bytes | None:

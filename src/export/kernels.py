@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from itertools import accumulate
-from typing import Literal
 
 import attrs
 
@@ -21,7 +20,6 @@ from ..targets.wgsl.legalize import Origin
 from ..targets.wgsl.text import uses_of
 from ..types.errors import CapabilityError, InvalidArgumentError
 from ..types.layout import Type
-from ..types.needs import Needs
 from .request import MOST_LANES
 
 _WORD = 4
@@ -39,23 +37,14 @@ class ExportedKernel:
     workgroup_bytes: int
     writes: tuple[bool, ...]  # whether each storage buffer is written to
     parameters: tuple[tuple[str, str], ...]  # names and types, of the header first
-    needs: tuple[Needs, ...]
+    lanes: int  # of a subgroup, at least; 0 if it uses none
     uses_subgroups: bool
     origins: tuple[Origin, ...] = attrs.field(eq=False)  # of the parameters after the header
-
-    @property
-    def lanes(self) -> int:
-        """The least subgroup size that the kernel needs; 0 if it uses no subgroups."""
-        return max((needs.lanes for needs in self.needs), default=0)
 
     @property
     def places(self) -> list[int]:
         """The index of each parameter's first word: numbers of 64 bits have two, low first."""
         return [0, *accumulate(2 if type in LONG else 1 for _, type in self.parameters)][:-1]
-
-    @property
-    def bindings(self) -> tuple[Literal["storage", "read-only-storage"], ...]:
-        return tuple("storage" if writes else "read-only-storage" for writes in self.writes)
 
 
 class Kernels:
@@ -94,13 +83,17 @@ def wgsl_kernel(program: ir.Program, *, unrolled: bool = False) -> ExportedKerne
     legalized, shader = lower_to_wgsl(program, enable_line=True, in_registers=unrolled, lanes=MOST_LANES)
     legal = legalized.program
     held = sum((memory.length or 0) * 4 for memory in legal.memories if memory.space is ir.Space.WORKGROUP)
-    if shader.uses_subgroups and not any(needs.lanes for needs in program.needs):
+    if shader.uses_subgroups and not _lanes(program):
         raise CapabilityError(f"{kernel_named(program)} uses subgroups without saying which it needs")
     return ExportedKernel(
         shader.entry, _minified(shader.text), legal.group_size, held,
         tuple(shader.uses[memory].needs_write for memory in legal.storage),
-        shader.parameters, program.needs, shader.uses_subgroups, legalized.origins,
+        shader.parameters, _lanes(program), shader.uses_subgroups, legalized.origins,
     )  # fmt: skip
+
+
+def _lanes(program: ir.Program) -> int:
+    return max((needs.lanes for needs in program.needs), default=0)
 
 
 def _minified(text: str) -> str:
@@ -145,6 +138,6 @@ def ptx_kernel(program: ir.Program, capability: ComputeCapability) -> ExportedKe
     return ExportedKernel(
         entry_name(tested), ptx, tested.group_size, text.workgroup_bytes,
         tuple(uses[memory].needs_write for memory in tested.storage),
-        tuple((name, f"{type.dtype.kind}{8 * type.size}") for name, type, _ in fields), tested.needs,
-        any(needs.lanes for needs in tested.needs), tuple(words),
+        tuple((name, f"{type.dtype.kind}{8 * type.size}") for name, type, _ in fields), _lanes(tested),
+        _lanes(tested) > 0, tuple(words),
     )  # fmt: skip

@@ -6,17 +6,13 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
-from ..kernel.launch import Role
 from ..types.errors import InvalidArgumentError
 from ..types.traced import Formula, Operator, Term, Unknown
 from .kernels import LONG, ExportedKernel
 from .plans import Exported, Json, Plan, plain
 from .request import USUAL_NAME, Format
 
-_SUFFIXES = {
-    Format.WGSL: "wgsl", Format.SPIRV: "spv", Format.MSL: "metal", Format.HLSL: "hlsl", Format.PTX: "ptx",
-    Format.CUBIN: "cubin",
-}  # fmt: skip
+_SUFFIXES = {Format.SPIRV: "spv", Format.MSL: "metal"}  # of files, where they have another name
 _WORD, _METAL_STEP = 4, 16
 _TERMS = (
     "terms are numbers, 'n', 'r' for how many rows there are, or [operator, term, term] with '/' rounded down and '^' "
@@ -33,7 +29,8 @@ def native_files(exported: Exported, name: str, format: Format, codes: Sequence[
     """The files' contents by name. `codes` are the kernels', in order."""
     kernels = exported.kernels.all
     before = "" if name == USUAL_NAME else f"{name}_"  # so that exports of several names may lie in one folder
-    files = [f"{before}{kernel.name}_{number}.{_SUFFIXES[format]}" for number, kernel in enumerate(kernels)]
+    suffix = _SUFFIXES.get(format, format.value)
+    files = [f"{before}{kernel.name}_{number}.{suffix}" for number, kernel in enumerate(kernels)]
     is_cuda = format in (Format.PTX, Format.CUBIN)
     document = {
         "about": _TERMS + (_OF_CUDA if is_cuda else _OF_SHADERS),
@@ -58,14 +55,14 @@ def _described(kernel: ExportedKernel, is_cuda: bool) -> dict[str, object]:
         {"name": field, "type": type, "offset": _WORD * place}
         for (field, type), place in zip(kernel.parameters, kernel.places, strict=True)
     ]
-    bindings: list[str] = [*([] if is_cuda else ["uniform"]), *kernel.bindings]
+    storage = ["storage" if writes else "read-only-storage" for writes in kernel.writes]
     return {
         "entry": kernel.name,
         "workgroup_size": kernel.group_size,
         "workgroup_bytes": kernel.workgroup_bytes,
         "subgroups": kernel.uses_subgroups,
         "lanes": kernel.lanes,
-        "bindings": bindings,
+        "bindings": storage if is_cuda else ["uniform", *storage],
         "parameters": parameters,
     }
 
@@ -230,15 +227,12 @@ def _filled(plan: Plan, prefix: str) -> Iterator[str]:
     yield f"plan->num_buffers = {len(plan.buffers)};"
     yield f"plan->num_launches = {len(plan.launches)};"
     for number, buffer in enumerate(plan.buffers):
-        role = f"{prefix.upper()}_{_ROLES[buffer.role]}"
+        role = f"{prefix.upper()}_{buffer.role.name}"
         yield (f'plan->buffers[{number}] = (struct {prefix}_buffer){{"{buffer.name}", {role}, {_c(buffer.bytes)}}};')
     for number, launch in enumerate(plan.launches):
         bound, words = ", ".join(map(str, launch.buffers)), ", ".join(map(_word, launch.words))
         values = f"{launch.kernel}, {{{bound}}}, {_word(launch.groups)}, {{{words or 0}}}"
         yield f"plan->launches[{number}] = (struct {prefix}_launch){{{values}}};"
-
-
-_ROLES = {Role.INPUT: "INPUT", Role.OUTPUT: "OUTPUT", Role.INOUT: "INOUT", Role.SCRATCH: "SCRATCH"}
 
 
 def _word(term: Term) -> str:

@@ -20,8 +20,6 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from ..types.errors import InvalidArgumentError
-
 Array: TypeAlias = npt.NDArray[Any]  # elements, or their words, of whatever dtype
 Indices: TypeAlias = npt.NDArray[np.int64]
 
@@ -38,13 +36,9 @@ class Samples:
 
     @classmethod
     def of(cls, samples: Sequence[Array], lengths: Sequence[int], gap: int) -> Samples:
-        """From the words at positions 0, gap, 2 gap, … of each run. Raises InvalidArgumentError on wrong counts."""
-        counts = np.array([sample.size for sample in samples], np.int64)
-        sizes = np.array(lengths, np.int64)
-        expected = counts_of(sizes, gap)
-        if not np.array_equal(counts, expected):
-            raise InvalidArgumentError(f"samples: expected {expected.tolist()} of the runs, found {counts.tolist()}")
-        return cls.of_words(np.concatenate(samples) if samples else np.empty(0), sizes, gap)
+        """From the words at positions 0, gap, 2 gap, … of each run."""
+        words = np.concatenate(samples) if samples else np.empty(0)
+        return cls.of_words(words, np.array(lengths, np.int64), gap)
 
     @classmethod
     def of_words(cls, words: Array, lengths: Indices, gap: int) -> Samples:

@@ -24,9 +24,9 @@ from .crew import OnFailure, uninterrupted
 from .cuts import Array
 from .direct import Bytes, DirectFile, whole_pages
 from .disk_space import raising_disk_full, require_disk_space
-from .passes import Endpoints, Passes
 from .plans import Plan
 from .scratch import NoJournal, Scratch
+from .sort import Endpoints, Passes
 from .work import Work
 
 _PIECE = 1 << 26  # bytes restored at a time

@@ -33,10 +33,49 @@ def run_pipeline(
     single worker is the caller's thread; several are threads, and pieces are kept in order nevertheless. `worked` is
     called for each piece, in order, in the caller's thread. An exception is raised once all threads have stopped."""
     reader, writer, pool = Crew(1), Crew(1), Crew(workers if workers > 1 else 0)
+    workers, slots = max(1, workers), slots_for(max(1, workers))
+    writes: list[Call[Any] | None] = [None] * slots
+    under_way: deque[tuple[int, int, Call[Call[Any]]]] = deque()
+
+    def make(piece: int, loaded: Loaded, slot: int, before: Call[Call[Any]] | None) -> Call[Any]:
+        made = work(piece, loaded, slot)
+        if before is not None:
+            before.result()
+        return writer.submit(partial(keep, piece, made, slot))
+
+    def wait_for_oldest() -> None:
+        piece, slot, made = under_way.popleft()
+        writes[slot] = made.result()
+        worked(piece)
+
+    def run() -> None:
+        loads: Call[Loaded] | None = reader.submit(partial(load, pieces[0], 0)) if pieces else None
+        for turn, piece in enumerate(pieces):
+            slot = turn % slots
+            assert loads is not None  # each piece was requested one turn before
+            loaded = loads.result()
+            while len(under_way) >= workers:
+                wait_for_oldest()
+            later = pieces[turn + 1 : turn + 2]
+            loads = reader.submit(partial(load, later[0], (turn + 1) % slots)) if later else None
+            write = writes[slot]
+            if write is not None:
+                write.result()
+            before = under_way[-1][2] if under_way else None
+            under_way.append((piece, slot, pool.submit(partial(make, piece, loaded, slot, before))))
+            while under_way and under_way[0][2].is_done:
+                wait_for_oldest()
+        while under_way:
+            wait_for_oldest()
+        for turn in range(len(pieces), len(pieces) + slots):  # in order, so that the first failure is raised
+            write = writes[turn % slots]
+            if write is not None:
+                write.result()
+
     try:
         try:
             try:
-                _run(pieces, load, work, keep, worked, max(1, workers), (reader, pool, writer))
+                run()
             finally:
                 _close(reader, pool, writer)
         finally:
@@ -67,52 +106,3 @@ def _close(*crews: Crew) -> None:
             crews[0].close()
         finally:
             _close(*crews[1:])
-
-
-def _run(
-    pieces: Sequence[int],
-    load: Callable[[int, int], Loaded],
-    work: Callable[[int, Loaded, int], Worked],
-    keep: Callable[[int, Worked, int], Any],
-    worked: Callable[[int], object],
-    workers: int,
-    crews: tuple[Crew, Crew, Crew],
-) -> None:
-    slots = slots_for(workers)
-    reader, pool, writer = crews
-    writes: list[Call[Any] | None] = [None] * slots
-    under_way: deque[tuple[int, int, Call[Call[Any]]]] = deque()
-
-    def make(piece: int, loaded: Loaded, slot: int, before: Call[Call[Any]] | None) -> Call[Any]:
-        made = work(piece, loaded, slot)
-        if before is not None:
-            before.result()
-        return writer.submit(partial(keep, piece, made, slot))
-
-    def wait_for_oldest() -> None:
-        piece, slot, made = under_way.popleft()
-        writes[slot] = made.result()
-        worked(piece)
-
-    ahead: Call[Loaded] | None = reader.submit(partial(load, pieces[0], 0)) if pieces else None
-    for turn, piece in enumerate(pieces):
-        slot = turn % slots
-        assert ahead is not None  # each piece was requested one turn before
-        loaded = ahead.result()
-        while len(under_way) >= workers:
-            wait_for_oldest()
-        later = pieces[turn + 1 : turn + 2]
-        ahead = reader.submit(partial(load, later[0], (turn + 1) % slots)) if later else None
-        write = writes[slot]
-        if write is not None:
-            write.result()
-        before = under_way[-1][2] if under_way else None
-        under_way.append((piece, slot, pool.submit(partial(make, piece, loaded, slot, before))))
-        while under_way and under_way[0][2].is_done:
-            wait_for_oldest()
-    while under_way:
-        wait_for_oldest()
-    for turn in range(len(pieces), len(pieces) + slots):  # in order, so that the first failure is raised
-        write = writes[turn % slots]
-        if write is not None:
-            write.result()

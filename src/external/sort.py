@@ -1,4 +1,5 @@
-"""External sort of a file of fixed-size elements: sorted runs, exact splitters (cuts.py), then buckets.
+"""External sort of fixed-size elements: sorted runs, exact splitters (cuts.py), then buckets, in two passes. The first
+sorts or partitions pieces to runs, the second sorts buckets from slices of all runs.
 
 All data is read twice and written twice; if it fits into memory, once. Unlike in a merge, buckets are independent and
 have known positions in the result: they can be sorted out of order, and an interrupted one is done again alone.
@@ -6,19 +7,175 @@ have known positions in the result: they can be sorted out of order, and an inte
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import accumulate
 from pathlib import Path
+from typing import Any, Protocol
 
 import attrs
 import numpy as np
 
+from .cuts import Array
 from .direct import Bytes, DirectFile, buffer_for, whole_pages
 from .disk_space import raising_disk_full, require_disk_space
 from .formats import Layout, header_for
-from .passes import Endpoints, Passes
-from .plans import Plan
-from .progress import Report
-from .scratch import Scratch
+from .parting import Sampled, Unbalanced
+from .pipeline import run_pipeline, slots_for
+from .plans import Plan, beside
+from .progress import Meter, Report
+from .runs import SORTED, PartedRuns, RunFile, Runs, SortedRuns, parted_lines
+from .scratch import NoJournal, Scratch
 from .work import Work
+
+_WORTH_PARTING = 1 << 28  # bytes: to load compiled loops, and to look for pivots, takes as long as is saved with less
+
+
+class Input(Protocol):
+    """The input. Pieces are read in ascending order; some may be skipped."""
+
+    def read(self, buffer: Bytes, at: int, start: int, stop: int, /) -> int:
+        """Reads bytes start..stop into a buffer at or after `at`; returns their position."""
+        ...
+
+
+class Output(Protocol):
+    """The output. Pieces are written in ascending order; some may be skipped, having been written before."""
+
+    def lead(self, offset: int, /) -> int:
+        """The position in a buffer of the bytes for an offset."""
+        ...
+
+    def write(self, buffer: Bytes, nbytes: int, offset: int, /) -> None:
+        """Writes `nbytes` of a buffer, which may be longer, from that position on."""
+        ...
+
+    def sync(self) -> None:
+        """Makes the written data durable."""
+        ...
+
+
+@attrs.frozen(eq=False)
+class Endpoints:
+    """The input, the file of runs, and the output of a sort."""
+
+    given: Input
+    start: int  # offset of the first element in the input, in bytes
+    runs: DirectFile
+    made: Output
+    header: int  # offset of the first element in the output, in bytes
+    sampled: Sampled | None  # reads the input anywhere, by offsets from the first element; None if it cannot
+
+
+class Passes:
+    """Runs the two passes as pipelines; a single pass if everything fits into memory."""
+
+    def __init__(
+        self, work: Work, count: int, plan: Plan, ends: Endpoints, scratch: Scratch | NoJournal, report: Report | None
+    ) -> None:
+        self._work, self._count, self._plan, self._scratch, self._ends = work, count, plan, scratch, ends
+        self._lengths = [min(plan.run, count - start) for start in range(0, max(1, count), plan.run)]
+        sizes = self._work.source.itemsize, self._work.spilled.itemsize, self._work.result.itemsize
+        longest = max(self._lengths)
+        self._workers = min(self._work.engine.workers, len(self._lengths))
+        slots = min(slots_for(self._workers), len(self._lengths))
+        more = beside(len(self._lengths), plan.gap, sizes[1]) if len(self._lengths) > 1 else 0
+        self._loaded = [buffer_for(longest * max(sizes[:2]) + more) for _ in range(slots)]
+        self._sorted = [buffer_for(longest * max(sizes[1:])) for _ in range(slots)]
+        self._meter = Meter(count * sizes[0] * min(2, len(self._lengths)), report)
+        self._file = RunFile(ends.runs, work.spilled, plan.run)
+        self._runs: Runs = SortedRuns(work, self._file, self._lengths, plan.gap)
+        self._starts = [0]  # of buckets in the result, in elements
+
+    def run(self) -> None:
+        everyone = range(len(self._lengths))
+        if len(everyone) == 1:
+            make = partial(self._make_bucket, self._work.to_result)
+            self._pass(everyone, self._lengths, self._load_piece, make, self._keep_bucket, "buckets")
+            return
+        if not self._are_parted():
+            self._meter.begin_anew()
+            if SORTED not in self._scratch.done and parted_lines(self._scratch.done):
+                self._scratch.mark(SORTED, self._ends.runs.sync)
+                self._scratch.sync(self._ends.runs.sync)  # before what is void is written over
+            self._make_runs(SortedRuns(self._work, self._file, self._lengths, self._plan.gap))
+        self._scratch.sync(self._ends.runs.sync)
+        buckets = self._runs.cut()
+        self._starts = list(accumulate(buckets, initial=0))
+        left = [n for n in range(len(buckets)) if self._runs.bucket_step(n) not in self._scratch.done]
+        make = partial(self._make_bucket, self._runs.to_bucket)
+        self._pass(left, buckets, self._load_bucket, make, self._keep_bucket, "buckets")
+
+    def _are_parted(self) -> bool:
+        """Makes partitioned runs. False if they have to be sorted instead, which is left to the caller: an exception is
+        to have no context of this one."""
+        try:
+            self._make_runs(self._parted())
+        except Unbalanced:
+            return False
+        return True
+
+    def _parted(self) -> Runs:
+        """Runs to be partitioned. Raises Unbalanced if that is not possible, or not worth it, or if an earlier call has
+        sorted them."""
+        parting, done, sampled = self._work.parting, self._scratch.done, self._ends.sampled
+        if parting is None or SORTED in done or any(f"run {run}" in done for run in range(len(self._lengths))):
+            raise Unbalanced
+        whole = PartedRuns(parting, self._file, self._lengths, None)
+        if not whole.left(done):
+            return whole  # maybe in place, with nothing left of the input
+        if sampled is None or self._count * self._work.spilled.itemsize < _WORTH_PARTING:
+            raise Unbalanced
+        pivots = parting.pivots(sampled, self._count, self._plan.run)
+        return PartedRuns(parting, self._file, self._lengths, pivots)
+
+    def _make_runs(self, runs: Runs) -> None:
+        self._runs = runs
+        left = runs.left(self._scratch.done)
+        self._pass(left, self._lengths, self._load_piece, self._make_run, self._keep_run, "runs")
+
+    def _pass(
+        self, left: Sequence[int], lengths: Sequence[int], load: Callable[[int, int], Array],
+        make: Callable[[int, Array, int], int], keep: Callable[[int, int, int], None], step: str,
+    ) -> None:  # fmt: skip
+        size = self._work.source.itemsize
+        self._meter.skip((sum(lengths) - sum(lengths[piece] for piece in left)) * size)
+        run_pipeline(left, load, make, keep, lambda piece: self._meter.add(lengths[piece] * size, step), self._workers)
+
+    def _load_piece(self, piece: int, slot: int) -> Array:
+        size = self._work.source.itemsize
+        start = self._ends.start + piece * self._plan.run * size
+        at = self._ends.given.read(self._loaded[slot], 0, start, start + self._lengths[piece] * size)
+        return _elements(self._loaded[slot], at, self._work.source, self._lengths[piece])
+
+    def _make_run(self, piece: int, loaded: Array, slot: int) -> int:
+        lead = self._ends.runs.lead(self._file.start(piece))
+        out = _elements(self._sorted[slot], lead, self._work.spilled, loaded.size)
+        self._runs.make(piece, loaded, piece * self._plan.run, out)
+        return out.nbytes
+
+    def _keep_run(self, piece: int, nbytes: int, slot: int) -> None:
+        self._ends.runs.write(self._sorted[slot], nbytes, self._file.start(piece))
+        self._scratch.mark(self._runs.step(piece), self._ends.runs.sync)
+
+    def _load_bucket(self, bucket: int, slot: int) -> Array:
+        return self._runs.read(bucket, self._loaded[slot])
+
+    def _make_bucket(self, sort: Callable[[Array, Array], None], bucket: int, loaded: Array, slot: int) -> int:
+        out = _elements(self._sorted[slot], self._ends.made.lead(self._offset(bucket)), self._work.result, loaded.size)
+        sort(loaded, out)
+        return out.nbytes
+
+    def _keep_bucket(self, bucket: int, nbytes: int, slot: int) -> None:
+        self._ends.made.write(self._sorted[slot], nbytes, self._offset(bucket))
+        self._scratch.mark(self._runs.bucket_step(bucket), self._ends.made.sync)
+
+    def _offset(self, bucket: int) -> int:
+        return self._ends.header + self._starts[bucket] * self._work.result.itemsize
+
+
+def _elements(buffer: Bytes, at: int, dtype: np.dtype[Any], count: int) -> Array:
+    return buffer[at : at + count * dtype.itemsize].view(dtype)
 
 
 @attrs.frozen(eq=False)

@@ -24,11 +24,11 @@ from .direct import DirectFile, whole_pages
 from .disk_space import raising_disk_full, require_disk_space
 from .formats import Format
 from .order import Engine, KeyColumn, KeyOrder
-from .passes import Endpoints, Passes
 from .pipeline import run_pipeline
 from .plans import FEW_RUNS, LITTLE_IN_ALL, MIN_RUNS, Plan, data_budget
 from .progress import Meter, Report
 from .scratch import Scratch, fsync_path
+from .sort import Endpoints, Passes
 from .table_files import ArrowRun, RowReader, TableFile
 from .table_sinks import ROW_INDEX, IndicesSink, PyarrowSink, Sink, closing
 

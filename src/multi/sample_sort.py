@@ -19,6 +19,7 @@ import numpy as np
 from ..algos.fit import fitted_partition
 from ..algos.partition import BUCKETS, partition
 from ..algos.sizes import LARGEST_U32
+from ..api.sorting import sort
 from ..external.cuts import Array
 from ..kernel.launch import Schedule
 from ..machine import TargetInfo
@@ -30,37 +31,31 @@ from ..types.params import ScanPolicy
 from .memory import Memory
 from .shard import Columns, Exchange, Gather, Marks, Shard, Started, Step, Work, in_parts, sort_shard
 
+_LEAST = 1 << 27  # elements of each rank: with fewer, the host's part takes longer than merging
+_SAMPLES = 1 << 12  # from each rank
+_POLICY = ScanPolicy(group_size=256, items=15, subgroups=True)
 _MOST_PIECES = 3  # buckets of each rank
 _GROWTH = 2.5  # size of a bucket relative to the one before, as sorting takes so much longer than transfer
 _SIGMAS = 6  # standard deviations of headroom for a bucket beyond its estimated size
 _MOST_OVER = 1.1  # the most imbalance: elements of a rank after the exchange relative to those wanted
 
 
-@attrs.frozen
-class SampleSortPolicy:
-    """When to use sample sort, and its parameters."""
-
-    least: int = 1 << 27  # elements of each rank: with fewer, the host's part takes longer than merging
-    samples: int = 1 << 12  # from each rank
-    policy: ScanPolicy = attrs.field(factory=lambda: ScanPolicy(group_size=256, items=15, subgroups=True))
-
-    def suits(self, work: Work, memory: Memory, lengths: Sequence[int]) -> bool:
-        """Whether there are enough elements on each rank, on devices, and they are plain keys with distinct words."""
-        if type(work) is not Work or work.stable or work.key is not None or not memory.is_device:
-            return False
-        return 2 <= len(lengths) <= BUCKETS and min(lengths) >= max(1, self.least)
+def _suits(work: Work, memory: Memory, lengths: Sequence[int]) -> bool:
+    """Whether there are enough elements on each rank, on devices, and they are plain keys with distinct words."""
+    if type(work) is not Work or work.stable or work.key is not None or not memory.is_device:
+        return False
+    return 2 <= len(lengths) <= BUCKETS and min(lengths) >= _LEAST
 
 
 def sort_by_samples(
-    work: Work, memory: Memory, given: Columns, rank: int, lengths: Sequence[int], sizes: Sequence[int],
-    how: SampleSortPolicy,
-) -> Shard:  # fmt: skip
+    work: Work, memory: Memory, given: Columns, rank: int, lengths: Sequence[int], sizes: Sequence[int]
+) -> Shard:
     """One rank's generator: sample sort if it suits, else `sort_shard`."""
-    if not how.suits(work, memory, lengths):
+    if not _suits(work, memory, lengths):
         return (yield from sort_shard(work, memory, given, rank, lengths, sizes))
-    plan = yield from _Plan.agreed(work, memory, given[0], lengths, sizes, how)
+    plan = yield from _Plan.agreed(work, memory, given[0], lengths, sizes)
     if plan is not None:
-        held, taken = plan.partitioned(work, memory, given[0], rank, how)
+        held, taken = plan.partitioned(work, memory, given[0], rank)
         yield Started()
         counts = np.stack((yield Gather(memory.to_host(taken).astype(np.int64))))
         if plan.has_held(counts, sizes):
@@ -79,13 +74,12 @@ class _Plan:
 
     @classmethod
     def agreed(
-        cls, work: Work, memory: Memory, data: Array, lengths: Sequence[int], sizes: Sequence[int],
-        how: SampleSortPolicy,
-    ) -> Generator[Step, Sequence[Array], _Plan | None]:  # fmt: skip
-        gap = max(1, sum(lengths) // (how.samples * len(sizes)))
+        cls, work: Work, memory: Memory, data: Array, lengths: Sequence[int], sizes: Sequence[int]
+    ) -> Generator[Step, Sequence[Array], _Plan | None]:
+        gap = max(1, sum(lengths) // (_SAMPLES * len(sizes)))
         samples = yield Gather(work.words(memory.to_host(data[::gap])))
         told = tuple(found.tobytes() for found in samples)
-        return _plan_for(told, samples[0].dtype, tuple(lengths), tuple(sizes), how.samples)
+        return _plan_for(told, samples[0].dtype, tuple(lengths), tuple(sizes))
 
     def bucket(self, rank: int, piece: int) -> int:
         """The index of a rank's bucket."""
@@ -109,12 +103,10 @@ class _Plan:
         """Elements of memory for all of a rank's buckets."""
         return _rounded(int(self.rooms[rank, -1, 2]))
 
-    def partitioned(
-        self, work: Work, memory: Memory, data: Array, rank: int, how: SampleSortPolicy
-    ) -> tuple[Array, Array]:
+    def partitioned(self, work: Work, memory: Memory, data: Array, rank: int) -> tuple[Array, Array]:
         """Partitions the rank's elements. Returns the buckets' memory, and their counts, which may exceed capacity."""
         room, target = self.room(rank), memory.target()
-        schedule = _schedule(work.dtype, len(data), room, work.order, how.policy, target.info)
+        schedule = _schedule(work.dtype, len(data), room, work.order, target.info)
         held, taken = memory.empty(room, work.dtype), np.zeros(BUCKETS, np.uint32)
         limits = self.rooms[rank, :, :2].astype(np.uint32)
         tables = [table.view(np.uint8).reshape(-1) for table in (self.between, limits, taken)]
@@ -132,7 +124,7 @@ class _Plan:
 
 @lru_cache(4)
 def _plan_for(
-    told: tuple[bytes, ...], word: np.dtype[Any], lengths: tuple[int, ...], sizes: tuple[int, ...], wanted: int
+    told: tuple[bytes, ...], word: np.dtype[Any], lengths: tuple[int, ...], sizes: tuple[int, ...]
 ) -> _Plan | None:
     """Memoised, as the ranks of a process ask alike, one after another."""
     ranks, pieces = len(sizes), min(_MOST_PIECES, BUCKETS // len(sizes))
@@ -146,19 +138,17 @@ def _plan_for(
     held = (share * np.array(lengths)[:, None]).sum(axis=0)[-ranks * pieces :].reshape(ranks, pieces).sum(axis=1)
     if (held > _MOST_OVER * np.array(sizes)).any():
         return None
-    margin = _SIGMAS * (np.sqrt(share * (1 - share) / wanted) + 1 / wanted)
+    margin = _SIGMAS * (np.sqrt(share * (1 - share) / _SAMPLES) + 1 / _SAMPLES)
     most = np.ceil(np.minimum(share + margin, 1) * np.array(lengths)[:, None]).astype(np.int64)
     plan = _Plan(between, pieces, most)
     return plan if all(plan.room(rank) <= LARGEST_U32 for rank in range(ranks)) else None
 
 
 @lru_cache(32)
-def _schedule(
-    dtype: np.dtype[Any], length: int, room: int, order: SortOrder, policy: ScanPolicy, info: TargetInfo
-) -> Schedule:  # fmt: skip
+def _schedule(dtype: np.dtype[Any], length: int, room: int, order: SortOrder, info: TargetInfo) -> Schedule:
     """Memoised, as targets cache what they prepare as long as the schedule lives."""
     key: SortableKey[Any, Any] = key_for(dtype)
-    return partition(key, length, room, order, fitted_partition(policy, key, info))
+    return partition(key, length, room, order, fitted_partition(_POLICY, key, info))
 
 
 def _rounded(room: int) -> int:
@@ -206,7 +196,7 @@ def _sorted(
     for bucket, mark in zip(buckets, marks, strict=True):
         for arrived in mark.arrived:
             memory.wait(arrived)
-        work.sort_into(bucket, whole[at : at + len(bucket)])
+        sort(bucket, descending=work.descending, out=whole[at : at + len(bucket)])
         at += len(bucket)
         yield Started()
     for mark in marks:

@@ -58,10 +58,6 @@ class Work:
         """The rank's sorted run. `offset` is the number of elements on lower ranks."""
         return (sort(given[0], descending=self.descending, stable=self.stable, key=self.key),)
 
-    def sort_into(self, given: Array, out: Array) -> None:
-        """Sorts keys without values into other memory."""
-        sort(given, descending=self.descending, out=out)
-
     def merged(self, first: Columns, second: Columns) -> Columns:
         return (merge(*first, *second, descending=self.descending, key=self.merged_by),)
 

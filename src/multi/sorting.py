@@ -16,7 +16,7 @@ from ..types.keys import SortableKey
 from .communicators import Communicator, agreed_lengths, communicator_of, tell_failure
 from .driving import Interrupts, drive_all, drive_one
 from .memory import RankArray, rank_arrays
-from .sample_sort import SampleSortPolicy, sort_by_samples
+from .sample_sort import sort_by_samples
 from .shard import IndexWork, PairsWork, Runs, Work, merged
 
 A = TypeVar("A")
@@ -24,8 +24,6 @@ B = TypeVar("B")
 Sizes: TypeAlias = Literal["kept", "balanced"] | Sequence[int]
 Keyed: TypeAlias = SortableKey[Any, Any] | None
 _Maker: TypeAlias = Callable[[np.dtype[Any], str], Work]  # from a dtype, and the name of the argument that has it
-
-_SAMPLE_SORT = SampleSortPolicy()
 
 
 def sort(
@@ -106,7 +104,7 @@ def _in_one_process(make: _Maker, named: Mapping[str, Sequence[Any]], sizes: Siz
     wanted = sizes_of(sizes, lengths)
     memories = [rank[0].memory for rank in ranks]
     shards = [
-        sort_by_samples(work, memory, tuple(given.seen for given in rank), number, lengths, wanted, _SAMPLE_SORT)
+        sort_by_samples(work, memory, tuple(given.seen for given in rank), number, lengths, wanted)
         for number, (rank, memory) in enumerate(zip(ranks, memories, strict=True))
     ]
     found, made = drive_all(shards, memories), list[tuple[Any, ...]]()
@@ -132,7 +130,7 @@ def _in_many(make: _Maker, named: Mapping[str, object], communicator: object, si
             call = type(work).__name__, work.order.value, work.stable, type(work.key).__name__, wanted
             dtypes = [one.spec.dtype.str for one in given]
             lengths = agreed_lengths(comm, given[0].spec.size, (*call, memory.where.value, *dtypes))
-            shard = sort_by_samples(work, memory, columns, comm.rank, lengths, sizes_of(wanted, lengths), _SAMPLE_SORT)
+            shard = sort_by_samples(work, memory, columns, comm.rank, lengths, sizes_of(wanted, lengths))
             runs = drive_one(shard, comm, memory, interrupts)
     with memory.scope():
         return _merged(work, runs, given)

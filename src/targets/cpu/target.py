@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from ...types.indices import SortOrder
     from ...types.specs import Spec
     from ..base import Native
-    from ..binding import Work
     from .kernels import CpuKernels, CpuPrepared
 
 _NAME = "cpu"
@@ -74,10 +73,7 @@ class CpuTarget:
         """Runs all launches on NumPy arrays, in place."""
         from ..binding import work_of
 
-        self.run_work(work_of(schedule), arrays)
-
-    def run_work(self, work: Work, arrays: Mapping[str, object]) -> None:
-        self._kernels.run(work, arrays)
+        self._kernels.run(work_of(schedule), arrays)
 
     def prepare(self, schedule: Schedule, /, *, keeps_scratch: bool = False) -> CpuPrepared:
         """A run for packed arrays, which are not checked again."""

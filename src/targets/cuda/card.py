@@ -11,7 +11,7 @@ from ...machine import Capability, Limits, TargetInfo
 from ...types.errors import DeviceLostError, DeviceMemoryError, TargetUnavailableError
 from ..uninterrupted import import_uninterrupted, run_uninterrupted
 from .compile import INSTALL, ComputeCapability, capability_of_card, require_compiler, version_of
-from .writer import WARP
+from .text import WARP
 
 NAME = "cuda"
 _MOST_BUFFERS = 256  # with a length each they take 4 KiB, which is the limit of kernel parameters

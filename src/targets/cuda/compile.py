@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
-import attrs
 import numpy as np
 
 from ...disk_cache.cache import read_sealed, write_sealed
@@ -24,8 +23,7 @@ from ...types.errors import TargetUnavailableError
 from ..package_stamp import stamp_of_package
 from ..render import ascii_name
 from .shipped import SHIPPED_FOR, shipped_ptx
-from .text import KernelText, kernel_text
-from .writer import WARP
+from .text import WARP, KernelText, kernel_text
 
 ComputeCapability: TypeAlias = tuple[int, int]  # the compute capability of a card, e.g. (9, 0)
 DEFAULT_CAPABILITY: ComputeCapability = (9, 0)
@@ -37,15 +35,6 @@ _SHARED_BYTES, _RESERVED_BYTES = 228 << 10, 1 << 10
 
 _COMPILERS = ("cuda-bindings", "nvidia-nvvm")  # NVVM may also be a toolkit's, which no package tells of
 _ASSEMBLERS = ("nvidia-nvjitlink",)
-
-
-@attrs.frozen
-class Compiled:
-    """A kernel ready for module loading: its entry point, its source, and its cubin (or PTX)."""
-
-    entry: str
-    text: KernelText
-    code: bytes
 
 
 def compile_ptx(program: ir.Program, capability: ComputeCapability | None = None) -> str:
@@ -60,15 +49,14 @@ def compile_ptx(program: ir.Program, capability: ComputeCapability | None = None
     return cached(f"{key}.ptx", lambda: compile_uncached(program, capability).encode()).decode()
 
 
-def compile_machine_code(program: ir.Program, capability: ComputeCapability) -> Compiled:
+def compile_machine_code(program: ir.Program, capability: ComputeCapability) -> bytes:
     """The program's cubin for a compute capability; PTX where nvJitLink is not installed (the driver assembles it)."""
     ptx = compile_ptx(program, capability)
     if not has_assembler():
-        return Compiled(entry_name(program), text_of(program), ptx.encode())
+        return ptx.encode()
     fitting = program.group_size, text_of(program).workgroup_bytes, repr(capability)
     key = _digest(ptx, repr(fitting), _stamp(_ASSEMBLERS), own_stamp())
-    cubin = cached(f"{key}.cubin", lambda: assemble_for_occupancy(ptx, capability, program))
-    return Compiled(entry_name(program), text_of(program), cubin)
+    return cached(f"{key}.cubin", lambda: assemble_for_occupancy(ptx, capability, program))
 
 
 def assemble_for_occupancy(ptx: str, capability: ComputeCapability, program: ir.Program) -> bytes:

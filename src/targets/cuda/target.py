@@ -18,18 +18,18 @@ from ...kernel.launch import Buffer, Role, Schedule, Step
 from ...kernel.passes.safe import Safety
 from ...machine import TargetInfo
 from ...types.layout import Type
-from ..base import OnStream, arrays_by_name, given_buffers
+from ..base import InTurn, OnStream, arrays_by_name, given_buffers
 from ..binding import Work, host_arrays, is_lasting, work_of
 from ..needs import require_within
 from ..registry import Reduced, reduce_to_name
 from .arrays import Binding, checked_arrays, common_device
 from .card import NAME, capability_of, describe, device_errors, require_card
-from .compile import compile_machine_code, text_of
+from .compile import compile_machine_code, entry_name, text_of
 from .pinned import PinnedMemory
 from .plan import Plan, PreparedLaunch
 from .room import CudaRoom, cuda_room, free_bytes
+from .text import WARP
 from .transfers import Transfers
-from .writer import WARP
 
 if TYPE_CHECKING:
     import cupy
@@ -64,12 +64,10 @@ class CudaTarget:
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
         """Launches on cupy's current stream; synchronises only if an array is on the host."""
-        self.run_work(work_of(schedule), arrays)
-
-    def run_work(self, work: Work, arrays: Mapping[str, object]) -> None:
         require_own_process(NAME)
         import cupy
 
+        work = work_of(schedule)
         found = checked_arrays(work, arrays)
         device = common_device(tuple(found.values()))
         with cupy.cuda.Device(device), device_errors():
@@ -171,12 +169,12 @@ class CudaTarget:
             loaded = self._functions.setdefault(program, {})
             if device not in loaded:
                 with log_slow("cuda", f"kernel {program.name!r}"):
-                    compiled = compile_machine_code(program, capability_of(device))
+                    code = compile_machine_code(program, capability_of(device))
                 module = cupy.cuda.function.Module()
-                module.load(compiled.code)
-                function = module.get_function(compiled.entry)
-                if compiled.text.dynamic_bytes:
-                    cupy.cuda.driver.funcSetAttribute(function.ptr, _MAX_DYNAMIC_BYTES, compiled.text.dynamic_bytes)
+                module.load(code)
+                function = module.get_function(entry_name(program))
+                if nbytes := text_of(program).dynamic_bytes:
+                    cupy.cuda.driver.funcSetAttribute(function.ptr, _MAX_DYNAMIC_BYTES, nbytes)
                 loaded[device] = function
             return loaded[device]
 
@@ -206,7 +204,7 @@ class CudaPrepared:
     def on_stream(self) -> OnStream:
         """For addresses, scratch and a stream of the caller's."""
         plan = self.plan()
-        return plan if is_lasting(self.schedule) else _Revalidated(self, plan.num_given, plan.scratch_bytes)
+        return plan if is_lasting(self.schedule) else _Revalidated([plan], self)
 
     def plan(self) -> Plan:
         """The plan for the current device."""
@@ -216,19 +214,13 @@ class CudaPrepared:
 
 
 @attrs.frozen(eq=False)
-class _Revalidated:
+class _Revalidated(InTurn):
     """A schedule whose kernels captured mutable Python state: each run checks whether they have to be read again."""
 
     prepared: CudaPrepared
-    num_given: int
-    scratch_bytes: int
-    own_bytes: int = 0
 
     def run_at(self, given: Sequence[int], scratch: int, stream: int, /) -> None:
         self.prepared.plan().run_at(given, scratch, stream)
-
-    def followed_by(self, others: Sequence[OnStream], /) -> OnStream | None:
-        return None
 
 
 def _scalar(type: Type, value: int | float | bool) -> np.generic:

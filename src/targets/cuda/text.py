@@ -1,4 +1,5 @@
-"""Code generation: a program as the text of one kernel, in the subset of Python that function.py reads.
+"""Code generation: a program as the text of one kernel, in the subset of Python that function.py reads, statement by
+statement.
 
 Storage is passed as raw pointers, loops stay loops. Workgroup memory beyond CUDA's 48 KiB of static shared memory is
 dynamic: each memory has an offset from one base, and the launch asks for the bytes.
@@ -6,7 +7,7 @@ dynamic: each memory has an offset from one base, and the launch asks for the by
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import attrs
 
@@ -14,13 +15,29 @@ from ...kernel import ir
 from ...kernel.passes.overlay import overlaid
 from ...kernel.passes.scopes import Scopes
 from ...kernel.passes.uniform import check_uniform
-from ..kernel_text import TYPE_NAMES, described, literal, stored_type
+from ...kernel.passes.widths import Widths
+from ...types import ops
+from ...types.layout import Type
+from ...types.ops import AtomicOp, SubgroupOp
+from ..kernel_text import RESERVED_NAMES, TYPE_NAMES, KernelWriter, described, literal, stored_type
 from ..render import Lines, head_of
-from .writer import WARP, BodyWriter, lane_mask
 
+WARP = 32
 STATIC_BYTES = 48 * 1024  # the most static shared memory that CUDA allows
 _ALIGNMENT = 16  # bytes, of each workgroup memory: enough for any type
-
+_MATCH_BY_BALLOTS = 10  # values of up to this many bits are matched by a ballot a bit, which is faster than match.any
+# What a kernel's text has, and what it calls.
+_RESERVED = RESERVED_NAMES | frozenset([
+    "SIGNATURE", "cuda", "group_id", "kernel", "lane", "lanes", "local_id", "num_groups", "subgroup_id", "types",
+    *(f"atomic_{op.value}" for op in AtomicOp), "ballot", "byte", "lanes_add", "lanes_exclusive_add", "load_workgroup",
+    "match", "match_and_rank", "match_low_bits", "multiply_rounded", "shuffle", "shuffle_down", "shuffle_up",
+    "shuffle_xor", "store_workgroup",
+])  # fmt: skip
+# Subgroup operations that are called by another name.
+_LANE_OPERATIONS: Mapping[SubgroupOp, str] = {
+    SubgroupOp.ADD: "lanes_add",
+    SubgroupOp.EXCLUSIVE_ADD: "lanes_exclusive_add",
+}
 _OWN_NUMBERS: Mapping[ir.Builtin, str] = {
     ir.Builtin.LOCAL_ID: "local_id = u4(cuda.threadIdx.x)",
     ir.Builtin.LANE: f"lane = u4(local_id & u4({WARP - 1}))",
@@ -99,3 +116,192 @@ def _prologue(program: ir.Program, writer: BodyWriter, offsets: Mapping[ir.Memor
         if variable not in inner:
             lines.add(f"{writer.variable(variable)} = {literal(0, variable.type)}")
     return lines.text()
+
+
+class BodyWriter(KernelWriter):
+    """Writes a program's body, and collects what has to be declared above it. `offsets` are those of workgroup memories
+    in dynamic shared memory, in elements; empty where all are static."""
+
+    target, reserved = "cuda", _RESERVED
+
+    def __init__(self, program: ir.Program, offsets: Mapping[ir.Memory, int]) -> None:
+        super().__init__(program, Lines(1))
+        self.lengths: dict[ir.Memory, str] = {}
+        self.identities: set[ir.Builtin] = set()
+        self.lanes_vary = False  # whether a mask of existing lanes is needed: the last subgroup is partial
+        self._offsets = offsets
+        self._barriers = 0  # emitted so far
+        self._widths = Widths(program, WARP)
+
+    def body(self) -> str:
+        """Indented by one level."""
+        self.block(self.program.body)
+        return self.lines.text()
+
+    def length(self, memory: ir.Memory) -> str:
+        if memory not in self.lengths:
+            self.lengths[memory] = self.names.of(("length", memory), f"length_of_{memory.name}")
+        return self.lengths[memory]
+
+    def builtin(self, builtin: ir.Builtin) -> str:
+        if builtin is ir.Builtin.GROUP_SIZE:
+            return self.u4(self.program.group_size)
+        if builtin is ir.Builtin.SUBGROUP_SIZE:
+            return self.u4(WARP)
+        self.identities.add(builtin)
+        name: str = builtin.value
+        return name
+
+    def _lanes(self) -> str:
+        """The mask of existing lanes, as an expression."""
+        size = self.program.group_size
+        if size % WARP and size > WARP:
+            self.lanes_vary = True
+            return "lanes"
+        return self.u4((1 << min(size, WARP)) - 1)
+
+    def operation(self, node: ir.Apply, operands: list[str]) -> str:
+        match node.op:
+            case ops.COUNT_ONES | ops.LEADING_ZEROS if self._is_half_empty(node.operands[0]):
+                count = f"{node.op}(u4({operands[0]}))"
+                return count if node.op is ops.COUNT_ONES else f"u4({self.u4(32)} + {count})"
+            case ops.MUL if node.type.is_float:  # never contracted to a fused multiply-add, which rounds differently
+                return f"multiply_rounded({', '.join(operands)})"
+            case ops.AND if (byte := byte_of(node)) is not None:
+                return self._byte(*byte)
+            case _:
+                return super().operation(node, operands)
+
+    def _byte(self, source: ir.Expression, place: ir.Expression) -> str:
+        """Emits `(x >> 8 * n) & 255` as one byte permute, in a form that alternates from barrier to barrier. Else the
+        assembler eliminates common subexpressions across barriers, keeps many extracted bytes live, and spills
+        registers. In another form it computes the byte again. Kernels of gpusort's own ask for no byte beyond."""
+        word, number, form = self.text(source), self.text(place), self._barriers % 2
+        last = source.type.size - 1
+        if self._widths.of(place) > last.bit_length() and not place.span.is_own:  # a shift's amount is taken modulo
+            number = f"u4({number} & {self.u4(last)})"
+        if source.type is Type.U32:
+            return f"byte({word}, {number}, {form})"
+        half = f"select({number} < {self.u4(4)}, u4({word}), u4({word} >> 32))"
+        return f"u8(byte({half}, u4({number} & {self.u4(3)}), {form}))"
+
+    def _is_half_empty(self, operand: ir.Expression) -> bool:
+        """Whether the upper half of a U64 is known to be zero, as in a lane mask: 32-bit instructions then do."""
+        return operand.type is Type.U64 and self._widths.of(operand) <= 32
+
+    def index_operands(self, memory: ir.Memory, index: ir.Expression) -> Sequence[str]:
+        """An index as two summands (one is the memory's offset if it is no sum)."""
+        offset, first, second = self._offsets.get(memory, 0), "", self.text(index)
+        if isinstance(index, ir.Apply) and index.op is ops.ADD:
+            first, second = map(self.text, index.operands)
+        start = first or self.u4(offset)
+        if first and offset:
+            start = f"u4({first} + {self.u4(offset)})"
+        return [start, second]
+
+    def place(self, memory: ir.Memory, index: ir.Expression) -> str:
+        """Workgroup memory is loaded by a call. `add_nowrap` is done in 64 bits, and so folds into the address."""
+        if memory.space is ir.Space.WORKGROUP:
+            return f"load_workgroup({', '.join((self.memory(memory), *self.index_operands(memory, index)))})"
+        if isinstance(index, ir.Apply) and index.op is ops.ADD_NOWRAP:
+            first, second = (f"u8({self.text(part)})" for part in index.operands)
+            return f"{self.memory(memory)}[u8({first} + {second})]"
+        return super().place(memory, index)
+
+    def put(self, memory: ir.Memory, index: ir.Expression, value: str) -> None:
+        if memory.space is not ir.Space.WORKGROUP:
+            super().put(memory, index, value)
+            return
+        operands = (self.memory(memory), *self.index_operands(memory, index), value)
+        self.lines.add(f"store_workgroup({', '.join(operands)})")
+
+    def barrier(self) -> None:
+        self.lines.add("cuda.syncthreads()")
+        self._barriers += 1
+
+    def branch(self, statement: ir.If) -> None:
+        match statement.overridable:
+            case ir.Overridable(name="match_and_rank") as overridable:
+                self._match_and_rank(overridable)
+            case _:
+                super().branch(statement)
+
+    def conditional(self, loop: ir.While) -> None:
+        if not loop.head:
+            self.inside(f"while {self.text(loop.condition)}:", loop.body)
+            return
+        with self.lines.nested("while True:"):
+            self.block(loop.head)
+            self.leave_unless(loop.condition)
+            self.block(loop.body)
+
+    def counted(self, loop: ir.For) -> None:
+        """A while loop with a counter of its own. Where the counter might wrap before it passes the end, a trip count
+        is counted down instead. NVVM then knows the trip count, unrolls, and issues several iterations' loads at
+        once."""
+        name, add = loop.variable.name, self.lines.add
+        counter = self.counter(loop)
+        add(f"{counter} = {self.text(loop.start)}")
+        stop = self._bound_once(loop.stop, f"{name}_end")
+        step = self._bound_once(loop.step, f"{name}_step", f"max({{}}, {self.u4(1)})")
+        counting = not loop.ends_before_it_wraps
+        zero, one = self.u4(0), self.u4(1)
+        turns = self.names.of(object(), f"{name}_turns") if counting else ""
+        if counting:
+            add(f"{turns} = {zero}")
+            with self.lines.nested(f"if {counter} < {stop}:"):
+                add(f"{turns} = u4(divide(u4(u4({stop} - {counter}) - {one}), {step}) + {one})")
+        with self.lines.nested(f"while {turns} > {zero}:" if counting else f"while {counter} < {stop}:"):
+            self.assign(loop.variable, counter)
+            self.block(loop.body)
+            add(f"{counter} = u4({counter} + {step})")
+            if counting:
+                add(f"{turns} = u4({turns} - {one})")
+
+    def _bound_once(self, bound: ir.Expression, wanted: str, form: str = "{}") -> str:
+        """Evaluates a bound once before the loop, in a variable unless it is a constant."""
+        text = self.text(bound)
+        if isinstance(bound, ir.Const):
+            return text
+        name = self.names.of(object(), wanted)
+        self.lines.add(f"{name} = {form.format(text)}")
+        return name
+
+    def _match_and_rank(self, overridable: ir.Overridable) -> None:
+        (memory,), (first, digit) = overridable.memories, overridable.operands
+        index = ir.Apply(ops.ADD, (first, digit), Type.U32, digit.span)
+        operands = [self._lanes(), self.memory(memory), *self.index_operands(memory, index)]
+        call = f"match_and_rank({', '.join(operands)}, {self._widths.of(digit)})"
+        self.assign(overridable.variable, call)
+
+    def subgroup(self, statement: ir.Subgroup) -> None:
+        operands = [self._lanes(), *map(self.text, statement.operands)]
+        function = _LANE_OPERATIONS.get(statement.op, statement.op.value)
+        if statement.op is SubgroupOp.MATCH:
+            bits = self._widths.of(statement.operands[0])
+            if bits <= _MATCH_BY_BALLOTS:
+                function = "match_low_bits"
+                operands.append(str(bits))
+        self.assign(statement.variable, f"{function}({', '.join(operands)})")
+
+
+def lane_mask(lanes: int) -> str:
+    """A literal mask of the lowest lanes."""
+    return f"u4({(1 << lanes) - 1})"
+
+
+def byte_of(node: ir.Apply) -> tuple[ir.Expression, ir.Expression] | None:
+    """Matches `(x >> 8 * n) & 255`: returns x and n, else None."""
+    source, mask = node.operands
+    if node.op is not ops.AND or not node.type.is_unsigned or not isinstance(mask, ir.Const) or mask.value != 255:
+        return None
+    if not isinstance(source, ir.Apply) or source.op is not ops.SHR:
+        return source, ir.Const(0, Type.U32, node.span)
+    inner, shift = source.operands
+    if isinstance(shift, ir.Const) and shift.value % 8 == 0:
+        return inner, ir.Const(int(shift.value) // 8 % inner.type.size, Type.U32, node.span)
+    if isinstance(shift, ir.Apply) and shift.op is ops.MUL and shift.type is Type.U32:
+        number, bits = shift.operands
+        if isinstance(bits, ir.Const) and bits.value == 8:
+            return inner, number
+    return None

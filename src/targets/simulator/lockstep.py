@@ -23,6 +23,7 @@ from .memory import Region
 from .races import Access, Indices, Mask
 
 _S = TypeVar("_S", bound=np.generic)
+MOST_ROUNDS = 1 << 20  # of a loop
 _INT64, _UINT32 = np.dtype(np.int64), np.dtype(np.uint32)
 
 
@@ -30,17 +31,12 @@ class Lockstep:
     """Executes a kernel for one chunk of workgroups."""
 
     def __init__(
-        self,
-        shape: Shape,
-        regions: Mapping[str, Region],
-        values: Mapping[ir.Parameter, Values],
+        self, shape: Shape, regions: Mapping[str, Region], values: Mapping[ir.Parameter, Values],
         sites: dict[int, Span],
-        iteration_limit: int,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._shape = shape
         self.regions = regions
         self.arguments = values
-        self._iteration_limit = iteration_limit
         self.variables = _Variables()
         self._evaluators: dict[int, Evaluate] = {}
 
@@ -136,7 +132,7 @@ class Lockstep:
     def _while(self, statement: ir.While, lanes: Lanes) -> Lanes:
         self.checks.enter("loop", statement.span, lanes)
         entered = lanes
-        for _ in range(self._iteration_limit):
+        for _ in range(MOST_ROUNDS):
             lanes = self._block(statement.head, lanes)
             if len(lanes):
                 lanes = lanes[cast(Mask, _broadcast(self._evaluate(statement.condition, lanes), lanes))]
@@ -147,7 +143,7 @@ class Lockstep:
         self.checks.fail(
             IterationLimitError,
             statement.span,
-            f"this loop still runs after {self._iteration_limit} rounds in {self.checks.name(lanes)}. "
+            f"this loop still runs after {MOST_ROUNDS} rounds in {self.checks.name(lanes)}. "
             "It may wait for a write by another invocation: within a launch "
             "nothing promises that the other makes progress",
         )

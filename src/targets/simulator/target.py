@@ -15,7 +15,7 @@ from ...kernel.launch import Schedule, Step
 from ...kernel.passes.walk import writers_in
 from ...kernel.span import Span
 from ...machine import Capability
-from ..binding import Work, work_of
+from ..binding import work_of
 from ..interpreters import Bytes, Interpreter, bytes_behind, starts_written
 from ..needs import require_within
 from ..registry import Reduced, reduce_to_settings
@@ -32,21 +32,18 @@ _Bound: TypeAlias = Mapping[str, tuple[Bytes, Flags | None]]
 
 
 class Simulator(Interpreter):
-    """Simulates a device with subgroups of `subgroup_size` lanes. A loop that still runs after `iteration_limit` rounds
-    raises IterationLimitError. Thread-safe."""
+    """Simulates a device with subgroups of `subgroup_size` lanes. A loop that does not end raises IterationLimitError.
+    Thread-safe."""
 
-    def __init__(self, subgroup_size: int = 8, iteration_limit: int = 1 << 20) -> None:
-        self._iteration_limit = iteration_limit
+    def __init__(self, subgroup_size: int = 8) -> None:
         super().__init__("simulator", "lockstep interpreter", f"NumPy {np.__version__}", subgroup_size)
 
     def __reduce__(self) -> Reduced:
-        return reduce_to_settings(self, self._subgroup_size, self._iteration_limit)
+        return reduce_to_settings(self, self._subgroup_size)
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
-        self.run_work(work_of(schedule), arrays)
-
-    def run_work(self, work: Work, arrays: Mapping[str, object]) -> None:
         """Checks all steps before anything is written."""
+        work = work_of(schedule)
         # Kernels that need forward progress between workgroups are let through, though it is not guaranteed: the
         # workgroups of a chunk do advance together, and a spin loop without progress hits the iteration limit.
         capabilities = self.info.capabilities | {Capability.FORWARD_PROGRESS}
@@ -73,7 +70,7 @@ class Simulator(Interpreter):
             groups = min(together, step.groups - first)
             shape = Shape(first, groups, program.group_size, step.groups, self._subgroup_size)
             regions = {**storage, **_own_regions(program, shape)}
-            Lockstep(shape, regions, values, sites, self._iteration_limit).run(program)
+            Lockstep(shape, regions, values, sites).run(program)
 
 
 def _storage_regions(step: Step, bound: _Bound) -> dict[str, Region]:

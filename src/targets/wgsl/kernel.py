@@ -21,7 +21,7 @@ from .errors import innermost, is_loss
 from .legalize import Legalized, Origin, legalize
 from .loops import has_loops, instrumented, unrolled
 from .runtime import IN_BROWSER
-from .text import HEADER_WORDS, Shader, Use, wgsl_of
+from .text import Shader, Use, wgsl_of
 
 if TYPE_CHECKING:
     import wgpu
@@ -37,25 +37,20 @@ _Binding: TypeAlias = Literal["uniform", "storage", "read-only-storage"]
 
 @attrs.frozen(eq=False)
 class Kernel:
-    """A compiled program. Its parameters are a uniform struct of 4-byte members, after a header (HEADER_WORDS)."""
+    """A compiled program. Its parameters are a uniform struct of 4-byte members, after a header of two (text.py)."""
 
-    legalized: Legalized
-    text: str
+    origins: tuple[Origin, ...]  # of the parameters behind the header
     uses: tuple[Use, ...]  # one for each storage memory
     reports_overrun: bool  # whether there is one more storage buffer, the overrun flag, behind the program's own
     layout: wgpu.GPUBindGroupLayout
     pipeline: wgpu.GPUComputePipeline
-
-    @property
-    def parameter_bytes(self) -> int:
-        return 4 * (HEADER_WORDS + len(self.legalized.origins))
 
     def parameters(self, step: Step, groups_in_row: int) -> bytes:
         """The uniform struct's bytes for one launch."""
         values = dict(zip(step.program.parameters, step.values, strict=True))
         counts = dict(zip(step.program.storage, (buffer.nbytes for buffer in step.buffers), strict=True))
         words = [struct.pack("<II", step.groups, groups_in_row)]
-        words += [packed_parameter(origin, values, counts) for origin in self.legalized.origins]
+        words += [packed_parameter(origin, values, counts) for origin in self.origins]
         return b"".join(words)
 
 
@@ -118,7 +113,7 @@ def compile_kernel(program: ir.Program, device: Device) -> Kernel:
         ]
     )
     pipeline = _pipeline(program, shader.text, handle, layout)
-    return Kernel(legalized, shader.text, storage[: len(program.storage)], reports_overrun, layout, pipeline)
+    return Kernel(legalized.origins, storage[: len(program.storage)], reports_overrun, layout, pipeline)
 
 
 def _pipeline(

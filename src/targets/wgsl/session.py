@@ -66,14 +66,13 @@ class PreparedLaunches:
             # In two dimensions beyond the limit of one, with few surplus workgroups, which return at once.
             rows = -(-step.groups // device.groups_in_row)
             columns = -(-step.groups // rows)
-            key = (id(kernel), *(buffer.name for buffer in step.buffers))
+            names, block = [buffer.name for buffer in step.buffers], kernel.parameters(step, columns)
+            key = (id(kernel), *names)
             if key not in groups:
                 groups[key] = len(groups)
                 flag = {OVERRUN: NO_OVERRUN.nbytes} if kernel.reports_overrun else {}
-                names = [buffer.name for buffer in step.buffers]
-                sizes = [kernel.parameter_bytes, *(self.sizes[name] for name in names), *flag.values()]
+                sizes = [len(block), *(self.sizes[name] for name in names), *flag.values()]
                 self.bindings.append(Binding(kernel, (*names, *flag), tuple(sizes)))
-            block = kernel.parameters(step, columns)
             size = -(-len(block) // PARAMETER_STEP) * PARAMETER_STEP
             blocks.append(block.ljust(size, b"\0"))
             launches.append(Dispatch(kernel, groups[key], offset, columns, rows))

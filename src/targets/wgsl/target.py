@@ -63,9 +63,7 @@ class WgslTarget:
         return self._info
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
-        self.run_work(work_of(schedule), arrays)
-
-    def run_work(self, work: Work, arrays: Mapping[str, object]) -> None:
+        work = work_of(schedule)
         bound = _memory(work, arrays)
         self.in_session(
             kernels_named(work.steps), lambda session: session.run(PreparedLaunches(session, work.steps), bound)

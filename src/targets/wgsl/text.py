@@ -22,7 +22,6 @@ from .operations import OPERATIONS, TYPE_NAMES, float_bits, is_not_finite, liter
 
 # Before the parameters: the number of workgroups, and of those in a row of the 2D dispatch.
 _HEADER = (("group_count", "u32"), ("groups_in_row", "u32"))
-HEADER_WORDS = len(_HEADER)
 
 _INPUTS = {
     ir.Builtin.LOCAL_ID: "@builtin(local_invocation_index) local_id: u32",
