@@ -21,6 +21,7 @@ from gpusort.types.searches import ArgMin
 from gpusort.types.specs import Memory
 from tests import fake_cupy
 from tests.array_classes import forget_classes
+from tests.new_process import printed
 from tests.plan_keys import layout_of, signature_of
 
 HOST = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
@@ -66,6 +67,7 @@ class JaxArray(Array):
     shape = property(lambda self: self.inside.shape)
     ndim = property(lambda self: self.inside.ndim)
     sharding = property(lambda self: self.__dlpack_device__())
+    committed = False
 
     def devices(self) -> list[Any]:
         return [SimpleNamespace(platform={1: "cpu", 2: "gpu", 99: "tpu"}[self.kind])]
@@ -103,7 +105,10 @@ def cupy_without_a_card(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 @pytest.fixture(name="jax")
 def jax_or_its_stand_in(monkeypatch: pytest.MonkeyPatch) -> Any:
     jax = ModuleType("jax")
-    vars(jax).update(Array=JaxArray, core=SimpleNamespace(Tracer=Tracer), dlpack=SimpleNamespace(from_dlpack=JaxArray))
+    vars(jax).update(
+        Array=JaxArray, core=SimpleNamespace(Tracer=Tracer), dlpack=SimpleNamespace(from_dlpack=JaxArray),
+        numpy=SimpleNamespace(array=JaxArray), device_put=JaxArray, config=SimpleNamespace(jax_enable_x64=True),
+    )  # fmt: skip
     monkeypatch.setitem(sys.modules, "jax", jax)
     return jax
 
@@ -233,9 +238,54 @@ def test_jaxs_own_arrays(jnp: Any) -> None:
     assert isinstance(found, jax.Array)
     assert found.unsafe_buffer_pointer() == made.ctypes.data
     np.testing.assert_array_equal(gpusort.sort(x), jnp.sort(x))
-    for refused in (jnp.ones(3, jnp.bfloat16), jax.random.key(0)):
+    for refused in (jnp.ones(3, jnp.bfloat16), jnp.ones(3, jnp.float8_e5m2), jax.random.key(0)):
         kind, _ = recognised("x", refused)
-        with pytest.raises(UnsupportedTypeError, match=r"^x: "):
+        with pytest.raises(UnsupportedTypeError, match=rf"^x: .* \(it is of {refused.dtype}\)"):
             kind.spec("x", refused)
     with pytest.raises(UnsupportedTypeError, match=r"^x: found a traced array"):
         jax.jit(traced)(x)
+
+
+def test_results_of_64_bits_keep_them_where_jax_has_none(jnp: Any) -> None:
+    """A context allows 64 bits, and the arrays outlive it. JAX's own functions keep them."""
+    jax: Any = sys.modules["jax"]
+    with jax.enable_x64(True):
+        for x in (jnp.array([2.0**-60 + 1, 0.1, -1e300]), jnp.array([1 << 40, -1, 3])):
+            with jax.enable_x64(False):
+                for given in (x, jax.device_put(x, jax.devices("cpu")[0])):
+                    found = cast(Any, gpusort.sort)(given)
+                    assert found.dtype == x.dtype
+                    np.testing.assert_array_equal(np.asarray(found), np.sort(np.asarray(x)))
+
+
+def test_dtypes_of_other_packages_are_told_from_numpys_of_the_same_kind() -> None:
+    """float8_e5m2 says that it is of NumPy's kind "f"."""
+    dtypes: Any = pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed")
+    x = np.array([2, 1], dtypes.float8_e5m2)
+    with pytest.raises(UnsupportedTypeError, match=r"^x: cannot order elements of dtype float8_e5m2"):
+        gpusort.sort(x)
+    assert gpusort.sort_by_key(np.array([2, 1]), x)[1].tolist() == [1, 2]
+
+
+ON_DEVICES = """
+import jax
+import gpusort
+
+jax.config.update("jax_platforms", "cpu")
+jax.config.update("jax_num_cpu_devices", 3)
+one, other = jax.devices()[1:]
+for n in (5, 1 << 17, 1 << 23):
+    free = jax.numpy.arange(n, dtype="float32")
+    x = jax.device_put(free, other)
+    for found in (gpusort.sort(x), gpusort.sum(x), *gpusort.top_k(x, 2)):
+        assert found.devices() == {other} and found.committed, found.devices()
+    found = gpusort.sort(free)
+    assert not found.committed
+    assert (found + jax.device_put(x, one)).devices() == {one}
+print("as JAX does")
+"""
+
+
+def test_results_lie_on_the_arrays_own_device(jnp: Any) -> None:
+    """Of several of the CPU's; one that JAX may move along may be moved still."""
+    assert printed(ON_DEVICES).split("\n")[-1:] == ["as JAX does"]

@@ -6,18 +6,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache, lru_cache
 from typing import Any, cast
 
 import numpy as np
 
 from ..types.errors import UnsupportedTypeError
-from .host import NUMPY
+from .host import NUMPY, USERS
 from .kinds import Kind, Located, Viewed
 
 Handover = Callable[[object], object]  # a library's from_dlpack
 
+_LEAST_PUT = 1 << 18  # bytes, where JAX takes memory over in less time than it copies
+_NO_CONTEXT = nullcontext()
 _ON_HOST, _ON_CUDA = (1, 3), (2, 13)  # how DLPack numbers memory: plain and pinned; a device's own and managed
 
 
@@ -52,8 +54,8 @@ class JaxKind(DLPackKind):
     tells_by_view = False
 
     def view(self, array: Any, name: str = "x") -> Any:
-        dtype = array.dtype  # or what JAX alone has, of another class or kind
-        if getattr(dtype, "kind", "") not in tuple("biufc"):
+        dtype = array.dtype  # or what JAX alone has, of another class or number
+        if getattr(dtype, "num", USERS) >= USERS:
             raise _refused(name, array, f"it is of {dtype}")
         return super().view(array, name)
 
@@ -61,7 +63,18 @@ class JaxKind(DLPackKind):
         return True
 
     def given_back(self, values: Any, like: Any) -> object:
-        return cast(object, _jax().dlpack.from_dlpack(np.asarray(values) if self.is_host else values))
+        """Committed to the device of an array that is, as the results of JAX's own functions are."""
+        jax = _jax()
+        if not self.is_host:
+            return cast(object, jax.dlpack.from_dlpack(values))
+        values = np.asarray(values)
+        # JAX would narrow these, also where the array came from a context in which 64 bits are allowed.
+        narrows = values.dtype.itemsize == 8 and values.dtype == like.dtype and not jax.config.jax_enable_x64
+        with jax.enable_x64(True) if narrows else _NO_CONTEXT:
+            if like.committed:
+                return cast(object, jax.dlpack.from_dlpack(values, device=like.sharding))
+            copied = values.nbytes < _LEAST_PUT
+            return cast(object, jax.numpy.array(values) if copied else jax.device_put(values))
 
 
 def _jax() -> Any:

@@ -22,6 +22,7 @@ def is_packed(array: HostArray) -> bool:
     return array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative
 
 
+USERS = 256  # where NumPy begins to number dtypes of other packages, as ml_dtypes' float8_e5m2, whose kind is "f"
 _TILE = 128, 512  # elements, of which caches hold both sides; more one way where there are fewer the other way
 _LEAST_TILED = 1 << 18  # bytes
 _LEAST_PLANE = 1 << 14  # elements, where one plane after the other is worth Python's part
@@ -88,7 +89,7 @@ class NumPyKind(Located[HostArray]):
 
     def spec(self, name: str, array: HostArray) -> Spec:
         strides, dtype = None if is_packed(array) else array.strides, array.dtype
-        if dtype.kind in "biufmM":  # without metadata, which dtypes that are equal may differ in
+        if dtype.kind in "biufmM" and dtype.num < USERS:  # without metadata, which dtypes that are equal may differ in
             dtype = np.dtype(dtype.str)
         return Spec(array.shape, dtype, Memory.HOST, strides, array.flags.aligned)
 
