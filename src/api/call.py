@@ -78,7 +78,7 @@ def call(
             return found
         if found.__class__ is not tuple:
             return kind.result(found, like)
-        return one_or_all(given_back([(kind, like)], as_tuple(found)))
+        return tuple([kind.result(each, like) for each in as_tuple(found)])
     except BaseException:
         release_import_lock()
         raise
