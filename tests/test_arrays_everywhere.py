@@ -103,6 +103,15 @@ def test_a_warm_call_refuses_tensors_without_memory_and_nested_ones() -> None:
             call["sort"](x)
 
 
+def test_narrow_floats_are_told_how_to_become_wider() -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    for dtype in (torch.bfloat16, torch.float8_e5m2):
+        with pytest.raises(gpusort.UnsupportedTypeError, match=rf"{dtype} on cpu, whose \.float\(\) has the same"):
+            call["sort"](torch.zeros(3, dtype=dtype))
+    with pytest.raises(gpusort.UnsupportedTypeError, match=r"found torch\.bits8 on cpu$"):
+        call["sort"](torch.zeros(3, dtype=torch.bits8))
+
+
 def test_a_warm_call_finds_what_is_missing() -> None:
     polars = pytest.importorskip("polars", reason="polars is not installed")
     call["sort"](polars.Series([3, 1, 2]))

@@ -306,6 +306,21 @@ def test_tensors_that_fit_no_kernel_are_refused(torch: Any, where: str) -> None:
         assert expected in str(error.value)
 
 
+def test_a_tensor_that_requires_grad_is_asked_once(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """torch's refusal takes as long as ten calls."""
+    asked: list[bool] = []
+    numpy = fake_torch.Tensor.numpy
+
+    def noted(self: fake_torch.Tensor) -> Any:
+        asked.append(self.requires_grad)
+        return numpy(self)
+
+    monkeypatch.setattr(fake_torch.Tensor, "numpy", noted)
+    x = fake_torch.Tensor(HOST.copy(), requires_grad=True)
+    np.testing.assert_array_equal(cast(Any, gpusort.sort)(x).inside, np.sort(HOST))
+    assert asked == [False]
+
+
 def test_what_torch_has_no_dtype_for_is_left_in_numpys_array(torch: Any) -> None:
     found = cast(Any, gpusort.scan)(fake_torch.Tensor(HOST.reshape(-1)), MinMax(key_for(HOST.dtype)))
     assert type(found) is np.ndarray

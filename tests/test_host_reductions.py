@@ -276,6 +276,25 @@ def test_short_lines_with_short_gaps_are_reduced_as_one(name: str, dtype: str, m
 
 
 @pytest.mark.parametrize("dtype", ["u1", "i8", "f4"])
+@pytest.mark.parametrize("name", ["min", "max"])
+def test_short_lines_are_regrouped_in_either_order(name: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[object] = []
+
+    def noted(self: regrouped.Regrouped, x: Array) -> object:
+        seen.append(call(self, x))
+        return seen[-1]
+
+    call = regrouped.Regrouped.__call__
+    monkeypatch.setattr(regrouped.Regrouped, "__call__", noted)
+    x = sample(dtype, (300, 3))
+    for turned, axis in ((x, 1), (x.T, 0)):
+        seen.clear()
+        assert_same(reduced(name, turned, axis), by_numpy(name, turned, axis))
+        assert len(seen) == 1
+        assert seen[0] is not None
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i8", "f4"])
 @pytest.mark.parametrize("name", ["sum", "prod", "max", "any", "all"])
 def test_a_few_columns_of_a_table(name: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neighbours that stay, with a gap between: worked on side by side, gaps too, but for the last one."""

@@ -64,6 +64,17 @@ def test_sums_are_numpys(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
                 assert_same(y, axis, (shape, layout, axis))
 
 
+@pytest.mark.parametrize("dtype", ["i8", "u8", "i4", "u1", "?"])
+@pytest.mark.parametrize("shape", [(9000,), (16, 1000), (3, 20_000)])
+def test_integers_are_added_by_compiled_loops(dtype: str, shape: tuple[int, ...]) -> None:
+    """One addition a cycle, of which NumPy makes one in eight."""
+    x = sample(dtype, shape)
+    with background.off():
+        found = scans.LongScan(x.dtype, len(shape) - 1)(x)
+    assert found is not None
+    np.testing.assert_array_equal(found, np.cumsum(x, axis=-1))
+
+
 def test_halves_that_overflow_are_infinite() -> None:
     """Up, down, and with NaN beside; the greatest half, and what is rounded to it, are not. The conversion is handed
     nothing to tell of."""

@@ -27,20 +27,21 @@ _PLAIN = frozenset((list, tuple, int, float, bool, range))  # of which NumPy mak
 
 def recognised(name: str, x: object) -> tuple[Kind, Any]:
     """The kind of an argument, and the argument, or the array that NumPy converts it to."""
-    kind = KNOWN.get(type(x))
+    cls = type(x)
+    kind = KNOWN.get(cls)
     if kind is not None:
         return kind, x
-    choose = CHOSEN.get(type(x))
+    choose = CHOSEN.get(cls)
     if choose is not None:
         return choose(name, x), x
-    if type(x) in _PLAIN:
+    if cls in _PLAIN:
         return NUMPY, converted(name, x)
     found = _found(name, x)
     if found is not None:
         if isinstance(found, ArrayKind):
-            KNOWN[type(x)] = found
+            KNOWN[cls] = found
         else:
-            CHOSEN[type(x)] = found
+            CHOSEN[cls] = found
         return recognised(name, x)
     made = converted(name, x)
     return recognised(name, made) if type(made) is not np.ndarray else (NUMPY, made)

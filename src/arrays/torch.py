@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
+from numpy import asarray, ndarray
 
 from ..forks import require_own_process
 from ..types.errors import UnsupportedTypeError
@@ -55,6 +56,8 @@ class TorchKind(ArrayKind["torch.Tensor"]):
 
     def _refused(self, name: str, array: torch.Tensor, error: Exception) -> UnsupportedTypeError:
         why = f" ({error})" if array.dtype in self._dtypes else ""
+        if not why and getattr(array.dtype, "is_floating_point", False):  # bfloat16 and the like
+            why = ", whose .float() has the same numbers"
         return UnsupportedTypeError(
             f"{name}: expected a dense torch tensor of a dtype that NumPy has, on the CPU or a CUDA device, outside of "
             f"torch.vmap and torch.func; found {array.dtype} on {array.device}{why}"
@@ -68,15 +71,13 @@ class HostTensors(TorchKind, Viewed["torch.Tensor", HostArray]):
 
     def view(self, array: torch.Tensor, name: str = "x") -> HostArray:
         try:
-            return array.numpy()
+            return (array.detach() if array.requires_grad else array).numpy()
         except (TypeError, RuntimeError) as error:
-            if array.requires_grad:  # not asked before, as it takes time
-                return self.view(array.detach(), name)
             raise self._refused(name, array, error) from error
 
     def given_back(self, values: HostArray, like: torch.Tensor) -> object:
         try:
-            return self._from_numpy(values if type(values) is np.ndarray else np.asarray(values))
+            return self._from_numpy(values if type(values) is ndarray else asarray(values))
         except TypeError:  # not asked before, as it takes time
             if values.dtype.names is None:
                 raise

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cached_property, partial
 from typing import TypeAlias, cast
 
 import attrs
@@ -35,8 +35,6 @@ _IN_PIECES = 1 << 14  # elements of a row that is added up in pieces
 _FEW = 8  # rows: more keep the order of NumPy's additions
 _PIECE = 1 << 12  # at least
 _SHARED = 1 << 19  # elements: below, waking a thread costs more than it saves
-_WIDE_BYTES = 1 << 26  # of integers as wide as their sums: below, NumPy is as fast as memory lets it
-_CREW_BYTES = 1 << 20  # the same where threads wait in compiled code
 _FEW_SUMS = 1 << 10  # of more, a count of those that are not zero costs more than an addition to all
 
 
@@ -122,13 +120,14 @@ class LongScan:
         self._dtype, self._axis = dtype, axis
         self._summing = Summing.of(Reducer.SUM, dtype)
         self._routes = Routes(self._route)
+        self._loops = ("scan", dtype), partial(_loading, self._summing)
 
     def __call__(self, x: HostArray) -> HostArray | None:
         """The sums; None where NumPy's loop is to add."""
         x, route = self._routes.of_bools(x) if self._dtype.kind == "b" else (x, self._routes.of(x))
         if route is None:
             return None
-        if background.has(("scan", self._dtype), partial(_loading, self._summing), x.nbytes):
+        if background.has(*self._loops, x.nbytes):
             return self._by_route(x, route)
         return self._by_numpy(x, int(route.plan[-1])) if route.pieces > 1 and self._dtype.kind == "f" else None
 
@@ -143,25 +142,15 @@ class LongScan:
         length, rows = x.shape[axis], x.size // x.shape[axis]
         divides = rows < _FEW and length >= _IN_PIECES
         in_rows = nest.order[axis] == x.ndim - 1 or rows == 1
-        if in_rows and self._is_for_numpy(x, divides):
-            return None
         # A number of pieces that can be added up side by side.
         two, piece = padded(stays), -(-length // (4 * max(1, length // (4 * _PIECE)))) if divides else length
         block = min(BLOCK, two[1].length)
         loops = [number for loop in two for number in (loop.length, loop.stride, loop.out)]
         last = piece if in_rows else block
         plan = np.array([nest.start, *loops, length, x.strides[axis] // x.itemsize, outs[axis], last], np.int64)
-        pieces = -(-length // piece)
+        pieces = -(-length // piece) if in_rows else 0
         tasks = -(-rows * pieces // 4) if in_rows else two[0].length * -(-two[1].length // block)
-        return _Route(nest, plan, tasks, rows, pieces if in_rows else 0)
-
-    def _is_for_numpy(self, x: HostArray, divides: bool) -> bool:
-        """Whether NumPy adds up rows of integers as fast: one addition a cycle is all there is to do."""
-        if self._dtype.kind == "f":
-            return False
-        if self._dtype.itemsize == 8:
-            return x.nbytes < (_CREW_BYTES if threads_of_crew(x.nbytes) else _WIDE_BYTES)
-        return x.size < _SHARED << divides and not threads_of_crew(8 * x.size)
+        return _Route(nest, plan, tasks, rows, pieces)
 
     def _by_numpy(self, x: HostArray, size: int) -> HostArray:
         """The sums of floats in pieces, added up in the order of the loops, while these are not loaded."""
@@ -177,27 +166,29 @@ class LongScan:
         return silently(rounded, results, self._dtype) if self._summing.is_half else results
 
     def _by_route(self, x: HostArray, route: _Route) -> HostArray:
-        summing, state = self._summing, self._summing.state
-        results: HostArray = new_array(route.nest.shape, summing.result)
-        memory, plan = route.nest.span.place(x), place_of(route.plan)
-        out, is_shared = place_of(results), x.size >= _SHARED or threads_of_crew(results.nbytes) > 0
-
-        def run(kernel: Kernel, *sums: int) -> None:
-            places = (*memory, *out, *sums, *plan)
-            share_kernel(kernel, route.tasks, places, results.nbytes if is_shared else 0)
-
+        nest, summing = route.nest, self._summing
+        results: HostArray = new_array(nest.shape, summing.result)
+        places, plan = (*nest.span.place(x), *place_of(results)), place_of(route.plan)
+        nbytes = results.nbytes if x.size >= _SHARED or threads_of_crew(results.nbytes) > 0 else 0
         if route.pieces == 0:
-            run(columns(summing))
-            return route.nest.arranged(results)
-        nothing = state.type(-0.0) if state.kind == "f" else state.type(0)  # which keeps the sign of zero
-        before: HostArray = np.empty((route.rows, route.pieces), state)
-        before[:, 0] = nothing
+            share_kernel(self._in_columns, route.tasks, (*places, *plan), nbytes)
+            return nest.arranged(results)
+        before: HostArray = np.empty((route.rows, route.pieces), summing.state)
+        before[:, 0] = -0.0 if summing.state.kind == "f" else 0  # nothing that keeps the sign of zero
         if route.pieces > 1:
             sums: HostArray = np.empty_like(before)
-            run(pieces(summing, False), *place_of(sums))
+            share_kernel(pieces(summing, False), route.tasks, (*places, *place_of(sums), *plan), nbytes)
             silently(_accumulate, sums[:, :-1], 1, None, before[:, 1:])
-        run(pieces(summing, True), *place_of(before))
-        return route.nest.arranged(results)
+        share_kernel(self._in_rows, route.tasks, (*places, *place_of(before), *plan), nbytes)
+        return nest.arranged(results)
+
+    @cached_property
+    def _in_rows(self) -> Kernel:
+        return pieces(self._summing, True)
+
+    @cached_property
+    def _in_columns(self) -> Kernel:
+        return columns(self._summing)
 
 
 def _loading(summing: Summing) -> Iterator[object]:

@@ -203,6 +203,8 @@ def _top_k(
         values, indices = top_k_of_row(packed(x), k, order, policy)
     elif k == 1 == x.shape[axis]:
         values, indices = x.copy(), np.zeros(x.shape, _INDEX)
+    elif x.size <= SHORT_ROWS and x.ndim == 2 and axis in (-1, 1):  # the commonest, whose shape is the result's
+        values, indices = top_k_rows(packed(x), k, order, policy)
     elif x.size <= SHORT_ROWS:
         rows = packed(x.swapaxes(axis, -1))
         shape = *rows.shape[:-1], k

@@ -254,10 +254,14 @@ def _guarded(
 
     least = LONG if long is None else long.least
     regroup_from = 0 if regrouped is None else regrouped.least
+    looks = regrouped is not None and regrouped.finds_extremes  # also at lines of arrays in Fortran's order
 
     def guarded(x: HostArray) -> object:
         size = x.size
-        if size >= LEAST_IN_LINES and regrouped is not None and (size >= regroup_from or x.shape[-1] <= LINE):
+        if (
+            size >= LEAST_IN_LINES and regrouped is not None
+            and (size >= regroup_from or x.shape[-1] <= LINE or (looks and x.shape[0] <= LINE and x.flags.fnc))
+        ):  # fmt: skip
             found = regrouped(x)
             if found is not None:
                 return found

@@ -55,7 +55,7 @@ class Regrouped:
     ) -> None:
         self._fold, self._axes, self._keepdims = fold, axes, keepdims
         self._size, self._ufunc, self._made = dtype.itemsize, UFUNCS[fold], result_dtype(fold.value, dtype)
-        self._is_silent = dtype.kind == "f"
+        self._is_silent, self.finds_extremes = dtype.kind == "f", fold in EXTREMES
         self._adds_zero = fold is Reducer.SUM and self._is_silent  # -0.0 becomes 0.0, as in NumPy
         self.least = _LEAST  # elements
         if len(axes) == ndim:
