@@ -50,6 +50,7 @@ def kept() -> bool:
         ("~/kept", "/c", "/h", "/h/kept"),  # as where no shell has put the home directory in its place
         ("~", "/c", "/h", "/h"),
         ("~/kept", "/c", "", None),
+        ("~nobody-of-this-name/kept", "/c", "/h", None),  # not a folder of that name in the current one
     ],
 )
 def test_the_environment_says_where(
@@ -162,6 +163,13 @@ def test_a_file_system_without_links_has_a_key_too(place: Path, monkeypatch: pyt
         raise OSError(errno.EPERM, "no links here")
 
     monkeypatch.setattr(os, "link", fail)
+    assert kept()
+
+
+def test_a_damaged_file_is_not_read_however_long_it_is(place: Path) -> None:
+    assert kept()
+    os.truncate(place / "cpu" / "a", 1 << 40)  # by far more than there is memory
+    assert read_sealed("cpu", "a") is None
     assert kept()
 
 

@@ -636,6 +636,36 @@ def test_a_disk_without_any_room_is_told_of_as_any_full_one(tmp_path: Path, monk
     assert [path.name for path in tmp_path.iterdir()] == ["x.npy"]
 
 
+@pytest.mark.parametrize(
+    ("call", "name"), [("preadv", "x.npy"), ("pwritev", "y.npy.part"), ("fsync", "y.npy.sorting/journal")]
+)
+def test_what_a_disk_refuses_tells_the_file(
+    call: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a scratch folder on another disk it says which disk fails."""
+    np.save(tmp_path / "x.npy", np.arange(50_000))
+
+    def fail(*_: object) -> int:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, call, fail)
+    with pytest.raises(OSError, match=rf"Input/output error: '.*{name}'"):
+        gpusort.sort_file(tmp_path / "x.npy", tmp_path / "y.npy", memory=1 << 18)
+    assert [path.name for path in tmp_path.iterdir()] == ["x.npy"]
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
+def test_a_disk_that_has_room_and_gives_none(code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    np.save(tmp_path / "x.npy", np.arange(5))
+
+    def full(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(gpusort.DiskFullError, match=r"where .* are free now: a quota or the inodes may be used up"):
+        gpusort.sort_file(tmp_path / "x.npy", tmp_path / "y.npy")
+
+
 def test_what_no_sort_has_left_stays(tmp_path: Path) -> None:
     """A folder, or a file, that has the name of ours."""
     x, folder = sample("f4", 100, 4), tmp_path / "y.npy.sorting"

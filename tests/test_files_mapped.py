@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
@@ -17,6 +18,8 @@ import pytest
 import gpusort
 from gpusort.api import files
 from gpusort.external import direct
+from gpusort.external.maps import Mapping
+from gpusort.external.passes import Passes
 from tests.new_process import run_sort
 from tests.reference import Array, assert_same_bits, sample, sorted_by_numpy
 
@@ -169,6 +172,11 @@ def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GPUSORT_SCRATCH", str(tmp_path / "none"))
     with pytest.raises(gpusort.InvalidArgumentError, match="GPUSORT_SCRATCH: expected an existing folder"):
         gpusort.sort(held)
+    monkeypatch.setenv("GPUSORT_SCRATCH", "n" * 300)
+    with pytest.raises(
+        gpusort.InvalidArgumentError, match=r"GPUSORT_SCRATCH: expected a path, found 'n+': File name too"
+    ):
+        gpusort.sort(held)
     monkeypatch.setenv("GPUSORT_MEMORY", "much")
     with pytest.raises(gpusort.InvalidArgumentError, match="GPUSORT_MEMORY: expected a number of bytes"):
         gpusort.sort(held)
@@ -209,6 +217,41 @@ def test_a_full_disk_is_found_before_the_first_byte(
     assert names(tmp_path) == ["x.npy"]
     assert taken == []
     assert_same_bits(np.asarray(held), x)
+
+
+def test_a_new_file_has_its_room_before_anything_is_written(
+    tmp_path: Path, taken: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a page of it finds none as it is written, the system ends the process."""
+    x = sample("f8", COUNT, 6)
+    held, path = mapped(tmp_path / "x.npy", x), tmp_path / "out.npy"
+    out = np.lib.format.open_memmap(path, "w+", x.dtype, x.shape)
+    with monkeypatch.context() as patch:
+
+        def full(*_: object) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        patch.setattr(os, "posix_fallocate", full)
+        with pytest.raises(gpusort.DiskFullError, match=f"sorting takes {x.nbytes:,} bytes more in {tmp_path}"):
+            gpusort.sort(held, out=out)
+    assert taken == []
+    assert path.stat().st_blocks * 512 < x.nbytes
+    run, found = Passes.run, list[int]()
+
+    def run_and_tell(self: Passes) -> None:
+        found.append(path.stat().st_blocks * 512)
+        run(self)
+
+    monkeypatch.setattr(Passes, "run", run_and_tell)
+    for call in (lambda: gpusort.sort(held, out=out), lambda: gpusort.sort_inplace(out)):
+        call()
+        assert_same_bits(np.asarray(out), gpusort.sort(x))
+    assert min(found) >= x.nbytes
+    os.truncate(path, 1 << 10)  # or another file of its name: what is mapped is none of it
+    mapping = Mapping.of(out)
+    assert mapping is not None
+    mapping.reserve()
+    assert path.stat().st_size == 1 << 10
 
 
 def test_a_map_whose_file_was_removed(tmp_path: Path, taken: list[Path]) -> None:

@@ -163,7 +163,9 @@ def _path(name: str, path: object) -> Path:
     except PermissionError:
         raise
     except (OSError, RuntimeError, ValueError) as error:  # too long, links in a circle, a character that no name has
-        raise InvalidArgumentError(f"{name}: expected a path, found {text!r}: {error}") from error
+        raise InvalidArgumentError(
+            f"{name}: expected a path, found {text!r}: {getattr(error, 'strerror', None) or error}"
+        ) from error
 
 
 def _names(by: object) -> tuple[str, ...]:
@@ -233,6 +235,8 @@ class MappedCall:
 
     def _into(self, x: HostArray, out: HostArray, memory: int) -> None:
         """Sorts batches of rows that fit into memory, or single rows by the external sort."""
+        if (mapped := Mapping.of(out)) is not None:
+            mapped.reserve()
         if x.ndim > 1 and x[0].nbytes <= memory:
             step, engine = max(1, memory // x[0].nbytes), OwnEngine(self.target)
             for start in range(0, len(x), step):
@@ -249,7 +253,7 @@ class MappedCall:
 
     def _sort(self, x: HostArray, memory: int) -> MapSort:
         said = word("GPUSORT_SCRATCH")
-        where = Path(os.path.expanduser(said)).resolve() if said else None
+        where = _path("GPUSORT_SCRATCH", os.path.expanduser(said)) if said else None
         if where is not None and not where.is_dir():
             raise InvalidArgumentError(f"GPUSORT_SCRATCH: expected an existing folder, found {where}")
         engine = OwnEngine.for_files(self.target, memory, "target")

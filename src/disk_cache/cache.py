@@ -24,6 +24,7 @@ LOGGER = "gpusort"
 _READING = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
 _SUFFIX = ".tmp"
 _ABANDONED = 3600.0  # seconds after which a temporary file is stale
+_LONGEST = 1 << 26  # bytes of a file: damaged ones may be of any length
 
 _refused: dict[str, object] = {}  # untrusted directories, logged once
 _failed: dict[str, object] = {}  # unusable ones, logged once
@@ -33,7 +34,8 @@ def cache_directory() -> str | None:
     """$GPUSORT_CACHE_DIR, else gpusort in $XDG_CACHE_HOME, else in ~/.cache; None without a home directory."""
     wanted, has_home = word("GPUSORT_CACHE_DIR"), os.environ.get("HOME") != ""  # which would expand to the root
     if wanted:
-        return os.path.expanduser(wanted) if has_home or not wanted.startswith("~") else None
+        found = os.path.expanduser(wanted) if has_home else wanted
+        return None if found.startswith("~") else found  # which is left where there is no such home
     base = word("XDG_CACHE_HOME")
     if not os.path.isabs(base):  # relative paths are to be ignored, says its specification
         home = os.path.expanduser("~") if has_home else ""
@@ -86,7 +88,8 @@ def read_file(path: str, is_good: Callable[[os.stat_result], bool]) -> bytes | N
     symbolic links."""
     try:
         with open(path, "rb", opener=lambda path, _: os.open(path, _READING)) as file:
-            return file.read() if is_good(os.fstat(file.fileno())) else None
+            found = os.fstat(file.fileno())
+            return file.read() if is_good(found) and found.st_size <= _LONGEST else None
     except OSError:
         return None
 

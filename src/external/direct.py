@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
@@ -35,6 +37,27 @@ def buffer_for(nbytes: int) -> Bytes:
     memory = np.empty(room + PAGE, np.uint8)
     first = -int(memory.__array_interface__["data"][0]) % PAGE
     return memory[first : first + room]
+
+
+def take_room(descriptor: int, start: int, nbytes: int) -> None:
+    """Preallocates disk space for a part of a file, if the file system can. Raises OSError (ENOSPC) if there is not
+    enough."""
+    if nbytes and hasattr(os, "posix_fallocate"):
+        try:
+            os.posix_fallocate(descriptor, start, nbytes)
+        except OSError as error:
+            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):
+                raise
+
+
+@contextmanager
+def naming(path: Path) -> Generator[None]:
+    """Has errors tell the file, which the system's calls know by a number."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
 
 
 class DirectFile:
@@ -109,19 +132,16 @@ class DirectFile:
 
     def sync(self) -> None:
         """Makes the written data durable (fdatasync)."""
-        getattr(os, "fdatasync", os.fsync)(self._fd)
+        with naming(self._path):
+            getattr(os, "fdatasync", os.fsync)(self._fd)
 
     def reserve(self, nbytes: int) -> None:
         """Preallocates disk space, if the file system can; the file is as long in any case. Raises OSError (ENOSPC) if
         there is not enough."""
-        if nbytes and hasattr(os, "posix_fallocate"):
-            try:
-                os.posix_fallocate(self._fd, 0, nbytes)
-            except OSError as error:
-                if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):
-                    raise
-        if os.fstat(self._fd).st_size < nbytes:
-            os.ftruncate(self._fd, nbytes)
+        with naming(self._path):
+            take_room(self._fd, 0, nbytes)
+            if os.fstat(self._fd).st_size < nbytes:
+                os.ftruncate(self._fd, nbytes)
 
     def cut_off(self, nbytes: int) -> None:
         """Truncates the file to `nbytes`."""
@@ -129,14 +149,15 @@ class DirectFile:
 
     def _retried(self, call: Any, part: Bytes, offset: int) -> int:
         """One read or write; falls back to buffered I/O for good if direct I/O is refused (EINVAL)."""
-        try:
-            done: int = call(self._fd, [part], offset)
-        except OSError as error:
-            import fcntl
+        with naming(self._path):
+            try:
+                done: int = call(self._fd, [part], offset)
+            except OSError as error:
+                import fcntl
 
-            flags = fcntl.fcntl(self._fd, fcntl.F_GETFL)
-            if error.errno != errno.EINVAL or not flags & _DIRECT:
-                raise
-            fcntl.fcntl(self._fd, fcntl.F_SETFL, flags & ~_DIRECT)
-            done = call(self._fd, [part], offset)
-        return done
+                flags = fcntl.fcntl(self._fd, fcntl.F_GETFL)
+                if error.errno != errno.EINVAL or not flags & _DIRECT:
+                    raise
+                fcntl.fcntl(self._fd, fcntl.F_SETFL, flags & ~_DIRECT)
+                done = call(self._fd, [part], offset)
+            return done

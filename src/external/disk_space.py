@@ -29,12 +29,14 @@ def require_disk_space(files: Mapping[Path, int]) -> None:
 
 
 def disk_full(folder: Path, nbytes: int, free: int, *, has_scratch: bool) -> DiskFullError:
-    """The error; where scratch files take some of the room it says that they need not."""
-    elsewhere = "; scratch files may lie elsewhere (scratch=, --scratch; of mapped arrays GPUSORT_SCRATCH)"
-    return DiskFullError(
-        errno.ENOSPC,
-        f"sorting takes {nbytes:,} bytes more in {folder}, where {free:,} are free{elsewhere if has_scratch else ''}",
-    )
+    """The error; where scratch files take some of the room it says that they need not, and where enough is free, what
+    else may have run out."""
+    text = f"sorting takes {nbytes:,} bytes more in {folder}, where {free:,} are free"
+    if free >= nbytes:
+        text += " now: a quota or the inodes may be used up, or others have had the room for a while"
+    if has_scratch:
+        text += "; scratch files may lie elsewhere (scratch=, --scratch; of mapped arrays GPUSORT_SCRATCH)"
+    return DiskFullError(errno.ENOSPC, text)
 
 
 @contextmanager

@@ -22,7 +22,7 @@ import numpy as np
 from ..types.errors import InvalidArgumentError
 from .crew import OnFailure, uninterrupted
 from .cuts import Array
-from .direct import Bytes, DirectFile, whole_pages
+from .direct import Bytes, DirectFile, take_room, whole_pages
 from .disk_space import raising_disk_full, require_disk_space
 from .plans import Plan
 from .scratch import NoJournal, Scratch
@@ -67,6 +67,16 @@ class Mapping:
     def overlaps_partly(self, other: Mapping | None) -> bool:
         """Whether some of the bytes are the same ones of a file, but not the first."""
         return other is not None and self.path == other.path and 0 < abs(self.position - other.position) < self.nbytes
+
+    def reserve(self) -> None:
+        """Takes room on the disk for all of it. A new file has none yet, and the system ends a process that writes to a
+        mapping where there is no more (SIGBUS). Raises DiskFullError."""
+        end, path = self.position + self.nbytes, self.path
+        gone = suppress(FileNotFoundError, PermissionError)  # or no longer ours: the mapping stays
+        with gone, open(path, "rb+") as file, raising_disk_full(self.nbytes, path.parent):
+            # Of the file that was mapped: another of its name may be shorter.
+            if os.fstat(file.fileno()).st_size >= end > os.lseek(file.fileno(), self.position, os.SEEK_HOLE):
+                take_room(file.fileno(), self.position, self.nbytes)
 
     def sync(self) -> None:
         self.memory.flush(*self._pages(0, self.nbytes))
@@ -174,8 +184,7 @@ class MapSort:
 
         def make() -> Array:
             with TemporaryFile(dir=folder) as file:
-                if hasattr(os, "posix_fallocate"):
-                    os.posix_fallocate(file.fileno(), 0, like.nbytes)
+                take_room(file.fileno(), 0, like.nbytes)
                 return np.memmap(file, like.dtype, "w+", shape=like.shape)
 
         with raising_disk_full(like.nbytes, folder):

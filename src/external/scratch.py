@@ -22,6 +22,7 @@ import attrs
 
 from ..types.errors import FileChangedError, GpusortError, InvalidArgumentError
 from .crew import always_uninterrupted, whole
+from .direct import naming
 from .plans import Plan
 from .versions import Facts, identity_of, stamps_of
 
@@ -267,11 +268,13 @@ class Scratch:
         """Makes data and journal durable, in this order."""
         sync()
         self._write(_SYNCED)
-        os.fsync(self._log)
+        with naming(self.folder / _JOURNAL):
+            os.fsync(self._log)
         self._last_sync = time.monotonic()
 
     def _write(self, line: str) -> None:
-        os.write(self._log, f"{line}\n".encode())
+        with naming(self.folder / _JOURNAL):
+            os.write(self._log, f"{line}\n".encode())
 
     @whole
     def publish(self) -> None:
@@ -292,7 +295,8 @@ def fsync_path(path: Path) -> None:
     """Makes a file or a folder durable."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(descriptor)
+        with naming(path):
+            os.fsync(descriptor)
     finally:
         os.close(descriptor)
 
