@@ -19,6 +19,7 @@ from typing import cast
 from weakref import WeakSet
 
 from .types.errors import TargetUnavailableError
+from .types.real_threads import RLock
 
 IMPORTED_AT = time.time()  # this package, of which every import loads this file
 PATIENCE = 60.0  # seconds that a fork waits for other threads; a kernel takes 1 to compile, 10 on a busy machine
@@ -56,7 +57,7 @@ class _Compiler:
     """gpusort's own compiler lock, in an attribute of the same name. Without attrs, as every import loads this file."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
+        self._lock = RLock()
 
 
 _compiler = _Compiler()
@@ -174,7 +175,7 @@ class OwnLock:
         _own_locks.add(self)
 
     def renew(self) -> None:
-        self.held: AbstractContextManager[object] = threading.RLock()  # the lock itself, as in `compiling`
+        self.held: AbstractContextManager[object] = RLock()  # the lock itself, as in `compiling`
 
 
 _own_locks: WeakSet[OwnLock] = WeakSet()

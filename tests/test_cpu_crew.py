@@ -162,7 +162,7 @@ def test_without_threads_the_caller_sorts_alone(monkeypatch: pytest.MonkeyPatch)
     def refuse(*_: object) -> int:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr("_thread.start_new_thread", refuse)
+    monkeypatch.setattr("gpusort.types.real_threads.start", refuse)
     row = _parted(np.random.default_rng(1).random(9000), 8)
     assert sort_by_crew(row, 2048, 8, Crew())
     assert_same_bits(row.results, np.sort(row.source))

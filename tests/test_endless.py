@@ -124,7 +124,7 @@ def test_without_threads_the_caller_works(monkeypatch: pytest.MonkeyPatch) -> No
     def refuse(*_: object) -> int:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr("_thread.start_new_thread", refuse)
+    monkeypatch.setattr("gpusort.types.real_threads.start", refuse)
     seen: list[int] = []
 
     def works(stop: Flag) -> None:

@@ -97,7 +97,7 @@ def test_without_threads_the_caller_runs_what_could_be_called_off(monkeypatch: p
     def refuse(*_: object) -> int:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(_thread, "start_new_thread", refuse)
+    monkeypatch.setattr("gpusort.types.real_threads.start", refuse)
     flags: list[Flag] = []
     run_stoppable(flags.append)
     assert len(flags) == 1
@@ -113,7 +113,7 @@ def test_without_threads_the_caller_works_alone(monkeypatch: pytest.MonkeyPatch)
     def refuse(*_: object) -> int:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr("_thread.start_new_thread", refuse)
+    monkeypatch.setattr("gpusort.types.real_threads.start", refuse)
     pieces = Pieces()
     Pool(THREADS).run(pieces.work, 10)
     assert pieces.ended == list(range(10))

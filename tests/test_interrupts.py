@@ -141,7 +141,7 @@ def test_no_thread_is_needed_to_sort_in_place(monkeypatch: pytest.MonkeyPatch) -
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setenv("GPUSORT_THREADS", "5")  # a pool that no test has used
-    monkeypatch.setattr("_thread.start_new_thread", refuse)
+    monkeypatch.setattr("gpusort.types.real_threads.start", refuse)
     for name in ("u4", "f8 with specials", "few u4"):
         given = CASES[name].reshape(1, -1)
 

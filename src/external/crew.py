@@ -9,18 +9,18 @@ caller does to end its threads is interrupted, they end as soon as the caller's 
 
 from __future__ import annotations
 
-import _thread
 import sys
 import threading
 import weakref
 from collections.abc import Callable
 from functools import partial, wraps
-from queue import SimpleQueue
 from typing import Generic, ParamSpec, TypeVar
 
 import attrs
 
+from ..types import real_threads
 from ..types.import_lock import release_import_lock
+from ..types.real_threads import SimpleQueue
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -164,7 +164,7 @@ def _start(function: Callable[[], object]) -> bool:
     if sys.is_finalizing() or not release_import_lock():
         return False
     try:
-        _thread.start_new_thread(function, ())
+        real_threads.start(function, ())
     except (RuntimeError, MemoryError):
         return False
     return True

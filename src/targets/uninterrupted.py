@@ -4,15 +4,14 @@ that process."""
 
 from __future__ import annotations
 
-import _thread
 import importlib
 import sys
 import threading
 from collections.abc import Callable
-from queue import SimpleQueue
 from types import ModuleType
 from typing import TypeVar
 
+from ..types import real_threads
 from ..types.import_lock import release_import_lock
 
 _T = TypeVar("_T")
@@ -37,7 +36,7 @@ def run_uninterrupted(call: Callable[[], _T]) -> _T:
         return call()
     found: list[_T] = []
     failures: list[BaseException] = []
-    news: SimpleQueue[None] = SimpleQueue()
+    news: real_threads.SimpleQueue[None] = real_threads.SimpleQueue()
 
     def work() -> None:
         try:
@@ -47,7 +46,7 @@ def run_uninterrupted(call: Callable[[], _T]) -> _T:
         news.put(None)
 
     try:
-        _thread.start_new_thread(work, ())
+        real_threads.start(work, ())
     except (RuntimeError, MemoryError):  # no more threads can be started
         return call()
     while not (found or failures):

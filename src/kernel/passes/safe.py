@@ -6,7 +6,6 @@ few, a launch may run a variant with more checks than it needs."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from threading import Lock
 from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -15,6 +14,7 @@ import attrs
 from ...types import ops
 from ...types.bounded import Bounded
 from ...types.layout import Type
+from ...types.real_threads import Lock
 from .. import ir
 from ..launch import Step
 from ..span import Span

@@ -7,12 +7,10 @@ gives the same bits. With one thread alone (GPUSORT_THREADS=1) everything happen
 
 from __future__ import annotations
 
-import _thread
 import atexit
 import math
 import os
 import sys
-import threading
 import time
 from collections.abc import Callable, Generator, Hashable, Iterator
 from contextlib import contextmanager, suppress
@@ -20,6 +18,7 @@ from itertools import chain
 from typing import TypeAlias
 
 from ...forks import compiling
+from ...types import real_threads
 from ...types.import_lock import release_import_lock
 from ..uninterrupted import import_uninterrupted
 from .crew import load_crew
@@ -54,7 +53,7 @@ class Background:
 
     def forget(self) -> None:
         """Resets the state in a forked child, where the loading thread does not exist."""
-        self._lock = threading.Lock()
+        self._lock = real_threads.Lock()
         self._pending: dict[Hashable, Steps] = {}  # in order, until they are done
         self._is_loading = False  # whether a thread is there
         self.is_stopping = False
@@ -131,7 +130,7 @@ class Background:
                 # Not by `threading`, whose threads start by a lock that an interrupt would leak. It raises where the
                 # interpreter is shutting down, or there are too many threads, or too little memory for one.
                 with suppress(RuntimeError, MemoryError):
-                    _thread.start_new_thread(self._serve, ())
+                    real_threads.start(self._serve, ())
 
     def _serve(self) -> None:
         """The loading thread: runs jobs until the queue is empty."""

@@ -16,7 +16,6 @@ thread that wakes late, when a job is done, leaves again; or it joins the next o
 
 from __future__ import annotations
 
-import _thread
 import ctypes
 import os
 import sys
@@ -28,6 +27,7 @@ from textwrap import indent
 import numpy as np
 
 from ...algos.host_sort import HostSortPolicy
+from ...types import real_threads
 from ...types.environment import core_count
 from ..addresses import address_of
 from ..base import HostArray
@@ -184,7 +184,7 @@ class Crew:
         """A job of any step of each thread's. Where the system gives fewer threads, those that are there do it."""
         while self._started < threads - 1:  # an interrupt may leave a thread that is not counted
             try:
-                _thread.start_new_thread(self._serve, ())
+                real_threads.start(self._serve, ())
             except (RuntimeError, MemoryError):
                 break
             self._started += 1

@@ -19,7 +19,8 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import count as counter
-from queue import Empty, SimpleQueue
+
+from ...types.real_threads import Empty, SimpleQueue
 
 _LOOK = 0.2  # seconds between two looks, where a wait cannot be interrupted
 

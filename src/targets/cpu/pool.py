@@ -8,12 +8,12 @@ Signals are survived at every bytecode: job.py says how.
 
 from __future__ import annotations
 
-import _thread
 import os
 from collections.abc import Callable
 from time import monotonic
 from typing import cast
 
+from ...types import real_threads
 from ...types.environment import core_count, whole_number
 from .job import Helper, Job
 
@@ -46,7 +46,7 @@ class _Helpers:
         while len(self._helpers) < wanted:
             helper = Helper()
             try:
-                _thread.start_new_thread(helper.serve, ("gpusort-cpu",))
+                real_threads.start(helper.serve, ("gpusort-cpu",))
             except (RuntimeError, MemoryError):
                 break
             self._helpers.append(helper)

@@ -7,7 +7,6 @@ may write to the caller's arrays.
 
 from __future__ import annotations
 
-import _thread
 import os
 import sys
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ...types import real_threads
 from .job import Helper, Job
 
 
@@ -82,7 +82,7 @@ def _runner() -> Helper | None:
     except IndexError:
         runner = Helper()
         try:
-            _thread.start_new_thread(runner.serve, ("gpusort-cpu-run",))
+            real_threads.start(runner.serve, ("gpusort-cpu-run",))
         except (RuntimeError, MemoryError):
             return None
         return runner

@@ -6,7 +6,6 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from queue import SimpleQueue
 from typing import TypeAlias, cast
 
 import numpy as np
@@ -18,6 +17,7 @@ from ...types.elements import dtype_of
 from ...types.errors import BarrierDivergenceError, InvalidArgumentError, OutOfBoundsError
 from ...types.invocation import Invocation, InvocationIds
 from ...types.memory import Storage, Workgroup
+from ...types.real_threads import SimpleQueue
 from ...types.scalars import U32, U64
 from ..binding import work_of
 from ..interpreters import Bytes, Interpreter, bytes_behind, divergence, starts_written

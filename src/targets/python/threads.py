@@ -5,7 +5,6 @@ two switches between threads, which take most of a run's time."""
 
 from __future__ import annotations
 
-import _thread
 import ast
 import ctypes
 import inspect
@@ -13,7 +12,6 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from functools import cache
-from queue import Empty, SimpleQueue
 from types import FunctionType, MethodType
 
 import attrs
@@ -21,7 +19,9 @@ import attrs
 from ...kernel.ir import Builtin
 from ...kernel.source import Source, source_of
 from ...kernel.span import KernelError, Span
+from ...types import real_threads
 from ...types.errors import CapabilityError
+from ...types.real_threads import Empty, SimpleQueue
 
 _LOOK = 0.2  # seconds between two looks at what signals have come
 
@@ -54,7 +54,7 @@ class InvocationThread:
         self.error: BaseException | None = None
         self._body: Callable[[], None] | None = None
         self._cancelled = False
-        # SimpleQueue and _thread are C code. The primitives of `threading` are Python code, in which an interrupt could
+        # These are C code. The primitives of `threading` are Python code, in which an interrupt could
         # leave a lock held for ever.
         self._resumed: SimpleQueue[None] = SimpleQueue()
         self._exited: SimpleQueue[None] = SimpleQueue()
@@ -65,7 +65,7 @@ class InvocationThread:
 
     def start(self) -> None:
         try:
-            _thread.start_new_thread(self._run, ())
+            real_threads.start(self._run, ())
         except (RuntimeError, MemoryError) as error:  # as in WebAssembly
             raise CapabilityError(
                 "target 'python' runs invocations that wait for each other in threads, of which no more can be started "
@@ -121,7 +121,7 @@ class InvocationThread:
         sys.settrace(threading.gettrace())  # as threads of `threading` do, for debuggers
         try:
             try:
-                self._thread = threading.get_ident()
+                self._thread = real_threads.identity()
                 self._run_invocations()
             finally:
                 self._exit()
