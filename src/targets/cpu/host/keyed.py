@@ -58,9 +58,9 @@ def argsort_by_words(source: Array, by: KeyWords, policy: HostSortPolicy, *, ran
 
 
 def top_k_by_words(source: Array, by: KeyWords, k: int, policy: HostSortPolicy) -> tuple[Array, Places]:
-    """The first k elements of each row, and where they stand."""
+    """The first k elements of each row, and where they stand: the first k of an argsort."""
     by.require(source.dtype)
-    words = _in_pieces(by.to_words(), source, by.word, policy)
+    words = _in_pieces(by.to_words(ranks=True), source, by.word, policy)
     _, places = top_k_rows(words, k, SortOrder.ASCENDING, policy)
     return taken(source, places, policy), places
 
