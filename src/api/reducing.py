@@ -33,8 +33,9 @@ def reduce(
     """Reduces an array by a monoid, built in or your own, to its state: a scalar, or an array of states over axes.
 
     The elements are read as `monoid.element`: the array has that dtype or, where that is an unsigned integer, any of
-    its size, whose bits are read (as keys do). A state of several fields comes as a structured dtype, in host memory.
-    `policy` says how the work is divided, in place of what was measured to be fastest. The rest is as for `sum`.
+    its size, whose bits are read (as keys do). A state of several fields comes as a structured dtype, in host memory
+    unless `x` is of such in a wgpu buffer. `policy` says how the work is divided, in place of what was measured to be
+    fastest. The rest is as for `sum`.
     """
     if axis is not None and axis.__class__ is not int:
         axis = axes_or_none(axis)
@@ -133,8 +134,7 @@ def scan(
 
     With `exclusive` of all before it, so that the first state is the monoid's identity. The elements are read as
     `reduce` reads them, and are combined in their order: `combine` must be associative, nothing more. States come in an
-    array of x's kind; those of several fields as a structured dtype, in host memory. `axis` is an int; the rest is as
-    for `reduce`.
+    array of x's kind; those of several fields as for `reduce`. `axis` is an int; the rest is as for it, too.
     """
     if axis.__class__ is not int:
         axis = index_of(axis)
