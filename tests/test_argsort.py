@@ -213,6 +213,10 @@ def test_mistakes() -> None:
         gpusort.sort_by_key(np.zeros(3, "c8"), np.zeros(3))
     with pytest.raises(gpusort.UnsupportedTypeError, match=r"^x: cannot order"):
         gpusort.argsort(np.array(["a"]))
+    x = np.array([b"fig", b"", b"apple"])
+    with pytest.raises(gpusort.UnsupportedTypeError, match=r"texts .* x\.astype\('S8'\)\.view\('>u8'\)$"):
+        gpusort.argsort(x)
+    assert gpusort.argsort(x.astype("S8").view(">u8")).tolist() == [1, 2, 0]
 
 
 @pytest.mark.parametrize("dtype", ["u4", "f4", "i8", "f8", "M8[s]"])
