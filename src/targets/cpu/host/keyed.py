@@ -67,8 +67,9 @@ def top_k_by_words(source: Array, by: KeyWords, k: int, policy: HostSortPolicy) 
 
 def taken(source: Array, places: Places, policy: HostSortPolicy) -> Array:
     """The elements of each row at these places."""
+    length: int = source.shape[1]
     if len(source) > 1:
-        starts: Places = np.arange(0, source.size, source.shape[1])
+        starts: Places = np.arange(0, source.size, length)
         places = places + starts[:, np.newaxis]
     return _in_pieces(source.reshape(-1).take, places, source.dtype, policy)
 
@@ -107,6 +108,14 @@ def _along(x: HostArray, /, axis: int | None, work: Callable[[HostArray], HostAr
     return found if found.dtype == np.intp else found.astype(x.dtype, copy=False)
 
 
+def _two_along(
+    x: HostArray, /, axis: int | None, work: Callable[[HostArray], tuple[HostArray, HostArray]]
+) -> tuple[HostArray, HostArray]:
+    """The same of two results."""
+    found, other = along_rows(x, axis, work)
+    return found, other
+
+
 def keyed_path(operation: Operation, policy: HostSortPolicy) -> Native | None:
     """The CPU's implementation of an operation by a key without a kernel; None if there is none."""
     match operation:
@@ -124,6 +133,6 @@ def keyed_path(operation: Operation, policy: HostSortPolicy) -> Native | None:
             return Native(partial(sorted_pairs, argsort=partial(_along, axis=0, work=work)))
         case TopK(k, axis, order, _, key) if key is not None:
             select = partial(top_k_by_words, by=KeyWords(key, order), k=k, policy=policy)
-            return Native(lambda x: tuple(along_rows(x, axis, select)), takes_empty=False)
+            return Native(partial(_two_along, axis=axis, work=select), takes_empty=False)
         case _:
             return None
