@@ -71,7 +71,13 @@ def taken(source: Array, places: Places, policy: HostSortPolicy) -> Array:
     if len(source) > 1:
         starts: Places = np.arange(0, source.size, length)
         places = places + starts[:, np.newaxis]
-    return _in_pieces(source.reshape(-1).take, places, source.dtype, policy)
+    flat, flat_places, results = source.reshape(-1), places.reshape(-1), np.empty(places.size, source.dtype)
+
+    def take(own: slice) -> None:
+        flat.take(flat_places[own], out=results[own], mode="clip")  # which writes at once
+
+    pool_for(results, policy).over(results.size, take, -(-results.nbytes // _PIECE))
+    return results.reshape(places.shape)
 
 
 def _ranks_are_words(source: Array, by: KeyWords, policy: HostSortPolicy) -> bool:
