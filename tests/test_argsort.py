@@ -32,13 +32,18 @@ def stable_order(x: Array, descending: bool) -> Array:
 
 
 class Watched(np.ndarray[Any, np.dtype[Any]]):
-    """An array that tells whose memory NumPy sorts."""
+    """An array that tells whose memory NumPy sorts, and from which it takes elements."""
 
     sorted_in: ClassVar[list[Array]] = []
+    taken_from: ClassVar[list[Array]] = []
 
     def argsort(self, *given: Any, **named: Any) -> Any:
         self.sorted_in.append(self)
         return super().argsort(*given, **named)
+
+    def take(self, *given: Any, **named: Any) -> Any:
+        self.taken_from.append(self)
+        return super().take(*given, **named)
 
 
 @pytest.mark.parametrize("dtype", ["u1", "i2", "?"])
@@ -153,6 +158,21 @@ def test_float_keys_are_those_of_sort_on_every_target(target: str, dtype: str, v
         np.testing.assert_array_equal(moved[found.view(words) == bits], values[keys.view(words) == bits])
 
 
+@pytest.mark.parametrize("value", ["f4", "O"])
+def test_a_column_of_records_is_copied_once(value: str) -> None:
+    """Each thread's call of `take` would copy all of it."""
+    rows = np.empty(600_000, [("key", "u2"), ("value", value)])
+    rows["key"], rows["value"] = np.random.default_rng(1).integers(0, 9, rows.size), np.arange(rows.size)
+    order = np.argsort(rows["key"], kind="stable")
+    given = rows["key"].view(Watched), rows["value"].view(Watched)
+    Watched.taken_from.clear()
+    for pair in (gpusort.sort_by_key(*given), fast_paths.sorted_pairs(*given, argsort=lambda _: order)):
+        for found, name in zip(pair, ("key", "value"), strict=True):
+            np.testing.assert_array_equal(found, rows[name][order])
+    assert len(Watched.taken_from) > 1
+    assert all(array.flags.c_contiguous for array in Watched.taken_from)
+
+
 def test_few_floats_are_looked_at_for_ties_once(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[int] = []
 
@@ -193,6 +213,10 @@ def test_mistakes() -> None:
         gpusort.sort_by_key(np.zeros(3, "c8"), np.zeros(3))
     with pytest.raises(gpusort.UnsupportedTypeError, match=r"^x: cannot order"):
         gpusort.argsort(np.array(["a"]))
+    x = np.array([b"fig", b"", b"apple"])
+    with pytest.raises(gpusort.UnsupportedTypeError, match=r"texts .* x\.astype\('S8'\)\.view\('>u8'\)$"):
+        gpusort.argsort(x)
+    assert gpusort.argsort(x.astype("S8").view(">u8")).tolist() == [1, 2, 0]
 
 
 @pytest.mark.parametrize("dtype", ["u4", "f4", "i8", "f8", "M8[s]"])

@@ -231,6 +231,11 @@ def test_a_stable_sort_keeps_what_ties_in_its_order(target: str) -> None:
         settings: Any = {"key": InPairs(is_lossy=loses), "algorithm": algorithm, "target": target}
         np.testing.assert_array_equal(gpusort.sort(x, stable=True, **settings), kept)
         np.testing.assert_array_equal(gpusort.sort(x, **settings), np.sort(x))
+        if algorithm is None:
+            del settings["algorithm"]
+            first, places = gpusort.top_k(x, 6, largest=False, **settings)
+            np.testing.assert_array_equal(first, kept[:6])
+            np.testing.assert_array_equal(places, gpusort.argsort(x, **settings)[:6])
 
 
 class NumberForWord(key_cases.AbsoluteFirst):

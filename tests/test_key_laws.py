@@ -69,7 +69,7 @@ def test_so_is_every_call_whose_results_are_elements(target: str) -> None:
         (gpusort.top_k, (X, 2)),
     ):
         function(*arguments, key=Halves(is_lossy=True), target=target)
-        if (target, function) == ("cpu", gpusort.sort_by_key):  # by an argsort, which loses none
+        if target == "cpu" and function in (gpusort.sort_by_key, gpusort.top_k):  # by places, which loses none
             continue
         with pytest.raises(InvalidArgumentError, match="from_word must give back the element"):
             function(*arguments, key=Halves(), target=target)

@@ -24,6 +24,7 @@ FILE = Path(reader_mistakes.__file__)
 LINES = FILE.read_text().splitlines()
 MARK = "# <-"
 
+LESSER = "`minimum(a, b)`, of floats `a if a < b else b`"
 CALLABLE = "expected an operation of the kernel language or a helper written in it"
 OF_NUMBERS = (
     "expected a scalar to compute with, found an enum's number, which to Python is an int, e.g. `U32(kind.value)`"
@@ -106,7 +107,7 @@ MESSAGES = {
         "'high'), e.g. each argument by its name"
     ),
     "wrong_field_type": "expected U32 for `high` of Pair, found a U64, e.g. `U32(x)`",
-    "builtin_on_scalars": "expected a compile-time value for 'min', found a U32, e.g. `minimum(a, b)`",
+    "builtin_on_scalars": f"expected a compile-time value for 'min', found a U32, e.g. {LESSER}",
     "imports": "expected definitions and imports outside the kernel, e.g. at the top of the module",
     "with_block": (
         "expected no `with` in a kernel: there is nothing to enter and leave on a device, e.g. its statements alone"
@@ -196,7 +197,7 @@ MESSAGES = {
     "takes_a_struct_apart_by_attrs": f"{CALLABLE}, found 'astuple', e.g. `p.low`",
     "starred_name": "expected a name for each value instead of `*`, e.g. `a, b, c = p`",
     "enumerates": f"{CALLABLE}, found 'enumerate', e.g. `for i in range(len(table)):`",
-    "numpy_on_scalars": f"{CALLABLE}, found 'minimum', e.g. `minimum(a, b)`",
+    "numpy_on_scalars": f"{CALLABLE}, found 'minimum', e.g. {LESSER}",
     "minimum_of_floats": (
         "expected two integers of one type for `min`, found F32 and F32; convert one, e.g. `a if a < b else b`"
     ),

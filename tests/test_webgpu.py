@@ -28,6 +28,7 @@ from gpusort.targets.wgsl.defaults import DEFAULT_LIMITS
 from gpusort.targets.wgsl.prepared import WgslPrepared
 from gpusort.targets.wgsl.target import WgslTarget
 from gpusort.types.dtypes import key_for
+from gpusort.types.elements import dtype_of
 from gpusort.types.errors import (
     CapabilityError,
     DeviceLostError,
@@ -485,6 +486,26 @@ def test_a_key_that_is_lossy_takes_elements_by_their_places(device: Any) -> None
     keys: Any = gpusort.sort_by_key
     found = keys(webgpu.asarray(host[0], device), webgpu.asarray(np.arange(48.0), device), key=key)
     np.testing.assert_array_equal(found[1].to_numpy(), gpusort.argsort(host[0], key=key))
+
+
+def test_records_stay_on_the_callers_device(device: Any) -> None:
+    """Whatever they are given to, and beside results that are none; also recorded, and without elements."""
+    key: Any = key_cases.DateKey()
+    host = np.array([(3, 1, 2000), (1, 1, 2000), (2, 5, 1999)], dtype_of(key_cases.Date))
+    x, keys = (webgpu.asarray(given, device) for given in (host, np.array([3, 1, 2], np.uint32)))
+    values, places = cast(Any, gpusort.top_k(x, 2, largest=False, key=key))
+    np.testing.assert_array_equal(places.to_numpy(), [2, 1])
+    found: tuple[tuple[Any, list[int]], ...] = (
+        (values, [2, 1]), (gpusort.sort_by_key(keys, x)[1], [1, 2, 0]), (sort(x, key=key), [2, 1, 0]),
+        (gpusort.merge(webgpu.asarray(host[:0], device), sort(x, key=key), key=key), [2, 1, 0]),
+        (cast(Any, gpusort.max)(x, key=key).reshape(1), [0]), (sort(webgpu.asarray(host[:0], device), key=key), []),
+    )  # fmt: skip
+    for result, order in found:
+        np.testing.assert_array_equal(result.to_numpy(), host[np.array(order, np.intp)])
+    planned, encoder = gpusort.plan(gpusort.sort, x, key=key), device.create_command_encoder()
+    recorded = planned.encode(encoder, x)
+    device.queue.submit([encoder.finish()])
+    np.testing.assert_array_equal(recorded.to_numpy(), host[[2, 1, 0]])
 
 
 def test_signatures_tell_apart_what_plans_depend_on(device: Any) -> None:

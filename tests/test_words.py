@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import attrs
@@ -11,6 +12,7 @@ import pytest
 import gpusort
 from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.algos.words import KeyWords
+from gpusort.operations.select import TopK
 from gpusort.targets.cpu.host.keyed import argsort_by_words, sort_by_words
 from gpusort.types.dtypes import key_for
 from gpusort.types.elements import decode, dtype_of, encode
@@ -90,6 +92,21 @@ def test_rows_are_sorted_by_a_users_key(key: Key, order: SortOrder) -> None:
         for stable in (False, True):
             wanted = expected if stable else sorted_one_by_one(key, x, order)
             assert_same_bits(sort_by_words(x, by, policy, stable), np.take_along_axis(x, wanted, axis=1))
+
+
+@pytest.mark.parametrize("key", USERS, ids=str)
+def test_the_first_of_each_row_by_a_users_key(monkeypatch: pytest.MonkeyPatch, key: Key) -> None:
+    """Without a kernel, which would take the time of many sorts."""
+    monkeypatch.delattr(TopK, "works")
+    for order, (rows, length, k) in product(SortOrder, ((3, 40, 4), (1, 1, 1), (1, 5000, 100), (200, 300, 7))):
+        x = elements_for(key, (rows, length), seed=k)
+        words = KeyWords(key, order).to_words(ranks=True)(x.reshape(-1)).reshape(x.shape)
+        expected = words.argsort(1, "stable")[:, :k]
+        settings: Any = {"key": key, "largest": order is SortOrder.DESCENDING}
+        for given, axis, places in ((x, 1, expected), (x.T, 0, expected.T), (x[0], None, expected[0])):
+            values, indices = gpusort.top_k(given, k, axis=axis, **settings)
+            np.testing.assert_array_equal(indices, places)
+            assert_same_bits(values, np.take_along_axis(given, places, axis))
 
 
 @pytest.mark.parametrize("descending", [False, True])

@@ -4,7 +4,6 @@ integers on the host sorts by any key."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, TypeAlias
 
 import attrs
@@ -63,22 +62,25 @@ class KeyWords:
     def to_words(self, *, ranks: bool = False) -> Transform:
         """The transform from elements to words: unsigned integers, the lesser of which come first. With `ranks`,
         elements that compare equal have the same one."""
-        key: SortableKey[Any, Any] = RankKey(self.key) if ranks else self.key
-        launch = partial(write_words.launch, Grid(1, 1), key)
-        return self._transform("ranks" if ranks else "words", launch, "elements", "words")
+        return self._transform("ranks" if ranks else "words")
 
     def to_elements(self) -> Transform:
         """The transform from words back to elements."""
-        return self._transform("elements", partial(write_elements.launch, Grid(1, 1), self.key), "words", "elements")
+        return self._transform("elements")
 
-    def _transform(self, name: str, launch: Callable[..., Launch], source: str, target: str) -> Transform:
+    def _transform(self, name: str) -> Transform:
         """Memoised as long as its kernel's captures are unchanged."""
         known = self._made.get(name)
         if known is not None and known[0].holds:
             return known[1]
+        key: SortableKey[Any, Any] = RankKey(self.key) if name == "ranks" else self.key
+        launch: Callable[..., Launch] = write_words.launch
+        source, target = "elements", "words"
+        if name == "elements":
+            launch, source, target = write_elements.launch, target, source
         classes: dict[str, type[Any]] = {"elements": self.key.element, "words": self.key.word}
-        given = Buffer(source, classes[source], 1, Role.INPUT)
-        run = OnArrays.of(launch(given, Buffer(target, classes[target], 1, Role.OUTPUT), self.order))
+        one, other = Buffer(source, classes[source], 1, Role.INPUT), Buffer(target, classes[target], 1, Role.OUTPUT)
+        run = OnArrays.of(launch(Grid(1, 1), key, one, other, self.order))
         taken, made = dtype_of(classes[source]), dtype_of(classes[target])
 
         def transform(given: Array) -> Array:

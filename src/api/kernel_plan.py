@@ -15,7 +15,7 @@ from ..arrays.kinds import Device, Located
 from ..operations.base import Operation, Output, Works
 from ..targets.base import HasRoom, Target
 from ..types.bounded import Bounded
-from ..types.specs import HostArray, Spec, order_of_axes, overlap, strides_in_order
+from ..types.specs import HostArray, Spec, comes_to_host, order_of_axes, overlap, strides_in_order
 from .plan import Arrays, Cost, Plan, cost_of, one_or_all, require_fitting, require_same_device, results_of
 from .step_calls import HostCall, StreamCall, law_check
 from .steps import Lines, Way, WorksRuns, runs_of, steps_of
@@ -50,7 +50,7 @@ class KernelPlan(Plan):
         as_it_lies = any(work.as_it_lies for work in self._works)
         self._row_axes = tuple(() if as_it_lies else output.axes for output in self.outputs)
         self._finishes = any(
-            output.is_scalar and output.shape == () if kind.is_host else output.dtype.names is not None
+            output.is_scalar and output.shape == () if kind.is_host else comes_to_host(output.dtype, specs)
             for output in self.outputs
         )
         self._check = law_check(operation, specs[0], target) if kind.is_host else None
@@ -153,8 +153,8 @@ class KernelPlan(Plan):
         self._device = device
 
     def _held(self, spec: Spec) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
-        """Shape and dtype of the array that holds an output; structured ones are bytes on a device."""
-        if self.kind.is_host or spec.dtype.names is None:
+        """Shape and dtype of the array that holds an output: bytes on a device, if it comes from there to the host."""
+        if self.kind.is_host or not comes_to_host(spec.dtype, self.specs):
             return spec.shape, spec.dtype
         return (spec.nbytes,), _BYTE
 
@@ -211,7 +211,7 @@ class KernelPlan(Plan):
         return into
 
     def _finished(self, outs: list[Any]) -> object:
-        """Converts results: to NumPy's scalars on the host; structured ones on a device to NumPy's arrays."""
+        """Converts results: to NumPy's scalars on the host; states of several fields on a device to NumPy's arrays."""
         if self.kind.is_host:
             return results_of(outs, self.outputs)
         (output,), device = self.outputs, cast("Device[Any]", self._device)

@@ -19,7 +19,7 @@ from ..targets.base import HasRoom, HostTarget, Native, Target
 from ..targets.registry import target as target_of
 from ..types.bounded import Bounded
 from ..types.errors import InvalidArgumentError
-from ..types.specs import HostArray, Spec, order_of_axes, strides_in_order
+from ..types.specs import HostArray, Spec, comes_to_host, order_of_axes, strides_in_order
 
 if TYPE_CHECKING:
     from ..kernel.launch import Schedule
@@ -193,7 +193,7 @@ class AnsweredPlan(Plan):
         with self.kind.scope(arrays[0]) or nullcontext():
             device, found = self.kind.placed(arrays[0]), self.operation.answer(*self._specs)
             require_same_device(device, self.operation.names, arrays)
-            return [x if x.dtype.names is not None else device.from_host(x) for x in found or ()]
+            return [x if comes_to_host(x.dtype, self._specs) else device.from_host(x) for x in found or ()]
 
     def cost(self) -> Cost:
         return Cost(0, 0, 0)

@@ -33,8 +33,9 @@ def reduce(
     """Reduces an array by a monoid, built in or your own, to its state: a scalar, or an array of states over axes.
 
     The elements are read as `monoid.element`: the array has that dtype or, if that is an unsigned integer, any dtype of
-    the same size, whose bits are read (as keys do). A state of several fields has a structured dtype, in host memory.
-    `policy` replaces the division of work that was measured to be fastest. The rest is as for `sum`.
+    the same size, whose bits are read (as keys do). A state of several fields has a structured dtype, in host memory
+    unless `x` is such an array in a wgpu buffer. `policy` replaces the division of work that was measured to be
+    fastest. The rest is as for `sum`.
     """
     if axis is not None and axis.__class__ is not int:
         axis = axes_or_none(axis)
@@ -134,8 +135,7 @@ def scan(
 
     With `exclusive`, the state of all before it: the first is the monoid's identity. The elements are read as by
     `reduce`, and combined in their order: `combine` must be associative, but need not commute. States are an array of
-    x's kind; states of several fields have a structured dtype, in host memory. `axis` is an int; the rest is as for
-    `reduce`.
+    x's kind; those of several fields are as for `reduce`. `axis` is an int; the rest is as for `reduce`, too.
     """
     if axis.__class__ is not int:
         axis = index_of(axis)

@@ -12,10 +12,11 @@ import operator
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, SupportsIndex, cast
+from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
 import attrs
 import numpy as np
+import numpy.typing as npt
 
 from ..algos.copy import Strided, copy_strided
 from ..forks import require_running
@@ -148,7 +149,7 @@ class Array:
             raise InvalidArgumentError("reshape: expected an array whose elements lie one behind the other")
         return attrs.evolve(self, shape=found, strides=packed_strides(found, self.itemsize))
 
-    def to_numpy(self) -> HostArray:
+    def to_numpy(self) -> npt.NDArray[Any]:
         """Copies to host memory; waits for all submitted work."""
         require_running("wgsl")
         buffer, start, size = self._readable()
@@ -161,7 +162,7 @@ class Array:
             """Raises: else NumPy would make an array of one object, this one."""
             raise UnsupportedTypeError(f"expected an array on the host, found {self!r}: x.to_numpy() copies it there")
 
-    async def fetch(self) -> HostArray:
+    async def fetch(self) -> npt.NDArray[Any]:
         """Copies to host memory without blocking, for web pages, which must not wait."""
         buffer, start, size = self._readable()
         return self._of_bytes(await read_from_device(self.device, buffer, start, size))
@@ -172,7 +173,7 @@ class Array:
         first = (self.offset + low) // _WORD * _WORD
         return first, padded(self.offset + high - first)
 
-    def _of_bytes(self, data: memoryview) -> HostArray:
+    def _of_bytes(self, data: memoryview) -> npt.NDArray[Any]:
         return np.ndarray(self.shape, self.dtype, data, self.offset - self._extent()[0], self.strides).copy("C")
 
     def _readable(self) -> tuple[wgpu.GPUBuffer, int, int]:

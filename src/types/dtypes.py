@@ -110,6 +110,8 @@ def _known(table: dict[str, _T], dtype: npt.DTypeLike, argument: str, what: str,
     if found is None:
         if wanted.names is not None:
             supported += f"; those of several fields by a {'key' if what == 'order' else 'monoid'} of your own"
+        elif wanted.kind == "S" and what == "order":
+            supported += "; texts of up to 8 bytes as numbers that order them: x.astype('S8').view('>u8')"
         raise UnsupportedTypeError(f"{argument}: cannot {what} elements of dtype {wanted}; supported: {supported}")
     return found
 

@@ -109,13 +109,13 @@ def scalar_of(element: object) -> Type | None:
 
 
 @_memoised
-def dtype_of(element: object) -> np.dtype[np.generic]:
+def dtype_of(element: object) -> np.dtype[Any]:
     """The NumPy dtype of one element in memory."""
     scalar = scalar_of(element)
     if scalar is not None:
         return scalar.dtype
     fields = [(name, dtype_of(field)) for name, field in fields_of(element).items()]
-    return cast("np.dtype[np.generic]", np.dtype(fields, align=True))
+    return cast("np.dtype[Any]", np.dtype(fields, align=True))
 
 
 @_memoised

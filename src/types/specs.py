@@ -70,6 +70,12 @@ class Spec:
         return False
 
 
+def comes_to_host(dtype: DType, given: Iterable[Spec]) -> bool:
+    """Whether results of a dtype are copied to the host from arrays on a device: states of several fields, of which
+    that library has no arrays, unless it gave such."""
+    return dtype.names is not None and all(spec.dtype.names is None for spec in given)
+
+
 def packed_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
     """The strides of a C-contiguous array, in bytes."""
     return strides_in_order(shape, itemsize, range(len(shape)))

@@ -43,6 +43,7 @@ def right_in_buffers(x: gpusort.webgpu.Array) -> None:
     assert_type(gpusort.argmax(x, axis=0), gpusort.webgpu.Array)
     assert_type(gpusort.sum(x), gpusort.webgpu.Array)
     assert_type(gpusort.cumsum(x), gpusort.webgpu.Array)
+    print(-x.to_numpy(), np.zeros(3)[gpusort.argsort(x).to_numpy()])  # of whatever dtype it is, with no cast
 
 
 class Tensor:

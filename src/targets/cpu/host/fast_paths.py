@@ -182,7 +182,8 @@ def sorted_pairs(
 
 def _taken(x: HostArray, indices: Indices) -> HostArray:
     """The elements at these indices, by all threads: each waits for memory."""
-    flat, found = x.reshape(-1), new_array(indices.shape, x.dtype)
+    flat = packed(x.reshape(-1))  # once, such as a column of records: each call of `take` would copy all of it
+    found = new_array(indices.shape, x.dtype)
 
     def take(own: slice) -> None:
         flat.take(indices[own], None, found[own], "wrap")  # which writes at once, where "raise" would look first

@@ -16,6 +16,7 @@ from ....algos.host_sort import HostSort, HostSortPolicy
 from ....algos.words import Array, KeyWords, Transform
 from ....operations.argsort import Argsort, SortPairs
 from ....operations.base import Operation
+from ....operations.select import TopK
 from ....operations.sort import Sort
 from ....types.elements import scalar_of
 from ....types.indices import SortOrder
@@ -27,6 +28,7 @@ from .fast_paths import sorted_pairs
 from .key_words import Places
 from .sort import pool_for, sort_rows
 from .strides import along_rows
+from .top_k import top_k_rows
 
 # Bytes worked on together: what is made of them on the way stays in the nearer caches, and in memory that the C library
 # does not give back to the system each time.
@@ -55,19 +57,27 @@ def argsort_by_words(source: Array, by: KeyWords, policy: HostSortPolicy, *, ran
     return places
 
 
+def top_k_by_words(source: Array, by: KeyWords, k: int, policy: HostSortPolicy) -> tuple[Array, Places]:
+    """The first k elements of each row, and where they stand: the first k of an argsort."""
+    by.require(source.dtype)
+    words = _in_pieces(by.to_words(ranks=True), source, by.word, policy)
+    _, places = top_k_rows(words, k, SortOrder.ASCENDING, policy)
+    return taken(source, places, policy), places
+
+
 def taken(source: Array, places: Places, policy: HostSortPolicy) -> Array:
     """The elements of each row at these places."""
     length: int = source.shape[1]
     if len(source) > 1:
         starts: Places = np.arange(0, source.size, length)
         places = places + starts[:, np.newaxis]
-    flat, flat_places, results = source.reshape(-1), places.reshape(-1), np.empty_like(source).reshape(-1)
+    flat, flat_places, results = source.reshape(-1), places.reshape(-1), np.empty(places.size, source.dtype)
 
     def take(own: slice) -> None:
-        flat.take(flat_places[own], out=results[own], mode="clip")
+        flat.take(flat_places[own], out=results[own], mode="clip")  # which writes at once
 
-    pool_for(source, policy).over(source.size, take, -(-source.nbytes // _PIECE))
-    return results.reshape(source.shape)
+    pool_for(results, policy).over(results.size, take, -(-results.nbytes // _PIECE))
+    return results.reshape(places.shape)
 
 
 def _ranks_are_words(source: Array, by: KeyWords, policy: HostSortPolicy) -> bool:
@@ -82,12 +92,16 @@ def _ranks_are_words(source: Array, by: KeyWords, policy: HostSortPolicy) -> boo
 
 def _in_pieces(function: Transform, source: Array, dtype: npt.DTypeLike, policy: HostSortPolicy) -> Array:
     """A function of arrays, done to the pieces of one side by side."""
-    flat, results = source.reshape(-1), np.empty(source.size, dtype)
+    flat, itemsize = source.reshape(-1), max(source.itemsize, np.dtype(dtype).itemsize)
+    pieces = -(-flat.size * itemsize // _PIECE)
+    if pieces <= 1:
+        return function(flat).reshape(source.shape)
+    results = np.empty(flat.size, dtype)
 
     def work(own: slice) -> None:
         results[own] = function(flat[own])
 
-    pool_for(source, policy).over(flat.size, work, -(-max(flat.nbytes, results.nbytes) // _PIECE))
+    pool_for(source, policy).over(flat.size, work, pieces)
     return results.reshape(source.shape)
 
 
@@ -98,6 +112,14 @@ def _along(x: HostArray, /, axis: int | None, work: Callable[[HostArray], HostAr
     """What is done to packed rows, to an array of any layout."""
     (found,) = along_rows(x, axis, lambda rows: (work(rows),))
     return found if found.dtype == np.intp else found.astype(x.dtype, copy=False)
+
+
+def _two_along(
+    x: HostArray, /, axis: int | None, work: Callable[[HostArray], tuple[HostArray, HostArray]]
+) -> tuple[HostArray, HostArray]:
+    """The same of two results."""
+    found, other = along_rows(x, axis, work)
+    return found, other
 
 
 def keyed_path(operation: Operation, policy: HostSortPolicy) -> Native | None:
@@ -115,5 +137,8 @@ def keyed_path(operation: Operation, policy: HostSortPolicy) -> Native | None:
         case SortPairs(order, key) if key is not None:
             work = partial(argsort_by_words, by=KeyWords(key, order), policy=policy, ranks=False)
             return Native(partial(sorted_pairs, argsort=partial(_along, axis=0, work=work)))
+        case TopK(k, axis, order, _, key) if key is not None:
+            select = partial(top_k_by_words, by=KeyWords(key, order), k=k, policy=policy)
+            return Native(partial(_two_along, axis=axis, work=select), takes_empty=False)
         case _:
             return None
