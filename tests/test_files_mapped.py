@@ -19,7 +19,7 @@ import gpusort
 from gpusort.api import files
 from gpusort.external import direct
 from gpusort.external.maps import Mapping
-from gpusort.external.passes import Passes
+from gpusort.external.sort import Passes
 from tests.new_process import run_sort
 from tests.reference import Array, assert_same_bits, sample, sorted_by_numpy
 
