@@ -8,7 +8,7 @@ import operator
 from collections.abc import Callable, Sequence
 from copy import copy
 from enum import Enum
-from types import CellType, ModuleType
+from types import CellType, FunctionType, ModuleType
 from typing import Any, TypeAlias, cast
 
 import attrs
@@ -79,6 +79,11 @@ class Captures:
         if not (frozen or own or isinstance(owner, Enum)):
             self._record(owner, name, getattr, owner, name, _NOTHING)
 
+    def function(self, function: FunctionType) -> None:
+        """Records what a function is made of, which may be replaced in place, as IPython's autoreload does."""
+        if not _is_own(function.__module__):
+            self._record(function, "()", made_of, function)
+
     def item(self, owner: object, index: object) -> None:
         """Records an element of a container: of one that is in another, or that is compared by no content."""
         self._record(owner, f"[{index!r}]", _python.getitem, owner, index)
@@ -99,9 +104,12 @@ class Captures:
         return True
 
     def _record(self, owner: object, name: str, look_up: Callable[..., object], *arguments: object) -> None:
-        value = look_up(*arguments)
-        if not same(look_up(*arguments), value):
-            return  # one that gives a new object each time cannot be compared later
+        try:
+            value = look_up(*arguments)
+            if not same(look_up(*arguments), value):
+                return  # one that gives a new object each time cannot be compared later
+        except Exception:  # as of a property: it is what the reader reports
+            return
         self._lookups[id(owner), name] = look_up, arguments, value
         cls = type(value)
         has_hash = getattr(cls, "__hash__", None) is not None
@@ -117,6 +125,11 @@ def contents_of(cell: CellType) -> object:
         return cell.cell_contents
     except ValueError:
         raise KeyError from None
+
+
+def made_of(function: FunctionType) -> tuple[object, ...]:
+    """A function's code, and its defaults."""
+    return function.__code__, function.__defaults__, tuple((function.__kwdefaults__ or {}).items())
 
 
 def _itself(thing: object) -> object:
