@@ -8,7 +8,7 @@ import operator
 from collections.abc import Callable, Sequence
 from copy import copy
 from enum import Enum
-from types import CellType, FunctionType, ModuleType
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, TypeAlias, cast
 
 import attrs
@@ -81,8 +81,9 @@ class Captures:
 
     def function(self, function: FunctionType) -> None:
         """Records what a function is made of, which may be replaced in place, as IPython's autoreload does."""
-        if not _is_own(function.__module__):
-            self._record(function, "()", made_of, function)
+        key = id(function), "()"
+        if key not in self._lookups and not _is_own(function.__module__):
+            self._lookups[key] = is_made_of, (function, *made_of(function)), True
 
     def item(self, owner: object, index: object) -> None:
         """Records an element of a container: of one that is in another, or that is compared by no content."""
@@ -127,9 +128,16 @@ def contents_of(cell: CellType) -> object:
         raise KeyError from None
 
 
-def made_of(function: FunctionType) -> tuple[object, ...]:
+Made: TypeAlias = "tuple[CodeType, tuple[object, ...] | None, dict[str, object] | None]"
+
+
+def made_of(function: FunctionType) -> Made:
     """A function's code, and its defaults."""
-    return function.__code__, function.__defaults__, tuple((function.__kwdefaults__ or {}).items())
+    return function.__code__, function.__defaults__, copy(function.__kwdefaults__)
+
+
+def is_made_of(function: FunctionType, code: CodeType, defaults: object, named: object) -> bool:
+    return function.__code__ is code and function.__defaults__ is defaults and same(function.__kwdefaults__, named)
 
 
 def _itself(thing: object) -> object:

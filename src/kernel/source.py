@@ -18,7 +18,7 @@ import attrs
 
 from ..forks import IMPORTED_AT, OwnLock
 from ..types.deferred import call_signature, load
-from .captures import Captures, contents_of, made_of, same
+from .captures import Captures, Made, contents_of, is_made_of, made_of
 from .span import KernelError, Span
 
 
@@ -57,14 +57,14 @@ class Source:
         return vars(builtins)[name]
 
 
-_signatures: dict[FunctionType, tuple[tuple[object, ...], inspect.Signature]] = {}
+_signatures: dict[FunctionType, tuple[Made, inspect.Signature]] = {}
 
 
 def signature_of(function: FunctionType) -> inspect.Signature:
     """What a function takes: asked at every call that is read, and long in the making."""
-    now, known = made_of(function), _signatures.get(function)
-    if known is None or not same(known[0], now):
-        known = _signatures[function] = now, call_signature(function)
+    known = _signatures.get(function)
+    if known is None or not is_made_of(function, *known[0]):
+        known = _signatures[function] = made_of(function), call_signature(function)
     return known[1]
 
 
