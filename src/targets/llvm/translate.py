@@ -97,8 +97,6 @@ class Translation(Calls):
 
     def _block(self, body: Sequence[ast.stmt]) -> None:
         for statement in body:
-            if self._is_left:  # behind a `break`
-                return
             self._statement(statement)
 
     def _statement(self, statement: ast.stmt) -> None:
