@@ -15,6 +15,7 @@ from typing import NamedTuple, NewType, assert_never
 import attrs
 import numpy as np
 
+import gpusort
 from gpusort.kernel.kernel import kernel
 from gpusort.types.indices import SortOrder, Stage
 from gpusort.types.intrinsics import add_nowrap, bitcast, count_ones, dynamic_range, minimum, select
@@ -1039,3 +1040,137 @@ class Vector:
 @kernel
 def multiplies_a_scalar_by_a_struct(cx, data: Storage[U32], p: Params):
     data[0] = (p.n * Vector(p.n)).x  # <-
+
+
+def squared(method):
+    @wraps(method)
+    def around(*operands):
+        return method(*operands) * method(*operands)
+
+    return around
+
+
+@attrs.frozen
+class Odd:
+    """With methods that Python would call another way than they are read."""
+
+    x: U32
+
+    @property
+    @squared
+    def area(self):
+        return self.x
+
+    @squared
+    def __add__(self, other):
+        return self.x + other.x
+
+    def __sub__(self):
+        return self.x
+
+    @property
+    def failing(self):
+        return self.x // 0
+
+
+@kernel
+def reads_a_decorated_property(cx, data: Storage[U32], p: Params):
+    data[0] = Odd(p.n).area  # <-
+
+
+@kernel
+def adds_by_a_decorated_method(cx, data: Storage[U32], p: Params):
+    data[0] = Odd(p.n) + Odd(p.n)  # <-
+
+
+@kernel
+def subtracts_by_a_method_of_one_operand(cx, data: Storage[U32], p: Params):
+    data[0] = Odd(p.n) - Odd(p.n)  # <-
+
+
+@kernel
+def names_an_argument_of_a_scalar(cx, data: Storage[U32], p: Params):
+    data[0] = U32(p.n, base=16)  # <-
+
+
+@kernel
+def takes_an_array_for_a_condition(cx, data: Storage[U32], p: Params):
+    if TABLE:  # <-
+        data[0] = p.n
+
+
+@kernel
+def connects_an_array(cx, data: Storage[U32], p: Params):
+    if TABLE and p.n > 1:  # <-
+        data[0] = p.n
+
+
+@kernel
+def calls_an_array(cx, data: Storage[U32], p: Params):
+    data[0] = p.n + TABLE(1)  # <-
+
+
+@kernel
+def loops_over_a_class(cx, data: Storage[U32], p: Params):
+    for x in list:  # <-
+        data[0] = x
+
+
+class Failing:
+    @property
+    def width(self):
+        raise OSError("no width")
+
+    def __getattr__(self, name):
+        raise OSError(f"no {name}")
+
+
+FAILING = Failing()
+
+
+@kernel
+def asks_a_property_that_fails(cx, data: Storage[U32], p: Params):
+    data[0] = p.n + FAILING.width  # <-
+
+
+@kernel
+def asks_for_an_attribute_in_vain(cx, data: Storage[U32], p: Params):
+    data[0] = p.n + FAILING.height  # <-
+
+
+class Alike(Enum):
+    ONE = 1
+    OTHER = 2
+
+    def __eq__(self, other):
+        return True
+
+
+@attrs.frozen
+class Likeness:
+    kind: Alike
+    x: U32
+
+
+@kernel
+def equates_what_are_all_equal(cx, data: Storage[U32], p: Params):
+    data[0] = U32(Likeness(Alike.ONE, p.n).kind == Alike.OTHER)  # <-
+
+
+@kernel
+def matches_what_are_all_equal(cx, data: Storage[U32], p: Params):
+    match Likeness(Alike.ONE, p.n).kind:  # <-
+        case Alike.ONE:
+            data[0] = p.n
+        case Alike.OTHER:
+            data[1] = p.n
+
+
+@kernel
+def sorts_as_the_host_does(cx, data: Storage[U32], p: Params):
+    data[0] = gpusort.sort(data)  # <-
+
+
+@kernel
+def looks_up_a_key(cx, data: Storage[U32], p: Params):
+    data[0] = gpusort.key_for("uint32").to_word(p.n)  # <-

@@ -18,6 +18,7 @@ from gpusort.types.scalars import F32, U32, U64, Bool
 from tests.reader_kernels import Words, gives
 
 ALWAYS = 4
+HUNDRED = U32(100)
 
 
 @attrs.frozen
@@ -114,6 +115,43 @@ def a_case_that_is_never_reached(cx: Invocation, data: Words, out: Words) -> Non
     rank = data[cx.global_id]
     suit = Suit.SPADES if rank < 3 else Suit.CLUBS
     out[cx.global_id] = worth(Card(suit, rank))
+
+
+@attrs.frozen
+class Plain:
+    x: U32
+
+    def __add__(self, other: Plain) -> Plain:
+        return Plain(self.x + other.x)
+
+    def __radd__(self, other: Plain) -> Plain:
+        return Plain(U32(50))
+
+    def __lt__(self, other: Plain) -> Bool:
+        return self.x < other.x
+
+    def __gt__(self, other: Plain) -> Bool:
+        return self.x == other.x
+
+
+@attrs.frozen
+class Derived(Plain):
+    def __radd__(self, other: Plain, more: U32 = HUNDRED) -> Plain:
+        return Plain(self.x + other.x + more)
+
+
+@attrs.frozen
+class Heir(Plain):
+    """To Python what it has inherited is no answer of its own to a sum."""
+
+
+@gives(1100, 1201, 1302, 1403)
+@kernel
+def a_derived_class_answers_first(cx: Invocation, data: Words, out: Words) -> None:
+    x = data[cx.global_id]
+    total = Plain(x) + Derived(x)
+    total += Heir(x)
+    out[cx.global_id] = total.x + U32(Plain(x) < Derived(x)) * 1000 + (Derived(x) + Plain(x * 99)).x - x * 2
 
 
 def more(number: int, x: U32) -> U32:

@@ -51,6 +51,19 @@ def set_before_continue(cx: Invocation, data: Storage[U32], out: Storage[U32]) -
     out[cx.global_id] = skipped * 5 - total + total // 4 * 3 + 1
 
 
+@gives(13, 13, 13, 13)
+@kernel
+def a_loop_that_never_comes_to_its_second_round(cx: Invocation, data: Storage[U32], out: Storage[U32]) -> None:
+    total = U32(0)
+    for i in dynamic_range(data[1], data.length, data[2]):
+        for j in dynamic_range(i, data.length):
+            total = total + 10 + j
+            break
+        total = total + 2
+        break
+    out[cx.global_id] = total
+
+
 @gives(203, 213, 223, 233)
 @kernel
 def unrolled_loops_in_a_loop(cx: Invocation, data: Storage[U32], out: Storage[U32]) -> None:

@@ -263,7 +263,8 @@ class Writer:
             case "for":
                 counter, stop = self.name("i"), self.choices.choice(("U32(4)", "data[0] % 5", "cx.local_id"))
                 head = f"for {counter} in dynamic_range(U32({self.choices.randrange(2)}), {stop}):"
-                return [head, *self.inner({**names, counter: "U32"}, depth, "run")]
+                ends = ["    break"] if self.choices.random() < 0.1 else []
+                return [head, *self.inner({**names, counter: "U32"}, depth, "run"), *ends]
             case "while":
                 counter, more = self.name("w"), f" and {condition}" if self.choices.random() < 0.5 else ""
                 head = f"while {counter} < {self.choices.randrange(1, 4)}{more}:"

@@ -35,7 +35,7 @@ from gpusort.types.memory import Registers, Storage, Workgroup
 from gpusort.types.monoids import Count, Sum
 from gpusort.types.numbers import Numeric
 from gpusort.types.params import ReduceParams, ReducePolicy
-from gpusort.types.scalars import F32, I32, U8, U32, U64, Bool
+from gpusort.types.scalars import F32, I32, U8, U32, U64, Bool, Scalar
 
 if TYPE_CHECKING:
     from somewhere import OnlyForCheckers
@@ -255,6 +255,16 @@ def test_other_annotations() -> None:
         given = [*fitting]
         given[place] = value
         assert wanted in refusal(lambda given=given: other_forms.launch(GRID, *given))
+
+
+@kernel
+def of_any_scalar(cx: Invocation, out: Storage[U32], factor: Scalar) -> None:
+    out[cx.global_id] = U32(0)
+
+
+def test_a_base_of_the_scalars_is_none_of_them() -> None:
+    found = refusal(lambda: of_any_scalar.launch(GRID, OUT, U32(3)))
+    assert "expected Scalar for 'factor' of kernel 'of_any_scalar', found U32(3), e.g. " in found
 
 
 def test_the_grid_comes_first() -> None:

@@ -8,7 +8,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import attrs
 import numpy as np
@@ -376,6 +376,14 @@ def other_helper(x: U32) -> U32:
     return x + 2
 
 
+def stepped(x: U32, by: U32 = SCALAR, *, times: int = 1) -> U32:
+    return x + by * times
+
+
+def stepped_back(x: U32, by: U32 = SCALAR, *, times: int = 1) -> U32:
+    return x - by * times
+
+
 def _with_cell() -> tuple[Kernel[...], Any]:
     cell = 10
 
@@ -384,7 +392,7 @@ def _with_cell() -> tuple[Kernel[...], Any]:
         out[0] = U32(SIZE)
         out[1] = U32(LIST[0])
         out[2] = SCALAR
-        out[3] = helper(U32(0))
+        out[3] = helper(U32(0)) + stepped(U32(0)) - 5
         out[4] = U32(Settings.width)
         out[5] = U32(SETTINGS.depth)
         out[6] = U32(cell)
@@ -409,6 +417,14 @@ def _changes(patch: pytest.MonkeyPatch, change_cell: Any) -> Iterator[tuple[int,
     yield 2, 6
     patch.setattr(f"{__name__}.helper", other_helper)
     yield 3, 2
+    patch.setattr(stepped, "__defaults__", (U32(7),))
+    yield 3, 4
+    patch.setattr(stepped, "__kwdefaults__", {"times": 2})
+    yield 3, 11
+    patch.setitem(cast(Any, stepped).__kwdefaults__, "times", 3)
+    yield 3, 18
+    patch.setattr(stepped, "__code__", stepped_back.__code__)  # as IPython's autoreload does
+    yield 3, (1 << 32) - 24
     LIST.append(9)
     yield 7, 205
     patch.setattr(Settings, "width", 30)
@@ -431,7 +447,7 @@ def test_what_changes_outside_changes_the_kernel(target: str, monkeypatch: pytes
     expected = [1, 1, 5, 1, 3, 4, 10, 201]
     schedule = Schedule((OUT,), (outside.launch(Grid(1, 1), OUT),))
     changes, prepared = _changes(monkeypatch, change), prepared_by(registry.target(target), schedule)
-    for some in (0, 4, 5, 1, 1):
+    for some in (0, 4, 9, 1, 1):
         for place, value in itertools.islice(changes, some):
             expected[place] = value
         out, other = np.zeros(8, np.uint32), np.zeros(8, np.uint32)

@@ -42,6 +42,15 @@ def test_small_kernels(subject: SmallKernel, expected: list[int], target: str) -
     np.testing.assert_array_equal(found, expected)
 
 
+def test_nvvm_takes_small_kernels() -> None:
+    """Without a card."""
+    pytest.importorskip("cuda.bindings")
+    data, out = Buffer("data", U32, 4, Role.INOUT), Buffer("out", U32, 4, Role.INOUT)
+    for subject, _ in WORKS:
+        program = specialise(subject.launch(Grid(1, 4), data, out)).program
+        assert ".visible .entry" in compile_uncached(program, (9, 0)), subject.name
+
+
 @kernel
 def number_that_changes(cx: Invocation, data: Storage[U32]) -> None:
     number = data[cx.global_id]
@@ -122,9 +131,14 @@ def test_a_kernel_whose_file_was_edited_is_what_it_was_or_refused(before: str, a
 
 
 _OWN_NAMES = """
+from collections.abc import Callable
+
 import attrs
 
 from gpusort.kernel.language import F32, U32, Invocation, Storage, bitcast, kernel, sqrt
+
+def __half(x: F32) -> F32:
+    return x * 0.0
 
 def _Area__half(x: F32) -> F32:
     return x / 2.0
@@ -137,8 +151,19 @@ class Area:
         return self.__of(__twice=self.size * 2.0)
 
     def __of(self, __twice: F32) -> F32:
-        __size = __half(__twice)
+        __size = halved(__twice)
         return sqrt(__size)
+
+    @staticmethod
+    def __halving() -> Callable[[F32], F32]:
+        def around(__x: F32) -> F32:
+            return __half(__x)
+
+        return around
+
+    halved = __halving()
+
+halved = Area.halved
 
 def power(x: U32, times: int) -> U32:
     return x * power(x, times - 1) if times > 0 else U32(1)

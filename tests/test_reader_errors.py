@@ -31,6 +31,10 @@ OF_NUMBERS = (
 )
 INVERTED = "expected a Bool after `~`, found a bool of Python's own, e.g. `not a == b`, or `~Bool(x)`"
 NO_NUMBER = "expected a number from 0 to 2**32 - 1 as the value of Sign.MINUS, which is -1, e.g. `MINUS = 1`"
+DECORATED = "expected a helper without a decorator around it, found '{}', e.g. its body in the helper itself"
+FAILED = "expected compile-time values that fit, found an error ({}), e.g. `2 * count`"
+NO_TRUTH = "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+OWN_EQUALITY = "expected Alike without an `__eq__` of its own, e.g. a method, or `a is b`"
 STRUCT = "expected an attrs class to make a value of"
 
 # By the kernel's name: all of the message behind `file:line: `.
@@ -289,6 +293,23 @@ MESSAGES = {
     "inverts_an_equality_of_enums": INVERTED,
     "inverts_an_identity": INVERTED,
     "multiplies_a_scalar_by_a_struct": "expected the Vector on the left of a scalar, found a U32 there, e.g. `v * x`",
+    "reads_a_decorated_property": DECORATED.format("area"),
+    "adds_by_a_decorated_method": DECORATED.format("__add__"),
+    "subtracts_by_a_method_of_one_operand": (
+        "expected a call that fits `Odd.__sub__(self)` (too many positional arguments), e.g. each argument by its name"
+    ),
+    "names_an_argument_of_a_scalar": "expected positional arguments, e.g. `minimum(a, b)`",
+    "takes_an_array_for_a_condition": FAILED.format(NO_TRUTH),
+    "connects_an_array": FAILED.format(NO_TRUTH),
+    "calls_an_array": "expected something to call, found the compile-time value array([0, 1, 2, 3], dtype=uint32), "
+    "e.g. `partner_of(thread)`",
+    "loops_over_a_class": FAILED.format("'type' object is not iterable"),
+    "asks_a_property_that_fails": FAILED.format("no width"),
+    "asks_for_an_attribute_in_vain": FAILED.format("no height"),
+    "equates_what_are_all_equal": OWN_EQUALITY,
+    "matches_what_are_all_equal": OWN_EQUALITY,
+    "sorts_as_the_host_does": f"{CALLABLE}, found 'sort', e.g. a helper of your own",
+    "looks_up_a_key": f"{CALLABLE}, found 'key_for', e.g. a helper of your own",
 }
 KERNELS = {name: thing for name, thing in vars(reader_mistakes).items() if isinstance(thing, Kernel)}
 

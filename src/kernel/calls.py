@@ -6,11 +6,11 @@ from __future__ import annotations
 import ast
 import inspect
 import typing
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, EnumMeta
 from functools import cache
-from types import FunctionType
+from types import BuiltinFunctionType, FunctionType
 from typing import Any, cast
 
 import attrs
@@ -54,6 +54,7 @@ _PLAIN = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEY
 _ANY_NUMBER = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 # Python functions that are evaluated at compile time, on compile-time values.
 _FOLDABLE: tuple[object, ...] = (int, bool, float, len, min, max, sum, abs, range, type, isinstance, issubclass)
+_NO_NAMES: Mapping[str, Value] = {}
 _MATH = ("math", "math.integer")  # modules; the second has the functions of integers from Python 3.15 on
 
 _signature_of_class = cast("Callable[[type[object]], inspect.Signature]", cache(call_signature))
@@ -61,6 +62,9 @@ _signature_of_class = cast("Callable[[type[object]], inspect.Signature]", cache(
 
 class CallReader(ExpressionReader, ABC):
     """Calls in one inlined function."""
+
+    @abstractmethod
+    def inline(self, function: FunctionType, arguments: Sequence[Value], span: Span) -> Value: ...
 
     def call(self, node: ast.Call) -> Value:
         callee, span = self.read(node.func), self.span(node)
@@ -74,7 +78,7 @@ class CallReader(ExpressionReader, ABC):
                 self.require_returned(node, callee, lift(found, span))
                 return found
             case Static(value=cls) if isinstance(cls, type) and issubclass(cls, Scalar):
-                return scalar_of_class(cls, [self.read(argument) for argument in node.args], span)
+                return scalar_of_class(cls, [given.value for given in self.positional(node)], span)
             case Static(value=cls) if _origin_of(cls) is Registers:
                 return registers(self.builder, self.positional(node), span)
             case Static(value=cls) if isinstance(cls, type) and issubclass(cls, Enum):
@@ -89,7 +93,7 @@ class CallReader(ExpressionReader, ABC):
                 return self.call_function(node, called.function, [])
             case Static(value=cls) if inspect.isclass(_origin_of(cls)) and is_struct(cls):
                 return self.struct(node, cls)
-            case Static(value=function) if function in _FOLDABLE or getattr(function, "__module__", "") in _MATH:
+            case Static(value=function) if _is_foldable(function):
                 return self.fold_call(node, function)
             case Static(value=function) if callable(function):
                 self.expected(node, messages.callable_for(function))
@@ -125,23 +129,30 @@ class CallReader(ExpressionReader, ABC):
         return found
 
     def call_function(self, node: ast.Call, function: FunctionType, leading: Sequence[Value]) -> Value:
-        """Inlines a helper or method, its arguments bound to parameters as Python binds them."""
-        if hasattr(function, "__wrapped__"):
-            self.expected(node, f"a helper without a decorator around it, found {function.__name__!r}, "
-                            "e.g. its body in the helper itself")  # fmt: skip
-        signature = signature_of(function)
-        if messages.is_from_a_library(function) and any(p.kind in _ANY_NUMBER for p in signature.parameters.values()):
+        """Inlines what a call names, a helper or a method."""
+        parameters = signature_of(function).parameters.values()
+        is_foreign = messages.is_from_a_library(function)
+        if is_foreign and any(p.kind in _ANY_NUMBER for p in parameters):
             self.expected(node, messages.callable_for(function))
-        bound = self.matched(node, function, signature, leading)
-        arguments, span = list(bound.values()), self.span(node)
-        if function in OVERRIDABLE:
-            return self.overridable(function, arguments, span)
+        given, named = self.given_to(node, leading)
         try:
-            return self.inline(function, arguments, span)
+            return self.apply_function(function, given, self.span(node), named)
         except KernelError:  # its line is in the library: report the line of the call instead
-            if messages.is_from_a_library(function):
+            if is_foreign:
                 self.expected(node, messages.callable_for(function))
             raise
+
+    def apply_function(
+        self, function: FunctionType, given: Sequence[Value], span: Span, named: Mapping[str, Value] = _NO_NAMES
+    ) -> Value:
+        """Inlines a function, its arguments bound to parameters as Python binds them."""
+        if hasattr(function, "__wrapped__"):
+            expected(span, f"a helper without a decorator around it, found {function.__name__!r}, "
+                           "e.g. its body in the helper itself")  # fmt: skip
+        arguments = list(_bound(function, signature_of(function), given, span, named).values())
+        if function in OVERRIDABLE:
+            return self.overridable(function, arguments, span)
+        return self.inline(function, arguments, span)
 
     def require_returned(self, node: ast.Call, method: Method, found: Value) -> None:
         """Checks the class of the result of a key's, monoid's or finish's method against the one that the object
@@ -175,35 +186,21 @@ class CallReader(ExpressionReader, ABC):
         self.builder.emit(ir.If(always, tuple(body), (), span, ir.Overridable(name, variable, memories, operands)))
         return ir.Read(variable, span)
 
-    def matched(
-        self, node: ast.Call, thing: object, signature: inspect.Signature, leading: Sequence[Value]
-    ) -> dict[str, Value]:
+    def given_to(self, node: ast.Call, leading: Sequence[Value] = ()) -> tuple[list[Value], dict[str, Value]]:
+        """A call's arguments: by position, behind the leading ones, and by name."""
         given = [*leading, *(self.read(argument) for argument in node.args)]
         named = {keyword.arg: self.read(keyword.value) for keyword in node.keywords if keyword.arg is not None}
         if len(named) != len(node.keywords):
             self.expected(node, "each argument by itself instead of `**`, e.g. `f(low=a, high=b)`")
-        parameters = signature.parameters.values()
-        if not named and len(given) == len(parameters) and all(p.kind in _PLAIN for p in parameters):
-            return dict(zip(signature.parameters, given, strict=True))
-        try:
-            bound = signature.bind(*given, **named)
-        except TypeError as error:
-            name = getattr(thing, "__qualname__", repr(thing))
-            self.expected(node, f"a call that fits `{name}{signature}` ({error}), e.g. each argument by its name")
-        found: dict[str, Value] = {}
-        for name, parameter in signature.parameters.items():
-            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-                self.expected(node, f"a helper with named parameters, found `*{name}`, e.g. `x: U32`")
-            default = parameter.default
-            found[name] = bound.arguments[name] if name in bound.arguments else of_object(default, self.span(node))
-        return found
+        return given, named
 
     def struct(self, node: ast.Call, element: Any) -> Value:
         """`Pair(low, high)`: its fields, checked against their annotations."""
         cls = class_of(element)
         fields = fields_of(element)
         parameters = self.parameters_of(node, cls)
-        bound = self.matched(node, cls, _signature_of_class(cls), [])
+        given, named = self.given_to(node)
+        bound = _bound(cls, _signature_of_class(cls), given, self.span(node), named)
         made: dict[str, Value] = {}
         for name, annotation in fields.items():
             value = bound[parameters[name]]
@@ -236,6 +233,30 @@ class CallReader(ExpressionReader, ABC):
         return parameters
 
 
+def _bound(
+    thing: FunctionType | type[object],
+    signature: inspect.Signature,
+    given: Sequence[Value],
+    span: Span,
+    named: Mapping[str, Value],
+) -> dict[str, Value]:
+    """The value of each parameter."""
+    parameters = signature.parameters.values()
+    if not named and len(given) == len(parameters) and all(p.kind in _PLAIN for p in parameters):
+        return dict(zip(signature.parameters, given, strict=True))
+    try:
+        bound = signature.bind(*given, **named)
+    except TypeError as error:
+        call = f"{thing.__qualname__}{signature}"
+        expected(span, f"a call that fits `{call}` ({error}), e.g. each argument by its name")
+    found: dict[str, Value] = {}
+    for name, parameter in signature.parameters.items():
+        if parameter.kind in _ANY_NUMBER:
+            expected(span, f"a helper with named parameters, found `*{name}`, e.g. `x: U32`")
+        found[name] = bound.arguments[name] if name in bound.arguments else of_object(parameter.default, span)
+    return found
+
+
 def _origin_of(thing: object) -> object:
     """The class of a generic alias such as `Pair[U32]`; other objects unchanged."""
     return typing.get_origin(thing) or thing
@@ -256,6 +277,11 @@ def _has(owner: Value, member: str) -> bool:
     if isinstance(owner, StructValue):
         return member in owner.fields or hasattr(class_of(owner.element), member)
     return isinstance(owner, Static) and hasattr(owner.value, member)
+
+
+def _is_foldable(function: object) -> bool:
+    """Whether Python computes it at compile time. Other objects may do anything where they are compared."""
+    return isinstance(function, type | BuiltinFunctionType) and (function in _FOLDABLE or function.__module__ in _MATH)
 
 
 # For each method, the member that declares the class of its result.

@@ -8,7 +8,7 @@ import operator
 from collections.abc import Callable, Sequence
 from copy import copy
 from enum import Enum
-from types import CellType, ModuleType
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, TypeAlias, cast
 
 import attrs
@@ -79,6 +79,12 @@ class Captures:
         if not (frozen or own or isinstance(owner, Enum)):
             self._record(owner, name, getattr, owner, name, _NOTHING)
 
+    def function(self, function: FunctionType) -> None:
+        """Records what a function is made of, which may be replaced in place, as IPython's autoreload does."""
+        key = id(function), "()"
+        if key not in self._lookups and not _is_own(function.__module__):
+            self._lookups[key] = is_made_of, (function, *made_of(function)), True
+
     def item(self, owner: object, index: object) -> None:
         """Records an element that the kernel read. The container's own record does not compare the contents of
         containers inside it, nor of NumPy's arrays."""
@@ -102,9 +108,12 @@ class Captures:
         return True
 
     def _record(self, owner: object, name: str, look_up: Callable[..., object], *arguments: object) -> None:
-        value = look_up(*arguments)
-        if not same(look_up(*arguments), value):
-            return  # a property or function that gives a new object each time cannot be compared later
+        try:
+            value = look_up(*arguments)
+            if not same(look_up(*arguments), value):
+                return  # a property or function that gives a new object each time cannot be compared later
+        except Exception:  # e.g. of a property: the reader reports it
+            return
         self._lookups[id(owner), name] = look_up, arguments, value
         cls = type(value)
         has_hash = getattr(cls, "__hash__", None) is not None
@@ -120,6 +129,18 @@ def contents_of(cell: CellType) -> object:
         return cell.cell_contents
     except ValueError:
         raise KeyError from None
+
+
+Made: TypeAlias = "tuple[CodeType, tuple[object, ...] | None, dict[str, object] | None]"
+
+
+def made_of(function: FunctionType) -> Made:
+    """A function's code, and its defaults."""
+    return function.__code__, function.__defaults__, copy(function.__kwdefaults__)
+
+
+def is_made_of(function: FunctionType, code: CodeType, defaults: object, named: object) -> bool:
+    return function.__code__ is code and function.__defaults__ is defaults and same(function.__kwdefaults__, named)
 
 
 def _itself(thing: object) -> object:

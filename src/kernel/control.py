@@ -28,6 +28,7 @@ from .compile_time import evaluated
 from .memories import operand
 from .messages import describe
 from .names import Bound, held, names_after
+from .operators import require_plain_equality
 from .passes.walk import leaves_loop
 from .source import Source, escapes, jumps
 from .span import expected
@@ -135,6 +136,7 @@ class ControlReader(CallReader, ABC):
             self.expected(node, f"an enum to match, found {describe(subject)}, e.g. `if x == 1:` for a number")
         if issubclass(cls, Flag):  # of which one may be several members, or none
             self.expected(node, f"an enum to match, found {cls.__name__}, which is a Flag, e.g. `if x.value & 1 != 0:`")
+        require_plain_equality(cls, self.span(node))
         cases: list[tuple[Sequence[Enum], list[ast.stmt]]] = []
         covered: set[Enum] = set()
         for case in node.cases:
@@ -209,8 +211,10 @@ class ControlReader(CallReader, ABC):
             values = [held(self.builder, "item", item, span) for item in iterable.items]
         elif isinstance(iterable, Static) and hasattr(iterable.value, "__iter__"):
             # at most one more than can be unrolled: the iterable may be infinite
-            items_of = islice(cast("Iterable[object]", iterable.value), MOST_ITERATIONS + 1)
-            values = [of_object(item, span) for item in items_of]
+            iterated = cast("Iterable[object]", iterable.value)
+            items = evaluated(self.span(node.iter), lambda: list(islice(iterated, MOST_ITERATIONS + 1)))
+            assert isinstance(items, Static)
+            values = [of_object(item, span) for item in cast("list[object]", items.value)]
             if len(values) <= MOST_ITERATIONS:
                 self.builder.captures.call(tuple, iterable.value)
         else:

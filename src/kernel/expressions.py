@@ -74,7 +74,7 @@ class ExpressionReader(ABC):
     def call(self, node: ast.Call) -> Value: ...
 
     @abstractmethod
-    def inline(self, function: FunctionType, arguments: Sequence[Value], span: Span) -> Value: ...
+    def apply_function(self, function: FunctionType, given: Sequence[Value], span: Span) -> Value: ...
 
     def span(self, node: ast.AST) -> Span:
         return self.source.span(node)
@@ -94,7 +94,7 @@ class ExpressionReader(ABC):
             case ast.BinOp(left=left, op=op, right=right) | ast.Compare(left=left, ops=[op], comparators=[right]):
                 return self.binary(node, op, self.read(left), right)
             case ast.UnaryOp(op=op, operand=operand):
-                return operators.unary(type(op), self.operand(op, operand), self.span(node), self.inline)
+                return operators.unary(type(op), self.operand(op, operand), self.span(node), self.apply_function)
             case ast.BoolOp(op=op, values=values):
                 return self.connective(node, isinstance(op, ast.And), values)
             case ast.IfExp():
@@ -116,7 +116,7 @@ class ExpressionReader(ABC):
 
     def binary(self, node: ast.AST, op: ast.AST, left: Value, right: ast.expr) -> Value:
         is_augmented = isinstance(node, ast.AugAssign)
-        return operators.binary(type(op), left, self.read(right), self.span(node), self.inline, is_augmented)
+        return operators.binary(type(op), left, self.read(right), self.span(node), self.apply_function, is_augmented)
 
     def condition(self, node: ast.expr, is_result: bool = False) -> ir.Expression:
         """An expression as a condition. `is_result`: it is an operand of `and` or `or` whose value is used."""
@@ -152,7 +152,7 @@ class ExpressionReader(ABC):
         span = self.span(node)
         known = self.read(values[0])
         while isinstance(known, Static) and len(values) > 1:
-            if bool(known.value) is not is_and:
+            if operators.is_true(known, self.span(values[0])) is not is_and:
                 return known
             values = values[1:]
             known = self.read(values[0])
@@ -262,9 +262,9 @@ class ExpressionReader(ABC):
             return Method(owner, name, found)
         if isinstance(found, classmethod):
             return Method(owner if is_class else Static(type(thing)), name, _function_of(found))
-        if not hasattr(type(thing), name) and not hasattr(thing, name):
+        if found is None and evaluated(self.span(node), hasattr, thing, name) == Static(False):
             self.expected(node, f"an attribute that exists, found `.{name}` of {describe(owner)}, e.g. a field")
-        return evaluated(self.span(node), lambda: getattr(thing, name))
+        return evaluated(self.span(node), getattr, thing, name)
 
     def member(self, node: ast.AST, owner: Value, cls: type[object], name: str) -> Value:
         """A method, property or class attribute of a struct or enum."""
@@ -272,7 +272,7 @@ class ExpressionReader(ABC):
         found = static_attribute_of(cls, name)
         is_descriptor = hasattr(type(found), "__get__")
         if isinstance(found, property) and isinstance(found.fget, FunctionType):
-            return self.inline(found.fget, [owner], self.span(node))
+            return self.apply_function(found.fget, [owner], self.span(node))
         if isinstance(found, classmethod):
             return Method(Static(cls), name, _function_of(found))
         if isinstance(found, staticmethod):

@@ -96,14 +96,19 @@ _INSTEAD: dict[object, str] = {
     attrs.evolve: "Pair(p.low, x)", dataclasses.replace: "Pair(p.low, x)",
     super: "Base.method(self)", attrs.astuple: "p.low", attrs.asdict: "p.low", typing.assert_never: "match order:",
 }  # fmt: skip
+_PACKAGE = __name__.partition(".")[0]
+_OF_HOSTS = tuple(f"{_PACKAGE}.{part}" for part in ("api.", "kernel.", "targets.", "types.dtypes"))
 _LIBRARIES = frozenset({"attr", "attrs", "numpy"})  # besides Python's own
 
 
 def is_from_a_library(function: object) -> bool:
-    """Whether a function's module was written for CPython only: the standard library, NumPy or attrs. Told by the
-    function's globals, as from Python 3.13 on `attrs.evolve` has the `__module__` of its last caller."""
+    """Whether a function's module was written for CPython only: the standard library, NumPy, attrs, or this package's
+    part for hosts. Told by the function's globals, as from Python 3.13 on `attrs.evolve` has the `__module__` of its
+    last caller."""
     named = getattr(function, "__globals__", {}).get("__name__", getattr(function, "__module__", None))
     home = str(named).partition(".")[0]
+    if home == _PACKAGE:
+        return str(named).startswith(_OF_HOSTS)
     return home != "__main__" and (home in _LIBRARIES or home in sys.stdlib_module_names)
 
 
@@ -182,7 +187,7 @@ def _literal(cls: type[Scalar], value: object) -> str:
     number = cast(float, cast("np.generic", value).item() if isinstance(value, Scalar | np.generic) else value)
     try:
         return repr(cls(number).item())
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError, NotImplementedError):  # the last by a base of theirs
         return "True" if issubclass(cls, Bool) else "0.0" if issubclass(cls, Float) else "0"
 
 

@@ -57,6 +57,11 @@ _OF_STRUCTS: dict[type[ast.AST], str] = {
     ast.Pow: "__pow__", ast.MatMult: "__matmul__",
     ast.USub: "__neg__", ast.UAdd: "__pos__", ast.Invert: "__invert__",
 }  # fmt: skip
+# Those by which the operand on the right answers to a comparison.
+_MIRRORED = {
+    "__lt__": "__gt__", "__le__": "__ge__", "__gt__": "__lt__", "__ge__": "__le__", "__eq__": "__eq__",
+    "__ne__": "__ne__",
+}  # fmt: skip
 _SHIFTS = (ops.SHL, ops.SHR)
 # On numbers of enums and non-negative ints these have the same result in 32 bits as in Python, if it fits.
 _AS_PYTHON = (ops.ADD, ops.MUL, ops.FLOORDIV, ops.MOD, ops.AND, ops.OR, ops.XOR)
@@ -70,10 +75,15 @@ def truth(value: Value, span: Span, is_result: bool = False) -> ir.Expression:
     if isinstance(value, Static):
         if is_result and not isinstance(value.value, bool):
             expected(span, f"a Bool or a bool beside `and` and `or`, found {describe(value)}, e.g. `a if c else b`")
-        return ir.Const(bool(value.value), Type.BOOL, span)
+        return ir.Const(is_true(value, span), Type.BOOL, span)
     if not isinstance(value, ir.Expression) or value.type is not Type.BOOL:
         expected(span, f"a condition, found {describe(value)}, e.g. `x != 0`")
     return value
+
+
+def is_true(value: Static, span: Span) -> bool:
+    """What Python makes of it as a condition, which may be an error, as of an array."""
+    return evaluated(span, bool, value.value) == Static(True)
 
 
 def binary(
@@ -86,10 +96,14 @@ def binary(
     is_identity = python in (ast.Is, ast.IsNot)
     if is_identity and any(isinstance(side, Static) and side.value is None for side in (left, right)):
         return Static(python is ast.IsNot)  # the other is a run-time value, hence not None
-    if (method := _OF_STRUCTS.get(python)) and _has_operators(left):
+    method = _OF_STRUCTS.get(python, "")
+    reflected = _MIRRORED.get(method, f"__r{method[2:]}")
+    if method and _has_operators(left):
+        in_place = is_augmented and hasattr(class_of(left.element), f"__i{method[2:]}")
+        if _has_operators(right) and not in_place and _answers_first(left, right, reflected):
+            return inline(_method_of(right, reflected, span), [right, left], span)
         return inline(_method_of(left, method, span, is_augmented), [left, right], span)
     if method and issubclass(python, ast.operator) and _has_operators(right):
-        reflected = f"__r{method[2:]}"
         if isinstance(left, Static) and isinstance(left.value, int | float):
             return inline(_method_of(right, reflected, span), [right, left], span)
         if hasattr(cls := class_of(right.element), reflected):  # which CPython does not ask: the scalar refuses it
@@ -101,7 +115,10 @@ def binary(
         return _of_numbers(op, left, right, span)
     left, right = lift(left, span), lift(right, span)
     equates, code, other_code = op in (ops.EQ, ops.NE), enum_number(left), enum_number(right)
-    if equates and code is not None and other_code is not None and class_behind(left) is class_behind(right):
+    kind = class_behind(left)
+    if equates and code is not None and other_code is not None and kind is class_behind(right):
+        if not is_identity:
+            require_plain_equality(kind, span)
         return apply(op, (code, other_code), span)
     require_numbers((left, right), span)
     if is_identity:
@@ -109,6 +126,12 @@ def binary(
     if equates:
         left, right = _widened(left, right, span), _widened(right, left, span)
     return apply(op, _scalars(op, left, right, span), span)
+
+
+def require_plain_equality(enum: type[object] | None, span: Span) -> None:
+    """Raises KernelError for an enum that says itself which members are equal: a device compares their numbers."""
+    if enum is not None and isinstance(enum.__eq__, FunctionType):
+        expected(span, f"{enum.__name__} without an `__eq__` of its own, e.g. a method, or `a is b`")
 
 
 def _of_numbers(op: ops.Op, left: Value, right: Value, span: Span) -> Value:
@@ -188,14 +211,28 @@ def _has_operators(value: Value) -> TypeGuard[StructValue]:
     return isinstance(value, StructValue) and enum_number(value) is None
 
 
+def _answers_first(left: StructValue, right: StructValue, reflected: str) -> bool:
+    """Whether Python asks the right operand first: its class derives from the left one's, and has an answer of its own;
+    to a comparison an inherited one too."""
+    cls, derived = class_of(left.element), class_of(right.element)
+    if cls is derived or not issubclass(derived, cls):
+        return False
+    found = inspect.getattr_static(derived, reflected, None)
+    is_same = found is inspect.getattr_static(cls, reflected, None) and reflected not in _MIRRORED
+    return isinstance(found, FunctionType) and not is_same and not _is_generated(found)
+
+
+def _is_generated(method: FunctionType) -> bool:
+    return "attrs generated" in method.__code__.co_filename
+
+
 def _method_of(struct: StructValue, name: str, span: Span, is_augmented: bool = False) -> FunctionType:
     """The method that a struct's class defines for an operator."""
     cls = class_of(struct.element)
     found = inspect.getattr_static(cls, name, None)
     if is_augmented:
         found = inspect.getattr_static(cls, f"__i{name[2:]}", found)
-    generated = isinstance(found, FunctionType) and "attrs generated" in found.__code__.co_filename
-    if not isinstance(found, FunctionType) or generated or is_from_a_library(found):
+    if not isinstance(found, FunctionType) or _is_generated(found) or is_from_a_library(found):
         expected(span, f"{cls.__name__} to define `{name}`, or its field, e.g. `x.{next(iter(struct.fields))}`")
     return found
 

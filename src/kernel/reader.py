@@ -69,6 +69,7 @@ class Reader(ControlReader):
             raise KernelError(span, f"expected helpers nested less than {_DEEPEST} deep; recursion has no meaning "
                                     "on a device, e.g. use a loop")  # fmt: skip
         self.builder.count_iteration(span)
+        self.builder.captures.function(function)
         source = source_of(function)
         reader = Reader(self.builder, source, self.nesting + 1)
         tree = source.tree.args

@@ -11,14 +11,15 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
+from itertools import pairwise
 from types import CellType, CodeType, FunctionType
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn
 
 import attrs
 
 from ..forks import IMPORTED_AT, OwnLock
 from ..types.deferred import call_signature, load
-from .captures import Captures, contents_of
+from .captures import Captures, Made, contents_of, is_made_of, made_of
 from .span import KernelError, Span
 
 
@@ -57,16 +58,14 @@ class Source:
         return vars(builtins)[name]
 
 
-_Defaults: TypeAlias = "tuple[tuple[object, ...] | None, dict[str, object] | None]"
-_signatures: dict[FunctionType, tuple[_Defaults, inspect.Signature]] = {}
+_signatures: dict[FunctionType, tuple[Made, inspect.Signature]] = {}
 
 
 def signature_of(function: FunctionType) -> inspect.Signature:
-    """A function's signature, memoised, as `inspect` is slow; made again if the function's defaults were replaced."""
-    defaults: _Defaults = function.__defaults__, function.__kwdefaults__
+    """A function's signature, memoised, as `inspect` is slow; made again if the function was replaced in place."""
     known = _signatures.get(function)
-    if known is None or known[0][0] is not defaults[0] or known[0][1] is not defaults[1]:
-        known = _signatures[function] = defaults, call_signature(function)
+    if known is None or not is_made_of(function, *known[0]):
+        known = _signatures[function] = made_of(function), call_signature(function)
     return known[1]
 
 
@@ -80,9 +79,13 @@ def parsed(text: str) -> ast.Module:
         return ast.parse(text)
 
 
-@cache
 def source_of(function: FunctionType) -> Source:
     """Parses a function's source. Raises KernelError where its file has none, or it is no plain function."""
+    return _source_of(function, function.__code__)
+
+
+@cache
+def _source_of(function: FunctionType, _code: CodeType) -> Source:
     file = inspect.getsourcefile(function) or function.__code__.co_filename
     try:
         lines, first = inspect.getsourcelines(function)
@@ -105,8 +108,9 @@ def source_of(function: FunctionType) -> Source:
         line = first if tree is None else first + tree.lineno - 1
         raise KernelError(Span(file, line), "expected a plain function, e.g. `def helper(x: U32) -> U32: …`")
     require_unedited(function, file)
-    *_, owner, _ = (".", *function.__qualname__.split("."))
-    if (owner := owner.lstrip("_")).isidentifier():  # in a method, `x.__y` is `x._Class__y` to Python
+    around = pairwise(function.__qualname__.split("."))  # of a function `<locals>` follows, of a class does not
+    *_, owner = ("", *(name.lstrip("_") for name, inner in around if "<locals>" not in (name, inner)))
+    if owner:  # in a class, `x.__y` is `x._Class__y` to Python
         _mangle_names(tree, owner)
     enclosing = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     parameters = (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)

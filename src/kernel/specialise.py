@@ -136,6 +136,7 @@ def _read(launch: Launch) -> _Reading:
     source = source_of(launch.kernel.function)
     span = source.span(source.tree)
     builder = KernelBuilder()
+    builder.captures.function(launch.kernel.function)
     binder, reader = _Binder(builder, span), Reader(builder, source)
     cx, *names = (argument.arg for argument in source.tree.args.args)
     reader.names.bind(cx, InvocationValue(), span)

@@ -254,6 +254,8 @@ class BodyWriter(KernelWriter):
         with self.lines.nested(f"while {turns} > {zero}:" if counting else f"while {counter} < {stop}:"):
             self.assign(loop.variable, counter)
             self.block(loop.body)
+            if loop.body and isinstance(loop.body[-1], ir.Break):
+                return  # there is no second round
             add(f"{counter} = u4({counter} + {step})")
             if counting:
                 add(f"{turns} = u4({turns} - {one})")
