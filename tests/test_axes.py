@@ -314,6 +314,8 @@ def test_what_32_bits_cannot_count_is_refused() -> None:
     ):
         with pytest.raises(InvalidArgumentError, match="expected indices of no more than 4294967295"):
             reduce_axis(SUM, layout, ReducePolicy())
+    with pytest.raises(InvalidArgumentError, match="outer: expected an int"):
+        Layout(-1, 1, 1, 1, 1, 1)
 
 
 # -- finishes ---------------------------------------------------------------------------------------------

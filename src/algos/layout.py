@@ -38,6 +38,11 @@ class Layout:
     length_stride: int
     inner_stride: int
 
+    def __attrs_post_init__(self) -> None:
+        for name, value in attrs.asdict(self).items():
+            if not isinstance(value, int) or not 0 <= value <= 2**63:
+                raise InvalidArgumentError(f"Layout: {name}: expected an int from 0 to 2**63, found {value!r}")
+
     @classmethod
     def rows(cls, rows: int, length: int) -> Layout:
         """Contiguous rows of one length."""
