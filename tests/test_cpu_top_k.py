@@ -10,9 +10,11 @@ import pytest
 
 import gpusort
 from gpusort.algos.host_sort import HostSortPolicy
+from gpusort.api.plan import HostPlan
 from gpusort.targets.cpu.host import top_k
 from gpusort.targets.cpu.host.select_loops import MOST_SELECTED
 from gpusort.targets.cpu.host.top_k import top_k_of_row, top_k_rows
+from gpusort.types.errors import InvalidArgumentError
 from gpusort.types.indices import SortOrder
 from tests.reference import DTYPES, Array, assert_same_bits, sample
 from tests.test_argsort import stable_order
@@ -249,3 +251,15 @@ def test_some_long_rows_of_which_many_elements_are_wanted(dtype: str) -> None:
         x[1] = x[1, 0]
         x[2, 10:] = x[2, :1]
         check(x, 20, 64, 200)
+
+
+def test_rows_of_new_lengths_need_no_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is left to refuse is refused all the same."""
+    x: Array = np.arange(50)
+    gpusort.top_k(x, 3)
+    monkeypatch.setattr(HostPlan, "_plan", None)
+    assert np.array_equal(gpusort.top_k(x[:-1], 3)[0], np.sort(x[:-1])[:-4:-1])
+    monkeypatch.undo()
+    assert gpusort.top_k(x[:0].reshape(0, 5), 3)[0].shape == (0, 3)
+    with pytest.raises(InvalidArgumentError, match="expected 0 to the 2 elements of a row, found 3"):
+        gpusort.top_k(x[:2], 3)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from itertools import product
+from itertools import combinations_with_replacement, product
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,12 @@ def _is_not_loaded(fold: Reducer, dtype: np.dtype[np.generic], nbytes: int) -> b
     return False
 
 
+def _have_loops_reduce(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What NumPy would reduce sooner, too."""
+    monkeypatch.setattr(Folding, "_suits_numpy", _never)
+    monkeypatch.setattr(folding, "ADDED", 0)
+
+
 def _never(*given: object) -> bool:
     return False
 
@@ -95,7 +101,7 @@ def test_short_arrays_reduce_as_numpys_do(name: str, dtype: str) -> None:
 @pytest.mark.parametrize(("name", "dtype"), COMPILED)
 def test_long_arrays_reduce_as_numpys_do(name: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """By compiled loops, wherever there are any."""
-    monkeypatch.setattr(Folding, "_suits_numpy", _never)
+    _have_loops_reduce(monkeypatch)
     for constant in ("ADDED", "LONG", "_EXACT"):
         monkeypatch.setattr(regrouped, constant, 0)
     monkeypatch.setattr(fold_routes, "_SHARED", 1 << 15)
@@ -228,6 +234,8 @@ def test_which_zero_or_nan_is_the_extreme_does_not_depend_on_what_is_loaded(
         ("all", "u4", (1307, 2, 14), "cropped", None, True),
         ("any", "i2", (213_479,), "C", None, True),
         ("sum", "u2", (40_000,), "C", None, False),
+        ("max", "f4", (1000, 64), "C", (1,), False),
+        ("max", "f4", (200, 200), "C", (1,), True),
         ("min", "u1", (10_000, 20), "cropped", (1,), False),
         ("sum", "u1", (300_000,), "strided", None, False),
         ("prod", "i4", (1000, 300), "cropped", None, False),
@@ -258,7 +266,7 @@ def test_short_lines_with_short_gaps_are_reduced_as_one(name: str, dtype: str, m
 
     wanted = fold_routes.LoopCall.wanted
     monkeypatch.setattr(fold_routes.LoopCall, "wanted", noted)
-    monkeypatch.setattr(Folding, "_suits_numpy", _never)
+    _have_loops_reduce(monkeypatch)
     monkeypatch.setattr(regrouped.Regrouped, "__call__", _nothing)
     for shape, kept, is_line in (
         ((1537, 30, 7), slice(1, 5), True), ((300, 60, 9), slice(6), True), ((40, 60, 40), slice(37), True),
@@ -307,7 +315,7 @@ def test_a_few_columns_of_a_table(name: str, dtype: str, monkeypatch: pytest.Mon
     run = fold_routes.LoopCall.run
     monkeypatch.setattr(fold_routes.LoopCall, "run", noted)
     monkeypatch.setattr(regrouped.Regrouped, "__call__", _nothing)
-    monkeypatch.setattr(Folding, "_suits_numpy", _never)
+    _have_loops_reduce(monkeypatch)
     for shape, kept, axis, has_gaps in (
         ((20_001, 4), slice(3), 0, True), ((20_001, 4), slice(1, 4), 0, True), ((9000, 9), slice(2, 7), 0, True),
         ((7, 4001, 4), slice(3), 1, True), ((20_001, 8), slice(3), 0, False), ((500, 100), slice(99), 0, True),
@@ -516,3 +524,17 @@ ours = [name for name in sys.modules if "targets.cpu.compiler." in name or name.
 print("llvmlite" in sys.modules, ours)
 """
     assert printed(code, GPUSORT_THREADS="2") == "False []"
+
+
+@pytest.mark.parametrize("shape", [(7,), (1,), (4, 1, 6), (1, 5), (5, 1), (3, 4, 5, 2), (1, 1, 1), (2, 3, 1, 4)])
+def test_a_packed_array_has_the_loops_of_any_other(shape: tuple[int, ...]) -> None:
+    x = np.zeros(shape, np.int32)
+    spread = np.repeat(x, 2, axis=-1)[..., ::2]  # all strides are twice as long
+    for first, last in combinations_with_replacement(range(x.ndim + 1), 2):
+        packed, other = (LoopNest.of(each, tuple(range(first, last))) for each in (x, spread))
+        assert packed is not None
+        assert other is not None
+        for loops, others in ((packed.kept, other.kept), (packed.reduced, other.reduced)):
+            assert [(loop.length, 2 * loop.stride) for loop in loops] == [(loop.length, loop.stride) for loop in others]
+        results: Array = np.arange(packed.rows)
+        assert np.array_equal(packed.arranged(results), other.arranged(results))

@@ -14,6 +14,8 @@ import gpusort
 from gpusort.algos.merge import merge
 from gpusort.algos.merge_path import MergeOrder, of_first_before
 from gpusort.algos.sizes import LARGEST_U32
+from gpusort.api import plan
+from gpusort.api.plan import Plan
 from gpusort.kernel.launch import Buffer
 from gpusort.operations.merge import has_ties_in_order
 from gpusort.targets.registry import target as target_of
@@ -88,15 +90,33 @@ def test_long_ones_that_hardly_interleave(kind: str, dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["f4", "i8", "f2", "M8[s]", ">f4", ">i8"])
 @pytest.mark.parametrize("sizes", [(16_383, 1), (16_384, 1), (32_767, 1), (1, 32_768), (20_000, 17_000)])
 def test_short_and_long_on_the_host(sizes: tuple[int, int], dtype: str) -> None:
-    """Up to 32,768 elements of all arrays go by NumPy's sort, more by kernels."""
+    """Up to 32,768 elements of all arrays go by NumPy's sort, more by kernels, but for the first of such lengths."""
     x, y = (gpusort.sort(sample(dtype, n, seed=n)) for n in sizes)
     together = np.concatenate([x, y], dtype=x.dtype)  # else in the machine's byte order
-    assert_same_bits(gpusort.merge(x, y, target="cpu"), gpusort.sort(together))
     places = np.arange(together.size).astype(">i8")
-    keys, values = gpusort.merge_by_key(x, places[: x.size], y, places[x.size :], target="cpu")
     expected = gpusort.sort_by_key(together, places)
-    assert_same_bits(keys, expected[0])
-    assert_same_bits(values, expected[1])
+    for _ in range(2):
+        assert_same_bits(gpusort.merge(x, y, target="cpu"), expected[0])
+        keys, values = gpusort.merge_by_key(x, places[: x.size], y, places[x.size :], target="cpu")
+        assert_same_bits(keys, expected[0])
+        assert_same_bits(values, expected[1])
+
+
+def test_lengths_that_are_new_plan_no_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    planned: list[object] = []
+
+    def noted(*given: Any, **how: Any) -> Plan:
+        planned.append(given)
+        return by_kernels(*given, **how)
+
+    by_kernels = plan._by_kernels
+    monkeypatch.setattr(plan, "_by_kernels", noted)
+    for length in range(20_001, 20_004):
+        x = np.arange(length)
+        for _ in range(1 + (length == 20_003)):
+            assert not planned
+            assert np.array_equal(gpusort.merge(x, x, target="cpu"), np.repeat(x, 2))
+    assert planned
 
 
 # Cut up so small that there are many tiles: of some invocations, and of one.

@@ -216,9 +216,15 @@ class HostPlan(Plan):
 
     def _fastest(self) -> Callable[..., object]:
         native, most, call = self._native, self._most, self._run
-        if native is None or not native.takes_empty:
+        if native is None or not (native.takes_empty or native.takes):
             return call
-        run = native.function
+        run, takes = native.function, native.takes
+        if takes is not None:
+
+            def run_fitting(x: Any) -> object:
+                return run(x) if takes(x) else call(x)
+
+            return run_fitting
         if most is None:
             return run
 

@@ -83,8 +83,8 @@ def packed_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
 
 def order_of_axes(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
     """The axes from the slowest varying to the fastest; those without a stride, and of one element, stay in front."""
-    steps = [abs(stride) if size > 1 else 0 for size, stride in zip(shape, strides, strict=True)]
-    return tuple(sorted(range(len(shape)), key=lambda axis: -(steps[axis] or 1 << 63)))
+    steps = [-(abs(stride) if stride and size > 1 else 1 << 63) for size, stride in zip(shape, strides, strict=True)]
+    return tuple(sorted(range(len(shape)), key=steps.__getitem__))
 
 
 def strides_in_order(shape: tuple[int, ...], itemsize: int, axes: Sequence[int]) -> tuple[int, ...]:
@@ -101,10 +101,11 @@ def merged_axes(given: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
     one."""
     axes: list[tuple[int, ...]] = []
     for size, *strides in given:
-        if axes and axes[-1][1:] == tuple(size * stride for stride in strides):
-            axes[-1] = (axes[-1][0] * size, *strides)
-        elif size != 1:
-            axes.append((size, *strides))
+        if size == 1:
+            continue
+        if axes and axes[-1][1:] == tuple([size * stride for stride in strides]):
+            size *= axes.pop()[0]
+        axes.append((size, *strides))
     return axes
 
 

@@ -25,7 +25,7 @@ from ..loops import Kernel, place_of
 from .cumsum_loops import BLOCK, columns, pieces
 from .reducers import rounded, silence, silently, takes
 from .regrouped import LEAST_IN_LINES, accumulated, has_short_lines
-from .strides import LoopNest, Routes, loops_beside, padded
+from .strides import LoopNest, Routes, loops_around, loops_beside, padded
 from .summing import Summing
 
 HostScan: TypeAlias = Callable[[HostArray], HostArray]
@@ -136,7 +136,8 @@ class LongScan:
         if nest is None:
             return None
         outs = [math.prod(nest.shape[place + 1 :]) for place in nest.order]  # strides of the results
-        stays = loops_beside(x, outs, axis)
+        is_packed = x.flags.c_contiguous
+        stays = loops_around(x.shape, axis, axis + 1) if is_packed else loops_beside(x, outs, axis)
         if len(stays) > 2:
             return None
         length, rows = x.shape[axis], x.size // x.shape[axis]

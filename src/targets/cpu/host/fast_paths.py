@@ -18,6 +18,7 @@ from ....operations.reduce import Reduce
 from ....operations.scan import Cumsum
 from ....operations.select import TopK
 from ....operations.sort import Sort
+from ....types.bounded import Bounded
 from ....types.dtypes import native
 from ....types.indices import ScanKind, SortOrder
 from ....types.specs import Spec
@@ -42,7 +43,8 @@ _INDEX: np.dtype[np.intp] = np.dtype(np.intp)
 _UP = SortOrder.ASCENDING
 _LEAST_AT_SIGHT = 1 << 9  # elements of a row
 _TAKEN = 1 << 17  # elements: below, waking a thread saves nothing
-_SCANNED = 1 << 15  # elements of an exclusive scan: of more the kernels take less time
+_SCANNED = 1 << 17  # elements of an exclusive scan: of more the kernels take less time
+_MOST_LENGTHS = 1 << 10
 _MOST_AXES = 32  # of arrays that NumPy's own sorts take
 
 
@@ -82,7 +84,8 @@ def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolic
             merge = ShortMerge(order, given[0].dtype, operation.with_values)
             return Native(merge.function, most=merge.most, suits=merge.suits)
         case TopK(k, axis, order, _, None):
-            return Native(partial(_top_k, k=k, axis=axis, order=order, policy=policy), takes_empty=False)
+            run = partial(_top_k, k=k, axis=axis, order=order, policy=policy)
+            return Native(run, takes_empty=False, takes=partial(_has_as_many, k, axis))
         case _:
             return None
 
@@ -192,6 +195,11 @@ def _taken(x: HostArray, indices: Indices) -> HostArray:
     return found
 
 
+def _has_as_many(k: int, axis: int | None, x: HostArray) -> bool:
+    """Whether there are rows, of k elements at least."""
+    return x.size > 0 < k <= (x.size if axis is None or not x.ndim else x.shape[axis])
+
+
 def _top_k(
     x: HostArray, /, k: int, axis: int | None, order: SortOrder, policy: HostSortPolicy
 ) -> tuple[HostArray, HostArray]:
@@ -221,24 +229,37 @@ _concatenate = cast("Callable[[tuple[HostArray, ...]], HostArray]", np.concatena
 
 class ShortMerge:
     """Merges two short arrays of a dtype, with a value for each of their elements or without, by NumPy's stable sort of
-    their concatenation, whose timsort finds the two runs; and joins longer ones of which one lies behind the other."""
+    their concatenation, whose timsort finds the two runs; and longer ones of which one lies behind the other, or whose
+    lengths are new: to plan kernels for these takes longer."""
 
     most = 1 << 15  # elements of all arrays: of more the kernels take less time
+    most_new = 1 << 17  # the same where kernels are to be planned yet
 
     def __init__(self, order: SortOrder, dtype: np.dtype[np.generic], with_values: bool) -> None:
         self._order, self._ascends, self._has_ties = order, order is SortOrder.ASCENDING, dtype.kind == "f"
         self.function: Callable[..., object] = self._merge_by_key if with_values else self._merge
+        self._seen = Bounded[object, bool](_MOST_LENGTHS)
 
     def suits(self, arrays: Sequence[HostArray]) -> bool:
-        """Whether of longer arrays one lies behind the other, so that nothing is to be done but to join them."""
+        """Whether longer arrays need but be joined, or come for the first time."""
         x, y = arrays[0], arrays[len(arrays) // 2]
+        if self._are_joined(x, y):
+            return True
+        lengths = x.size, y.size
+        if sum(lengths) * len(arrays) > 2 * self.most_new or lengths in self._seen:
+            return False
+        self._seen[lengths] = True
+        return True
+
+    def _are_joined(self, x: HostArray, y: HostArray) -> bool:
+        """Whether one lies behind the other, so that nothing is to be done but to join them."""
         if not (x.size and y.size):
             return False
         return bool(x[-1] < y[0] if self._ascends else x[-1] > y[0])
 
     def _merge(self, x: HostArray, y: HostArray) -> HostArray:
         keys = _concatenate((x, y))
-        if keys.size <= self.most:  # else one lies behind the other
+        if keys.size <= self.most or not self._are_joined(x, y):
             words = self._words(keys, x, y) if self._has_ties else None
             if words is not None:
                 keys = keys.take(words.argsort(kind="stable"))
@@ -255,7 +276,7 @@ class ShortMerge:
             name, *pair = ("values", x, values) if x.size != values.size else ("other_values", y, other_values)
             raise different_sizes(str(name), *[array.shape for array in pair])
         keys, moved = _concatenate((x, y)), _concatenate((values, other_values))
-        if 2 * keys.size <= self.most:
+        if 2 * keys.size <= self.most or not self._are_joined(x, y):
             words = self._words(keys, x, y)
             places = (ascending(keys, self._order) if words is None else words).argsort(kind="stable")
             keys, moved = keys.take(places), moved.take(places)

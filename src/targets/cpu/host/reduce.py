@@ -39,6 +39,7 @@ _NEAR_BOOLS = 1 << 7  # of which NumPy reads many at once
 _TOLD = 1 << 19  # elements of any and all, by which NumPy's loops are slower than memory
 _SOON = 1 << 16  # elements: of fewer, where some lie in a row, NumPy's loops are through by then
 _NEIGHBOURS = 1 << 5  # which lie in a row then
+_EXTREMES_OF_ROW = 1 << 7  # the same of which the extreme is looked for
 _WIDE = 24  # the same of 64 bits, of whose extremes AVX2 has no instruction
 _ROW_APART = 1 << 9  # elements that lie apart, and follow each other
 _APART = 1 << 22  # bytes of elements that lie apart, below which a few threads are hardly sooner than NumPy
@@ -57,7 +58,9 @@ class Folding:
         self, fold: Reducer, dtype: np.dtype[np.generic], axes: tuple[int, ...], ndim: int, keepdims: bool
     ) -> None:
         self._is_half = dtype == np.float16
-        self.least = LONG
+        self.least = _SOON if ndim == 1 and not fold.adds else LONG
+        if fold.adds and dtype.kind == "f":
+            self.least = ADDED // dtype.itemsize
         if self._is_half:
             self.least = _ADDED_HALVES if fold.adds else _LONG_HALVES
         self._is_bool = dtype.kind == "b"  # bytes, of which all but zero are true
@@ -106,16 +109,15 @@ class Folding:
             return nest.length > 1 or not self._is_half or self._fold not in TRUTHS
         if self._is_half or self._is_time:
             return False
-        if self._waits:
-            return nbytes < ADDED
-        if self._fold is Reducer.PROD or (self._fold is Reducer.SUM and size < 8):
+        if self._waits or self._fold is Reducer.PROD or (self._fold is Reducer.SUM and size < 8):
             return False
         if self._fold in TRUTHS and self._is_bool:
             return near.stride == 1 and near.length >= _NEAR_BOOLS
         if self._fold in TRUTHS and is_flat:
             return near.length < _NEIGHBOURS or count < (_TOLD if near.stride == 1 else _SOON)
         if count < _SOON:
-            return near.length >= _NEIGHBOURS
+            in_rows = self._fold in EXTREMES and nest.nearest_is_reduced
+            return near.length > _EXTREMES_OF_ROW if in_rows else near.length >= _NEIGHBOURS
         most = _CREW_MEMORY if threads_of_crew(nbytes) > 0 else _MEMORY
         if self._fold in EXTREMES and nest.nearest_is_reduced and near.stride != 1:
             return (is_flat or near.length >= _ROW_APART) and nbytes < min(most, _APART)

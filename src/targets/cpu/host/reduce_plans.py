@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import cast
 
 import attrs
@@ -179,6 +180,7 @@ def _are_near_lines(outer: Loop, near: Loop) -> bool:
     return near.stride == 1 < outer.length and near.length < _BESIDE and near.length < outer.stride <= 2 * near.length
 
 
+@cache
 def constant_of(fold: Reducer, dtype: np.dtype[np.generic]) -> int:
     """A constant for the compiled loop. For extremes of floats, which are compared as integers in their order: what to
     subtract so that NaN is greater than all numbers, or to add so that it is less. For argmin and argmax of floats: the

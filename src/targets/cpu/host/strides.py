@@ -87,6 +87,9 @@ class Loop:
         return abs(self.stride) or math.inf
 
 
+_ONCE = Loop(1, 0)
+
+
 class Routes(Generic[R]):
     """A cache of what `make` gives for arrays of one shape and strides."""
 
@@ -154,23 +157,36 @@ class LoopNest:
     def of(cls, x: HostArray, axes: tuple[int, ...], forwards: bool = False) -> LoopNest | None:
         """None if strides are no multiples of the element size. Reduced axes of negative stride are traversed
         backwards, in memory order, unless `forwards` is asked for."""
+        if x.flags.c_contiguous and (not axes or axes[-1] - axes[0] == len(axes) - 1):
+            return cls._of_packed(x, *(axes[0], axes[-1] + 1) if axes else (0, 0))
         span = Span.of(x)
         if span is None:
             return None
-        start, strides = span.before, [stride // x.itemsize for stride in x.strides]
-        kept = [axis for axis in range(x.ndim) if axis not in axes]
-        nearer = order_of_axes(x.shape, x.strides)
-        lying = [axis for axis in nearer if axis in kept]
-        reduced: list[Loop] = []
-        for axis in (axis for axis in nearer if axis in axes):
-            loop = Loop(x.shape[axis], strides[axis])
-            if loop.stride < 0 and not forwards:
-                start += (loop.length - 1) * loop.stride
-                loop = Loop(loop.length, -loop.stride)
-            reduced.append(loop)
-        loops = _joined(Loop(x.shape[axis], strides[axis]) for axis in lying)
-        shape, order = tuple(x.shape[axis] for axis in lying), tuple(lying.index(axis) for axis in kept)
-        return cls(span, start, loops, _joined(reduced), shape, order)
+        start, shape = span.before, x.shape
+        lying: list[int] = []
+        kept: list[tuple[int, int]] = []
+        reduced: list[tuple[int, int]] = []
+        for axis in order_of_axes(shape, x.strides):
+            length, stride = shape[axis], x.strides[axis] // span.size
+            if axis not in axes:
+                lying.append(axis)
+                kept.append((length, stride))
+                continue
+            if stride < 0 and not forwards:
+                start += (length - 1) * stride
+                stride = -stride
+            reduced.append((length, stride))
+        order = tuple([lying.index(axis) for axis in sorted(lying)])
+        return cls(span, start, _joined(kept), _joined(reduced), tuple([shape[axis] for axis in lying]), order)
+
+    @classmethod
+    def _of_packed(cls, x: HostArray, first: int, last: int) -> LoopNest:
+        """The same, sooner, of a packed array along neighbouring axes: most arrays of new shapes are such."""
+        shape, length = x.shape, math.prod(x.shape[first:last])
+        reduced = (Loop(length, math.prod(shape[last:])),) if length != 1 else ()
+        kept = shape[:first] + shape[last:]
+        loops = loops_around(shape, first, last)
+        return cls(Span(x.itemsize, 0, x.size), 0, loops, reduced, kept, tuple(range(len(kept))))
 
     @property
     def length(self) -> int:
@@ -199,13 +215,22 @@ class LoopNest:
 def loops_beside(x: HostArray, outs: Sequence[int], axis: int) -> tuple[Loop, ...]:
     """Loops over all axes but this one, with the strides `outs` of the results."""
     lying = order_of_axes(x.shape, x.strides)
-    return _joined(Loop(x.shape[n], x.strides[n] // x.itemsize, outs[n]) for n in lying if n != axis)
+    return _joined([(x.shape[n], x.strides[n] // x.itemsize, outs[n]) for n in lying if n != axis])
+
+
+def loops_around(shape: tuple[int, ...], first: int, last: int) -> tuple[Loop, ...]:
+    """Loops over a packed array's axes before and behind some, with results that lie as it does."""
+    outer, stride, near = math.prod(shape[:first]), math.prod(shape[first:]), math.prod(shape[last:])
+    if stride == near:  # nothing is between
+        outer, stride, near = outer * near, 1, 1
+    farther = (Loop(outer, stride, stride),) if outer != 1 else ()
+    return farther if near == 1 else (*farther, Loop(near, 1, 1))
 
 
 def padded(loops: tuple[Loop, ...]) -> list[Loop]:
     """Two loops: outer ones of one iteration are added."""
-    return [Loop(1, 0)] * (2 - len(loops)) + list(loops)
+    return [_ONCE] * (2 - len(loops)) + list(loops)
 
 
-def _joined(loops: Iterable[Loop]) -> tuple[Loop, ...]:
-    return tuple(Loop(*merged) for merged in merged_axes((loop.length, loop.stride, loop.out) for loop in loops))
+def _joined(loops: Iterable[tuple[int, ...]]) -> tuple[Loop, ...]:
+    return tuple([Loop(*merged) for merged in merged_axes(loops)])
