@@ -10,14 +10,17 @@ only if nobody else holds it, by CPython's own count: whatever a user keeps of a
 from __future__ import annotations
 
 import math
+import os
 import sys
 import weakref
-from threading import Timer
-from time import monotonic
+from collections import deque
+from contextlib import suppress
+from time import monotonic, sleep
 from typing import Any, TypeVar
 
 import numpy as np
 
+from ..types import real_threads
 from ..types.environment import memory_bytes, whole_number, word
 from .shelf import TimedShelf  # in a module of its own, which outlives this one at the end of the process
 
@@ -37,8 +40,8 @@ class _Block(np.ndarray[tuple[int], np.dtype[np.uint8]]):
 
 _kept, _large = TimedShelf[_Block](2), TimedShelf[_Block](1)
 _LARGE_SECONDS = 30.0
-_lent: list[weakref.ref[np.ndarray[Any, Any]]] = []  # large wholes, which will come back
-_timers: list[Timer] = []  # the one that runs, if any
+_lent: deque[weakref.ref[np.ndarray[Any, Any]]] = deque()  # large wholes, which will come back
+_watching: list[None] = []  # one, if a thread waits until they may have
 
 
 def new_array(shape: tuple[int, ...], dtype: D) -> np.ndarray[Any, D]:
@@ -75,20 +78,25 @@ def _most_for_a_while() -> int:
 
 
 def _look_later() -> None:
-    """Starts a timer that lets go of what has been idle, unless one runs. It is started as memory is lent, not as it
-    comes back: that may be in any thread and at any moment, when nothing should be done that waits for a lock."""
-    if any(timer.is_alive() for timer in _timers):
-        return
-    timer = Timer(_LARGE_SECONDS, _look)
-    timer.daemon = True
-    _timers[:] = [timer]
-    timer.start()
+    """Has a thread let go of what has been idle, unless one waits for it to be. It is started as memory is lent, not as
+    it comes back: that may be in any thread and at any moment, when nothing should be done that waits for a lock."""
+    if not _watching:
+        with suppress(RuntimeError, MemoryError):  # no thread is to be had
+            real_threads.start(_look, ())
 
 
 def _look() -> None:
-    _timers.clear()
+    if _watching:  # callers that came at once have started several
+        return
+    _watching.append(None)
+    sleep(_LARGE_SECONDS)
+    _watching.clear()
     _large.take(lambda since, _: monotonic() - since >= _LARGE_SECONDS)
-    _lent[:] = [whole for whole in _lent if whole() is not None]
+    with suppress(IndexError):
+        for _ in range(len(_lent)):  # one by one, as others append meanwhile
+            whole = _lent.popleft()
+            if whole() is not None:
+                _lent.append(whole)
     if _lent or _large:
         _look_later()
 
@@ -97,9 +105,7 @@ def forget() -> None:
     """Releases the recycled blocks."""
     _kept.clear()
     _large.clear()
-    for timer in _timers:
-        timer.cancel()
-    _timers.clear()
+    _watching.clear()
 
 
 def _is_whole(block: _Block) -> bool:
@@ -110,3 +116,6 @@ def _is_whole(block: _Block) -> bool:
 
 # Whether reference counts are exact, as in CPython with a GIL.
 _COUNTED = sys.implementation.name == "cpython" and bool(getattr(sys, "_is_gil_enabled", lambda: True)())
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_watching.clear)  # the thread is the parent's

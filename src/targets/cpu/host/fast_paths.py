@@ -118,7 +118,7 @@ class ArgsortPath:
             is_at_once = size <= self.most and x.itemsize > 2
         if is_at_once and self.most:
             if not self.by_bits or are_ties_alike(x):
-                own = x.copy() if self._is_bytes else x  # places_along says why
+                own = x.copy() if self._is_bytes else x  # needs_own_memory says why
                 return own.argsort(self.axis, "stable")
             ties_differ = True
         elif x.ndim == 1 and _LEAST_AT_SIGHT <= size <= self.most_at_sight:

@@ -54,6 +54,13 @@ def lengths_sorted_stably(dtype: np.dtype[np.generic]) -> range:
             return range(0)
 
 
+def needs_own_memory(dtype: np.dtype[np.generic]) -> bool:
+    """Whether what another thread writes to such elements may lead NumPy's sort past their end: it counts digits before
+    it places them, and without vector code trusts a loop to end at an element that it has seen. So it is given none
+    that the caller can reach."""
+    return dtype.kind in "biu" and (dtype.itemsize == 1 or (dtype.itemsize == 2 and radix_sorts_sooner()))
+
+
 def sort_chunk(source: HostArray, results: HostArray, order: SortOrder, stable: bool) -> None:
     """Sorts a row, or each row of an array, on this thread. `results` is `source` itself, or lies apart. In place, one
     call into C sorts it or writes it: an interrupt finds the elements as they were, or in order. Floats that tie keep
@@ -72,10 +79,12 @@ def sort_chunk(source: HostArray, results: HostArray, order: SortOrder, stable: 
     back = turn
     if dtype.kind in "Mm" and turn is None:  # NaT, the least integer, becomes the greatest by counting down
         turn, back = partial(np.add, -1), partial(np.add, 1)
-    if results is source and turn is None and not is_float:
+    is_apart = needs_own_memory(dtype)
+    if results is source and turn is None and not is_float and not is_apart:
         numbers.sort(axis=-1, kind=kind)
         return
-    words: Elements = np.empty_like(numbers) if results is source else results.view(numbers.dtype)
+    is_apart |= results is source
+    words: Elements = np.empty_like(numbers) if is_apart else results.view(numbers.dtype)
     if turn is None:
         words[...] = numbers
     else:
@@ -85,7 +94,7 @@ def sort_chunk(source: HostArray, results: HostArray, order: SortOrder, stable: 
         back(words, words)
     if is_float and not (stable and kind):
         restore_ties(source, words, order, stable)
-    if results is source:
+    if is_apart:
         results[...] = words.view(dtype)
 
 
@@ -131,8 +140,7 @@ def places_in_order(source: HostArray, axis: int, order: SortOrder) -> Places:
 
 def places_along(words: Elements, axis: int, *, is_own: bool) -> Places:
     """NumPy's own stable argsort. Of bytes it looks at all 256, however short a row is: not at those of wider words.
-    And it counts them first: what another thread changes then, it places past the end of its memory. So where they are
-    not our own, it is given a copy."""
+    Where they are not our own, it is given a copy: see needs_own_memory."""
     if words.itemsize <= 2 and words.dtype.kind in "biu":
         if words.shape[axis] <= _SHORT_OF_BYTES:
             words = numbers_of(words).astype(np.int32)

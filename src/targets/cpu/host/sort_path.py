@@ -19,7 +19,7 @@ from ..pool import shared_pool
 from .at_sight import LEAST_AT_SIGHT, sorted_at_sight
 from .float_ties import FloatTies
 from .key_words import numbers_as
-from .numpy_sort import NETWORK, lengths_sorted_stably, sort_stably, sorted_by_words, turning
+from .numpy_sort import NETWORK, lengths_sorted_stably, needs_own_memory, sort_stably, sorted_by_words, turning
 from .partition_sort import part_from
 from .radix_sort import suits_radix
 from .row_networks import least_for_networks, longest_of_few
@@ -212,7 +212,7 @@ class SortPath:
         """Sorts into another array or where it lies: either is written by one call into C. False, and nothing done,
         where the array is longer, or the other one not known to take the result."""
         short, long_row, axis = self._short, self._long_row, self._along
-        stable_lengths = self._stable_lengths
+        stable_lengths, is_apart = self._stable_lengths, needs_own_memory(self._dtype)
         sorts_at_once = self._turn is None and self._dtype.kind != "f"  # it is whole all the time
 
         def write(x: HostArray, out: HostArray) -> bool:
@@ -227,12 +227,15 @@ class SortPath:
             if not sorts_at_once and length > 1:
                 out[...] = sort(x)
                 return True
-            if out is not x:
+            if out is not x and not is_apart:
                 out[...] = x
+            numbers = x.copy("K") if is_apart else out
             if length in stable_lengths:
-                out.sort(axis, "stable")
+                numbers.sort(axis, "stable")
             else:
-                out.sort(axis)
+                numbers.sort(axis)
+            if is_apart:
+                out[...] = numbers
             return True
 
         return write
