@@ -52,13 +52,14 @@ class PlaceFolding:
         if self._axis is None:
             found = self._of_all(x)
             return None if found is None else in_shape(found, x, tuple(range(x.ndim)), self._keepdims)
-        if x.shape[self._axis] == x.size >= _HALVES:  # one row, such as a table's column
+        size, length = x.size, x.shape[self._axis]
+        if length == size >= _HALVES:  # one row, such as a table's column
             found = self._of_all(x.reshape(-1))
             kept = (1,) * (x.ndim - 1)
             return None if found is None else in_shape(found.reshape(kept), x, (self._axis,), self._keepdims)
-        if x.shape[self._axis] == 1:
+        if length == 1:
             return in_shape(np.zeros(x.shape, np.intp).squeeze(self._axis), x, (self._axis,), self._keepdims)
-        if x.size < min(LONG, _MANY_ROWS * x.shape[self._axis]):
+        if size < LONG and size < _MANY_ROWS * length:
             return None
         route = self._routes.of(x)
         if route is None:
