@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from itertools import combinations_with_replacement, product
 from typing import Any
 
@@ -19,6 +20,7 @@ from gpusort.targets.cpu.host import reduce_plans as fold_routes
 from gpusort.targets.cpu.host import regrouped
 from gpusort.targets.cpu.host.reduce import Axes, Folding, host_reduction
 from gpusort.targets.cpu.host.strides import LoopNest
+from gpusort.targets.cpu.pool import Pool
 from tests.covering import few_cases
 from tests.new_process import printed
 from tests.reference import DTYPES, SWAPPED, laid_out, sample, whole_numbers
@@ -389,12 +391,33 @@ def test_rows_that_suit_numpy_are_shared_by_threads(name: str, monkeypatch: pyte
     monkeypatch.setenv("GPUSORT_THREADS", "3")
     monkeypatch.setattr(extreme_places, "_SPREAD_BYTES", 0)
     monkeypatch.setattr(extreme_places, "_MOST_NEIGHBOURS", dict.fromkeys((1, 2, 4, 8), 0))
+    lengths: list[int] = []
+
+    def noted(pool: Pool, length: int, work: Callable[[slice], None]) -> None:
+        lengths.append(length)
+        over(pool, length, work)
+
+    over = Pool.over
+    monkeypatch.setattr(Pool, "over", noted)
     x = np.random.default_rng(1).integers(0, 500, 60_000).astype("i4")
     for shape in ((300, 200), (3, 100, 200), (100, 3, 200), (100, 2, 3, 100), (2, 30_000)):
         for axis in range(len(shape)):
             for layout, keepdims in product(LAYOUTS, (False, True)):
                 y = laid_out(x.reshape(shape), layout)
                 assert_same(reduced(name, y, axis, keepdims), by_numpy(name, y, axis, keepdims), (shape, axis, layout))
+        lengths.clear()
+        reduced(name, x.reshape(shape), -1)
+        assert lengths == [max(shape[:-1])]
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_places_beyond_32_bits_are_numpys(axis: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.zeros((500, 100), np.float16)
+    monkeypatch.setattr(extreme_places, "_MOST", x.shape[axis])
+    with background.off():
+        assert extreme_places.PlaceFolding(Reducer.ARGMAX, x.dtype, axis, False)(x) is not None
+        monkeypatch.setattr(extreme_places, "_MOST", x.shape[axis] - 1)
+        assert extreme_places.PlaceFolding(Reducer.ARGMAX, x.dtype, axis, False)(x) is None
 
 
 @pytest.mark.parametrize("dtype", ["i2", "f2", "f8"])

@@ -93,7 +93,7 @@ def _length(memory: ir.Memory) -> int:
 
 def _prologue(program: ir.Program, writer: BodyWriter, offsets: Mapping[ir.Memory, int]) -> str:
     """Declarations above the body: invocation indices, memories, constants and variables."""
-    lines, used = Lines(1), set(writer.identities)
+    lines, used = Lines(1), set(writer.builtins)
     if writer.lanes_vary or used & {ir.Builtin.LANE, ir.Builtin.SUBGROUP_ID}:
         used.add(ir.Builtin.LOCAL_ID)
     for builtin, form in _OWN_NUMBERS.items():
@@ -127,7 +127,7 @@ class BodyWriter(KernelWriter):
     def __init__(self, program: ir.Program, offsets: Mapping[ir.Memory, int]) -> None:
         super().__init__(program, Lines(1))
         self.lengths: dict[ir.Memory, str] = {}
-        self.identities: set[ir.Builtin] = set()
+        self.builtins: set[ir.Builtin] = set()
         self.lanes_vary = False  # whether a mask of existing lanes is needed: the last subgroup is partial
         self._offsets = offsets
         self._barriers = 0  # emitted so far
@@ -148,7 +148,7 @@ class BodyWriter(KernelWriter):
             return self.u4(self.program.group_size)
         if builtin is ir.Builtin.SUBGROUP_SIZE:
             return self.u4(WARP)
-        self.identities.add(builtin)
+        self.builtins.add(builtin)
         name: str = builtin.value
         return name
 

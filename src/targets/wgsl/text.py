@@ -97,9 +97,7 @@ class _Writer(StatementWriter):
         self.memories = {m: self.names.of(m, valid_identifier(m.name)) for m in program.memories}
         self.fields = {p: fields.of(p, valid_identifier(p.name)) for p in program.parameters}
         self.parameters = (*_HEADER, *((name, TYPE_NAMES[p.type]) for p, name in self.fields.items()))
-        self.numbers: dict[
-            int, str
-        ] = {}  # variables with the bits of infinities and NaNs, for which WGSL has no constant
+        self.numbers: dict[int, str] = {}  # variables with the bits of infinities and NaNs: WGSL has no such constant
         self.builtins: set[ir.Builtin] = set()
         self.subgroups = False
 

@@ -1,16 +1,20 @@
-"""The CPU's fast paths for host arrays, without kernels: by NumPy, by compiled loops, or both. The call graph,
-indented:
+"""The CPU's fast paths for host arrays, by NumPy, by compiled loops, or both. Who calls whom, from left to right:
 
-fast_paths     chooses for an operation sort_path    sorts: short arrays by NumPy alone; rows seen to be in order, or of
-a handful of words, by `at_sight` sort       rows of any length by one of row_networks    many short rows, side by side
-in vectors radix_sort      where NumPy's own sort is slow, which `numpy_speed` measures partition_sort  a long row:
-parted by all threads (`partition`), its parts sorted by NumPy (`numpy_pointer`) counting        a long row of bytes or
-pairs of bytes, or of few different elements (a handful by `runs`) crew_rows       many rows, by threads that wait in
-compiled code numpy_sort      all else: NumPy's sort in our order, with zeros and NaNs put back (`float_ties`) argsort
-row_networks, crew_rows, counting, radix_sort, NumPy, or packed_argsort    a rank and an index make a word: these are
-sorted top_k        `select_loops` for a few of each row, else thresholds by NumPy reduce       `regrouped` by NumPy, or
-`reduce_plans` for `reduce_loops`; argmin and argmax by `arg_reduce` cumsum       `regrouped` by NumPy, or loops of its
-own keyed
+    fast_paths     chooses for an operation
+      sort_path    sorts: short arrays by NumPy alone; rows seen to be in order, or of a handful of words, by `at_sight`
+        sort       rows of any length by one of
+          row_networks    many short rows, side by side in vectors
+          radix_sort      where NumPy's own sort is slow, which `numpy_speed` measures
+          partition_sort  a long row: parted by all threads (`partition`), its parts sorted by NumPy (`numpy_pointer`)
+          counting        a long row of bytes or pairs of bytes, or of few different elements (a handful by `runs`)
+          crew_rows       many rows, by threads that wait in compiled code
+          numpy_sort      all else: NumPy's sort in our order, with zeros and NaNs put back (`float_ties`)
+      argsort      row_networks, crew_rows, counting, radix_sort, NumPy, or
+        packed_argsort    a rank and an index make a word: these are sorted
+      top_k        `select_loops` for a few of each row, else thresholds by NumPy
+      reduce       `regrouped` by NumPy, or `reduce_plans` for `reduce_loops`; argmin and argmax by `arg_reduce`
+      cumsum       `regrouped` by NumPy, or loops of its own
+      keyed
 
 All know `key_words`, which makes integers of elements that compare as these should, and `strides`, the layouts.
 """

@@ -27,7 +27,7 @@ _MANY_ROWS = 1 << 11  # each of which takes NumPy a call of its loop
 _ROW = 32  # elements that NumPy looks at as fast
 # Neighbours in a row that are worth a loop of ours: so many, and as many more as NumPy looks at no faster; of floats
 # half as many, and of float16 all, for these NumPy looks at one by one.
-_NEIGHBOURS, _MOST_NEIGHBOURS = 9, {1: 1 << 13, 2: 1 << 11, 4: 1 << 8, 8: 1 << 6}
+_NEIGHBOURS, _MOST_NEIGHBOURS = 16, {1: 1 << 13, 2: 1 << 11, 4: 1 << 8, 8: 1 << 6}
 _FEW, _FEW_BYTES = 16, 32  # neighbours, or bytes of them: of fewer NumPy makes rows
 _MOST = (1 << 31) - 1  # elements in a row whose places are found as 32 bits
 _FLAT_BYTES = 3 << 23  # below, one core reads a flat array about as fast as it takes to wake another
@@ -52,13 +52,14 @@ class PlaceFolding:
         if self._axis is None:
             found = self._of_all(x)
             return None if found is None else in_shape(found, x, tuple(range(x.ndim)), self._keepdims)
-        if x.shape[self._axis] == x.size >= _HALVES:  # one row, such as a table's column
+        size, length = x.size, x.shape[self._axis]
+        if length == size >= _HALVES:  # one row, such as a table's column
             found = self._of_all(x.reshape(-1))
             kept = (1,) * (x.ndim - 1)
             return None if found is None else in_shape(found.reshape(kept), x, (self._axis,), self._keepdims)
-        if x.shape[self._axis] == 1:
+        if length == 1:
             return in_shape(np.zeros(x.shape, np.intp).squeeze(self._axis), x, (self._axis,), self._keepdims)
-        if x.size < min(LONG, _MANY_ROWS * x.shape[self._axis]):
+        if size < LONG and size < _MANY_ROWS * length:
             return None
         route = self._routes.of(x)
         if route is None:

@@ -262,7 +262,7 @@ def _guarded(
         size = x.size
         if (
             size >= LEAST_IN_LINES and regrouped is not None
-            and (size >= regroup_from or x.shape[-1] <= LINE or (looks and x.shape[0] <= LINE and x.flags.fnc))
+            and (size >= regroup_from or (shape := x.shape)[-1] <= LINE or (looks and shape[0] <= LINE and x.flags.fnc))
         ):  # fmt: skip
             found = regrouped(x)
             if found is not None:

@@ -50,9 +50,7 @@ class LoopCall:
     parts: int
     outer: int
     count: int
-    seen_as: (
-        tuple[tuple[int, ...], tuple[int, ...]] | None
-    )  # shape and strides of the results that are wanted, if not all
+    seen_as: tuple[tuple[int, ...], tuple[int, ...]] | None  # the results that are wanted, by shape and strides; or all
     ends_early: bool  # whether the loop skips the rest of a row whose result is settled (any, all)
 
     def run(self, kernel: Kernel, memory: tuple[int, int], *outs: HostArray) -> None:
