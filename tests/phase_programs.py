@@ -62,7 +62,8 @@ class Params:
 
 @kernel
 def subject(
-    cx: Invocation, bytes_: Storage[U8], words: Storage[U64], out: Storage[U32], cells_out: Storage[Cell], p: Params,
+    cx: Invocation, bytes_: Storage[U8], words: Storage[U64], out: Storage[U32], cells_out: Storage[Cell],
+    tinies: Storage[U8], halves: Storage[U16], flags: Storage[Bool], p: Params,
     tile: Workgroup[U32], cells: Workgroup[Cell], shared: Workgroup[U32],
 ) -> None:
     me = cx.local_id
@@ -119,6 +120,8 @@ class PhaseWriter:
             lambda: f"({self._cell(less)}).mixed()",
             lambda: f"U32(bytes_[{self._index(less)}])",
             lambda: f"U32(words[{self._index(less)}] >> {self._random.randrange(64)})",
+            lambda: "U32(tinies[cx.global_id])",
+            lambda: "U32(halves[cx.global_id])",
             lambda: f"({self._number(less)} + p.mode.value)",
         )
 
@@ -130,6 +133,7 @@ class PhaseWriter:
             lambda: f"({self._cell(depth - 1)}.real < {self._random.choice(['1.5', 'p.scale', '-2.0'])})",
             lambda: f"(p.mode is Mode.{self._random.choice('PQR')})",
             lambda: "p.flag",
+            lambda: "flags[cx.global_id]",
         )
 
     def _cell(self, depth: int) -> str:
@@ -142,6 +146,7 @@ class PhaseWriter:
             lambda: f"({self._cell(less)} if {self._condition(less)} else {self._cell(less)})",
             lambda: f"cells[{self._index(less)}]",
             lambda: f"kept[{self._random.randrange(2)}]",
+            lambda: f"kept[{self._number(less)} % 2]",
             lambda: f"cell({self._number(less)})",
         )
 
@@ -153,7 +158,10 @@ class PhaseWriter:
         subgroup = random.choice(
             [
                 f"cx.shuffle_xor(v, {lane})", f"cx.shuffle(v, (cx.lane + {lane}) % cx.subgroup_size)",
-                "cx.subgroup_add(v)", "cx.exclusive_add(v)", "U32(cx.ballot(v > 9))",
+                f"cx.shuffle_up(v, {self._number(1)})", f"cx.shuffle_down(v, {lane})",
+                f"U32(cx.shuffle_down(words[me] * U64(v), {self._number(1)}) >> 31)",
+                f"U32(cx.shuffle_up(v % 3 == 1, {lane}))", "cx.subgroup_add(v)", "cx.exclusive_add(v)",
+                "U32(cx.ballot(v > 9))",
                 f"U32(cx.match(v % {random.randrange(1, 5)}))",
             ]
         )  # fmt: skip
@@ -181,6 +189,11 @@ class PhaseWriter:
                     "    mine = mine + cell(i)",
                 ],
                 [f"mine += {self._cell(2)}", f"kept[{random.randrange(2)}] += {self._cell(1)}"],
+                [f"kept[{self._number(1)} % 2] = {self._cell(1)}", f"tinies[cx.global_id] = U8({self._number(2)})"],
+                [
+                    f"halves[cx.global_id] = U16({self._number(2)})", f"flags[cx.global_id] = {self._condition(2)}",
+                    f"if {self._condition(1)}:", f"    tinies[cx.global_id] = U8({self._number(1)})",
+                ],
                 [
                     f"n = cx.load_uniform(tile, {random.randrange(self._lanes)})",
                     "for j in dynamic_range(U32(0), n % 3):", "    cx.barrier()", "    tile[me] = x + j",

@@ -127,6 +127,24 @@ def counted_and_loaded_for_all(cx: Invocation, data: Storage[U32], a: Workgroup[
         data[cx.global_id] = b[cx.local_id]
 
 
+@kernel
+def with_names_that_join_alike(
+    cx: Invocation,
+    data: Storage[U32],
+    a: Workgroup[U32],
+    a_or_b: Workgroup[U32],
+    b_or_c: Workgroup[U32],
+    c: Workgroup[U32],
+) -> None:
+    a[cx.local_id] = data[cx.global_id]
+    a_or_b[cx.local_id] = a[cx.local_id] + 1
+    data[cx.global_id] = a_or_b[cx.local_id]
+    cx.barrier()
+    b_or_c[cx.local_id] = data[cx.global_id]
+    c[cx.local_id] = b_or_c[cx.local_id] + 1
+    data[cx.global_id] = c[cx.local_id]
+
+
 def workgroup_memories(program: ir.Program) -> list[ir.Memory]:
     return [memory for memory in program.memories if memory.space is ir.Space.WORKGROUP]
 
@@ -144,6 +162,11 @@ def test_they_share_where_a_barrier_parts_them(subject: Two) -> None:
     assert [memory.name for memory in workgroup_memories(program)] == ["a", "b"]
     (shared,) = workgroup_memories(overlaid(program))
     assert (shared.name, shared.length) == ("a_or_b", 2 * GROUP)
+
+
+def test_what_is_shared_has_a_name_of_its_own() -> None:
+    program = specialise(with_names_that_join_alike.launch(Grid(4, GROUP), DATA, *[Workgroup(U32, GROUP)] * 4)).program
+    assert [memory.name for memory in workgroup_memories(overlaid(program))] == ["a_or_b_or_c", "a_or_b_or_c_"]
 
 
 def test_the_branch_in_which_most_end_is_looked_at() -> None:

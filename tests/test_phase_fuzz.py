@@ -17,7 +17,7 @@ from gpusort.targets.base import Target
 from gpusort.targets.python.target import PlainPython
 from gpusort.targets.simulator.target import Simulator
 from gpusort.types.memory import Workgroup
-from gpusort.types.scalars import F32, U8, U32, U64, Bool
+from gpusort.types.scalars import F32, U8, U16, U32, U64, Bool
 from tests.covering import few_cases
 from tests.expressions import load
 from tests.phase_programs import PhaseWriter
@@ -34,10 +34,14 @@ def results_of(targets: list[Target], seed: int, lanes: int, folder: Path) -> tu
     buffers = (
         Buffer("bytes_", U8, size, Role.INPUT), Buffer("words", U64, size, Role.INPUT),
         Buffer("out", U32, size * groups, Role.OUTPUT), Buffer("cells_out", module.Cell, size * groups, Role.OUTPUT),
+        Buffer("tinies", U8, size * groups, Role.INOUT), Buffer("halves", U16, size * groups, Role.INOUT),
+        Buffer("flags", Bool, size * groups, Role.INOUT),
     )  # fmt: skip
     given: _Arrays = {
         "bytes_": rng.integers(0, 256, size, np.uint8), "words": rng.integers(0, 1 << 63, size, np.uint64),
         "out": np.zeros(size * groups, np.uint32), "cells_out": np.zeros(size * groups, buffers[3].dtype),
+        "tinies": rng.integers(0, 256, size * groups, np.uint8),
+        "halves": rng.integers(0, 1 << 16, size * groups, np.uint16), "flags": rng.random(size * groups) < 0.5,
     }  # fmt: skip
     mode, flag = random.choice([*module.Mode]), Bool(random.random() < 0.5)
     params = module.Params(U32(random.randrange(100)), mode, F32(0.5), flag)
@@ -55,7 +59,8 @@ def require_same(found: list[_Arrays], text: str) -> None:
     """Of floats all NaNs are one: which of them an operation gives is not defined."""
     expected, *others = found
     for arrays in others:
-        np.testing.assert_array_equal(arrays["out"], expected["out"], err_msg=text)
+        for name in ("out", "tinies", "halves", "flags"):
+            np.testing.assert_array_equal(arrays[name], expected[name], err_msg=f"{name} of {text}")
         for field in expected["cells_out"].dtype.names or ():
             one, other = expected["cells_out"][field], arrays["cells_out"][field]
             np.testing.assert_array_equal(other, one, err_msg=f"{field} of {text}")

@@ -179,6 +179,19 @@ def reserved_words(cx: Invocation, array: Storage[U32], var: Storage[U32], fn: U
 
 
 @kernel
+def names_of_the_writers_own(
+    cx: Invocation, bits_7f800000: Storage[F32], out: Storage[F32], broadcast: Workgroup[U32]
+) -> None:
+    workgroupUniformLoad = cx.local_id
+    broadcast[cx.local_id] = workgroupUniformLoad
+    cx.barrier()
+    broadcast.atomic_add(0, U32(5))
+    cx.barrier()
+    found = F32(cx.load_uniform(broadcast, 0))
+    out[cx.local_id] = found if bits_7f800000[workgroupUniformLoad] < float("inf") else F32(0)
+
+
+@kernel
 def add_one(cx: Invocation, data: Storage[U32]) -> None:
     if cx.global_id < data.length:
         data[cx.global_id] = data[cx.global_id] + 1
@@ -335,6 +348,15 @@ def test_names_that_mean_something_in_wgsl(target: WgslTarget) -> None:
     launch = reserved_words.launch(Grid(1, GROUP), words("array", GROUP, Role.INPUT), words("var", GROUP), U32(5))
     target.run(plan(launch), {"array": data, "var": out})
     np.testing.assert_array_equal(out, data * 2 + 6)
+
+
+def test_names_that_the_text_has_for_things_of_its_own(target: WgslTarget) -> None:
+    source = Buffer("bits_7f800000", F32, GROUP, Role.INPUT)
+    results = Buffer("out", F32, GROUP, Role.OUTPUT)
+    arrays = {"bits_7f800000": np.zeros(GROUP, np.float32), "out": np.zeros(GROUP, np.float32)}
+    launch = names_of_the_writers_own.launch(Grid(1, GROUP), source, results, Workgroup(U32, GROUP))
+    target.run(plan(launch), arrays)
+    assert arrays["out"].tolist() == [5.0 * GROUP] * GROUP
 
 
 @pytest.mark.parametrize("wanted", ["pass_", "__x", "größe", "9lives", "_", "for"])

@@ -21,7 +21,7 @@ def overlaid(program: ir.Program) -> ir.Program:
         return slot[0].type is memory.type and len({kinds[one] for one in (memory, *slot) if one in kinds}) < 2
 
     for slot in _slots(program, fits):
-        others = {memory.name for memory in program.memories if memory not in slot}
+        others = {homes.get(memory, memory).name for memory in program.memories if memory not in slot}
         name, length = ir.unused("_or_".join(memory.name for memory in slot), others), _longest(slot)
         homes |= dict.fromkeys(slot, attrs.evolve(slot[0], name=name, length=length))
 

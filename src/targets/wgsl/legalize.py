@@ -189,7 +189,8 @@ class _Legalizer:
         index = self.operations.word(statement.index)
         if statement.memory in self.atomic:
             if not self.broadcast:
-                self.broadcast.append(ir.Memory("broadcast", ir.Space.WORKGROUP, Type.U32, 1))
+                name = ir.unused("broadcast", {other.name for other in self.layouts})
+                self.broadcast.append(ir.Memory(name, ir.Space.WORKGROUP, Type.U32, 1))
             index, (shared,), none = index.bound("place"), self.broadcast, build.literal(0)
             with build.nested() as body:
                 item = build.variable("item", Type.U32)

@@ -34,8 +34,8 @@ bitcast abs acos all any asin atan ceil clamp cos countLeadingZeros countOneBits
 distance dot exp exp2 floor fma fract length log log2 max min modf pow reflect round select sign sin sqrt step
 tan tanh trunc atomicAdd atomicAnd atomicExchange atomicLoad atomicMax atomicMin atomicOr atomicStore
 atomicXor storageBarrier subgroupAdd subgroupBallot subgroupExclusiveAdd subgroupShuffle workgroupBarrier
-arrayLength function private read read_write storage uniform workgroup write float double half int uint long
-short char unsigned signed void main0 input output texture buffer point line triangle
+workgroupUniformLoad arrayLength function private read read_write storage uniform workgroup write float double
+half int uint long short char unsigned signed void main0 input output texture buffer point line triangle
 """
 
 RESERVED_NAMES = frozenset((_KEYWORDS + _RESERVED + _PREDECLARED).split())

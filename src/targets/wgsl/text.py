@@ -170,8 +170,9 @@ class _Writer(StatementWriter):
         if not is_not_finite(constant):
             return literal(constant)
         bits = float_bits(constant)
-        name = self.numbers.setdefault(bits, f"bits_{bits:08x}")
-        return f"bitcast<f32>({name})"
+        if bits not in self.numbers:
+            self.numbers[bits] = self.names.of(object(), f"bits_{bits:08x}")
+        return f"bitcast<f32>({self.numbers[bits]})"
 
     def builtin(self, builtin: ir.Builtin) -> str:
         self.builtins.add(builtin)
