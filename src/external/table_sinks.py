@@ -13,6 +13,7 @@ import attrs
 import numpy as np
 
 from .arrow_values import values_of
+from .direct import naming
 from .formats import header_for
 from .table_files import ParquetTable, TableFile
 
@@ -83,7 +84,8 @@ class PyarrowSink:
         return cls(path, file, writer, rows)
 
     def write(self, table: pa.Table) -> None:
-        self.writer.write_table(table, self.rows)
+        with naming(self.path):
+            self.writer.write_table(table, self.rows)
         _start_writing(self.path)  # so that the fsync at the end finds little left
 
     def close(self) -> None:
@@ -101,7 +103,8 @@ class IndicesSink:
         self._file.write(header_for(target, np.dtype(np.int64), rows))
 
     def write(self, table: pa.Table) -> None:
-        values_of(table[ROW_INDEX].combine_chunks()).tofile(self._file)
+        # By the file, which tells why it fails, as NumPy's tofile does not.
+        self._file.write(np.ascontiguousarray(values_of(table[ROW_INDEX].combine_chunks())).data)
 
     def close(self) -> None:
         self._file.close()
