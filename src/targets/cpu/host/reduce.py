@@ -34,7 +34,7 @@ from .strides import LoopNest, Routes
 Signed: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 
 _MEMORY = 3 << 23  # bytes: longer arrays are read from memory, which two cores do faster than one
-_CREW_MEMORY = 1 << 21  # the same of threads that wait in compiled code
+_CREW_MEMORY = 3 << 20  # the same of threads that wait in compiled code
 _NEAR_BOOLS = 1 << 7  # of which NumPy reads many at once
 _TOLD = 1 << 19  # elements of any and all, by which NumPy's loops are slower than memory
 _SOON = 1 << 16  # elements: of fewer, where some lie in a row, NumPy's loops are through by then
