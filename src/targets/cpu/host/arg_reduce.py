@@ -16,7 +16,7 @@ from .key_words import ordered_ranks
 from .reduce_loops import can_fold, places_for
 from .reduce_plans import Route, loop_call_of
 from .reducers import LONG, in_shape
-from .strides import LoopNest, Routes
+from .strides import LoopNest, Routes, shared_across
 
 Places = npt.NDArray[np.intp]
 
@@ -95,19 +95,12 @@ class PlaceFolding:
 
     def _in_threads(self, x: HostArray, axis: int) -> object | None:
         """By NumPy's loop, threads taking slices along the longest of the other axes; None if there is one thread."""
-        others = [other for other in range(x.ndim) if other != axis]
-        longest, pool = max(others, key=x.shape.__getitem__), shared_pool()
-        if pool.threads < 2 or x.shape[longest] < 2:
+        pool, method = shared_pool(), getattr(np, self._fold.value)
+        if pool.threads < 2:
             return None
-        out: Places = np.empty([x.shape[other] for other in others], np.intp)
-        sliced, placed = np.moveaxis(x, longest, 0), np.moveaxis(out, others.index(longest), 0)
-        method, along = getattr(np, self._fold.value), axis + 1 if axis < longest else axis
-
-        def look(own: slice) -> None:
-            method(sliced[own], along, placed[own])
-
-        pool.over(len(sliced), look)
-        return in_shape(out, x, (axis,), self._keepdims)
+        out: Places = np.empty([1 if other == axis else size for other, size in enumerate(x.shape)], np.intp)
+        shared_across(x, axis, pool, lambda part: method(x[part], axis, out[part], keepdims=True))
+        return in_shape(out.squeeze(axis), x, (axis,), self._keepdims)
 
     def _first_best(self, best: HostArray, where: npt.NDArray[Any]) -> Places:
         """Of each column of candidates, in their order, the place of the first that is the best."""

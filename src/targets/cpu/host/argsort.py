@@ -27,6 +27,7 @@ from .partition_sort import loading_sorts
 from .radix_sort import argsort_by_radix, suits_radix
 from .row_networks import argsort_short_rows, least_for_networks
 from .sample import is_monotonic
+from .strides import shared_across
 
 _NARROW = 1 << 19  # elements of 32 bits: of more a radix sort scatters too far
 _WINDOWS, _WINDOW = 8, 32  # how many neighbours are looked at, and how many in a row
@@ -85,13 +86,11 @@ def places_shared(x: HostArray, axis: int, each: int = _IN_ORDER) -> Places:
     if pool.threads < 2:
         return places_along(x, axis, is_own=False)
     places: Places = np.empty(x.shape, np.intp)
-    across = max(set(range(x.ndim)) - {axis % x.ndim}, key=x.shape.__getitem__)
 
-    def write(own: slice) -> None:
-        part = (*(slice(None),) * across, own)
+    def write(part: tuple[slice, ...]) -> None:
         places[part] = places_along(x[part], axis, is_own=False)
 
-    pool.over(x.shape[across], write)
+    shared_across(x, axis, pool, write)
     return places
 
 

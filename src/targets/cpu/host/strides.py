@@ -16,7 +16,7 @@ from ....types.dtypes import native
 from ....types.specs import merged_axes, order_of_axes
 from ...addresses import address_of
 from ...base import HostArray
-from ..pool import shared_pool
+from ..pool import Pool, shared_pool
 
 Axes: TypeAlias = tuple[int, ...]
 
@@ -67,6 +67,13 @@ def copy_shared(source: HostArray, to: HostArray) -> None:
     longest, pool = to.shape.index(max(to.shape)), shared_pool()
     source, to = source.swapaxes(0, longest), to.swapaxes(0, longest)
     pool.over(len(to), lambda own: copy_elements(source[own], to[own]), min(len(to), pool.threads))
+
+
+def shared_across(x: HostArray, axis: int, pool: Pool, work: Callable[[tuple[slice, ...]], None]) -> None:
+    """Calls `work` with indices of parts that together are the array: slices of the longest axis but one, shared among
+    the threads of a pool."""
+    across = max(set(range(x.ndim)) - {axis % x.ndim}, key=x.shape.__getitem__)
+    pool.over(x.shape[across], lambda own: work((*(slice(None),) * across, own)))
 
 
 R = TypeVar("R")
