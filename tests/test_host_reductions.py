@@ -410,6 +410,16 @@ def test_rows_that_suit_numpy_are_shared_by_threads(name: str, monkeypatch: pyte
         assert lengths == [max(shape[:-1])]
 
 
+@pytest.mark.parametrize(("dtype", "is_looped"), [("M8[s]", True), ("m8[ns]", True), ("i8", False), ("f4", False)])
+def test_middling_rows_of_times_have_loops(dtype: str, is_looped: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy looks for NaT at each step; of numbers it is done as soon."""
+    asked: list[Array] = []
+    monkeypatch.setattr(Folding, "__call__", lambda _, x: asked.append(x))
+    x = np.random.default_rng(1).integers(0, 1 << 20, 40_000).astype(dtype)
+    assert_same(reduced("max", x), by_numpy("max", x))
+    assert len(asked) == is_looped
+
+
 @pytest.mark.parametrize("axis", [0, 1])
 def test_places_beyond_32_bits_are_numpys(axis: int, monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.zeros((500, 100), np.float16)

@@ -58,7 +58,7 @@ class Folding:
         self, fold: Reducer, dtype: np.dtype[np.generic], axes: tuple[int, ...], ndim: int, keepdims: bool
     ) -> None:
         self._is_half = dtype == np.float16
-        self.least = _SOON if ndim == 1 and not fold.adds else LONG
+        self.least = _SOON if ndim == 1 and not fold.adds and dtype.kind not in "mM" else LONG
         if fold.adds and dtype.kind == "f":
             self.least = ADDED // dtype.itemsize
         if self._is_half:
