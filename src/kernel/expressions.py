@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import typing
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -39,7 +40,6 @@ from .values import (
     has_number,
     lift,
     of_object,
-    static_attribute_of,
 )
 
 # What an error message expects in place of expressions that the language does not have.
@@ -254,7 +254,7 @@ class ExpressionReader(ABC):
 
     def static_attribute(self, node: ast.AST, owner: Static, thing: object, name: str) -> Value:
         is_class = isinstance(thing, type) or typing.get_origin(thing) is not None
-        found = static_attribute_of(class_of(thing) if is_class else thing, name)
+        found = inspect.getattr_static(class_of(thing) if is_class else thing, name, None)
         own = name in getattr(thing, "__dict__", ())  # a function stored in the object itself is not bound to it
         is_method = isinstance(found, FunctionType) and not is_class and not own
         self.builder.captures.attribute(type(thing) if is_method else thing, name)
@@ -269,7 +269,7 @@ class ExpressionReader(ABC):
     def member(self, node: ast.AST, owner: Value, cls: type[object], name: str) -> Value:
         """A method, property or class attribute of a struct or enum."""
         self.builder.captures.attribute(cls, name)
-        found = static_attribute_of(cls, name)
+        found: object = inspect.getattr_static(cls, name, None)
         is_descriptor = hasattr(type(found), "__get__")
         if isinstance(found, property) and isinstance(found.fget, FunctionType):
             return self.apply_function(found.fget, [owner], self.span(node))

@@ -4,8 +4,7 @@ Structs, enums and tuples group these at compile time, so only scalars reach the
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from enum import Enum
 from types import FunctionType
 from typing import Any, TypeAlias, cast
@@ -135,21 +134,6 @@ def has_scalars(thing: object) -> bool:
         if isinstance(part, Scalar) or has_scalars(part):
             return True
     return False
-
-
-def static_attribute_of(thing: object, name: str) -> object:
-    """An attribute, looked up without calling descriptors; None if there is none. As `inspect.getattr_static`, which is
-    slow and used only where a metaclass or the object's own `__dict__` has the name too."""
-    own: Mapping[str, object] = {}
-    cls: type[object]
-    if isinstance(thing, type):
-        cls, is_plain = thing, not hasattr(type(thing), name)  # a metaclass's attribute may take precedence
-    else:
-        cls, own = type(thing), getattr(thing, "__dict__", own)
-        is_plain = name not in own
-    if not is_plain:
-        return inspect.getattr_static(thing, name, None)
-    return next((known[name] for base in cls.__mro__ if name in (known := vars(base))), None)
 
 
 def has_number(member: Enum) -> bool:
