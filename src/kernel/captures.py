@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, cast
 import attrs
 
 from ..types.scalars import Scalar
-from .launch import FIELD_NAMES
+from .launch import field_names
 
 _PACKAGE = __name__.partition(".")[0]
 _INSIDE = f"{_PACKAGE}."
@@ -50,7 +50,7 @@ def _parts(thing: object) -> Sequence[object]:
         return [*known, *known.values()]
     if isinstance(thing, tuple | list):
         return cast("Sequence[object]", thing)
-    return [getattr(thing, name) for name in FIELD_NAMES[type(thing)]]
+    return [getattr(thing, name) for name in field_names(type(thing))]
 
 
 @attrs.define
@@ -117,7 +117,7 @@ class Captures:
         self._lookups[id(owner), name] = look_up, arguments, value
         cls = type(value)
         has_hash = getattr(cls, "__hash__", None) is not None
-        if not has_hash and (issubclass(cls, _CONTAINERS) or FIELD_NAMES[cls]):
+        if not has_hash and (issubclass(cls, _CONTAINERS) or field_names(cls)):
             held = copy(value)  # a container or a struct, which may be changed in place
             if same(value, held):
                 self._lookups[id(value), "content"] = _itself, (value,), held

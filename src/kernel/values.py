@@ -16,7 +16,7 @@ from ..types.layout import Type
 from ..types.scalars import SCALARS, Scalar
 from . import ir
 from .captures import same
-from .launch import FIELD_NAMES
+from .launch import field_names
 from .nodes import node
 from .span import Span
 
@@ -129,7 +129,7 @@ def of_object(thing: object, span: Span) -> Value:
 def has_scalars(thing: object) -> bool:
     """Whether an object is a struct with a scalar in it, at any depth."""
     cls: Any = type(thing)
-    for name in FIELD_NAMES[cls]:
+    for name in field_names(cls):
         part = getattr(thing, name)
         if isinstance(part, Scalar) or has_scalars(part):
             return True
