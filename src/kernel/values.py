@@ -17,11 +17,10 @@ from ..types.scalars import SCALARS, Scalar
 from . import ir
 from .captures import same
 from .launch import field_names
-from .nodes import node
 from .span import Span
 
 
-@node(eq=False)
+@attrs.frozen(eq=False)
 class Static:  # noqa: PLW1641 -- without a hash, as the value may have none
     """A compile-time value."""
 
@@ -31,7 +30,7 @@ class Static:  # noqa: PLW1641 -- without a hash, as the value may have none
         return isinstance(other, Static) and same(self.value, other.value)
 
 
-@node
+@attrs.frozen
 class StructValue:
     """A struct, split into its fields. `element` is the class, or a generic alias such as `Pair[U32]`. A run-time enum
     is represented as a struct with one field, `value`: the member's number."""
@@ -43,7 +42,7 @@ class StructValue:
 GREATEST_NUMBER = (1 << 32) - 1  # of a member of an enum
 
 
-@node
+@attrs.frozen
 class MemberNumber:
     """`kind.value` of a run-time enum, or an expression of such numbers and Python ints. Under CPython it is an int,
     which never wraps, so the reader tracks an upper bound and refuses what may exceed 32 bits. It becomes a scalar when
@@ -53,12 +52,12 @@ class MemberNumber:
     greatest: int  # an upper bound
 
 
-@node
+@attrs.frozen
 class TupleValue:
     items: tuple[Value, ...]
 
 
-@node
+@attrs.frozen
 class MemoryValue:
     """An array with its element class; an element of several fields takes several units of the memory."""
 
@@ -66,12 +65,12 @@ class MemoryValue:
     memory: ir.Memory
 
 
-@node
+@attrs.frozen
 class InvocationValue:
     """`cx`."""
 
 
-@node
+@attrs.frozen
 class Method:
     """A bound method: `pair.swapped`, `data.atomic_add`, `cx.barrier`. `function` is None for methods of memories and
     of the invocation, which the reader implements by name."""
@@ -85,7 +84,7 @@ class Method:
         return cast("FunctionType", self.function)
 
 
-@node
+@attrs.frozen
 class Undecided:
     """The value of a name after control flow joins, where its compile-time value differs between the paths. Reading it
     raises KernelError with `reason`."""
@@ -106,7 +105,7 @@ Value: TypeAlias = (
 )
 
 
-@node
+@attrs.frozen
 class Given:
     """An argument of a call, with its position in the source."""
 
