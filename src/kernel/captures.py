@@ -50,7 +50,7 @@ def _parts(thing: object) -> Sequence[object]:
         return [*known, *known.values()]
     if isinstance(thing, tuple | list):
         return cast("Sequence[object]", thing)
-    return [getattr(thing, name) for name in field_names(type(thing))]
+    return [getattr(thing, name) for name in field_names(cast(Any, type(thing)))]
 
 
 @attrs.define
@@ -115,7 +115,7 @@ class Captures:
         except Exception:  # e.g. of a property: the reader reports it
             return
         self._lookups[id(owner), name] = look_up, arguments, value
-        cls = type(value)
+        cls: Any = type(value)
         has_hash = getattr(cls, "__hash__", None) is not None
         if not has_hash and (issubclass(cls, _CONTAINERS) or field_names(cls)):
             held = copy(value)  # a container or a struct, which may be changed in place

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 from itertools import product
-from operator import add, floordiv, ge, gt, le, lt, mul, sub
+from operator import add, ge, gt, le, lt, mul, sub
 from typing import Any, NoReturn, TypeAlias
 
 import attrs
@@ -21,7 +21,7 @@ class Operator(Enum):
 
 
 _COMPUTE: dict[Operator, Callable[[int, int], int]] = {
-    Operator.PLUS: add, Operator.MINUS: sub, Operator.TIMES: mul, Operator.QUOTIENT: floordiv,
+    Operator.PLUS: add, Operator.MINUS: sub, Operator.TIMES: mul, Operator.QUOTIENT: lambda a, b: a // b,
     Operator.BLOCKS: lambda a, b: -(-a // b),
 }  # fmt: skip
 
