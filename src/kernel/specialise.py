@@ -85,16 +85,13 @@ def _add_scalars(argument: object, values: list[int | float | bool]) -> None:
     elif has_scalars(argument):
         for part in (getattr(argument, name) for name in fields_of(type(argument))):
             if isinstance(part, Enum):
-                values.append(_member_number(part))
+                if not has_number(part):
+                    raise InvalidArgumentError(
+                        f"{part} must have a number from 0 to 2**32 - 1 as its value to reach a kernel"
+                    )
+                values.append(part.value)
             else:
                 _add_scalars(part, values)
-
-
-def _member_number(member: Enum) -> int:
-    if not has_number(member):
-        raise InvalidArgumentError(f"{member} must have a number from 0 to 2**32 - 1 as its value to reach a kernel")
-    number: int = member.value
-    return number
 
 
 class _Binder:

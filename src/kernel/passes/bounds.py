@@ -6,6 +6,7 @@ length gets a bounds check (safe.py)."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from itertools import count
 
@@ -27,7 +28,7 @@ class Ranges:
     subgroups of `lanes` lanes. `given` has the values of parameters and the lengths of storage memories."""
 
     def __init__(self, program: ir.Program, groups: int, lanes: int, given: Mapping[object, int]) -> None:
-        self.trip_counts: dict[int, int] = {}  # of loops: an upper bound on the trip count
+        self.trip_counts = Counter[int]()  # of loops: an upper bound on the trip count; 0 where none is walked
         self._inside: dict[int, bool] = {}
         self._given = given
         self._facts = Facts()
@@ -67,17 +68,12 @@ class Ranges:
         length = self._given.get(memory) if memory.length is None else memory.length
         if length is None:
             return False
-        if isinstance(access.index, ir.Const):
-            return int(access.index.value) < length
         return self._facts.at_most(self._values.exact(access.index), length - 1)
 
     def _if(self, statement: ir.If) -> bool:
         condition, values = self._values.condition(statement.condition), self._values
         if isinstance(condition, bool):
             # the other side is dead code: what is not walked needs no checks
-            for inner in statements_in(statement.otherwise if condition else statement.then):
-                if isinstance(inner, ir.For | ir.While):
-                    self.trip_counts.setdefault(id(inner), 0)
             return self._block(statement.then if condition else statement.otherwise)
         then = self._branch(statement.then, condition)
         otherwise = self._branch(statement.otherwise, negated(condition))

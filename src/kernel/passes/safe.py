@@ -17,7 +17,6 @@ from ...types.layout import Type
 from ...types.real_threads import Lock
 from .. import ir
 from ..launch import Step
-from ..span import Span
 from ..verify import verify
 from .bounds import Ranges, relevant_parameters
 from .walk import blocks_of, statements_in, with_blocks
@@ -171,7 +170,10 @@ def _checked(access: ir.Access, variables: list[ir.Variable]) -> Iterator[ir.Sta
     length: ir.Expression = (
         ir.Length(memory, span) if memory.length is None else ir.Const(memory.length, Type.U32, span)
     )
-    index = _plain_sum(access.index)
+    index = access.index
+    if isinstance(index, ir.Apply) and index.op is ops.ADD_NOWRAP:
+        # as a 64-bit address computation it could differ from the value that is checked
+        index = attrs.evolve(index, op=ops.ADD)
     if isinstance(access, ir.Load) and access.uniform:
         # between barriers, so control flow must stay uniform: clamp to the last element instead
         last = ir.Apply(ops.SUB, (length, ir.Const(1, Type.U32, span)), Type.U32, span)
@@ -184,18 +186,8 @@ def _checked(access: ir.Access, variables: list[ir.Variable]) -> Iterator[ir.Sta
         index = ir.Read(held, span)
     otherwise: ir.Block = ()
     if not isinstance(access, ir.Store) and access.variable is not None:
-        otherwise = (ir.Assign(access.variable, _zero(access.variable.type, span), span),)
+        kind = access.variable.type
+        zero = ir.Const(False if kind is Type.BOOL else 0.0 if kind.is_float else 0, kind, span)
+        otherwise = (ir.Assign(access.variable, zero, span),)
     inside = ir.Apply(ops.LT, (index, length), Type.BOOL, span)
     yield ir.If(inside, (attrs.evolve(access, index=index),), otherwise, span)
-
-
-def _plain_sum(index: ir.Expression) -> ir.Expression:
-    """An add_nowrap as an ordinary sum: as a 64-bit address computation it could differ from the value that was
-    checked."""
-    if isinstance(index, ir.Apply) and index.op is ops.ADD_NOWRAP:
-        return attrs.evolve(index, op=ops.ADD)
-    return index
-
-
-def _zero(type: Type, span: Span) -> ir.Const:
-    return ir.Const(False if type is Type.BOOL else 0.0 if type.is_float else 0, type, span)
