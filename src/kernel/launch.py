@@ -141,7 +141,7 @@ def kind_of(argument: object, in_tuple: bool = False) -> object:
         return cls, *[kind_of(getattr(argument, name), in_tuple) for name in names]
     if cls is tuple:
         return cls, *[kind_of(item, True) for item in cast("tuple[object, ...]", argument)]
-    return cls, float.hex(cast(float, argument)) if cls is float else argument  # 0.0 equals -0.0, and NaN not itself
+    return cls, argument.hex() if isinstance(argument, float) else argument  # 0.0 equals -0.0, and NaN not itself
 
 
 @attrs.frozen
