@@ -7,7 +7,7 @@ import inspect
 import typing
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from enum import Enum, Flag
+from enum import Enum
 from types import FunctionType
 from typing import Any, NoReturn, cast
 
@@ -24,7 +24,6 @@ from .names import Names, if_else
 from .source import Source
 from .span import KernelError, Span, expected
 from .values import (
-    GREATEST_NUMBER,
     Given,
     InvocationValue,
     MemberNumber,
@@ -37,7 +36,6 @@ from .values import (
     Value,
     as_static,
     enum_number,
-    has_number,
     lift,
     of_object,
 )
@@ -151,13 +149,9 @@ class ExpressionReader(ABC):
         speculatively."""
         span = self.span(node)
         known = self.read(values[0])
-        while isinstance(known, Static) and len(values) > 1:
-            if operators.is_true(known, self.span(values[0])) is not is_and:
-                return known
-            values = values[1:]
-            known = self.read(values[0])
         if isinstance(known, Static):
-            return known
+            decides = len(values) == 1 or operators.is_true(known, self.span(values[0])) is not is_and
+            return known if decides else self.connective(node, is_and, values[1:], is_result)
         result = operators.truth(known, self.span(values[0]))
         for right in values[1:]:
             if isinstance(result, ir.Const):
@@ -240,9 +234,7 @@ class ExpressionReader(ABC):
                     self.expected(node, f"the length or a method of an array, found `.{name}`, e.g. `{example}`")
                 return Method(owner, name)
             case StructValue() if (number := enum_number(owner)) is not None and name == "value":
-                members = cast("type[Enum]", owner.element)
-                greatest = max((member.value for member in members if has_number(member)), default=0)
-                return MemberNumber(number, GREATEST_NUMBER if issubclass(members, Flag) else greatest)
+                return MemberNumber.of(cast("type[Enum]", owner.element), number)
             case StructValue() if name in owner.fields:
                 return owner.fields[name]
             case StructValue():

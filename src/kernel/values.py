@@ -5,7 +5,7 @@ Structs, enums and tuples group these at compile time, so only scalars reach the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from enum import Enum
+from enum import Enum, Flag
 from types import FunctionType
 from typing import Any, TypeAlias, cast
 
@@ -50,6 +50,12 @@ class MemberNumber:
 
     number: ir.Expression  # a U32
     greatest: int  # an upper bound
+
+    @classmethod
+    def of(cls, members: type[Enum], number: ir.Expression) -> MemberNumber:
+        """That of any member of an enum, or of several of a Flag."""
+        greatest = max((member.value for member in members if has_number(member)), default=0)
+        return cls(number, GREATEST_NUMBER if issubclass(members, Flag) else greatest)
 
 
 @attrs.frozen
