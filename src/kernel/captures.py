@@ -120,7 +120,7 @@ class Captures:
         if not has_hash and (issubclass(cls, _CONTAINERS) or field_names(cls)):
             held = copy(value)  # a container or a struct, which may be changed in place
             if same(value, held):
-                self._lookups[id(value), "content"] = _itself, (value,), held
+                self._lookups[id(value), "content"] = lambda: value, (), held
 
 
 def contents_of(cell: CellType) -> object:
@@ -141,10 +141,6 @@ def made_of(function: FunctionType) -> Made:
 
 def is_made_of(function: FunctionType, code: CodeType, defaults: object, named: object) -> bool:
     return function.__code__ is code and function.__defaults__ is defaults and same(function.__kwdefaults__, named)
-
-
-def _itself(thing: object) -> object:
-    return thing
 
 
 def _is_own(module: object) -> bool:

@@ -102,7 +102,7 @@ class _Binder:
         self.storage: dict[str, MemoryValue] = {}  # by the buffer's name
         self.parameters: list[ir.Parameter] = []
 
-    def bind(self, name: str, argument: object) -> Value:
+    def bind(self, name: str, argument: object, in_struct: bool = False) -> Value:
         if isinstance(argument, Buffer):
             if argument.name not in self.storage:
                 self.storage[argument.name] = new_array(self.builder, name, ir.Space.STORAGE, argument.kind, None)
@@ -112,15 +112,13 @@ class _Binder:
         if isinstance(argument, Scalar):
             return self.parameter(name, argument.type)
         if has_scalars(argument):
-            return StructValue(type(argument), {
-                field: self.part(f"{name}_{field}", getattr(argument, field)) for field in fields_of(type(argument))
-            })  # fmt: skip
+            fields = fields_of(type(argument))
+            return StructValue(
+                type(argument), {f: self.bind(f"{name}_{f}", getattr(argument, f), in_struct=True) for f in fields}
+            )
+        if in_struct and isinstance(argument, Enum):
+            return StructValue(type(argument), {"value": self.parameter(name, Type.U32)})
         return Static(argument)
-
-    def part(self, name: str, part: object) -> Value:
-        if isinstance(part, Enum):
-            return StructValue(type(part), {"value": self.parameter(name, Type.U32)})
-        return self.bind(name, part)
 
     def parameter(self, name: str, type: Type) -> ir.Expression:
         taken = {parameter.name for parameter in self.parameters}  # a scalar `p_n` and the field `n` of `p` would clash

@@ -16,7 +16,7 @@ from ...types.layout import Type, bounds
 from .. import ir
 from .evaluate import Evaluator, Value
 from .facts import Condition, Facts, Sum, assume, both, either, negated, number
-from .walk import expressions_of, leaves_loop, statements_in, variable_set_by, variables_set_in
+from .walk import assignments_in, expressions_of, leaves_loop, statements_in, variable_set_by, variables_set_in
 
 UNBOUNDED = 1 << 200  # trip count of a loop that may never end
 _ATTEMPTS = 3  # widenings of a loop's ranges; after these only the types of its variables are known
@@ -245,21 +245,17 @@ def relevant_parameters(program: ir.Program) -> tuple[int, ...]:
 def _reads(program: ir.Program) -> list[ir.Read | ir.Argument]:
     """The variables and parameters that indices, conditions and loop bounds depend on (a backward slice), one read of
     each."""
-    made_of: dict[ir.Variable, list[ir.Expression]] = {}
+    made_of = assignments_in(program.body)
     waiting: list[ir.Expression] = []
     for statement in statements_in(program.body):
-        if isinstance(statement, ir.Assign):
-            made_of.setdefault(statement.variable, []).append(statement.value)
-        elif isinstance(statement, ir.Access):
-            waiting.append(statement.index)
-        elif not isinstance(statement, ir.Subgroup):
-            waiting += expressions_of(statement)
+        if not isinstance(statement, ir.Assign | ir.Subgroup):
+            waiting += (statement.index,) if isinstance(statement, ir.Access) else expressions_of(statement)
     found: dict[ir.Variable | ir.Parameter, ir.Read | ir.Argument] = {}
     while waiting:
         match expression := waiting.pop():
             case ir.Read() if expression.variable not in found:
                 found[expression.variable] = expression
-                waiting += made_of.get(expression.variable, ())
+                waiting += [s.value for s in made_of.get(expression.variable, ()) if isinstance(s, ir.Assign)]
             case ir.Argument():
                 found[expression.parameter] = expression
             case ir.Apply():

@@ -31,12 +31,11 @@ class Uniformity:
 
     def of(self, expression: ir.Expression) -> bool:
         """Whether an expression is the same for all invocations of a workgroup."""
-        for node in nodes_in(expression):
-            if isinstance(node, ir.Read) and node.variable in self.varying:
-                return False
-            if isinstance(node, ir.BuiltinValue) and node.builtin not in _UNIFORM_BUILTINS:
-                return False
-        return True
+        return not any(
+            (isinstance(node, ir.Read) and node.variable in self.varying)
+            or (isinstance(node, ir.BuiltinValue) and node.builtin not in _UNIFORM_BUILTINS)
+            for node in nodes_in(expression)
+        )
 
     def _block(self, block: ir.Block, cause: Span | None, loop: int) -> None:
         """`loop` is the innermost one around the block, by id."""
