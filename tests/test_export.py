@@ -84,6 +84,12 @@ def test_what_rises_and_falls_is_compared_within_bounds() -> None:
     assert ranges < 128
 
 
+def test_a_divisor_that_may_be_zero_in_the_range_narrows_it() -> None:
+    length = Traced.of(50, 0, 100)
+    assert 100 // (length - 5) < 60
+    assert (length.range.first, length.range.last) == (7, 100)
+
+
 @kernel
 def fill(cx: Invocation, data: Storage[U32], value: U32) -> None:
     """Writes one number everywhere."""
