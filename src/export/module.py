@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
 from importlib.resources import files
-from typing import TypeAlias
+from itertools import groupby
 
 from ..types.elements import dtype_of
 from .kernels import ExportedKernel
@@ -37,13 +36,13 @@ def module_of(exported: Exported) -> str:
     # As properties: older browsers have no Float16Array.
     types = ", ".join(f"{json.dumps(name)}: globalThis.{array}" for name, array in arrays)
     first = next(iter(exported.request.keys), None)
-    kernels = ",\n".join(
-        map(_kernel, exported.kernels.all, delta_encoded([kernel.text for kernel in exported.kernels.all]))
-    )
+    lines, texts = in_numbered_lines([kernel.text for kernel in exported.kernels.all])
+    kernels = ",\n".join(map(_kernel, exported.kernels.all, texts))
     values = json.dumps([f"u{8 * size}" for size in exported.request.values])
     data = [
         f"const TYPES = {{ {types} }};\nconst FIRST = {json.dumps(first)};\nconst VALUES = {values};"
         f"\nconst KS = {compact([*exported.request.k])};",
+        f'const LINES = {_quoted(lines)}.split("\\n");',
         f"const KERNELS = [\n{kernels},\n];",
         *_schedules(exported),
     ]
@@ -82,14 +81,13 @@ def _part(name: str) -> str:
     return "\n".join(line for line in text.split("\n") if not line.lstrip().startswith(("//", "/**")))
 
 
-def _kernel(kernel: ExportedKernel, parts: Parts) -> str:
+def _kernel(kernel: ExportedKernel, lines: Json) -> str:
     bindings = "".join("w" if writes else "r" for writes in kernel.writes)
-    code = ", ".join(_quoted(part) if isinstance(part, str) else compact([*part]) for part in parts)
-    return f'  {{ name: "{kernel.name}", bindings: "{bindings}", lanes: {kernel.lanes}, code: [{code}] }}'
+    return f'  {{ name: "{kernel.name}", bindings: "{bindings}", lanes: {kernel.lanes}, lines: {compact(lines)} }}'
 
 
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace("`", "\\`").replace("${", "\\${")
+def _quoted(lines: Sequence[str]) -> str:
+    escaped = "\n".join(lines).replace("\\", "\\\\").replace("`", "\\`").replace("${", "\\${")
     return f"`{escaped}`"
 
 
@@ -148,39 +146,15 @@ def compact(data: Json) -> str:
     return json.dumps(data, separators=(",", ":"))
 
 
-# A text, in order: literal lines, or (index of an earlier text, its first line, number of lines).
-Parts: TypeAlias = "tuple[str | tuple[int, int, int], ...]"
-_FEWEST = 3  # lines worth a reference
+def in_numbered_lines(texts: Sequence[str]) -> tuple[list[str], list[Json]]:
+    """The different lines of all texts, and each text as numbers of these; of lines that follow one another in both,
+    [the first, how many]."""
+    numbers: dict[str, int] = {}
+    found = [[numbers.setdefault(line, len(numbers)) for line in text.split("\n")] for text in texts]
+    return list(numbers), [list(_runs(text)) for text in found]
 
 
-def delta_encoded(texts: Sequence[str]) -> list[Parts]:
-    """Encodes each text against the earlier one that makes it shortest, or literally."""
-    found = list[Parts]()
-    lines = [text.split("\n") for text in texts]
-    for number, text in enumerate(texts):
-        alike = [earlier for earlier in range(number) if _name(texts[earlier]) == _name(text)]
-        ways = [tuple(_parts(earlier, lines[earlier], lines[number])) for earlier in alike]
-        found.append(min([(text,), *ways], key=encoded_size))
-    return found
-
-
-def encoded_size(parts: Parts) -> int:
-    return sum(len(part) if isinstance(part, str) else len(str(part)) for part in parts)
-
-
-def _name(text: str) -> str:
-    """The entry point's name. Kernels of different names share too little to be compared."""
-    return text[text.index("\nfn ") :].partition("(")[0]
-
-
-def _parts(number: int, earlier: Sequence[str], lines: Sequence[str]) -> Iterator[str | tuple[int, int, int]]:
-    at = 0
-    for block in SequenceMatcher(None, earlier, lines, autojunk=False).get_matching_blocks():
-        is_end = block.size == 0
-        if block.size < _FEWEST and not is_end:
-            continue
-        if block.b > at:
-            yield "\n".join(lines[at : block.b])
-        if not is_end:
-            yield number, block.a, block.size
-        at = block.b + block.size
+def _runs(numbers: Sequence[int]) -> Iterator[Json]:
+    for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0]):
+        first, *others = (number for _, number in run)
+        yield [first, 1 + len(others)] if others else first
