@@ -14,7 +14,7 @@ from ..machine import Limits
 from ..targets.cuda.compile import ComputeCapability, compile_ptx, entry_name, text_of
 from ..targets.cuda.shipped import SHIPPED_FOR, portable
 from ..targets.kernel_text import stored_type
-from ..targets.needs import kernel_named, require_at_most
+from ..targets.needs import kernel_named, require_limits
 from ..targets.wgsl.kernel import lower_to_wgsl
 from ..targets.wgsl.legalize import Origin
 from ..targets.wgsl.text import uses_of
@@ -61,21 +61,16 @@ class Kernels:
         """A program's kernel and its index. Raises CapabilityError beyond the limits."""
         if program not in self._read:
             kernel = self._make(program)
-            self._require_fits(kernel, program)
+            require_limits(
+                kernel_named(program), self.limits, "every device", lambda *_: ", and an export is for every device",
+                group_size=kernel.group_size, workgroup_bytes=kernel.workgroup_bytes,
+                storage_buffers=len(kernel.writes),
+            )  # fmt: skip
             number = self._numbers.setdefault(kernel.text, len(self.all))
             if number == len(self.all):
                 self.all.append(kernel)
             self._read[program] = number, kernel
         return self._read[program]
-
-    def _require_fits(self, kernel: ExportedKernel, program: ir.Program) -> None:
-        for what, asked, most in (
-            ("invocations in a workgroup", kernel.group_size, self.limits.group_size),
-            ("bytes of workgroup memory", kernel.workgroup_bytes, self.limits.workgroup_bytes),
-            ("storage buffers", len(kernel.writes), self.limits.storage_buffers),
-        ):
-            hint = ", and an export is for every device"
-            require_at_most(kernel_named(program), what, asked, most, "every device", hint)
 
 
 def wgsl_kernel(program: ir.Program, *, unrolled: bool = False) -> ExportedKernel:

@@ -21,7 +21,7 @@ from ...types.real_threads import SimpleQueue
 from ...types.scalars import U32, U64
 from ..binding import work_of
 from ..interpreters import Bytes, Interpreter, bytes_behind, divergence, starts_written
-from ..needs import require_at_most, require_needs
+from ..needs import require_limits, require_needs
 from ..refusals import refused_line
 from ..registry import Reduced, reduce_to_settings
 from .threads import InvocationThread, may_wait, run_group, stop
@@ -49,16 +49,13 @@ class PlainPython(Interpreter):
             self._run_launch(launch, storage)
 
     def _require_within_limits(self, launch: Launch) -> None:
-        size, kernel = launch.grid.group_size, f"kernel {launch.kernel.function.__name__!r}"
-        require_needs(kernel, launch.needs, self.info.limits, self.info.capabilities, f"target {self.info.name!r}")
+        info, kernel = self.info, f"kernel {launch.kernel.function.__name__!r}"
+        require_needs(kernel, launch.needs, info.limits, info.capabilities, f"target {info.name!r}")
         shared = [argument.items.nbytes for argument in launch.arguments if isinstance(argument, Workgroup)]
-        for what, asked, most in (
-            ("invocations in a workgroup", size, self.info.limits.group_size),
-            # No sum: the compiler alone knows which of them would share a place.
-            ("bytes of workgroup memory", max(shared, default=0), self.info.limits.workgroup_bytes),
-            ("workgroups", launch.grid.groups, self.info.limits.groups),
-        ):
-            require_at_most(kernel, what, asked, most, f"target {self.info.name!r}")
+        require_limits(
+            kernel, info.limits, f"target {info.name!r}", group_size=launch.grid.group_size, groups=launch.grid.groups,
+            workgroup_bytes=max(shared, default=0),  # no sum: the compiler alone knows which would share a place
+        )  # fmt: skip
 
     def _run_launch(self, launch: Launch, storage: Mapping[str, Storage[object]]) -> None:
         threads: list[InvocationThread] = []

@@ -15,7 +15,7 @@ from ...kernel.verify import verify
 from ...machine import Capability
 from ...types.errors import CapabilityError, DeviceLostError, GpusortError
 from ...types.layout import Type
-from ..needs import kernel_named, require_at_most
+from ..needs import kernel_named, require_limits
 from .device import MAX_LANES, Device
 from .errors import innermost, is_loss
 from .legalize import Legalized, Origin, legalize
@@ -146,13 +146,7 @@ def _refusal(program: ir.Program, text: str, error: Exception) -> str:
 def _require_fits(program: ir.Program, device: Device) -> None:
     limits, spaces = device.info.limits, (ir.Space.WORKGROUP, ir.Space.REGISTERS)
     workgroup, registers = ([4 * (m.length or 0) for m in program.memories if m.space is space] for space in spaces)
-    for what, asked, most, names in (  # with the names of the limits that a device is requested with
-        ("invocations in a workgroup", program.group_size, limits.group_size,
-         ["max-compute-invocations-per-workgroup", "max-compute-workgroup-size-x"]),
-        ("bytes of workgroup memory", sum(workgroup), limits.workgroup_bytes, ["max-compute-workgroup-storage-size"]),
-        ("storage buffers", len(program.storage), limits.storage_buffers, ["max-storage-buffers-per-shader-stage"]),
-        ("bytes in an array of registers", max(registers, default=0), limits.register_bytes, []),
-    ):  # fmt: skip
-        spare = device.cuts_loops and what == "storage buffers"  # one tells of loops that were cut short
-        hint = device.hint(*[(name, asked + spare) for name in names])
-        require_at_most(kernel_named(program), what, asked, most, f"adapter {device.info.adapter!r}", hint)
+    require_limits(
+        kernel_named(program), limits, f"adapter {device.info.adapter!r}", device.hint, group_size=program.group_size,
+        workgroup_bytes=sum(workgroup), storage_buffers=len(program.storage), register_bytes=max(registers, default=0),
+    )  # fmt: skip
