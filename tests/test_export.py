@@ -135,8 +135,8 @@ def test_a_sort_is_a_few_plans_whatever_the_length() -> None:
     request = Request({"u32": key_for("u4"), "f32": key_for("f4")}, (4,), any_device(0))
     exported = exported_of(("sort", "argsort"), request)
     for schedule in exported.schedules:
-        lasts = [plan.last for plan in schedule.plans]
-        few = [plan for plan in schedule.plans if 0 < plan.last <= LONGEST_BITONIC]
+        lasts = [plan.last for plan in schedule.orders[0]]
+        few = [plan for plan in schedule.orders[0] if 0 < plan.last <= LONGEST_BITONIC]
         assert lasts == [0, *(1 << bits for bits in range(9, 17) if few), (1 << 32) - 1]
         assert bool(few) == (schedule.variant.name in ("sort u32", "sort f32"))
         for plan, following in pairwise(few):

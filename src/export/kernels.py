@@ -80,8 +80,9 @@ def wgsl_kernel(program: ir.Program, *, unrolled: bool = False) -> ExportedKerne
     held = sum((memory.length or 0) * 4 for memory in legal.memories if memory.space is ir.Space.WORKGROUP)
     if shader.uses_subgroups and not _lanes(program):
         raise CapabilityError(f"{kernel_named(program)} uses subgroups without saying which it needs")
+    text = re.sub("^(    )+", lambda blanks: " " * (len(blanks[0]) // 4), shader.text, flags=re.MULTILINE)
     return ExportedKernel(
-        shader.entry, _minified(shader.text), legal.group_size, held,
+        shader.entry, text, legal.group_size, held,
         tuple(shader.uses[memory].needs_write for memory in legal.storage),
         shader.parameters, _lanes(program), shader.uses_subgroups, legalized.origins,
     )  # fmt: skip
@@ -89,24 +90,6 @@ def wgsl_kernel(program: ir.Program, *, unrolled: bool = False) -> ExportedKerne
 
 def _lanes(program: ir.Program) -> int:
     return max((needs.lanes for needs in program.needs), default=0)
-
-
-def _minified(text: str) -> str:
-    """Minifies WGSL for download: indents by one column, and drops parentheses around whole values, arguments and
-    indices."""
-    narrow = re.sub("^(    )+", lambda blanks: " " * (len(blanks[0]) // 4), text, flags=re.MULTILINE)
-    dropped, opened = set[int](), list[int]()
-    for place, letter in enumerate(narrow):
-        if letter == "(":
-            opened.append(place)
-        elif letter == ")":
-            start = opened.pop()
-            if narrow[place + 1] in ")],;" and _BEFORE_A_VALUE.search(narrow, max(0, start - 3), start):
-                dropped |= {start, place}
-    return "".join(letter for place, letter in enumerate(narrow) if place not in dropped)
-
-
-_BEFORE_A_VALUE = re.compile(r"([(\[]|, |[^=<>!]= )$")
 
 
 def capability_of(name: str) -> ComputeCapability:

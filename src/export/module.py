@@ -95,9 +95,9 @@ def _schedules(exported: Exported) -> tuple[str, str, str]:
     """The source of LAUNCHES and of PLANS, without duplicates, and of SCHEDULES; each refers to the one before."""
     launches, plans, lines = dict[str, int](), dict[str, int](), list[str]()  # indices by text; the schedules
     for schedule in exported.schedules:
-        pairs = zip(schedule.plans, schedule.descending or schedule.plans, strict=True)
-        numbers = list(dict.fromkeys(launch.kernel for plan in schedule.plans for launch in plan.launches))
-        place = plans.setdefault("".join(f"    {_plan(*pair, numbers, launches)},\n" for pair in pairs), len(plans))
+        numbers = list(dict.fromkeys(launch.kernel for plan in schedule.orders[0] for launch in plan.launches))
+        texts = [f"    {_plan(orders, numbers, launches)},\n" for orders in zip(*schedule.orders, strict=True)]
+        place = plans.setdefault("".join(texts), len(plans))
         names = compact({buffer: [*found] for buffer, found in schedule.variant.names.items()})
         type, count = schedule.variant.result
         result = f"result: [{json.dumps(type)}, {count}], " if count else ""
@@ -112,13 +112,14 @@ def _schedules(exported: Exported) -> tuple[str, str, str]:
     )
 
 
-def _plan(plan: Plan, descending: Plan, kernels: Sequence[int], launches: dict[str, int]) -> str:
-    """One plan as JavaScript, for both sort orders. Its launches are put among all `launches`; they refer to kernels by
+def _plan(orders: Sequence[Plan], kernels: Sequence[int], launches: dict[str, int]) -> str:
+    """One plan as JavaScript, for all sort orders. Its launches are put among all `launches`; they refer to kernels by
     index into the schedule's own list."""
-    assert (plan.first, plan.last) == (descending.first, descending.last), "both orders ask the same of a length"
-    buffers = _merged_orders(_buffers(plan), _buffers(descending))
-    pairs = zip(_launches(plan, kernels), _launches(descending, kernels), strict=True)
-    places = [launches.setdefault(compact(_merged_orders(*pair)), len(launches)) for pair in pairs]
+    plan = orders[0]
+    assert {(plan.first, plan.last)} == {(one.first, one.last) for one in orders}, "orders ask the same of a length"
+    buffers = _merged_orders(*map(_buffers, orders))
+    each = zip(*(_launches(one, kernels) for one in orders), strict=True)
+    places = [launches.setdefault(compact(_merged_orders(*launch)), len(launches)) for launch in each]
     return f"{{ first: {plan.first}, last: {plan.last}, buffers: {compact(buffers)}, launches: {compact([*places])} }}"
 
 
@@ -133,9 +134,9 @@ def _launches(plan: Plan, kernels: Sequence[int]) -> list[Json]:
     ]
 
 
-def _merged_orders(up: Json, down: Json) -> Json:
-    """Merges both orders; where they differ, ["?", ascending, descending]."""
-    if up == down:
+def _merged_orders(up: Json, down: Json | None = None) -> Json:
+    """Merges both orders, if there are two; where they differ, ["?", ascending, descending]."""
+    if down is None or up == down:
         return up
     if isinstance(up, list) and isinstance(down, list) and len(up) == len(down):
         return [_merged_orders(first, second) for first, second in zip(up, down, strict=True)]

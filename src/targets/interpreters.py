@@ -3,13 +3,14 @@ reports."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from ..kernel.launch import Buffer, Role
+from ..kernel.launch import Buffer, Role, Schedule
 from ..kernel.span import Span
 from ..machine import Capability, Limits, TargetInfo
 from ..types.errors import InvalidArgumentError
@@ -17,11 +18,12 @@ from ..types.monoids import Monoid
 from .base import Elements
 from .binding import Work, host_arrays
 from .monoid_laws import Laws
+from .registry import Reduced, reduce_to_settings
 
 MOST_INVOCATIONS = 1024  # of a workgroup
 
 
-class Interpreter:
+class Interpreter(ABC):
     """An interpreter with subgroups of a chosen size. Raises InvalidArgumentError."""
 
     def __init__(self, name: str, adapter: str, driver: str, subgroup_size: int) -> None:
@@ -39,6 +41,12 @@ class Interpreter:
         capabilities = frozenset({Capability.FLOAT64, Capability.SUBGROUPS})
         self._subgroup_size = subgroup_size
         self.info = TargetInfo(name, f"{adapter}, subgroups of {subgroup_size}", driver, limits, capabilities)
+
+    def __reduce__(self) -> Reduced:
+        return reduce_to_settings(self, self._subgroup_size)
+
+    @abstractmethod
+    def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None: ...
 
     def check_monoid(
         self, monoid: Monoid[Any, Any], elements: Elements, indices: Sequence[int], commutes: bool, /

@@ -23,7 +23,6 @@ from ..binding import work_of
 from ..interpreters import Bytes, Interpreter, bytes_behind, divergence, starts_written
 from ..needs import require_limits, require_needs
 from ..refusals import refused_line
-from ..registry import Reduced, reduce_to_settings
 from .threads import InvocationThread, may_wait, run_group, stop
 
 _Synchronise: TypeAlias = Callable[[str, tuple[object, ...]], object]
@@ -35,9 +34,6 @@ class PlainPython(Interpreter):
     def __init__(self, subgroup_size: int = 8) -> None:
         driver = f"{platform.python_implementation()} {platform.python_version()}"
         super().__init__("python", "the interpreter", driver, subgroup_size)
-
-    def __reduce__(self) -> Reduced:
-        return reduce_to_settings(self, self._subgroup_size)
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
         work = work_of(schedule, read_all=False)

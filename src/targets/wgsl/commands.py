@@ -68,7 +68,7 @@ class Clock:
 
     def seconds(self) -> float:
         """The pass's duration. Waits for the submission."""
-        ticks = np.frombuffer(self._device.queue.read_buffer(self._ticks), np.uint64)
+        ticks = np.frombuffer(self._device.queue.read_buffer(self._ticks, 0, _BYTES), np.uint64)
         return float(ticks[1] - ticks[0]) / 1e9
 
 
