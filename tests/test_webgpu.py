@@ -24,7 +24,8 @@ from gpusort.arrays.registry import recognised
 from gpusort.arrays.webgpu import forget
 from gpusort.kernel.launch import Buffer, Role, Schedule
 from gpusort.targets.recording import recording_into
-from gpusort.targets.registry import choose, target_on_device
+from gpusort.targets.registry import choose
+from gpusort.targets.webgpu import target_on_device
 from gpusort.targets.wgsl.defaults import DEFAULT_LIMITS
 from gpusort.targets.wgsl.prepared import WgslPrepared
 from gpusort.targets.wgsl.target import WgslTarget

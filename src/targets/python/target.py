@@ -17,10 +17,11 @@ from ...types.elements import dtype_of
 from ...types.errors import BarrierDivergenceError, InvalidArgumentError, OutOfBoundsError
 from ...types.invocation import Invocation, InvocationIds
 from ...types.memory import Storage, Workgroup
+from ...types.ops import SubgroupOp
 from ...types.real_threads import SimpleQueue
 from ...types.scalars import U32, U64
 from ..binding import work_of
-from ..interpreters import Bytes, Interpreter, bytes_behind, divergence, starts_written
+from ..interpreters import Bytes, Interpreter, bytes_behind, divergence, source_lane, starts_written
 from ..needs import require_limits, require_needs
 from ..refusals import refused_line
 from .threads import InvocationThread, may_wait, run_group, stop
@@ -178,19 +179,11 @@ def subgroup_result(what: str, given: Sequence[Operands], lane: int, size: int) 
         case "exclusive_add":
             return sum((cast(U32, value) for (value,) in given[:lane]), U32(0))
         case _:
-            source = _source_lane(what, lane, int(cast(U32, mine[1])), size, len(given))
+            asked, count = np.array(int(cast(U32, mine[1]))), np.array(len(given))
+            source = int(source_lane(SubgroupOp(what), np.array(lane), asked, size, count))
             if source >= len(given):
                 raise OutOfBoundsError(f"{what} reads lane {source} of a subgroup of {len(given)}")
             return given[source][0]
-
-
-def _source_lane(what: str, lane: int, operand: int, size: int, count: int) -> int:
-    if what == "shuffle":
-        return operand % size
-    if what == "shuffle_xor":
-        return lane ^ operand
-    wanted = lane - operand if what == "shuffle_up" else lane + operand
-    return wanted if 0 <= wanted < count else lane
 
 
 def _require_together(first: InvocationThread, threads: Sequence[InvocationThread], group: int) -> None:

@@ -88,28 +88,22 @@ class PreparedLaunches:
         self._scratch = [name for name, buffer in self._buffers.items() if buffer.role is Role.SCRATCH]
         self.steps = [step for step in steps if step.groups]
         kernels = [session.kernel(step.program) for step in self.steps]
-        self.bindings: list[Binding] = []
         launches: list[Dispatch] = []
-        blocks: list[bytes] = []
-        groups: dict[tuple[object, ...], int] = {}
-        offset = 0
+        numbers: dict[Binding, int] = {}
+        parameters = bytearray()
         for step, kernel in zip(self.steps, kernels, strict=True):
             _require_legal(step, kernel, device)
             # In two dimensions beyond the limit of one, with few surplus workgroups, which return at once.
             rows = -(-step.groups // device.groups_in_row)
             columns = -(-step.groups // rows)
             names, block = [buffer.name for buffer in step.buffers], kernel.parameters(step, columns)
-            key = (id(kernel), *names)
-            if key not in groups:
-                groups[key] = len(groups)
-                flag = {_OVERRUN: _NO_OVERRUN.nbytes} if kernel.reports_overrun else {}
-                sizes = [len(block), *(self._sizes[name] for name in names), *flag.values()]
-                self.bindings.append(Binding(kernel, (_PARAMETERS, *names, *flag), tuple(sizes)))
-            size = -(-len(block) // PARAMETER_STEP) * PARAMETER_STEP
-            blocks.append(block.ljust(size, b"\0"))
-            launches.append(Dispatch(kernel, groups[key], offset, columns, rows))
-            offset += size
-        self._parameters: Bytes = np.frombuffer(b"".join(blocks), np.uint8)
+            flag = {_OVERRUN: _NO_OVERRUN.nbytes} if kernel.reports_overrun else {}
+            sizes = (len(block), *(self._sizes[name] for name in names), *flag.values())
+            number = numbers.setdefault(Binding(kernel, (_PARAMETERS, *names, *flag), sizes), len(numbers))
+            launches.append(Dispatch(kernel, number, len(parameters), columns, rows))
+            parameters += block.ljust(-(-len(block) // PARAMETER_STEP) * PARAMETER_STEP, b"\0")
+        self.bindings = list(numbers)
+        self._parameters: Bytes = np.frombuffer(parameters, np.uint8)
         self._reports_overrun = any(kernel.reports_overrun for kernel in kernels)
         self.checks_overrun = self._reports_overrun and not keeps_scratch  # in each run, which waits for it
         self.commands: Commands = commands_for(device.handle, launches, self.bindings)

@@ -10,16 +10,17 @@ import numpy as np
 from ...compile_log import log_slow
 from ...forks import never_released_in_children
 from ...kernel import ir
-from ...kernel.launch import Buffer, Role, Step
-from ...kernel.span import Span
+from ...kernel.kernel import kernel
+from ...kernel.launch import Buffer, Grid, Role
+from ...kernel.specialise import specialise
 from ...types.errors import DeviceLostError, GpusortError
-from ...types.layout import Type
+from ...types.invocation import Invocation
+from ...types.memory import Storage
 from ...types.scalars import U32
 from .device import Device
 from .errors import translated_errors
 from .kernel import Kernel, compile_kernel
 from .launches import PreparedLaunches
-from .legalize_words import WordBuilder
 from .memory import Pool, Staging
 from .runtime import can_wait
 
@@ -58,13 +59,11 @@ class Session:
 
     def _measured_subgroup_size(self) -> int:
         """The subgroup size, measured by a probe kernel; 0 if lanes do not follow the order of invocations."""
-        program = _lane_probe()
-        buffer: Buffer[object] = Buffer(_PROBE_MEMORY, U32, _PROBES, Role.OUTPUT)
-        seen = np.zeros(_PROBES, np.uint32)
-        step = Step(program, (buffer,), (), 1)
+        buffer, seen = Buffer("seen", U32, _PROBES, Role.OUTPUT), np.zeros(_PROBES, np.uint32)
+        step = specialise(probe_lanes.launch(Grid(1, _PROBES), buffer))
         try:
             with translated_errors("the probe for subgroups"):
-                PreparedLaunches(self, [step]).run({_PROBE_MEMORY: seen.view(np.uint8)})
+                PreparedLaunches(self, [step]).run({buffer.name: seen.view(np.uint8)})
         except DeviceLostError:
             raise
         except GpusortError:
@@ -74,13 +73,7 @@ class Session:
         return size if np.array_equal(seen, expected) else 0
 
 
-_PROBE_MEMORY = "seen"
-
-
-def _lane_probe() -> ir.Program:
-    """A kernel in which every invocation stores its lane | subgroup size << 8."""
-    build = WordBuilder(Span(__file__, 1))
-    memory = ir.Memory(_PROBE_MEMORY, ir.Space.STORAGE, Type.U32)
-    lane, size = build.builtin(ir.Builtin.LANE), build.builtin(ir.Builtin.SUBGROUP_SIZE)
-    build.store(memory, build.builtin(ir.Builtin.LOCAL_ID), lane | size << 8)
-    return ir.Program("lane_probe", _PROBES, (), (memory,), (), build.finish(), build.span)
+@kernel
+def probe_lanes(cx: Invocation, seen: Storage[U32]) -> None:
+    """Every invocation stores its lane, and above it the subgroup size."""
+    seen[cx.local_id] = cx.lane | cx.subgroup_size << 8
