@@ -23,6 +23,7 @@ from ..types.layout import Type
 from .request import MOST_LANES
 
 _WORD = 4
+_FOR_EVERY = ", and an export is for every device"
 LONG = ("u64", "i64", "f64")  # types of parameters of two words, as words are only aligned to 4 bytes
 
 
@@ -62,7 +63,7 @@ class Kernels:
         if program not in self._read:
             kernel = self._make(program)
             require_limits(
-                kernel_named(program), self.limits, "every device", lambda *_: ", and an export is for every device",
+                kernel_named(program), self.limits, "every device", lambda limit, asked: _FOR_EVERY,
                 group_size=kernel.group_size, workgroup_bytes=kernel.workgroup_bytes,
                 storage_buffers=len(kernel.writes),
             )  # fmt: skip
