@@ -12,13 +12,14 @@ import attrs
 import numpy as np
 
 from ..arrays.kinds import Device, Located
+from ..kernel.launch import Schedule
 from ..operations.base import Operation, Output, Works
 from ..targets.base import HasRoom, Target
 from ..types.bounded import Bounded
 from ..types.specs import HostArray, Spec, comes_to_host, order_of_axes, overlap, strides_in_order
 from .plan import Arrays, Cost, Plan, cost_of, one_or_all, require_fitting, require_same_device, results_of
 from .step_calls import HostCall, StreamCall, law_check
-from .steps import Lines, Way, WorksRuns, runs_of, steps_of
+from .steps import Lines, Way, runs_of, steps_of
 
 _BYTE = np.dtype(np.uint8)
 _MOST_WAYS = 64
@@ -125,12 +126,12 @@ class KernelPlan(Plan):
     @cached_property
     def device_bytes(self) -> int:
         """Device memory, in bytes, of the largest run, where host arrays are copied to the device."""
-        return max((sum(b.nbytes for b in run.schedule.buffers) for _, runs in self._runs for run in runs), default=0)
+        return max((sum(b.nbytes for b in schedule.buffers) for schedule in self._schedules), default=0)
 
     def cost(self) -> Cost:
         if self._new is not None:
             return cost_of(self._new.schedules, self._new.scratch_bytes if not self.kind.is_host else None)
-        return cost_of([run.schedule for _, runs in self._runs for run in runs])
+        return cost_of(self._schedules)
 
     def make_ready(self, arrays: Arrays) -> None:
         if self._device is not None:
@@ -159,21 +160,18 @@ class KernelPlan(Plan):
         return (spec.nbytes,), _BYTE
 
     @cached_property
-    def _runs(self) -> WorksRuns:
-        return self._runs_of(self._works)
+    def _schedules(self) -> list[Schedule]:
+        return [schedule for work in self._works for schedule, _ in runs_of(work)]
 
     @cached_property
-    def _runs_in_place(self) -> WorksRuns | None:
-        """In-place runs; None for host arrays, of which an interrupt between two launches would lose elements, unless
+    def _works_in_place(self) -> Works | None:
+        """In-place works; None for host arrays, of which an interrupt between two launches would lose elements, unless
         they are sent to a device, and back, once."""
         is_sent = self.kind.is_host and isinstance(self.target, HasRoom)
         if len(self.specs) > 1 or (self.kind.is_host and not is_sent):
             return None
         works = self._run_as.works_in_place(self._run_on, self.target.info)
-        return None if works is None or (is_sent and len(works) > 1) else self._runs_of(works)
-
-    def _runs_of(self, works: Works) -> WorksRuns:
-        return [(work, runs_of(work, self.target, self._keeps_scratch)) for work in works]
+        return None if works is None or (is_sent and len(works) > 1) else works
 
     def _order(self, output: Output) -> Axes | None:
         """The order of a result's axes in memory: that of the input's, or of those of them that are left."""
@@ -190,12 +188,12 @@ class KernelPlan(Plan):
         return tuple(Lines.of(number, *line) for number, line in lines)
 
     def _call(self, device: Device[Any], outs: Sequence[Lines], way: Way) -> Call:
-        works = self._runs_in_place if way is Way.IN_PLACE else self._runs
+        works = self._works_in_place if way is Way.IN_PLACE else self._works
         if works is None:
-            works, way = self._runs, Way.BEHIND
-        steps = steps_of(self._inputs, self._raw, outs, self._works.between, works, way)
+            works, way = self._works, Way.BEHIND
+        steps = steps_of(self._inputs, self._raw, outs, works, way)
         if self.kind.is_host:
-            return HostCall(device, steps, self._keeps_scratch)
+            return HostCall(self.target, device, steps, self._keeps_scratch)
         return StreamCall(self.target, device.alignment, device.scratch, steps, self._keeps_scratch)
 
     def _into(self, known: Hashable, device: Device[Any], arrays: Arrays, outs: Arrays) -> _Into:

@@ -40,17 +40,27 @@ class HostCall:
 
     scratch_bytes = 0
 
-    def __init__(self, device: Device[HostArray], steps: Steps, keeps_scratch: bool) -> None:
+    def __init__(self, target: Target, device: Device[HostArray], steps: Steps, keeps_scratch: bool) -> None:
         self._makers = [device.empty(made.shape, made.dtype, None) for made in steps.temporaries]
         self._kept = [make() for make in self._makers] if keeps_scratch else None
-        self._steps = [_mover(step) if isinstance(step, Move) else _launcher(step) for step in steps.steps]
-        self.schedules = tuple(step.run.schedule for step in steps.steps if isinstance(step, Launch))
+        self.schedules = tuple(step.schedule for step in steps.steps if isinstance(step, Launch))
+        prepared = iter(_prepared(target, self.schedules, keeps_scratch))
+        self._steps = [
+            _mover(step) if isinstance(step, Move) else _launcher(next(prepared), step.arrays) for step in steps.steps
+        ]
 
     def __call__(self, arrays: list[HostArray], stream: int) -> None:
         if self._makers:
             arrays += self._kept or [make() for make in self._makers]
         for step in self._steps:
             step(arrays)
+
+
+def _prepared(target: Target, schedules: Sequence[Schedule], keeps_scratch: bool) -> list[Prepared]:
+    """Each schedule prepared, and once where runs share one: by identity, as a caller's monoid may have no hash."""
+    apart = {id(schedule): schedule for schedule in schedules}
+    made = {number: prepared_by(target, schedule, keeps_scratch) for number, schedule in apart.items()}
+    return [made[id(schedule)] for schedule in schedules]
 
 
 def _mover(move: Move) -> Step:
@@ -63,8 +73,8 @@ def _mover(move: Move) -> Step:
     return copy
 
 
-def _launcher(launch: Launch) -> Step:
-    run, looks = launch.run.prepared.run, [_look(lines, as_it_lies=not lines.is_packed) for lines in launch.arrays]
+def _launcher(prepared: Prepared, arrays: Sequence[Lines]) -> Step:
+    run, looks = prepared.run, [_look(lines, as_it_lies=not lines.is_packed) for lines in arrays]
     return lambda arrays: run([look(arrays) for look in looks])
 
 
@@ -97,19 +107,19 @@ class StreamCall:
     ) -> None:  # fmt: skip
         """For the current device. `alignment` is that of its memory in bytes; `new_scratch` allocates pieces of given
         sizes, and returns what owns them and their handles."""
-        made: list[tuple[Schedule, Prepared]] = []
+        schedules: list[Schedule] = []
         places: list[tuple[int, int]] = []  # which memory each kernel takes, and from which byte on
         for step in steps.steps:
             if isinstance(step, Move):
                 for schedule, taken in _copies(step.source, step.to, alignment, target.info.limits):
-                    made.append((schedule, prepared_by(target, schedule, keeps_scratch)))
+                    schedules.append(schedule)
                     places += taken
             else:
-                made.append((step.run.schedule, step.run.prepared))
+                schedules.append(step.schedule)
                 places += [(lines.number, (lines.first or 0) * lines.dtype.itemsize) for lines in step.arrays]
         self._new_scratch = new_scratch
-        self._run = in_one_run([prepared for _, prepared in made])
-        self.schedules = tuple(schedule for schedule, _ in made)
+        self._run = in_one_run(_prepared(target, schedules, keeps_scratch))
+        self.schedules = tuple(schedules)
         as_handed = places == [(number, 0) for number in range(steps.given)]
         self._places = None if as_handed else places
         needed = [math.prod(lines.shape) * lines.dtype.itemsize for lines in steps.temporaries]

@@ -20,7 +20,7 @@ from ...operations.base import Operation
 from ...targets.base import HasRoom, Room, Target
 from ...types.specs import HostArray, Memory, Spec
 from ..step_calls import StreamCall
-from ..steps import Launch, Lines, Steps, Way, runs_of, steps_of
+from ..steps import Launch, Lines, Steps, Way, steps_of
 
 DType: TypeAlias = np.dtype[Any]
 Flat: TypeAlias = Sequence[HostArray]  # arrays of one dimension, packed and in the machine's byte order
@@ -47,8 +47,7 @@ class Task:
                 Lines.of(number, spec, () if lie else output.axes)
                 for number, (spec, output) in enumerate(zip(results, outputs, strict=True), len(specs))
             ],
-            works.between,
-            [(work, runs_of(work, target)) for work in works],
+            works,
             Way.APART,
         )
         return cls(steps, tuple([x.nbytes for x in specs]), tuple([x.nbytes for x in results]))
@@ -57,7 +56,7 @@ class Task:
     def scratch(self) -> int:
         """An upper bound in bytes: intermediates between works, and the scratch of all runs."""
         launches = [step for step in self.steps.steps if isinstance(step, Launch)]
-        buffers = [b.nbytes for step in launches for b in step.run.schedule.buffers if b.role is Role.SCRATCH]
+        buffers = [b.nbytes for step in launches for b in step.schedule.buffers if b.role is Role.SCRATCH]
         return span([lines.nbytes for lines in self.steps.temporaries]) + span(buffers)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from ...algos.fit import power_below
 from ...arrays.kinds import span
 from ...external.in_pieces import Piece, each_through, piece_length
-from ...kernel.launch import Role
+from ...kernel.launch import Role, Schedule
 from ...operations.base import INDEX, Operation
 from ...operations.reduce import Reduce
 from ...operations.select import TopK
@@ -26,7 +26,7 @@ from ...targets.base import HasRoom, given_buffers
 from ...types.dtypes import native
 from ...types.errors import CapabilityError
 from ...types.specs import Spec
-from ..steps import Launch, Lines, Run, Steps, runs_of
+from ..steps import Launch, Lines, Slices, Steps, runs_of
 from .desk import Desk, DType, Flat, InPieces, Task, fitting, specs_on_device
 
 _SHARE = 8  # of the memory: what results may take that stay there
@@ -129,7 +129,7 @@ def _with(
     if any(work.copies or work.as_it_lies for work in works):
         return None
     cut = _Cut(arrays, {number: place for place, number in enumerate(stay)})
-    made = [cut.task(run) for work in works for run in runs_of(work, target)]
+    made = [cut.task(*run) for work in works for run in runs_of(work)]
     tasks = [task for task in made if task is not None]
     if not tasks or len(tasks) < len(made):
         return None
@@ -154,11 +154,11 @@ class _Cut:
     arrays: Sequence[Spec]
     stay: dict[int, int]
 
-    def task(self, run: Run) -> tuple[Task, list[Part], list[Part]] | None:
+    def task(self, schedule: Schedule, slices: Slices) -> tuple[Task, list[Part], list[Part]] | None:
         """A run as a task with its uploads and downloads; None if an array would be uploaded and downloaded."""
         given: list[tuple[Part, int]] = []
         left: list[tuple[Part, int]] = []
-        for (number, part), buffer in zip(run.parts, given_buffers(run.schedule), strict=True):
+        for (number, part), buffer in zip(slices, given_buffers(schedule), strict=True):
             if number in self.stay:
                 continue
             if buffer.role is not (Role.OUTPUT if number else Role.INPUT):
@@ -168,12 +168,12 @@ class _Cut:
         moved = len(given) + len(left)
         ahead = iter(range(len(given))), iter(range(len(given), moved))
         lines: list[Lines] = []
-        for number, part in run.parts:
+        for number, part in slices:
             spec, stays = self.arrays[number], number in self.stay
             handle = moved + self.stay[number] if stays else next(ahead[number > 0])
             whole = Lines(handle, (spec.size,), (spec.dtype.itemsize,), spec.dtype, is_packed=True)
             lines.append(whole.part(*part) if stays and part is not None else whole)
-        steps = Steps(moved + len(self.stay), [], [Launch(run, tuple(lines))])
+        steps = Steps(moved + len(self.stay), [], [Launch(schedule, tuple(lines))])
         task = Task(steps, tuple(nbytes for _, nbytes in given), tuple(nbytes for _, nbytes in left))
         return task, [part for part, _ in given], [part for part, _ in left]
 
