@@ -58,8 +58,7 @@ class KernelPlan(Plan):
         self._ways: Bounded[Hashable, _Into] = Bounded(_MOST_WAYS)
         # Known with the first arrays:
         self._device: Device[Any] | None = None
-        self._inputs: tuple[Lines, ...] = ()  # in rows
-        self._raw: tuple[Lines, ...] = ()  # as they lie
+        self._inputs: tuple[Lines, ...] = ()
         self._new: Call | None = None
         self.run = self._in_scope
 
@@ -139,14 +138,13 @@ class KernelPlan(Plan):
         device = self.kind.placed(arrays[0])
         require_same_device(device, self.operation.names, arrays)
         origins = [device.address(array) % device.alignment for array in arrays]
-        given = list(enumerate(zip(self.specs, origins, strict=True)))
+        given = enumerate(zip(self.specs, origins, strict=True))
         axes, order = self.operation.axes, self._axes
         self._inputs = tuple(Lines.of(n, spec, axes(spec), origin, order) for n, (spec, origin) in given)
-        self._raw = tuple(Lines.of(n, spec, (), origin, order) for n, (spec, origin) in given)
         results: list[Spec] = []
         for x, order in zip(self.outputs, map(self._order, self.outputs), strict=True):
             strides = None if order is None else strides_in_order(x.shape, x.dtype.itemsize, order)
-            results.append(Spec(x.shape, x.dtype, strides=strides))
+            results.append(Spec(x.shape, x.dtype, self.specs[0].memory, strides))
         self._makers = tuple(device.empty(*self._held(spec), spec.strides) for spec in results)
         self._outs = self._lines(results, [0] * len(results))
         self._new = self._call(device, self._outs, Way.APART)
@@ -191,7 +189,7 @@ class KernelPlan(Plan):
         works = self._works_in_place if way is Way.IN_PLACE else self._works
         if works is None:
             works, way = self._works, Way.BEHIND
-        steps = steps_of(self._inputs, self._raw, outs, works, way)
+        steps = steps_of(self._inputs, outs, works, way)
         if self.kind.is_host:
             return HostCall(self.target, device, steps, self._keeps_scratch)
         return StreamCall(self.target, device.alignment, device.scratch, steps, self._keeps_scratch)
@@ -203,7 +201,7 @@ class KernelPlan(Plan):
         specs = [self.kind.spec("out", out) for out in outs]
         origins = [device.address(out) % device.alignment for out in outs]
         lines = self._lines(specs, origins)
-        is_like = len(self._inputs) == len(lines) == 1 and self._inputs[0].lies_like(lines[0])
+        is_like = len(self._inputs) == len(lines) == 1 and self._inputs[0].spec == lines[0].spec
         into = _Into(lines, tuple(line.bounds for line in (*self._inputs, *lines)), is_like, {})
         self._ways[known] = into
         return into

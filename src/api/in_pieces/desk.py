@@ -42,7 +42,6 @@ class Task:
         lie = any(work.as_it_lies for work in works)
         steps = steps_of(
             [Lines.of(number, spec, operation.axes(spec)) for number, spec in enumerate(specs)],
-            [Lines.of(number, spec, ()) for number, spec in enumerate(specs)],
             [
                 Lines.of(number, spec, () if lie else output.axes)
                 for number, (spec, output) in enumerate(zip(results, outputs, strict=True), len(specs))
@@ -57,7 +56,7 @@ class Task:
         """An upper bound in bytes: intermediates between works, and the scratch of all runs."""
         launches = [step for step in self.steps.steps if isinstance(step, Launch)]
         buffers = [b.nbytes for step in launches for b in step.schedule.buffers if b.role is Role.SCRATCH]
-        return span([lines.nbytes for lines in self.steps.temporaries]) + span(buffers)
+        return span([lines.spec.nbytes for lines in self.steps.temporaries]) + span(buffers)
 
 
 def specs_on_device(shape: tuple[int, ...], dtypes: Sequence[DType]) -> tuple[Spec, ...]:

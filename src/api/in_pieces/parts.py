@@ -171,7 +171,7 @@ class _Cut:
         for number, part in slices:
             spec, stays = self.arrays[number], number in self.stay
             handle = moved + self.stay[number] if stays else next(ahead[number > 0])
-            whole = Lines(handle, (spec.size,), (spec.dtype.itemsize,), spec.dtype, is_packed=True)
+            whole = Lines(handle, Spec((spec.size,), spec.dtype))
             lines.append(whole.part(*part) if stays and part is not None else whole)
         steps = Steps(moved + len(self.stay), [], [Launch(schedule, tuple(lines))])
         task = Task(steps, tuple(nbytes for _, nbytes in given), tuple(nbytes for _, nbytes in left))
