@@ -7,6 +7,7 @@ from typing import SupportsIndex, cast
 
 import numpy as np
 
+from ..types.checks import index_of
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.indices import SortOrder
 from ..types.needs import Policy
@@ -26,8 +27,10 @@ _EXPECTED = {
 
 def checked_flag(name: str, value: object) -> bool:
     """A flag as a bool. Accepts 0 and 1, as NumPy does; what is merely truthy, such as "no", is refused."""
-    if isinstance(value, bool | np.bool_):
-        return bool(cast(object, value))
+    if value is True or value is False:
+        return value
+    if isinstance(value, np.bool_):
+        return bool(value)
     if isinstance(value, int | np.integer) and value in (0, 1):
         return bool(value == 1)
     raise UnsupportedTypeError(f"{name}: expected True or False, found {value!r}")
@@ -42,22 +45,14 @@ def checked_order(descending: object, key: object) -> SortOrder:
 
 def checked_count(k: object) -> int:
     """`k` as an int."""
-    count = index_of(k, name="k")
+    count = index_of("k", k)
     if count < 0:
         raise InvalidArgumentError(f"k: expected 0 or more, found {count}")
     return count
 
 
-def index_of(axis: object, expected: str = "an int", name: str = "axis") -> int:
-    """The axis as a plain int: plans are cached by it, and True == 1."""
-    try:
-        return operator.index(cast(SupportsIndex, axis))
-    except TypeError as error:  # NumPy's, too, of an array of several
-        raise UnsupportedTypeError(f"{name}: expected {expected}, found {axis!r}") from error
-
-
 def axis_or_none(axis: object, expected: str = "an int or None") -> int | None:
-    return None if axis is None else index_of(axis, expected)
+    return None if axis is None else index_of("axis", axis, expected)
 
 
 def axes_or_none(axis: object) -> int | tuple[int, ...] | None:

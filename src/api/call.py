@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from numpy import ndarray
 
 from ..arrays.host import NUMPY, SUBCLASS
-from ..arrays.kinds import Kind, Located, is_deferred, is_viewed
+from ..arrays.kinds import Kind, Located, is_viewed
 from ..arrays.registry import recognised
 from ..operations.base import Operation
 from ..targets.base import Target
@@ -28,20 +28,17 @@ Maker: TypeAlias = Callable[..., Operation]
 Settings: TypeAlias = tuple[object, ...]  # what cannot be hashed has its plan made anew
 Wherever: TypeAlias = str | Target | Planning
 
-AUTO = "auto"  # the default target; fast paths compare by identity, which no argument of another type can break
+AUTO = "auto"  # the default target; who looks a plan up compares by identity, which no argument of another type breaks
 
 _NO_SCOPE = nullcontext()
 _MOST_PLANS = 1 << 10
 _plans: Bounded[Hashable, Plan] = Bounded(_MOST_PLANS)
-_short: Bounded[Hashable, Plan] = Bounded(_MOST_PLANS)  # the same by fewer words, for callers who look it up themselves
 _MOST_DEVICES = 8
 _devices: set[object] = set()  # callers' own, whose arrays such plans are for
-_find, find_short = _plans.get, _short.get  # looked up once
+find_plan = _plans.get  # by make, settings, target, and of each array of NumPy's its dtype and number of dimensions
 
 
-def call(
-    make: Maker, settings: Settings, target: Wherever, x: Any, y: Any = ..., *, short_key: Hashable = None
-) -> object:  # fmt: skip
+def call(make: Maker, settings: Settings, target: Wherever, x: Any, y: Any = ...) -> object:
     """Applies an operation to one array or two. Settings that compare equal must be of one class, as they are a key."""
     try:
         kind: Any = None  # of arrays that are viewed as NumPy's, as tensors are
@@ -64,14 +61,12 @@ def call(
             else:
                 return _viewed(make, settings, target, ("x",), [(kind, like)], None)
         try:
-            plan = _find(key)
+            plan = find_plan(key)
         except TypeError:  # what cannot be hashed has its plan made anew
             plan = None
         if plan is None:
             found = call_with(make, settings, target, (x,) if y is ... else (x, y))
         else:
-            if short_key is not None:
-                _short[short_key] = plan
             run = plan.run  # which takes less time than a call of it as of a method
             found = run(x) if y is ... else run(x, y)
         if kind is None:
@@ -107,10 +102,7 @@ def _names_of(make: Maker, settings: Settings) -> tuple[str, ...]:
     return names or make(*settings).names  # what a function makes tells it
 
 
-def call_with(
-    make: Maker, settings: Settings, target: Wherever, arrays: tuple[Any, ...], out: Any = None,
-    short_key: Hashable = None,
-) -> object:  # fmt: skip
+def call_with(make: Maker, settings: Settings, target: Wherever, arrays: tuple[Any, ...], out: Any = None) -> object:
     """Applies an operation to several arrays, or to one into `out`."""
     try:
         kind: Any = NUMPY
@@ -133,7 +125,7 @@ def call_with(
                 return call_with(make, settings, target, arrays, out)
             key = make, settings, target, kind, *map(kind.signature, arrays)
         try:
-            plan = _find(key)
+            plan = find_plan(key)
         except TypeError:
             key = plan = None
         if plan is None:
@@ -144,8 +136,6 @@ def call_with(
             plan = _plan_of(make, settings, target, kind, arrays)
             if key is not None:
                 _keep(key, plan, kind.device(arrays[0]))
-        elif short_key is not None:
-            _short[short_key] = plan
         if out is None:
             return plan.run(*arrays)
         plan.into(arrays, (out,))
@@ -157,10 +147,10 @@ def call_with(
         raise
 
 
-def call_in_place(make: Maker, settings: Settings, target: Wherever, x: object, short_key: Hashable = None) -> None:
+def call_in_place(make: Maker, settings: Settings, target: Wherever, x: object) -> None:
     """Applies an operation to one array, into the same. What is wrong with that is said of `x`."""
     try:
-        call_with(make, settings, target, (x,), x, short_key)
+        call_with(make, settings, target, (x,), x)
     except (InvalidArgumentError, UnsupportedTypeError):
         refusal = _refusal(x)
         if refusal is None:
@@ -233,7 +223,7 @@ def _viewed(
 ) -> object:
     """A call with arrays of a library that are viewed as another's, and results given back; or with lazy ones."""
     kind, like = found[0]
-    if is_deferred(kind):
+    if kind.is_deferred:
         if out is not None:
             raise UnsupportedTypeError("out: expected None for arrays of which nothing is computed yet")
         return kind.deferred(make(*settings), target, tuple([x for _, x in found]))
@@ -259,5 +249,4 @@ def _viewed(
 def forget_plans() -> None:
     """Empties the plan cache: after tuning, or when targets or libraries change."""
     _plans.clear()
-    _short.clear()
     _devices.clear()
