@@ -30,7 +30,7 @@ def checked_flag(name: str, value: object) -> bool:
     if value is True or value is False:
         return value
     if isinstance(value, np.bool_):
-        return bool(value)
+        return bool(cast(object, value))
     if isinstance(value, int | np.integer) and value in (0, 1):
         return bool(value == 1)
     raise UnsupportedTypeError(f"{name}: expected True or False, found {value!r}")
@@ -69,23 +69,18 @@ def axes_or_none(axis: object) -> int | tuple[int, ...] | None:
 def check_like(parameter: str, value: object) -> None:
     """Raises UnsupportedTypeError for a monoid, an algorithm or a key without the members of one, which it names."""
     expected, members = _EXPECTED[parameter]
+    missing, found = [name for name in members if not hasattr(value, name)], ""
     if isinstance(value, type):
         found = f"the class {value.__name__}: make a value of it"
-    else:
-        missing = [name for name in members if not hasattr(value, name)]
-        found = f"{value!r}, which has no {', '.join(missing)}" if missing else _unhashable(parameter, value)
-    if found:
-        raise UnsupportedTypeError(f"{parameter}: expected {expected}, found {found}")
-
-
-def _unhashable(parameter: str, value: object) -> str:
-    """What is wrong with a key or a monoid by which no compiled code could be found again; an algorithm is not kept."""
-    if parameter != "algorithm":
+    elif missing:
+        found = f"{value!r}, which has no {', '.join(missing)}"
+    elif parameter != "algorithm":  # by the others compiled code is found again
         try:
             hash(value)
         except TypeError as error:
-            return f"a {type(value).__name__} that has no hash ({error}); make its class and its fields immutable"
-    return ""
+            found = f"a {type(value).__name__} that has no hash ({error}); make its class and its fields immutable"
+    if found:
+        raise UnsupportedTypeError(f"{parameter}: expected {expected}, found {found}")
 
 
 def check_policy(policy: object, kind: type[Policy]) -> None:
