@@ -139,8 +139,7 @@ def call_with(make: Maker, settings: Settings, target: Wherever, arrays: tuple[A
         if out is None:
             return plan.run(*arrays)
         plan.into(arrays, (out,))
-        if kind.is_told:
-            kind.tell_written((out,))
+        kind.tell_written((out,))
         return out
     except BaseException:
         release_import_lock()
@@ -231,18 +230,18 @@ def _viewed(
         target = target.inner([x for _, x in found[: len(found) - (out is not None)]])
     with kind.scope(like) or _NO_SCOPE:
         views = [own.view(x, name) if is_viewed(own) else x for name, (own, x) in zip(names, found, strict=False)]
-        if out is None:
-            result = call_with(make, settings, target, tuple(views))
-            if isinstance(result, PreparedCall):
-                return result.viewed_as(found, out)
-            return one_or_all(given_back(found, as_tuple(result)))
-        own, seen = found[-1][0], views.pop()
-        if not own.tells_by_view and own.is_read_only(out):
-            require_writable(own, "out", out, own.spec("out", out))
-        result = call_with(make, settings, target, tuple(views), views[0] if out is like else seen)
+        place = None
+        if out is not None:
+            found, place = found[:-1], views.pop()
+            if not kind.tells_by_view and kind.is_read_only(out):
+                require_writable(kind, "out", out, kind.spec("out", out))
+            place = views[0] if out is like else place
+        result = call_with(make, settings, target, tuple(views), place)
         if isinstance(result, PreparedCall):
-            return result.viewed_as(found[:-1], out)
-        own.tell_written((out,))
+            return result.viewed_as(found, out)
+        if out is None:
+            return one_or_all(given_back(found, as_tuple(result)))
+        kind.tell_written((out,))
         return out
 
 

@@ -57,7 +57,6 @@ class ArrayKind(ABC, Generic[A]):
     is_host: bool = False
     is_located: bool = False  # asked in every call, as these are found faster than an abstract class is
     is_deferred: bool = False  # lazy, such as dask's: calls make no plan, but another lazy array
-    is_told: bool = False  # whether the library asks to know what others have written to
     tells_by_view: bool = True  # whether what the array is seen as is read-only where the array is
     read_only: str = "a read-only one"  # the words of errors for an array that may not be written
 
@@ -70,7 +69,7 @@ class ArrayKind(ABC, Generic[A]):
         return False
 
     def tell_written(self, arrays: Sequence[object]) -> None:
-        """Tells the library that a call has written to these arrays."""
+        """Tells the library that a call has written to these arrays, where it asks to know."""
         return
 
     def recording(self, encoder: object) -> AbstractContextManager[object]:
