@@ -147,26 +147,17 @@ def call_with(make: Maker, settings: Settings, target: Wherever, arrays: tuple[A
 
 
 def call_in_place(make: Maker, settings: Settings, target: Wherever, x: object) -> None:
-    """Applies an operation to one array, into the same. What is wrong with that is said of `x`."""
+    """Applies an operation to one array, into the same. What is wrong with that is said of `x`, and of no `out`."""
     try:
         call_with(make, settings, target, (x,), x)
-    except (InvalidArgumentError, UnsupportedTypeError):
-        refusal = _refusal(x)
-        if refusal is None:
-            raise
-        raise refusal from None
-
-
-def _refusal(x: object) -> Exception | None:
-    """Why an array cannot be sorted in place; None for another reason than the array."""
-    try:
-        kind, array = recognised("x", x)
-        if array is not x:
-            return UnsupportedTypeError(f"x: expected an array to sort in place, found {type(x).__name__}")
-        require_writable(kind, "x", x, kind.spec("x", x))
+        return
     except (InvalidArgumentError, UnsupportedTypeError) as error:
-        return error
-    return None
+        refused = error
+    kind, array = recognised("x", x)
+    if array is not x:
+        raise UnsupportedTypeError(f"x: expected an array to sort in place, found {type(x).__name__}")
+    require_writable(kind, "x", x, kind.spec("x", x))
+    raise refused
 
 
 def _plan_of(
