@@ -8,7 +8,7 @@ from typing import SupportsIndex, cast
 import numpy as np
 
 from ..types.checks import index_of
-from ..types.errors import UnsupportedTypeError
+from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.indices import SortOrder
 from ..types.needs import Policy
 
@@ -41,6 +41,14 @@ def checked_order(descending: object, key: object) -> SortOrder:
     if key is not None:
         check_like("key", key)
     return ORDERS[descending is not False and checked_flag("descending", descending)]
+
+
+def checked_count(k: object) -> int:
+    """`k` as an int."""
+    count = index_of("k", k)
+    if count < 0:
+        raise InvalidArgumentError(f"k: expected 0 or more, found {count}")
+    return count
 
 
 def axis_or_none(axis: object, expected: str = "an int or None") -> int | None:

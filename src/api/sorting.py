@@ -12,9 +12,9 @@ from ..operations.argsort import Argsort, SortPairs
 from ..operations.merge import Merge, MergeByKey
 from ..operations.select import TopK
 from ..operations.sort import Sort
-from ..types.checks import checked_count, index_of
+from ..types.checks import index_of
 from ..types.specs import HostArray
-from .arguments import ORDERS, axis_or_none, check_like, checked_flag, checked_order
+from .arguments import ORDERS, axis_or_none, check_like, checked_count, checked_flag, checked_order
 from .call import AUTO, Settings, call, call_in_place, call_with, find_plan
 from .prepared import Planning
 from .signatures import AxisOrAll, Chosen, D, Keyed, Like, Nested, Ordered, Permuting, Row, Row2, Shape, Sorting, Where
@@ -244,7 +244,7 @@ def top_k(
     both directions, so these are selected only if nothing else is left. `sorted=False` allows any order, which may save
     time; it is the same in every call. `axis=None` takes the flattened array. The rest is as for `sort`.
     """
-    count = checked_count("k", k, 0)
+    count = checked_count(k)
     if axis.__class__ is not int:
         axis = axis_or_none(axis)
     if largest is not True:

@@ -10,10 +10,9 @@ import attrs
 import dask.array as da
 import numpy as np
 
-from ..api.arguments import checked_flag
+from ..api.arguments import checked_count, checked_flag
 from ..api.sorting import top_k as top_k_of_chunk
 from ..external.cuts import Array, Indices
-from ..types.checks import checked_count
 from ..types.errors import InvalidArgumentError
 from .cutting import Run
 from .exchange import BOXED, boxed, gathered, meta_of, sorted_chunks, unzipped
@@ -30,7 +29,7 @@ def top_k(
     long row or more, the row is sorted instead, and the result has several chunks. `axis`, `largest` and `sorted` are
     those of `gpusort.top_k`; all else is as for `sort`.
     """
-    count, name = checked_count("k", k, 0), checked_target(target)
+    count, name = checked_count(k), checked_target(target)
     down, in_order = checked_flag("largest", largest), checked_flag("sorted", sorted)
     array, number, way = checked(x, "x", axis, exchange)
     length, several = array.shape[number], array.numblocks[number]
