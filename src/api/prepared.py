@@ -195,15 +195,15 @@ def check_planned(function: object) -> bool:
     home, name = getattr(function, "__module__", None), getattr(function, "__name__", None)
     is_ours = str(home).startswith(f"{__package__}.") and home not in _OTHERS
     is_the_packages = str(home).partition(".")[0] == str(__package__).partition(".")[0]
-    is_users = isinstance(function, FunctionType) and not is_the_packages  # which may end in `call`
-    if (is_ours and name != "sort_inplace") or (is_users and "target" in call_signature(function).parameters):
+    users = function if isinstance(function, FunctionType) and not is_the_packages else None  # which may end in `call`
+    if (is_ours and name != "sort_inplace") or (users and "target" in call_signature(users).parameters):
         return is_ours
     found = repr(function)
     if isinstance(function, PreparedCall):
         found = "a prepared call: it can be called as it is"
     elif isinstance(function, partial):
         found = "a functools.partial: hand over its settings by name, as in gpusort.plan(gpusort.sort, x, axis=0)"
-    elif is_users:
+    elif users:
         found = f"{function!r}, which has no target to hand over to gpusort"
     elif is_ours:
         found = "gpusort.sort_inplace: plan gpusort.sort with out=x, which sorts in place"
