@@ -14,9 +14,10 @@ import numpy.typing as npt
 
 from .arrays.host import converted
 from .arrays.registry import recognised
-from .arrays.webgpu import STORAGE, Array, checked_int
+from .arrays.webgpu import STORAGE, Array
 from .arrays.webgpu import from_host as _from_host
 from .targets.webgpu import opened_device
+from .types.checks import index_of
 from .types.dtypes import checked_dtype
 from .types.errors import InvalidArgumentError, UnsupportedTypeError
 from .types.specs import packed_strides, padded
@@ -59,7 +60,7 @@ def array(
         raise InvalidArgumentError("device: expected the one that the buffer was made by, found another")
     if not usage & STORAGE:
         raise InvalidArgumentError("buffer: expected one that was created with usage STORAGE")
-    kind, offset = checked_dtype(dtype), checked_int("offset", offset, "an int")
+    kind, offset = checked_dtype(dtype), index_of("offset", offset)
     if kind.names is not None or kind.kind not in "biufmM" or kind.itemsize > 8 or not kind.isnative:
         raise UnsupportedTypeError(f"dtype: expected one of numbers, bools or times of up to 8 bytes, found {kind}")
     if offset < 0 or offset % kind.itemsize:
@@ -94,4 +95,4 @@ def _require_device(device: object) -> None:
 
 def _lengths(shape: object) -> tuple[int, ...]:
     numbers = tuple(cast("Iterable[object]", shape)) if isinstance(shape, Iterable) else (shape,)
-    return tuple([checked_int("shape", number, "an int or a sequence of ints") for number in numbers])
+    return tuple([index_of("shape", number, "an int or a sequence of ints") for number in numbers])

@@ -12,10 +12,10 @@ import pytest
 import gpusort
 from gpusort.api import call as front
 from gpusort.api.in_pieces import plan as pieces_plan
+from gpusort.api.in_pieces import sort as long_sorts
 from gpusort.api.kernel_plan import KernelPlan
 from gpusort.api.plan import as_tuple
 from gpusort.external import in_pieces
-from gpusort.operations import argsort
 from gpusort.operations.base import Output
 from gpusort.types.errors import CapabilityError, DeviceMemoryError
 from gpusort.types.keys import SortableKey
@@ -146,7 +146,7 @@ def test_a_long_row_is_sorted(dtype: str, stable: bool) -> None:
 @pytest.mark.parametrize("counted", [(1 << 32) - 1, 699])
 def test_places_in_a_long_row(dtype: str, counted: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """They travel in 32 bits where these count the row's elements."""
-    monkeypatch.setattr(argsort, "LARGEST_U32", counted)
+    monkeypatch.setattr(long_sorts, "LARGEST_U32", counted)
     x = sample(dtype, 700)
     for descending in (False, True):
         target = HostWithRoom(ROOM)

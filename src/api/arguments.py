@@ -7,6 +7,7 @@ from typing import SupportsIndex, cast
 
 import numpy as np
 
+from ..types.checks import index_of
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.indices import SortOrder
 from ..types.needs import Policy
@@ -26,7 +27,9 @@ _EXPECTED = {
 
 def checked_flag(name: str, value: object) -> bool:
     """A flag as a bool. Accepts 0 and 1, as NumPy does; what is merely truthy, such as "no", is refused."""
-    if isinstance(value, bool | np.bool_):
+    if value is True or value is False:
+        return value
+    if isinstance(value, np.bool_):
         return bool(cast(object, value))
     if isinstance(value, int | np.integer) and value in (0, 1):
         return bool(value == 1)
@@ -42,22 +45,14 @@ def checked_order(descending: object, key: object) -> SortOrder:
 
 def checked_count(k: object) -> int:
     """`k` as an int."""
-    count = index_of(k, name="k")
+    count = index_of("k", k)
     if count < 0:
         raise InvalidArgumentError(f"k: expected 0 or more, found {count}")
     return count
 
 
-def index_of(axis: object, expected: str = "an int", name: str = "axis") -> int:
-    """The axis as a plain int: plans are cached by it, and True == 1."""
-    try:
-        return operator.index(cast(SupportsIndex, axis))
-    except TypeError as error:  # NumPy's, too, of an array of several
-        raise UnsupportedTypeError(f"{name}: expected {expected}, found {axis!r}") from error
-
-
 def axis_or_none(axis: object, expected: str = "an int or None") -> int | None:
-    return None if axis is None else index_of(axis, expected)
+    return None if axis is None else index_of("axis", axis, expected)
 
 
 def axes_or_none(axis: object) -> int | tuple[int, ...] | None:
@@ -74,23 +69,18 @@ def axes_or_none(axis: object) -> int | tuple[int, ...] | None:
 def check_like(parameter: str, value: object) -> None:
     """Raises UnsupportedTypeError for a monoid, an algorithm or a key without the members of one, which it names."""
     expected, members = _EXPECTED[parameter]
+    missing, found = [name for name in members if not hasattr(value, name)], ""
     if isinstance(value, type):
         found = f"the class {value.__name__}: make a value of it"
-    else:
-        missing = [name for name in members if not hasattr(value, name)]
-        found = f"{value!r}, which has no {', '.join(missing)}" if missing else _unhashable(parameter, value)
-    if found:
-        raise UnsupportedTypeError(f"{parameter}: expected {expected}, found {found}")
-
-
-def _unhashable(parameter: str, value: object) -> str:
-    """What is wrong with a key or a monoid by which no compiled code could be found again; an algorithm is not kept."""
-    if parameter != "algorithm":
+    elif missing:
+        found = f"{value!r}, which has no {', '.join(missing)}"
+    elif parameter != "algorithm":  # by the others compiled code is found again
         try:
             hash(value)
         except TypeError as error:
-            return f"a {type(value).__name__} that has no hash ({error}); make its class and its fields immutable"
-    return ""
+            found = f"a {type(value).__name__} that has no hash ({error}); make its class and its fields immutable"
+    if found:
+        raise UnsupportedTypeError(f"{parameter}: expected {expected}, found {found}")
 
 
 def check_policy(policy: object, kind: type[Policy]) -> None:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from numpy import ndarray
 
 from ..arrays.host import NUMPY, SUBCLASS
-from ..arrays.kinds import Kind, Located, is_deferred, is_viewed
+from ..arrays.kinds import Kind, Located, is_viewed
 from ..arrays.registry import recognised
 from ..operations.base import Operation
 from ..targets.base import Target
@@ -28,20 +28,17 @@ Maker: TypeAlias = Callable[..., Operation]
 Settings: TypeAlias = tuple[object, ...]  # what cannot be hashed has its plan made anew
 Wherever: TypeAlias = str | Target | Planning
 
-AUTO = "auto"  # the default target; fast paths compare by identity, which no argument of another type can break
+AUTO = "auto"  # the default target; who looks a plan up compares by identity, which no argument of another type breaks
 
 _NO_SCOPE = nullcontext()
 _MOST_PLANS = 1 << 10
 _plans: Bounded[Hashable, Plan] = Bounded(_MOST_PLANS)
-_short: Bounded[Hashable, Plan] = Bounded(_MOST_PLANS)  # the same by fewer words, for callers who look it up themselves
 _MOST_DEVICES = 8
 _devices: set[object] = set()  # callers' own, whose arrays such plans are for
-_find, find_short = _plans.get, _short.get  # looked up once
+find_plan = _plans.get  # by make, settings, target, and of each array of NumPy's its dtype and number of dimensions
 
 
-def call(
-    make: Maker, settings: Settings, target: Wherever, x: Any, y: Any = ..., *, short_key: Hashable = None
-) -> object:  # fmt: skip
+def call(make: Maker, settings: Settings, target: Wherever, x: Any, y: Any = ...) -> object:
     """Applies an operation to one array or two. Settings that compare equal must be of one class, as they are a key."""
     try:
         kind: Any = None  # of arrays that are viewed as NumPy's, as tensors are
@@ -64,14 +61,12 @@ def call(
             else:
                 return _viewed(make, settings, target, ("x",), [(kind, like)], None)
         try:
-            plan = _find(key)
+            plan = find_plan(key)
         except TypeError:  # what cannot be hashed has its plan made anew
             plan = None
         if plan is None:
             found = call_with(make, settings, target, (x,) if y is ... else (x, y))
         else:
-            if short_key is not None:
-                _short[short_key] = plan
             run = plan.run  # which takes less time than a call of it as of a method
             found = run(x) if y is ... else run(x, y)
         if kind is None:
@@ -107,10 +102,7 @@ def _names_of(make: Maker, settings: Settings) -> tuple[str, ...]:
     return names or make(*settings).names  # what a function makes tells it
 
 
-def call_with(
-    make: Maker, settings: Settings, target: Wherever, arrays: tuple[Any, ...], out: Any = None,
-    short_key: Hashable = None,
-) -> object:  # fmt: skip
+def call_with(make: Maker, settings: Settings, target: Wherever, arrays: tuple[Any, ...], out: Any = None) -> object:
     """Applies an operation to several arrays, or to one into `out`."""
     try:
         kind: Any = NUMPY
@@ -133,7 +125,7 @@ def call_with(
                 return call_with(make, settings, target, arrays, out)
             key = make, settings, target, kind, *map(kind.signature, arrays)
         try:
-            plan = _find(key)
+            plan = find_plan(key)
         except TypeError:
             key = plan = None
         if plan is None:
@@ -144,40 +136,28 @@ def call_with(
             plan = _plan_of(make, settings, target, kind, arrays)
             if key is not None:
                 _keep(key, plan, kind.device(arrays[0]))
-        elif short_key is not None:
-            _short[short_key] = plan
         if out is None:
             return plan.run(*arrays)
         plan.into(arrays, (out,))
-        if kind.is_told:
-            kind.tell_written((out,))
+        kind.tell_written((out,))
         return out
     except BaseException:
         release_import_lock()
         raise
 
 
-def call_in_place(make: Maker, settings: Settings, target: Wherever, x: object, short_key: Hashable = None) -> None:
-    """Applies an operation to one array, into the same. What is wrong with that is said of `x`."""
+def call_in_place(make: Maker, settings: Settings, target: Wherever, x: object) -> None:
+    """Applies an operation to one array, into the same. What is wrong with that is said of `x`, and of no `out`."""
     try:
-        call_with(make, settings, target, (x,), x, short_key)
-    except (InvalidArgumentError, UnsupportedTypeError):
-        refusal = _refusal(x)
-        if refusal is None:
-            raise
-        raise refusal from None
-
-
-def _refusal(x: object) -> Exception | None:
-    """Why an array cannot be sorted in place; None for another reason than the array."""
-    try:
-        kind, array = recognised("x", x)
-        if array is not x:
-            return UnsupportedTypeError(f"x: expected an array to sort in place, found {type(x).__name__}")
-        require_writable(kind, "x", x, kind.spec("x", x))
+        call_with(make, settings, target, (x,), x)
+        return
     except (InvalidArgumentError, UnsupportedTypeError) as error:
-        return error
-    return None
+        refused = error
+    kind, array = recognised("x", x)
+    if array is not x:
+        raise UnsupportedTypeError(f"x: expected an array to sort in place, found {type(x).__name__}")
+    require_writable(kind, "x", x, kind.spec("x", x))
+    raise refused
 
 
 def _plan_of(
@@ -233,7 +213,7 @@ def _viewed(
 ) -> object:
     """A call with arrays of a library that are viewed as another's, and results given back; or with lazy ones."""
     kind, like = found[0]
-    if is_deferred(kind):
+    if kind.is_deferred:
         if out is not None:
             raise UnsupportedTypeError("out: expected None for arrays of which nothing is computed yet")
         return kind.deferred(make(*settings), target, tuple([x for _, x in found]))
@@ -241,23 +221,22 @@ def _viewed(
         target = target.inner([x for _, x in found[: len(found) - (out is not None)]])
     with kind.scope(like) or _NO_SCOPE:
         views = [own.view(x, name) if is_viewed(own) else x for name, (own, x) in zip(names, found, strict=False)]
-        if out is None:
-            result = call_with(make, settings, target, tuple(views))
-            if isinstance(result, PreparedCall):
-                return result.viewed_as(found, out)
-            return one_or_all(given_back(found, as_tuple(result)))
-        own, seen = found[-1][0], views.pop()
-        if not own.tells_by_view and own.is_read_only(out):
-            require_writable(own, "out", out, own.spec("out", out))
-        result = call_with(make, settings, target, tuple(views), views[0] if out is like else seen)
+        place = None
+        if out is not None:
+            found, place = found[:-1], views.pop()
+            if not kind.tells_by_view and kind.is_read_only(out):
+                require_writable(kind, "out", out, kind.spec("out", out))
+            place = views[0] if out is like else place
+        result = call_with(make, settings, target, tuple(views), place)
         if isinstance(result, PreparedCall):
-            return result.viewed_as(found[:-1], out)
-        own.tell_written((out,))
+            return result.viewed_as(found, out)
+        if out is None:
+            return one_or_all(given_back(found, as_tuple(result)))
+        kind.tell_written((out,))
         return out
 
 
 def forget_plans() -> None:
     """Empties the plan cache: after tuning, or when targets or libraries change."""
     _plans.clear()
-    _short.clear()
     _devices.clear()

@@ -12,13 +12,14 @@ import attrs
 import numpy as np
 
 from ..arrays.kinds import Device, Located
+from ..kernel.launch import Schedule
 from ..operations.base import Operation, Output, Works
 from ..targets.base import HasRoom, Target
 from ..types.bounded import Bounded
 from ..types.specs import HostArray, Spec, comes_to_host, order_of_axes, overlap, strides_in_order
 from .plan import Arrays, Cost, Plan, cost_of, one_or_all, require_fitting, require_same_device, results_of
 from .step_calls import HostCall, StreamCall, law_check
-from .steps import Lines, Way, WorksRuns, runs_of, steps_of
+from .steps import Lines, Way, runs_of, steps_of
 
 _BYTE = np.dtype(np.uint8)
 _MOST_WAYS = 64
@@ -57,8 +58,7 @@ class KernelPlan(Plan):
         self._ways: Bounded[Hashable, _Into] = Bounded(_MOST_WAYS)
         # Known with the first arrays:
         self._device: Device[Any] | None = None
-        self._inputs: tuple[Lines, ...] = ()  # in rows
-        self._raw: tuple[Lines, ...] = ()  # as they lie
+        self._inputs: tuple[Lines, ...] = ()
         self._new: Call | None = None
         self.run = self._in_scope
 
@@ -125,12 +125,12 @@ class KernelPlan(Plan):
     @cached_property
     def device_bytes(self) -> int:
         """Device memory, in bytes, of the largest run, where host arrays are copied to the device."""
-        return max((sum(b.nbytes for b in run.schedule.buffers) for _, runs in self._runs for run in runs), default=0)
+        return max((sum(b.nbytes for b in schedule.buffers) for schedule in self._schedules), default=0)
 
     def cost(self) -> Cost:
         if self._new is not None:
             return cost_of(self._new.schedules, self._new.scratch_bytes if not self.kind.is_host else None)
-        return cost_of([run.schedule for _, runs in self._runs for run in runs])
+        return cost_of(self._schedules)
 
     def make_ready(self, arrays: Arrays) -> None:
         if self._device is not None:
@@ -138,14 +138,13 @@ class KernelPlan(Plan):
         device = self.kind.placed(arrays[0])
         require_same_device(device, self.operation.names, arrays)
         origins = [device.address(array) % device.alignment for array in arrays]
-        given = list(enumerate(zip(self.specs, origins, strict=True)))
+        given = enumerate(zip(self.specs, origins, strict=True))
         axes, order = self.operation.axes, self._axes
         self._inputs = tuple(Lines.of(n, spec, axes(spec), origin, order) for n, (spec, origin) in given)
-        self._raw = tuple(Lines.of(n, spec, (), origin, order) for n, (spec, origin) in given)
         results: list[Spec] = []
         for x, order in zip(self.outputs, map(self._order, self.outputs), strict=True):
             strides = None if order is None else strides_in_order(x.shape, x.dtype.itemsize, order)
-            results.append(Spec(x.shape, x.dtype, strides=strides))
+            results.append(Spec(x.shape, x.dtype, self.specs[0].memory, strides))
         self._makers = tuple(device.empty(*self._held(spec), spec.strides) for spec in results)
         self._outs = self._lines(results, [0] * len(results))
         self._new = self._call(device, self._outs, Way.APART)
@@ -159,21 +158,18 @@ class KernelPlan(Plan):
         return (spec.nbytes,), _BYTE
 
     @cached_property
-    def _runs(self) -> WorksRuns:
-        return self._runs_of(self._works)
+    def _schedules(self) -> list[Schedule]:
+        return [schedule for work in self._works for schedule, _ in runs_of(work)]
 
     @cached_property
-    def _runs_in_place(self) -> WorksRuns | None:
-        """In-place runs; None for host arrays, of which an interrupt between two launches would lose elements, unless
+    def _works_in_place(self) -> Works | None:
+        """In-place works; None for host arrays, of which an interrupt between two launches would lose elements, unless
         they are sent to a device, and back, once."""
         is_sent = self.kind.is_host and isinstance(self.target, HasRoom)
         if len(self.specs) > 1 or (self.kind.is_host and not is_sent):
             return None
         works = self._run_as.works_in_place(self._run_on, self.target.info)
-        return None if works is None or (is_sent and len(works) > 1) else self._runs_of(works)
-
-    def _runs_of(self, works: Works) -> WorksRuns:
-        return [(work, runs_of(work, self.target, self._keeps_scratch)) for work in works]
+        return None if works is None or (is_sent and len(works) > 1) else works
 
     def _order(self, output: Output) -> Axes | None:
         """The order of a result's axes in memory: that of the input's, or of those of them that are left."""
@@ -190,12 +186,12 @@ class KernelPlan(Plan):
         return tuple(Lines.of(number, *line) for number, line in lines)
 
     def _call(self, device: Device[Any], outs: Sequence[Lines], way: Way) -> Call:
-        works = self._runs_in_place if way is Way.IN_PLACE else self._runs
+        works = self._works_in_place if way is Way.IN_PLACE else self._works
         if works is None:
-            works, way = self._runs, Way.BEHIND
-        steps = steps_of(self._inputs, self._raw, outs, self._works.between, works, way)
+            works, way = self._works, Way.BEHIND
+        steps = steps_of(self._inputs, outs, works, way)
         if self.kind.is_host:
-            return HostCall(device, steps, self._keeps_scratch)
+            return HostCall(self.target, device, steps, self._keeps_scratch)
         return StreamCall(self.target, device.alignment, device.scratch, steps, self._keeps_scratch)
 
     def _into(self, known: Hashable, device: Device[Any], arrays: Arrays, outs: Arrays) -> _Into:
@@ -205,7 +201,7 @@ class KernelPlan(Plan):
         specs = [self.kind.spec("out", out) for out in outs]
         origins = [device.address(out) % device.alignment for out in outs]
         lines = self._lines(specs, origins)
-        is_like = len(self._inputs) == len(lines) == 1 and self._inputs[0].lies_like(lines[0])
+        is_like = len(self._inputs) == len(lines) == 1 and self._inputs[0].spec == lines[0].spec
         into = _Into(lines, tuple(line.bounds for line in (*self._inputs, *lines)), is_like, {})
         self._ways[known] = into
         return into

@@ -207,18 +207,16 @@ class HostPlan(Plan):
         self, kind: Located[HostArray], operation: Operation, target: Target, native: Native | None
     ) -> None:  # fmt: skip
         self.kind, self.operation, self.target, self._native = kind, operation, target, native
-        self._most = None if native is None else native.most
-        self._into = None if native is None else native.into
         self.into_short = None if native is None else native.into_short
         self.run = self._fastest()
         self._plans: Bounded[Hashable, Plan | None] = Bounded(_MOST_SHAPES)  # None: the fast path takes such arrays
         self._fitting: Bounded[Hashable, bool] = Bounded(_MOST_SHAPES)
 
     def _fastest(self) -> Callable[..., object]:
-        native, most, call = self._native, self._most, self._run
+        native, call = self._native, self._run
         if native is None or not (native.takes_empty or native.takes):
             return call
-        run, takes = native.function, native.takes
+        run, takes, most = native.function, native.takes, native.most
         if takes is not None:
 
             def run_fitting(x: Any) -> object:
@@ -242,7 +240,8 @@ class HostPlan(Plan):
 
     def is_fast(self, arrays: Sequence[HostArray] | tuple[Spec, ...]) -> bool:
         """Whether the fast path takes all arrays, or so few elements as these have."""
-        return self._native is not None and (self._most is None or sum(map(_size_of, arrays)) <= self._most)
+        native = self._native
+        return native is not None and (native.most is None or sum(map(_size_of, arrays)) <= native.most)
 
     def _plan(self, arrays: Arrays) -> Plan | None:
         """The plan for arrays of these shapes; None for the fast path, if that takes them."""
@@ -264,7 +263,8 @@ class HostPlan(Plan):
     def into(self, arrays: Arrays, outs: Arrays) -> None:
         if self.into_short is not None and self.into_short(arrays[0], outs[0]):
             return
-        if self._native is None or self._most is not None:
+        native = self._native
+        if native is None or native.most is not None:
             plan = self._plan(arrays)
             if plan is not None:
                 plan.into(arrays, outs)
@@ -280,8 +280,8 @@ class HostPlan(Plan):
         if fitting not in self._fitting:
             require_fitting(self.kind, outs, self.operation.outputs(*specs_of(self.kind, self.operation, arrays)))
             self._fitting[fitting] = True
-        if self._into is not None and is_apart:
-            self._into(arrays, outs)
+        if native is not None and native.into is not None and is_apart:
+            native.into(arrays, outs)
         else:
             for out, values in zip(outs, as_tuple(self._run(*arrays)), strict=True):
                 out[...] = values

@@ -96,8 +96,7 @@ class PreparedCall(Generic[R_co]):
                 self._run([kind.view(x) if is_viewed(kind) else x for kind, x in zip(kinds, arrays, strict=True)])
         else:
             self._run(arrays)
-        if self.kinds[0].is_told:
-            self.kinds[0].tell_written(self.results)
+        self.kinds[0].tell_written(self.results)
         return one_or_all(self.results)
 
     def _run(self, arrays: Sequence[Any]) -> None:
@@ -196,14 +195,15 @@ def check_planned(function: object) -> bool:
     home, name = getattr(function, "__module__", None), getattr(function, "__name__", None)
     is_ours = str(home).startswith(f"{__package__}.") and home not in _OTHERS
     is_the_packages = str(home).partition(".")[0] == str(__package__).partition(".")[0]
-    if (is_ours and name != "sort_inplace") or (not is_the_packages and _takes_target(function)):
+    users = function if isinstance(function, FunctionType) and not is_the_packages else None  # which may end in `call`
+    if (is_ours and name != "sort_inplace") or (users and "target" in call_signature(users).parameters):
         return is_ours
     found = repr(function)
     if isinstance(function, PreparedCall):
         found = "a prepared call: it can be called as it is"
     elif isinstance(function, partial):
         found = "a functools.partial: hand over its settings by name, as in gpusort.plan(gpusort.sort, x, axis=0)"
-    elif isinstance(function, FunctionType) and not is_the_packages:
+    elif users:
         found = f"{function!r}, which has no target to hand over to gpusort"
     elif is_ours:
         found = "gpusort.sort_inplace: plan gpusort.sort with out=x, which sorts in place"
@@ -212,8 +212,3 @@ def check_planned(function: object) -> bool:
     raise UnsupportedTypeError(
         f"function: expected one of gpusort's functions of arrays, e.g. gpusort.sort, found {found}"
     )
-
-
-def _takes_target(function: object) -> bool:
-    """Whether this may be a user's function that ends in `call`."""
-    return isinstance(function, FunctionType) and "target" in call_signature(function).parameters

@@ -9,9 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..operations.reduce import Fold, Reduce, Reducer
 from ..operations.scan import Cumsum, Scan
+from ..types.checks import index_of
 from ..types.indices import ScanKind
 from ..types.specs import HostArray
-from .arguments import axes_or_none, axis_or_none, check_like, check_policy, checked_flag, index_of
+from .arguments import axes_or_none, axis_or_none, check_like, check_policy, checked_flag
 from .call import call
 from .signatures import Axis, AxisOrAll, F, Keyed, Like, Nested, Signed, Unsigned, Where
 from .signatures_reductions import is_arithmetic, is_extremum, is_place, is_reduce, is_scan, is_truth
@@ -138,7 +139,7 @@ def scan(
     x's kind; those of several fields are as for `reduce`. `axis` is an int; the rest is as for `reduce`, too.
     """
     if axis.__class__ is not int:
-        axis = index_of(axis)
+        axis = index_of("axis", axis)
     if exclusive is not False:
         exclusive = checked_flag("exclusive", exclusive)
     return call(_scan, (axis, exclusive, policy, monoid), target, x)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import SupportsIndex, TypedDict, Unpack, cast, overload
+from typing import Any, SupportsIndex, TypedDict, Unpack, cast, overload
 
 import numpy as np
 from numpy import memmap, ndarray
@@ -13,14 +12,12 @@ from ..operations.argsort import Argsort, SortPairs
 from ..operations.merge import Merge, MergeByKey
 from ..operations.select import TopK
 from ..operations.sort import Sort
-from ..types.indices import SortOrder
+from ..types.checks import index_of
 from ..types.specs import HostArray
-from .arguments import ORDERS, axis_or_none, check_like, checked_count, checked_flag, checked_order, index_of
-from .call import AUTO, Settings, call, call_in_place, call_with, find_short
+from .arguments import ORDERS, axis_or_none, check_like, checked_count, checked_flag, checked_order
+from .call import AUTO, Settings, call, call_in_place, call_with, find_plan
 from .prepared import Planning
 from .signatures import AxisOrAll, Chosen, D, Keyed, Like, Nested, Ordered, Permuting, Row, Row2, Shape, Sorting, Where
-
-_FLAG: tuple[type, ...] = (bool,)  # 0 and 1, which are as good, are checked
 
 
 @overload
@@ -72,30 +69,21 @@ def sort(
     """
     if axis.__class__ is not int:
         axis = axis_or_none(axis)
-    short_key: Hashable = None
-    if (
-        key is None and algorithm is None and target is AUTO
-        and type(x) is ndarray and (out is None or type(out) is ndarray)
-    ):  # fmt: skip
-        if stable is False and descending is False:  # in most calls nothing else is given: what to run is found at once
-            short_key = x.dtype if axis == -1 and x.ndim == 1 else (x.dtype, x.ndim, axis)
-        elif descending.__class__ in _FLAG and stable.__class__ in _FLAG:
-            short_key = x.dtype, x.ndim, axis, descending, stable
-        plan = find_short(short_key)
+    plain = descending is stable is False and algorithm is None and key is None
+    settings: Settings = (axis,) if plain else _settings(axis, descending, stable, algorithm, key)
+    if type(x) is ndarray and algorithm is None and target is AUTO and (out is None or type(out) is ndarray):
+        plan = find_plan((Sort, settings, target, x.dtype, x.ndim))  # sooner than `call` does, which asks more
         if plan is not None:
             if out is None:
                 run = plan.run  # see call
                 return run(x)
             if plan.into_short is not None and plan.into_short(x, out):
                 return out
-    settings = _settings(axis, descending, stable, algorithm, key)
-    if x.__class__ is memmap or out.__class__ is memmap:
+    elif x.__class__ is memmap or out.__class__ is memmap:
         found = _sorted_map(x, out, settings, target)
         if found is not None:
             return found
-    if out is None:
-        return call(Sort, settings, target, x, short_key=short_key)
-    return call_with(Sort, settings, target, (x,), out, short_key)
+    return call(Sort, settings, target, x) if out is None else call_with(Sort, settings, target, (x,), out)
 
 
 def sort_inplace(
@@ -107,19 +95,15 @@ def sort_inplace(
     `axis` is an int; the other arguments are as for `sort`.
     """
     if axis.__class__ is not int:
-        axis = index_of(axis)
-    short_key: Hashable = None
-    if (
-        stable is False and descending is False and key is None and algorithm is None and target is AUTO
-        and type(x) is ndarray
-    ):  # fmt: skip
-        short_key = x.dtype, x.ndim, axis
-        plan = find_short(short_key)
+        axis = index_of("axis", axis)
+    plain = descending is stable is False and algorithm is None and key is None
+    settings: Settings = (axis,) if plain else _settings(axis, descending, stable, algorithm, key)
+    if type(x) is ndarray and algorithm is None and target is AUTO:
+        plan = find_plan((Sort, settings, target, x.dtype, x.ndim))
         if plan is not None and plan.into_short is not None and plan.into_short(x, x):
             return
-    settings = _settings(axis, descending, stable, algorithm, key)
     if x.__class__ is not memmap or _sorted_map(x, x, settings, target) is None:
-        call_in_place(Sort, settings, target, x, short_key)
+        call_in_place(Sort, settings, target, x)
 
 
 def _settings(axis: object, descending: object, stable: object, algorithm: object, key: object) -> Settings:
@@ -133,13 +117,12 @@ def _settings(axis: object, descending: object, stable: object, algorithm: objec
 
 def _sorted_map(x: object, out: object, settings: Settings, target: Where | Planning) -> object | None:
     """The result for a memory-mapped array that exceeds memory; None for any other array."""
-    axis, order, stable, key, algorithm = settings
-    if key is not None or algorithm is not None or isinstance(target, Planning):
+    asked = Sort(*cast(Any, settings))
+    if asked.key is not None or asked.algorithm is not None or isinstance(target, Planning):
         return None
     from .files import MappedCall  # which few need
 
-    call = MappedCall(cast(SortOrder, order), bool(stable), target)
-    return call.sorted(x, out, cast("int | None", axis))
+    return MappedCall(asked.order, asked.stable, target).sorted(x, out, asked.axis)
 
 
 @overload

@@ -26,7 +26,7 @@ from ..types.elements import decode, dtype_of, encode, mismatch
 from ..types.errors import InvalidArgumentError
 from ..types.keys import SortableKey, is_lossy, no_inverse
 from ..types.scalars import UNSIGNED
-from ..types.specs import HostArray, Shape, Spec, bounds, packed_strides
+from ..types.specs import HostArray, Shape, Spec, bounds, order_of_axes, packed_strides
 from .steps import Launch, Lines, Move, Steps
 
 Step: TypeAlias = Callable[[list[HostArray]], object]
@@ -40,11 +40,14 @@ class HostCall:
 
     scratch_bytes = 0
 
-    def __init__(self, device: Device[HostArray], steps: Steps, keeps_scratch: bool) -> None:
-        self._makers = [device.empty(made.shape, made.dtype, None) for made in steps.temporaries]
+    def __init__(self, target: Target, device: Device[HostArray], steps: Steps, keeps_scratch: bool) -> None:
+        self._makers = [device.empty(made.spec.shape, made.spec.dtype, None) for made in steps.temporaries]
         self._kept = [make() for make in self._makers] if keeps_scratch else None
-        self._steps = [_mover(step) if isinstance(step, Move) else _launcher(step) for step in steps.steps]
-        self.schedules = tuple(step.run.schedule for step in steps.steps if isinstance(step, Launch))
+        self.schedules = tuple(step.schedule for step in steps.steps if isinstance(step, Launch))
+        prepared = iter(_prepared(target, self.schedules, keeps_scratch))
+        self._steps = [
+            _mover(step) if isinstance(step, Move) else _launcher(next(prepared), step.arrays) for step in steps.steps
+        ]
 
     def __call__(self, arrays: list[HostArray], stream: int) -> None:
         if self._makers:
@@ -53,8 +56,15 @@ class HostCall:
             step(arrays)
 
 
+def _prepared(target: Target, schedules: Sequence[Schedule], keeps_scratch: bool) -> list[Prepared]:
+    """Each schedule prepared, and once where runs share one: by identity, as a caller's monoid may have no hash."""
+    apart = {id(schedule): schedule for schedule in schedules}
+    made = {number: prepared_by(target, schedule, keeps_scratch) for number, schedule in apart.items()}
+    return [made[id(schedule)] for schedule in schedules]
+
+
 def _mover(move: Move) -> Step:
-    source, to, shape = _look(move.source), _look(move.to), move.source.shape
+    source, to, shape = _look(move.source), _look(move.to), move.source.spec.shape
 
     def copy(arrays: list[HostArray]) -> None:
         target = to(arrays)
@@ -63,19 +73,22 @@ def _mover(move: Move) -> Step:
     return copy
 
 
-def _launcher(launch: Launch) -> Step:
-    run, looks = launch.run.prepared.run, [_look(lines, as_it_lies=not lines.is_packed) for lines in launch.arrays]
+def _launcher(prepared: Prepared, arrays: Sequence[Lines]) -> Step:
+    run, looks = prepared.run, [_look(lines, as_it_lies=not lines.is_packed) for lines in arrays]
     return lambda arrays: run([look(arrays) for look in looks])
 
 
 def _look(lines: Lines, as_it_lies: bool = False) -> Look:
     """The view with the axes of a row last, or the part of it; for kernels that take strides, all that is spanned."""
-    number, order = lines.number, cast(Any, lines.axes)
+    number, order, spec = lines.number, cast(Any, lines.axes), lines.spec
     if as_it_lies:
-        size, length = lines.dtype.itemsize, lines.bounds[1] // lines.dtype.itemsize
+        in_memory = order_of_axes(spec.shape, spec.all_strides)
+        if spec.permuted(in_memory).strides is None:
+            return _look(Lines(number, spec, tuple([order[axis] for axis in in_memory])))
+        size, length = spec.dtype.itemsize, lines.bounds[1] // spec.dtype.itemsize
         return lambda arrays: np.lib.stride_tricks.as_strided(arrays[number], (length,), (size,))
     if lines.first is not None:
-        whole, first, end = _look(attrs.evolve(lines, first=None)), lines.first, lines.first + lines.shape[0]
+        whole, first, end = _look(attrs.evolve(lines, first=None)), lines.first, lines.first + spec.size
         return lambda arrays: whole(arrays).reshape(-1)[first:end]
     return (lambda arrays: arrays[number].transpose(order)) if _is_turned(lines) else lambda arrays: arrays[number]
 
@@ -97,22 +110,22 @@ class StreamCall:
     ) -> None:  # fmt: skip
         """For the current device. `alignment` is that of its memory in bytes; `new_scratch` allocates pieces of given
         sizes, and returns what owns them and their handles."""
-        made: list[tuple[Schedule, Prepared]] = []
+        schedules: list[Schedule] = []
         places: list[tuple[int, int]] = []  # which memory each kernel takes, and from which byte on
         for step in steps.steps:
             if isinstance(step, Move):
                 for schedule, taken in _copies(step.source, step.to, alignment, target.info.limits):
-                    made.append((schedule, prepared_by(target, schedule, keeps_scratch)))
+                    schedules.append(schedule)
                     places += taken
             else:
-                made.append((step.run.schedule, step.run.prepared))
-                places += [(lines.number, (lines.first or 0) * lines.dtype.itemsize) for lines in step.arrays]
+                schedules.append(step.schedule)
+                places += [(lines.number, lines.offset) for lines in step.arrays]
         self._new_scratch = new_scratch
-        self._run = in_one_run([prepared for _, prepared in made])
-        self.schedules = tuple(schedule for schedule, _ in made)
+        self._run = in_one_run(_prepared(target, schedules, keeps_scratch))
+        self.schedules = tuple(schedules)
         as_handed = places == [(number, 0) for number in range(steps.given)]
         self._places = None if as_handed else places
-        needed = [math.prod(lines.shape) * lines.dtype.itemsize for lines in steps.temporaries]
+        needed = [lines.spec.nbytes for lines in steps.temporaries]
         self._sizes = [*needed, self._run.scratch_bytes] if self._run.scratch_bytes else needed
         self.scratch_bytes = sum(self._sizes) + self._run.own_bytes
         self._kept = new_scratch(self._sizes) if keeps_scratch and self._sizes else None
@@ -155,20 +168,20 @@ def _copies(
     source: Lines, to: Lines, alignment: int, limits: Limits
 ) -> Iterator[tuple[Schedule, list[tuple[int, int]]]]:  # fmt: skip
     """Strided copies, with the memory of each: several where 32-bit indices, or a binding, do not span the arrays."""
-    shape, size = source.shape, source.dtype.itemsize
-    to_strides = to.strides if to.shape == shape else packed_strides(shape, size)  # which it is
-    word = math.gcd(_WORD, size, source.origin, to.origin, *source.strides, *to_strides)
+    shape, size, strides = source.spec.shape, source.spec.dtype.itemsize, source.spec.all_strides
+    to_strides = to.spec.all_strides if to.spec.shape == shape else packed_strides(shape, size)  # which it is
+    word = math.gcd(_WORD, size, source.origin, to.origin, *strides, *to_strides)
     words = (size // word,) if word < size else ()  # of elements that are none, or that are not aligned
     most = min(LARGEST_U32 * word, limits.storage_bytes) - alignment
-    for part, firsts in _pieces(shape, (source.strides, to_strides), size, most):
+    for part, firsts in _pieces(shape, (strides, to_strides), size, most):
         lies: list[Strided] = []
         places: list[tuple[int, int]] = []
-        for lines, strides, first in zip((source, to), (source.strides, to_strides), firsts, strict=True):
-            low, high = bounds(part, strides, size)
+        for lines, own, first in zip((source, to), (strides, to_strides), firsts, strict=True):
+            low, high = bounds(part, own, size)
             low -= (lines.origin + first + low) % alignment
-            in_words = (*[stride // word for stride in strides], *[1 for _ in words])
+            in_words = (*[stride // word for stride in own], *[1 for _ in words])
             lies.append(Strided(-low // word, in_words, (high - low) // word))
-            places.append((lines.number, (lines.first or 0) * size + first + low))
+            places.append((lines.number, lines.offset + first + low))
         yield copy_strided(UNSIGNED[word], part + words, *lies), places
 
 

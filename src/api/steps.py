@@ -3,58 +3,41 @@ copied back; step_calls.py executes them."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
+from functools import cache
 from typing import TypeAlias
 
 import attrs
 
 from ..kernel.launch import Schedule
-from ..operations.base import Output, Part, Work
-from ..targets.base import Prepared, Target, given_buffers, prepared_by
+from ..operations.base import Output, Work, Works
+from ..targets.base import given_buffers
 from ..types.dtypes import native
 from ..types.errors import InvalidArgumentError
-from ..types.specs import DType, Shape, Spec, bounds, packed_strides
+from ..types.specs import Spec, bounds
+
+# For each memory of a run: of which array it is, and which part, its first element and how many; None for all of it.
+Slices: TypeAlias = Sequence[tuple[int, tuple[int, int] | None]]
 
 
-@attrs.frozen
-class Run:
-    """One run of a schedule, on slices of arrays, or on whole arrays if one run does all rows."""
-
-    schedule: Schedule
-    prepared: Prepared
-    parts: tuple[tuple[int, tuple[int, int] | None], ...]  # for each memory: of which array, its first and how many
-
-
-def runs_of(work: Work, target: Target, keeps_scratch: bool = False) -> tuple[Run, ...]:
-    """The runs of a work in order, of as many rows as one launch takes, prepared by the target."""
-    made: dict[int, tuple[Schedule, Prepared, list[Part]]] = {}
-    runs: list[Run] = []
+def runs_of(work: Work) -> Iterator[tuple[Schedule, Slices]]:
+    """The runs of a work in order, of as many rows as one launch takes; runs of as many share a schedule. Raises
+    InvalidArgumentError for a part of no buffer, or a buffer without one."""
+    schedule_of = cache(work.schedule)
     for first, count in work.batches:
-        if count not in made:
-            schedule = work.schedule(count)
-            parts = _parts_of(work, [buffer.name for buffer in given_buffers(schedule)])
-            made[count] = schedule, prepared_by(target, schedule, keeps_scratch), parts
-        schedule, prepared, parts = made[count]
+        schedule = schedule_of(count)
+        names = [buffer.name for buffer in given_buffers(schedule)]
+        if set(work.parts) != set(names):
+            raise InvalidArgumentError(
+                f"parts: expected one for each buffer of the schedule, {', '.join(names)}; found "
+                f"{', '.join(work.parts)}"
+            )
         slices: list[tuple[int, tuple[int, int] | None]] = []
-        for part in parts:
+        for part in map(work.parts.__getitem__, names):
             rows = None if count == work.rows else (first * part.each, count * part.each)
             slices.append((part.array, rows if part.first is None else (part.first, part.each)))
-        runs.append(Run(schedule, prepared, tuple(slices)))
-    return tuple(runs)
-
-
-def _parts_of(work: Work, buffers: list[str]) -> list[Part]:
-    """Those of a schedule's buffers. Raises InvalidArgumentError for a part of no buffer, or a buffer without one."""
-    if set(work.parts) != set(buffers):
-        raise InvalidArgumentError(
-            f"parts: expected one for each buffer of the schedule, {', '.join(buffers)}; found {', '.join(work.parts)}"
-        )
-    return [work.parts[name] for name in buffers]
-
-
-WorksRuns: TypeAlias = Sequence[tuple[Work, tuple[Run, ...]]]
+        yield schedule, slices
 
 
 class Way(Enum):
@@ -67,13 +50,10 @@ class Way(Enum):
 
 @attrs.frozen
 class Lines:
-    """An array, given or temporary, with its layout."""
+    """An array, given or temporary, as it lies in memory."""
 
     number: int  # of what a call is handed; temporaries come behind it
-    shape: Shape
-    strides: Shape  # in bytes
-    dtype: DType
-    is_packed: bool  # whether kernels take it as it lies
+    spec: Spec
     axes: tuple[int, ...] | None = None  # the order in which those of what is handed over stand here
     origin: int = 0  # its address, as far as alignment goes
     first: int | None = None  # of a part of a packed array: which of the array's elements is its first
@@ -84,26 +64,27 @@ class Lines:
     ) -> Lines:
         """With the axes of a row last, behind the others in this order."""
         order = (*(axis for axis in order or range(len(spec.shape)) if axis not in axes), *axes)
-        lies = spec.permuted(order)
-        is_packed = lies.is_plain and lies.strides is None
-        return cls(number, lies.shape, lies.all_strides, lies.dtype, is_packed, order, origin)
+        return cls(number, spec.permuted(order), order, origin)
 
     def part(self, first: int, count: int) -> Lines:
         """A slice of a packed array, in one dimension, from element `first` on."""
-        size = self.dtype.itemsize
-        return attrs.evolve(self, shape=(count,), strides=(size,), origin=self.origin + first * size, first=first)
+        dtype = self.spec.dtype
+        return attrs.evolve(self, spec=Spec((count,), dtype), first=first, origin=self.origin + first * dtype.itemsize)
+
+    @property
+    def offset(self) -> int:
+        """Bytes from the array's first element to that of the part."""
+        return (self.first or 0) * self.spec.dtype.itemsize
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether kernels take it as it lies."""
+        return self.spec.is_plain and self.spec.strides is None
 
     @property
     def bounds(self) -> tuple[int, int]:
         """The byte offsets between which its elements lie, relative to the first."""
-        return bounds(self.shape, self.strides, self.dtype.itemsize)
-
-    @property
-    def nbytes(self) -> int:
-        return math.prod(self.shape) * self.dtype.itemsize
-
-    def lies_like(self, other: Lines) -> bool:
-        return (self.shape, self.strides, self.dtype) == (other.shape, other.strides, other.dtype)
+        return bounds(self.spec.shape, self.spec.all_strides, self.spec.dtype.itemsize)
 
 
 @attrs.frozen
@@ -116,9 +97,9 @@ class Move:
 
 @attrs.frozen
 class Launch:
-    """A run of kernels on packed arrays or parts of them, or on strided arrays where the kernels take strides."""
+    """A run of a schedule on packed arrays or parts of them, or on strided arrays where the kernels take strides."""
 
-    run: Run
+    schedule: Schedule
     arrays: tuple[Lines, ...]
 
 
@@ -128,9 +109,8 @@ class Steps:
     temporaries: list[Lines] = attrs.field(factory=list[Lines])
     steps: list[Move | Launch] = attrs.field(factory=list[Move | Launch])
 
-    def temporary(self, shape: Shape, dtype: DType) -> Lines:
-        dtype, number = native(dtype), self.given + len(self.temporaries)
-        made = Lines(number, shape, packed_strides(shape, dtype.itemsize), dtype, is_packed=True)
+    def temporary(self, like: Spec | Output) -> Lines:
+        made = Lines(self.given + len(self.temporaries), Spec(like.shape, native(like.dtype)))
         self.temporaries.append(made)
         return made
 
@@ -138,49 +118,47 @@ class Steps:
         self.steps.append(Move(source, to))
 
 
-def steps_of(
-    inputs: Sequence[Lines], raw: Sequence[Lines], outs: Sequence[Lines], between: Sequence[Output], works: WorksRuns,
-    way: Way,
-) -> Steps:  # fmt: skip
-    """The runs of all works, and the copies around them. `inputs` and `outs` have the axes of a row last, `raw` are the
-    inputs in their own axis order. `between` are intermediate arrays, from one work to another."""
+def steps_of(inputs: Sequence[Lines], outs: Sequence[Lines], works: Works, way: Way) -> Steps:
+    """The runs of all works, and the copies around them. `inputs` and `outs` have the axes of a row last."""
     steps = Steps(len(inputs) + len(outs))
-    results = [steps.temporary(out.shape, out.dtype) if way is Way.BEHIND or not out.is_packed else out for out in outs]
-    rows = [*inputs, *results, *(steps.temporary(output.shape, output.dtype) for output in between)]
+    results = [out if out.is_packed and way is not Way.BEHIND else steps.temporary(out.spec) for out in outs]
+    rows = [*inputs, *results, *map(steps.temporary, works.between)]
     if way is Way.IN_PLACE and results[0] is not outs[0]:
         steps.move(inputs[0], results[0])
     ends = [0] * len(rows)  # of what is bound or copied, in bytes
-    for work, runs in works:
+    for work in works:
         for copied in work.copies:
             _require_array("Copy", max(copied.source, copied.to), rows)
             source, to = rows[copied.source], rows[copied.to]
-            end = (copied.first or 0) * to.dtype.itemsize + source.nbytes
-            if end > to.nbytes:
+            place = to if copied.first is None else to.part(copied.first, *source.spec.shape)
+            end = place.offset + source.spec.nbytes
+            if end > to.spec.nbytes:
                 raise InvalidArgumentError(
-                    f"outputs, or a Copy: expected an array of {end} bytes to copy to, found one of {to.nbytes}"
+                    f"outputs, or a Copy: expected an array of {end} bytes to copy to, found one of {to.spec.nbytes}"
                 )
-            steps.move(source, to if copied.first is None else to.part(copied.first, *source.shape))
+            steps.move(source, place)
             ends[copied.to] = max(ends[copied.to], end)
-        for run in runs:
+        for schedule, slices in runs_of(work):
             taken: list[Lines] = []
-            for number, part in run.parts:
+            for number, part in slices:
                 _require_array("Part", number, rows)
-                if work.as_it_lies and number < len(raw):
-                    taken.append(raw[number])
+                if work.as_it_lies and number < len(inputs):
+                    taken.append(inputs[number])
                     continue
                 if not rows[number].is_packed:
-                    packed = steps.temporary(rows[number].shape, rows[number].dtype)
+                    packed = steps.temporary(rows[number].spec)
                     steps.move(rows[number], packed)
                     rows[number] = packed
                 taken.append(rows[number] if part is None else rows[number].part(*part))
-            for buffer, (number, _), lines in zip(given_buffers(run.schedule), run.parts, taken, strict=True):
+            for buffer, (number, _), lines in zip(given_buffers(schedule), slices, taken, strict=True):
                 _require_room(buffer.name, buffer.nbytes, lines)
-                ends[number] = max(ends[number], (lines.first or 0) * lines.dtype.itemsize + buffer.nbytes)
-            steps.steps.append(Launch(run, tuple(taken)))
+                ends[number] = max(ends[number], lines.offset + buffer.nbytes)
+            steps.steps.append(Launch(schedule, tuple(taken)))
     for result, end in zip(results, ends[len(inputs) :], strict=False):
-        if end < result.nbytes:
+        if end < result.spec.nbytes:
             raise InvalidArgumentError(
-                f"outputs: expected an array of {end} bytes, as many as the works write, found one of {result.nbytes}"
+                f"outputs: expected an array of {end} bytes, as many as the works write, found one of "
+                f"{result.spec.nbytes}"
             )
     for result, out in zip(results, outs, strict=True):
         if result is not out:

@@ -64,7 +64,7 @@ class JaxKind(DLPackKind):
 
     def given_back(self, values: Any, like: Any) -> object:
         """Committed to the device of an array that is, as the results of JAX's own functions are."""
-        jax = _jax()
+        jax = sys.modules["jax"]
         if not self.is_host:
             return cast(object, jax.dlpack.from_dlpack(values))
         values = np.asarray(values)
@@ -75,10 +75,6 @@ class JaxKind(DLPackKind):
                 return cast(object, jax.dlpack.from_dlpack(values, device=like.sharding))
             copied = values.nbytes < _LEAST_PUT
             return cast(object, jax.numpy.array(values) if copied else jax.device_put(values))
-
-
-def _jax() -> Any:
-    return sys.modules["jax"]
 
 
 @cache
@@ -94,7 +90,7 @@ def _kind(made_by: type[DLPackKind], *, is_host: bool) -> Kind:
 
 def choose_jax(name: str, array: Any) -> Kind:
     """Chooses by the array's platform; refuses traced arrays, which have none."""
-    if isinstance(array, _jax().core.Tracer):
+    if isinstance(array, sys.modules["jax"].core.Tracer):
         raise UnsupportedTypeError(
             f"{name}: found a traced array of JAX, which holds no elements yet; call gpusort outside of jit and vmap"
         )

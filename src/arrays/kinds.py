@@ -1,8 +1,8 @@
 """The interface to array libraries: what plans need to know of an array, whatever library it is from.
 
 Plans work on the arrays of a few libraries only, which are Located: NumPy's, cupy's, torch's on a card, our own on
-WebGPU. All others are Viewed, seen as one of those without a copy, or Deferred, and have no memory yet. There is one
-object of each kind, without state.
+WebGPU. All others are Viewed, seen as one of those without a copy, or have no memory yet. There is one object of each
+kind, without state.
 """
 
 from __future__ import annotations
@@ -56,8 +56,7 @@ class ArrayKind(ABC, Generic[A]):
 
     is_host: bool = False
     is_located: bool = False  # asked in every call, as these are found faster than an abstract class is
-    is_deferred: bool = False
-    is_told: bool = False  # whether the library asks to know what others have written to
+    is_deferred: bool = False  # lazy, such as dask's: calls make no plan, but another lazy array
     tells_by_view: bool = True  # whether what the array is seen as is read-only where the array is
     read_only: str = "a read-only one"  # the words of errors for an array that may not be written
 
@@ -70,12 +69,16 @@ class ArrayKind(ABC, Generic[A]):
         return False
 
     def tell_written(self, arrays: Sequence[object]) -> None:
-        """Tells the library that a call has written to these arrays."""
+        """Tells the library that a call has written to these arrays, where it asks to know."""
         return
 
     def recording(self, encoder: object) -> AbstractContextManager[object]:
         """A context in which calls are recorded into the caller's command encoder and not run."""
         raise UnsupportedTypeError("encode: expected arrays on a device of WebGPU; others have no encoder")
+
+    def deferred(self, operation: object, target: object, arrays: tuple[A, ...]) -> object:
+        """The lazy result of an operation, where arrays are `is_deferred`."""
+        raise NotImplementedError
 
     def scope(self, array: A) -> AbstractContextManager[object] | None:
         """A context that makes the array's device and stream current; None if they are."""
@@ -131,22 +134,8 @@ class Viewed(ArrayKind[A], Generic[A, B]):
         return values if cast(HostArray, values).dtype.names is not None else self.given_back(values, like)
 
 
-class Deferred(ArrayKind[A]):
-    """Lazy arrays, such as dask's. Calls with them make no plan, but another lazy array."""
-
-    is_deferred = True
-
-    @abstractmethod
-    def deferred(self, operation: object, target: object, arrays: tuple[A, ...]) -> object:
-        """The lazy result of an operation."""
-
-
 Kind: TypeAlias = ArrayKind[Any]
 
 
 def is_viewed(kind: Kind) -> TypeGuard[Viewed[Any, Any]]:
     return not (kind.is_located or kind.is_deferred)
-
-
-def is_deferred(kind: Kind) -> TypeGuard[Deferred[Any]]:
-    return kind.is_deferred

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from abc import abstractmethod
-from collections.abc import Hashable
 from typing import Any, cast
 
 import numpy as np
@@ -26,10 +25,6 @@ class ColumnKind(Viewed[Any, HostArray]):
     is_host, base, tells_by_view = True, NUMPY, False
     read_only = "a column of a table, which may share its elements with others"
     copies = True  # pandas' and polars' own: what they are made of is not to be written any more
-
-    def _dtype(self, column: Any) -> Hashable:
-        """The column's dtype, in the library's own terms."""
-        return cast(Hashable, column.dtype)
 
     @abstractmethod
     def _fits(self, column: Any) -> bool:
@@ -52,16 +47,14 @@ class ColumnKind(Viewed[Any, HostArray]):
         return value
 
     def view(self, array: Any, name: str = "x") -> HostArray:
+        found = f"{type(array).__name__} of {array.dtype if hasattr(array, 'dtype') else array.type}"
         if not self._fits(array):
             raise UnsupportedTypeError(
                 f"{name}: expected a column of numbers, bools, dates, durations, or timestamps without a time zone; "
-                f"found {type(array).__name__} of {self._dtype(array)}"
+                f"found {found}"
             )
         if self._missing(array):
-            raise InvalidArgumentError(
-                f"{name}: found missing elements in {type(array).__name__} of {self._dtype(array)}; drop or fill them "
-                "first"
-            )
+            raise InvalidArgumentError(f"{name}: found missing elements in {found}; drop or fill them first")
         return self.values(array)
 
     def is_read_only(self, array: Any) -> bool:
@@ -185,9 +178,6 @@ class PyArrowKind(ColumnKind):
                 return cast(HostArray, column.to_numpy())
             column = column.chunk(0) if chunks == 1 else column.combine_chunks()
         return cast(HostArray, column.to_numpy(zero_copy_only=False))
-
-    def _dtype(self, column: Any) -> Hashable:
-        return cast(Hashable, column.type)
 
     def _fits(self, column: Any) -> bool:
         types, dtype = sys.modules["pyarrow"].types, column.type

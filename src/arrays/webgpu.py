@@ -8,11 +8,10 @@ was shown to a caller, or that commands in a caller's encoder use.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, SupportsIndex, cast
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
@@ -23,6 +22,7 @@ from ..forks import require_running
 from ..targets.base import prepared_by
 from ..targets.recording import current_encoder, recording_into
 from ..targets.webgpu import read_from_device, require_whole, target_on_device, wgpu_errors
+from ..types.checks import index_of
 from ..types.dtypes import native
 from ..types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
 from ..types.scalars import U32
@@ -40,14 +40,6 @@ _COPY_SRC, _COPY_DST, STORAGE = 4, 8, 128  # WebGPU fixes the numbers of these f
 _USAGE = STORAGE | _COPY_SRC | _COPY_DST
 
 _kept: Shelf[wgpu.GPUDevice, wgpu.GPUBuffer] = Shelf(4)
-
-
-def checked_int(name: str, number: object, expected: str) -> int:
-    """A plain int: signatures of arrays are told apart by them."""
-    try:
-        return operator.index(cast(SupportsIndex, number))
-    except TypeError as error:
-        raise UnsupportedTypeError(f"{name}: expected {expected}, found {number!r}") from error
 
 
 class Held:
@@ -140,7 +132,7 @@ class Array:
 
     def reshape(self, *shape: int) -> Array:
         """A view of another shape, of a packed array. One length may be -1."""
-        shape = tuple([checked_int("shape", length, "ints, each an argument of its own") for length in shape])
+        shape = tuple([index_of("shape", length, "ints, each an argument of its own") for length in shape])
         known = math.prod(length for length in shape if length >= 0)
         found = tuple(self.size // max(1, known) if length == -1 else length for length in shape)
         if math.prod(found) != self.size or shape.count(-1) > 1 or min(shape, default=0) < -1:

@@ -7,7 +7,7 @@ from typing import Any, cast
 import dask.array as da
 
 from ..api.prepared import Planning
-from ..arrays.kinds import Deferred
+from ..arrays.kinds import ArrayKind
 from ..operations.argsort import Argsort, SortPairs
 from ..operations.base import Operation
 from ..operations.merge import Merge
@@ -22,8 +22,10 @@ from .sorting import argsort, sort, sort_by_key
 _DOWN = SortOrder.DESCENDING
 
 
-class DaskKind(Deferred[da.Array]):
+class DaskKind(ArrayKind[da.Array]):
     """dask.array.Array."""
+
+    is_deferred = True
 
     def spec(self, name: str, array: da.Array) -> Spec:
         raise _unsupported("sorted in place")

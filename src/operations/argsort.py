@@ -6,21 +6,19 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import attrs
-import numpy as np
 
-from ..algos.sizes import LARGEST_U32
 from ..machine import TargetInfo
 from ..types.elements import dtype_of
 from ..types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
 from ..types.indices import SortOrder
 from ..types.keys import RankKey, SortableKey
 from ..types.scalars import U32, U64, UNSIGNED
-from ..types.specs import DType, Spec
+from ..types.specs import Spec
 from .base import INDEX, AlongAxis, Operation, Output, Part, Work, Works, key_of, single
 from .pieces import Piece, by_indices, fits_binding, parts_of, pieces_of, require_counted
 
 if TYPE_CHECKING:
-    from ..algos.sorts import Bitonic, PairsAlgorithm
+    from ..algos.sorts import Bitonic
     from ..kernel.launch import Schedule
 
 _PLACE = 4  # bytes of a place in a row
@@ -120,45 +118,25 @@ class SortPairs(Operation):
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
         from ..algos.batch import Batch
-
-        keys, values = given
-        require_plain("values", values)
-        key, length, sort = key_of("keys", keys, self.key), keys.size, self._sort(given, info)
-        if sort is None:
-            return by_indices(Argsort(0, self.order, self.key, by_bits=True, name="keys"), given, length, info)
-
-        once = sort.sort(Batch(key, 1, length, self.order, value=UNSIGNED[values.dtype.itemsize]))
-        names = ("data", "values", "results", "moved")
-        return Works((single(once, {name: Part(number, length) for number, name in enumerate(names)}),))
-
-    def _sort(self, given: tuple[Spec, ...], info: TargetInfo) -> PairsAlgorithm | None:
-        """What carries the values along; None for values of another size, or more than a binding holds."""
         from ..algos.choice import choose_pairs
 
         keys, values = given
-        largest = max(keys.dtype.itemsize, values.dtype.itemsize)
-        if values.dtype.itemsize not in UNSIGNED or not fits_binding(keys.size, largest, info):
-            return None
-        key = key_of("keys", keys, self.key)
-        return choose_pairs(info, key, 1, keys.size, values.dtype.itemsize)
-
-
-# An argsort in pieces moves indices in 32 bits where these count a row, and widens them to NumPy's at the end.
-SHORT_INDEX: DType = np.dtype(np.uint32)
-
-
-def index_within(length: int) -> DType:
-    """The dtype of the indices that are moved, for rows of a length."""
-    return SHORT_INDEX if length <= LARGEST_U32 else INDEX
+        require_plain("values", values)
+        key, length, itemsize, sort = key_of("keys", keys, self.key), keys.size, values.dtype.itemsize, None
+        if itemsize in UNSIGNED and fits_binding(length, max(keys.dtype.itemsize, itemsize), info):
+            sort = choose_pairs(info, key, 1, length, itemsize)
+        if sort is None:  # which carries the values along
+            return by_indices(Argsort(0, self.order, self.key, by_bits=True, name="keys"), given, length, info)
+        once = sort.sort(Batch(key, 1, length, self.order, value=UNSIGNED[itemsize]))
+        names = ("data", "values", "results", "moved")
+        return Works((single(once, {name: Part(number, length) for number, name in enumerate(names)}),))
 
 
 @attrs.frozen
-class SortPlaced(Operation):
-    """Sorted keys with their indices, counted from the one that is given. Stable; equal keys may come back as one of
-    them."""
+class SortPlaced(SortPairs):
+    """Sorted keys with their indices, counted from the one that is given: a piece of an argsort. It is stable by a
+    RankKey; equal keys may come back as one of them."""
 
-    order: SortOrder = SortOrder.ASCENDING
-    key: SortableKey[Any, Any] | None = None
     names = "keys", "first"
 
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
@@ -171,8 +149,7 @@ class SortPlaced(Operation):
         keys, first = given
         unsorted = 4  # the number of the indices before the sort
         numbering = numbered(keys.size, U64 if first.dtype == INDEX else U32)
-        pairs = (keys, attrs.evolve(keys, dtype=first.dtype))
-        sorting = SortPairs(self.order, RankKey(key_of("keys", keys, self.key))).works(pairs, info)
+        sorting = super().works((keys, attrs.evolve(keys, dtype=first.dtype)), info)
         works = (
             single(numbering, {"first": Part(1, 1), "indices": Part(unsorted, keys.size)}),
             *sorting.within((0, unsorted, 2, 3), 1 + unsorted),
@@ -181,11 +158,9 @@ class SortPlaced(Operation):
 
 
 @attrs.frozen
-class SortIndices(Operation):
-    """The indices that come with keys, in the order of these, as NumPy's; stable."""
+class SortIndices(SortPairs):
+    """The indices that come with keys, in the order of these, as NumPy's; stable by a RankKey."""
 
-    order: SortOrder = SortOrder.ASCENDING
-    key: SortableKey[Any, Any] | None = None
     names = "keys", "indices"
 
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
@@ -195,7 +170,7 @@ class SortIndices(Operation):
         from ..algos.radix_sorts import widened
 
         keys, indices = given
-        sorting = SortPairs(self.order, RankKey(key_of("keys", keys, self.key))).works(given, info)
+        sorting = super().works(given, info)
         moved = [Output(keys.shape, x.dtype, (0,)) for x in given]  # numbers 3 and 4
         if indices.dtype == INDEX:
             return Works(sorting.within((0, 1, 3, 2), 4), (moved[0], *sorting.between))

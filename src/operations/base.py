@@ -273,23 +273,15 @@ def require_methods(of: object, **counts: int) -> None:
         method: Any = getattr(of, name)
         # As it stands in its class a method is asked once, and not for each plan.
         plain = isinstance(method, MethodType) and isinstance(method.__func__, FunctionType)
-        wrong = _wrong_count_once(method.__func__, count + 1) if plain else _wrong_count(method, count)
-        if wrong:
+        try:
+            (_signature_of(method.__func__) if plain else call_signature(method)).bind(*range(count + plain))
+        except TypeError as error:
             raise UnsupportedTypeError(
-                f"{type(of).__name__}.{name}: expected a method that takes self and {count} more: {wrong}"
-            )
+                f"{type(of).__name__}.{name}: expected a method that takes self and {count} more: {error}"
+            ) from None
 
 
-def _wrong_count(function: Callable[..., object], count: int) -> str:
-    """Why so many arguments do not fit; nothing where they do."""
-    try:
-        call_signature(function).bind(*range(count))
-    except TypeError as error:
-        return str(error)
-    return ""
-
-
-_wrong_count_once = lru_cache(maxsize=256)(_wrong_count)
+_signature_of = lru_cache(maxsize=256)(call_signature)
 
 
 def key_of(

@@ -111,11 +111,8 @@ def taking(
         return tuple(_in_pieces(given, rows, length, taken, numbers, info))
     largest = max(length * itemsize, taken * max(itemsize, INDEX.itemsize))
     together = rows_together(length, largest, 1, info)
-    each = length, taken, taken
-    parts = {
-        name: Part(number, count)
-        for name, number, count in zip(("source", "indices", "target"), numbers, each, strict=True)
-    }
+    source, indices, target = numbers
+    parts = {"source": Part(source, length), "indices": Part(indices, taken), "target": Part(target, taken)}
     return (Work(rows, together, lambda count: take_rows(itemsize, count, length, taken), parts),)
 
 

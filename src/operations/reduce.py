@@ -14,7 +14,7 @@ from ..algos.sizes import LARGEST_U32
 from ..machine import TargetInfo
 from ..types.dtypes import number_for
 from ..types.elements import dtype_of, encode
-from ..types.errors import InvalidArgumentError, UnsupportedTypeError
+from ..types.errors import InvalidArgumentError
 from ..types.keys import SortableKey, is_lossy, ranked
 from ..types.scalars import U32
 from ..types.specs import HostArray, Spec
@@ -144,8 +144,6 @@ class Reduce(Reduction):
 
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
         (x,) = given
-        if self.reducer.finds_index and isinstance(self.axis, tuple):
-            raise UnsupportedTypeError(f"axis: expected an int or None, found {self.axis!r}")
         if self.reducer.adds:
             number_for(x.dtype, "x")
         else:

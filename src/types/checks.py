@@ -45,6 +45,14 @@ def as_int(value: SupportsIndex) -> int:
         return cast(int, value)
 
 
+def index_of(name: str, value: object, expected: str = "an int") -> int:
+    """What an int is expected for, as a plain int: what is cached is found by it, and True == 1."""
+    try:
+        return operator.index(cast(SupportsIndex, value))
+    except TypeError as error:  # NumPy's, too, of an array of several
+        raise UnsupportedTypeError(f"{name}: expected {expected}, found {value!r}") from error
+
+
 def within(least: int, most: int, kind: str = "an int") -> Validator:
     """Validates an int from `least` to `most`, both included."""
 

@@ -20,7 +20,7 @@ from ...operations.base import Operation
 from ...targets.base import HasRoom, Room, Target
 from ...types.specs import HostArray, Memory, Spec
 from ..step_calls import StreamCall
-from ..steps import Launch, Lines, Steps, Way, runs_of, steps_of
+from ..steps import Launch, Lines, Steps, Way, steps_of
 
 DType: TypeAlias = np.dtype[Any]
 Flat: TypeAlias = Sequence[HostArray]  # arrays of one dimension, packed and in the machine's byte order
@@ -42,13 +42,11 @@ class Task:
         lie = any(work.as_it_lies for work in works)
         steps = steps_of(
             [Lines.of(number, spec, operation.axes(spec)) for number, spec in enumerate(specs)],
-            [Lines.of(number, spec, ()) for number, spec in enumerate(specs)],
             [
                 Lines.of(number, spec, () if lie else output.axes)
                 for number, (spec, output) in enumerate(zip(results, outputs, strict=True), len(specs))
             ],
-            works.between,
-            [(work, runs_of(work, target)) for work in works],
+            works,
             Way.APART,
         )
         return cls(steps, tuple([x.nbytes for x in specs]), tuple([x.nbytes for x in results]))
@@ -57,8 +55,8 @@ class Task:
     def scratch(self) -> int:
         """An upper bound in bytes: intermediates between works, and the scratch of all runs."""
         launches = [step for step in self.steps.steps if isinstance(step, Launch)]
-        buffers = [b.nbytes for step in launches for b in step.run.schedule.buffers if b.role is Role.SCRATCH]
-        return span([lines.nbytes for lines in self.steps.temporaries]) + span(buffers)
+        buffers = [b.nbytes for step in launches for b in step.schedule.buffers if b.role is Role.SCRATCH]
+        return span([lines.spec.nbytes for lines in self.steps.temporaries]) + span(buffers)
 
 
 def specs_on_device(shape: tuple[int, ...], dtypes: Sequence[DType]) -> tuple[Spec, ...]:

@@ -18,7 +18,7 @@ import numpy as np
 from ...algos.fit import power_below
 from ...arrays.kinds import span
 from ...external.in_pieces import Piece, each_through, piece_length
-from ...kernel.launch import Role
+from ...kernel.launch import Role, Schedule
 from ...operations.base import INDEX, Operation
 from ...operations.reduce import Reduce
 from ...operations.select import TopK
@@ -26,7 +26,7 @@ from ...targets.base import HasRoom, given_buffers
 from ...types.dtypes import native
 from ...types.errors import CapabilityError
 from ...types.specs import Spec
-from ..steps import Launch, Lines, Run, Steps, runs_of
+from ..steps import Launch, Lines, Slices, Steps, runs_of
 from .desk import Desk, DType, Flat, InPieces, Task, fitting, specs_on_device
 
 _SHARE = 8  # of the memory: what results may take that stay there
@@ -128,8 +128,8 @@ def _with(
         raise _TooMuchStays
     if any(work.copies or work.as_it_lies for work in works):
         return None
-    cut = _Cut(arrays, {number: place for place, number in enumerate(stay)})
-    made = [cut.task(run) for work in works for run in runs_of(work, target)]
+    places = {number: place for place, number in enumerate(stay)}
+    made = [_task_of(schedule, slices, arrays, places) for work in works for schedule, slices in runs_of(work)]
     tasks = [task for task in made if task is not None]
     if not tasks or len(tasks) < len(made):
         return None
@@ -140,42 +140,37 @@ def _with(
             desk, [Piece([[held[n][part]] for n, part in ins], task, [held[n][part] for n, part in left])
                    for task, ins, left in tasks],
         )  # fmt: skip
-        for number, place in cut.stay.items():
+        for number, place in places.items():
             if number < len(held):
                 desk.fetch(place, held[number])
 
     return InPieces(target, [task for task, _, _ in tasks], through, stays)
 
 
-@attrs.frozen(eq=False)
-class _Cut:
-    """Inputs, outputs and intermediates, and which of them stay resident on the device."""
-
-    arrays: Sequence[Spec]
-    stay: dict[int, int]
-
-    def task(self, run: Run) -> tuple[Task, list[Part], list[Part]] | None:
-        """A run as a task with its uploads and downloads; None if an array would be uploaded and downloaded."""
-        given: list[tuple[Part, int]] = []
-        left: list[tuple[Part, int]] = []
-        for (number, part), buffer in zip(run.parts, given_buffers(run.schedule), strict=True):
-            if number in self.stay:
-                continue
-            if buffer.role is not (Role.OUTPUT if number else Role.INPUT):
-                return None
-            first, count = part or (0, self.arrays[number].size)
-            (left if number else given).append(((number, slice(first, first + count)), buffer.nbytes))
-        moved = len(given) + len(left)
-        ahead = iter(range(len(given))), iter(range(len(given), moved))
-        lines: list[Lines] = []
-        for number, part in run.parts:
-            spec, stays = self.arrays[number], number in self.stay
-            handle = moved + self.stay[number] if stays else next(ahead[number > 0])
-            whole = Lines(handle, (spec.size,), (spec.dtype.itemsize,), spec.dtype, is_packed=True)
-            lines.append(whole.part(*part) if stays and part is not None else whole)
-        steps = Steps(moved + len(self.stay), [], [Launch(run, tuple(lines))])
-        task = Task(steps, tuple(nbytes for _, nbytes in given), tuple(nbytes for _, nbytes in left))
-        return task, [part for part, _ in given], [part for part, _ in left]
+def _task_of(
+    schedule: Schedule, slices: Slices, arrays: Sequence[Spec], stay: dict[int, int]
+) -> tuple[Task, list[Part], list[Part]] | None:
+    """A run on parts of arrays (inputs, outputs and intermediates, some of which stay resident, at these places) as a
+    task with its uploads and downloads; None if an array would be uploaded and downloaded."""
+    given: list[tuple[Part, int]] = []
+    left: list[tuple[Part, int]] = []
+    for (number, part), buffer in zip(slices, given_buffers(schedule), strict=True):
+        if number in stay:
+            continue
+        if buffer.role is not (Role.OUTPUT if number else Role.INPUT):
+            return None
+        first, count = part or (0, arrays[number].size)
+        (left if number else given).append(((number, slice(first, first + count)), buffer.nbytes))
+    moved = len(given) + len(left)
+    ahead = iter(range(len(given))), iter(range(len(given), moved))
+    lines: list[Lines] = []
+    for number, part in slices:
+        handle = moved + stay[number] if number in stay else next(ahead[number > 0])
+        whole = Lines(handle, Spec((arrays[number].size,), arrays[number].dtype))
+        lines.append(whole.part(*part) if number in stay and part is not None else whole)
+    steps = Steps(moved + len(stay), [], [Launch(schedule, tuple(lines))])
+    task = Task(steps, tuple(nbytes for _, nbytes in given), tuple(nbytes for _, nbytes in left))
+    return task, [part for part, _ in given], [part for part, _ in left]
 
 
 def candidates_in_pieces(

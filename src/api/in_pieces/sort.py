@@ -7,12 +7,14 @@ from functools import cache, partial
 from typing import Any
 
 import attrs
+import numpy as np
 
+from ...algos.sizes import LARGEST_U32
 from ...algos.words import Transform
 from ...external.in_pieces import PieceSort, piece_length
 from ...external.order import transform_of
-from ...operations.argsort import Argsort, SortIndices, SortPairs, SortPlaced, index_within
-from ...operations.base import Operation
+from ...operations.argsort import Argsort, SortIndices, SortPairs, SortPlaced
+from ...operations.base import INDEX, Operation
 from ...operations.merge import Merge, has_ties_in_order
 from ...operations.sort import Sort
 from ...targets.base import HasRoom, Target
@@ -61,8 +63,8 @@ class SortedRuns:
     @classmethod
     def _of_places(cls, asked: Argsort, dtype: DType, length: int, target: Target) -> SortedRuns:
         """For argsort: keys are moved with their indices, and are dropped at the end."""
-        key = key_for(dtype) if asked.key is None else asked.key
-        columns = dtype, index_within(length)
+        key: RankKey[Any, Any] = RankKey(key_for(dtype) if asked.key is None else asked.key)
+        columns = dtype, INDEX if length > LARGEST_U32 else np.dtype(np.uint32)  # which buckets widen
 
         @cache
         def run(count: int) -> Task:
