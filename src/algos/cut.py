@@ -160,13 +160,10 @@ class Cut:
     def _in_planes(self) -> bool:
         return self.arrangement is Arrangement.SIDE_BY_SIDE
 
-    def params(self, view: Columns, length_result: int, column_total: int = 0, share: int = 0) -> AxisParams:
+    def params(self, view: Columns, length_result: int, share: int = 0) -> AxisParams:
         steps = (self.ranks, 1) if view.ranks_are_neighbours else (1, self.lanes)
-        numbers = (
-            *view.numbers(length_result), column_total, self.lanes, self.ranks, *steps, self.tiles(view), self.shares,
-            share,
-        )  # fmt: skip
-        return AxisParams(*map(U32, numbers))
+        sizes = self.lanes, self.ranks, *steps, self.tiles(view), self.shares, share
+        return AxisParams(*map(U32, (*view.numbers(length_result), *sizes)))
 
 
 def shares_of(length: int, block: int, groups: int) -> int:

@@ -159,9 +159,9 @@ def load_rest(data: Storage[E], found: Registers[E], share: Share, whole: U32, p
         found[i] = data[(whole + minimum(i * share.ranks + share.rank, rest - 1)) * share.stride + share.first]
 
 
-def reduce_subgroup(cx: Invocation, monoid: Monoid[E, S], total: S) -> S:
-    """A butterfly reduction over a subgroup; every lane gets the result."""
-    distance = cx.subgroup_size // 2
+def reduce_lanes(cx: Invocation, monoid: Monoid[E, S], total: S, lanes: U32) -> S:
+    """A butterfly reduction over so many neighbouring lanes, a power of two; all get the result."""
+    distance = lanes // 2
     while distance > 0:
         total = monoid.combine(total, cx.shuffle_xor(total, distance))
         distance = distance // 2
@@ -193,7 +193,7 @@ def reduce_row(
     )  # fmt: skip
     total = reduce_share(monoid, block, data, mine, policy)
     if policy.subgroups:
-        total = reduce_subgroup(cx, monoid, total)
+        total = reduce_lanes(cx, monoid, total, cx.subgroup_size)
         if cx.lane == 0:
             shared[cx.subgroup_id] = total
         cx.barrier()

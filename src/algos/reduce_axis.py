@@ -15,59 +15,11 @@ from ..kernel.language import *
 from ..types.elements import dtype_of
 from ..types.monoids import OverStates
 from ..types.params import AxisParams, ReducePolicy
+from .columns import Place, place_of
 from .cut import Arrangement, Columns, Cut
 from .layout import Layout, require_addressable
-from .reduce import Block, Share, block_of, reduce_rows_between, reduce_share
+from .reduce import Block, Share, block_of, reduce_lanes, reduce_rows_between, reduce_share
 from .short_axis import is_short, reduce_short_axis
-
-
-@attrs.frozen
-class Place:
-    """An invocation's part of the array."""
-
-    first: U32  # the index of its column's first element
-    result: U32  # the index of its column's result, for share 0
-    rank: U32
-    share: U32
-    writes: Bool
-
-
-def grid_place(cx: Invocation, params: AxisParams) -> Place:
-    """The part of an invocation in a grid of lanes x ranks. Surplus invocations read what another reads."""
-    tile = cx.group_id % params.tiles
-    share = cx.group_id // params.tiles
-    lane = cx.local_id // params.lane_step % params.lanes
-    rank = cx.local_id // params.rank_step % params.ranks
-    index = tile * params.lanes + lane
-    works = (index < params.all_columns) & (cx.local_id < params.lanes * params.ranks)
-    index = minimum(index, params.all_columns - 1)
-    plane = index // params.columns
-    column = index - plane * params.columns
-    first = plane * params.plane_stride + column * params.column_stride
-    result = plane * params.plane_result + column * params.column_result
-    return Place(first, result, rank, share, works & (rank == 0))
-
-
-def side_by_side_place(cx: Invocation, params: AxisParams) -> Place:
-    """The part of an invocation with a column of its own. The last tile is shifted back to be full; the columns that it
-    shares with the tile before, it does not write."""
-    tile = cx.group_id % params.tiles
-    rest = cx.group_id // params.tiles
-    share = rest % params.shares
-    plane = rest // params.shares
-    begin = minimum(tile * cx.group_size, params.columns - cx.group_size)
-    first = plane * params.plane_stride + begin + cx.local_id
-    column = begin + cx.local_id
-    result = plane * params.plane_result + column * params.column_result
-    return Place(first, result, U32(0), share, column >= tile * cx.group_size)
-
-
-def place_of(cx: Invocation, params: AxisParams, arrangement: Arrangement) -> Place:
-    match arrangement:
-        case Arrangement.GRID | Arrangement.STRANDS:
-            return grid_place(cx, params)
-        case Arrangement.SIDE_BY_SIDE:
-            return side_by_side_place(cx, params)
 
 
 def reduce_ranks(
@@ -87,15 +39,6 @@ def reduce_ranks(
     return shared[cx.local_id]
 
 
-def reduce_strand(cx: Invocation, monoid: Monoid[E, S], total: S, ranks: U32) -> S:
-    """A butterfly reduction over ranks that are neighbouring lanes, a power of two; all get the result."""
-    distance = ranks // 2
-    while distance > 0:
-        total = monoid.combine(total, cx.shuffle_xor(total, distance))
-        distance = distance // 2
-    return total
-
-
 def reduce_shared_column(
     cx: Invocation, monoid: Monoid[E, S], block: Block[E, S], data: Storage[E], shared: Workgroup[S], place: Place,
     params: AxisParams, policy: ReducePolicy, arrangement: Arrangement,
@@ -103,13 +46,13 @@ def reduce_shared_column(
     """Reduces a share of a column by all its ranks."""
     size = params.ranks * policy.items
     mine = Share(
-        place.first, params.length_stride, params.length, place.share * size, params.shares * size, place.rank,
+        place.column.first, params.length_stride, params.length, place.share * size, params.shares * size, place.rank,
         params.ranks, place.share == params.shares - 1,
     )  # fmt: skip
     total = reduce_share(monoid, block, data, mine, policy)
     match arrangement:
         case Arrangement.STRANDS:
-            return reduce_strand(cx, monoid, total, params.ranks)
+            return reduce_lanes(cx, monoid, total, params.ranks)
         case _:
             return reduce_ranks(cx, monoid, shared, total, place.rank, params)
 
@@ -122,11 +65,12 @@ def reduce_own_column(
     total = monoid.identity()
     for start in dynamic_range(place.share * policy.items, whole, params.shares * policy.items):
         for i in range(policy.items):
-            element = data[(start + i) * params.length_stride + place.first]
+            element = data[(start + i) * params.length_stride + place.column.first]
             total = monoid.combine(total, monoid.lift(element, start + i))
     if place.share == params.shares - 1:
         for index in dynamic_range(whole, params.length):
-            total = monoid.combine(total, monoid.lift(data[index * params.length_stride + place.first], index))
+            last = data[index * params.length_stride + place.column.first]
+            total = monoid.combine(total, monoid.lift(last, index))
     return total
 
 
@@ -136,15 +80,15 @@ def reduce_columns(
     shared: Workgroup[S], results: Storage[R], params: AxisParams, policy: ReducePolicy, arrangement: Arrangement,
 ) -> None:  # fmt: skip
     """Reduces a workgroup's share of its columns, to one state each."""
-    place = place_of(cx, params, arrangement)
+    place = place_of(cx, cx.group_id, params, arrangement)
     total = monoid.identity()
     match arrangement:
         case Arrangement.SIDE_BY_SIDE:
             total = reduce_own_column(monoid, data, place, params, policy)
         case _:
             total = reduce_shared_column(cx, monoid, block, data, shared, place, params, policy, arrangement)
-    if place.writes:
-        results[place.share * params.length_result + place.result] = finish.finish(total)
+    if place.works & (place.rank == 0):
+        results[place.share * params.length_result + place.column.result] = finish.finish(total)
 
 
 def reduce_axis(

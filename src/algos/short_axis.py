@@ -3,35 +3,17 @@ each invocation loads all of one, and its place must cost one division at most."
 
 from __future__ import annotations
 
-import attrs
-
 from ..kernel.language import *
 from ..types.params import ColumnParams, ReducePolicy, ScanPolicy
+from .columns import Column, column_at
 from .cut import Columns
 from .layout import Layout
 from .reduce import Block, block_of
 
 
-@attrs.frozen
-class Column:
-    """An invocation's column: the indices of its first element and of its first result."""
-
-    first: U32
-    result: U32
-    works: Bool
-
-
-def column_of(cx: Invocation, params: ColumnParams) -> Column:
+def own_column(cx: Invocation, params: ColumnParams) -> Column:
     """The column of an invocation. Surplus invocations read the last one."""
-    index = cx.group_id * cx.group_size + cx.local_id
-    works = index < params.all_columns
-    index = minimum(index, params.all_columns - 1)
-    plane = U32(0)
-    if params.columns < params.all_columns:
-        plane = index // params.columns
-    column = index - plane * params.columns
-    first = plane * params.plane_stride + column * params.column_stride
-    return Column(first, plane * params.plane_result + column * params.column_result, works)
+    return column_at(minimum(cx.global_id, params.all_columns - 1), params)
 
 
 def load_column(data: Storage[E], found: Registers[E], column: Column, params: ColumnParams, items: int) -> None:
@@ -46,11 +28,11 @@ def reduce_short_columns(
     results: Storage[R], params: ColumnParams, policy: ReducePolicy,
 ) -> None:  # fmt: skip
     """Reduces columns of up to `policy.items` elements."""
-    column = column_of(cx, params)
+    column = own_column(cx, params)
     found: Registers[E] = Registers(monoid.element, policy.items)
     load_column(data, found, column, params, policy.items)
     total = block.take(monoid.identity(), found, U32(0), U32(1), params.length, policy)
-    if column.works:
+    if cx.global_id < params.all_columns:
         results[column.result] = finish.finish(total)
 
 
@@ -60,14 +42,14 @@ def scan_short_columns(
     params: ColumnParams, policy: ScanPolicy, kind: ScanKind,
 ) -> None:  # fmt: skip
     """Scans columns of up to `policy.items` elements."""
-    column = column_of(cx, params)
+    column = own_column(cx, params)
     found: Registers[E] = Registers(monoid.element, policy.items)
     load_column(data, found, column, params, policy.items)
     before = monoid.identity()
     for i in dynamic_range(U32(0), U32(policy.items)):
         following = monoid.combine(before, monoid.lift(found[i], i))
         shown = following if kind is ScanKind.INCLUSIVE else before
-        if column.works & (i < params.length):
+        if (cx.global_id < params.all_columns) & (i < params.length):
             results[i * params.length_result + column.result] = finish.finish(shown)
         before = following
 

@@ -136,7 +136,6 @@ class AxisParams(ColumnParams):
     """One launch of a reduction or scan along `length`, in which columns may be shared. A workgroup has `lanes`
     columns; the elements of each are shared by `ranks` invocations."""
 
-    column_total: U32  # in a scan, the stride of the totals of a column's shares
     lanes: U32
     ranks: U32
     lane_step: U32  # invocations from one lane to the next
