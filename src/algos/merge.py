@@ -209,7 +209,7 @@ def merge(
         by_tiles = serial_merge.launch(grid, key, *arrays, params, order, policy, mode)
     else:
         by_tiles = merge_tiles.launch(grid, key, *arrays, tile, places, params, order, policy, mode)
-    return Schedule((*keys, *(carried or ()), cuts, unordered), (*launches, by_tiles))
+    return Schedule((*keys, *(carried or ())), (*launches, by_tiles))
 
 
 def _buffers(

@@ -12,7 +12,7 @@ from ..types.keys import KeyWrapper, UnsignedKey
 from ..types.params import RadixParams, RadixPolicy
 from .batch import Batch, Mode, Three, looping_grid
 from .radix import Scanned, Summed, radix_add_up, radix_count, radix_scatter, spans_of
-from .radix_layout import DigitPlace, Layout, ManyRows, OneRow
+from .radix_layout import DigitPlace, Layout
 from .radix_sweep import sweep
 from .sizes import LARGEST_U32, countable_rows, require_countable, require_digits
 from .sweep_state import MOST_ROUNDS, SweepState, prepare, sweep_clear
@@ -133,17 +133,17 @@ class _RadixSort:
             raise InvalidArgumentError(f"a radix sort in place takes an even number of passes, not {self.passes}")
         keys, values = batch.alternating(U32, batch.count if self.passes > 1 else min(1, batch.count))
         if not batch.count:
-            return batch.schedule((), (*keys, *values))
+            return batch.schedule(())
         mode = attrs.evolve(batch.mode(U32), keeps_keys=batch.places is None or self.shares)
         passes = self._by_sweeps if policy.sweeps else self._by_counts
-        launches, counts = passes(keys, values, mode)
+        launches = passes(keys, values, mode)
         if batch.places is U64:
             grid = looping_grid(batch.count, policy.group_size, policy.count_groups)
             launches.append(_widening(values[1], batch.permutation, grid))
-        return batch.schedule(launches, (*keys, *values, *counts))
+        return batch.schedule(launches)
 
-    def _by_sweeps(self, keys: Three, values: Three, mode: Mode[Any]) -> tuple[list[Launch], list[Buffer[U32]]]:
-        """One launch a pass; for a row beyond 30-bit counts, one for each of its portions. Also the counts' buffers."""
+    def _by_sweeps(self, keys: Three, values: Three, mode: Mode[Any]) -> list[Launch]:
+        """One launch a pass; for a row beyond 30-bit counts, one for each of its portions."""
         batch, policy = self.batch, self.policy
         state = SweepState(batch.rows, batch.length, self.passes, policy)
         layout, launches = state.layout(), list(prepare(batch.key, keys[0], state, batch.order, batch.in_place))
@@ -156,15 +156,14 @@ class _RadixSort:
                 )
                 for tiles in state.sweeps()
             )  # fmt: skip
-        return launches, [state.buffer()]
+        return launches
 
-    def _by_counts(self, keys: Three, values: Three, mode: Mode[Any]) -> tuple[list[Launch], list[Buffer[U32]]]:
-        """Three launches a pass: histogram, prefix sum, scatter; with few tiles, no prefix sum. Also the counts'
-        buffers."""
+    def _by_counts(self, keys: Three, values: Three, mode: Mode[Any]) -> list[Launch]:
+        """Three launches a pass: histogram, prefix sum, scatter; with few tiles, no prefix sum."""
         policy, batch = self.policy, self.batch
         of_row = -(-batch.length // policy.tile)
-        tiles, rows = batch.rows * of_row, ManyRows(U32(batch.rows), U32(batch.length), U32(of_row), U32(0))
-        layout: Layout = rows if batch.rows > 1 else OneRow(U32(batch.length))
+        tiles, has_rows = batch.rows * of_row, batch.rows > 1
+        layout = Layout(*map(U32, (batch.length, batch.rows, of_row, 0)), has_rows=has_rows)
         spans = 0 if self.shares else spans_of(batch.rows, tiles)  # an exported module has few kernels
         counts = Buffer("counts", U32, tiles * policy.radix, Role.SCRATCH)
         totals = Buffer("totals", U32, max(1, self.passes * spans) * policy.radix, Role.SCRATCH)
@@ -177,7 +176,7 @@ class _RadixSort:
             side = 1 if (self.passes - number) % 2 == 1 else 2
             source, target = self._key(is_first), self._key(is_last)
             orders = (self._order(is_first), self._order(is_last))
-            histograms = Summed(U32(number * spans)) if spans else Scanned(layout.has_rows)
+            histograms = Summed(U32(number * spans)) if spans else Scanned(has_rows)
             launches.append(
                 radix_count.launch(
                     grid, source, before, Workgroup(U32, policy.radix), counts, totals, histograms, layout,
@@ -198,7 +197,7 @@ class _RadixSort:
                 )
             )  # fmt: skip
             before, beside = keys[side], values[side]
-        return launches, [counts, totals]
+        return launches
 
     def _key(self, is_at_end: bool) -> SortableKey[Any, Any]:
         """The key of a pass: the caller's for the first load and the last store, else that of words."""

@@ -214,21 +214,21 @@ def reduce_rows(
     finish = finish or AsItIs(monoid.state)
     data = Buffer("data", monoid.element, rows * length, Role.INPUT)
     results = Buffer("results", finish.result, rows, Role.OUTPUT)
-    return reduce_rows_between(monoid, finish, rows, length, length, policy, data, results, "partials")
+    launches = reduce_rows_between(monoid, finish, rows, length, length, policy, data, results, "partials")
+    return Schedule((data, results), launches)
 
 
 def reduce_rows_between(
     monoid: Monoid[E, S], finish: Finish[S, R], rows: int, length: int, row_stride: int, policy: ReducePolicy,
     data: Buffer[E], results: Buffer[R], partials: str,
-) -> Schedule:  # fmt: skip
+) -> tuple[Launch, ...]:  # fmt: skip
     """The same between given buffers; `partials` is the name of the scratch buffer between two launches."""
     shared = Workgroup(monoid.state, policy.group_size)
     groups = shares_of(length, policy.group_size * policy.items, policy.groups // max(1, rows))
     params = ReduceParams(U32(length), U32(groups), U32(row_stride))
     grid = Grid(rows * groups, policy.group_size)
     if groups == 1:
-        only = reduce_row.launch(grid, monoid, block_of(monoid), finish, data, shared, results, params, policy)
-        return Schedule((data, results), (only,))
+        return (reduce_row.launch(grid, monoid, block_of(monoid), finish, data, shared, results, params, policy),)
     between = Buffer(partials, monoid.state, rows * groups, Role.SCRATCH)
     over_states = OverStates(monoid)
     again = reduce_row.launch(
@@ -238,4 +238,4 @@ def reduce_rows_between(
     first = reduce_row.launch(
         grid, monoid, block_of(monoid), AsItIs(monoid.state), data, shared, between, params, policy
     )
-    return Schedule((data, between, results), (first, again))
+    return first, again

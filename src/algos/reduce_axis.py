@@ -108,27 +108,24 @@ def reduce_axes(
     data: Buffer[Any] = Buffer("data", monoid.element, layouts[0].span, Role.INPUT)
     results = Buffer("results", finish.result, last.results, Role.OUTPUT)
     reading: Monoid[Any, S] = monoid
-    buffers: list[Buffer[Any]] = [data]
-    launches: list[Launch] = []
+    given, launches = (data, results), list[Launch]()
     for number, (layout, policy) in enumerate(zip(earlier, policies, strict=False)):
         states = Buffer(f"states_{number}", monoid.state, layout.results, Role.SCRATCH)
-        step = _reduction(reading, as_it_is, layout, policy, data, states, f"partials_{number}")
-        buffers += step.buffers[1:]
-        launches += step.launches
+        launches += _reduction(reading, as_it_is, layout, policy, data, states, f"partials_{number}")
         reading, data = OverStates(monoid), states
-    step = _reduction(reading, finish, last, policies[-1], data, results, "partials")
-    return Schedule((*buffers, *step.buffers[1:]), (*launches, *step.launches))
+    launches += _reduction(reading, finish, last, policies[-1], data, results, "partials")
+    return Schedule(given, tuple(launches))
 
 
 def _reduction(
     monoid: Monoid[E, S], finish: Finish[S, R], layout: Layout, policy: ReducePolicy, data: Buffer[E],
     results: Buffer[R], partials: str,
-) -> Schedule:  # fmt: skip
+) -> tuple[Launch, ...]:  # fmt: skip
     require_addressable(layout, layout.results)
     if layout.results == 0:
-        return Schedule((data, results), ())
+        return ()
     if is_short(layout, policy):
-        return reduce_short_axis(monoid, finish, layout, policy, data, results)
+        return (reduce_short_axis(monoid, finish, layout, policy, data, results),)
     row_stride = layout.row_stride
     if row_stride is not None and layout.size and layout.length >= policy.short:
         rows = layout.results, layout.length, row_stride
@@ -136,13 +133,13 @@ def _reduction(
     view = Columns.of(layout)
     cut = Cut.of(view, policy, dtype_of(monoid.element).itemsize)
     if cut.shares == 1:
-        return Schedule((data, results), (_launch(monoid, finish, data, results, view, cut, policy),))
+        return (_launch(monoid, finish, data, results, view, cut, policy),)
     left = view.partials(cut.shares)
     again = attrs.evolve(Cut.of(left, policy, dtype_of(monoid.state).itemsize), shares=1)
     between = Buffer(partials, monoid.state, layout.results * cut.shares, Role.SCRATCH)
     first = _launch(monoid, AsItIs(monoid.state), data, between, view.in_order, cut, policy)
     second = _launch(OverStates(monoid), finish, between, results, left, again, policy)
-    return Schedule((data, between, results), (first, second))
+    return first, second
 
 
 def _launch(

@@ -12,6 +12,7 @@ from typing import Any
 import attrs
 
 from ..kernel.language import *
+from ..kernel.launch import unbound
 from ..types.monoids import StartingAt
 from ..types.params import ScanParams, ScanPolicy
 from .scan_tile import load_tile, scan_workgroup, store_tile
@@ -115,7 +116,7 @@ def scan_rows(
     results = Buffer("results", finish.result, rows * length, Role.OUTPUT)
     if rows * length == 0:
         return Schedule((data, results), ())
-    return _scan(monoid, rows, length, stride, kind, policy, finish, data, results)
+    return Schedule((data, results), _scan(monoid, rows, length, stride, kind, policy, finish, data, results))
 
 
 def scan_in_turn(
@@ -129,28 +130,26 @@ def scan_in_turn(
     results = Buffer("results", finish.result, length, Role.OUTPUT)
     carried = Buffer("carried", monoid.state, leaves + 1, Role.INOUT)
     handed = Carry(U32(first > 0), U32(leaves))
-    found = _scan(own, 1, length, length, kind, policy, finish, data, results, carried, handed)
-    return Schedule((*found.buffers, carried), found.launches)
+    launches = _scan(own, 1, length, length, kind, policy, finish, data, results, carried, handed)
+    return Schedule((data, results, carried), launches)
 
 
 def _scan(
     monoid: Monoid[E, S], rows: int, length: int, row_stride: int, kind: ScanKind, policy: ScanPolicy,
     finish: Finish[S, R], data: Buffer[E], results: Buffer[R], carried: Buffer[S] | None = None,
     handed: Carry | None = None,
-) -> Schedule:  # fmt: skip
+) -> tuple[Launch, ...]:  # fmt: skip
     each, groups = shares(rows, length, policy)
-    totals = Buffer("totals", monoid.state, rows * groups, Role.SCRATCH)
+    alone = groups == 1
+    totals = unbound(monoid.state) if alone else Buffer("totals", monoid.state, rows * groups, Role.SCRATCH)
     tile, shared = Workgroup(monoid.state, policy.tile), Workgroup(monoid.state, policy.group_size)
     grid = Grid(rows * groups, policy.group_size)
     params = ScanParams(U32(length), U32(groups), U32(min(each * policy.tile, LARGEST_U32)), U32(row_stride))
     scan = scan_shares.launch(
-        grid, monoid, finish, data, totals, tile, shared, results, carried or totals, params, policy, kind, groups == 1,
+        grid, monoid, finish, data, totals, tile, shared, results, carried or totals, params, policy, kind, alone,
         handed,
     )  # fmt: skip
-    if groups == 1:  # totals are not used: never bound
-        return Schedule((data, results), (scan,))
-    reduce = scan_totals.launch(grid, monoid, data, tile, shared, totals, params, policy)
-    return Schedule((data, totals, results), (reduce, scan))
+    return (scan,) if alone else (scan_totals.launch(grid, monoid, data, tile, shared, totals, params, policy), scan)
 
 
 def shares(rows: int, length: int, policy: ScanPolicy) -> tuple[int, int]:

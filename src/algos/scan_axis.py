@@ -12,6 +12,7 @@ from typing import Any
 import attrs
 
 from ..kernel.language import *
+from ..kernel.launch import unbound
 from ..types.elements import dtype_of
 from ..types.params import AxisParams, ScanPolicy
 from .columns import Place, place_of
@@ -154,20 +155,20 @@ def scan_axis(
     if layout.size == 0:
         return Schedule((data, results), ())
     if is_short(layout, policy):
-        return scan_short_axis(monoid, finish, layout, kind, policy, data, results)
+        short = scan_short_axis(monoid, finish, layout, kind, policy, data, results)
+        return Schedule((data, results), (short,))
     if layout.inner == 1 and layout.row_stride is not None:
         return scan_rows(monoid, layout.outer, layout.length, kind, policy, finish, layout.row_stride)
     view = Columns.to_scan(layout)
     cut = Cut.of_scan(view, policy, dtype_of(monoid.element).itemsize)
     each = cut.rows_of_share(view, policy.items)
-    totals = Buffer("totals", monoid.state, view.count * cut.shares, Role.SCRATCH)
+    alone = cut.shares == 1
+    totals = unbound(monoid.state) if alone else Buffer("totals", monoid.state, view.count * cut.shares, Role.SCRATCH)
     params = cut.params(view, layout.inner, each)
     grid, shared = Grid(cut.groups(view), cut.group_size), Workgroup(monoid.state, cut.group_size)
     sized = attrs.evolve(policy, group_size=cut.group_size)
     reduce = scan_column_totals.launch(grid, monoid, data, shared, totals, params, sized, cut.arrangement)
     scan = scan_columns.launch(
-        grid, monoid, finish, data, totals, shared, results, params, sized, cut.arrangement, kind, cut.shares == 1
-    )  # fmt: skip
-    if cut.shares == 1:  # totals are not used: never bound
-        return Schedule((data, results), (scan,))
-    return Schedule((data, totals, results), (reduce, scan))
+        grid, monoid, finish, data, totals, shared, results, params, sized, cut.arrangement, kind, alone
+    )
+    return Schedule((data, results), (scan,) if alone else (reduce, scan))

@@ -22,7 +22,7 @@ from .select_long import Plan, select_sampled
 from .select_rows import PartPolicy, parts_of, select_by_parts
 from .select_sampled import SampledPolicy
 from .sizes import bound_together, countable_rows, require_countable
-from .sort_parts import replaced
+from .sort_parts import within
 from .sorts import Bitonic, PairsAlgorithm, argsort
 
 
@@ -112,10 +112,10 @@ class ArgsortAndTake:
         data, values, indices = known_buffers(key, rows, length, k)
         places = Buffer("places", U64, rows * length, Role.SCRATCH)
         permutation = argsort(self.sort, RankKey(key), rows, length, order, self.network)
-        inner: Schedule = replaced(permutation, {"data": data, "places": places})
+        inner = within(permutation, {"data": data, "places": places}, "of_argsort")
         grid = looping_grid(rows * k, self.network.group_size)
         take = take_first.launch(grid, data, places, values, indices, RowsParams(U32(rows), U32(length)), U32(k))
-        return Schedule((*inner.buffers, values, indices), (*inner.launches, take))
+        return Schedule((data, values, indices), (*inner, take))
 
 
 @attrs.frozen

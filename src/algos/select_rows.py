@@ -205,7 +205,6 @@ def select_by_parts(
     data, values, indices = buffers
     source = first_of(key, order)
     digits = digits_of(source.state)
-    scratch: list[Buffer[Any]] = []
     launches: list[Launch] = []
     memories = (
         Workgroup(source.state, policy.group_size + 1), Workgroup(source.state, policy.kept),
@@ -214,11 +213,10 @@ def select_by_parts(
     from_: Buffer[Any] = data
     left = length
     while (parts := parts_of(left, policy)) > 1:
-        into: Buffer[Any] = Buffer(f"candidates_{len(scratch)}", source.state, rows * parts * k, Role.SCRATCH)
+        into: Buffer[Any] = Buffer(f"candidates_{len(launches)}", source.state, rows * parts * k, Role.SCRATCH)
         params = SelectParams(U32(rows), U32(left), U32(k), U32(parts))
         grid = Grid(min(groups, rows * parts), policy.group_size)
         launches.append(select_from_parts.launch(grid, source, from_, *memories, into, params, digits, policy))
-        scratch.append(into)
         from_, left, source = into, parts * k, OverStates(first_of(key, order))
     params = SelectParams(U32(rows), U32(left), U32(k), U32(1))
     launches.append(
@@ -227,4 +225,4 @@ def select_by_parts(
             U32(length), digits, policy,
         )
     )  # fmt: skip
-    return Schedule((*buffers, *scratch), tuple(launches))
+    return Schedule(buffers, tuple(launches))

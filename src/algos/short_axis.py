@@ -62,19 +62,17 @@ def is_short(layout: Layout, policy: ReducePolicy | ScanPolicy) -> bool:
 def reduce_short_axis(
     monoid: Monoid[E, S], finish: Finish[S, R], layout: Layout, policy: ReducePolicy, data: Buffer[E],
     results: Buffer[R],
-) -> Schedule:  # fmt: skip
+) -> Launch:  # fmt: skip
     grid, params = _launched(Columns.of(layout), 1, policy)
-    once = reduce_short_columns.launch(grid, monoid, block_of(monoid), finish, data, results, params, policy)
-    return Schedule((data, results), (once,))
+    return reduce_short_columns.launch(grid, monoid, block_of(monoid), finish, data, results, params, policy)
 
 
 def scan_short_axis(
     monoid: Monoid[E, S], finish: Finish[S, R], layout: Layout, kind: ScanKind, policy: ScanPolicy, data: Buffer[E],
     results: Buffer[R],
-) -> Schedule:  # fmt: skip
+) -> Launch:  # fmt: skip
     grid, params = _launched(Columns.to_scan(layout), layout.inner, policy)
-    once = scan_short_columns.launch(grid, monoid, finish, data, results, params, policy, kind)
-    return Schedule((data, results), (once,))
+    return scan_short_columns.launch(grid, monoid, finish, data, results, params, policy, kind)
 
 
 def _launched(view: Columns, length_result: int, policy: ReducePolicy | ScanPolicy) -> tuple[Grid, ColumnParams]:

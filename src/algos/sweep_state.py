@@ -14,10 +14,10 @@ from ..kernel.language import *
 from ..types.params import RadixParams, RadixPolicy
 from .batch import looping_grid
 from .bitonic import to_ordered
-from .radix_layout import DigitPlace, Layout, ManyRows, OneRow, Portions
+from .radix_layout import DigitPlace, Layout
 from .radix_tile import count_before
 
-# The bits of a pass's plan.
+# The bits of a pass's plan. It reads the caller's buffer if no earlier pass runs.
 RUNS, READS_DATA, IS_LAST, INTO_WORDS, IS_ODD = 1, 2, 4, 8, 1 << 31
 
 
@@ -38,18 +38,8 @@ class PassPlan:
         bits |= U32(IS_ODD) if count_ones(earlier) % 2 == 1 else U32(0)
         return cls(bits)
 
-    def runs(self) -> Bool:
-        return (self.bits & RUNS) != 0
-
-    def reads_data(self) -> Bool:
-        """Whether the elements are still in the caller's buffer: no earlier pass runs."""
-        return (self.bits & READS_DATA) != 0
-
-    def is_last(self) -> Bool:
-        return (self.bits & IS_LAST) != 0
-
-    def goes_into_words(self) -> Bool:
-        return (self.bits & INTO_WORDS) != 0
+    def has(self, bit: int) -> Bool:
+        return (self.bits & bit) != 0
 
     def phase_bit(self) -> U32:
         """`IS_ODD` in every second pass that runs, else 0: toggles the validity of status words."""
@@ -229,10 +219,8 @@ class SweepState:
         return U32(self.at.plans + number)
 
     def layout(self) -> Layout:
-        tiles, apart = U32(self.portion_tiles), U32(self.apart)
-        if self.rows > 1:
-            return ManyRows(U32(self.rows), U32(self.length), tiles, apart)
-        return OneRow(U32(self.length)) if self.portions == 1 else Portions(U32(self.length), tiles, apart)
+        sizes = map(U32, (self.length, self.rows, self.portion_tiles, self.apart))
+        return Layout(*sizes, has_rows=self.rows > 1, carries=self.portions > 1)
 
     def sweeps(self) -> tuple[int, ...]:
         """The number of tiles of each launch of a pass."""

@@ -267,4 +267,4 @@ def restore_ties(key: FloatKey[A, N], rows: int, length: int, order: SortOrder, 
     params = ScanParams(U32(length), U32(groups), U32(min(each * policy.tile, LARGEST_U32)), U32(length))
     count = count_ties.launch(grid, key, data, results, shared, starts, counts, params, order, ways, policy)
     write = restore_long.launch(grid, key, data, results, tile, shared, starts, counts, params, policy)
-    return Schedule((data, results, starts, counts), (count, write))
+    return Schedule((data, results), (count, write))
