@@ -10,7 +10,7 @@ import pytest
 from gpusort.algos.choice import choose_axis_scan
 from gpusort.algos.cut import Columns, Cut
 from gpusort.algos.layout import Layout, layout_to_scan
-from gpusort.algos.scan_axis import scan_axis
+from gpusort.algos.scan import scan_axis
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import number_for
 from gpusort.types.elements import dtype_of

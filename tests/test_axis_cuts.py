@@ -10,8 +10,7 @@ import pytest
 
 from gpusort.algos.cut import Arrangement, Columns, Cut, Loop, shares_of
 from gpusort.algos.layout import Layout
-from gpusort.algos.reduce import reduce_rows
-from gpusort.algos.reduce_axis import reduce_axis
+from gpusort.algos.reduce_axis import reduce_axis, reduce_rows
 from gpusort.types.dtypes import number_for
 from gpusort.types.errors import InvalidArgumentError
 from gpusort.types.monoids import Sum
@@ -161,7 +160,7 @@ def test_a_scan_of_columns_side_by_side_is_shared_by_half_the_workgroups() -> No
     view = Columns.to_scan(Layout(3, 500, 64, 32_000, 64, 1))
     cut = Cut.of_scan(view, policy, 4)
     assert (cut.arrangement, cut.shares, cut.groups(view)) == (Arrangement.SIDE_BY_SIDE, 4, 12)
-    assert cut.rows_of_share(view, 15) == 9 * 15
+    assert cut.share == 9 * 15
 
 
 @pytest.mark.parametrize("layout", [Layout(1, 500, 70, 0, 140, 2), Layout(70, 500, 1, 1, 70, 1)])
@@ -277,7 +276,7 @@ def test_columns_begin_where_those_of_the_layout_do(layout: Layout) -> None:
         assert (view.length, view.length_stride) == (layout.length, layout.length_stride)
         assert view.count == len(places)
     assert scanned.planes.size > 1 or scanned.planes == Loop(1, 0, 0)
-    assert columns_of(reduced.in_order) == [(start, at) for at, (start, _) in enumerate(columns_of(reduced))]
+    assert columns_of(reduced.in_order(1)) == [(start, at) for at, (start, _) in enumerate(columns_of(reduced))]
     partials = reduced.partials(3)
     assert (partials.length, partials.length_stride) == (3, len(places))
     assert columns_of(partials) == [(at, result) for at, (_, result) in enumerate(columns_of(reduced))]
@@ -294,5 +293,5 @@ def test_shares_of_a_scan_are_of_two_tiles_or_more(blocks: int) -> None:
     most = max(1, min(20 // cut.tiles(view), tiles // 2))
     each = -(-tiles // most)
     assert cut.shares == -(-tiles // each)
-    assert cut.rows_of_share(view, policy.items) == min(view.length, each * tile)
-    assert (cut.shares - 1) * cut.rows_of_share(view, policy.items) < view.length
+    assert cut.share == min(view.length, each * tile)
+    assert (cut.shares - 1) * cut.share < view.length

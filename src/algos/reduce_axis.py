@@ -15,11 +15,10 @@ from ..kernel.language import *
 from ..types.elements import dtype_of
 from ..types.monoids import OverStates
 from ..types.params import AxisParams, ReducePolicy
-from .columns import Place, place_of
+from .columns import Place, load_column, place_of
 from .cut import Arrangement, Columns, Cut
 from .layout import Layout, require_addressable
-from .reduce import Block, Share, block_of, reduce_lanes, reduce_rows_between, reduce_share
-from .short_axis import is_short, reduce_short_axis
+from .reduce import Block, Share, block_of, reduce_all, reduce_lanes, reduce_share
 
 
 def reduce_ranks(
@@ -44,13 +43,17 @@ def reduce_shared_column(
     params: AxisParams, policy: ReducePolicy, arrangement: Arrangement,
 ) -> S:  # fmt: skip
     """Reduces a share of a column by all its ranks."""
-    size = params.ranks * policy.items
+    stride = U32(1) if arrangement is Arrangement.ROWS else params.length_stride
+    ranks = cx.group_size if arrangement is Arrangement.ROWS else params.ranks
+    size = ranks * policy.items
     mine = Share(
-        place.column.first, params.length_stride, params.length, place.share * size, params.shares * size, place.rank,
-        params.ranks, place.share == params.shares - 1,
+        place.column.first, stride, params.length, place.share * size, params.shares * size, place.rank, ranks,
+        place.share == params.shares - 1,
     )  # fmt: skip
     total = reduce_share(monoid, block, data, mine, policy)
     match arrangement:
+        case Arrangement.ROWS:
+            return reduce_all(cx, monoid, shared, total, policy)
         case Arrangement.STRANDS:
             return reduce_lanes(cx, monoid, total, params.ranks)
         case _:
@@ -85,10 +88,21 @@ def reduce_columns(
     match arrangement:
         case Arrangement.SIDE_BY_SIDE:
             total = reduce_own_column(monoid, data, place, params, policy)
+        case Arrangement.ALONE:
+            found: Registers[E] = Registers(monoid.element, policy.items)
+            load_column(data, found, place.column, params, policy.items)
+            total = block.take(total, found, U32(0), U32(1), params.length, policy)
         case _:
             total = reduce_shared_column(cx, monoid, block, data, shared, place, params, policy, arrangement)
     if place.works & (place.rank == 0):
         results[place.share * params.length_result + place.column.result] = finish.finish(total)
+
+
+def reduce_rows(
+    monoid: Monoid[E, S], rows: int, length: int, policy: ReducePolicy, finish: Finish[S, Any] | None = None
+) -> Schedule:
+    """Reduces every row of `data`, contiguous rows of one length, by a workgroup or several."""
+    return reduce_axis(monoid, Layout.rows(rows, length), attrs.evolve(policy, short=1), finish)
 
 
 def reduce_axis(
@@ -124,22 +138,16 @@ def _reduction(
     require_addressable(layout, layout.results)
     if layout.results == 0:
         return ()
-    if is_short(layout, policy):
-        return (reduce_short_axis(monoid, finish, layout, policy, data, results),)
-    row_stride = layout.row_stride
-    if row_stride is not None and layout.size and layout.length >= policy.short:
-        rows = layout.results, layout.length, row_stride
-        return reduce_rows_between(monoid, finish, *rows, policy, data, results, partials)
-    view = Columns.of(layout)
+    in_rows = layout.row_stride is not None and layout.length >= policy.short
+    view = attrs.evolve(Columns.of(layout), are_rows=in_rows)
     cut = Cut.of(view, policy, dtype_of(monoid.element).itemsize)
     if cut.shares == 1:
         return (_launch(monoid, finish, data, results, view, cut, policy),)
     left = view.partials(cut.shares)
     again = attrs.evolve(Cut.of(left, policy, dtype_of(monoid.state).itemsize), shares=1)
     between = Buffer(partials, monoid.state, layout.results * cut.shares, Role.SCRATCH)
-    first = _launch(monoid, AsItIs(monoid.state), data, between, view.in_order, cut, policy)
-    second = _launch(OverStates(monoid), finish, between, results, left, again, policy)
-    return first, second
+    first = _launch(monoid, AsItIs(monoid.state), data, between, view.in_order(cut.shares), cut, policy)
+    return first, _launch(OverStates(monoid), finish, between, results, left, again, policy)
 
 
 def _launch(
@@ -148,6 +156,6 @@ def _launch(
 ) -> Launch:  # fmt: skip
     return reduce_columns.launch(
         Grid(cut.groups(view), cut.group_size), monoid, block_of(monoid), finish, data,
-        Workgroup(monoid.state, cut.group_size), results, cut.params(view, view.count),
+        Workgroup(monoid.state, cut.group_size), results, cut.params(view, 1 if view.are_rows else view.count),
         attrs.evolve(policy, group_size=cut.group_size), cut.arrangement,
     )  # fmt: skip

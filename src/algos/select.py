@@ -3,7 +3,7 @@ The result is the first k of a stable argsort, whichever finds it."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import attrs
 
@@ -112,7 +112,8 @@ class ArgsortAndTake:
         data, values, indices = known_buffers(key, rows, length, k)
         places = Buffer("places", U64, rows * length, Role.SCRATCH)
         permutation = argsort(self.sort, RankKey(key), rows, length, order, self.network)
-        inner = within(permutation, {"data": data, "places": places}, "of_argsort")
+        known: dict[str, Buffer[Any]] = {"data": data, "places": places}
+        inner: tuple[Launch, ...] = tuple(within(permutation, known, "of_argsort"))
         grid = looping_grid(rows * k, self.network.group_size)
         take = take_first.launch(grid, data, places, values, indices, RowsParams(U32(rows), U32(length)), U32(k))
         return Schedule((data, values, indices), (*inner, take))

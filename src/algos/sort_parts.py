@@ -113,7 +113,8 @@ def argsort_parts(
     `sorts` has an algorithm for each part, or None for the bitonic network."""
     own: SortableKey[Any, Any] = placed_key(key.word)
     given, placed = list[Buffer[Any]](), list[tuple[Buffer[Any], int]]()
-    launches, ends = list[Launch](), list[Launch]()
+    launches: list[Launch] = []
+    ends: list[Launch] = []
     for number, (length, sort) in enumerate(zip(lengths, sorts, strict=True)):
         data = Buffer(f"data_{number}", key.element, length, Role.INPUT)
         places = Buffer(f"places_{number}", U64, length, Role.OUTPUT)
