@@ -109,4 +109,4 @@ def test_as_many_shares_as_there_are_workgroups_for(columns: int, shares: int) -
     """Half of them, for of several shares all elements are read twice; of one they are read once."""
     policy = ScanPolicy(64, 4, 64, line=32)
     layout = Layout(1, 1 << 14, columns, 1, columns, 1)
-    assert Cut.of_scan(Columns.to_scan(layout), policy, 4).shares == shares
+    assert Cut.of_scan(Columns.of(layout, scanned=True), policy, 4).shares == shares

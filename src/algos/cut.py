@@ -35,7 +35,8 @@ _ALL_IN_ONE = Loop(1, 0, 0)  # plane
 
 @attrs.frozen
 class Columns:
-    """A layout as the kernels traverse it: of the two axes that stay, `columns` is the one with the lesser stride."""
+    """A layout as the kernels traverse it: of the two axes that stay, `columns` is the one with the lesser stride, or
+    in a scan the inner one."""
 
     planes: Loop
     columns: Loop
@@ -44,24 +45,16 @@ class Columns:
     are_rows: bool = False  # of contiguous elements, in one plane, and long enough for a workgroup each
 
     @classmethod
-    def of(cls, layout: Layout) -> Columns:
-        """For a reduction, whose results are outer x inner."""
-        outer = Loop(layout.outer, layout.outer_stride, layout.inner)
+    def of(cls, layout: Layout, *, scanned: bool = False) -> Columns:
+        """For a reduction, whose results are outer x inner; or for a scan, with results outer x length x inner, which
+        are contiguous along `inner`."""
+        outer = Loop(layout.outer, layout.outer_stride, layout.inner * (layout.length if scanned else 1))
         inner = Loop(layout.inner, layout.inner_stride, 1)
         if outer.size == 1:
             outer = attrs.evolve(outer, stride=0)
-        first_is_closer = inner.size == 1 or is_closer(outer.stride, inner.stride)
+        first_is_closer = inner.size == 1 or (not scanned and is_closer(outer.stride, inner.stride))
         planes, columns = (inner, outer) if first_is_closer else (outer, inner)
         return cls(planes, columns, layout.length, layout.length_stride)
-
-    @classmethod
-    def to_scan(cls, layout: Layout) -> Columns:
-        """For a scan, whose results are outer x length x inner."""
-        outer = Loop(layout.outer, layout.outer_stride, layout.length * layout.inner)
-        inner = Loop(layout.inner, layout.inner_stride, 1)
-        if inner.size == 1:
-            return cls(_ALL_IN_ONE, outer, layout.length, layout.length_stride)
-        return cls(outer if outer.size > 1 else _ALL_IN_ONE, inner, layout.length, layout.length_stride)
 
     @property
     def count(self) -> int:
@@ -84,12 +77,6 @@ class Columns:
         if self.planes.size == 1 or self.planes.result == self.columns.size * self.columns.result:
             planes, columns = _ALL_IN_ONE, attrs.evolve(columns, size=self.count)
         return Columns(planes, columns, shares, self.count)
-
-    def numbers(self, length_result: int) -> tuple[int, ...]:
-        return (
-            self.columns.size, self.count, self.length, self.planes.stride, self.length_stride, self.columns.stride,
-            self.planes.result, length_result, self.columns.result,
-        )  # fmt: skip
 
     @property
     def ranks_are_neighbours(self) -> bool:
@@ -165,19 +152,21 @@ class Cut:
 
     def tiles(self, view: Columns) -> int:
         """The tiles of `lanes` columns: of a plane with SIDE_BY_SIDE, else of all planes."""
-        return -(-(view.columns.size if self._in_planes else view.count) // self.lanes)
+        columns = view.columns.size if self.arrangement is Arrangement.SIDE_BY_SIDE else view.count
+        return -(-columns // self.lanes)
 
     def groups(self, view: Columns) -> int:
-        return self.tiles(view) * (view.planes.size if self._in_planes else 1) * self.shares
-
-    @property
-    def _in_planes(self) -> bool:
-        return self.arrangement is Arrangement.SIDE_BY_SIDE
+        planes = view.planes.size if self.arrangement is Arrangement.SIDE_BY_SIDE else 1
+        return self.tiles(view) * planes * self.shares
 
     def params(self, view: Columns, length_result: int) -> AxisParams:
         steps = (self.ranks, 1) if view.ranks_are_neighbours else (1, self.lanes)
-        sizes = self.lanes, self.ranks, *steps, self.tiles(view), self.shares, self.share
-        return AxisParams(*map(U32, (*view.numbers(length_result), *sizes)))
+        numbers = (
+            view.columns.size, view.count, view.length, view.planes.stride, view.length_stride, view.columns.stride,
+            view.planes.result, length_result, view.columns.result, self.lanes, self.ranks, *steps, self.tiles(view),
+            self.shares, self.share,
+        )  # fmt: skip
+        return AxisParams(*map(U32, numbers))
 
 
 def shares_of(length: int, block: int, groups: int) -> int:

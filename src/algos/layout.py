@@ -76,7 +76,7 @@ class Layout:
 
 def require_addressable(layout: Layout, results: int) -> None:
     """Raises InvalidArgumentError where indices into the buffer or the results exceed 32 bits."""
-    if max(layout.span, results, layout.length) > LARGEST_U32:
+    if layout.span > LARGEST_U32 or results > LARGEST_U32 or layout.length > LARGEST_U32:
         raise InvalidArgumentError(
             f"layout: expected indices of no more than {LARGEST_U32}, found {layout.outer} x {layout.length} x "
             f"{layout.inner} elements over {layout.span}"

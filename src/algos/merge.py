@@ -215,8 +215,5 @@ def merge(
 def _buffers(
     names: tuple[str, str, str], element: type[E], first: int, second: int
 ) -> tuple[Buffer[E], Buffer[E], Buffer[E]]:
-    return (
-        Buffer(names[0], element, first, Role.INPUT),
-        Buffer(names[1], element, second, Role.INPUT),
-        Buffer(names[2], element, first + second, Role.OUTPUT),
-    )
+    one, other = Buffer(names[0], element, first, Role.INPUT), Buffer(names[1], element, second, Role.INPUT)
+    return one, other, Buffer(names[2], element, first + second, Role.OUTPUT)

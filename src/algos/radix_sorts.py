@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import attrs
 
 from ..kernel.language import *
 from ..types.errors import InvalidArgumentError
 from ..types.keys import KeyWrapper, UnsignedKey
-from ..types.params import RadixParams, RadixPolicy
+from ..types.params import RadixPolicy
 from .batch import Batch, Mode, Three, looping_grid
 from .radix import Scanned, Summed, radix_add_up, radix_count, radix_scatter, spans_of
 from .radix_layout import DigitPlace, Layout
@@ -22,19 +22,15 @@ _MOST_SHARED = 1 << 24  # words of scratch memory for counts, with many rows
 
 
 @kernel
-def widen_places(cx: Invocation, places: Storage[U32], wide: Storage[U64], params: RadixParams) -> None:
+def widen_places(cx: Invocation, places: Storage[U32], wide: Storage[U64], num_elements: U32) -> None:
     """Widens indices to 64 bits, as NumPy's."""
-    for i in dynamic_range(cx.global_id, params.num_elements, cx.num_groups * cx.group_size):
+    for i in dynamic_range(cx.global_id, num_elements, cx.num_groups * cx.group_size):
         wide[i] = U64(places[i])
 
 
 def widened(count: int) -> Schedule:
     places, wide = Buffer("places", U32, count, Role.INPUT), Buffer("wide", U64, count, Role.OUTPUT)
-    return Schedule((places, wide), (_widening(places, wide, looping_grid(count)),))
-
-
-def _widening(places: Buffer[U32], wide: Buffer[U64], grid: Grid) -> Launch:
-    return widen_places.launch(grid, places, wide, RadixParams(U32(wide.count)))
+    return Schedule((places, wide), (widen_places.launch(looping_grid(count), places, wide, U32(count)),))
 
 
 def radix_sort(batch: Batch, policy: RadixPolicy, key_bits: int, shares: bool = False) -> Schedule:
@@ -139,7 +135,7 @@ class _RadixSort:
         launches = passes(keys, values, mode)
         if batch.places is U64:
             grid = looping_grid(batch.count, policy.group_size, policy.count_groups)
-            launches.append(_widening(values[1], batch.permutation, grid))
+            launches.append(widen_places.launch(grid, values[1], batch.permutation, U32(batch.count)))
         return batch.schedule(launches)
 
     def _by_sweeps(self, keys: Three, values: Three, mode: Mode[Any]) -> list[Launch]:
@@ -147,12 +143,13 @@ class _RadixSort:
         batch, policy = self.batch, self.policy
         state = SweepState(batch.rows, batch.length, self.passes, policy)
         layout, launches = state.layout(), list(prepare(batch.key, keys[0], state, batch.order, batch.in_place))
+        at = state.at
         for number in range(self.passes):
             launches += (
                 sweep.launch(
                     Grid(tiles, policy.group_size), batch.key, self.plain, *keys, *values, *self._workgroup(mode),
-                    state.buffer(), layout, U32(state.at.tickets + number), state.plan(number), state.start(number),
-                    self._place(number), batch.order, mode, policy,
+                    state.buffer(), layout, U32(at.tickets + number), U32(at.plans + number),
+                    U32(at.starts + number * policy.radix), self._place(number), batch.order, mode, policy,
                 )
                 for tiles in state.sweeps()
             )  # fmt: skip
@@ -224,21 +221,15 @@ class _RadixSort:
 P = TypeVar("P", U32, U64)
 
 
-@attrs.frozen
-class Numbering(Generic[P]):
-    index: type[P]
-    num_elements: U32
-
-
 @kernel
-def number_elements(cx: Invocation, first: Storage[P], indices: Storage[P], params: Numbering[P]) -> None:
+def number_elements(cx: Invocation, first: Storage[P], indices: Storage[P], index: type[P], num_elements: U32) -> None:
     """Counts from the element of `first` on."""
-    for i in dynamic_range(cx.global_id, params.num_elements, cx.num_groups * cx.group_size):
-        indices[i] = first[0] + params.index(i)
+    for i in dynamic_range(cx.global_id, num_elements, cx.num_groups * cx.group_size):
+        indices[i] = first[0] + index(i)
 
 
 def numbered(count: int, index: type[Any]) -> Schedule:
     """Writes `count` indices from the one in `first` on."""
     first, indices = Buffer("first", index, 1, Role.INPUT), Buffer("indices", index, count, Role.OUTPUT)
-    launch = number_elements.launch(looping_grid(count), first, indices, Numbering(index, U32(count)))
+    launch = number_elements.launch(looping_grid(count), first, indices, index, U32(count))
     return Schedule((first, indices), (launch,))

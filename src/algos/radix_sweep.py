@@ -161,9 +161,8 @@ class SweepKeys(Generic[A, N]):
     words: Storage[A]
 
     def load(
-        self, plan: PassPlan, order: SortOrder, here: TilePlace, strand: Strand, mine: Registers[N],
-        policy: RadixPolicy,
-    ) -> None:  # fmt: skip
+        self, plan: PassPlan, order: SortOrder, here: TilePlace, strand: Strand, mine: Registers[N], policy: RadixPolicy
+    ) -> None:
         """Loads the strand's keys as words; the first pass that runs transforms them."""
         if plan.has(READS_DATA):
             load_tile(self.key, self.data, order, here, strand, mine, policy)

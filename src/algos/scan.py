@@ -233,7 +233,7 @@ def _scan(
     results: Buffer[R], carried: Buffer[S] | None = None, handed: Carry | None = None,
 ) -> tuple[Launch, ...]:  # fmt: skip
     in_rows = layout.inner == 1 and layout.row_stride is not None
-    view = attrs.evolve(Columns.to_scan(layout), are_rows=in_rows)
+    view = attrs.evolve(Columns.of(layout, scanned=True), are_rows=in_rows)
     cut = Cut.of_scan(view, policy, dtype_of(monoid.element).itemsize)
     alone, sized = cut.shares == 1, attrs.evolve(policy, group_size=cut.group_size)
     totals = unbound(monoid.state) if alone else Buffer("totals", monoid.state, view.count * cut.shares, Role.SCRATCH)

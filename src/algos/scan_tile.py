@@ -51,11 +51,7 @@ def store_tile(
     """Scans this invocation's block, from the state of all elements before it, and stores the tile."""
     for i in dynamic_range(U32(0), U32(policy.items)):
         following = monoid.combine(before, mine[i])
-        match kind:
-            case ScanKind.INCLUSIVE:
-                tile[cx.local_id * policy.items + i] = following
-            case ScanKind.EXCLUSIVE:
-                tile[cx.local_id * policy.items + i] = before
+        tile[cx.local_id * policy.items + i] = following if kind is ScanKind.INCLUSIVE else before
         before = following
     cx.barrier()
     for i in dynamic_range(U32(0), U32(policy.items)):

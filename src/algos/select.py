@@ -42,9 +42,7 @@ class Selection(Protocol):
         ...
 
 
-def top_k(
-    key: SortableKey[E, N], rows: int, length: int, k: int, order: SortOrder, selection: Selection
-) -> Schedule:  # fmt: skip
+def top_k(key: SortableKey[E, N], rows: int, length: int, k: int, order: SortOrder, selection: Selection) -> Schedule:
     """Selects the first k elements of every row of "data" (INPUT), sorted, into "values" (OUTPUT), and their indices in
     the row into "indices" (OUTPUT, U64). Rows are contiguous in all three."""
     require_countable(rows, length)
@@ -55,9 +53,7 @@ def top_k(
     return selection.schedule(key, rows, length, k, order)
 
 
-def known_buffers(
-    key: SortableKey[E, N], rows: int, length: int, k: int
-) -> tuple[Buffer[E], Buffer[E], Buffer[U64]]:  # fmt: skip
+def known_buffers(key: SortableKey[E, N], rows: int, length: int, k: int) -> tuple[Buffer[E], Buffer[E], Buffer[U64]]:
     """The buffers that a caller binds by name: data, values, indices."""
     return (
         Buffer("data", key.element, rows * length, Role.INPUT),

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import attrs
 
 from ..kernel.language import *
-from ..types.params import RadixParams, RadixPolicy
+from ..types.params import RadixPolicy
 from .batch import looping_grid
 from .bitonic import to_ordered
 from .radix_layout import DigitPlace, Layout
@@ -98,7 +98,7 @@ def count_digits(word: N, counters: Workgroup[U32], copy: U32, passes: int, poli
 
 @kernel
 def sweep_starts(
-    cx: Invocation, shared: Workgroup[U32], idle: Workgroup[U32], state: Storage[U32], params: RadixParams,
+    cx: Invocation, shared: Workgroup[U32], idle: Workgroup[U32], state: Storage[U32], num_elements: U32,
     first_start: U32, first_counter: U32, first_plan: U32, passes: int, in_place: bool, policy: RadixPolicy,
 ) -> None:  # fmt: skip
     """For one row, a workgroup for each pass: its plan, and the prefix sum of its histogram, where digits start."""
@@ -107,7 +107,7 @@ def sweep_starts(
     cx.barrier()
     if cx.local_id < policy.radix:
         for number in range(passes):
-            if state[first_counter + number * policy.radix + cx.local_id] == params.num_elements:
+            if state[first_counter + number * policy.radix + cx.local_id] == num_elements:
                 idle.atomic_or(U32(0), U32(1 << number))
     mine = cx.group_id * policy.radix + cx.local_id
     count = state[first_counter + mine] if cx.local_id < policy.radix else U32(0)
@@ -212,12 +212,6 @@ class SweepState:
     def buffer(self) -> Buffer[U32]:
         return Buffer("state", U32, self.at.end, Role.SCRATCH)
 
-    def start(self, number: int) -> U32:
-        return U32(self.at.starts + number * self.policy.radix)
-
-    def plan(self, number: int) -> U32:
-        return U32(self.at.plans + number)
-
     def layout(self) -> Layout:
         sizes = map(U32, (self.length, self.rows, self.portion_tiles, self.apart))
         return Layout(*sizes, has_rows=self.rows > 1, carries=self.portions > 1)
@@ -266,10 +260,10 @@ def _plans(state: SweepState, buffer: Buffer[U32], in_place: bool) -> tuple[Laun
     policy, starts, plans = state.policy, U32(state.at.starts), U32(state.at.plans)
     shared = Workgroup(U32, policy.scanned)
     if state.rows == 1:
-        grid, elements = Grid(state.passes, policy.group_size), RadixParams(U32(state.length))
+        grid = Grid(state.passes, policy.group_size)
         return (
             sweep_starts.launch(
-                grid, shared, Workgroup(U32, 1), buffer, elements, starts, U32(state.at.histograms), plans,
+                grid, shared, Workgroup(U32, 1), buffer, U32(state.length), starts, U32(state.at.histograms), plans,
                 state.passes, in_place, policy,
             ),
         )  # fmt: skip

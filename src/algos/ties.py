@@ -85,10 +85,6 @@ class Share:
         return cls(number, row * params.num_elements + place, minimum(params.share, params.num_elements - place))
 
 
-def at_most(count: U32, most: U32) -> U32:
-    return minimum(count, most)
-
-
 def first_not_below(
     key: FloatKey[A, N], results: Storage[A], first: U32, low: U32, high: U32, bound: N, order: SortOrder, ways: int
 ) -> U32:
@@ -100,17 +96,15 @@ def first_not_below(
         step = width // ways if width >= ways else U32(1)
         below = U32(0)
         for part in dynamic_range(U32(1), U32(ways + 1)):
-            place = low + at_most(part * step, width) - 1
+            place = low + minimum(part * step, width) - 1
             below = below + U32(to_ordered(key, results[first + place], order) < bound)
         if below < ways:
-            high = low + at_most((below + 1) * step - 1, width)
-        low = low + at_most(below * step, width)
+            high = low + minimum((below + 1) * step - 1, width)
+        low = low + minimum(below * step, width)
     return low
 
 
-def find_ties(
-    key: FloatKey[A, N], results: Storage[A], first: U32, length: U32, order: SortOrder, ways: int
-) -> Ties:  # fmt: skip
+def find_ties(key: FloatKey[A, N], results: Storage[A], first: U32, length: U32, order: SortOrder, ways: int) -> Ties:
     """Finds whether a sorted row has zeros of both signs, and NaNs of different bits, and where they start."""
     zeros = U32(NOWHERE)
     nans = U32(NOWHERE)

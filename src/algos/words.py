@@ -62,30 +62,25 @@ class KeyWords:
     def to_words(self, *, ranks: bool = False) -> Transform:
         """The transform from elements to words: unsigned integers, the lesser of which come first. With `ranks`,
         elements that compare equal have the same one."""
-        return self._transform("ranks" if ranks else "words")
+        return self._transform("ranks" if ranks else "words", write_words.launch, self.key.element, self.key.word)
 
     def to_elements(self) -> Transform:
         """The transform from words back to elements."""
-        return self._transform("elements")
+        return self._transform("elements", write_elements.launch, self.key.word, self.key.element)
 
-    def _transform(self, name: str) -> Transform:
+    def _transform(self, name: str, launch: Callable[..., Launch], given: type[Any], made: type[Any]) -> Transform:
         """Memoised as long as its kernel's captures are unchanged."""
         known = self._made.get(name)
         if known is not None and known[0].holds:
             return known[1]
         key: SortableKey[Any, Any] = RankKey(self.key) if name == "ranks" else self.key
-        launch: Callable[..., Launch] = write_words.launch
-        source, target = "elements", "words"
-        if name == "elements":
-            launch, source, target = write_elements.launch, target, source
-        classes: dict[str, type[Any]] = {"elements": self.key.element, "words": self.key.word}
-        one, other = Buffer(source, classes[source], 1, Role.INPUT), Buffer(target, classes[target], 1, Role.OUTPUT)
-        run = OnArrays.of(launch(Grid(1, 1), key, one, other, self.order))
-        taken, made = dtype_of(classes[source]), dtype_of(classes[target])
+        source, target = Buffer("source", given, 1, Role.INPUT), Buffer("target", made, 1, Role.OUTPUT)
+        run = OnArrays.of(launch(Grid(1, 1), key, source, target, self.order))
+        taken, wanted = source.dtype, target.dtype
 
-        def transform(given: Array) -> Array:
-            found = np.empty(given.size, made)
-            run({source: given.view(taken), target: found}, given.size)
+        def transform(array: Array) -> Array:
+            found = np.empty(array.size, wanted)
+            run({"source": array.view(taken), "target": found}, array.size)
             return found
 
         self._made[name] = run, transform

@@ -239,11 +239,6 @@ class MergeParams:
 
 
 @attrs.frozen
-class RadixParams:
-    num_elements: U32  # of all rows
-
-
-@attrs.frozen
 class RadixPolicy(Policy):
     """Tuning of radix sorts. A workgroup's tile is divided among strands (subgroups), each of which ranks its elements.
 
