@@ -131,8 +131,7 @@ class _RadixSort:
         if not batch.count:
             return batch.schedule(())
         mode = attrs.evolve(batch.mode(U32), keeps_keys=batch.places is None or self.shares)
-        passes = self._by_sweeps if policy.sweeps else self._by_counts
-        launches = passes(keys, values, mode)
+        launches = (self._by_sweeps if policy.sweeps else self._by_counts)(keys, values, mode)
         if batch.places is U64:
             grid = looping_grid(batch.count, policy.group_size, policy.count_groups)
             launches.append(widen_places.launch(grid, values[1], batch.permutation, U32(batch.count)))
@@ -142,14 +141,15 @@ class _RadixSort:
         """One launch a pass; for a row beyond 30-bit counts, one for each of its portions."""
         batch, policy = self.batch, self.policy
         state = SweepState(batch.rows, batch.length, self.passes, policy)
-        layout, launches = state.layout(), list(prepare(batch.key, keys[0], state, batch.order, batch.in_place))
-        at = state.at
+        at, layout = state.at, state.layout()
+        launches = list(prepare(batch.key, keys[0], state, batch.order, batch.in_place))
         for number in range(self.passes):
             launches += (
                 sweep.launch(
                     Grid(tiles, policy.group_size), batch.key, self.plain, *keys, *values, *self._workgroup(mode),
                     state.buffer(), layout, U32(at.tickets + number), U32(at.plans + number),
-                    U32(at.starts + number * policy.radix), self._place(number), batch.order, mode, policy,
+                    U32(at.starts + number * policy.radix), DigitPlace(U32(number), policy.digit_bits), batch.order,
+                    mode, policy,
                 )
                 for tiles in state.sweeps()
             )  # fmt: skip
@@ -170,6 +170,7 @@ class _RadixSort:
         before, beside = keys[0], values[0]
         for number in range(self.passes):
             is_first, is_last = number == 0, number == self.passes - 1
+            place = DigitPlace(U32(number), policy.digit_bits)
             side = 1 if (self.passes - number) % 2 == 1 else 2
             source, target = self._key(is_first), self._key(is_last)
             orders = (self._order(is_first), self._order(is_last))
@@ -177,7 +178,7 @@ class _RadixSort:
             launches.append(
                 radix_count.launch(
                     grid, source, before, Workgroup(U32, policy.radix), counts, totals, histograms, layout,
-                    self._place(number), orders[0], policy,
+                    place, orders[0], policy,
                 )
             )  # fmt: skip
             if not spans:
@@ -190,7 +191,7 @@ class _RadixSort:
             launches.append(
                 radix_scatter.launch(
                     grid, source, before, target, keys[side], beside, values[side], *self._workgroup(mode), counts,
-                    totals, histograms, layout, self._place(number), orders, mode.in_pass(is_first, is_last), policy,
+                    totals, histograms, layout, place, orders, mode.in_pass(is_first, is_last), policy,
                 )
             )  # fmt: skip
             before, beside = keys[side], values[side]
@@ -204,9 +205,6 @@ class _RadixSort:
 
     def _order(self, is_at_end: bool) -> SortOrder:
         return self.batch.order if is_at_end and not self.shares else SortOrder.ASCENDING
-
-    def _place(self, number: int) -> DigitPlace:
-        return DigitPlace(U32(number), self.policy.digit_bits)
 
     def _workgroup(
         self, mode: Mode[Any]
