@@ -16,7 +16,7 @@ from benchmarks.timing import Comparison, Result, Work, against
 from gpusort.algos.batch import Batch
 from gpusort.algos.choice import choose_axis_reduction, choose_pairs, choose_sort
 from gpusort.algos.layout import Layout
-from gpusort.algos.reduce import reduce_rows
+from gpusort.algos.reduce_axis import reduce_rows
 from gpusort.kernel.launch import Schedule
 from gpusort.targets.base import DeviceTimer
 from gpusort.targets.cuda.target import CudaTarget

@@ -20,6 +20,7 @@ from .algos.radix_serial import SerialRadix
 from .algos.radix_sorts import numbered
 from .algos.sorts import Bitonic
 from .algos.words import write_elements, write_words
+from .kernel.ir import Space
 from .kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from .kernel.specialise import specialise
 from .machine import Capability, Limits, TargetInfo
@@ -35,7 +36,6 @@ from .types.checks import numbers_in
 from .types.dtypes import ArrayKey, key_for
 from .types.errors import GpusortError, InvalidArgumentError
 from .types.indices import Placement, SortOrder
-from .types.memory import Workgroup
 from .types.params import ScanPolicy
 from .types.scalars import U32
 from .types.specs import Spec
@@ -168,6 +168,7 @@ def launches_of(schedules: Sequence[Schedule]) -> list[str]:
 
 
 def _told(launch: Launch) -> str:
-    memories = sum(one.items.nbytes for one in launch.arguments if isinstance(one, Workgroup))
+    touched = [one for one in specialise(launch).program.memories if one.space is Space.WORKGROUP]
+    memories = sum((one.length or 0) * one.type.size for one in touched)
     told = f"{launch.kernel.name}: {launch.grid.groups:,} x {launch.grid.group_size:,}"
     return f"{told}, {memories:,} bytes" if memories else told

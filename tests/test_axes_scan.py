@@ -10,7 +10,7 @@ import pytest
 from gpusort.algos.choice import choose_axis_scan
 from gpusort.algos.cut import Columns, Cut
 from gpusort.algos.layout import Layout, layout_to_scan
-from gpusort.algos.scan_axis import scan_axis
+from gpusort.algos.scan import scan_axis
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import number_for
 from gpusort.types.elements import dtype_of
@@ -109,4 +109,4 @@ def test_as_many_shares_as_there_are_workgroups_for(columns: int, shares: int) -
     """Half of them, for of several shares all elements are read twice; of one they are read once."""
     policy = ScanPolicy(64, 4, 64, line=32)
     layout = Layout(1, 1 << 14, columns, 1, columns, 1)
-    assert Cut.of_scan(Columns.to_scan(layout), policy, 4).shares == shares
+    assert Cut.of_scan(Columns.of(layout, scanned=True), policy, 4).shares == shares

@@ -10,8 +10,7 @@ import pytest
 
 from gpusort.algos.cut import Arrangement, Columns, Cut, Loop, shares_of
 from gpusort.algos.layout import Layout
-from gpusort.algos.reduce import reduce_rows
-from gpusort.algos.reduce_axis import reduce_axis
+from gpusort.algos.reduce_axis import reduce_axis, reduce_rows
 from gpusort.types.dtypes import number_for
 from gpusort.types.errors import InvalidArgumentError
 from gpusort.types.monoids import Sum
@@ -57,7 +56,7 @@ VIEWS = {"rows": along_rows, "columns": along_columns}
 
 def test_a_column_alone_has_one_lane() -> None:
     """No other invocation has its rank."""
-    view = Columns.to_scan(Layout(1, 500, 1, 0, 7, 1))
+    view = Columns.of(Layout(1, 500, 1, 0, 7, 1), scanned=True)
     cut = Cut.of_scan(view, ScanPolicy(64, 3, 4), 4)
     assert (cut.lanes, cut.ranks, cut.tiles(view)) == (1, 64, 1)
 
@@ -119,7 +118,7 @@ def test_lanes_give_way_to_ranks_while_workgroups_are_too_few() -> None:
 @pytest.mark.parametrize(("line", "itemsize", "least"), [(64, 4, 16), (64, 64, 1), (64, 128, 1), (8, 8, 1), (16, 8, 2)])
 def test_a_scan_s_lanes_give_way_to_ranks_but_for_a_cache_line_of_them(line: int, itemsize: int, least: int) -> None:
     """However large elements are, it has one."""
-    view = Columns.to_scan(Layout(1, 5000, 24, 0, 24, 1))
+    view = Columns.of(Layout(1, 5000, 24, 0, 24, 1), scanned=True)
     for groups, lanes in ((1000, least), (1, 24)):
         cut = Cut.of_scan(view, ScanPolicy(64, 3, groups, line=line), itemsize)
         assert cut.lanes == lanes
@@ -148,7 +147,7 @@ def test_columns_side_by_side_fill_their_workgroup(columns: int, size: int, foun
         assert (cut.group_size, cut.lanes, cut.ranks) == (found, found, 1)
         assert cut.tiles(view) == -(-columns // found)
         assert cut.groups(view) == 3 * cut.tiles(view) * cut.shares
-    scanned = Columns.to_scan(Layout(3, 500, columns, 500 * columns, columns, 1))
+    scanned = Columns.of(Layout(3, 500, columns, 500 * columns, columns, 1), scanned=True)
     scan = Cut.of_scan(scanned, ScanPolicy(group_size=size, side_by_side=True), 4)
     assert (scan.arrangement, scan.group_size) == (cut.arrangement, found or size)
     if found:
@@ -158,16 +157,16 @@ def test_columns_side_by_side_fill_their_workgroup(columns: int, size: int, foun
 def test_a_scan_of_columns_side_by_side_is_shared_by_half_the_workgroups() -> None:
     """Twelve for three planes: four shares of nine of the 34 tiles, or fewer of more."""
     policy = ScanPolicy(group_size=64, items=15, groups=24, side_by_side=True)
-    view = Columns.to_scan(Layout(3, 500, 64, 32_000, 64, 1))
+    view = Columns.of(Layout(3, 500, 64, 32_000, 64, 1), scanned=True)
     cut = Cut.of_scan(view, policy, 4)
     assert (cut.arrangement, cut.shares, cut.groups(view)) == (Arrangement.SIDE_BY_SIDE, 4, 12)
-    assert cut.rows_of_share(view, 15) == 9 * 15
+    assert cut.share == 9 * 15
 
 
 @pytest.mark.parametrize("layout", [Layout(1, 500, 70, 0, 140, 2), Layout(70, 500, 1, 1, 70, 1)])
 def test_columns_are_side_by_side_where_they_are_and_their_scans_are(layout: Layout) -> None:
     """And not where either has a stride."""
-    scan = Cut.of_scan(Columns.to_scan(layout), ScanPolicy(64, 15, side_by_side=True), 4)
+    scan = Cut.of_scan(Columns.of(layout, scanned=True), ScanPolicy(64, 15, side_by_side=True), 4)
     assert scan.arrangement is Arrangement.GRID
     reduction = Cut.of(Columns.of(layout), ReducePolicy(64, 15, side_by_side=True), 4)
     assert (reduction.arrangement is Arrangement.GRID) == (layout.inner == 70)
@@ -180,7 +179,7 @@ def test_columns_are_side_by_side_where_they_are_and_their_scans_are(layout: Lay
 def test_an_axis_of_one_is_not_that_of_the_columns(layout: Layout, columns: int, scanned: int) -> None:
     """However close it lies."""
     assert Columns.of(layout).columns.size == columns
-    assert Columns.to_scan(layout).columns.size == scanned
+    assert Columns.of(layout, scanned=True).columns.size == scanned
 
 
 @pytest.mark.parametrize("views", VIEWS)
@@ -196,7 +195,7 @@ def test_every_invocation_has_one_lane_and_rank_and_neighbours_read_neighbours(v
 
 def test_a_column_alone_is_read_along_its_length() -> None:
     for layout in (Layout(1, 500, 1, 1, 7, 1), Layout(1, 500, 1, 0, 7, 0), Layout(1, 1, 1, 1, 7, 1)):
-        assert Columns.to_scan(layout).ranks_are_neighbours
+        assert Columns.of(layout, scanned=True).ranks_are_neighbours
         assert Columns.of(layout).ranks_are_neighbours
 
 
@@ -269,15 +268,14 @@ def test_columns_begin_where_those_of_the_layout_do(layout: Layout) -> None:
     """And so do their results: those of a scan, of a reduction, and of a share of one, which are packed."""
     places = [(outer, inner) for outer in range(layout.outer) for inner in range(layout.inner)]
     starts = [outer * layout.outer_stride + inner * layout.inner_stride for outer, inner in places]
-    scanned, reduced = Columns.to_scan(layout), Columns.of(layout)
+    scanned, reduced = Columns.of(layout, scanned=True), Columns.of(layout)
     results = [outer * layout.length * layout.inner + inner for outer, inner in places]
     assert sorted(columns_of(scanned)) == sorted(zip(starts, results, strict=True))
     assert sorted(columns_of(reduced)) == sorted(zip(starts, range(len(places)), strict=True))
     for view in (scanned, reduced):
         assert (view.length, view.length_stride) == (layout.length, layout.length_stride)
         assert view.count == len(places)
-    assert scanned.planes.size > 1 or scanned.planes == Loop(1, 0, 0)
-    assert columns_of(reduced.in_order) == [(start, at) for at, (start, _) in enumerate(columns_of(reduced))]
+    assert columns_of(reduced.in_order(1)) == [(start, at) for at, (start, _) in enumerate(columns_of(reduced))]
     partials = reduced.partials(3)
     assert (partials.length, partials.length_stride) == (3, len(places))
     assert columns_of(partials) == [(at, result) for at, (_, result) in enumerate(columns_of(reduced))]
@@ -287,12 +285,12 @@ def test_columns_begin_where_those_of_the_layout_do(layout: Layout) -> None:
 def test_shares_of_a_scan_are_of_two_tiles_or_more(blocks: int) -> None:
     """As many as half the workgroups there are, so that both launches have work for all; none is empty."""
     policy = ScanPolicy(32, 3, 40, line=4)
-    view = Columns.to_scan(Layout(1, 96 * blocks - 5, 2, 0, 2, 1))
+    view = Columns.of(Layout(1, 96 * blocks - 5, 2, 0, 2, 1), scanned=True)
     cut = Cut.of_scan(view, policy, 4)
     tile = cut.ranks * policy.items
     tiles = -(-view.length // tile)
     most = max(1, min(20 // cut.tiles(view), tiles // 2))
     each = -(-tiles // most)
     assert cut.shares == -(-tiles // each)
-    assert cut.rows_of_share(view, policy.items) == min(view.length, each * tile)
-    assert (cut.shares - 1) * cut.rows_of_share(view, policy.items) < view.length
+    assert cut.share == min(view.length, each * tile)
+    assert (cut.shares - 1) * cut.share < view.length

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pytest
 
 from gpusort.kernel.kernel import kernel
-from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
+from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule, unbound
 from gpusort.targets.registry import target as target_of
 from gpusort.types.errors import InvalidArgumentError, UninitializedReadError, UnsupportedTypeError
 from gpusort.types.invocation import Invocation
@@ -213,6 +213,20 @@ def test_a_buffer_that_the_schedule_does_not_name(target: str) -> None:
     message = "^Schedule: kernel 'copy' is launched with buffer 'out', which is not among the schedule's buffers$"
     refused(target, Schedule((DATA,), (launch,)), {"data": ramp()}, message)
     refused(target, Schedule((DATA,), (launch,)), {"data": ramp(), "out": ramp()}, "buffer 'out'")
+
+
+def test_scratch_need_not_be_named(target: str) -> None:
+    """It is what the launches use, of one length; a stand-in for memory that none of them touches is no buffer."""
+    spare = words("spare", Role.SCRATCH)
+    schedule = Schedule((DATA, OUT), (copy.launch(GRID, DATA, spare), copy.launch(GRID, spare, OUT)))
+    assert schedule.buffers == (DATA, OUT, spare)
+    out = np.zeros(N, np.uint32)
+    target_of(target).run(schedule, {"data": ramp(), "out": out})
+    assert out.tolist() == ramp().tolist()
+    other = words("spare", Role.SCRATCH, 2 * N)
+    with pytest.raises(InvalidArgumentError, match=r"^Schedule: two buffers are named 'spare'"):
+        Schedule((DATA, OUT), (copy.launch(GRID, DATA, spare), copy.launch(GRID, other, OUT)))
+    assert Schedule((DATA,), (copy.launch(GRID, DATA, unbound(U32)),)).buffers == (DATA,)
 
 
 def test_buffers_of_one_name() -> None:

@@ -16,10 +16,8 @@ from gpusort.algos.batch import Batch
 from gpusort.algos.bitonic import bitonic_sort
 from gpusort.algos.layout import Layout
 from gpusort.algos.radix_sorts import radix_sort
-from gpusort.algos.reduce import reduce_rows
-from gpusort.algos.reduce_axis import reduce_axis
-from gpusort.algos.scan import scan_rows
-from gpusort.algos.scan_axis import scan_axis
+from gpusort.algos.reduce_axis import reduce_axis, reduce_rows
+from gpusort.algos.scan import scan_axis, scan_rows
 from gpusort.kernel import ir
 from gpusort.kernel.kernel import Kernel, kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule, Step

@@ -8,7 +8,7 @@ from textwrap import dedent
 import attrs
 import pytest
 
-from gpusort.algos.sizes import countable_rows, countable_span
+from gpusort.algos.sizes import countable_rows
 from gpusort.kernel import builder as builder_module
 from gpusort.kernel import ir
 from gpusort.kernel.builder import KernelBuilder, apply, folded
@@ -20,7 +20,6 @@ from gpusort.kernel.passes.walk import expressions_of, nodes_in, statements_in
 from gpusort.kernel.span import KernelError, Span
 from gpusort.kernel.specialise import specialise
 from gpusort.types import ops
-from gpusort.types.errors import InvalidArgumentError
 from gpusort.types.intrinsics import dynamic_range
 from gpusort.types.invocation import Invocation
 from gpusort.types.layout import Type, bounds
@@ -195,14 +194,6 @@ def test_rows_are_as_many_as_kernels_count() -> None:
     largest = (1 << 32) - 1
     found = [countable_rows(length) for length in (0, 1, 2, 3, 1 << 31, largest, largest + 1)]
     assert found == [largest, largest, largest // 2, largest // 3, 1, 1, 0]
-
-
-def test_rows_span_what_is_between_them_too() -> None:
-    assert [countable_span(rows, 5, 7) for rows in (0, 1, 2, 3)] == [0, 5, 12, 19]
-    assert countable_span(3, 0, 7) == 0
-    assert countable_span(2, 1, (1 << 32) - 2) == (1 << 32) - 1
-    with pytest.raises(InvalidArgumentError, match="no more than 4294967295 elements in all"):
-        countable_span(2, 1, (1 << 32) - 1)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from gpusort.algos.candidates import DIGITS, NarrowCandidate, WideCandidate, dig
 from gpusort.algos.partition import BUCKETS, MOST_ITEMS, BucketCounts, CountBuckets, Edges
 from gpusort.algos.radix_layout import DigitPlace, Lanes
 from gpusort.algos.select_sampled import SampleParams, select_anew
-from gpusort.algos.sweep_state import PassPlan, passes_that_run
+from gpusort.algos.sweep_state import INTO_WORDS, IS_LAST, READS_DATA, RUNS, PassPlan, passes_that_run
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.targets.registry import target
 from gpusort.types.dtypes import key_for
@@ -163,13 +163,13 @@ def test_elements_end_in_the_results_whichever_passes_run(passes: int, in_place:
         for number in range(passes):
             plan = PassPlan.of(U32(number), U32(running))
             runs = bool(running >> number & 1)
-            assert plan.runs().item() is runs
+            assert plan.has(RUNS).item() is runs
             if not runs:
                 continue
-            assert plan.reads_data().item() is (not ran)
-            assert plan.is_last().item() is (running >> number == 1)
+            assert plan.has(READS_DATA).item() is (not ran)
+            assert plan.has(IS_LAST).item() is (running >> number == 1)
             assert int(plan.phase_bit()) == (1 << 31 if len(ran) % 2 == 1 else 0)
-            target = "words" if plan.goes_into_words().item() else "results"
+            target = "words" if plan.has(INTO_WORDS).item() else "results"
             assert target != place, "a pass does not write what it reads"
             place = target
             ran.append(number)

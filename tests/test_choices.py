@@ -17,11 +17,10 @@ from gpusort.algos.choice import (
     choose_sort,
     choose_top_k,
 )
-from gpusort.algos.cut import Columns
+from gpusort.algos.cut import Columns, shares
 from gpusort.algos.layout import Layout
 from gpusort.algos.radix import spans_of
 from gpusort.algos.rules import PolicyRule, SelectRule, SortRule
-from gpusort.algos.scan import shares
 from gpusort.algos.select import ArgsortAndTake
 from gpusort.algos.select_sampled import SampledPolicy, sampled_place
 from gpusort.algos.sorts import BitonicRows, Radix

@@ -180,8 +180,8 @@ def test_every_kernel_of_the_algorithms_is_listed() -> None:
 
 
 def test_as_much_of_a_name_as_is_unique_will_do(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["show", "reduce_r"]) == 0
-    assert capsys.readouterr().out.startswith("kernel reduce_row")
+    assert cli.main(["show", "reduce_"]) == 0
+    assert capsys.readouterr().out.startswith("kernel reduce_columns")
 
 
 # -- files ------------------------------------------------------------------------------------------------
@@ -299,7 +299,7 @@ def test_sizes(nbytes: int, text: str) -> None:
         (("sort", __file__, "--memory", "600\u212a"), r"gpusort: --memory: expected a number of bytes, .*, found '600"),
         (("show", "bitonic_step", "--key", "c64"), r"gpusort: --key: expected one of bool, u8, .*, found 'c64'"),
         (("show", "scan_totals", "--key", "datetime64"), r"gpusort: KERNEL: 'scan_totals' is not made for datetime64"),
-        (("show", "reduce_row", "--key", "f64", "--target", "wgsl"), r"gpusort: .*64-bit float"),
+        (("show", "reduce_columns", "--key", "f64", "--target", "wgsl"), r"gpusort: .*64-bit float"),
     ],
 )
 def test_a_mistake_is_one_line(arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from gpusort.algos.bitonic import bitonic_sort
-from gpusort.algos.reduce import reduce_rows
+from gpusort.algos.reduce_axis import reduce_rows
 from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from gpusort.machine import Capability
 from gpusort.targets import binding

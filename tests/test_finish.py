@@ -10,7 +10,7 @@ import pytest
 
 from gpusort.algos.choice import choose_axis_reduction
 from gpusort.algos.layout import Layout
-from gpusort.algos.reduce import reduce_rows
+from gpusort.algos.reduce_axis import reduce_rows
 from gpusort.kernel.launch import Schedule
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for

@@ -11,7 +11,7 @@ import pytest
 from gpusort.algos.batch import Batch
 from gpusort.algos.bitonic import bitonic_sort
 from gpusort.algos.radix_sorts import radix_sort
-from gpusort.algos.reduce import reduce_rows
+from gpusort.algos.reduce_axis import reduce_rows
 from gpusort.algos.scan import scan_rows
 from gpusort.kernel.ir import Program
 from gpusort.kernel.launch import Schedule
@@ -53,12 +53,15 @@ PROGRAMS: dict[str, tuple[Callable[[], Schedule], str]] = {
     "bitonic_step_u32": (lambda: bitonic("u4"), "bitonic_step"),
     "bitonic_step_f32": (lambda: bitonic("f4"), "bitonic_step"),
     "bitonic_tile_u64": (lambda: bitonic("u8"), "bitonic_tile"),
-    "reduce_sum_f32": (lambda: reduce_rows(Sum(number_for("f4")), 1, 99, ReducePolicy(64, 2, 1, True)), "reduce_row"),
+    "reduce_sum_f32": (
+        lambda: reduce_rows(Sum(number_for("f4")), 1, 99, ReducePolicy(64, 2, 1, True)),
+        "reduce_columns",
+    ),
     "reduce_blocks_argmin_f32": (
         lambda: reduce_rows(ArgMin(key_for("f4")), 1, 99, ReducePolicy(64, 2, 1, totals=Totals.ONE)),
-        "reduce_row",
+        "reduce_columns",
     ),
-    "reduce_argmin_f32": (lambda: reduce_rows(ArgMin(key_for("f4")), 1, 99, ReducePolicy(64, 2, 1)), "reduce_row"),
+    "reduce_argmin_f32": (lambda: reduce_rows(ArgMin(key_for("f4")), 1, 99, ReducePolicy(64, 2, 1)), "reduce_columns"),
     "scan_sum_f32": (
         lambda: scan_rows(Sum(number_for("f4")), 1, 999, ScanKind.INCLUSIVE, ScanPolicy(64, 3, subgroups=True)),
         "scan_shares",

@@ -14,10 +14,9 @@ from gpusort.algos.copy import CopyParams
 from gpusort.algos.copy import Layout as Copied
 from gpusort.algos.merge import Tile
 from gpusort.algos.merge_path import MergeOrder, of_first_before
-from gpusort.algos.radix_layout import Layout, ManyRows, OneRow, Portions
-from gpusort.algos.scan import Share
+from gpusort.algos.radix_layout import Layout
 from gpusort.algos.sizes import LARGEST_U32
-from gpusort.algos.ties import first_not_below
+from gpusort.algos.ties import Share, first_not_below
 from gpusort.types.dtypes import key_for
 from gpusort.types.indices import SortOrder
 from gpusort.types.params import MergeParams, MergePolicy, ScanParams
@@ -104,10 +103,7 @@ def spans(layout: Layout, numbers: range, tile: int) -> list[tuple[int, int, int
 )  # fmt: skip
 def test_tiles_cover_rows_that_end_where_32_bits_do(rows: int, length: int, tile: int) -> None:
     tiles = -(-length // tile)
-    layout: Layout = OneRow(U32(length)) if rows == 1 else ManyRows(U32(rows), U32(length), U32(tiles), U32(7))
-    assert layout.has_rows is (rows > 1)
-    assert not layout.carries
-    assert int(layout.apart) == (7 if rows > 1 else 0)
+    layout = Layout(U32(length), U32(rows), U32(tiles), U32(7), has_rows=rows > 1)
     total = rows * tiles
     few = [number for number in {0, 1, tiles - 1, tiles, total // 2, total - 2, total - 1} if 0 <= number < total]
     for number in few:
@@ -123,8 +119,7 @@ def test_tiles_cover_rows_that_end_where_32_bits_do(rows: int, length: int, tile
 
 
 def test_portions_of_a_row_are_counted_apart() -> None:
-    layout = Portions(U32(LARGEST_U32), U32(100), U32(7))
-    assert (layout.has_rows, layout.carries, int(layout.apart)) == (False, True, 7)
+    layout = Layout(U32(LARGEST_U32), U32(1), U32(100), U32(7), carries=True)
     for number in (0, 1, 99, 100, 101, 4094, 4095):
         place = layout.tile_at(U32(number), 1 << 20)
         portion = number // 100
@@ -143,12 +138,8 @@ def test_workgroups_share_the_blocks_of_a_row(rows: int, length: int) -> None:
     """Each block has one, which takes as many steps as the others, or one less."""
     block = max(1, length // 13)
     for each in (1, 2, 5):
-        one: Layout = OneRow(U32(length))
-        layouts = (
-            [one, Portions(U32(length), U32(9), U32(1))]
-            if rows == 1
-            else [ManyRows(U32(rows), U32(length), U32(9), U32(1))]
-        )
+        one = Layout(U32(length), U32(rows), U32(9), U32(1), has_rows=rows > 1)
+        layouts = [one, attrs.evolve(one, carries=True)] if rows == 1 else [one]
         for layout, row in ((layout, row) for layout in layouts for row in {0, rows // 2, rows - 1}):
             starts = list[int]()
             for number in range(each):
@@ -159,20 +150,15 @@ def test_workgroups_share_the_blocks_of_a_row(rows: int, length: int) -> None:
             assert sorted(starts) == [*range(row * length, (row + 1) * length, block)]
 
 
-def test_shares_of_a_scan_lie_where_their_elements_do() -> None:
-    """Rows lie apart in the array, and close together in the results."""
-    for rows, length, stride, share in (
-        (1, LARGEST_U32, LARGEST_U32, 1 << 30), (2, 1 << 30, 3 << 30, 400_000_000), (65_536, 5, 65_535, 2),
-        (3, 7, 7, 9),
-    ):  # fmt: skip
+def test_shares_of_rows_lie_where_their_elements_do() -> None:
+    for rows, length, share in ((1, LARGEST_U32, 1 << 30), (2, (1 << 31) - 1, 400_000_000), (65_536, 5, 2), (3, 7, 9)):
         groups = -(-length // share)
-        params = ScanParams(U32(length), U32(groups), U32(share), U32(stride))
+        params = ScanParams(U32(length), U32(groups), U32(share))
         for index in {0, groups - 1, rows * groups // 2, rows * groups - 1}:
             row, number = divmod(index, groups)
             found = Share.of(U32(index), params)
             place = number * share
-            assert (int(found.number), int(found.place)) == (number, place)
-            assert (int(found.first), int(found.result)) == (row * stride + place, row * length + place)
+            assert (int(found.number), int(found.first)) == (number, row * length + place)
             assert int(found.count) == min(share, length - place)
 
 

@@ -16,7 +16,7 @@ from gpusort.algos.batch import Batch
 from gpusort.algos.choice import choose_axis_reduction, choose_pairs, choose_sort
 from gpusort.algos.layout import Layout
 from gpusort.algos.radix_sorts import radix_sort
-from gpusort.algos.reduce import reduce_rows
+from gpusort.algos.reduce_axis import reduce_rows
 from gpusort.algos.sorts import Bitonic, BitonicRows, Radix, RadixRows, bits_of, element_bits
 from gpusort.kernel.span import KernelError
 from gpusort.machine import Capability, Limits, TargetInfo

@@ -16,7 +16,9 @@ import attrs
 import numpy as np
 import pytest
 
-from gpusort.algos.reduce import block_of, reduce_row
+from gpusort.algos.cut import Arrangement
+from gpusort.algos.reduce import block_of
+from gpusort.algos.reduce_axis import reduce_columns
 from gpusort.kernel import arguments as checking
 from gpusort.kernel.kernel import Kernel, kernel
 from gpusort.kernel.language import N
@@ -34,7 +36,7 @@ from gpusort.types.keys import SignedKey, SortableKey, UnsignedKey
 from gpusort.types.memory import Registers, Storage, Workgroup
 from gpusort.types.monoids import Count, Sum
 from gpusort.types.numbers import Numeric
-from gpusort.types.params import ReduceParams, ReducePolicy
+from gpusort.types.params import ReducePolicy, RowsParams
 from gpusort.types.scalars import F32, I32, U8, U32, U64, Bool, Scalar
 
 if TYPE_CHECKING:
@@ -144,7 +146,7 @@ WRONG: dict[str, tuple[str, object, str]] = {
     "an array for a scalar": ("factor", np.zeros(3), "found array([0., 0., 0.]), e.g. `U32(0)`"),
     "another scalar": ("factor", U64(3), "expected U32 for 'factor' of kernel 'plain', found U64(3), e.g. `U32(3)`"),
     "a Bool": ("factor", Bool(True), "found Bool(True), e.g. `U32("),
-    "another struct": ("params", ReduceParams(U32(1), U32(1), U32(1)), "expected Params for 'params'"),
+    "another struct": ("params", RowsParams(U32(1), U32(1)), "expected Params for 'params'"),
     "a struct with a number": (
         "params", Params(3, SortOrder.ASCENDING), "expected U32 for 'params.factor' of kernel 'plain', found 3, e.g. "
     ),
@@ -508,5 +510,6 @@ def test_what_only_checkers_know_is_an_invocation_by_its_name() -> None:
 def test_the_librarys_kernels_are_held_to_their_annotations() -> None:
     number: Any = target_of  # anything that is no monoid
     block, finish, shared = block_of(Count()), AsItIs(U32), Workgroup(U32, 4)
-    message = refusal(lambda: reduce_row.launch(GRID, number, block, finish, DATA, shared, OUT, None, ReducePolicy()))
-    assert "expected Monoid[E, S] for 'monoid' of kernel 'reduce_row'" in message
+    rest: Any = None, ReducePolicy(), Arrangement.ROWS
+    message = refusal(lambda: reduce_columns.launch(GRID, number, block, finish, DATA, shared, OUT, *rest))
+    assert "expected Monoid[E, S] for 'monoid' of kernel 'reduce_columns'" in message

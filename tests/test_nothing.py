@@ -13,8 +13,7 @@ from gpusort.algos.copy import Strided, copy_strided, take_rows
 from gpusort.algos.layout import Layout
 from gpusort.algos.radix_serial import SerialRadixPolicy, serial_radix_sort
 from gpusort.algos.radix_sorts import radix_sort
-from gpusort.algos.scan import scan_rows
-from gpusort.algos.scan_axis import scan_axis
+from gpusort.algos.scan import scan_axis, scan_rows
 from gpusort.algos.select import SelectByParts, top_k
 from gpusort.algos.sorts import RadixRows
 from gpusort.algos.ties import restore_ties

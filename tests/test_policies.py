@@ -21,7 +21,7 @@ from gpusort.algos.partition import partition
 from gpusort.algos.radix_rows import radix_rows_sort
 from gpusort.algos.radix_serial import SerialRadixPolicy, serial_radix_sort
 from gpusort.algos.radix_sorts import radix_sort
-from gpusort.algos.reduce import reduce_rows
+from gpusort.algos.reduce_axis import reduce_rows
 from gpusort.algos.scan import scan_rows
 from gpusort.algos.sorts import BitonicRows, Radix, RadixRows, fitted
 from gpusort.algos.table import PAIRS, SORTS

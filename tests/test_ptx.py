@@ -22,10 +22,8 @@ from gpusort.algos.layout import Layout
 from gpusort.algos.merge import merge
 from gpusort.algos.partition import partition
 from gpusort.algos.radix_sorts import radix_sort
-from gpusort.algos.reduce import reduce_rows
-from gpusort.algos.reduce_axis import reduce_axis
-from gpusort.algos.scan import scan_in_turn, scan_rows
-from gpusort.algos.scan_axis import scan_axis
+from gpusort.algos.reduce_axis import reduce_axis, reduce_rows
+from gpusort.algos.scan import scan_axis, scan_in_turn, scan_rows
 from gpusort.algos.select import SelectByParts, SelectBySamples, chosen_indices, top_k
 from gpusort.algos.select_rows import PartPolicy
 from gpusort.algos.select_sampled import SampledPolicy
@@ -207,7 +205,7 @@ def along_axes(dtype: str) -> Iterator[Schedule]:
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_reductions_along_axes_compile(dtype: str, whole: bool) -> None:
     found = kernels(along_axes(dtype))
-    assert names_of(found) == {"reduce_columns", "reduce_row", "reduce_short_columns"}
+    assert names_of(found) == {"reduce_columns"}
     check(found if whole else by_turns(dtype, found))
 
 
@@ -236,7 +234,7 @@ def test_scans_along_axes_compile(dtype: str) -> None:
     rows = scan_axis(total, Layout.rows(3, 50), ScanKind.INCLUSIVE, policy, finish_of(total))
     short = scan_axis(total, Layout.rows(30, 3), ScanKind.INCLUSIVE, ScanPolicy(64, 4, alone=True), finish_of(total))
     found = kernels([columns, rows, short])
-    names = {"scan_column_totals", "scan_columns", "scan_shares", "scan_short_columns"}
+    names = {"scan_totals", "scan_shares"}
     assert names_of(found) == names
     check(found)
 
@@ -253,10 +251,10 @@ def test_selections_compile(dtype: str) -> None:
     schedules.append(chosen_indices(1, 8, 60, 32, 5000))
     found = kernels(schedules)
     assert names_of(found) >= {
-        "select_from_parts", "select_from_rows", "select_threshold", "select_below", "select_anew", "select_ranked",
+        "select_from_parts", "select_threshold", "select_below", "select_anew", "select_ranked",
         "select_padded", "select_sorted", "place_chosen",
     }  # fmt: skip
-    reading = {"i8": {"select_from_parts", "select_from_rows", "select_threshold", "select_anew"}}
+    reading = {"i8": {"select_from_parts", "select_threshold", "select_anew"}}
     check([one for one in found if dtype == "f4" or one.kernel.name in reading.get(dtype, {"select_below"})])
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from gpusort.algos.batch import Batch
 from gpusort.algos.choice import balanced, choose_pairs, choose_sort
-from gpusort.algos.radix_layout import ManyRows, OneRow, Portions
+from gpusort.algos.radix_layout import Layout
 from gpusort.algos.radix_sorts import most_radix_rows, radix_sort, shared_words
 from gpusort.algos.sizes import LARGEST_U32, require_countable
 from gpusort.algos.sorts import Radix
@@ -227,11 +227,11 @@ def test_no_sum_goes_beyond_32_bits() -> None:
     last = end // tile
     long = SweepState(1, end, 4, SWEEP)
     assert long.at.end <= LARGEST_U32
-    for layout in (OneRow(U32(end)), long.layout()):
+    for layout in (attrs.evolve(long.layout(), carries=False), long.layout()):
         here = layout.tile_at(U32(last), tile)
         assert (int(here.start), int(here.remaining())) == (last * tile, end - last * tile)
-        assert not here.leads() or last == 0 or isinstance(layout, Portions)
-    rows = ManyRows(U32(3), U32(end // 3), U32(-(-(end // 3) // tile)), U32(1024))
+        assert not here.leads() or last == 0 or layout.carries
+    rows = Layout(*map(U32, (end // 3, 3, -(-(end // 3) // tile), 1024)), has_rows=True)
     here = rows.tile_at(U32(3 * int(rows.tiles) - 1), tile)
     assert (int(here.end), int(here.remaining()), int(here.first()) % tile) == (end, end // 3 % tile, 0)
     assert not here.leads()
@@ -243,10 +243,10 @@ def test_a_portion_fits_a_status_word() -> None:
         state = SweepState(1, length, 4, SWEEP)
         assert state.portion_tiles * SWEEP.tile <= MOST_COUNTED, "the last tile's padding is counted, too"
         assert sum(state.sweeps()) == state.tiles
-        assert isinstance(state.layout(), Portions)
+        assert state.layout().carries
         schedule = radix_sort(Batch(key_for("u4"), 1, length, UP), SWEEP, 32)
         assert [launch.grid.groups for launch in schedule.launches[3:]] == [*state.sweeps()] * 4
-    assert isinstance(SweepState(1, MOST_COUNTED, 4, SWEEP).layout(), OneRow)
+    assert not SweepState(1, MOST_COUNTED, 4, SWEEP).layout().carries
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from gpusort.algos.choice import choose_axis_reduction, choose_axis_scan
+from gpusort.algos.cut import Arrangement, Columns, Cut
 from gpusort.algos.layout import Layout
-from gpusort.algos.short_axis import is_short
 from gpusort.types.dtypes import key_for, number_for
 from gpusort.types.indices import ScanKind
 from gpusort.types.monoids import Maximum, Monoid, RunningSum, Sum
@@ -57,7 +57,8 @@ def test_a_gpu_takes_many_short_columns_so(gpu: str) -> None:
                 assert policy.alone
                 assert policy.items == items
     wide = Layout.rows(1 << 16, 16)
-    assert not is_short(wide, choose_axis_reduction(U32, wide, info, 4))
+    cut = Cut.of(Columns.of(wide), choose_axis_reduction(U32, wide, info, 4), 4)
+    assert cut.arrangement is not Arrangement.ALONE
     for layout in (Layout.rows(1 << 16, 17), Layout.rows((1 << 16) - 1, 3)):
         assert not choose_axis_reduction(U32, layout, info).alone
         assert not choose_axis_scan(U32, layout, info).alone

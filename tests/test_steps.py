@@ -26,10 +26,8 @@ from gpusort.algos.merge import merge
 from gpusort.algos.partition import partition
 from gpusort.algos.radix_serial import SerialRadix, SerialRadixPolicy
 from gpusort.algos.radix_sorts import numbered, radix_sort, widened
-from gpusort.algos.reduce import reduce_rows
-from gpusort.algos.reduce_axis import reduce_axis
-from gpusort.algos.scan import scan_in_turn, scan_rows
-from gpusort.algos.scan_axis import scan_axis
+from gpusort.algos.reduce_axis import reduce_axis, reduce_rows
+from gpusort.algos.scan import scan_axis, scan_in_turn, scan_rows
 from gpusort.algos.select import ArgsortAndTake, SelectByParts, SelectBySamples, chosen_indices, top_k
 from gpusort.algos.select_rows import PartPolicy
 from gpusort.algos.select_sampled import SampledPolicy

@@ -10,7 +10,7 @@ import pytest
 
 import gpusort
 from gpusort.algos.batch import Batch
-from gpusort.algos.reduce import reduce_rows
+from gpusort.algos.reduce_axis import reduce_rows
 from gpusort.algos.scan import scan_rows
 from gpusort.algos.sorts import BitonicRows, PairsAlgorithm, Radix, RadixRows
 from gpusort.kernel import ir

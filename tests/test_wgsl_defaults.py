@@ -153,7 +153,7 @@ def test_every_kernel_of_the_usual_calls_fits_any_device(dtype: str) -> None:
     for shape in ((200,), (5000,), (200_000,), (300, 40), (40, 9000)):
         _calls(np.zeros(shape, dtype), watched)
     names = set(watched.programs.values())
-    assert {"radix_scatter", "bitonic_tile", "reduce_row", "reduce_columns", "select_below"} <= names
+    assert {"radix_scatter", "bitonic_tile", "reduce_columns", "select_below"} <= names
     watched.require_fits()
 
 

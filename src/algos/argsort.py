@@ -92,11 +92,11 @@ def bitonic_argsort(
     data, places = Buffer("data", key.element, count, Role.INPUT), Buffer("places", U64, count, Role.OUTPUT)
     placed: Buffer[Any] = Buffer("placed", own.element, count, Role.SCRATCH)
     if count == 0:
-        return Schedule((data, places, placed), ())
+        return Schedule((data, places), ())
     params, grid = RowsParams(U32(rows), U32(length)), looping_grid(count, policy.group_size)
     launches = (
         place_words.launch(grid, key, data, placed, params, order),
         *bitonic_launches(own, placed, rows, length, SortOrder.ASCENDING, policy),
         take_places.launch(grid, key.word, placed, places, params),
     )
-    return Schedule((data, places, placed), launches)
+    return Schedule((data, places), launches)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import attrs
 
 from ..kernel.language import *
+from ..kernel.launch import unbound
 
 T = TypeVar("T")
 Three: TypeAlias = tuple[Buffer[Any], Buffer[Any], Buffer[Any]]
@@ -19,17 +20,14 @@ class Mode(Generic[V]):
     """What a sorting kernel reads and writes."""
 
     value: type[V]  # the class of what goes along with the keys
-    in_place: bool = False  # keys are read from `results`, not `data`
     takes_values: bool = False  # values, or indices, are permuted like the keys
     counts_places: bool = False  # and these are the keys' indices in their row, computed and not read
     keeps_keys: bool = True  # the sorted keys are written
 
     def in_pass(self, is_first: bool, is_last: bool) -> Mode[V]:
         """The mode of one of several passes: the first reads the caller's buffers, the last writes them."""
-        return attrs.evolve(
-            self, in_place=False, counts_places=self.counts_places and is_first,
-            keeps_keys=self.keeps_keys or not is_last,
-        )  # fmt: skip
+        counts_places, keeps_keys = self.counts_places and is_first, self.keeps_keys or not is_last
+        return attrs.evolve(self, counts_places=counts_places, keeps_keys=keeps_keys)
 
 
 @attrs.frozen
@@ -60,7 +58,7 @@ class Batch:
 
     @property
     def results(self) -> Buffer[Any]:
-        """The sorted keys; a stand-in if none are wanted."""
+        """The sorted keys, in place the buffer `data` itself; a stand-in if none are wanted."""
         if self.places is not None:
             return unbound(self.key.element)
         return self.data if self.in_place else self.buffer("results", self.key.element, Role.OUTPUT)
@@ -98,7 +96,7 @@ class Batch:
         """What kernels read and write; `index` is the class of the indices that travel, if it is an argsort."""
         if self.places is not None:
             return Mode(index, takes_values=True, counts_places=True, keeps_keys=False)
-        return Mode(self.value or U32, self.in_place, takes_values=self.value is not None)
+        return Mode(self.value or U32, takes_values=self.value is not None)
 
     def alternating(self, index: type[Any], scratch: int) -> tuple[Three, Three]:
         """The (input, output, scratch) buffers of the keys, and of what goes along, for sorts of several passes, which
@@ -115,18 +113,9 @@ class Batch:
         spare = unbound(U32) if self.value is None else between("spare", self.value)
         return (self.data, self.results, between("words", element)), (*self.values, spare)
 
-    def schedule(self, launches: Sequence[Launch], scratch: Iterable[Buffer[Any]] = ()) -> Schedule:
-        """The schedule of these launches; of the other buffers, those that are scratch are added to the caller's."""
-        others = {buffer.name: buffer for buffer in scratch if buffer.role is Role.SCRATCH and buffer.name != _NONE}
-        return Schedule((*self.bound, *others.values()), tuple(launches))
-
-
-_NONE = "none"
-
-
-def unbound(element: type[T]) -> Buffer[T]:
-    """A stand-in for a kernel's parameter that a mode of it does not use: no memory is bound to it."""
-    return Buffer(_NONE, element, 1, Role.SCRATCH)
+    def schedule(self, launches: Iterable[Launch]) -> Schedule:
+        """The schedule of these launches."""
+        return Schedule(self.bound, tuple(launches))
 
 
 def looping_grid(count: int, group_size: int = 256, groups: int = 1024) -> Grid:

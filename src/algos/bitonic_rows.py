@@ -25,9 +25,17 @@ def bitonic_rows(
 ) -> None:  # fmt: skip
     """Sorts every row of `data` into `results`, which may be the same."""
     words: Registers[W] = Registers(key.word, policy.items)
-    load_rows(cx, key, data, words, params, order, policy)
+    row, lane, count = row_of(cx, policy), cx.local_id % policy.lanes, count_of(cx, params, policy)
+    first = row * params.length
+    for i in dynamic_range(U32(0), U32(policy.items)):
+        element = i * policy.lanes + lane
+        words[i] = to_ordered(key, data[first + element], order) if element < count else key.greatest
     sort_rows(cx, words, policy)
-    store_rows(cx, key, results, tile, words, params, order, policy)
+    stage_blocks(cx, tile, words, policy)
+    for i in dynamic_range(U32(0), U32(policy.items)):
+        element = i * policy.lanes + lane
+        if element < count:
+            results[first + element] = from_ordered(key, tile[staged_at(cx, element, policy)], order)
 
 
 @kernel
@@ -69,17 +77,6 @@ def count_of(cx: Invocation, params: RowsParams, policy: RowsPolicy) -> U32:
     return params.length if row_of(cx, policy) < params.num_rows else U32(0)
 
 
-def load_rows(
-    cx: Invocation, key: SortableKey[E, W], data: Storage[E], words: Registers[W], params: RowsParams,
-    order: SortOrder, policy: RowsPolicy,
-) -> None:  # fmt: skip
-    """Loads a row's words, padded with the greatest word."""
-    row, lane, count = row_of(cx, policy), cx.local_id % policy.lanes, count_of(cx, params, policy)
-    for i in dynamic_range(U32(0), U32(policy.items)):
-        element = i * policy.lanes + lane
-        words[i] = to_ordered(key, data[row * params.length + element], order) if element < count else key.greatest
-
-
 def sort_rows(cx: Invocation, words: Registers[W], policy: RowsPolicy) -> None:
     """The bitonic network over the lanes of a row."""
     lane = cx.local_id % policy.lanes
@@ -115,20 +112,6 @@ def pass_across_lanes(
             mine = words[i]
             other = cx.shuffle_xor(mine, U32(mask))
             words[i] = other if (other < mine) == is_lower else mine
-
-
-def store_rows(
-    cx: Invocation, key: SortableKey[E, W], results: Storage[E], tile: Workgroup[W], words: Registers[W],
-    params: RowsParams, order: SortOrder, policy: RowsPolicy,
-) -> None:  # fmt: skip
-    """Stores a row, coalesced, by way of workgroup memory."""
-    stage_blocks(cx, tile, words, policy)
-    row, lane, count = row_of(cx, policy), cx.local_id % policy.lanes, count_of(cx, params, policy)
-    for i in dynamic_range(U32(0), U32(policy.items)):
-        element = i * policy.lanes + lane
-        if element < count:
-            word = tile[staged_at(cx, element, policy)]
-            results[row * params.length + element] = from_ordered(key, word, order)
 
 
 def stage_blocks(cx: Invocation, tile: Workgroup[W], words: Registers[W], policy: RowsPolicy) -> None:

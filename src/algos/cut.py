@@ -13,6 +13,7 @@ import attrs
 from ..types.params import AxisParams, ReducePolicy, ScanPolicy, power_above
 from ..types.scalars import U32
 from .layout import Layout, is_closer
+from .sizes import LARGEST_U32
 
 _FEW_ROUNDS = 8  # of loads a lane: rows this short gain nothing from more lanes
 _ALONE = 8  # blocks that one workgroup reads faster than a second launch could combine partial results
@@ -34,56 +35,48 @@ _ALL_IN_ONE = Loop(1, 0, 0)  # plane
 
 @attrs.frozen
 class Columns:
-    """A layout as the kernels traverse it: of the two axes that stay, `columns` is the one with the lesser stride."""
+    """A layout as the kernels traverse it: of the two axes that stay, `columns` is the one with the lesser stride, or
+    in a scan the inner one."""
 
     planes: Loop
     columns: Loop
     length: int
     length_stride: int
+    are_rows: bool = False  # of contiguous elements, in one plane, and long enough for a workgroup each
 
     @classmethod
-    def of(cls, layout: Layout) -> Columns:
-        """For a reduction, whose results are outer x inner."""
-        outer = Loop(layout.outer, layout.outer_stride, layout.inner)
+    def of(cls, layout: Layout, *, scanned: bool = False) -> Columns:
+        """For a reduction, whose results are outer x inner; or for a scan, with results outer x length x inner, which
+        are contiguous along `inner`."""
+        outer = Loop(layout.outer, layout.outer_stride, layout.inner * (layout.length if scanned else 1))
         inner = Loop(layout.inner, layout.inner_stride, 1)
         if outer.size == 1:
             outer = attrs.evolve(outer, stride=0)
-        first_is_closer = inner.size == 1 or is_closer(outer.stride, inner.stride)
+        first_is_closer = inner.size == 1 or (not scanned and is_closer(outer.stride, inner.stride))
         planes, columns = (inner, outer) if first_is_closer else (outer, inner)
         return cls(planes, columns, layout.length, layout.length_stride)
-
-    @classmethod
-    def to_scan(cls, layout: Layout) -> Columns:
-        """For a scan, whose results are outer x length x inner."""
-        outer = Loop(layout.outer, layout.outer_stride, layout.length * layout.inner)
-        inner = Loop(layout.inner, layout.inner_stride, 1)
-        if inner.size == 1:
-            return cls(_ALL_IN_ONE, outer, layout.length, layout.length_stride)
-        return cls(outer if outer.size > 1 else _ALL_IN_ONE, inner, layout.length, layout.length_stride)
 
     @property
     def count(self) -> int:
         return self.planes.size * self.columns.size
 
-    @property
-    def in_order(self) -> Columns:
-        """The same with packed results, plane by plane."""
+    def in_order(self, shares: int) -> Columns:
+        """The same with packed results, plane by plane, or of rows with those of a row's shares together."""
         planes = attrs.evolve(self.planes, result=self.columns.size)
-        return attrs.evolve(self, planes=planes, columns=attrs.evolve(self.columns, result=1))
+        return attrs.evolve(
+            self, planes=planes, columns=attrs.evolve(self.columns, result=shares if self.are_rows else 1)
+        )
 
     def partials(self, shares: int) -> Columns:
-        """The layout of the partial results of a first launch: each share's are packed, one share after another."""
+        """The layout of the partial results of a first launch: each share's are packed, one share after another; those
+        of a row are a row."""
+        if self.are_rows:
+            return Columns(_ALL_IN_ONE, Loop(self.count, shares, 1), shares, 1, are_rows=True)
         planes = attrs.evolve(self.planes, stride=self.columns.size)
         columns = attrs.evolve(self.columns, stride=1)
         if self.planes.size == 1 or self.planes.result == self.columns.size * self.columns.result:
             planes, columns = _ALL_IN_ONE, attrs.evolve(columns, size=self.count)
         return Columns(planes, columns, shares, self.count)
-
-    def numbers(self, length_result: int) -> tuple[int, ...]:
-        return (
-            self.columns.size, self.count, self.length, self.planes.stride, self.length_stride, self.columns.stride,
-            self.planes.result, length_result, self.columns.result,
-        )  # fmt: skip
 
     @property
     def ranks_are_neighbours(self) -> bool:
@@ -95,8 +88,10 @@ class Arrangement(Enum):
     """How a workgroup's invocations are assigned to columns."""
 
     GRID = auto()  # lanes x ranks; ranks combine in workgroup memory
+    ROWS = auto()  # one row, of contiguous elements; all invocations are its ranks
     STRANDS = auto()  # the ranks of a column are lanes of one subgroup, and combine by shuffles
     SIDE_BY_SIDE = auto()  # one column for each invocation, contiguous ones, and no invocation without one
+    ALONE = auto()  # one short column for each invocation, which loads all of it at once
 
 
 @attrs.frozen
@@ -108,15 +103,20 @@ class Cut:
     lanes: int
     ranks: int
     shares: int
+    share: int = 0  # the elements of a column in a share of a scan: whole tiles, or the whole column
 
     @classmethod
     def of(cls, view: Columns, policy: ReducePolicy, itemsize: int) -> Cut:
         """For a reduction: ranks enough for `items` elements each, and shares enough to use all workgroups."""
         size, items = policy.group_size, policy.items
-        most_ranks = power_above(min(size, -(-view.length // items)))
         side_by_side = _most_side_by_side(view, size) if policy.side_by_side else 0
         arrangement = Arrangement.GRID
-        if view.ranks_are_neighbours:
+        if _is_short(view, policy):
+            arrangement, lanes, ranks = Arrangement.ALONE, size, 1
+        elif view.are_rows:
+            arrangement, lanes, ranks = Arrangement.ROWS, 1, size
+        elif view.ranks_are_neighbours:
+            most_ranks = power_above(min(size, -(-view.length // items)))
             ranks = min(most_ranks, size)
             rounds = -(-view.length // (policy.strand * items))
             if policy.subgroups and (rounds <= _FEW_ROUNDS or view.count * policy.strand >= policy.groups * size):
@@ -133,38 +133,38 @@ class Cut:
     def of_scan(cls, view: Columns, policy: ScanPolicy, itemsize: int) -> Cut:
         """For a scan, in order: ranks have consecutive elements, lanes are neighbours, shares are whole tiles."""
         size, items = policy.group_size, policy.items
+        if _is_short(view, policy):
+            return cls(Arrangement.ALONE, size, size, 1, 1)
+        if view.are_rows:
+            each, number = shares(view.count, view.length, policy)
+            return cls(Arrangement.ROWS, size, 1, size, number, min(each * policy.tile, LARGEST_U32))
         side_by_side = _most_side_by_side(view, size) if policy.side_by_side else 0
         if side_by_side and view.columns.result == 1:
             one = cls(Arrangement.SIDE_BY_SIDE, side_by_side, side_by_side, 1, 1)
         else:
             lanes, ranks = _lanes_and_ranks(view, size, items, policy.groups, policy.line // itemsize)
             one = cls(Arrangement.GRID, size, lanes, ranks, 1)
-        blocks = -(-view.length // (one.ranks * items))
-        each = -(-blocks // max(1, min(policy.groups // 2 // one.groups(view), blocks // _FEWEST_BLOCKS)))
-        return attrs.evolve(one, shares=-(-blocks // each))
-
-    def rows_of_share(self, view: Columns, items: int) -> int:
-        """The elements of a column in a share of a scan: whole tiles, or the whole column."""
-        block = self.ranks * items
+        block = one.ranks * items
         blocks = -(-view.length // block)
-        return min(view.length, block * -(-blocks // self.shares))
+        each = -(-blocks // max(1, min(policy.groups // 2 // one.groups(view), blocks // _FEWEST_BLOCKS)))
+        number = -(-blocks // each)
+        return attrs.evolve(one, shares=number, share=min(view.length, block * -(-blocks // number)))
 
     def tiles(self, view: Columns) -> int:
         """The tiles of `lanes` columns: of a plane with SIDE_BY_SIDE, else of all planes."""
-        return -(-(view.columns.size if self._in_planes else view.count) // self.lanes)
+        columns = view.columns.size if self.arrangement is Arrangement.SIDE_BY_SIDE else view.count
+        return -(-columns // self.lanes)
 
     def groups(self, view: Columns) -> int:
-        return self.tiles(view) * (view.planes.size if self._in_planes else 1) * self.shares
+        planes = view.planes.size if self.arrangement is Arrangement.SIDE_BY_SIDE else 1
+        return self.tiles(view) * planes * self.shares
 
-    @property
-    def _in_planes(self) -> bool:
-        return self.arrangement is Arrangement.SIDE_BY_SIDE
-
-    def params(self, view: Columns, length_result: int, column_total: int = 0, share: int = 0) -> AxisParams:
+    def params(self, view: Columns, length_result: int) -> AxisParams:
         steps = (self.ranks, 1) if view.ranks_are_neighbours else (1, self.lanes)
         numbers = (
-            *view.numbers(length_result), column_total, self.lanes, self.ranks, *steps, self.tiles(view), self.shares,
-            share,
+            view.columns.size, view.count, view.length, view.planes.stride, view.length_stride, view.columns.stride,
+            view.planes.result, length_result, view.columns.result, self.lanes, self.ranks, *steps, self.tiles(view),
+            self.shares, self.share,
         )  # fmt: skip
         return AxisParams(*map(U32, numbers))
 
@@ -172,6 +172,18 @@ class Cut:
 def shares_of(length: int, block: int, groups: int) -> int:
     """The workgroups for each column, of `groups` available; 1 where a second launch does not pay."""
     return 1 if length <= _ALONE * block else max(1, min(groups, length // block))
+
+
+def shares(rows: int, length: int, policy: ScanPolicy) -> tuple[int, int]:
+    """The tiles in a share of a scan of rows, and the shares in a row."""
+    tiles = -(-length // policy.tile)
+    most = max(1, policy.groups // max(1, rows))
+    each = max(1, -(-tiles // most))
+    return each, -(-tiles // each)
+
+
+def _is_short(view: Columns, policy: ReducePolicy | ScanPolicy) -> bool:
+    return policy.alone and 0 < view.length <= policy.items
 
 
 def _most_side_by_side(view: Columns, size: int) -> int:

@@ -76,7 +76,7 @@ class Layout:
 
 def require_addressable(layout: Layout, results: int) -> None:
     """Raises InvalidArgumentError where indices into the buffer or the results exceed 32 bits."""
-    if max(layout.span, results, layout.length) > LARGEST_U32:
+    if layout.span > LARGEST_U32 or results > LARGEST_U32 or layout.length > LARGEST_U32:
         raise InvalidArgumentError(
             f"layout: expected indices of no more than {LARGEST_U32}, found {layout.outer} x {layout.length} x "
             f"{layout.inner} elements over {layout.span}"
@@ -91,7 +91,9 @@ def layouts_to_reduce(
     the first layout is of the array, each further one of the packed states of the reduction before: this covers reduced
     axes in any order."""
     if 0 in shape:
-        return (_of_nothing(shape, axes),)
+        gone = math.prod(size for number, size in enumerate(shape) if number in axes)
+        results = math.prod(size for number, size in enumerate(shape) if number not in axes)
+        return (Layout(results, gone, 1, 0, 0, 0),)
     counted = _axes_of(shape, strides, itemsize)
     if counted is None:
         return None
@@ -118,11 +120,6 @@ def layouts_to_reduce(
     (last,) = along or [Axis(1, 1)]
     layout = _nested(kept, last)
     return None if layout is None else (*found, layout)
-
-
-def _of_nothing(shape: Sequence[int], axes: Collection[int]) -> Layout:
-    gone = math.prod(size for number, size in enumerate(shape) if number in axes)
-    return Layout(math.prod(size for number, size in enumerate(shape) if number not in axes), gone, 1, 0, 0, 0)
 
 
 def _nested(others: Sequence[Axis], length: Axis) -> Layout | None:

@@ -209,14 +209,11 @@ def merge(
         by_tiles = serial_merge.launch(grid, key, *arrays, params, order, policy, mode)
     else:
         by_tiles = merge_tiles.launch(grid, key, *arrays, tile, places, params, order, policy, mode)
-    return Schedule((*keys, *(carried or ()), cuts, unordered), (*launches, by_tiles))
+    return Schedule((*keys, *(carried or ())), (*launches, by_tiles))
 
 
 def _buffers(
     names: tuple[str, str, str], element: type[E], first: int, second: int
 ) -> tuple[Buffer[E], Buffer[E], Buffer[E]]:
-    return (
-        Buffer(names[0], element, first, Role.INPUT),
-        Buffer(names[1], element, second, Role.INPUT),
-        Buffer(names[2], element, first + second, Role.OUTPUT),
-    )
+    one, other = Buffer(names[0], element, first, Role.INPUT), Buffer(names[1], element, second, Role.INPUT)
+    return one, other, Buffer(names[2], element, first + second, Role.OUTPUT)

@@ -82,9 +82,7 @@ def checkers_of(tiles: int, policy: MergePolicy) -> int:
     return min(tiles, _MOST_SERIAL if policy.group_size == 1 else _MOST_CHECKERS)
 
 
-def find_end(
-    key: FloatKey[A, N], data: Storage[A], length: U32, which: U32, order: SortOrder, ways: int
-) -> U32:  # fmt: skip
+def find_end(key: FloatKey[A, N], data: Storage[A], length: U32, which: U32, order: SortOrder, ways: int) -> U32:
     """Where a sorted array's zeros start or end, or its NaNs start."""
     zeros, nans = lesser_zero(key, order), key.word(key.last + 1)
     bound = zeros if which == 0 else (zeros + 2 if which == 1 else nans)

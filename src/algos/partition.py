@@ -96,26 +96,11 @@ class Edges(Generic[W]):
         return (U32(0) if in_lower else U32(4)) | (U32(0) if in_first else U32(2)) | (U32(0) if is_even else U32(1))
 
 
-@attrs.frozen
-class Strands:
-    """The subgroups of a workgroup, whose counts are scanned by shuffles; or without subgroups, one strand of all."""
-
-    number: U32  # of this invocation's strand
-    count: U32
-    totals: U32  # the index in workgroup memory of the strands' totals
-    offsets: U32  # and of their offsets in the tile
-
-    @classmethod
-    def of(cls, cx: Invocation, policy: ScanPolicy) -> Strands:
-        if policy.subgroups:
-            return cls(cx.subgroup_id, cx.group_size // cx.subgroup_size, U32(0), cx.group_size // 2)
-        return cls(U32(0), U32(1), cx.group_size - 1, cx.group_size)
-
-
 def counts_before(
     cx: Invocation, shared: Workgroup[BucketCounts], mine: BucketCounts, policy: ScanPolicy
 ) -> BucketCounts:  # fmt: skip
-    """The exclusive scan of counts within the strand; leaves the strands' totals in `shared`."""
+    """The exclusive scan of counts within a strand: a subgroup, or without these all. Leaves the strands' totals in
+    `shared`."""
     if not policy.subgroups:
         return exclusive_scan_workgroup(cx, CountBuckets(), shared, mine)
     up_to_me = scan_subgroup(cx, CountBuckets(), mine)
@@ -155,16 +140,18 @@ def part_elements(
                 buckets[i] = edges.bucket_of(words[i])
                 counts = counts + (U32(1) << (buckets[i] * 4))
     before = counts_before(cx, shared, BucketCounts.of(counts), policy)
-    strands = Strands.of(cx, policy)
-    for lane in dynamic_range(cx.local_id, maximum(strands.count, U32(BUCKETS)), cx.group_size):
+    strands = cx.group_size // cx.subgroup_size if policy.subgroups else U32(1)
+    totals = U32(0) if policy.subgroups else cx.group_size - 1  # where the strands' are in workgroup memory
+    offsets = cx.group_size // 2 if policy.subgroups else cx.group_size  # and their offsets in the tile
+    for lane in dynamic_range(cx.local_id, maximum(strands, U32(BUCKETS)), cx.group_size):
         total, earlier = CountBuckets().identity(), CountBuckets().identity()
-        for strand in dynamic_range(U32(0), strands.count):
+        for strand in dynamic_range(U32(0), strands):
             if strand == lane:
                 earlier = total
-            total = total.plus(shared[strands.totals + strand])
+            total = total.plus(shared[totals + strand])
         starts = total.starts()
-        if lane < strands.count:
-            shared[strands.offsets + lane] = starts.plus(earlier)
+        if lane < strands:
+            shared[offsets + lane] = starts.plus(earlier)
         if lane < BUCKETS:
             count, first_room = total.count(lane), rooms[lane * 2]
             room = rooms[lane * 2 + 1] - first_room
@@ -173,7 +160,7 @@ def part_elements(
             segments[BUCKETS + lane] = minimum(count, room - minimum(before_tile, room))
             segments[2 * BUCKETS + lane] = first_room + before_tile
     cx.barrier()
-    place = shared[strands.offsets + strands.number].plus(before)
+    place = shared[offsets + cx.subgroup_id if policy.subgroups else offsets].plus(before)
     counts = U32(0)
     for i in dynamic_range(U32(0), U32(policy.items)):
         if i * cx.group_size + cx.local_id < remaining:

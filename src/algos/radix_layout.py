@@ -5,7 +5,7 @@ A tile never spans two rows. A row may end at 2**32 - 1, so what remains is comp
 
 from __future__ import annotations
 
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import attrs
 
@@ -54,79 +54,40 @@ class Share:
     step: U32  # from one block to the next
 
 
-class Layout(Protocol):
-    """The trait of a layout of tiles. Its run-time numbers are passed with every launch."""
-
-    has_rows: ClassVar[bool]  # whether each row has histograms of its own
-    carries: ClassVar[bool]  # whether a row (portion) continues the one before: its digits start where that one's ended
-
-    @property
-    def apart(self) -> U32: ...  # the stride of the rows' digit starts in the state buffer
-    def tile_at(self, number: U32, tile: int) -> TilePlace: ...  # of `tile` elements
-    def share_of(self, group: U32, groups: U32, block: U32) -> Share: ...  # what a workgroup of `groups` reads
-
-
 @attrs.frozen
-class OneRow:
-    """All tiles are of one row."""
+class Layout:
+    """Tiles of one row; of several rows of one length; or of one row in portions small enough for the 30-bit counts of
+    status words, each swept by a launch. Its run-time numbers are passed with every launch."""
 
-    num_elements: U32
-    has_rows: ClassVar[bool] = False
-    carries: ClassVar[bool] = False
-
-    @property
-    def apart(self) -> U32:
-        return U32(0)
+    length: U32  # of a row
+    rows: U32
+    tiles: U32  # of a row, or of a portion
+    apart: U32  # the stride of the rows' (portions') digit starts in the state buffer
+    has_rows: bool = attrs.field(default=False, kw_only=True)  # each with histograms of its own
+    # whether a portion continues the one before: its digits start where that one's ended
+    carries: bool = attrs.field(default=False, kw_only=True)
 
     def tile_at(self, number: U32, tile: int) -> TilePlace:
+        """The place of a tile of `tile` elements."""
         none = U32(0)
-        return TilePlace(number, none, none, none, none, number * tile, self.num_elements)
-
-    def share_of(self, group: U32, groups: U32, block: U32) -> Share:
-        return Share(U32(0), group * block, self.num_elements, groups * block)
-
-
-@attrs.frozen
-class ManyRows:
-    """Contiguous rows of one length."""
-
-    num_rows: U32
-    length: U32
-    tiles: U32  # of one row
-    apart: U32
-    has_rows: ClassVar[bool] = True
-    carries: ClassVar[bool] = False
-
-    def tile_at(self, number: U32, tile: int) -> TilePlace:
+        if not self.has_rows and not self.carries:
+            return TilePlace(number, none, none, none, none, number * tile, self.length)
         row = number // self.tiles
-        leader, origin = row * self.tiles, row * self.length
+        leader = row * self.tiles
+        if self.carries:
+            return TilePlace(number, row, leader, leader + self.tiles, none, number * tile, self.length)
+        origin = row * self.length
         start = origin + (number - leader) * tile
         return TilePlace(number, row, leader, leader + self.tiles, origin, start, origin + self.length)
 
     def share_of(self, group: U32, groups: U32, block: U32) -> Share:
-        together = groups // self.num_rows  # workgroups of one row
+        """What a workgroup of `groups` reads."""
+        if not self.has_rows:
+            return Share(U32(0), group * block, self.length, groups * block)
+        together = groups // self.rows  # workgroups of one row
         row = group // together
         origin = row * self.length
         return Share(row, origin + (group - row * together) * block, origin + self.length, together * block)
-
-
-@attrs.frozen
-class Portions:
-    """One row, in portions small enough for the 30-bit counts of status words; each launch sweeps one."""
-
-    num_elements: U32
-    tiles: U32  # of one portion
-    apart: U32
-    has_rows: ClassVar[bool] = False
-    carries: ClassVar[bool] = True
-
-    def tile_at(self, number: U32, tile: int) -> TilePlace:
-        portion = number // self.tiles
-        leader = portion * self.tiles
-        return TilePlace(number, portion, leader, leader + self.tiles, U32(0), number * tile, self.num_elements)
-
-    def share_of(self, group: U32, groups: U32, block: U32) -> Share:
-        return OneRow(self.num_elements).share_of(group, groups, block)
 
 
 @attrs.frozen

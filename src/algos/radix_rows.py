@@ -27,7 +27,7 @@ def radix_rows(
     for i in dynamic_range(U32(0), U32(policy.items)):
         element = first + i * strand.width
         if element < params.length:
-            words[i] = to_ordered(key, results[row + element] if mode.in_place else data[row + element], order)
+            words[i] = to_ordered(key, data[row + element], order)
         else:
             words[i] = key.greatest
     came_from: Registers[U32] = Registers(U32, policy.items if mode.takes_values else 1)

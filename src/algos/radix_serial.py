@@ -120,7 +120,7 @@ def serial_radix_sort(batch: Batch, policy: SerialRadixPolicy, bits: range) -> S
     require_digits(bits.stop, key.word.type.bits)
     keys, values = batch.alternating(U64, batch.count)
     if not batch.count:
-        return batch.schedule((), (*keys, *values))
+        return batch.schedule(())
     share = policy.share(rows, batch.length)
     number = -(-batch.count // share)
     shares = Shares(U32(batch.count), U32(share), U32(number), rows > 1)
@@ -145,7 +145,7 @@ def serial_radix_sort(batch: Batch, policy: SerialRadixPolicy, bits: range) -> S
             ),
         )  # fmt: skip
         before = after
-    return batch.schedule(launches, (*keys, *values, counts))
+    return batch.schedule(launches)
 
 
 @attrs.frozen

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import attrs
 
 from ..kernel.language import *
 from ..types.errors import InvalidArgumentError
 from ..types.keys import KeyWrapper, UnsignedKey
-from ..types.params import RadixParams, RadixPolicy
+from ..types.params import RadixPolicy
 from .batch import Batch, Mode, Three, looping_grid
 from .radix import Scanned, Summed, radix_add_up, radix_count, radix_scatter, spans_of
-from .radix_layout import DigitPlace, Layout, ManyRows, OneRow
+from .radix_layout import DigitPlace, Layout
 from .radix_sweep import sweep
 from .sizes import LARGEST_U32, countable_rows, require_countable, require_digits
 from .sweep_state import MOST_ROUNDS, SweepState, prepare, sweep_clear
@@ -22,19 +22,15 @@ _MOST_SHARED = 1 << 24  # words of scratch memory for counts, with many rows
 
 
 @kernel
-def widen_places(cx: Invocation, places: Storage[U32], wide: Storage[U64], params: RadixParams) -> None:
+def widen_places(cx: Invocation, places: Storage[U32], wide: Storage[U64], num_elements: U32) -> None:
     """Widens indices to 64 bits, as NumPy's."""
-    for i in dynamic_range(cx.global_id, params.num_elements, cx.num_groups * cx.group_size):
+    for i in dynamic_range(cx.global_id, num_elements, cx.num_groups * cx.group_size):
         wide[i] = U64(places[i])
 
 
 def widened(count: int) -> Schedule:
     places, wide = Buffer("places", U32, count, Role.INPUT), Buffer("wide", U64, count, Role.OUTPUT)
-    return Schedule((places, wide), (_widening(places, wide, looping_grid(count)),))
-
-
-def _widening(places: Buffer[U32], wide: Buffer[U64], grid: Grid) -> Launch:
-    return widen_places.launch(grid, places, wide, RadixParams(U32(wide.count)))
+    return Schedule((places, wide), (widen_places.launch(looping_grid(count), places, wide, U32(count)),))
 
 
 def radix_sort(batch: Batch, policy: RadixPolicy, key_bits: int, shares: bool = False) -> Schedule:
@@ -133,38 +129,38 @@ class _RadixSort:
             raise InvalidArgumentError(f"a radix sort in place takes an even number of passes, not {self.passes}")
         keys, values = batch.alternating(U32, batch.count if self.passes > 1 else min(1, batch.count))
         if not batch.count:
-            return batch.schedule((), (*keys, *values))
+            return batch.schedule(())
         mode = attrs.evolve(batch.mode(U32), keeps_keys=batch.places is None or self.shares)
-        passes = self._by_sweeps if policy.sweeps else self._by_counts
-        launches, counts = passes(keys, values, mode)
+        launches = (self._by_sweeps if policy.sweeps else self._by_counts)(keys, values, mode)
         if batch.places is U64:
             grid = looping_grid(batch.count, policy.group_size, policy.count_groups)
-            launches.append(_widening(values[1], batch.permutation, grid))
-        return batch.schedule(launches, (*keys, *values, *counts))
+            launches.append(widen_places.launch(grid, values[1], batch.permutation, U32(batch.count)))
+        return batch.schedule(launches)
 
-    def _by_sweeps(self, keys: Three, values: Three, mode: Mode[Any]) -> tuple[list[Launch], list[Buffer[U32]]]:
-        """One launch a pass; for a row beyond 30-bit counts, one for each of its portions. Also the counts' buffers."""
+    def _by_sweeps(self, keys: Three, values: Three, mode: Mode[Any]) -> list[Launch]:
+        """One launch a pass; for a row beyond 30-bit counts, one for each of its portions."""
         batch, policy = self.batch, self.policy
         state = SweepState(batch.rows, batch.length, self.passes, policy)
-        layout, launches = state.layout(), list(prepare(batch.key, keys[0], state, batch.order, batch.in_place))
+        at, layout = state.at, state.layout()
+        launches = list(prepare(batch.key, keys[0], state, batch.order, batch.in_place))
         for number in range(self.passes):
             launches += (
                 sweep.launch(
                     Grid(tiles, policy.group_size), batch.key, self.plain, *keys, *values, *self._workgroup(mode),
-                    state.buffer(), layout, U32(state.at.tickets + number), state.plan(number), state.start(number),
-                    self._place(number), batch.order, mode, policy,
+                    state.buffer(), layout, U32(at.tickets + number), U32(at.plans + number),
+                    U32(at.starts + number * policy.radix), DigitPlace(U32(number), policy.digit_bits), batch.order,
+                    mode, policy,
                 )
                 for tiles in state.sweeps()
             )  # fmt: skip
-        return launches, [state.buffer()]
+        return launches
 
-    def _by_counts(self, keys: Three, values: Three, mode: Mode[Any]) -> tuple[list[Launch], list[Buffer[U32]]]:
-        """Three launches a pass: histogram, prefix sum, scatter; with few tiles, no prefix sum. Also the counts'
-        buffers."""
+    def _by_counts(self, keys: Three, values: Three, mode: Mode[Any]) -> list[Launch]:
+        """Three launches a pass: histogram, prefix sum, scatter; with few tiles, no prefix sum."""
         policy, batch = self.policy, self.batch
         of_row = -(-batch.length // policy.tile)
-        tiles, rows = batch.rows * of_row, ManyRows(U32(batch.rows), U32(batch.length), U32(of_row), U32(0))
-        layout: Layout = rows if batch.rows > 1 else OneRow(U32(batch.length))
+        tiles, has_rows = batch.rows * of_row, batch.rows > 1
+        layout = Layout(*map(U32, (batch.length, batch.rows, of_row, 0)), has_rows=has_rows)
         spans = 0 if self.shares else spans_of(batch.rows, tiles)  # an exported module has few kernels
         counts = Buffer("counts", U32, tiles * policy.radix, Role.SCRATCH)
         totals = Buffer("totals", U32, max(1, self.passes * spans) * policy.radix, Role.SCRATCH)
@@ -174,14 +170,15 @@ class _RadixSort:
         before, beside = keys[0], values[0]
         for number in range(self.passes):
             is_first, is_last = number == 0, number == self.passes - 1
+            place = DigitPlace(U32(number), policy.digit_bits)
             side = 1 if (self.passes - number) % 2 == 1 else 2
             source, target = self._key(is_first), self._key(is_last)
             orders = (self._order(is_first), self._order(is_last))
-            histograms = Summed(U32(number * spans)) if spans else Scanned(layout.has_rows)
+            histograms = Summed(U32(number * spans)) if spans else Scanned(has_rows)
             launches.append(
                 radix_count.launch(
                     grid, source, before, Workgroup(U32, policy.radix), counts, totals, histograms, layout,
-                    self._place(number), orders[0], policy,
+                    place, orders[0], policy,
                 )
             )  # fmt: skip
             if not spans:
@@ -194,11 +191,11 @@ class _RadixSort:
             launches.append(
                 radix_scatter.launch(
                     grid, source, before, target, keys[side], beside, values[side], *self._workgroup(mode), counts,
-                    totals, histograms, layout, self._place(number), orders, mode.in_pass(is_first, is_last), policy,
+                    totals, histograms, layout, place, orders, mode.in_pass(is_first, is_last), policy,
                 )
             )  # fmt: skip
             before, beside = keys[side], values[side]
-        return launches, [counts, totals]
+        return launches
 
     def _key(self, is_at_end: bool) -> SortableKey[Any, Any]:
         """The key of a pass: the caller's for the first load and the last store, else that of words."""
@@ -208,9 +205,6 @@ class _RadixSort:
 
     def _order(self, is_at_end: bool) -> SortOrder:
         return self.batch.order if is_at_end and not self.shares else SortOrder.ASCENDING
-
-    def _place(self, number: int) -> DigitPlace:
-        return DigitPlace(U32(number), self.policy.digit_bits)
 
     def _workgroup(
         self, mode: Mode[Any]
@@ -225,21 +219,15 @@ class _RadixSort:
 P = TypeVar("P", U32, U64)
 
 
-@attrs.frozen
-class Numbering(Generic[P]):
-    index: type[P]
-    num_elements: U32
-
-
 @kernel
-def number_elements(cx: Invocation, first: Storage[P], indices: Storage[P], params: Numbering[P]) -> None:
+def number_elements(cx: Invocation, first: Storage[P], indices: Storage[P], index: type[P], num_elements: U32) -> None:
     """Counts from the element of `first` on."""
-    for i in dynamic_range(cx.global_id, params.num_elements, cx.num_groups * cx.group_size):
-        indices[i] = first[0] + params.index(i)
+    for i in dynamic_range(cx.global_id, num_elements, cx.num_groups * cx.group_size):
+        indices[i] = first[0] + index(i)
 
 
 def numbered(count: int, index: type[Any]) -> Schedule:
     """Writes `count` indices from the one in `first` on."""
     first, indices = Buffer("first", index, 1, Role.INPUT), Buffer("indices", index, count, Role.OUTPUT)
-    launch = number_elements.launch(looping_grid(count), first, indices, Numbering(index, U32(count)))
+    launch = number_elements.launch(looping_grid(count), first, indices, index, U32(count))
     return Schedule((first, indices), (launch,))

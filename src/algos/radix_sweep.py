@@ -28,7 +28,7 @@ from .radix_tile import (
     store_keys,
     store_values,
 )
-from .sweep_state import PassPlan
+from .sweep_state import INTO_WORDS, IS_LAST, READS_DATA, RUNS, PassPlan
 
 # A status word, one for each tile and digit value: flags in the two high bits, a count below. Less than OWN: invalid.
 # Passes alternate the highest bit (PassPlan.phase_bit), so that words left by the pass before are invalid without
@@ -48,12 +48,12 @@ def sweep(
 ) -> None:  # fmt: skip
     """Scatters every key of a tile, and its value if it has one, to its sorted index."""
     plan = take_tile(cx, counters, bases, state, ticket, plan_at, policy)
-    if plan.runs():
+    if plan.has(RUNS):
         here = layout.tile_at(bases[1], policy.tile)
         strand = Strand.of(cx, policy)
         mine: Registers[N] = Registers(key.word, policy.items)
         keys = SweepKeys(key, plain, data, results, words)
-        keys.load(plan, order, here, strand, mine, mode, policy)
+        keys.load(plan, order, here, strand, mine, policy)
         ranking = Ranking(mine, strand, counters, place)
         ranking.count_strands(cx, policy)
         counts: Registers[U32] = Registers(U32, policy.strands)
@@ -161,16 +161,12 @@ class SweepKeys(Generic[A, N]):
     words: Storage[A]
 
     def load(
-        self, plan: PassPlan, order: SortOrder, here: TilePlace, strand: Strand, mine: Registers[N],
-        mode: Mode[V], policy: RadixPolicy,
-    ) -> None:  # fmt: skip
+        self, plan: PassPlan, order: SortOrder, here: TilePlace, strand: Strand, mine: Registers[N], policy: RadixPolicy
+    ) -> None:
         """Loads the strand's keys as words; the first pass that runs transforms them."""
-        if plan.reads_data():
-            if mode.in_place:
-                load_tile(self.key, self.results, order, here, strand, mine, policy)
-            else:
-                load_tile(self.key, self.data, order, here, strand, mine, policy)
-        elif plan.goes_into_words():
+        if plan.has(READS_DATA):
+            load_tile(self.key, self.data, order, here, strand, mine, policy)
+        elif plan.has(INTO_WORDS):
             load_tile(self.plain, self.results, SortOrder.ASCENDING, here, strand, mine, policy)
         else:
             load_tile(self.plain, self.words, SortOrder.ASCENDING, here, strand, mine, policy)
@@ -181,9 +177,9 @@ class SweepKeys(Generic[A, N]):
     ) -> None:  # fmt: skip
         """Stores the sorted tile: elements in the last pass, words before. Keeps each one's index in `targets`."""
         results, words, ascending = self.results, self.words, SortOrder.ASCENDING
-        if plan.is_last():
+        if plan.has(IS_LAST):
             store_keys(cx, tile, self.key, results, order, mode.keeps_keys, here, bases, targets, place, policy)
-        elif plan.goes_into_words():
+        elif plan.has(INTO_WORDS):
             store_keys(cx, tile, self.plain, words, ascending, True, here, bases, targets, place, policy)
         else:
             store_keys(cx, tile, self.plain, results, ascending, True, here, bases, targets, place, policy)
@@ -203,12 +199,12 @@ class SweepValues(Generic[V]):
         policy: RadixPolicy,
     ) -> None:  # fmt: skip
         """Loads the strand's values, each to its key's index in the sorted tile."""
-        if plan.reads_data():
+        if plan.has(READS_DATA):
             if mode.counts_places:
                 place_numbers(mode.value, here, strand, places, self.beside, policy)
             else:
                 place_values(self.values, here, strand, places, self.beside, policy)
-        elif plan.goes_into_words():
+        elif plan.has(INTO_WORDS):
             place_values(self.moved, here, strand, places, self.beside, policy)
         else:
             place_values(self.spare, here, strand, places, self.beside, policy)
@@ -217,7 +213,7 @@ class SweepValues(Generic[V]):
         self, cx: Invocation, plan: PassPlan, targets: Registers[U32], here: TilePlace, policy: RadixPolicy
     ) -> None:
         """Stores the values to their keys' indices in the result."""
-        if plan.goes_into_words():
+        if plan.has(INTO_WORDS):
             store_values(cx, self.beside, self.spare, targets, here, policy)
         else:
             store_values(cx, self.beside, self.moved, targets, here, policy)

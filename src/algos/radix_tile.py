@@ -37,9 +37,6 @@ class Strand:
         """The index in the tile of this lane's element of row 0: strands are contiguous, and rows within them."""
         return self.index * policy.items * self.width + self.lane
 
-    def counter(self, digit: Digit, policy: RadixPolicy) -> U32:
-        return self.index * policy.radix + digit.value
-
 
 def load_tile(
     source: SortableKey[A, N], data: Storage[A], order: SortOrder, here: TilePlace, strand: Strand,
@@ -143,7 +140,7 @@ class Ranking(Generic[N]):
         """The next free index of each lane's digit, in lane order; without subgroups, by masks in workgroup memory."""
         if policy.subgroups:
             return match_and_rank(cx, self.counters, self.strand.index * policy.radix, digit.value)
-        counter = self.strand.counter(digit, policy)
+        counter = self.strand.index * policy.radix + digit.value
         mask = policy.strands * policy.radix + counter
         self.counters.atomic_or(mask, U32(1) << self.strand.lane)
         cx.barrier()

@@ -15,59 +15,10 @@ from ..kernel.language import *
 from ..types.elements import dtype_of
 from ..types.monoids import OverStates
 from ..types.params import AxisParams, ReducePolicy
+from .columns import Place, load_column, place_of
 from .cut import Arrangement, Columns, Cut
 from .layout import Layout, require_addressable
-from .reduce import Block, Share, block_of, reduce_rows_between, reduce_share
-from .short_axis import is_short, reduce_short_axis
-
-
-@attrs.frozen
-class Place:
-    """An invocation's part of the array."""
-
-    first: U32  # the index of its column's first element
-    result: U32  # the index of its column's result, for share 0
-    rank: U32
-    share: U32
-    writes: Bool
-
-
-def grid_place(cx: Invocation, params: AxisParams) -> Place:
-    """The part of an invocation in a grid of lanes x ranks. Surplus invocations read what another reads."""
-    tile = cx.group_id % params.tiles
-    share = cx.group_id // params.tiles
-    lane = cx.local_id // params.lane_step % params.lanes
-    rank = cx.local_id // params.rank_step % params.ranks
-    index = tile * params.lanes + lane
-    works = (index < params.all_columns) & (cx.local_id < params.lanes * params.ranks)
-    index = minimum(index, params.all_columns - 1)
-    plane = index // params.columns
-    column = index - plane * params.columns
-    first = plane * params.plane_stride + column * params.column_stride
-    result = plane * params.plane_result + column * params.column_result
-    return Place(first, result, rank, share, works & (rank == 0))
-
-
-def side_by_side_place(cx: Invocation, params: AxisParams) -> Place:
-    """The part of an invocation with a column of its own. The last tile is shifted back to be full; the columns that it
-    shares with the tile before, it does not write."""
-    tile = cx.group_id % params.tiles
-    rest = cx.group_id // params.tiles
-    share = rest % params.shares
-    plane = rest // params.shares
-    begin = minimum(tile * cx.group_size, params.columns - cx.group_size)
-    first = plane * params.plane_stride + begin + cx.local_id
-    column = begin + cx.local_id
-    result = plane * params.plane_result + column * params.column_result
-    return Place(first, result, U32(0), share, column >= tile * cx.group_size)
-
-
-def place_of(cx: Invocation, params: AxisParams, arrangement: Arrangement) -> Place:
-    match arrangement:
-        case Arrangement.GRID | Arrangement.STRANDS:
-            return grid_place(cx, params)
-        case Arrangement.SIDE_BY_SIDE:
-            return side_by_side_place(cx, params)
+from .reduce import Block, Share, block_of, reduce_all, reduce_lanes, reduce_share
 
 
 def reduce_ranks(
@@ -87,29 +38,24 @@ def reduce_ranks(
     return shared[cx.local_id]
 
 
-def reduce_strand(cx: Invocation, monoid: Monoid[E, S], total: S, ranks: U32) -> S:
-    """A butterfly reduction over ranks that are neighbouring lanes, a power of two; all get the result."""
-    distance = ranks // 2
-    while distance > 0:
-        total = monoid.combine(total, cx.shuffle_xor(total, distance))
-        distance = distance // 2
-    return total
-
-
 def reduce_shared_column(
     cx: Invocation, monoid: Monoid[E, S], block: Block[E, S], data: Storage[E], shared: Workgroup[S], place: Place,
     params: AxisParams, policy: ReducePolicy, arrangement: Arrangement,
 ) -> S:  # fmt: skip
     """Reduces a share of a column by all its ranks."""
-    size = params.ranks * policy.items
+    stride = U32(1) if arrangement is Arrangement.ROWS else params.length_stride
+    ranks = cx.group_size if arrangement is Arrangement.ROWS else params.ranks
+    size = ranks * policy.items
     mine = Share(
-        place.first, params.length_stride, params.length, place.share * size, params.shares * size, place.rank,
-        params.ranks, place.share == params.shares - 1,
+        place.column.first, stride, params.length, place.share * size, params.shares * size, place.rank, ranks,
+        place.share == params.shares - 1,
     )  # fmt: skip
     total = reduce_share(monoid, block, data, mine, policy)
     match arrangement:
+        case Arrangement.ROWS:
+            return reduce_all(cx, monoid, shared, total, policy)
         case Arrangement.STRANDS:
-            return reduce_strand(cx, monoid, total, params.ranks)
+            return reduce_lanes(cx, monoid, total, params.ranks)
         case _:
             return reduce_ranks(cx, monoid, shared, total, place.rank, params)
 
@@ -122,11 +68,12 @@ def reduce_own_column(
     total = monoid.identity()
     for start in dynamic_range(place.share * policy.items, whole, params.shares * policy.items):
         for i in range(policy.items):
-            element = data[(start + i) * params.length_stride + place.first]
+            element = data[(start + i) * params.length_stride + place.column.first]
             total = monoid.combine(total, monoid.lift(element, start + i))
     if place.share == params.shares - 1:
         for index in dynamic_range(whole, params.length):
-            total = monoid.combine(total, monoid.lift(data[index * params.length_stride + place.first], index))
+            last = data[index * params.length_stride + place.column.first]
+            total = monoid.combine(total, monoid.lift(last, index))
     return total
 
 
@@ -136,15 +83,26 @@ def reduce_columns(
     shared: Workgroup[S], results: Storage[R], params: AxisParams, policy: ReducePolicy, arrangement: Arrangement,
 ) -> None:  # fmt: skip
     """Reduces a workgroup's share of its columns, to one state each."""
-    place = place_of(cx, params, arrangement)
+    place = place_of(cx, cx.group_id, params, arrangement)
     total = monoid.identity()
     match arrangement:
         case Arrangement.SIDE_BY_SIDE:
             total = reduce_own_column(monoid, data, place, params, policy)
+        case Arrangement.ALONE:
+            found: Registers[E] = Registers(monoid.element, policy.items)
+            load_column(data, found, place.column, params, policy.items)
+            total = block.take(total, found, U32(0), U32(1), params.length, policy)
         case _:
             total = reduce_shared_column(cx, monoid, block, data, shared, place, params, policy, arrangement)
-    if place.writes:
-        results[place.share * params.length_result + place.result] = finish.finish(total)
+    if place.works & (place.rank == 0):
+        results[place.share * params.length_result + place.column.result] = finish.finish(total)
+
+
+def reduce_rows(
+    monoid: Monoid[E, S], rows: int, length: int, policy: ReducePolicy, finish: Finish[S, Any] | None = None
+) -> Schedule:
+    """Reduces every row of `data`, contiguous rows of one length, by a workgroup or several."""
+    return reduce_axis(monoid, Layout.rows(rows, length), attrs.evolve(policy, short=1), finish)
 
 
 def reduce_axis(
@@ -164,41 +122,32 @@ def reduce_axes(
     data: Buffer[Any] = Buffer("data", monoid.element, layouts[0].span, Role.INPUT)
     results = Buffer("results", finish.result, last.results, Role.OUTPUT)
     reading: Monoid[Any, S] = monoid
-    buffers: list[Buffer[Any]] = [data]
-    launches: list[Launch] = []
+    given, launches = (data, results), list[Launch]()
     for number, (layout, policy) in enumerate(zip(earlier, policies, strict=False)):
         states = Buffer(f"states_{number}", monoid.state, layout.results, Role.SCRATCH)
-        step = _reduction(reading, as_it_is, layout, policy, data, states, f"partials_{number}")
-        buffers += step.buffers[1:]
-        launches += step.launches
+        launches += _reduction(reading, as_it_is, layout, policy, data, states, f"partials_{number}")
         reading, data = OverStates(monoid), states
-    step = _reduction(reading, finish, last, policies[-1], data, results, "partials")
-    return Schedule((*buffers, *step.buffers[1:]), (*launches, *step.launches))
+    launches += _reduction(reading, finish, last, policies[-1], data, results, "partials")
+    return Schedule(given, tuple(launches))
 
 
 def _reduction(
     monoid: Monoid[E, S], finish: Finish[S, R], layout: Layout, policy: ReducePolicy, data: Buffer[E],
     results: Buffer[R], partials: str,
-) -> Schedule:  # fmt: skip
+) -> tuple[Launch, ...]:  # fmt: skip
     require_addressable(layout, layout.results)
     if layout.results == 0:
-        return Schedule((data, results), ())
-    if is_short(layout, policy):
-        return reduce_short_axis(monoid, finish, layout, policy, data, results)
-    row_stride = layout.row_stride
-    if row_stride is not None and layout.size and layout.length >= policy.short:
-        rows = layout.results, layout.length, row_stride
-        return reduce_rows_between(monoid, finish, *rows, policy, data, results, partials)
-    view = Columns.of(layout)
+        return ()
+    in_rows = layout.row_stride is not None and layout.length >= policy.short
+    view = attrs.evolve(Columns.of(layout), are_rows=in_rows)
     cut = Cut.of(view, policy, dtype_of(monoid.element).itemsize)
     if cut.shares == 1:
-        return Schedule((data, results), (_launch(monoid, finish, data, results, view, cut, policy),))
+        return (_launch(monoid, finish, data, results, view, cut, policy),)
     left = view.partials(cut.shares)
     again = attrs.evolve(Cut.of(left, policy, dtype_of(monoid.state).itemsize), shares=1)
     between = Buffer(partials, monoid.state, layout.results * cut.shares, Role.SCRATCH)
-    first = _launch(monoid, AsItIs(monoid.state), data, between, view.in_order, cut, policy)
-    second = _launch(OverStates(monoid), finish, between, results, left, again, policy)
-    return Schedule((data, between, results), (first, second))
+    first = _launch(monoid, AsItIs(monoid.state), data, between, view.in_order(cut.shares), cut, policy)
+    return first, _launch(OverStates(monoid), finish, between, results, left, again, policy)
 
 
 def _launch(
@@ -207,6 +156,6 @@ def _launch(
 ) -> Launch:  # fmt: skip
     return reduce_columns.launch(
         Grid(cut.groups(view), cut.group_size), monoid, block_of(monoid), finish, data,
-        Workgroup(monoid.state, cut.group_size), results, cut.params(view, view.count),
+        Workgroup(monoid.state, cut.group_size), results, cut.params(view, 1 if view.are_rows else view.count),
         attrs.evolve(policy, group_size=cut.group_size), cut.arrangement,
     )  # fmt: skip

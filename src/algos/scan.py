@@ -1,8 +1,11 @@
-"""Prefix scan (prefix sum) of rows over any monoid: reduce-then-scan in two launches.
+"""Prefix scan (prefix sum) along any axis of a strided array, without a transposed copy, over any monoid:
+reduce-then-scan in two launches.
 
-The first launch reduces each workgroup's share; in the second, every workgroup combines the totals of the shares before
-its own, and scans its share from there. The last share goes first, as caches may still have it. Elements are combined
-in order; the bracketing depends on length and policy alone, so results are reproducible.
+The first launch reduces each workgroup's share of a column; in the second, every workgroup combines the totals of the
+shares before its own, and scans its share from there, tile by tile: each invocation, a rank of its column, reduces
+consecutive elements; the ranks' totals are scanned in workgroup memory. Rows of contiguous elements are columns whose
+tiles are loaded and stored coalesced (scan_tile.py). Elements are combined in order; the bracketing depends on layout
+and policy alone, so results are reproducible.
 """
 
 from __future__ import annotations
@@ -12,59 +15,128 @@ from typing import Any
 import attrs
 
 from ..kernel.language import *
+from ..kernel.launch import unbound
+from ..types.elements import dtype_of
 from ..types.monoids import StartingAt
-from ..types.params import ScanParams, ScanPolicy
-from .scan_tile import load_tile, scan_workgroup, store_tile
-from .sizes import LARGEST_U32, countable_span
+from ..types.params import AxisParams, ScanPolicy
+from .columns import Place, load_column, place_of
+from .cut import Arrangement, Columns, Cut
+from .layout import Layout, require_addressable
+from .scan_tile import Scanned, exclusive_scan_ranks, load_tile, scan_workgroup, store_tile
 
 
 @attrs.frozen
-class Share:
-    """A workgroup's share of a row."""
+class Strip:
+    """An invocation's place, and the elements of its column that its share has."""
 
-    number: U32  # of the share in its row
-    first: U32  # the index of its first element in `data`
-    result: U32  # and in `results`
-    place: U32  # and in the row
-    count: U32
+    place: Place
+    begin: U32
+    end: U32
 
     @classmethod
-    def of(cls, index: U32, params: ScanParams) -> Share:
-        row = index // params.groups_per_row
-        number = index - row * params.groups_per_row
-        place = number * params.share
-        first, result = row * params.row_stride + place, row * params.num_elements + place
-        return cls(number, first, result, place, minimum(params.share, params.num_elements - place))
+    def of(cls, cx: Invocation, group: U32, params: AxisParams, arrangement: Arrangement) -> Strip:
+        place = place_of(cx, group, params, arrangement)
+        begin = place.share * params.share
+        return cls(place, begin, begin + minimum(params.share, params.length - begin))
+
+
+def load_strip(
+    cx: Invocation, monoid: Monoid[E, S], data: Storage[E], strip: Strip, start: U32, tile: Workgroup[S],
+    mine: Registers[S], params: AxisParams, policy: ScanPolicy, arrangement: Arrangement,
+) -> S:  # fmt: skip
+    """Loads an invocation's elements of a tile, all loads in flight at once, into `mine`; returns them combined. Beyond
+    the share's end, they are the identity."""
+    rest, column = strip.end - start, strip.place.column
+    if arrangement is Arrangement.ROWS:
+        return load_tile(cx, monoid, data, column.first + start, start, rest, tile, mine, policy)
+    found: Registers[E] = Registers(monoid.element, policy.items)
+    for i in dynamic_range(U32(0), U32(policy.items)):
+        index = start + minimum(strip.place.rank * policy.items + i, rest - 1)
+        found[i] = data[index * params.length_stride + column.first]
+    total = monoid.identity()
+    for i in dynamic_range(U32(0), U32(policy.items)):
+        offset = strip.place.rank * policy.items + i
+        mine[i] = monoid.lift(found[i], start + offset) if offset < rest else monoid.identity()
+        total = monoid.combine(total, mine[i])
+    return total
+
+
+def store_strip(
+    cx: Invocation, monoid: Monoid[E, S], finish: Finish[S, R], results: Storage[R], strip: Strip, start: U32,
+    tile: Workgroup[S], mine: Registers[S], before: S, params: AxisParams, kind: ScanKind, policy: ScanPolicy,
+    arrangement: Arrangement,
+) -> None:  # fmt: skip
+    """Scans an invocation's elements, from the state of all before them, and stores the tile."""
+    rest, column = strip.end - start, strip.place.column
+    if arrangement is Arrangement.ROWS:
+        store_tile(cx, monoid, finish, results, column.result + start, rest, tile, mine, before, kind, policy)
+    else:
+        for i in dynamic_range(U32(0), U32(policy.items)):
+            offset = strip.place.rank * policy.items + i
+            following = monoid.combine(before, mine[i])
+            shown = following if kind is ScanKind.INCLUSIVE else before
+            if strip.place.works & (offset < rest):
+                results[(start + offset) * params.length_result + column.result] = finish.finish(shown)
+            before = following
+
+
+def scan_ranks(
+    cx: Invocation, monoid: Monoid[E, S], shared: Workgroup[S], mine: S, place: Place, params: AxisParams,
+    policy: ScanPolicy, arrangement: Arrangement,
+) -> Scanned[S]:  # fmt: skip
+    """An exclusive scan over the ranks of a column, in workgroup memory, and the total."""
+    match arrangement:
+        case Arrangement.ROWS:
+            return scan_workgroup(cx, monoid, shared, mine, policy)
+        case Arrangement.SIDE_BY_SIDE:
+            return Scanned(monoid.identity(), mine)
+        case _:
+            step = params.rank_step
+            earlier = exclusive_scan_ranks(cx, monoid, shared, mine, place.rank * step, params.ranks * step, step)
+            total = shared[place.lane * params.lane_step + (params.ranks - 1) * step]
+            cx.barrier()
+            return Scanned(earlier, total)
+
+
+def tile_of(params: AxisParams, policy: ScanPolicy, arrangement: Arrangement) -> U32:
+    """The elements of a column that a workgroup scans at a time."""
+    return U32(policy.tile) if arrangement is Arrangement.ROWS else params.ranks * policy.items
 
 
 @kernel
 def scan_totals(
     cx: Invocation, monoid: Monoid[E, S], data: Storage[E], tile: Workgroup[S], shared: Workgroup[S],
-    totals: Storage[S], params: ScanParams, policy: ScanPolicy,
+    totals: Storage[S], params: AxisParams, policy: ScanPolicy, arrangement: Arrangement,
 ) -> None:  # fmt: skip
     """Reduces every share to one state."""
-    share = Share.of(cx.group_id, params)
+    strip = Strip.of(cx, cx.group_id, params, arrangement)
+    place, column = strip.place, strip.place.column
     mine: Registers[S] = Registers(monoid.state, policy.items)
     carry = monoid.identity()
-    for start in dynamic_range(U32(0), share.count, U32(policy.tile)):
-        first, place, count = share.first + start, share.place + start, share.count - start
-        total = load_tile(cx, monoid, data, first, place, count, tile, mine, policy)
-        carry = monoid.combine(carry, scan_workgroup(cx, monoid, shared, total, policy).total)
-    if cx.local_id == 0:
-        totals[cx.group_id] = carry
+    match arrangement:
+        case Arrangement.SIDE_BY_SIDE:
+            for index in dynamic_range(strip.begin, strip.end):
+                carry = monoid.combine(carry, monoid.lift(data[index * params.length_stride + column.first], index))
+        case _:
+            for start in dynamic_range(strip.begin, strip.end, tile_of(params, policy, arrangement)):
+                total = load_strip(cx, monoid, data, strip, start, tile, mine, params, policy, arrangement)
+                found = scan_ranks(cx, monoid, shared, total, place, params, policy, arrangement)
+                carry = monoid.combine(carry, found.total)
+    if place.works & (place.rank == 0):
+        totals[place.share * params.all_columns + column.number] = carry
 
 
 def combine_earlier(
-    cx: Invocation, monoid: Monoid[E, S], totals: Storage[S], start: U32, count: U32, shared: Workgroup[S],
-    policy: ScanPolicy,
+    cx: Invocation, monoid: Monoid[E, S], totals: Storage[S], place: Place, shared: Workgroup[S], params: AxisParams,
+    policy: ScanPolicy, arrangement: Arrangement,
 ) -> S:  # fmt: skip
-    """Combines the totals of `count` shares, from index `start`."""
-    each = (count + cx.group_size - 1) // cx.group_size
-    first = cx.local_id * each
+    """Combines the totals of the shares before this one in its column; each rank combines some of them."""
+    each = (place.share + params.ranks - 1) // params.ranks
+    first = minimum(place.rank * each, place.share)
     mine = monoid.identity()
-    for i in dynamic_range(first, minimum(first + each, count)):
-        mine = monoid.combine(mine, totals[start + i])
-    return scan_workgroup(cx, monoid, shared, mine, policy).total
+    for i in dynamic_range(first, minimum(first + each, place.share)):
+        mine = monoid.combine(mine, totals[i * params.all_columns + place.column.number])
+    return scan_ranks(cx, monoid, shared, mine, place, params, policy, arrangement).total
 
 
 @attrs.frozen
@@ -78,44 +150,67 @@ class Carry:
 @kernel
 def scan_shares(
     cx: Invocation, monoid: Monoid[E, S], finish: Finish[S, R], data: Storage[E], totals: Storage[S],
-    tile: Workgroup[S], shared: Workgroup[S], results: Storage[R], carried: Storage[S], params: ScanParams,
-    policy: ScanPolicy, kind: ScanKind, alone: bool, handed: Carry | None,
+    tile: Workgroup[S], shared: Workgroup[S], results: Storage[R], carried: Storage[S], params: AxisParams,
+    policy: ScanPolicy, arrangement: Arrangement, kind: ScanKind, alone: bool, handed: Carry | None,
 ) -> None:  # fmt: skip
-    """Scans every share, from the combined totals of the shares before it; `alone`: a share is a whole row. A piece of
-    a row is `handed` a carry, and leaves one."""
-    index = cx.num_groups - 1 - cx.group_id
-    share = Share.of(index, params)
+    """Scans every share, from the combined totals of the shares before it; `alone`: a share is a whole column. A piece
+    of a row is `handed` a carry, and leaves one. The last share goes first: caches may still have it."""
+    strip = Strip.of(cx, cx.num_groups - 1 - cx.group_id, params, arrangement)
+    place, column = strip.place, strip.place.column
     mine: Registers[S] = Registers(monoid.state, policy.items)
     carry = monoid.identity()
     if not alone:
-        carry = combine_earlier(cx, monoid, totals, index - share.number, share.number, shared, policy)
+        carry = combine_earlier(cx, monoid, totals, place, shared, params, policy, arrangement)
     if handed is not None and handed.begins != 0:
         carry = monoid.combine(carried[0], carry)
-    for start in dynamic_range(U32(0), share.count, U32(policy.tile)):
-        first, place, count = share.first + start, share.place + start, share.count - start
-        total = load_tile(cx, monoid, data, first, place, count, tile, mine, policy)
-        found = scan_workgroup(cx, monoid, shared, total, policy)
-        before = monoid.combine(carry, found.before)
-        store_tile(cx, monoid, finish, results, share.result + start, count, tile, mine, before, kind, policy)
-        carry = monoid.combine(carry, found.total)
+    match arrangement:
+        case Arrangement.SIDE_BY_SIDE:
+            for index in dynamic_range(strip.begin, strip.end):
+                following = monoid.combine(carry, monoid.lift(data[index * params.length_stride + column.first], index))
+                shown = following if kind is ScanKind.INCLUSIVE else carry
+                if place.works:
+                    results[index * params.length_result + column.result] = finish.finish(shown)
+                carry = following
+        case Arrangement.ALONE:
+            loaded: Registers[E] = Registers(monoid.element, policy.items)
+            load_column(data, loaded, column, params, policy.items)
+            for i in dynamic_range(U32(0), U32(policy.items)):
+                following = monoid.combine(carry, monoid.lift(loaded[i], i))
+                shown = following if kind is ScanKind.INCLUSIVE else carry
+                if place.works & (i < params.length):
+                    results[i * params.length_result + column.result] = finish.finish(shown)
+                carry = following
+        case _:
+            for start in dynamic_range(strip.begin, strip.end, tile_of(params, policy, arrangement)):
+                total = load_strip(cx, monoid, data, strip, start, tile, mine, params, policy, arrangement)
+                found = scan_ranks(cx, monoid, shared, total, place, params, policy, arrangement)
+                before = monoid.combine(carry, found.before)
+                store_strip(
+                    cx, monoid, finish, results, strip, start, tile, mine, before, params, kind, policy, arrangement
+                )
+                carry = monoid.combine(carry, found.total)
     if handed is not None and (cx.local_id == 0) & (cx.group_id == 0):  # which has the last share
         carried[handed.leaves] = carry
 
 
 def scan_rows(
     monoid: Monoid[E, S], rows: int, length: int, kind: ScanKind, policy: ScanPolicy,
-    finish: Finish[S, Any] | None = None, row_stride: int | None = None,
+    finish: Finish[S, Any] | None = None,
 ) -> Schedule:  # fmt: skip
-    """Scans every row of `data` into `results`, packed, with `finish` applied. Rows have one length and are contiguous,
-    or `row_stride` elements apart."""
-    stride = length if row_stride is None else row_stride
-    span = countable_span(rows, length, stride)
+    """Scans every row of `data`, contiguous rows of one length, into `results`."""
+    return scan_axis(monoid, Layout.rows(rows, length), kind, policy, finish)
+
+
+def scan_axis(
+    monoid: Monoid[E, S], layout: Layout, kind: ScanKind, policy: ScanPolicy, finish: Finish[S, Any] | None = None
+) -> Schedule:
+    """Scans `data`, of `layout.span` elements, along the length into packed `results`, with `finish` applied."""
+    require_addressable(layout, layout.size)
     finish = finish or AsItIs(monoid.state)
-    data = Buffer("data", monoid.element, span, Role.INPUT)
-    results = Buffer("results", finish.result, rows * length, Role.OUTPUT)
-    if rows * length == 0:
-        return Schedule((data, results), ())
-    return _scan(monoid, rows, length, stride, kind, policy, finish, data, results)
+    data = Buffer("data", monoid.element, layout.span, Role.INPUT)
+    results = Buffer("results", finish.result, layout.size, Role.OUTPUT)
+    launches = _scan(monoid, layout, kind, policy, finish, data, results) if layout.size else ()
+    return Schedule((data, results), launches)
 
 
 def scan_in_turn(
@@ -128,34 +223,25 @@ def scan_in_turn(
     data = Buffer("data", monoid.element, length, Role.INPUT)
     results = Buffer("results", finish.result, length, Role.OUTPUT)
     carried = Buffer("carried", monoid.state, leaves + 1, Role.INOUT)
-    handed = Carry(U32(first > 0), U32(leaves))
-    found = _scan(own, 1, length, length, kind, policy, finish, data, results, carried, handed)
-    return Schedule((*found.buffers, carried), found.launches)
+    handed, row = Carry(U32(first > 0), U32(leaves)), Layout.rows(1, length)
+    launches = _scan(own, row, kind, attrs.evolve(policy, alone=False), finish, data, results, carried, handed)
+    return Schedule((data, results, carried), launches)
 
 
 def _scan(
-    monoid: Monoid[E, S], rows: int, length: int, row_stride: int, kind: ScanKind, policy: ScanPolicy,
-    finish: Finish[S, R], data: Buffer[E], results: Buffer[R], carried: Buffer[S] | None = None,
-    handed: Carry | None = None,
-) -> Schedule:  # fmt: skip
-    each, groups = shares(rows, length, policy)
-    totals = Buffer("totals", monoid.state, rows * groups, Role.SCRATCH)
-    tile, shared = Workgroup(monoid.state, policy.tile), Workgroup(monoid.state, policy.group_size)
-    grid = Grid(rows * groups, policy.group_size)
-    params = ScanParams(U32(length), U32(groups), U32(min(each * policy.tile, LARGEST_U32)), U32(row_stride))
+    monoid: Monoid[E, S], layout: Layout, kind: ScanKind, policy: ScanPolicy, finish: Finish[S, R], data: Buffer[E],
+    results: Buffer[R], carried: Buffer[S] | None = None, handed: Carry | None = None,
+) -> tuple[Launch, ...]:  # fmt: skip
+    in_rows = layout.inner == 1 and layout.row_stride is not None
+    view = attrs.evolve(Columns.of(layout, scanned=True), are_rows=in_rows)
+    cut = Cut.of_scan(view, policy, dtype_of(monoid.element).itemsize)
+    alone, sized = cut.shares == 1, attrs.evolve(policy, group_size=cut.group_size)
+    totals = unbound(monoid.state) if alone else Buffer("totals", monoid.state, view.count * cut.shares, Role.SCRATCH)
+    grid, params = Grid(cut.groups(view), cut.group_size), cut.params(view, layout.inner)
+    tile, shared = Workgroup(monoid.state, sized.tile), Workgroup(monoid.state, cut.group_size)
+    reduce = scan_totals.launch(grid, monoid, data, tile, shared, totals, params, sized, cut.arrangement)
     scan = scan_shares.launch(
-        grid, monoid, finish, data, totals, tile, shared, results, carried or totals, params, policy, kind, groups == 1,
-        handed,
+        grid, monoid, finish, data, totals, tile, shared, results, carried or totals, params, sized, cut.arrangement,
+        kind, alone, handed,
     )  # fmt: skip
-    if groups == 1:  # totals are not used: never bound
-        return Schedule((data, results), (scan,))
-    reduce = scan_totals.launch(grid, monoid, data, tile, shared, totals, params, policy)
-    return Schedule((data, totals, results), (reduce, scan))
-
-
-def shares(rows: int, length: int, policy: ScanPolicy) -> tuple[int, int]:
-    """The tiles in a share, and the shares in a row."""
-    tiles = -(-length // policy.tile)
-    most = max(1, policy.groups // max(1, rows))
-    each = max(1, -(-tiles // most))
-    return each, -(-tiles // each)
+    return (scan,) if alone else (reduce, scan)

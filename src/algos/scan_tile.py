@@ -51,11 +51,7 @@ def store_tile(
     """Scans this invocation's block, from the state of all elements before it, and stores the tile."""
     for i in dynamic_range(U32(0), U32(policy.items)):
         following = monoid.combine(before, mine[i])
-        match kind:
-            case ScanKind.INCLUSIVE:
-                tile[cx.local_id * policy.items + i] = following
-            case ScanKind.EXCLUSIVE:
-                tile[cx.local_id * policy.items + i] = before
+        tile[cx.local_id * policy.items + i] = following if kind is ScanKind.INCLUSIVE else before
         before = following
     cx.barrier()
     for i in dynamic_range(U32(0), U32(policy.items)):
@@ -98,15 +94,22 @@ def scan_workgroup(
 
 
 def exclusive_scan_workgroup(cx: Invocation, monoid: Monoid[E, S], shared: Workgroup[S], mine: S) -> S:
-    """An exclusive scan over a workgroup, in workgroup memory (Hillis-Steele); leaves the total last in `shared`. Each
-    step doubles the distance; two barriers separate its reads from its writes."""
+    """An exclusive scan over a workgroup, in workgroup memory; leaves the total last in `shared`."""
+    return exclusive_scan_ranks(cx, monoid, shared, mine, cx.local_id, cx.group_size, U32(1))
+
+
+def exclusive_scan_ranks(
+    cx: Invocation, monoid: Monoid[E, S], shared: Workgroup[S], mine: S, behind: U32, span: U32, step: U32
+) -> S:
+    """The same over invocations `step` apart, of which this is `behind` the first, and `span` is past the last
+    (Hillis-Steele). Each round doubles the distance; two barriers separate its reads from its writes."""
     shared[cx.local_id] = mine
     cx.barrier()
-    distance = U32(1)
-    while distance < cx.group_size:
-        before = shared[cx.local_id - distance] if cx.local_id >= distance else monoid.identity()
+    distance = step
+    while distance < span:
+        before = shared[cx.local_id - distance] if behind >= distance else monoid.identity()
         cx.barrier()
         shared[cx.local_id] = monoid.combine(before, shared[cx.local_id])
         cx.barrier()
         distance = distance * 2
-    return shared[cx.local_id - 1] if cx.local_id > 0 else monoid.identity()
+    return shared[cx.local_id - step] if behind > 0 else monoid.identity()

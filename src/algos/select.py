@@ -3,7 +3,7 @@ The result is the first k of a stable argsort, whichever finds it."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import attrs
 
@@ -22,7 +22,7 @@ from .select_long import Plan, select_sampled
 from .select_rows import PartPolicy, parts_of, select_by_parts
 from .select_sampled import SampledPolicy
 from .sizes import bound_together, countable_rows, require_countable
-from .sort_parts import replaced
+from .sort_parts import within
 from .sorts import Bitonic, PairsAlgorithm, argsort
 
 
@@ -42,9 +42,7 @@ class Selection(Protocol):
         ...
 
 
-def top_k(
-    key: SortableKey[E, N], rows: int, length: int, k: int, order: SortOrder, selection: Selection
-) -> Schedule:  # fmt: skip
+def top_k(key: SortableKey[E, N], rows: int, length: int, k: int, order: SortOrder, selection: Selection) -> Schedule:
     """Selects the first k elements of every row of "data" (INPUT), sorted, into "values" (OUTPUT), and their indices in
     the row into "indices" (OUTPUT, U64). Rows are contiguous in all three."""
     require_countable(rows, length)
@@ -55,9 +53,7 @@ def top_k(
     return selection.schedule(key, rows, length, k, order)
 
 
-def known_buffers(
-    key: SortableKey[E, N], rows: int, length: int, k: int
-) -> tuple[Buffer[E], Buffer[E], Buffer[U64]]:  # fmt: skip
+def known_buffers(key: SortableKey[E, N], rows: int, length: int, k: int) -> tuple[Buffer[E], Buffer[E], Buffer[U64]]:
     """The buffers that a caller binds by name: data, values, indices."""
     return (
         Buffer("data", key.element, rows * length, Role.INPUT),
@@ -112,10 +108,11 @@ class ArgsortAndTake:
         data, values, indices = known_buffers(key, rows, length, k)
         places = Buffer("places", U64, rows * length, Role.SCRATCH)
         permutation = argsort(self.sort, RankKey(key), rows, length, order, self.network)
-        inner: Schedule = replaced(permutation, {"data": data, "places": places})
+        known: dict[str, Buffer[Any]] = {"data": data, "places": places}
+        inner: tuple[Launch, ...] = tuple(within(permutation, known, "of_argsort"))
         grid = looping_grid(rows * k, self.network.group_size)
         take = take_first.launch(grid, data, places, values, indices, RowsParams(U32(rows), U32(length)), U32(k))
-        return Schedule((*inner.buffers, values, indices), (*inner.launches, take))
+        return Schedule((data, values, indices), (*inner, take))
 
 
 @attrs.frozen

@@ -91,7 +91,6 @@ def select_sampled(
     thresholds: Buffer[Any] = Buffer("thresholds", state, rows, Role.SCRATCH)
     counts = Buffer("counts", U32, 2 * rows, Role.SCRATCH)
     rank, share = policy.group_size, max(1, policy.groups // rows)
-    scratch: list[Buffer[Any]] = [thresholds, counts]
     launches: list[Launch] = []
 
     def params(length: int, groups: int, capacity: int) -> SampleParams:
@@ -99,8 +98,7 @@ def select_sampled(
 
     def narrowed(source: Monoid[Any, Any], from_: Buffer[Any], length: int, capacity: int, level: int) -> Buffer[Any]:
         """Adds the launches that sample and filter; the buffer of candidates, `capacity` for each row."""
-        into: Buffer[Any] = Buffer(f"candidates_{len(scratch)}", state, rows * capacity, Role.SCRATCH)
-        scratch.append(into)
+        into: Buffer[Any] = Buffer(f"candidates_{level}", state, rows * capacity, Role.SCRATCH)
         filter_policy = attrs.evolve(policy, items=min(2, policy.items)) if level else policy  # short: more workgroups
         ranking, filtering = policy.samples // policy.ranked, min(share, -(-length // filter_policy.filter_tile))
         launches.append(
@@ -146,4 +144,4 @@ def select_sampled(
                 Grid(rows * share, rank), left, data, values, indices, params(length, share, capacity)
             )
         )  # fmt: skip
-    return Schedule((*buffers, *scratch), tuple(launches))
+    return Schedule(buffers, tuple(launches))

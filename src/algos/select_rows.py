@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import attrs
 
 from ..kernel.language import *
+from ..kernel.launch import unbound
 from ..types.checks import as_int, require, within
 from ..types.monoids import OverStates
 from ..types.params import MOST_INVOCATIONS, MOST_ITEMS
@@ -150,46 +151,33 @@ def gather_first(
 
 @kernel
 def select_from_parts(
-    cx: Invocation, source: Monoid[E, C], data: Storage[E], least: Workgroup[C], kept: Workgroup[C],
-    counters: Workgroup[U32], total: Workgroup[U32], candidates: Storage[C], params: SelectParams, digits: int,
-    policy: PartPolicy,
+    cx: Invocation, source: Monoid[E, C], from_: Storage[E], data: Storage[D], least: Workgroup[C],
+    kept: Workgroup[C], counters: Workgroup[U32], total: Workgroup[U32], candidates: Storage[C], values: Storage[D],
+    indices: Storage[U64], params: SelectParams, length: U32, digits: int, is_last: bool, policy: PartPolicy,
 ) -> None:  # fmt: skip
-    """Writes the first k of every part, sorted; a shorter part is padded with the identity, which comes last."""
+    """Writes the first k of every part, sorted; a shorter part is padded with the identity, which comes last. In the
+    last launch a part is a whole row, and its values and indices are written; `length` is that of `data`'s rows."""
     for part in dynamic_range(cx.group_id, params.num_rows * params.parts, cx.num_groups):
         row = part // params.parts
         place = (part - row * params.parts) * policy.tile
         count = minimum(U32(policy.tile), params.length - place)
         found = gather_first(
-            cx, source, data, row * params.length + place, place, count, minimum(params.k, count), least, kept,
+            cx, source, from_, row * params.length + place, place, count, minimum(params.k, count), least, kept,
             counters, total, digits, policy,
         )  # fmt: skip
         for i in dynamic_range(cx.local_id, found, cx.group_size):
             rank = count_before(kept, kept[i], found)
+            slot = part * params.k + rank
             if rank < params.k:
-                candidates[part * params.k + rank] = kept[i]
-        for i in dynamic_range(found + cx.local_id, params.k, cx.group_size):
-            candidates[part * params.k + i] = source.identity()
-        cx.barrier()
-
-
-@kernel
-def select_from_rows(
-    cx: Invocation, source: Monoid[E, C], from_: Storage[E], data: Storage[D], least: Workgroup[C],
-    kept: Workgroup[C], counters: Workgroup[U32], total: Workgroup[U32], values: Storage[D], indices: Storage[U64],
-    params: SelectParams, length: U32, digits: int, policy: PartPolicy,
-) -> None:  # fmt: skip
-    """The last launch, where a part is a whole row: writes values and indices. `length` is that of `data`'s rows."""
-    for row in dynamic_range(cx.group_id, params.num_rows, cx.num_groups):
-        found = gather_first(
-            cx, source, from_, row * params.length, U32(0), params.length, params.k, least, kept, counters, total,
-            digits, policy,
-        )  # fmt: skip
-        for i in dynamic_range(cx.local_id, found, cx.group_size):
-            rank = count_before(kept, kept[i], found)
-            if rank < params.k:
-                place = kept[i].place
-                indices[row * params.k + rank] = U64(place)
-                values[row * params.k + rank] = data[row * length + place]
+                if is_last:
+                    index = kept[i].place
+                    indices[slot] = U64(index)
+                    values[slot] = data[row * length + index]
+                else:
+                    candidates[slot] = kept[i]
+        if not is_last:
+            for i in dynamic_range(found + cx.local_id, params.k, cx.group_size):
+                candidates[part * params.k + i] = source.identity()
         cx.barrier()
 
 
@@ -205,26 +193,37 @@ def select_by_parts(
     data, values, indices = buffers
     source = first_of(key, order)
     digits = digits_of(source.state)
-    scratch: list[Buffer[Any]] = []
     launches: list[Launch] = []
     memories = (
         Workgroup(source.state, policy.group_size + 1), Workgroup(source.state, policy.kept),
         Workgroup(U32, DIGITS + 1), Workgroup(U32, 1),
     )  # fmt: skip
     from_: Buffer[Any] = data
-    left = length
-    while (parts := parts_of(left, policy)) > 1:
-        into: Buffer[Any] = Buffer(f"candidates_{len(scratch)}", source.state, rows * parts * k, Role.SCRATCH)
-        params = SelectParams(U32(rows), U32(left), U32(k), U32(parts))
+    left, is_last = length, False
+    while not is_last:
+        parts = parts_of(left, policy)
+        is_last = parts == 1
+        into: Buffer[Any] = unbound(source.state)
+        if not is_last:
+            into = Buffer(f"candidates_{len(launches)}", source.state, rows * parts * k, Role.SCRATCH)
         grid = Grid(min(groups, rows * parts), policy.group_size)
-        launches.append(select_from_parts.launch(grid, source, from_, *memories, into, params, digits, policy))
-        scratch.append(into)
-        from_, left, source = into, parts * k, OverStates(first_of(key, order))
-    params = SelectParams(U32(rows), U32(left), U32(k), U32(1))
-    launches.append(
-        select_from_rows.launch(
-            Grid(min(groups, rows), policy.group_size), source, from_, data, *memories, values, indices, params,
-            U32(length), digits, policy,
+        params = SelectParams(U32(rows), U32(left), U32(k), U32(parts))
+        launches.append(
+            select_from_parts.launch(
+                grid,
+                source,
+                from_,
+                data,
+                *memories,
+                into,
+                values,
+                indices,
+                params,
+                U32(length),
+                digits,
+                is_last,
+                policy,
+            )
         )
-    )  # fmt: skip
-    return Schedule((*buffers, *scratch), tuple(launches))
+        from_, left, source = into, parts * k, OverStates(first_of(key, order))
+    return Schedule(buffers, tuple(launches))

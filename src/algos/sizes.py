@@ -20,14 +20,6 @@ def countable_rows(length: int) -> int:
     return LARGEST_U32 // max(1, length)
 
 
-def countable_span(rows: int, length: int, row_stride: int) -> int:
-    """The elements from the first to the last of rows `row_stride` apart, which must be countable."""
-    require_countable(rows, length)
-    span = (rows - 1) * row_stride + length if rows and length else 0
-    require_countable(1, span)
-    return span
-
-
 def require_countable(rows: int, length: int, together: int = 1) -> None:
     """Raises InvalidArgumentError for more than 2**32 - 1 elements; rows are first rounded up to `together`."""
     rounded = -(-rows // together) * together

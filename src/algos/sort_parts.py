@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from ..kernel.language import *
-from ..kernel.launch import is_buffer
+from ..kernel.launch import is_buffer, unbound
 from ..types.params import BitonicPolicy, PartsParams, RowsParams
 from .argsort import Placed, placed_key, take_places
 from .batch import looping_grid
@@ -56,44 +56,29 @@ def sort_parts(
     """Sorts a row given in parts, the buffers "data_0" and so on, into "results_0" and so on, or in place in these."""
     elsewhere = Placement.ELSEWHERE in algorithm.placements(key)
     placement = Placement.ELSEWHERE if elsewhere else Placement.IN_PLACE
-    buffers: dict[str, Buffer[Any]] = {}
-    launches: list[Launch] = []
+    given, parts, launches = list[Buffer[Any]](), list[tuple[Buffer[Any], int]](), list[Launch]()
     for number, length in enumerate(lengths):
-        made, own = algorithm.schedule(key, 1, length, order, placement), dict[str, Buffer[Any]]()
+        made = algorithm.schedule(key, 1, length, order, placement)
         names = {"data": f"data_{number}" if elsewhere else f"results_{number}", "results": f"results_{number}"}
-        for buffer in made.buffers:
-            if buffer.name in names:
-                name = names[buffer.name]
-                own[buffer.name] = buffers[name] = Buffer(name, buffer.element, buffer.count, buffer.role)
-        launches += renamed(made, own, f"of_{length}", buffers)
-    parts = [(buffers[f"results_{number}"], length) for number, length in enumerate(lengths)]
+        own = {b.name: Buffer(names[b.name], b.element, b.count, b.role) for b in made.buffers if b.name in names}
+        given += own.values()
+        parts.append((own["results" if elsewhere else "data"], length))
+        launches += within(made, own, f"of_{length}")
     launches += merged_parts(key, parts, order, policy)
-    return Schedule(tuple(buffers.values()), tuple(launches))
+    return Schedule(tuple(given), tuple(launches))
 
 
-def renamed(
-    schedule: Schedule, known: Mapping[str, Buffer[Any]], of: str, buffers: dict[str, Buffer[Any]]
-) -> tuple[Launch, ...]:
-    """A schedule's launches with the `known` buffers replaced. The others are scratch: they are named after `of`, and
-    added to `buffers`, so that schedules with the same `of` share them."""
-    found = dict(known)
-    for buffer in schedule.buffers:
-        if buffer.name not in known:
-            own = Buffer(f"{buffer.name}_{of}", buffer.element, buffer.count, buffer.role)
-            found[buffer.name] = buffers.setdefault(own.name, own)
-    return replaced(schedule, found).launches
-
-
-def replaced(schedule: Schedule, others: Mapping[str, Buffer[Any]]) -> Schedule:
-    """A schedule with some buffers replaced, by name: its results may be scratch of a larger schedule."""
+def within(schedule: Schedule, known: Mapping[str, Buffer[Any]], of: str) -> Iterator[Launch]:
+    """A schedule's launches as those of a larger one, with the `known` buffers, by name, in place of its own. The
+    others are scratch: they are named after `of`, and shared by schedules with the same one."""
 
     def other(argument: object) -> object:
-        return others.get(argument.name, argument) if is_buffer(argument) else argument
+        if not is_buffer(argument) or argument.name == unbound(U32).name:
+            return argument
+        scratch = Buffer(f"{argument.name}_{of}", argument.element, argument.count, argument.role)
+        return known.get(argument.name, scratch)
 
-    return Schedule(
-        tuple(others.get(buffer.name, buffer) for buffer in schedule.buffers),
-        tuple(attrs.evolve(one, arguments=tuple(map(other, one.arguments))) for one in schedule.launches),
-    )
+    return (attrs.evolve(one, arguments=tuple(map(other, one.arguments))) for one in schedule.launches)
 
 
 def merged_parts(
@@ -127,20 +112,19 @@ def argsort_parts(
     """Argsorts a row given in parts, the buffers "data_0", "data_1" and so on, into "places_0" and so on; stable.
     `sorts` has an algorithm for each part, or None for the bitonic network."""
     own: SortableKey[Any, Any] = placed_key(key.word)
-    buffers: dict[str, Buffer[Any]] = {}
-    placed: list[tuple[Buffer[Any], int]] = []
+    given, placed = list[Buffer[Any]](), list[tuple[Buffer[Any], int]]()
     launches: list[Launch] = []
     ends: list[Launch] = []
     for number, (length, sort) in enumerate(zip(lengths, sorts, strict=True)):
         data = Buffer(f"data_{number}", key.element, length, Role.INPUT)
         places = Buffer(f"places_{number}", U64, length, Role.OUTPUT)
         words: Buffer[Any] = Buffer(f"placed_{number}", own.element, length, Role.SCRATCH)
+        given += data, places
         placed.append((words, length))
-        buffers |= {buffer.name: buffer for buffer in (data, places, words)}
-        known: dict[str, Buffer[Any]] = {"data": data, "places": places}
-        launches += renamed(argsort(sort, key, 1, length, order, policy), known, f"of_{length}", buffers)
+        permutation = argsort(sort, key, 1, length, order, policy)
+        launches += within(permutation, {"data": data, "places": places}, f"of_{length}")
         grid, first = looping_grid(length, policy.group_size), U32(sum(lengths[:number]))
         launches.append(place_sorted_part.launch(grid, key, data, places, words, first, order))
         ends.append(take_places.launch(grid, key.word, words, places, RowsParams(U32(1), U32(length))))
     launches += merged_parts(own, placed, SortOrder.ASCENDING, policy)
-    return Schedule(tuple(buffers.values()), (*launches, *ends))
+    return Schedule(tuple(given), (*launches, *ends))

@@ -11,13 +11,13 @@ from typing import NamedTuple
 import attrs
 
 from ..kernel.language import *
-from ..types.params import RadixParams, RadixPolicy
+from ..types.params import RadixPolicy
 from .batch import looping_grid
 from .bitonic import to_ordered
-from .radix_layout import DigitPlace, Layout, ManyRows, OneRow, Portions
+from .radix_layout import DigitPlace, Layout
 from .radix_tile import count_before
 
-# The bits of a pass's plan.
+# The bits of a pass's plan. It reads the caller's buffer if no earlier pass runs.
 RUNS, READS_DATA, IS_LAST, INTO_WORDS, IS_ODD = 1, 2, 4, 8, 1 << 31
 
 
@@ -38,18 +38,8 @@ class PassPlan:
         bits |= U32(IS_ODD) if count_ones(earlier) % 2 == 1 else U32(0)
         return cls(bits)
 
-    def runs(self) -> Bool:
-        return (self.bits & RUNS) != 0
-
-    def reads_data(self) -> Bool:
-        """Whether the elements are still in the caller's buffer: no earlier pass runs."""
-        return (self.bits & READS_DATA) != 0
-
-    def is_last(self) -> Bool:
-        return (self.bits & IS_LAST) != 0
-
-    def goes_into_words(self) -> Bool:
-        return (self.bits & INTO_WORDS) != 0
+    def has(self, bit: int) -> Bool:
+        return (self.bits & bit) != 0
 
     def phase_bit(self) -> U32:
         """`IS_ODD` in every second pass that runs, else 0: toggles the validity of status words."""
@@ -108,7 +98,7 @@ def count_digits(word: N, counters: Workgroup[U32], copy: U32, passes: int, poli
 
 @kernel
 def sweep_starts(
-    cx: Invocation, shared: Workgroup[U32], idle: Workgroup[U32], state: Storage[U32], params: RadixParams,
+    cx: Invocation, shared: Workgroup[U32], idle: Workgroup[U32], state: Storage[U32], num_elements: U32,
     first_start: U32, first_counter: U32, first_plan: U32, passes: int, in_place: bool, policy: RadixPolicy,
 ) -> None:  # fmt: skip
     """For one row, a workgroup for each pass: its plan, and the prefix sum of its histogram, where digits start."""
@@ -117,7 +107,7 @@ def sweep_starts(
     cx.barrier()
     if cx.local_id < policy.radix:
         for number in range(passes):
-            if state[first_counter + number * policy.radix + cx.local_id] == params.num_elements:
+            if state[first_counter + number * policy.radix + cx.local_id] == num_elements:
                 idle.atomic_or(U32(0), U32(1 << number))
     mine = cx.group_id * policy.radix + cx.local_id
     count = state[first_counter + mine] if cx.local_id < policy.radix else U32(0)
@@ -222,17 +212,9 @@ class SweepState:
     def buffer(self) -> Buffer[U32]:
         return Buffer("state", U32, self.at.end, Role.SCRATCH)
 
-    def start(self, number: int) -> U32:
-        return U32(self.at.starts + number * self.policy.radix)
-
-    def plan(self, number: int) -> U32:
-        return U32(self.at.plans + number)
-
     def layout(self) -> Layout:
-        tiles, apart = U32(self.portion_tiles), U32(self.apart)
-        if self.rows > 1:
-            return ManyRows(U32(self.rows), U32(self.length), tiles, apart)
-        return OneRow(U32(self.length)) if self.portions == 1 else Portions(U32(self.length), tiles, apart)
+        sizes = map(U32, (self.length, self.rows, self.portion_tiles, self.apart))
+        return Layout(*sizes, has_rows=self.rows > 1, carries=self.portions > 1)
 
     def sweeps(self) -> tuple[int, ...]:
         """The number of tiles of each launch of a pass."""
@@ -278,10 +260,10 @@ def _plans(state: SweepState, buffer: Buffer[U32], in_place: bool) -> tuple[Laun
     policy, starts, plans = state.policy, U32(state.at.starts), U32(state.at.plans)
     shared = Workgroup(U32, policy.scanned)
     if state.rows == 1:
-        grid, elements = Grid(state.passes, policy.group_size), RadixParams(U32(state.length))
+        grid = Grid(state.passes, policy.group_size)
         return (
             sweep_starts.launch(
-                grid, shared, Workgroup(U32, 1), buffer, elements, starts, U32(state.at.histograms), plans,
+                grid, shared, Workgroup(U32, 1), buffer, U32(state.length), starts, U32(state.at.histograms), plans,
                 state.passes, in_place, policy,
             ),
         )  # fmt: skip

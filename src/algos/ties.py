@@ -16,8 +16,8 @@ from ..types.keys import FloatKey
 from ..types.monoids import Count
 from ..types.params import ScanParams, ScanPolicy
 from .bitonic import to_ordered
+from .cut import shares
 from .reduce import reduce_workgroup
-from .scan import Share, shares
 from .scan_tile import load_tile, scan_workgroup
 from .sizes import LARGEST_U32, require_countable
 
@@ -69,8 +69,20 @@ class TieCount(Generic[A, N]):
         return a + b
 
 
-def at_most(count: U32, most: U32) -> U32:
-    return minimum(count, most)
+@attrs.frozen
+class Share:
+    """A workgroup's share of a row."""
+
+    number: U32  # of the share in its row
+    first: U32  # the index of its first element
+    count: U32
+
+    @classmethod
+    def of(cls, index: U32, params: ScanParams) -> Share:
+        row = index // params.groups_per_row
+        number = index - row * params.groups_per_row
+        place = number * params.share
+        return cls(number, row * params.num_elements + place, minimum(params.share, params.num_elements - place))
 
 
 def first_not_below(
@@ -84,17 +96,15 @@ def first_not_below(
         step = width // ways if width >= ways else U32(1)
         below = U32(0)
         for part in dynamic_range(U32(1), U32(ways + 1)):
-            place = low + at_most(part * step, width) - 1
+            place = low + minimum(part * step, width) - 1
             below = below + U32(to_ordered(key, results[first + place], order) < bound)
         if below < ways:
-            high = low + at_most((below + 1) * step - 1, width)
-        low = low + at_most(below * step, width)
+            high = low + minimum((below + 1) * step - 1, width)
+        low = low + minimum(below * step, width)
     return low
 
 
-def find_ties(
-    key: FloatKey[A, N], results: Storage[A], first: U32, length: U32, order: SortOrder, ways: int
-) -> Ties:  # fmt: skip
+def find_ties(key: FloatKey[A, N], results: Storage[A], first: U32, length: U32, order: SortOrder, ways: int) -> Ties:
     """Finds whether a sorted row has zeros of both signs, and NaNs of different bits, and where they start."""
     zeros = U32(NOWHERE)
     nans = U32(NOWHERE)
@@ -148,7 +158,7 @@ def restore_share(
     nans = ties.nans
     for start in dynamic_range(U32(0), share.count, U32(policy.tile)):
         first = share.first + start
-        total = load_tile(cx, monoid, data, first, share.place + start, share.count - start, tile, mine, policy)
+        total = load_tile(cx, monoid, data, first, start, share.count - start, tile, mine, policy)
         found = scan_workgroup(cx, monoid, shared, total, policy)
         before = found.before
         for i in dynamic_range(U32(0), U32(policy.items)):
@@ -184,7 +194,7 @@ def restore_short(
             nans = broadcast_from(cx, number, mine.nans, shared)
             if zeros != NOWHERE or nans != NOWHERE:
                 row = (block + number) * params.num_elements
-                share = Share(U32(0), row, row, U32(0), params.num_elements)
+                share = Share(U32(0), row, params.num_elements)
                 restore_share(cx, key, data, results, row, share, Ties(zeros, nans), tile, shared, policy)
 
 
@@ -264,7 +274,7 @@ def restore_ties(key: FloatKey[A, N], rows: int, length: int, order: SortOrder, 
     starts = Buffer("starts", U32, 2 * rows, Role.SCRATCH)
     counts = Buffer("counts", U32, 2 * rows * groups, Role.SCRATCH)
     grid = Grid(rows * groups, policy.group_size)
-    params = ScanParams(U32(length), U32(groups), U32(min(each * policy.tile, LARGEST_U32)), U32(length))
+    params = ScanParams(U32(length), U32(groups), U32(min(each * policy.tile, LARGEST_U32)))
     count = count_ties.launch(grid, key, data, results, shared, starts, counts, params, order, ways, policy)
     write = restore_long.launch(grid, key, data, results, tile, shared, starts, counts, params, policy)
-    return Schedule((data, results, starts, counts), (count, write))
+    return Schedule((data, results), (count, write))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -67,15 +67,12 @@ def _algorithm(entry: Mapping[str, Any]) -> SortAlgorithm:
     from ..types.params import BitonicPolicy, RadixPolicy
     from .sorts import Bitonic, Radix
 
-    match entry["name"]:
-        case "Radix":
-            return Radix(RadixPolicy(**entry["policy"]))
-        case "Bitonic":
-            return Bitonic(BitonicPolicy(**entry["policy"]))
-        case "HostSort":
-            return HostSort(HostSortPolicy(**entry["policy"]))
-        case name:
-            raise ValueError(f"no algorithm named {name!r} is kept in tables")
+    policy: Mapping[str, Any] = entry["policy"]
+    made: dict[str, Callable[[], SortAlgorithm]] = {
+        "Radix": lambda: Radix(RadixPolicy(**policy)), "Bitonic": lambda: Bitonic(BitonicPolicy(**policy)),
+        "HostSort": lambda: HostSort(HostSortPolicy(**policy)),
+    }  # fmt: skip
+    return made[entry["name"]]()
 
 
 def keep_sorts(info: TargetInfo, lines: Sequence[SortRule]) -> Path | None:

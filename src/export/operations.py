@@ -17,7 +17,7 @@ from ..algos.bitonic import bitonic_launches
 from ..algos.copy import copy_whole
 from ..algos.fit import fitted_radix, fitted_reduce, fitted_scan_policy
 from ..algos.radix_sorts import SwitchedKey, radix_sort
-from ..algos.reduce import reduce_rows
+from ..algos.reduce_axis import reduce_rows
 from ..algos.scan import scan_rows
 from ..algos.select import SelectByParts, top_k
 from ..algos.select_rows import PartPolicy

@@ -73,6 +73,14 @@ class Buffer(Storage[E]):
         return f"Buffer({self.name!r}, {shown(self.element)}, {self.count}, {self.role})"
 
 
+_NONE = "none"
+
+
+def unbound(element: type[E]) -> Buffer[E]:
+    """A stand-in for a kernel's parameter that a mode of it does not use: no memory is bound to it."""
+    return Buffer(_NONE, element, 1, Role.SCRATCH)
+
+
 def _require_name(name: object) -> None:
     if not isinstance(name, str):
         raise UnsupportedTypeError(f"Buffer: expected a str as its name, found {name!r}")
@@ -148,7 +156,7 @@ def kind_of(argument: object, in_tuple: bool = False) -> object:
 class Schedule:
     """Launches that run in order; each sees all that the ones before it wrote."""
 
-    buffers: tuple[Buffer[Any], ...]  # with unique names
+    buffers: tuple[Buffer[Any], ...]  # with unique names; scratch that launches use is added, if it is not among them
     launches: tuple[Launch, ...]
 
     def __attrs_post_init__(self) -> None:
@@ -160,9 +168,12 @@ class Schedule:
                 raise InvalidArgumentError(f"Schedule: two buffers are named {buffer.name!r}")
         used = (argument for launch in self.launches for argument in launch.arguments if is_buffer(argument))
         for buffer in used:
+            if buffer.role is Role.SCRATCH and buffer.name != _NONE:
+                named.setdefault(buffer.name, buffer)
             other = named.get(buffer.name, buffer)
             if not buffer.is_like(other):  # a target would bind both to one memory
                 raise InvalidArgumentError(f"Schedule: two buffers are named {buffer.name!r}: {other} and {buffer}")
+        object.__setattr__(self, "buffers", tuple(named.values()))
 
 
 def _require_all(name: str, items: object, kind: type[object]) -> None:

@@ -47,9 +47,9 @@ class Scanning(OverMonoid, AlongAxis):
         return max(given.dtype.itemsize, dtype_of(self.monoid(given).state).itemsize)
 
     def in_batches(self, given: Spec, info: TargetInfo) -> Work:
+        from ..algos.cut import shares
         from ..algos.layout import Layout
-        from ..algos.scan import shares
-        from ..algos.scan_axis import scan_axis
+        from ..algos.scan import scan_axis
 
         (rows, length), monoid, finish = self.rows(given), self.monoid(given), self.finish(given)
         policy = self._policy(monoid, Layout.rows(rows, length), info)
@@ -79,7 +79,7 @@ class Scanning(OverMonoid, AlongAxis):
 
     def as_it_lies(self, given: Spec, info: TargetInfo) -> Schedule | None:
         from ..algos.layout import Layout, layout_to_scan
-        from ..algos.scan_axis import scan_axis
+        from ..algos.scan import scan_axis
 
         axes, layout = self.axes(given), None
         if given.is_plain and len(axes) == 1:

@@ -115,7 +115,7 @@ class Sort(AlongAxis):
     def _ties(self, x: Spec, key: SortableKey[Any, Any], info: TargetInfo) -> Work:
         """A second schedule that restores the order of tied floats, in rows that have any."""
         from ..algos.choice import choose_scan
-        from ..algos.scan import shares
+        from ..algos.cut import shares
         from ..algos.ties import restore_ties
 
         assert isinstance(key, FloatKey), "of floats"

@@ -108,17 +108,9 @@ class RowsPolicy(Policy):
 
 
 @attrs.frozen
-class ReduceParams:
-    """One launch of a reduction, over every row of a batch."""
-
-    num_elements: U32  # in one row
-    groups_per_row: U32
-    row_stride: U32  # elements from one row's first to the next one's
-
-
-@attrs.frozen
-class ColumnParams:
-    """One launch along `length` of an array of planes x length x columns, with any strides."""
+class AxisParams:
+    """One launch of a reduction or scan along `length` of an array of planes x length x columns, with any strides.
+    Columns may be shared: a workgroup has `lanes` columns; the elements of each are shared by `ranks` invocations."""
 
     columns: U32  # of a plane
     all_columns: U32  # of all planes
@@ -129,14 +121,6 @@ class ColumnParams:
     plane_result: U32  # strides of the results
     length_result: U32  # in a scan between elements; in a reduction between the partial results of a column
     column_result: U32
-
-
-@attrs.frozen
-class AxisParams(ColumnParams):
-    """One launch of a reduction or scan along `length`, in which columns may be shared. A workgroup has `lanes`
-    columns; the elements of each are shared by `ranks` invocations."""
-
-    column_total: U32  # in a scan, the stride of the totals of a column's shares
     lanes: U32
     ranks: U32
     lane_step: U32  # invocations from one lane to the next
@@ -199,7 +183,6 @@ class ScanParams:
     num_elements: U32  # in one row
     groups_per_row: U32
     share: U32  # elements for each workgroup, a multiple of the tile
-    row_stride: U32  # elements from one row's first to the next one's; results are packed
 
 
 @attrs.frozen
@@ -253,11 +236,6 @@ class MergeParams:
     second: U32
     tiles: U32
     groups: U32
-
-
-@attrs.frozen
-class RadixParams:
-    num_elements: U32  # of all rows
 
 
 @attrs.frozen

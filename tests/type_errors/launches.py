@@ -5,14 +5,14 @@ from __future__ import annotations
 import attrs
 
 from gpusort.algos.bitonic import bitonic_sort, bitonic_step
-from gpusort.algos.reduce import reduce_rows
+from gpusort.algos.reduce_axis import reduce_rows
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from gpusort.types.indices import Pass, SortOrder, Stage
 from gpusort.types.invocation import Invocation
 from gpusort.types.keys import UnsignedKey
 from gpusort.types.memory import Storage, Workgroup
-from gpusort.types.params import BitonicParams, BitonicPolicy, ReduceParams, ReducePolicy
+from gpusort.types.params import BitonicParams, BitonicPolicy, ReducePolicy, RowsParams
 from gpusort.types.scalars import F32, U32
 
 GRID = Grid(4, 64)
@@ -33,7 +33,7 @@ def right() -> list[Launch]:
 
 
 def another_struct() -> Launch:
-    return bitonic_step.launch(GRID, KEY, DATA, ReduceParams(U32(1), U32(1), U32(1)))  # E: arg-type, reportArgumentType
+    return bitonic_step.launch(GRID, KEY, DATA, RowsParams(U32(1), U32(1)))  # E: arg-type, reportArgumentType
 
 
 def another_element() -> Launch:
