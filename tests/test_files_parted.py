@@ -31,10 +31,10 @@ class Ways:
     def __init__(self) -> None:
         self.taken: list[str] = []
 
-    def noting(self, cut: Callable[[Any], list[int]], name: str) -> Callable[[Any], list[int]]:
+    def noting(self, buckets: Callable[[Any], list[int]], name: str) -> Callable[[Any], list[int]]:
         def noted(made: runs.Runs) -> list[int]:
             self.taken.append(name)
-            return cut(made)
+            return buckets(made)
 
         return noted
 
@@ -56,7 +56,7 @@ def ways(monkeypatch: pytest.MonkeyPatch) -> Ways:
         (runs.SortedRuns, "sorted"),
     ]
     for kind, name in kinds:
-        monkeypatch.setattr(kind, "cut", seen.noting(kind.cut, name))
+        monkeypatch.setattr(kind, "buckets", seen.noting(kind.buckets, name))
     return seen
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import numpy as np
+import pyarrow as pa
 
 from ..types.indices import SortOrder
 from .arrow_values import values_of
@@ -16,9 +17,6 @@ from .runs import parted_lines
 from .table_files import RowReader, TableFile
 from .table_sinks import Sink
 from .work import SortElements
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _ROWS = 1 << 20  # decoded at a time
 _MOST_NOTED = 1 << 21  # zeros and NaNs
@@ -43,8 +41,8 @@ class ColumnInput:
             end += numbers.size
         return at
 
-    def sampled(self, start: int, stop: int) -> Bytes:
-        """At most as many bytes, from near there."""
+    def copied(self, start: int, stop: int) -> Bytes:
+        """At most as many bytes, from near there. Raises Unbalanced."""
         size = self._dtype.itemsize
         rows = self._table.rows_near(start // size, (stop - start) // size)
         return values_of(rows.column(0)).view(np.uint8).copy()  # it may be changed
@@ -61,8 +59,6 @@ class ColumnOutput:
         return 0
 
     def write(self, buffer: Bytes, nbytes: int, offset: int) -> None:
-        import pyarrow as pa
-
         kind = self.schema.types[0]
         numbers = pa.Array.from_buffers(kind, 8 * nbytes // kind.bit_width, [None, pa.py_buffer(buffer[:nbytes])])
         self.sink.write(pa.Table.from_arrays([numbers], schema=self.schema))

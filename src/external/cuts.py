@@ -41,6 +41,20 @@ class Samples:
         return cls.of_words(words, np.array(lengths, np.int64), gap)
 
     @classmethod
+    def of_runs(
+        cls, taken: dict[int, Array], lengths: Sequence[int], gap: int, words: Callable[[int, int, int], Array],
+        most: int,
+    ) -> Samples:  # fmt: skip
+        """From those that were taken of some runs, which are used up. `words(run, start, stop)` reads the others', of
+        about `most` elements at a time."""
+        step = -(-most // gap) * gap
+        for run, length in enumerate(lengths):
+            if run not in taken:
+                parts = [words(run, at, min(at + step, length))[::gap] for at in range(0, length, step)]
+                taken[run] = np.concatenate(parts)
+        return cls.of([taken.pop(run) for run in range(len(lengths))], lengths, gap)
+
+    @classmethod
     def of_words(cls, words: Array, lengths: Indices, gap: int) -> Samples:
         """The same from all words, of one run after the other."""
         counts = counts_of(lengths, gap)

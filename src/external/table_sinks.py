@@ -7,19 +7,17 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import attrs
 import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
 
 from .arrow_values import values_of
 from .direct import naming
 from .formats import header_for
 from .table_files import ParquetTable, TableFile
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyarrow import parquet
 
 ROW_INDEX = "row index"
 _WIDTHS = {"INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8}  # bytes of Parquet's physical types
@@ -59,8 +57,6 @@ class PyarrowSink:
     @classmethod
     def of_arrow(cls, path: Path, schema: pa.Schema, rows: int | None = None, mode: str = "wb") -> PyarrowSink:
         """To an Arrow IPC file, which with mode "ab" follows others in the same file."""
-        import pyarrow as pa
-
         file = pa.OSFile(str(path), mode)
         return cls(path, file, pa.ipc.new_file(file, schema), rows)
 
@@ -68,9 +64,6 @@ class PyarrowSink:
     def of_parquet(cls, path: Path, like: TableFile) -> PyarrowSink:
         """To a Parquet file; with the compression, dictionaries and row group size of the source if that is Parquet
         too, else pyarrow's own."""
-        import pyarrow as pa
-        from pyarrow import parquet
-
         codecs: dict[str, str] | str = "snappy"
         words: list[str] | bool = True
         rows = _USUAL_ROWS

@@ -10,17 +10,18 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from math import isqrt
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import attrs
 import numpy as np
+import pyarrow as pa
 
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.indices import SortOrder
 from .arrow_values import bytes_of, indices_array, key_dtypes, key_values, naming_pyarrow, take_rows, values_of
 from .columns import ColumnInput, ColumnOutput, SortColumn
 from .cuts import Array, Samples, usual_gap
-from .direct import DirectFile, whole_pages
+from .direct import DirectFile
 from .disk_space import raising_disk_full, require_disk_space
 from .formats import Format
 from .order import Engine, KeyColumn, KeyOrder
@@ -32,10 +33,7 @@ from .sort import Endpoints, Passes
 from .table_files import ArrowRun, RowReader, TableFile
 from .table_sinks import ROW_INDEX, IndicesSink, PyarrowSink, Sink, closing
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    Batches: TypeAlias = list[pa.RecordBatch]
+Batches: TypeAlias = list[pa.RecordBatch]
 
 _BATCH = 1 << 13  # the least rows in a record batch of a run: smaller reads cost more than they save
 _PYARROW = 3 << 25  # bytes of pyarrow's own overhead
@@ -147,16 +145,12 @@ class TableSort:
         self.scratch.done = work.reliable(self.scratch.done)
         self.scratch.require_kept("run ", self.scratch.folder / "runs", spill)
         with closing(self.sink()) as sink, DirectFile(self.scratch.folder / "runs", write=True) as runs:
-            runs.reserve(whole_pages(spill))
+            runs.reserve(spill)
             given, made = ColumnInput(self.table, work.source), ColumnOutput(sink, self.table.schema)
-            sampled = given.sampled if self.table.is_in_short_groups else None
-            ends = Endpoints(given, 0, runs, made, 0, sampled)
-            Passes(work, self.table.rows, plan, ends, self.scratch, self.report).run()
+            Passes(work, self.table.rows, plan, Endpoints(given, runs, made), self.scratch, self.report).run()
 
     def sorted(self, batches: Batches, engine: Engine) -> pa.Table:
         """The rows sorted. The batches are used up: of each column there is only one copy at a time."""
-        import pyarrow as pa
-
         table = pa.Table.from_batches(batches)
         batches.clear()
         return take_rows(table, self.keys.argsort(self.keys_of(table), engine))
@@ -194,8 +188,8 @@ class _Passes:
         self._lengths = [min(plan.run, rows - start) for start in range(0, rows, plan.run)]
         self._engine = sort.engine if len(self._lengths) > 1 else sort.engine.alone
         self._meter = Meter(rows * sort.bytes_of_a_row * min(2, len(self._lengths)), sort.report)
-        self._cut = lru_cache(maxsize=2)(self._find_cut)  # a bucket's end is the next one's start
         self._rows = RowReader(sort.table.batches(sort.columns))
+        self._cut = lru_cache(maxsize=2)(self._find_cut)  # a bucket's end is the next one's start
         self._taken: dict[int, Array] = {}
         self._samples = Samples.of([], [], 1)
         self._file = self._scratch.folder / "runs"
@@ -203,8 +197,6 @@ class _Passes:
         self._runs: list[ArrowRun] = []
 
     def run(self) -> None:
-        import pyarrow as pa
-
         pieces = range(len(self._lengths))
         if len(pieces) == 1:
             self._make_buckets(self._load_rows)
@@ -219,8 +211,7 @@ class _Passes:
         self._pass(left, self._load_rows, self._make_run, self._keep_run, "runs")
         with pa.OSFile(str(self._file)) as file:
             self._runs = [ArrowRun(file, self._ends[run], self._batch, self._sort.by) for run in pieces]
-            taken = [self._taken[run] if run in self._taken else self._sample_again(run) for run in pieces]
-            self._samples = Samples.of(taken, self._lengths, self._gap)
+            self._samples = Samples.of_runs(self._taken, self._lengths, self._gap, self._words_between, self._batch)
             self._make_buckets(self._load_slices)
 
     def _make_buckets(self, load: Callable[[int, int], Batches]) -> None:
@@ -245,8 +236,6 @@ class _Passes:
 
     def _numbered(self, batches: Batches, start: int) -> Batches:
         """With the indices of their rows, from `start` on."""
-        import pyarrow as pa
-
         table = pa.Table.from_batches(batches)
         indices = indices_array(np.arange(start, start + table.num_rows))
         return table.append_column(ROW_INDEX, indices).to_batches()
@@ -281,14 +270,7 @@ class _Passes:
         return cut
 
     def _words_between(self, run: int, start: int, stop: int) -> Array:
-        import pyarrow as pa
-
         return self._words(pa.Table.from_batches(self._runs[run].read(start, stop, of_keys=True)))
-
-    def _sample_again(self, run: int) -> Array:
-        """Samples of a run that an earlier call wrote."""
-        starts = range(0, self._lengths[run], self._gap)
-        return np.concatenate([self._words_between(run, at, at + 1) for at in starts])
 
     def _words(self, table: pa.Table) -> Array:
         return self._sort.keys.words(self._sort.keys_of(table))
