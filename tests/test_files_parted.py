@@ -12,8 +12,7 @@ import pytest
 
 import gpusort
 from gpusort.api import engine
-from gpusort.external import columns, parting, runs, sort
-from gpusort.external.arrow_values import values_of
+from gpusort.external import parting, runs, sort
 from gpusort.external.direct import PAGE
 from gpusort.targets.cpu.host import partition
 from tests.covering import few_cases
@@ -324,6 +323,9 @@ def test_a_table_of_one_column(
 ) -> None:
     """Whose floats keep their order where they tie; with too many of those it is sorted."""
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    from gpusort.external import columns
+    from gpusort.external.arrow_values import values_of
+
     x = keys_of(dtype, 8)
     if dtype == "M8[us]":
         x[np.isnat(x)] = 0
@@ -347,6 +349,8 @@ def test_a_table_of_one_column(
 def test_a_column_of_floats_that_is_killed(tmp_path: Path, ways: Ways) -> None:
     """What was noted of its ties is lost with the process: its pieces are partitioned again."""
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    from gpusort.external.arrow_values import values_of
+
     x = keys_of("f4", 9)
     source, target = tmp_path / "source.parquet", tmp_path / "target.parquet"
     parquet.write_table(pa.table({"x": x}), source, 9_000)

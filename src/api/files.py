@@ -119,10 +119,16 @@ def _sort(
             raise InvalidArgumentError(
                 f"source: {given} is a table, for which pyarrow is needed: pip install 'gpusort[tables]'"
             )
+        from ..external.columns import RowKeys, without_pyarrow
         from ..external.table_files import open_table
         from ..external.tables import TableSort
 
-        TableSort(given, open_table(given), wanted, columns, order, engine, kept, progress, argsort).run(room)
+        keys = RowKeys(open_table(given), columns, order)
+        if argsort:
+            places = finding_indices(keys.dtype, keys.count, keys.dtype.names or (), order, engine)
+            FileSort(given, keys, wanted, places, kept, progress).run(without_pyarrow(room))
+        else:
+            TableSort(given, keys, wanted, engine, kept, progress).run(room)
         return
     said = None if dtype is None else checked_dtype(dtype)
     if said is not None and Format.of(given) is Format.RAW:

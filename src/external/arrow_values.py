@@ -70,16 +70,11 @@ def values_of(column: pa.Array) -> Array:
     return np.frombuffer(held, dtype, count, start * dtype.itemsize)
 
 
-def indices_array(indices: Indices) -> pa.Array:
-    """Indices as Arrow's, without a copy."""
-    packed = np.ascontiguousarray(indices, np.int64)
-    return pa.Array.from_buffers(pa.int64(), packed.size, [None, pa.py_buffer(packed)])
-
-
 def take_rows(table: pa.Table, indices: Indices) -> pa.Table:
     """The table's rows at some indices, column by column, so that only one is there in chunks and as a whole. Views of
     text and bytes are copied to arrays of them and back."""
-    places = indices_array(indices)
+    packed = np.ascontiguousarray(indices, np.int64)
+    places = pa.Array.from_buffers(pa.int64(), packed.size, [None, pa.py_buffer(packed)])
     taken: list[pa.Array] = []
     for column in table.columns:
         kind = _without_views(column.type)

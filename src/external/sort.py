@@ -8,6 +8,7 @@ have known positions in the result: they can be sorted out of order, and an inte
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
@@ -19,7 +20,7 @@ import numpy as np
 from .cuts import Array
 from .direct import Bytes, DirectFile, buffer_for
 from .disk_space import raising_disk_full, require_disk_space
-from .formats import Layout, header_for
+from .formats import header_for
 from .parting import Unbalanced
 from .pipeline import run_pipeline, slots_for
 from .plans import Plan, beside
@@ -95,7 +96,11 @@ class Passes:
             make = partial(self._make_bucket, self._work.to_result)
             self._pass(everyone, self._lengths, self._load_piece, make, self._keep_bucket, "buckets")
             return
-        if not self._are_parted():
+        are_parted = False
+        with suppress(Unbalanced):  # so that what comes later has no context of it
+            self._make_runs(self._parted())
+            are_parted = True
+        if not are_parted:
             self._meter.begin_anew()
             if SORTED not in self._scratch.done and parted_lines(self._scratch.done):
                 self._scratch.mark(SORTED, self._ends.runs.sync)
@@ -107,15 +112,6 @@ class Passes:
         left = [n for n in range(len(buckets)) if self._runs.bucket_step(n) not in self._scratch.done]
         make = partial(self._make_bucket, self._runs.to_bucket)
         self._pass(left, buckets, self._load_bucket, make, self._keep_bucket, "buckets")
-
-    def _are_parted(self) -> bool:
-        """Makes partitioned runs. False if they have to be sorted instead, which is left to the caller: an exception is
-        to have no context of this one."""
-        try:
-            self._make_runs(self._parted())
-        except Unbalanced:
-            return False
-        return True
 
     def _parted(self) -> Runs:
         """Runs to be partitioned. Raises Unbalanced if that is not possible, or not worth it, or if an earlier call has
@@ -180,12 +176,20 @@ def _elements(buffer: Bytes, at: int, dtype: np.dtype[Any], count: int) -> Array
     return buffer[at : at + count * dtype.itemsize].view(dtype)
 
 
+class Elements(Protocol):
+    """What a file has to be sorted by: how many, and how they are read."""
+
+    @property
+    def count(self) -> int: ...
+    def opened(self, source: Path, /) -> AbstractContextManager[Input]: ...
+
+
 @attrs.frozen(eq=False)
 class FileSort:
     """The sort of one file."""
 
     source: Path
-    layout: Layout
+    layout: Elements
     target: Path
     work: Work
     scratch: Scratch
@@ -212,7 +216,7 @@ class FileSort:
         self.scratch.require_kept("bucket", self.scratch.part, whole)
         require_disk_space({runs_file: spill, self.scratch.part: whole})
         with (
-            DirectFile(self.source, base=self.layout.start) as given,
+            self.layout.opened(self.source) as given,
             DirectFile(runs_file, write=True) as runs,
             DirectFile(self.scratch.part, write=True, base=len(header)) as made,
         ):

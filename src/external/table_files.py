@@ -33,8 +33,8 @@ class ParquetTable:
         self._groups = [self.metadata.row_group(number) for number in range(self.metadata.num_row_groups)]
         self._decoded = lru_cache(maxsize=1)(self._decode)
 
-    def _decode(self, group: int) -> pa.RecordBatch:
-        return self._file.read_row_group(group).combine_chunks().to_batches()[0]
+    def _decode(self, group: int, columns: tuple[str, ...]) -> pa.RecordBatch:
+        return self._file.read_row_group(group, list(columns)).combine_chunks().to_batches()[0]
 
     def may_be_null(self, column: str) -> bool:
         found = [chunk.statistics for chunk in self.chunks() if chunk.path_in_schema == column]
@@ -44,15 +44,15 @@ class ParquetTable:
         """All rows in order, so many at most at a time, of some columns, or of all (None)."""
         return self._file.iter_batches(rows, columns=columns)
 
-    def rows_near(self, row: int, count: int) -> pa.RecordBatch:
-        """At most as many rows, for a sample, of the one of a few row groups that is nearest, which is decoded as a
-        whole. Raises Unbalanced if some are long."""
+    def rows_near(self, row: int, count: int, columns: tuple[str, ...]) -> pa.RecordBatch:
+        """At most as many rows of some columns, for a sample, of the one of a few row groups that is nearest, which is
+        decoded as a whole. Raises Unbalanced if some are long."""
         if any(group.total_byte_size > _LONG for group in self._groups):
             raise Unbalanced
         some = [number for number, group in enumerate(self._groups) if group.num_rows]
         few = some[:: -(-len(some) // _FEW_GROUPS)]
         group, part = divmod(row * len(few), self.rows)
-        rows = self._decoded(few[group])
+        rows = self._decoded(few[group], columns)
         return rows.slice(max(0, min(part * rows.num_rows // self.rows, rows.num_rows - count)), count)
 
     def chunks(self) -> Iterator[parquet.ColumnChunkMetaData]:
@@ -89,11 +89,11 @@ class ArrowTable:
     def may_be_null(self, column: str) -> bool:
         return column in self._with_nulls
 
-    def rows_near(self, row: int, count: int) -> pa.RecordBatch:
+    def rows_near(self, row: int, count: int, columns: tuple[str, ...]) -> pa.RecordBatch:
         """At most as many rows of the batch that holds one, for a sample."""
         at = bisect_right(self._starts, row) - 1
         batch = self._mapped[at] or self._read_again(at)
-        return self._copied(batch.slice(row - self._starts[at], count))
+        return self._copied(batch.select(list(columns)).slice(row - self._starts[at], count))
 
     def batches(self, columns: Sequence[str] | None, rows: int = _BATCH) -> Iterator[pa.RecordBatch]:
         for number, mapped in enumerate(self._mapped):
