@@ -139,15 +139,7 @@ class Crew:
 
     def close(self) -> None:
         """Cancels calls that are not begun, and waits for the others, even if interrupted meanwhile."""
-        interruption: BaseException | None = None
-        while True:
-            try:
-                self._close()
-                break
-            except BaseException as failure:
-                interruption = failure
-        if interruption is not None:
-            raise interruption
+        real_threads.persist(self._close)
 
     def _close(self) -> None:
         shared = self._shared
@@ -221,15 +213,12 @@ def _begin(call: Call[T]) -> None:
 
 def _see_through(call: Call[T], step: Callable[[], None]) -> None:
     """Runs a step, and waits until a call has ended. What a signal handler raises meanwhile is raised then."""
-    interruption: BaseException | None = None
-    while not call.is_done:
-        try:
-            step()
-            call.wait()
-        except BaseException as failure:
-            interruption = failure
-    if interruption is not None:
-        raise interruption
+
+    def end() -> None:
+        step()
+        call.wait()
+
+    real_threads.persist(end)
 
 
 @attrs.frozen(eq=False)
