@@ -250,7 +250,7 @@ class MapSort:
         plan = Plan.within(self.memory, x.size, self.work)
         identity = {
             "path": str(mapping.path), "inode": mapping.path.stat().st_ino, "bytes": x.nbytes,
-            "position": mapping.position, "work": self.work.describe(),
+            "position": mapping.position, "work": repr(self.work),
         }  # fmt: skip
         must_resume = scratch.has("begun")
         try:

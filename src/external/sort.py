@@ -203,7 +203,7 @@ class FileSort:
             if scratch.keep and scratch.is_published():
                 return
             plan = Plan.within(memory, self.layout.count, self.work)
-            self._run(scratch.resumed_plan(self.work.describe(), plan))
+            self._run(scratch.resumed_plan(repr(self.work), plan))
             scratch.publish()
 
     def _run(self, plan: Plan) -> None:
