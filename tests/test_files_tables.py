@@ -135,6 +135,28 @@ def test_a_column_alone(dtype: str, memory: int, tmp_path: Path) -> None:
         assert_same_table(read(target), table.take(pa.array(order_of(table, [dtype], descending))))
 
 
+def test_an_argsort_is_resumed_in_its_last_pass(tmp_path: Path) -> None:
+    keys = np.random.default_rng(1).permutation(100_000)
+    source, target = tmp_path / "source.parquet", tmp_path / "places.npy"
+    write(pa.table({"key": keys, "more": np.zeros(100_000)}), source)
+    steps: list[str] = []
+
+    def stop(progress: gpusort.Progress) -> None:
+        steps.append(progress.step)
+        if steps.count("buckets") == 12:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        gpusort.argsort_file(source, target, by="key", memory=LEAST, resume=True, progress=stop)
+    later: list[str] = []
+    gpusort.argsort_file(
+        source, target, by="key", memory=LEAST, resume=True, progress=lambda progress: later.append(progress.step)
+    )
+    assert set(later) == {"buckets"}
+    assert len(later) < steps.count("runs")
+    np.testing.assert_array_equal(np.load(target), np.argsort(keys))
+
+
 @pytest.mark.parametrize("columns", [["key"], ["key", "more"]])
 def test_a_compressed_file_is_not_unpacked_as_a_whole(columns: list[str], tmp_path: Path) -> None:
     table = pa.table({"key": np.arange(100_000)[::-1] % 1000, "more": np.zeros(100_000)}).select(columns)
