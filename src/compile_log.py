@@ -14,10 +14,7 @@ def log_slow(target: str, kernel: str) -> Generator[None]:
     """Times a compilation, and logs it if it was slow."""
     start = time.perf_counter()
     yield
-    log_compilation(target, kernel, time.perf_counter() - start)
-
-
-def log_compilation(target: str, kernel: str, seconds: float) -> None:
+    seconds = time.perf_counter() - start
     if seconds >= _SLOW:
         import logging
 

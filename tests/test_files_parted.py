@@ -12,8 +12,7 @@ import pytest
 
 import gpusort
 from gpusort.api import engine
-from gpusort.external import columns, parting, runs, sort
-from gpusort.external.arrow_values import values_of
+from gpusort.external import parting, runs, sort
 from gpusort.external.direct import PAGE
 from gpusort.targets.cpu.host import partition
 from tests.covering import few_cases
@@ -31,10 +30,10 @@ class Ways:
     def __init__(self) -> None:
         self.taken: list[str] = []
 
-    def noting(self, cut: Callable[[Any], list[int]], name: str) -> Callable[[Any], list[int]]:
+    def noting(self, buckets: Callable[[Any], list[int]], name: str) -> Callable[[Any], list[int]]:
         def noted(made: runs.Runs) -> list[int]:
             self.taken.append(name)
-            return cut(made)
+            return buckets(made)
 
         return noted
 
@@ -56,7 +55,7 @@ def ways(monkeypatch: pytest.MonkeyPatch) -> Ways:
         (runs.SortedRuns, "sorted"),
     ]
     for kind, name in kinds:
-        monkeypatch.setattr(kind, "cut", seen.noting(kind.cut, name))
+        monkeypatch.setattr(kind, "buckets", seen.noting(kind.buckets, name))
     return seen
 
 
@@ -324,6 +323,9 @@ def test_a_table_of_one_column(
 ) -> None:
     """Whose floats keep their order where they tie; with too many of those it is sorted."""
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    from gpusort.external import columns
+    from gpusort.external.arrow_values import values_of
+
     x = keys_of(dtype, 8)
     if dtype == "M8[us]":
         x[np.isnat(x)] = 0
@@ -347,6 +349,8 @@ def test_a_table_of_one_column(
 def test_a_column_of_floats_that_is_killed(tmp_path: Path, ways: Ways) -> None:
     """What was noted of its ties is lost with the process: its pieces are partitioned again."""
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    from gpusort.external.arrow_values import values_of
+
     x = keys_of("f4", 9)
     source, target = tmp_path / "source.parquet", tmp_path / "target.parquet"
     parquet.write_table(pa.table({"x": x}), source, 9_000)

@@ -91,6 +91,6 @@ def test_bytes_anywhere_in_a_file(tmp_path: Path) -> None:
 
 
 def test_a_part_is_never_longer_than_a_run() -> None:
-    assert runs.grouped([3, 3, 3, 3, 1, 9], 9) == [(0, 3), (3, 5), (5, 6)]
-    assert runs.grouped([0, 0, 5], 9) == [(0, 3)]
+    assert runs.grouped([3, 3, 3, 3, 1, 9], 9) == [0, 3, 5, 6]
+    assert runs.grouped([0, 0, 5], 9) == [0, 3]
     assert list(runs.parted_lines({"run 1", "run 2 0 5 9", "runs sorted", "bucket 1 of parts"})) == [2]

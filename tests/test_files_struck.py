@@ -23,7 +23,7 @@ from gpusort.external.direct import Bytes, DirectFile
 from gpusort.external.pipeline import run_pipeline
 from gpusort.external.scratch import Scratch
 from tests.new_process import run_new, run_sort
-from tests.reference import Array, sample
+from tests.reference import sample
 from tests.striking import elements_of, events, places, soon, strike, threads
 
 BELOW = "external"
@@ -294,7 +294,7 @@ def test_what_is_put_back_is_put_back_whole(tmp_path: Path, monkeypatch: pytest.
     x = sample("f4", COUNT, 1)
     path = tmp_path / "x.npy"
     np.save(path, x)
-    read, write = DirectFile.read_elements, maps.InPlaceEndpoint.write
+    read, write = DirectFile.copied, maps.InPlaceEndpoint.write
     written: list[int] = []
 
     def interrupted(end: maps.InPlaceEndpoint, buffer: Bytes, nbytes: int, offset: int) -> None:
@@ -303,13 +303,13 @@ def test_what_is_put_back_is_put_back_whole(tmp_path: Path, monkeypatch: pytest.
             raise KeyboardInterrupt
         write(end, buffer, nbytes, offset)
 
-    def once_more(file: DirectFile, dtype: np.dtype[np.generic], start: int, count: int) -> Array:
+    def once_more(file: DirectFile, start: int, stop: int) -> Bytes:
         if written[4:]:
             signal.raise_signal(signal.SIGINT)
-        return read(file, dtype, start, count)
+        return read(file, start, stop)
 
     monkeypatch.setattr(maps.InPlaceEndpoint, "write", interrupted)
-    monkeypatch.setattr(DirectFile, "read_elements", once_more)
+    monkeypatch.setattr(DirectFile, "copied", once_more)
     mapped = np.load(path, mmap_mode="r+")
     with pytest.raises(KeyboardInterrupt):
         gpusort.sort_inplace(mapped)

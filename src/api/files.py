@@ -22,8 +22,6 @@ from ..external.plans import bytes_of
 from ..external.progress import Progress
 from ..external.scratch import Scratch
 from ..external.sort import FileSort
-from ..external.table_files import open_table
-from ..external.tables import TableSort
 from ..external.work import SortElements, SortRecords, Work, finding_indices
 from ..targets.base import Target
 from ..types.checks import checked_path
@@ -116,8 +114,21 @@ def _sort(
         if not argsort and not all(is_table):
             name, path = ("target", wanted) if is_table[0] else ("source", given)
             raise InvalidArgumentError(f"{name}: expected a table, as .parquet or .arrow, found {path}")
-        columns, table = _names(by), open_table(given)
-        TableSort(given, table, wanted, columns, order, engine, kept, progress, argsort).run(room)
+        columns = _names(by)
+        if find_spec("pyarrow") is None:
+            raise InvalidArgumentError(
+                f"source: {given} is a table, for which pyarrow is needed: pip install 'gpusort[tables]'"
+            )
+        from ..external.columns import RowKeys, without_pyarrow
+        from ..external.table_files import open_table
+        from ..external.tables import TableSort
+
+        keys = RowKeys(open_table(given), columns, order)
+        if argsort:
+            places = finding_indices(keys.dtype, keys.count, keys.dtype.names or (), order, engine)
+            FileSort(given, keys, wanted, places, kept, progress).run(without_pyarrow(room))
+        else:
+            TableSort(given, keys, wanted, engine, kept, progress).run(room)
         return
     said = None if dtype is None else checked_dtype(dtype)
     if said is not None and Format.of(given) is Format.RAW:

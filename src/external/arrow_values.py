@@ -6,16 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from ..types.dtypes import is_ordered
 from ..types.errors import GpusortError, InvalidArgumentError, UnsupportedTypeError
 from .cuts import Array, Indices
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _WORD = 64  # bits
 
@@ -29,8 +27,6 @@ _DTYPES = {
 def dtype_of(kind: pa.DataType) -> np.dtype[Any]:
     """The NumPy dtype of a column; object if it is of no numbers, bools, dates, timestamps, durations or times of day,
     which are integers."""
-    import pyarrow as pa
-
     if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
         return np.dtype(f"{'M' if pa.types.is_timestamp(kind) else 'm'}8[{kind.unit}]")
     return np.dtype(_DTYPES.get(str(kind), "O"))
@@ -39,8 +35,6 @@ def dtype_of(kind: pa.DataType) -> np.dtype[Any]:
 def key_dtypes(kind: pa.DataType) -> list[np.dtype[Any]]:
     """The dtypes of the numbers that order a column, the most significant first; none if it has no order here. Decimals
     are integers, of 64 bits in a word."""
-    import pyarrow as pa
-
     if pa.types.is_decimal(kind):
         if kind.bit_width <= _WORD:
             return [np.dtype(f"i{kind.bit_width // 8}")]
@@ -51,8 +45,6 @@ def key_dtypes(kind: pa.DataType) -> list[np.dtype[Any]]:
 
 def key_values(column: pa.Array) -> list[Array]:
     """Those numbers; undefined where they are null."""
-    import pyarrow as pa
-
     if not pa.types.is_decimal(column.type):
         return [values_of(column)]
     dtypes, buffer, start, count = key_dtypes(column.type), column.buffers()[1], column.offset, len(column)
@@ -78,20 +70,11 @@ def values_of(column: pa.Array) -> Array:
     return np.frombuffer(held, dtype, count, start * dtype.itemsize)
 
 
-def indices_array(indices: Indices) -> pa.Array:
-    """Indices as Arrow's, without a copy."""
-    import pyarrow as pa
-
-    packed = np.ascontiguousarray(indices, np.int64)
-    return pa.Array.from_buffers(pa.int64(), packed.size, [None, pa.py_buffer(packed)])
-
-
 def take_rows(table: pa.Table, indices: Indices) -> pa.Table:
     """The table's rows at some indices, column by column, so that only one is there in chunks and as a whole. Views of
     text and bytes are copied to arrays of them and back."""
-    import pyarrow as pa
-
-    places = indices_array(indices)
+    packed = np.ascontiguousarray(indices, np.int64)
+    places = pa.Array.from_buffers(pa.int64(), packed.size, [None, pa.py_buffer(packed)])
     taken: list[pa.Array] = []
     for column in table.columns:
         kind = _without_views(column.type)
@@ -121,8 +104,6 @@ def _bytes_of_column(column: pa.Array) -> int:
 
 def _without_views(kind: pa.DataType) -> pa.DataType:
     """The type that holds the same elements without views; itself if there are none in it."""
-    import pyarrow as pa
-
     if pa.types.is_string_view(kind):
         return pa.large_string()
     if pa.types.is_binary_view(kind):
@@ -147,8 +128,6 @@ def _without_views(kind: pa.DataType) -> pa.DataType:
 def naming_pyarrow(source: object) -> Generator[None, None, None]:
     """Translates what pyarrow has no code for to UnsupportedTypeError, and what it cannot read, which it gives as an
     OSError that the system has no number for, to InvalidArgumentError."""
-    import pyarrow as pa
-
     try:
         yield
     except pa.ArrowNotImplementedError as error:

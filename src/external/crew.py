@@ -14,7 +14,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from functools import partial, wraps
-from typing import Generic, ParamSpec, TypeVar
+from typing import Generic, NoReturn, ParamSpec, Self, TypeVar
 
 import attrs
 
@@ -32,23 +32,18 @@ class Cancelled(Exception):
     """The outcome of a call that was not begun when the pipeline ended."""
 
 
-@attrs.frozen(eq=False)
-class _Outcome(Generic[T]):
-    values: tuple[T, ...]  # one, or none after an exception
-    failure: BaseException | None = None
-
-
 class Call(Generic[T]):
     """A call that is made once, by the first thread that comes to it."""
 
     def __init__(self, function: Callable[[], T]) -> None:
         self._functions = [function]  # empty once it is called: calls may be held that hold large arguments
-        self._outcome: list[_Outcome[T]] = []
+        self._results: list[T] = []  # one, or a failure
+        self._failures: list[BaseException] = []
         self._news: SimpleQueue[None] = SimpleQueue()
 
     @property
     def is_done(self) -> bool:
-        return bool(self._outcome)
+        return bool(self._results or self._failures)
 
     @property
     def is_begun(self) -> bool:
@@ -56,39 +51,38 @@ class Call(Generic[T]):
 
     def make(self) -> None:
         """Makes it, unless somebody has begun to, or it is cancelled."""
+        self._end(lambda function: function())
+
+    def cancel(self) -> None:
+        """Cancels it, unless somebody has begun to make it."""
+        self._end(_cancelled)
+
+    def _end(self, how: Callable[[Callable[[], T]], T]) -> None:
         try:
             function = self._functions.pop()
         except IndexError:
             return
         try:
-            self._end(_Outcome((function(),)))
+            self._results.append(how(function))
         except BaseException as failure:
-            self._end(_Outcome((), failure))
-
-    def cancel(self) -> None:
-        """Cancels it, unless somebody has begun to make it."""
-        try:
-            self._functions.pop()
-        except IndexError:
-            return
-        self._end(_Outcome((), Cancelled()))
-
-    def _end(self, outcome: _Outcome[T]) -> None:
-        self._outcome.append(outcome)
+            self._failures.append(failure)
         for _ in range(_WAITING):
             self._news.put(None)
 
     def wait(self) -> None:
-        while not self._outcome:
+        while not self.is_done:
             self._news.get()
 
     def result(self) -> T:
         """Waits for the call; returns its result, or raises its exception."""
         self.wait()
-        outcome = self._outcome[0]
-        if outcome.failure is not None:
-            raise outcome.failure
-        return outcome.values[0]
+        if self._failures:
+            raise self._failures[0]
+        return self._results[0]
+
+
+def _cancelled(function: object) -> NoReturn:
+    raise Cancelled
 
 
 class _Shared:
@@ -116,12 +110,19 @@ class _Shared:
 
 
 class Crew:
-    """A number of threads that make calls in the order in which they come. It is to be closed."""
+    """A number of threads that make calls in the order in which they come. It is to be closed: as a context manager,
+    which is entered several times, since an exception that is raised as a function begins skips all of an exit."""
 
     def __init__(self, threads: int) -> None:
         self._most = threads
         self._started: list[None] = []
         self._shared = _Shared(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def submit(self, function: Callable[[], T]) -> Call[T]:
         """Has a thread make a call; makes it at once where the system gives no thread."""
@@ -138,15 +139,7 @@ class Crew:
 
     def close(self) -> None:
         """Cancels calls that are not begun, and waits for the others, even if interrupted meanwhile."""
-        interruption: BaseException | None = None
-        while True:
-            try:
-                self._close()
-                break
-            except BaseException as failure:
-                interruption = failure
-        if interruption is not None:
-            raise interruption
+        real_threads.persist(self._close)
 
     def _close(self) -> None:
         shared = self._shared
@@ -220,15 +213,12 @@ def _begin(call: Call[T]) -> None:
 
 def _see_through(call: Call[T], step: Callable[[], None]) -> None:
     """Runs a step, and waits until a call has ended. What a signal handler raises meanwhile is raised then."""
-    interruption: BaseException | None = None
-    while not call.is_done:
-        try:
-            step()
-            call.wait()
-        except BaseException as failure:
-            interruption = failure
-    if interruption is not None:
-        raise interruption
+
+    def end() -> None:
+        step()
+        call.wait()
+
+    real_threads.persist(end)
 
 
 @attrs.frozen(eq=False)

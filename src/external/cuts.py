@@ -11,7 +11,7 @@ Positions and ranks count from zero, and ranges are half open.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import accumulate
 from math import isqrt
 from typing import Any, TypeAlias
@@ -39,6 +39,20 @@ class Samples:
         """From the words at positions 0, gap, 2 gap, … of each run."""
         words = np.concatenate(samples) if samples else np.empty(0)
         return cls.of_words(words, np.array(lengths, np.int64), gap)
+
+    @classmethod
+    def of_runs(
+        cls, taken: dict[int, Array], lengths: Sequence[int], gap: int, words: Callable[[int, int, int], Array],
+        most: int,
+    ) -> Samples:  # fmt: skip
+        """From those that were taken of some runs, which are used up. `words(run, start, stop)` reads the others', of
+        about `most` elements at a time."""
+        step = -(-most // gap) * gap
+        for run, length in enumerate(lengths):
+            if run not in taken:
+                parts = [words(run, at, min(at + step, length))[::gap] for at in range(0, length, step)]
+                taken[run] = np.concatenate(parts)
+        return cls.of([taken.pop(run) for run in range(len(lengths))], lengths, gap)
 
     @classmethod
     def of_words(cls, words: Array, lengths: Indices, gap: int) -> Samples:
@@ -95,30 +109,30 @@ _ENOUGH = 1 << 13  # words of a round, samples or all that are left
 _ENOUGH_OF_A_RUN = 1 << 6  # the same for each run, if there are many: a round leaves some gaps in each
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, slots=False)
 class Bracket:
-    """Bounds for the cuts at some ranks (elements before a cut): in each run a cut is between low and high, an interval
-    of positions that is at first the whole run.
+    """Bounds for the cut at a rank (elements before it): in each run it is between low and high, an interval of
+    positions that is at first the whole run.
 
     So runs are cut that are too long, or too far away, to be read whole. A round samples the brackets, which narrows
     each to a few gaps between samples; after a few rounds what is left is read whole, and decides. A round takes some
     thousand words for a cut, however long the runs.
     """
 
-    ranks: tuple[int, ...]
+    rank: int
     low: Indices
     high: Indices
-    left: int  # elements between low and high, over all runs
 
     @classmethod
-    def of(cls, rank: int, low: Indices, high: Indices) -> Bracket:
-        return cls((rank,), low, high, int((high - low).sum()))
-
-    @classmethod
-    def whole(cls, lengths: Sequence[int], *ranks: int) -> Bracket:
-        """The first one, which all cuts have in common: whole runs."""
+    def whole(cls, lengths: Sequence[int], rank: int) -> Bracket:
+        """The first one: whole runs."""
         everything = np.array(lengths, np.int64)
-        return cls(ranks, np.zeros_like(everything), everything, int(everything.sum()))
+        return cls(rank, np.zeros_like(everything), everything)
+
+    @cached_property
+    def left(self) -> int:
+        """Elements between low and high, over all runs."""
+        return int((self.high - self.low).sum())
 
     @property
     def gap(self) -> int:
@@ -129,22 +143,21 @@ class Bracket:
         """What is sampled of a run."""
         return slice(int(self.low[run]), int(self.high[run]), self.gap)
 
-    def narrowed(self, words: Array) -> list[Bracket]:
-        """A bracket for each cut, narrowed by samples from one run after the other."""
-        before = int(self.low.sum())
-        within = [rank - before for rank in self.ranks]
+    def narrowed(self, words: Array) -> Bracket:
+        """Narrowed by samples from one run after the other."""
+        within = self.rank - int(self.low.sum())
         if self.gap == 1:
             whose = np.repeat(np.arange(self.low.size), self.high - self.low)[np.argsort(words, kind="stable")]
-            lows = highs = np.array([np.bincount(whose[:rank], minlength=self.low.size) for rank in within])
+            low = high = np.bincount(whose[:within], minlength=self.low.size)
         else:
-            lows, highs = Samples.of_words(words, self.high - self.low, self.gap).brackets(within)
-        return [Bracket.of(*one) for one in zip(self.ranks, self.low + lows, self.low + highs, strict=True)]
+            (low,), (high,) = Samples.of_words(words, self.high - self.low, self.gap).brackets([within])
+        return Bracket(self.rank, self.low + low, self.low + high)
 
     def cut(self, words: Callable[[Bracket], Array]) -> Indices:
         """The cut itself, in as many rounds as it takes. `words` returns those at the positions of a bracket."""
         bracket = self
         while bracket.left:
-            (bracket,) = bracket.narrowed(words(bracket))
+            bracket = bracket.narrowed(words(bracket))
         return bracket.low
 
 
@@ -165,15 +178,10 @@ def held_cuts(
     runs: Sequence[Array], sizes: Sequence[int], words: Callable[[Array], Array]
 ) -> Iterator[Indices]:  # fmt: skip
     """The cuts into parts of some sizes, one at a time, if all runs are in memory: where each part starts in every run,
-    and in the end the lengths. All are sought in the same samples first, few of them, for the first cut soon."""
-    shared = Bracket.whole([run.size for run in runs], *list(accumulate(sizes))[:-1])
-
-    def read(bracket: Bracket) -> Array:
-        return words(sampled(runs, bracket))
-
-    if sizes:
-        yield shared.low
-    if shared.ranks:
-        for bracket in shared.narrowed(read(shared)):
-            yield bracket.cut(read)
-    yield shared.high
+    and in the end the lengths."""
+    for rank in accumulate(sizes, initial=0):
+        whole = Bracket.whole([run.size for run in runs], rank)
+        if 0 < rank < whole.left:
+            yield whole.cut(lambda bracket: words(sampled(runs, bracket)))
+        else:
+            yield whole.high if rank else whole.low

@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from ..types.errors import FileChangedError
 from .crew import uninterrupted
-from .cuts import Array
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 
@@ -61,11 +60,12 @@ def naming(path: Path) -> Generator[None]:
 
 
 class DirectFile:
-    """A file for direct I/O, opened for reading, or for reading and writing."""
+    """A file for direct I/O, opened for reading, or for reading and writing. Offsets count from a byte of it, `base`:
+    that of the first element."""
 
-    def __init__(self, path: Path, *, write: bool = False) -> None:
+    def __init__(self, path: Path, *, write: bool = False, base: int = 0) -> None:
         flags = os.O_RDWR | os.O_CREAT if write else os.O_RDONLY
-        self._path, self._fd = path, _CLOSED
+        self._path, self._base, self._fd = path, base, _CLOSED
         try:
             uninterrupted(lambda: self._open(path, flags))
         except BaseException:
@@ -96,8 +96,9 @@ class DirectFile:
             os.close(open_)
 
     def read(self, buffer: Bytes, at: int, start: int, stop: int) -> int:
-        """Reads bytes start..stop of the file into the buffer at or after `at`. Returns their position, which depends
-        on their alignment in the file. Raises FileChangedError."""
+        """Reads bytes start..stop into the buffer at or after `at`. Returns their position, which depends on their
+        alignment in the file. Raises FileChangedError."""
+        start, stop = self._base + start, self._base + stop
         page, first, done = whole_pages(at), start // PAGE * PAGE, 0
         while first + done < stop:
             step = min(whole_pages(stop - first - done), _SLICE)
@@ -107,28 +108,26 @@ class DirectFile:
             done += got
         return page + start - first
 
-    def read_elements(self, dtype: np.dtype[Any], start: int, count: int) -> Array:
-        """Reads `count` elements from byte `start` on into a new array."""
-        nbytes = count * dtype.itemsize
-        buffer = buffer_for(nbytes)
-        at = self.read(buffer, 0, start, start + nbytes)
-        return buffer[at : at + nbytes].view(dtype)
+    def copied(self, start: int, stop: int) -> Bytes:
+        """Bytes start..stop in new memory."""
+        buffer = buffer_for(stop - start)
+        at = self.read(buffer, 0, start, stop)
+        return buffer[at : at + stop - start]
 
-    @staticmethod
-    def lead(offset: int) -> int:
+    def lead(self, offset: int) -> int:
         """Where in a buffer the bytes for an offset are to lie: pages of both are aligned."""
-        return offset % PAGE
+        return (self._base + offset) % PAGE
 
     def write(self, buffer: Bytes, nbytes: int, offset: int) -> None:
         """Writes `nbytes` that lie in a buffer from `lead(offset)` on, by whole pages. The first page keeps what it has
         before them; the excess in the last has to be overwritten or cut off later."""
         lead = self.lead(offset)
         if lead:
-            buffer[:lead] = self.read_elements(np.dtype(np.uint8), offset - lead, lead)
-        done, last = 0, lead + nbytes
+            buffer[:lead] = self.copied(offset - lead, offset)
+        done, last, first = 0, lead + nbytes, self._base + offset - lead
         while done < last:
             step = min(whole_pages(last - done), _SLICE)
-            done += self._retried(os.pwritev, buffer[done : done + step], offset - lead + done)
+            done += self._retried(os.pwritev, buffer[done : done + step], first + done)
 
     def sync(self) -> None:
         """Makes the written data durable (fdatasync)."""
@@ -136,8 +135,9 @@ class DirectFile:
             getattr(os, "fdatasync", os.fsync)(self._fd)
 
     def reserve(self, nbytes: int) -> None:
-        """Preallocates disk space, if the file system can; the file is as long in any case. Raises OSError (ENOSPC) if
-        there is not enough."""
+        """Preallocates disk space for a file of whole pages, if the file system can; the file is as long in any case.
+        Raises OSError (ENOSPC) if there is not enough."""
+        nbytes = whole_pages(nbytes)
         with naming(self._path):
             take_room(self._fd, 0, nbytes)
             if os.fstat(self._fd).st_size < nbytes:

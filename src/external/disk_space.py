@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..types.errors import DiskFullError
+from .direct import whole_pages
 from .scratch import PART, SCRATCH
 
 
@@ -17,7 +18,7 @@ def require_disk_space(files: Mapping[Path, int]) -> None:
     wanted: dict[int, tuple[Path, int, bool]] = {}
     for path, nbytes in files.items():
         held = path.stat().st_blocks * 512 if path.exists() else 0
-        more, is_result = max(0, nbytes - held), path.name.endswith(PART)
+        more, is_result = max(0, whole_pages(nbytes) - held), path.name.endswith(PART)
         folder = path.parent.parent if path.parent.name.endswith(SCRATCH) else path.parent  # one that stays
         device = path.parent.stat().st_dev
         folder, before, has_scratch = wanted.get(device, (folder, 0, False))

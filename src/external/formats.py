@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 
 from ..types.errors import InvalidArgumentError
-from .direct import PAGE, whole_pages
+from .direct import PAGE, DirectFile, whole_pages
 
 # Of files that hold no raw elements, so that nobody wants them sorted, or written, as if they did.
 _OTHERS = {
@@ -54,6 +54,9 @@ class Layout:
     dtype: np.dtype[Any]
     count: int
     start: int
+
+    def opened(self, source: Path) -> DirectFile:
+        return DirectFile(source, base=self.start)
 
 
 def layout_of(source: Path, dtype: np.dtype[Any] | None) -> Layout:

@@ -22,7 +22,7 @@ import numpy as np
 from ..types.errors import InvalidArgumentError
 from .crew import OnFailure, uninterrupted
 from .cuts import Array
-from .direct import Bytes, DirectFile, take_room, whole_pages
+from .direct import Bytes, DirectFile, take_room
 from .disk_space import raising_disk_full, require_disk_space
 from .plans import Plan
 from .scratch import NoJournal, Scratch
@@ -102,8 +102,7 @@ class ArrayEndpoint:
         self._drop_pages(start, stop)
         return at
 
-    def sampled(self, start: int, stop: int) -> Bytes:
-        """Some of the array, in new memory."""
+    def copied(self, start: int, stop: int) -> Bytes:
         found: Bytes = self._bytes[start:stop].copy()
         self._drop_pages(start, stop)
         return found
@@ -200,15 +199,14 @@ class MapSort:
             raising_disk_full(x.nbytes, self.folder(beside.path)),
             self._nameless(beside.path, x.nbytes) as runs,
         ):
-            source = ArrayEndpoint(x, given)
-            ends = Endpoints(source, 0, runs, ArrayEndpoint(out, made), 0, source.sampled)
+            ends = Endpoints(ArrayEndpoint(x, given), runs, ArrayEndpoint(out, made))
             Passes(self.work, x.size, plan, ends, NoJournal(), None).run()
 
     @contextmanager
     def _nameless(self, beside: Path, nbytes: int) -> Generator[DirectFile, None, None]:
         """An unlinked file for runs, which the system frees with the process."""
         folder = self.folder(beside)
-        require_disk_space({folder / "runs": whole_pages(nbytes)})
+        require_disk_space({folder / "runs": nbytes})
 
         def make() -> DirectFile:
             with TemporaryDirectory(prefix=f".{beside.name}.", dir=folder) as held:
@@ -218,7 +216,7 @@ class MapSort:
                 return file
 
         with uninterrupted(make) as file:
-            file.reserve(whole_pages(nbytes))
+            file.reserve(nbytes)
             yield file
 
     def in_place(self, x: Array, mapping: Mapping) -> None:
@@ -234,7 +232,7 @@ class MapSort:
             scratch.lock()
             runs_file = scratch.folder / "runs"
             end = InPlaceEndpoint(x, mapping, scratch)
-            require_disk_space({runs_file: whole_pages(x.nbytes)})
+            require_disk_space({runs_file: x.nbytes})
             plan = self._agreed(scratch, mapping, x)
             scratch.require_kept("run ", runs_file, x.nbytes)
             if scratch.durable and not end.is_unchanged():
@@ -243,9 +241,8 @@ class MapSort:
             with DirectFile(runs_file, write=True) as runs:
                 restored = OnFailure(lambda: self._restore(x, mapping, runs, scratch))
                 with restored, restored, restored:
-                    runs.reserve(whole_pages(x.nbytes))
-                    ends = Endpoints(end, 0, runs, end, 0, end.sampled)
-                    Passes(self.work, x.size, plan, ends, scratch, None).run()
+                    runs.reserve(x.nbytes)
+                    Passes(self.work, x.size, plan, Endpoints(end, runs, end), scratch, None).run()
                     mapping.sync()
 
     def _agreed(self, scratch: Scratch, mapping: Mapping, x: Array) -> Plan:
@@ -253,7 +250,7 @@ class MapSort:
         plan = Plan.within(self.memory, x.size, self.work)
         identity = {
             "path": str(mapping.path), "inode": mapping.path.stat().st_ino, "bytes": x.nbytes,
-            "position": mapping.position, "work": self.work.describe(),
+            "position": mapping.position, "work": repr(self.work),
         }  # fmt: skip
         must_resume = scratch.has("begun")
         try:
@@ -277,12 +274,12 @@ class MapSort:
     def _restore(self, x: Array, mapping: Mapping, runs: DirectFile, scratch: Scratch) -> None:
         """Copies the runs back to the array, if it was written to. Then there is nothing to resume."""
         if scratch.done and scratch.has("begun"):
-            spilled = self.work.spilled
-            step = _PIECE // spilled.itemsize
             scratch.mark(f"begun {x.nbytes}", runs.sync, now=True)
-            for start in range(0, x.size, step):
-                count = min(step, x.size - start)
-                x[start : start + count] = runs.read_elements(spilled, start * spilled.itemsize, count)
+            spilled = self.work.spilled
+            size = _PIECE // spilled.itemsize * spilled.itemsize
+            for start in range(0, x.nbytes, size):
+                held = runs.copied(start, min(start + size, x.nbytes)).view(spilled)
+                x[start // spilled.itemsize :][: held.size] = held
             mapping.sync()
         scratch.done.clear()
 

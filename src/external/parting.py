@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
@@ -17,8 +17,6 @@ from .direct import PAGE, Bytes
 
 if TYPE_CHECKING:
     from .work import FindPackedIndices, SortElements
-
-Sampled: TypeAlias = Callable[[int, int], Bytes]  # some of the input, from a byte to another
 
 _PAGES = 256  # looked at, each a read: together they take less than a hundredth of a sort's time
 _PARTS = (8, 32, 128, 512)  # numbers of parts that a partition makes
@@ -41,9 +39,10 @@ class Parting:
         """None if the engine has none, and can only finish what another has begun."""
         return self._work.engine.partition_for(self._change.numbers)
 
-    def pivots(self, sampled: Sampled, count: int, length: int) -> Array:
-        """Those for so many elements, in runs of a length. Raises Unbalanced if the samples say that some part would be
-        longer than a run, or so many parts took longer than to sort. The same whenever it is called."""
+    def pivots(self, copied: Callable[[int, int], Bytes], count: int, length: int) -> Array:
+        """Those for so many elements, in runs of a length, by some of the input's bytes. Raises Unbalanced if these say
+        that some part would be longer than a run, or so many parts took longer than to sort. The same whenever it is
+        called."""
         parts, dtype = next((parts for parts in _PARTS if parts * length >= _ROOM * count), 0), self._work.source
         page = max(1, PAGE // dtype.itemsize)
         looks = min(_PAGES, count // page)
@@ -51,7 +50,7 @@ class Parting:
             raise Unbalanced
         numbers = np.random.default_rng(0)  # not at equal distances, with which the data may have something in common
         starts = [count * look // looks + int(numbers.integers(count // looks - page + 1)) for look in range(looks)]
-        pages = [sampled(start * dtype.itemsize, (start + page) * dtype.itemsize).view(dtype) for start in starts]
+        pages = [copied(start * dtype.itemsize, (start + page) * dtype.itemsize).view(dtype) for start in starts]
         sample = np.concatenate([self._numbers(held, start) for held, start in zip(pages, starts, strict=True)])
         sample.sort()
         ordered = sample[: np.count_nonzero(sample == sample)]  # without NaNs, which are in the last part

@@ -33,9 +33,9 @@ def run_pipeline(
     single worker is the caller's thread; several are threads, and pieces are kept in order nevertheless. `worked` is
     called for each piece, in order, in the caller's thread. An exception is raised once all threads have stopped."""
     reader, writer, pool = Crew(1), Crew(1), Crew(workers if workers > 1 else 0)
-    workers, slots = max(1, workers), slots_for(max(1, workers))
-    writes: list[Call[Any] | None] = [None] * slots
-    under_way: deque[tuple[int, int, Call[Call[Any]]]] = deque()
+    slots = slots_for(workers)
+    under_way: deque[tuple[int, Call[Call[Any]]]] = deque()
+    writes: list[Call[Any]] = []  # one for each piece
 
     def make(piece: int, loaded: Loaded, slot: int, before: Call[Call[Any]] | None) -> Call[Any]:
         made = work(piece, loaded, slot)
@@ -44,65 +44,36 @@ def run_pipeline(
         return writer.submit(partial(keep, piece, made, slot))
 
     def wait_for_oldest() -> None:
-        piece, slot, made = under_way.popleft()
-        writes[slot] = made.result()
+        piece, made = under_way.popleft()
+        writes.append(made.result())
         worked(piece)
 
-    def run() -> None:
-        loads: Call[Loaded] | None = reader.submit(partial(load, pieces[0], 0)) if pieces else None
+    # Of two that hand on to one another, the one that does so first is to end first.
+    with writer, pool, reader, writer, pool, reader, writer, pool, reader:
+        loads = [reader.submit(partial(load, first, 0)) for first in pieces[:1]]
         for turn, piece in enumerate(pieces):
             slot = turn % slots
-            assert loads is not None  # each piece was requested one turn before
-            loaded = loads.result()
+            loaded = loads.pop().result()
             while len(under_way) >= workers:
                 wait_for_oldest()
-            later = pieces[turn + 1 : turn + 2]
-            loads = reader.submit(partial(load, later[0], (turn + 1) % slots)) if later else None
-            write = writes[slot]
-            if write is not None:
-                write.result()
-            before = under_way[-1][2] if under_way else None
-            under_way.append((piece, slot, pool.submit(partial(make, piece, loaded, slot, before))))
-            while under_way and under_way[0][2].is_done:
+            loads += [reader.submit(partial(load, later, (turn + 1) % slots)) for later in pieces[turn + 1 : turn + 2]]
+            if turn >= slots:
+                writes[turn - slots].result()
+            before = under_way[-1][1] if under_way else None
+            under_way.append((piece, pool.submit(partial(make, piece, loaded, slot, before))))
+            while under_way and under_way[0][1].is_done:
                 wait_for_oldest()
         while under_way:
             wait_for_oldest()
-        for turn in range(len(pieces), len(pieces) + slots):  # in order, so that the first failure is raised
-            write = writes[turn % slots]
-            if write is not None:
-                write.result()
-
-    try:
-        try:
-            try:
-                run()
-            finally:
-                _close(reader, pool, writer)
-        finally:
-            _close(reader, pool, writer)  # an exception raised as a function begins skips all of it
-    finally:
-        _close(reader, pool, writer)
+        for write in writes[-slots:]:  # in order, so that the first failure is raised
+            write.result()
 
 
 def ahead(values: Iterator[T]) -> Generator[T]:
     """The same values, each made by a thread while the one before is used. To be closed if it is left early."""
     crew, end = Crew(1), object()
-    try:
-        try:
+    with crew, crew:
+        call = crew.submit(partial(next, values, end))
+        while (value := call.result()) is not end:
             call = crew.submit(partial(next, values, end))
-            while (value := call.result()) is not end:
-                call = crew.submit(partial(next, values, end))
-                yield cast(T, value)
-        finally:
-            crew.close()
-    finally:
-        crew.close()  # an exception raised as a function begins skips all of it
-
-
-def _close(*crews: Crew) -> None:
-    """Waits for the threads: of two that hand on to one another, for the one that does so first."""
-    if crews:
-        try:
-            crews[0].close()
-        finally:
-            _close(*crews[1:])
+            yield cast(T, value)

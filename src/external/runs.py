@@ -37,7 +37,8 @@ class RunFile:
         return run * self.length * self.dtype.itemsize
 
     def elements(self, run: int, start: int, stop: int) -> Array:
-        return self.file.read_elements(self.dtype, self.start(run) + start * self.dtype.itemsize, stop - start)
+        first, item = self.start(run), self.dtype.itemsize
+        return self.file.copied(first + start * item, first + stop * item).view(self.dtype)
 
     def slices(self, begin: Indices, end: Indices, buffer: Bytes) -> list[int]:
         """Reads elements begin..end of each run into a buffer. Returns where in it they begin."""
@@ -81,12 +82,10 @@ class SortedRuns:
         """The journal's line of a run that was made. Called in the order of runs."""
         return f"run {run}"
 
-    def cut(self) -> list[int]:
+    def buckets(self) -> list[int]:
         """The lengths of buckets, when all runs are written."""
-        runs = range(len(self._lengths))
-        taken = [self._taken[run] if run in self._taken else self._sample_again(run) for run in runs]
-        self._samples = Samples.of(taken, self._lengths, self._gap)
-        self._taken.clear()
+        most = LARGE_RUN // self._file.dtype.itemsize
+        self._samples = Samples.of_runs(self._taken, self._lengths, self._gap, self._words, most)
         return list(self._lengths)
 
     def bucket_step(self, bucket: int) -> str:
@@ -96,8 +95,8 @@ class SortedRuns:
     def read(self, bucket: int, buffer: Bytes) -> Array:
         """What the runs hold of a bucket, concatenated in a buffer. One that begins where the last one ended takes the
         fewest reads."""
-        start, stop = self._starts[bucket], self._starts[bucket + 1]
-        begin = self._cut if start == self._rank else self._samples.cut(start, self._words_between)
+        start, stop = self._starts[bucket : bucket + 2]
+        begin = self._cut if start == self._rank else self._samples.cut(start, self._words)
         low, high = (np.maximum(bound[0], begin) for bound in self._samples.brackets([stop]))
         places = self._file.slices(begin, high, buffer)
         origins = np.array(places) - begin * self._file.dtype.itemsize
@@ -121,17 +120,8 @@ class SortedRuns:
         ends = accumulate((high - low)[some].tolist(), initial=0)
         return cut_between(rank, low, [words[first:last] for first, last in pairwise(ends)], high)
 
-    def _words_between(self, run: int, start: int, stop: int) -> Array:
-        """The words of a run's elements start..stop."""
+    def _words(self, run: int, start: int, stop: int) -> Array:
         return self._work.words(self._file.elements(run, start, stop))
-
-    def _sample_again(self, run: int) -> Array:
-        """Samples of a run that an earlier call wrote."""
-        length, gap = self._lengths[run], self._gap
-        step = -(-LARGE_RUN // (gap * self._file.dtype.itemsize)) * gap
-        return np.concatenate(
-            [self._words_between(run, at, min(at + step, length))[::gap] for at in range(0, length, step)]
-        )
 
 
 class PartedRuns:
@@ -144,7 +134,7 @@ class PartedRuns:
         self._made: dict[int, Indices] = {}  # of runs: where parts begin, and the last one's end
         self._ends: dict[int, Indices] = {}  # the same of those that are counted
         self._totals: Indices = np.zeros(1, np.int64)  # the elements of each part
-        self._groups: list[tuple[int, int]] = []  # of buckets: the first part, and the first that is not in it
+        self._firsts = [0]  # the first part of each bucket; the number of parts
 
     def left(self, done: set[str]) -> list[int]:
         for run, ends in parted_lines(done).items():
@@ -168,31 +158,31 @@ class PartedRuns:
         if self._totals.max() > self._file.length:
             raise Unbalanced  # a part of all runs is more than fits into memory
 
-    def cut(self) -> list[int]:
-        self._groups = grouped(self._totals.tolist(), self._file.length)
-        return [int(self._totals[first:stop].sum()) for first, stop in self._groups]
+    def buckets(self) -> list[int]:
+        self._firsts = grouped(self._totals.tolist(), self._file.length)
+        return [int(self._totals[first:stop].sum()) for first, stop in pairwise(self._firsts)]
 
     def bucket_step(self, bucket: int) -> str:
         return f"bucket {bucket} of parts"
 
     def read(self, bucket: int, buffer: Bytes) -> Array:
-        first, stop = self._groups[bucket]
-        begin, end = (np.array([self._ends[run][part] for run in range(len(self._lengths))]) for part in (first, stop))
+        runs, firsts = range(len(self._lengths)), self._firsts[bucket : bucket + 2]
+        begin, end = (np.array([self._ends[run][part] for run in runs]) for part in firsts)
         return self._file.joined(buffer, self._file.slices(begin, end, buffer), end - begin)
 
     def to_bucket(self, piece: Array, out: Array) -> None:
         self._parting.to_bucket(piece, out)
 
 
-def grouped(totals: Sequence[int], most: int) -> list[tuple[int, int]]:
-    """Consecutive parts, as many in a group as hold no more elements than that."""
+def grouped(totals: Sequence[int], most: int) -> list[int]:
+    """Where groups of consecutive parts begin, and the last one ends: as many in each as hold no more than that."""
     starts, held = [0], 0
     for part, total in enumerate(totals):
         if held + total > most:
             starts.append(part)
             held = 0
         held += total
-    return list(pairwise([*starts, len(totals)]))
+    return [*starts, len(totals)]
 
 
 def parted_lines(done: set[str]) -> dict[int, Indices]:

@@ -8,6 +8,7 @@ have known positions in the result: they can be sorted out of order, and an inte
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
@@ -17,10 +18,10 @@ import attrs
 import numpy as np
 
 from .cuts import Array
-from .direct import Bytes, DirectFile, buffer_for, whole_pages
+from .direct import Bytes, DirectFile, buffer_for
 from .disk_space import raising_disk_full, require_disk_space
-from .formats import Layout, header_for
-from .parting import Sampled, Unbalanced
+from .formats import header_for
+from .parting import Unbalanced
 from .pipeline import run_pipeline, slots_for
 from .plans import Plan, beside
 from .progress import Meter, Report
@@ -32,15 +33,20 @@ _WORTH_PARTING = 1 << 28  # bytes: to load compiled loops, and to look for pivot
 
 
 class Input(Protocol):
-    """The input. Pieces are read in ascending order; some may be skipped."""
+    """The input, from its first element on. Pieces are read in ascending order; some may be skipped."""
 
     def read(self, buffer: Bytes, at: int, start: int, stop: int, /) -> int:
         """Reads bytes start..stop into a buffer at or after `at`; returns their position."""
         ...
 
+    def copied(self, start: int, stop: int, /) -> Bytes:
+        """Bytes start..stop in new memory, or some near them, for a sample. Raises Unbalanced if they are far."""
+        ...
+
 
 class Output(Protocol):
-    """The output. Pieces are written in ascending order; some may be skipped, having been written before."""
+    """The output, from its first element on. Pieces are written in ascending order; some may be skipped, having been
+    written before."""
 
     def lead(self, offset: int, /) -> int:
         """The position in a buffer of the bytes for an offset."""
@@ -60,11 +66,8 @@ class Endpoints:
     """The input, the file of runs, and the output of a sort."""
 
     given: Input
-    start: int  # offset of the first element in the input, in bytes
     runs: DirectFile
     made: Output
-    header: int  # offset of the first element in the output, in bytes
-    sampled: Sampled | None  # reads the input anywhere, by offsets from the first element; None if it cannot
 
 
 class Passes:
@@ -93,40 +96,35 @@ class Passes:
             make = partial(self._make_bucket, self._work.to_result)
             self._pass(everyone, self._lengths, self._load_piece, make, self._keep_bucket, "buckets")
             return
-        if not self._are_parted():
+        are_parted = False
+        with suppress(Unbalanced):  # so that what comes later has no context of it
+            self._make_runs(self._parted())
+            are_parted = True
+        if not are_parted:
             self._meter.begin_anew()
             if SORTED not in self._scratch.done and parted_lines(self._scratch.done):
                 self._scratch.mark(SORTED, self._ends.runs.sync)
                 self._scratch.sync(self._ends.runs.sync)  # before what is void is written over
             self._make_runs(SortedRuns(self._work, self._file, self._lengths, self._plan.gap))
         self._scratch.sync(self._ends.runs.sync)
-        buckets = self._runs.cut()
+        buckets = self._runs.buckets()
         self._starts = list(accumulate(buckets, initial=0))
         left = [n for n in range(len(buckets)) if self._runs.bucket_step(n) not in self._scratch.done]
         make = partial(self._make_bucket, self._runs.to_bucket)
         self._pass(left, buckets, self._load_bucket, make, self._keep_bucket, "buckets")
 
-    def _are_parted(self) -> bool:
-        """Makes partitioned runs. False if they have to be sorted instead, which is left to the caller: an exception is
-        to have no context of this one."""
-        try:
-            self._make_runs(self._parted())
-        except Unbalanced:
-            return False
-        return True
-
     def _parted(self) -> Runs:
         """Runs to be partitioned. Raises Unbalanced if that is not possible, or not worth it, or if an earlier call has
         sorted them."""
-        parting, done, sampled = self._work.parting, self._scratch.done, self._ends.sampled
+        parting, done = self._work.parting, self._scratch.done
         if parting is None or SORTED in done or any(f"run {run}" in done for run in range(len(self._lengths))):
             raise Unbalanced
         whole = PartedRuns(parting, self._file, self._lengths, None)
         if not whole.left(done):
             return whole  # maybe in place, with nothing left of the input
-        if sampled is None or self._count * self._work.spilled.itemsize < _WORTH_PARTING:
+        if self._count * self._work.spilled.itemsize < _WORTH_PARTING:
             raise Unbalanced
-        pivots = parting.pivots(sampled, self._count, self._plan.run)
+        pivots = parting.pivots(self._ends.given.copied, self._count, self._plan.run)
         return PartedRuns(parting, self._file, self._lengths, pivots)
 
     def _make_runs(self, runs: Runs) -> None:
@@ -144,7 +142,7 @@ class Passes:
 
     def _load_piece(self, piece: int, slot: int) -> Array:
         size = self._work.source.itemsize
-        start = self._ends.start + piece * self._plan.run * size
+        start = piece * self._plan.run * size
         at = self._ends.given.read(self._loaded[slot], 0, start, start + self._lengths[piece] * size)
         return _elements(self._loaded[slot], at, self._work.source, self._lengths[piece])
 
@@ -171,11 +169,19 @@ class Passes:
         self._scratch.mark(self._runs.bucket_step(bucket), self._ends.made.sync)
 
     def _offset(self, bucket: int) -> int:
-        return self._ends.header + self._starts[bucket] * self._work.result.itemsize
+        return self._starts[bucket] * self._work.result.itemsize
 
 
 def _elements(buffer: Bytes, at: int, dtype: np.dtype[Any], count: int) -> Array:
     return buffer[at : at + count * dtype.itemsize].view(dtype)
+
+
+class Elements(Protocol):
+    """What a file has to be sorted by: how many, and how they are read."""
+
+    @property
+    def count(self) -> int: ...
+    def opened(self, source: Path, /) -> AbstractContextManager[Input]: ...
 
 
 @attrs.frozen(eq=False)
@@ -183,7 +189,7 @@ class FileSort:
     """The sort of one file."""
 
     source: Path
-    layout: Layout
+    layout: Elements
     target: Path
     work: Work
     scratch: Scratch
@@ -197,7 +203,7 @@ class FileSort:
             if scratch.keep and scratch.is_published():
                 return
             plan = Plan.within(memory, self.layout.count, self.work)
-            self._run(scratch.resumed_plan(self.work.describe(), plan))
+            self._run(scratch.resumed_plan(repr(self.work), plan))
             scratch.publish()
 
     def _run(self, plan: Plan) -> None:
@@ -208,22 +214,17 @@ class FileSort:
         runs_file = self.scratch.folder / "runs"
         self.scratch.require_kept("run ", runs_file, spill)
         self.scratch.require_kept("bucket", self.scratch.part, whole)
-        require_disk_space({runs_file: whole_pages(spill), self.scratch.part: whole_pages(whole)})
+        require_disk_space({runs_file: spill, self.scratch.part: whole})
         with (
-            DirectFile(self.source) as given,
+            self.layout.opened(self.source) as given,
             DirectFile(runs_file, write=True) as runs,
-            DirectFile(self.scratch.part, write=True) as made,
+            DirectFile(self.scratch.part, write=True, base=len(header)) as made,
         ):
-            runs.reserve(whole_pages(spill))
-            made.reserve(whole_pages(whole))
+            runs.reserve(spill)
+            made.reserve(whole)
             if header:
                 page = buffer_for(len(header))
                 page[: len(header)] = np.frombuffer(header, np.uint8)
-                made.write(page, len(header), 0)
-
-            def sampled(start: int, stop: int) -> Bytes:
-                return given.read_elements(np.dtype(np.uint8), self.layout.start + start, stop - start)
-
-            ends = Endpoints(given, self.layout.start, runs, made, len(header), sampled)
-            Passes(self.work, count, plan, ends, self.scratch, self.report).run()
+                made.write(page, len(header), -len(header))
+            Passes(self.work, count, plan, Endpoints(given, runs, made), self.scratch, self.report).run()
             made.cut_off(whole)

@@ -3,99 +3,69 @@
 from __future__ import annotations
 
 import mmap
-from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TypeAlias
+
+import pyarrow as pa
+from pyarrow import parquet
 
 from ..types.errors import FileChangedError, InvalidArgumentError
 from .arrow_values import naming_pyarrow
 from .formats import Format
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyarrow import parquet
+from .parting import Unbalanced
 
 _BATCH = 1 << 16  # rows decoded at a time
 _LONG = 1 << 24  # bytes of a record batch from which on it is read through the mapping; of a row group that is long
 _FEW_GROUPS = 16  # that are decoded for a sample
 
 
-class TableFile(ABC):
-    """A table file, read sequentially."""
-
-    schema: pa.Schema
-    rows: int
-
-    @abstractmethod
-    def may_be_null(self, column: str) -> bool: ...
-
-    @abstractmethod
-    def batches(self, columns: Sequence[str] | None, rows: int = _BATCH) -> Iterator[pa.RecordBatch]:
-        """All rows in order, so many at most at a time, of some columns, or of all (None)."""
-
-    @property
-    @abstractmethod
-    def is_in_short_groups(self) -> bool:
-        """Whether rows near any other can be read without many more."""
-
-    @abstractmethod
-    def rows_near(self, row: int, count: int) -> pa.RecordBatch:
-        """At most as many rows from near there, for a sample of the table."""
-
-
-class ParquetTable(TableFile):
+class ParquetTable:
     """A Parquet file, streamed page by page rather than by whole row groups."""
 
     def __init__(self, path: Path) -> None:
-        from pyarrow import parquet
-
         self._file = parquet.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False)
         self.metadata = self._file.metadata
         self.schema = self._file.schema_arrow
         self.rows = self.metadata.num_rows
+        self._groups = [self.metadata.row_group(number) for number in range(self.metadata.num_row_groups)]
         self._decoded = lru_cache(maxsize=1)(self._decode)
 
-    def _decode(self, group: int) -> pa.RecordBatch:
-        return self._file.read_row_group(group).combine_chunks().to_batches()[0]
+    def _decode(self, group: int, columns: tuple[str, ...]) -> pa.RecordBatch:
+        return self._file.read_row_group(group, list(columns)).combine_chunks().to_batches()[0]
 
     def may_be_null(self, column: str) -> bool:
         found = [chunk.statistics for chunk in self.chunks() if chunk.path_in_schema == column]
         return any(of_chunk is None or of_chunk.null_count != 0 for of_chunk in found)
 
     def batches(self, columns: Sequence[str] | None, rows: int = _BATCH) -> Iterator[pa.RecordBatch]:
+        """All rows in order, so many at most at a time, of some columns, or of all (None)."""
         return self._file.iter_batches(rows, columns=columns)
 
-    @property
-    def is_in_short_groups(self) -> bool:
-        return all(group.total_byte_size <= _LONG for group in self._groups())
-
-    def rows_near(self, row: int, count: int) -> pa.RecordBatch:
-        """From the one of a few row groups that is nearest, as one is decoded as a whole."""
-        some = [number for number, group in enumerate(self._groups()) if group.num_rows]
+    def rows_near(self, row: int, count: int, columns: tuple[str, ...]) -> pa.RecordBatch:
+        """At most as many rows of some columns, for a sample, of the one of a few row groups that is nearest, which is
+        decoded as a whole. Raises Unbalanced if some are long."""
+        if any(group.total_byte_size > _LONG for group in self._groups):
+            raise Unbalanced
+        some = [number for number, group in enumerate(self._groups) if group.num_rows]
         few = some[:: -(-len(some) // _FEW_GROUPS)]
         group, part = divmod(row * len(few), self.rows)
-        rows = self._decoded(few[group])
+        rows = self._decoded(few[group], columns)
         return rows.slice(max(0, min(part * rows.num_rows // self.rows, rows.num_rows - count)), count)
 
-    def _groups(self) -> Iterator[parquet.RowGroupMetaData]:
-        return map(self.metadata.row_group, range(self.metadata.num_row_groups))
-
     def chunks(self) -> Iterator[parquet.ColumnChunkMetaData]:
-        for group in self._groups():
+        for group in self._groups:
             yield from map(group.column, range(group.num_columns))
 
 
-class ArrowTable(TableFile):
+class ArrowTable:
     """An Arrow IPC file. Long record batches are read in slices through a memory mapping, whose pages are then dropped;
     short and compressed ones by plain reads. A mapping of a file that is truncated kills the process (SIGBUS): so
     slices are copied, each right after a look at the file's size."""
 
     def __init__(self, path: Path) -> None:
-        import pyarrow as pa
-
         self._path = path
         try:
             with path.open("rb") as file:
@@ -119,19 +89,13 @@ class ArrowTable(TableFile):
     def may_be_null(self, column: str) -> bool:
         return column in self._with_nulls
 
-    @property
-    def is_in_short_groups(self) -> bool:
-        return True
-
-    def rows_near(self, row: int, count: int) -> pa.RecordBatch:
-        """Of the batch that holds it."""
+    def rows_near(self, row: int, count: int, columns: tuple[str, ...]) -> pa.RecordBatch:
+        """At most as many rows of the batch that holds one, for a sample."""
         at = bisect_right(self._starts, row) - 1
         batch = self._mapped[at] or self._read_again(at)
-        return self._copied(batch.slice(row - self._starts[at], count))
+        return self._copied(batch.select(list(columns)).slice(row - self._starts[at], count))
 
     def batches(self, columns: Sequence[str] | None, rows: int = _BATCH) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
-
         for number, mapped in enumerate(self._mapped):
             is_long = mapped is not None and mapped.get_total_buffer_size() > _LONG
             batch = mapped if mapped is not None and is_long else self._read.get_batch(number)
@@ -150,6 +114,9 @@ class ArrowTable(TableFile):
         return _copied(part)
 
 
+TableFile: TypeAlias = ParquetTable | ArrowTable
+
+
 def _lies_in(memory: pa.Buffer, batch: pa.RecordBatch) -> bool:
     """Whether all that a batch holds is in some memory."""
     held = [buffer for column in batch.columns for buffer in column.buffers() if buffer is not None and buffer.size]
@@ -158,21 +125,12 @@ def _lies_in(memory: pa.Buffer, batch: pa.RecordBatch) -> bool:
 
 def _copied(part: pa.RecordBatch) -> pa.RecordBatch:
     """A slice of a batch in memory of its own."""
-    import pyarrow as pa
-
     copied = [pa.concat_arrays([column, column.slice(0, 0)]) for column in part.columns]
     return pa.RecordBatch.from_arrays(copied, schema=part.schema)
 
 
 def open_table(path: Path) -> TableFile:
-    """Opens a table by its suffix. Raises InvalidArgumentError if it is not one, or pyarrow is not installed."""
-    try:
-        import pyarrow as pa
-    except ImportError as error:
-        raise InvalidArgumentError(
-            f"source: {path} is a table, for which pyarrow is needed: pip install 'gpusort[tables]'"
-        ) from error
-
+    """Opens a table by its suffix. Raises InvalidArgumentError if it is not one."""
     with naming_pyarrow(path):
         if Format.of(path) is Format.ARROW:
             return ArrowTable(path)
@@ -207,8 +165,6 @@ class ArrowRun:
     file that all runs lie in: of a large table there are more than files may be open."""
 
     def __init__(self, file: pa.NativeFile, end: int, batch: int, keys: Sequence[str]) -> None:
-        import pyarrow as pa
-
         self._batch, self._rows = batch, pa.ipc.open_file(file, end)
         fields = [i for i, name in enumerate(self._rows.schema.names) if name in keys]
         self._keys = pa.ipc.open_file(file, end, options=pa.ipc.IpcReadOptions(included_fields=fields))

@@ -1,4 +1,4 @@
-"""Writers of tables, piece by piece: Parquet and Arrow files, and argsort results as .npy or raw."""
+"""Writers of tables, piece by piece: Parquet and Arrow files."""
 
 from __future__ import annotations
 
@@ -7,36 +7,22 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
 
 import attrs
-import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
 
-from .arrow_values import values_of
 from .direct import naming
-from .formats import header_for
 from .table_files import ParquetTable, TableFile
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-ROW_INDEX = "row index"
 _WIDTHS = {"INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8}  # bytes of Parquet's physical types
 _CODECS = {"UNCOMPRESSED": "none", "LZ4_RAW": "lz4"}  # metadata name to the name that pyarrow's writer takes
 _USUAL_ROWS = 1 << 20
 _LEAST_ROWS = 1000  # in a row group: with fewer the footer takes longer than the rows
 
 
-class Sink(Protocol):
-    """A writer of a table, piece by piece."""
-
-    def write(self, table: pa.Table, /) -> None: ...
-    def close(self) -> None: ...
-
-
 @contextmanager
-def closing(sink: Sink) -> Generator[Sink, None, None]:
+def closing(sink: PyarrowSink) -> Generator[PyarrowSink]:
     """Closes a writer. After an exception in the block, errors of close() are suppressed."""
     try:
         yield sink
@@ -59,8 +45,6 @@ class PyarrowSink:
     @classmethod
     def of_arrow(cls, path: Path, schema: pa.Schema, rows: int | None = None, mode: str = "wb") -> PyarrowSink:
         """To an Arrow IPC file, which with mode "ab" follows others in the same file."""
-        import pyarrow as pa
-
         file = pa.OSFile(str(path), mode)
         return cls(path, file, pa.ipc.new_file(file, schema), rows)
 
@@ -68,9 +52,6 @@ class PyarrowSink:
     def of_parquet(cls, path: Path, like: TableFile) -> PyarrowSink:
         """To a Parquet file; with the compression, dictionaries and row group size of the source if that is Parquet
         too, else pyarrow's own."""
-        import pyarrow as pa
-        from pyarrow import parquet
-
         codecs: dict[str, str] | str = "snappy"
         words: list[str] | bool = True
         rows = _USUAL_ROWS
@@ -93,21 +74,6 @@ class PyarrowSink:
             self.writer.close()
         finally:
             self.file.close()
-
-
-class IndicesSink:
-    """Writes an argsort's row indices to an .npy or raw file."""
-
-    def __init__(self, path: Path, target: Path, rows: int) -> None:
-        self._file = path.open("wb")
-        self._file.write(header_for(target, np.dtype(np.int64), rows))
-
-    def write(self, table: pa.Table) -> None:
-        # By the file, which tells why it fails, as NumPy's tofile does not.
-        self._file.write(np.ascontiguousarray(values_of(table[ROW_INDEX].combine_chunks())).data)
-
-    def close(self) -> None:
-        self._file.close()
 
 
 def _start_writing(path: Path) -> None:

@@ -10,64 +10,56 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from math import isqrt
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import attrs
 import numpy as np
+import pyarrow as pa
 
-from ..types.errors import InvalidArgumentError, UnsupportedTypeError
-from ..types.indices import SortOrder
-from .arrow_values import bytes_of, indices_array, key_dtypes, key_values, naming_pyarrow, take_rows, values_of
-from .columns import ColumnInput, ColumnOutput, SortColumn
+from .arrow_values import bytes_of, naming_pyarrow, take_rows
+from .columns import ColumnOutput, RowKeys, SortColumn, without_pyarrow
 from .cuts import Array, Samples, usual_gap
-from .direct import DirectFile, whole_pages
+from .direct import DirectFile
 from .disk_space import raising_disk_full, require_disk_space
 from .formats import Format
-from .order import Engine, KeyColumn, KeyOrder
+from .order import Engine
 from .pipeline import run_pipeline
 from .plans import FEW_RUNS, LITTLE_IN_ALL, MIN_RUNS, Plan, data_budget
 from .progress import Meter, Report
 from .scratch import Scratch, fsync_path
 from .sort import Endpoints, Passes
-from .table_files import ArrowRun, RowReader, TableFile
-from .table_sinks import ROW_INDEX, IndicesSink, PyarrowSink, Sink, closing
+from .table_files import ArrowRun, RowReader
+from .table_sinks import PyarrowSink, closing
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    Batches: TypeAlias = list[pa.RecordBatch]
+Batches: TypeAlias = list[pa.RecordBatch]
 
 _BATCH = 1 << 13  # the least rows in a record batch of a run: smaller reads cost more than they save
-_PYARROW = 3 << 25  # bytes of pyarrow's own overhead
 _MOST = 1 << 30  # bytes of a piece: offsets in Arrow's string columns have 31 bits
 
 
 @attrs.define(eq=False, slots=False)
 class TableSort:
-    """The sort of one table, or with `argsort` its argsort."""
+    """The sort of one table."""
 
     source: Path
-    table: TableFile
+    keys: RowKeys
     target: Path
-    by: tuple[str, ...]
-    order: SortOrder
     engine: Engine
     scratch: Scratch
     report: Report | None
-    argsort: bool
 
     def run(self, memory: int) -> None:
         """Sorts. The result is renamed to the target when it is complete."""
-        extra = self.keys.extra  # raises for columns that cannot be ordered, before anything is written
-        whole = 8 * self.table.rows if self.argsort else self.source.stat().st_size
+        extra = self.keys.lexicographic.extra  # raises for columns that cannot be ordered, before anything is written
+        whole = self.source.stat().st_size
         room = raising_disk_full(whole, self.scratch.folder.parent, self.target.parent)
         with naming_pyarrow(self.source), room, self.scratch as scratch, scratch:
             scratch.lock()
             if scratch.keep and scratch.is_published():
                 return
-            work = f"{'argsort' if self.argsort else 'sort'} by {self.by} {self.order.value}"
-            plan = scratch.resumed_plan(work, self._plan(memory, extra))
-            spill = self.table.rows * self.bytes_of_a_row if self.table.rows > plan.run else 0
+            work = f"sort by {self.keys.by} {self.keys.order.value}"
+            plan = scratch.resumed_plan(work, self._plan(without_pyarrow(memory), extra))
+            spill = self.keys.count * self.bytes_of_a_row if self.keys.count > plan.run else 0
             require_disk_space({scratch.folder / "runs": spill, scratch.part: whole})
             if self.numbers is None:
                 _Passes(self, plan).run()
@@ -76,97 +68,50 @@ class TableSort:
             scratch.publish()
 
     def _plan(self, memory: int, extra: int) -> Plan:
-        memory -= min(memory // 2, _PYARROW)
         if self.numbers is not None:
-            return Plan.within(memory * 2 // 3, self.table.rows, self.numbers)  # a third is for what is encoded
-        return _plan_within(data_budget(memory), self.table.rows, self.bytes_of_a_row, extra, self.engine.workers)
-
-    @property
-    def columns(self) -> list[str] | None:
-        """The columns to read: the keys for an argsort; None for all."""
-        return list(self.by) if self.argsort else None
+            return Plan.within(memory * 2 // 3, self.keys.count, self.numbers)  # a third is for what is encoded
+        return _plan_within(data_budget(memory), self.keys.count, self.bytes_of_a_row, extra, self.engine.workers)
 
     @cached_property
     def bytes_of_a_row(self) -> int:
         """Estimated from the first batch."""
-        first = next((batch for batch in self.table.batches(self.columns) if batch.num_rows), None)
-        return 1 if first is None else -(-bytes_of(first) // first.num_rows) + (8 if self.argsort else 0)
-
-    @cached_property
-    def null_columns(self) -> frozenset[str]:
-        """The key columns that may have nulls."""
-        return frozenset(name for name in self.by if self.table.may_be_null(name))
-
-    @cached_property
-    def keys(self) -> KeyOrder:
-        """The order of the rows. A key column that may have nulls is preceded by one that says which are. Raises
-        InvalidArgumentError for unknown columns, UnsupportedTypeError for types that have no order."""
-        names = self.table.schema.names
-        kinds = dict(zip(names, self.table.schema.types, strict=True))
-        found = ", ".join(self.by) or "nothing"
-        if not self.by or not set(self.by) <= set(kinds):
-            raise InvalidArgumentError(f"by: expected one or more of {', '.join(kinds)}, found {found}")
-        if any(names.count(name) > 1 for name in self.by):
-            raise InvalidArgumentError(f"by: expected names of one column each, found {found} of {', '.join(names)}")
-        columns: list[KeyColumn] = []
-        for name in self.by:
-            if name in self.null_columns:
-                columns.append(KeyColumn(np.dtype(np.bool_), SortOrder.ASCENDING))
-            dtypes = key_dtypes(kinds[name])
-            if not dtypes:
-                raise UnsupportedTypeError(
-                    f"by: cannot order the column {name!r} of {kinds[name]}; columns of bools, integers, floats, "
-                    "decimals, dates, times, timestamps and durations can be: cast it to one, e.g. text to numbers"
-                )
-            columns += [KeyColumn(dtype, self.order) for dtype in dtypes]
-        return KeyOrder(columns)
-
-    def keys_of(self, table: pa.Table) -> list[Array]:
-        """The arrays that `keys` orders."""
-        found: list[Array] = []
-        for name in self.by:
-            column = table[name].combine_chunks()
-            numbers = key_values(column)
-            if name in self.null_columns:
-                is_null = values_of(column.is_null())
-                if column.null_count:
-                    numbers = [np.where(is_null, np.zeros(1, values.dtype), values) for values in numbers]
-                found.append(is_null)
-            found += numbers
-        return found
+        first = next((batch for batch in self.keys.table.batches(None) if batch.num_rows), None)
+        return 1 if first is None else -(-bytes_of(first) // first.num_rows)
 
     @cached_property
     def numbers(self) -> SortColumn | None:
         """For a table that is one column of numbers without nulls: sorts it like a plain file, without an argsort."""
-        dtype, kinds = self.keys.columns[-1].dtype, self.table.schema.types
-        if self.argsort or len(kinds) != 1 or self.null_columns or kinds[0].bit_width != 8 * dtype.itemsize:
+        dtype, kinds = self.keys.dtype[-1], self.keys.table.schema.types
+        if len(kinds) != 1 or self.keys.null_columns or kinds[0].bit_width != 8 * dtype.itemsize:
             return None
-        return SortColumn(dtype, self.order, stable=True, engine=self.engine)
+        return SortColumn(dtype, self.keys.order, stable=True, engine=self.engine)
 
     def _sort_numbers(self, work: SortColumn, plan: Plan, spill: int) -> None:
         self.scratch.done = work.reliable(self.scratch.done)
         self.scratch.require_kept("run ", self.scratch.folder / "runs", spill)
-        with closing(self.sink()) as sink, DirectFile(self.scratch.folder / "runs", write=True) as runs:
-            runs.reserve(whole_pages(spill))
-            given, made = ColumnInput(self.table, work.source), ColumnOutput(sink, self.table.schema)
-            sampled = given.sampled if self.table.is_in_short_groups else None
-            ends = Endpoints(given, 0, runs, made, 0, sampled)
-            Passes(work, self.table.rows, plan, ends, self.scratch, self.report).run()
+        runs_file = DirectFile(self.scratch.folder / "runs", write=True)
+        with closing(self.sink()) as sink, runs_file as runs, self.keys.opened(self.source) as given:
+            runs.reserve(spill)
+            ends = Endpoints(given, runs, ColumnOutput(sink, self.keys.table.schema))
+            Passes(work, self.keys.count, plan, ends, self.scratch, self.report).run()
 
     def sorted(self, batches: Batches, engine: Engine) -> pa.Table:
         """The rows sorted. The batches are used up: of each column there is only one copy at a time."""
-        import pyarrow as pa
-
         table = pa.Table.from_batches(batches)
         batches.clear()
-        return take_rows(table, self.keys.argsort(self.keys_of(table), engine))
+        return take_rows(table, self.keys.lexicographic.argsort(self._keys_of(table), engine))
 
-    def sink(self) -> Sink:
-        if self.argsort:
-            return IndicesSink(self.scratch.part, self.target, self.table.rows)
+    def words(self, table: pa.Table) -> Array:
+        """What compares as the rows do."""
+        return self.keys.lexicographic.words(self._keys_of(table))
+
+    def _keys_of(self, table: pa.Table) -> list[Array]:
+        return self.keys.of([table[name].combine_chunks() for name in self.keys.by])
+
+    def sink(self) -> PyarrowSink:
         if Format.of(self.target) is Format.ARROW:
-            return PyarrowSink.of_arrow(self.scratch.part, self.table.schema)
-        return PyarrowSink.of_parquet(self.scratch.part, self.table)
+            return PyarrowSink.of_arrow(self.scratch.part, self.keys.table.schema)
+        return PyarrowSink.of_parquet(self.scratch.part, self.keys.table)
 
 
 def _plan_within(memory: int, rows: int, row_bytes: int, extra: int, workers: int) -> Plan:
@@ -190,12 +135,12 @@ class _Passes:
     def __init__(self, sort: TableSort, plan: Plan) -> None:
         self._sort, self._scratch, self._gap = sort, sort.scratch, plan.gap
         self._batch = plan.gap * -(-_BATCH // plan.gap)
-        self._run, rows = plan.run, sort.table.rows
+        self._run, rows = plan.run, sort.keys.count
         self._lengths = [min(plan.run, rows - start) for start in range(0, rows, plan.run)]
         self._engine = sort.engine if len(self._lengths) > 1 else sort.engine.alone
         self._meter = Meter(rows * sort.bytes_of_a_row * min(2, len(self._lengths)), sort.report)
+        self._rows = RowReader(sort.keys.table.batches(None))
         self._cut = lru_cache(maxsize=2)(self._find_cut)  # a bucket's end is the next one's start
-        self._rows = RowReader(sort.table.batches(sort.columns))
         self._taken: dict[int, Array] = {}
         self._samples = Samples.of([], [], 1)
         self._file = self._scratch.folder / "runs"
@@ -203,8 +148,6 @@ class _Passes:
         self._runs: list[ArrowRun] = []
 
     def run(self) -> None:
-        import pyarrow as pa
-
         pieces = range(len(self._lengths))
         if len(pieces) == 1:
             self._make_buckets(self._load_rows)
@@ -218,9 +161,8 @@ class _Passes:
         self._meter.skip(sum(self._bytes_of(run) for run in pieces if run not in left))
         self._pass(left, self._load_rows, self._make_run, self._keep_run, "runs")
         with pa.OSFile(str(self._file)) as file:
-            self._runs = [ArrowRun(file, self._ends[run], self._batch, self._sort.by) for run in pieces]
-            taken = [self._taken[run] if run in self._taken else self._sample_again(run) for run in pieces]
-            self._samples = Samples.of(taken, self._lengths, self._gap)
+            self._runs = [ArrowRun(file, self._ends[run], self._batch, self._sort.keys.by) for run in pieces]
+            self._samples = Samples.of_runs(self._taken, self._lengths, self._gap, self._words_between, self._batch)
             self._make_buckets(self._load_slices)
 
     def _make_buckets(self, load: Callable[[int, int], Batches]) -> None:
@@ -239,17 +181,7 @@ class _Passes:
         return self._lengths[piece] * self._sort.bytes_of_a_row
 
     def _load_rows(self, piece: int, slot: int) -> Batches:
-        start, count = piece * self._run, self._lengths[piece]
-        batches = list(self._rows.read(start, count))
-        return self._numbered(batches, start) if self._sort.argsort else batches
-
-    def _numbered(self, batches: Batches, start: int) -> Batches:
-        """With the indices of their rows, from `start` on."""
-        import pyarrow as pa
-
-        table = pa.Table.from_batches(batches)
-        indices = indices_array(np.arange(start, start + table.num_rows))
-        return table.append_column(ROW_INDEX, indices).to_batches()
+        return list(self._rows.read(piece * self._run, self._lengths[piece]))
 
     def _load_slices(self, piece: int, slot: int) -> Batches:
         """A bucket's slices of all runs."""
@@ -264,8 +196,8 @@ class _Passes:
 
     def _make_run(self, piece: int, loaded: Batches, slot: int) -> pa.Table:
         table = self._sort.sorted(loaded, self._engine)
-        keys = table.select(list(self._sort.by))
-        self._taken[piece] = self._words(take_rows(keys, np.arange(0, table.num_rows, self._gap)))
+        keys = table.select(list(self._sort.keys.by))
+        self._taken[piece] = self._sort.words(take_rows(keys, np.arange(0, table.num_rows, self._gap)))
         return table
 
     def _keep_run(self, piece: int, table: pa.Table, slot: int) -> None:
@@ -276,19 +208,9 @@ class _Passes:
 
     def _find_cut(self, bucket: int) -> list[int]:
         """The position in each run at which a bucket starts."""
-        rank = min(bucket * self._run, self._sort.table.rows)
+        rank = min(bucket * self._run, self._sort.keys.count)
         cut: list[int] = self._samples.cut(rank, self._words_between).tolist()
         return cut
 
     def _words_between(self, run: int, start: int, stop: int) -> Array:
-        import pyarrow as pa
-
-        return self._words(pa.Table.from_batches(self._runs[run].read(start, stop, of_keys=True)))
-
-    def _sample_again(self, run: int) -> Array:
-        """Samples of a run that an earlier call wrote."""
-        starts = range(0, self._lengths[run], self._gap)
-        return np.concatenate([self._words_between(run, at, at + 1) for at in starts])
-
-    def _words(self, table: pa.Table) -> Array:
-        return self._sort.keys.words(self._sort.keys_of(table))
+        return self._sort.words(pa.Table.from_batches(self._runs[run].read(start, stop, of_keys=True)))

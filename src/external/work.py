@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import attrs
 import numpy as np
@@ -23,7 +23,8 @@ _BLOCK = 1 << 15  # elements packed or unpacked together, in the nearer caches
 
 
 class Work(ABC):
-    """How pieces become sorted runs, and slices of runs become sorted buckets."""
+    """How pieces become sorted runs, and slices of runs become sorted buckets. Its repr identifies the work, for the
+    journal."""
 
     source: np.dtype[Any]  # of input elements
     order: SortOrder
@@ -50,10 +51,6 @@ class Work(ABC):
         return None
 
     @abstractmethod
-    def describe(self) -> str:
-        """Identifies the work, for the journal."""
-
-    @abstractmethod
     def to_run(self, piece: Array, start: int, out: Array) -> None:
         """Sorts a piece of the input, from element `start` on, to a run. The piece may be overwritten."""
 
@@ -77,7 +74,7 @@ class SortElements(Work):
     source: np.dtype[Any]
     order: SortOrder
     stable: bool
-    engine: Engine
+    engine: Engine = attrs.field(repr=False)
 
     @property
     def spilled(self) -> np.dtype[Any]:
@@ -92,9 +89,6 @@ class SortElements(Work):
         if self.stable and self.source.kind == "f":
             return None  # a partition leaves floats that tie in any order
         return Parting(self, self.order)
-
-    def describe(self) -> str:
-        return f"sort {self.source.str} {self.order.value} {self.stable}"
 
     def elements(self, piece: Array, start: int) -> Array:
         """A piece of the input as runs have it: of the machine's byte order, in place."""
@@ -128,8 +122,7 @@ class ByFields(Work):
     source: np.dtype[Any]
     fields: tuple[str, ...]
     order: SortOrder
-    engine: Engine
-    verb: ClassVar[str]
+    engine: Engine = attrs.field(repr=False)
 
     @cached_property
     def keys(self) -> KeyOrder:
@@ -144,15 +137,10 @@ class ByFields(Work):
     def extra(self) -> int:
         return self.keys.extra
 
-    def describe(self) -> str:
-        return f"{self.verb} {self.source!r} by {self.fields} {self.order.value}"
-
 
 @attrs.frozen(eq=False, slots=False)
 class SortRecords(ByFields):
     """Sorts records."""
-
-    verb: ClassVar[str] = "sort"
 
     def to_run(self, piece: Array, start: int, out: Array) -> None:
         self.to_bucket(piece, out)
@@ -171,8 +159,6 @@ class SortRecords(ByFields):
 @attrs.frozen(eq=False, slots=False)
 class FindIndices(ByFields):
     """Finds the argsort. Runs hold keys with their indices in the input."""
-
-    verb: ClassVar[str] = "argsort"
 
     @property
     def spilled(self) -> np.dtype[Any]:
@@ -234,9 +220,6 @@ class FindPackedIndices(FindIndices):
     @property
     def parting(self) -> Parting | None:
         return Parting(self, SortOrder.ASCENDING)
-
-    def describe(self) -> str:
-        return f"{super().describe()} packed"
 
     def elements(self, piece: Array, start: int) -> Array:
         """The words of a piece's elements, of which the first is element `start`."""

@@ -175,14 +175,14 @@ def _sorted(
     marks: list[Marks] = []
     for piece in range(plan.pieces):
         mine = plan.bucket(rank, piece)
-        sent = [plan.bucket(other, piece) for other in ranks]
+        offered = [plan.bucket(other, piece) for other in ranks]
         others = counts[:, mine].copy()
         others[rank] = 0
         ends = [rooms[mine] + int(counts[rank, mine] + end) for end in accumulate(others.tolist(), initial=0)]
         buckets.append(held[rooms[mine] : ends[-1]])
         marks.append(Marks())
         yield Exchange(
-            tuple(held[rooms[b] : rooms[b] + (0 if b == mine else int(counts[rank, b]))] for b in sent),
+            tuple(held[rooms[b] : rooms[b] + (0 if b == mine else int(counts[rank, b]))] for b in offered),
             tuple(held[start:stop] for start, stop in pairwise(ends)),
             marks[-1],
         )
@@ -202,19 +202,10 @@ def _sorted(
     for mark in marks:
         for left in mark.left:
             memory.wait(left)  # before the sent buckets' memory is reused
-    yield Exchange(
-        tuple(_of_span(whole, origin, _common(got[rank], wanted[other]), other == rank) for other in ranks),
-        tuple(_of_span(whole, origin, _common(got[other], wanted[rank]), other == rank) for other in ranks),
-        is_last=True,
-    )
+    sent, received = list[Array](), list[Array]()
+    for other in ranks:
+        for pieces, own, theirs in ((sent, got[rank], wanted[other]), (received, wanted[rank], got[other])):
+            low, high = max(own[0], theirs[0]), min(own[1], theirs[1])
+            pieces.append(whole[:0] if other == rank else whole[low - origin : max(low, high) - origin])
+    yield Exchange(tuple(sent), tuple(received), is_last=True)
     return [(whole[start - origin : stop - origin],)]
-
-
-def _common(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
-    low, high = max(one[0], other[0]), min(one[1], other[1])
-    return low, max(low, high)
-
-
-def _of_span(array: Array, origin: int, span: tuple[int, int], is_own: bool) -> Array:
-    """A span of global positions as a slice of an array that starts at `origin`; empty for a rank's own."""
-    return array[:0] if is_own or span[0] == span[1] else array[span[0] - origin : span[1] - origin]

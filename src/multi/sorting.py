@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from operator import index
 from typing import Any, Literal, SupportsIndex, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from ..api.arguments import ORDERS, check_like, checked_flag
+from ..api.arguments import checked_flag, checked_order
 from ..types.dtypes import key_for
 from ..types.errors import InvalidArgumentError
 from ..types.keys import SortableKey
@@ -23,7 +22,6 @@ A = TypeVar("A")
 B = TypeVar("B")
 Sizes: TypeAlias = Literal["kept", "balanced"] | Sequence[int]
 Keyed: TypeAlias = SortableKey[Any, Any] | None
-_Maker: TypeAlias = Callable[[np.dtype[Any], str], Work]  # from a dtype, and the name of the argument that has it
 
 
 def sort(
@@ -35,24 +33,23 @@ def sort(
     how many each gets: "kept" as many as before, "balanced" equal shares, or a list of numbers. Sizes are exact,
     whatever the data. The arrays are NumPy's, cupy's or torch's, each on a device of its own, or several on one.
     """
-    make = partial(_checked_work, Work, descending, key, stable)
-    return [columns[0] for columns in _in_one_process(make, {"parts": parts}, sizes)]
+    found = _in_one_process(Work, {"parts": parts}, sizes, descending, key, stable)
+    return [columns[0] for columns in found]
 
 
 def argsort(
     parts: Sequence[object], /, *, descending: bool = False, key: Keyed = None, sizes: Sizes = "kept"
 ) -> list[Any]:
     """The stable argsort of several arrays: int64 indices into their concatenation. Arguments are as for `sort`."""
-    make = partial(_checked_work, IndexWork, descending, key, True)
-    return [columns[1] for columns in _in_one_process(make, {"parts": parts}, sizes)]
+    found = _in_one_process(IndexWork, {"parts": parts}, sizes, descending, key, True)
+    return [columns[1] for columns in found]
 
 
 def sort_by_key(
     keys: Sequence[A], values: Sequence[B], /, *, descending: bool = False, key: Keyed = None, sizes: Sizes = "kept"
 ) -> tuple[list[A], list[B]]:
     """Sorts keys, and values by their keys, stably. Arguments are as for `sort`."""
-    make = partial(_checked_work, PairsWork, descending, key, False)
-    found = _in_one_process(make, {"keys": keys, "values": values}, sizes)
+    found = _in_one_process(PairsWork, {"keys": keys, "values": values}, sizes, descending, key)
     return [columns[0] for columns in found], [columns[1] for columns in found]
 
 
@@ -65,7 +62,7 @@ def sort_shard(
     `communicator` is cupy's `NcclCommunicator`, a process group of torch.distributed, or any `Communicator`. Where a
     process refuses its arguments or fails, the others raise an error, too. The rest is as for `sort`.
     """
-    return cast(A, _in_many(partial(_checked_work, Work, descending, key, stable), {"x": x}, communicator, sizes)[0])
+    return cast(A, _in_many(Work, {"x": x}, communicator, sizes, descending, key, stable)[0])
 
 
 def argsort_shard(
@@ -74,7 +71,7 @@ def argsort_shard(
 ) -> Any:  # fmt: skip
     """`argsort` as a collective call: indices into the concatenation of all ranks' arrays. Arguments are as for
     `sort_shard`."""
-    return _in_many(partial(_checked_work, IndexWork, descending, key, True), {"x": x}, communicator, sizes)[1]
+    return _in_many(IndexWork, {"x": x}, communicator, sizes, descending, key, True)[1]
 
 
 def sort_by_key_shard(
@@ -82,15 +79,18 @@ def sort_by_key_shard(
     sizes: Sizes = "kept",
 ) -> tuple[A, B]:  # fmt: skip
     """`sort_by_key` as a collective call. Arguments are as for `sort_shard`."""
-    make = partial(_checked_work, PairsWork, descending, key, False)
-    found_keys, found_values = _in_many(make, {"keys": keys, "values": values}, communicator, sizes)
+    named = {"keys": keys, "values": values}
+    found_keys, found_values = _in_many(PairsWork, named, communicator, sizes, descending, key)
     return found_keys, found_values
 
 
 # -- drivers ----------------------------------------------------------------------------------------------
 
 
-def _in_one_process(make: _Maker, named: Mapping[str, Sequence[Any]], sizes: Sizes) -> list[tuple[Any, ...]]:
+def _in_one_process(
+    kind: type[Work], named: Mapping[str, Sequence[Any]], sizes: Sizes, descending: bool, key: Keyed,
+    stable: bool = False,
+) -> list[tuple[Any, ...]]:  # fmt: skip
     columns = [rank_arrays(name, parts) for name, parts in named.items()]
     if len(columns[0]) != len(columns[-1]):
         raise InvalidArgumentError(
@@ -99,7 +99,7 @@ def _in_one_process(make: _Maker, named: Mapping[str, Sequence[Any]], sizes: Siz
     ranks = list(zip(*columns, strict=True))
     for number, rank in enumerate(ranks):
         _require_alike(rank, f"[{number}]")
-    work = make(ranks[0][0].spec.dtype, f"{next(iter(named))}[0]")
+    work = _checked_work(kind, ranks[0][0].spec.dtype, f"{next(iter(named))}[0]", descending, key, stable)
     lengths = [rank[0].spec.size for rank in ranks]
     wanted = sizes_of(sizes, lengths)
     memories = [rank[0].memory for rank in ranks]
@@ -114,14 +114,18 @@ def _in_one_process(make: _Maker, named: Mapping[str, Sequence[Any]], sizes: Siz
     return made
 
 
-def _in_many(make: _Maker, named: Mapping[str, object], communicator: object, sizes: Sizes) -> tuple[Any, ...]:
+def _in_many(
+    kind: type[Work], named: Mapping[str, object], communicator: object, sizes: Sizes, descending: bool, key: Keyed,
+    stable: bool = False,
+) -> tuple[Any, ...]:  # fmt: skip
     comm, interrupts = communicator_of(communicator), Interrupts()
     with interrupts.held():
         try:
             with interrupts.let_in():
                 given = [RankArray.of(name, x) for name, x in named.items()]
                 _require_alike(given, "")
-                work, wanted = make(given[0].spec.dtype, next(iter(named))), _checked_sizes(sizes)
+                work = _checked_work(kind, given[0].spec.dtype, next(iter(named)), descending, key, stable)
+                wanted = _checked_sizes(sizes)
                 memory, columns = given[0].memory, tuple(one.seen for one in given)
         except BaseException as error:
             tell_failure(comm, error)
@@ -147,13 +151,11 @@ def _merged(work: Work, runs: Runs, rank: Sequence[RankArray]) -> tuple[Any, ...
 
 
 def _checked_work(
-    kind: type[Work], descending: bool, key: Keyed, stable: bool, dtype: np.dtype[Any], name: str
+    kind: type[Work], dtype: np.dtype[Any], name: str, descending: bool, key: Keyed, stable: bool
 ) -> Work:  # fmt: skip
     if key is None:
         key_for(dtype, name)
-    else:
-        check_like("key", key)
-    return kind(dtype, ORDERS[checked_flag("descending", descending)], key, checked_flag("stable", stable))
+    return kind(dtype, checked_order(descending, key), key, checked_flag("stable", stable))
 
 
 def sizes_of(sizes: Sizes, lengths: Sequence[int]) -> list[int]:

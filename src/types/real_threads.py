@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import threading
     from importlib.machinery import ModuleSpec
 
-__all__ = ["Empty", "Lock", "RLock", "SimpleQueue", "identity", "start"]
+__all__ = ["Empty", "Lock", "RLock", "SimpleQueue", "identity", "persist", "start"]
 
 
 def _as_built() -> ModuleType:
@@ -35,3 +35,16 @@ start: Callable[[Callable[..., object], tuple[object, ...]], int] = _built.start
 identity: Callable[[], int] = _built.get_ident
 Lock: Callable[[], threading.Lock] = _built.allocate_lock
 RLock: Callable[[], threading.RLock] = _built.RLock
+
+
+def persist(step: Callable[[], object]) -> None:
+    """Calls a step until it has returned. What a signal handler raises meanwhile is raised then."""
+    interruption: BaseException | None = None
+    while True:
+        try:
+            step()
+            break
+        except BaseException as failure:
+            interruption = failure
+    if interruption is not None:
+        raise interruption

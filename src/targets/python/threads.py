@@ -21,7 +21,7 @@ from ...kernel.source import Source, source_of
 from ...kernel.span import KernelError, Span
 from ...types import real_threads
 from ...types.errors import CapabilityError
-from ...types.real_threads import Empty, SimpleQueue
+from ...types.real_threads import Empty, SimpleQueue, persist
 
 _LOOK = 0.2  # seconds between two looks at what signals have come
 
@@ -181,18 +181,14 @@ def run_group(
 
 def stop(threads: Sequence[InvocationThread]) -> None:
     """Cancels and joins threads, even when interrupted meanwhile: they could still write to the caller's arrays."""
-    interruption: BaseException | None = None
-    while True:
-        try:
-            for thread in threads:
-                thread.cancel()
-            for thread in threads:
-                thread.join()
-            break
-        except BaseException as failure:
-            interruption = failure
-    if interruption is not None:
-        raise interruption
+
+    def end() -> None:
+        for thread in threads:
+            thread.cancel()
+        for thread in threads:
+            thread.join()
+
+    persist(end)
 
 
 def _caller() -> Span:
