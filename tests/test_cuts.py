@@ -208,6 +208,6 @@ def test_a_bracket_is_narrowed_to_the_cut(left: int, apart: bool) -> None:
         bracket = cuts.Bracket.whole(lengths, rank)
         while bracket.left:
             words = [run[bracket.positions(number)] for number, run in enumerate(runs)]
-            bracket = bracket.narrowed(np.concatenate(words))
+            (bracket,) = bracket.narrowed(np.concatenate(words))
         whose = np.repeat(np.arange(len(runs)), lengths)[np.argsort(np.concatenate(runs), kind="stable")[:rank]]
         np.testing.assert_array_equal(bracket.low, np.bincount(whose, minlength=len(runs)))

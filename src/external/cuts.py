@@ -11,7 +11,7 @@ Positions and ranks count from zero, and ranges are half open.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import partial
 from itertools import accumulate
 from math import isqrt
 from typing import Any, TypeAlias
@@ -109,30 +109,30 @@ _ENOUGH = 1 << 13  # words of a round, samples or all that are left
 _ENOUGH_OF_A_RUN = 1 << 6  # the same for each run, if there are many: a round leaves some gaps in each
 
 
-@attrs.frozen(eq=False, slots=False)
+@attrs.frozen(eq=False)
 class Bracket:
-    """Bounds for the cut at a rank (elements before it): in each run it is between low and high, an interval of
-    positions that is at first the whole run.
+    """Bounds for the cuts at some ranks (elements before a cut): in each run a cut is between low and high, an interval
+    of positions that is at first the whole run.
 
     So runs are cut that are too long, or too far away, to be read whole. A round samples the brackets, which narrows
     each to a few gaps between samples; after a few rounds what is left is read whole, and decides. A round takes some
     thousand words for a cut, however long the runs.
     """
 
-    rank: int
+    ranks: tuple[int, ...]
     low: Indices
     high: Indices
+    left: int  # elements between low and high, over all runs
 
     @classmethod
-    def whole(cls, lengths: Sequence[int], rank: int) -> Bracket:
-        """The first one: whole runs."""
-        everything = np.array(lengths, np.int64)
-        return cls(rank, np.zeros_like(everything), everything)
+    def of(cls, rank: int, low: Indices, high: Indices) -> Bracket:
+        return cls((rank,), low, high, int((high - low).sum()))
 
-    @cached_property
-    def left(self) -> int:
-        """Elements between low and high, over all runs."""
-        return int((self.high - self.low).sum())
+    @classmethod
+    def whole(cls, lengths: Sequence[int], *ranks: int) -> Bracket:
+        """The first one, which all cuts have in common: whole runs."""
+        everything = np.array(lengths, np.int64)
+        return cls(ranks, np.zeros_like(everything), everything, int(everything.sum()))
 
     @property
     def gap(self) -> int:
@@ -143,21 +143,22 @@ class Bracket:
         """What is sampled of a run."""
         return slice(int(self.low[run]), int(self.high[run]), self.gap)
 
-    def narrowed(self, words: Array) -> Bracket:
-        """Narrowed by samples from one run after the other."""
-        within = self.rank - int(self.low.sum())
+    def narrowed(self, words: Array) -> list[Bracket]:
+        """A bracket for each cut, narrowed by samples from one run after the other."""
+        before = int(self.low.sum())
+        within = [rank - before for rank in self.ranks]
         if self.gap == 1:
             whose = np.repeat(np.arange(self.low.size), self.high - self.low)[np.argsort(words, kind="stable")]
-            low = high = np.bincount(whose[:within], minlength=self.low.size)
+            lows = highs = np.array([np.bincount(whose[:rank], minlength=self.low.size) for rank in within])
         else:
-            (low,), (high,) = Samples.of_words(words, self.high - self.low, self.gap).brackets([within])
-        return Bracket(self.rank, self.low + low, self.low + high)
+            lows, highs = Samples.of_words(words, self.high - self.low, self.gap).brackets(within)
+        return [Bracket.of(*one) for one in zip(self.ranks, self.low + lows, self.low + highs, strict=True)]
 
     def cut(self, words: Callable[[Bracket], Array]) -> Indices:
         """The cut itself, in as many rounds as it takes. `words` returns those at the positions of a bracket."""
         bracket = self
         while bracket.left:
-            bracket = bracket.narrowed(words(bracket))
+            (bracket,) = bracket.narrowed(words(bracket))
         return bracket.low
 
 
@@ -178,10 +179,15 @@ def held_cuts(
     runs: Sequence[Array], sizes: Sequence[int], words: Callable[[Array], Array]
 ) -> Iterator[Indices]:  # fmt: skip
     """The cuts into parts of some sizes, one at a time, if all runs are in memory: where each part starts in every run,
-    and in the end the lengths."""
-    for rank in accumulate(sizes, initial=0):
-        whole = Bracket.whole([run.size for run in runs], rank)
-        if 0 < rank < whole.left:
-            yield whole.cut(lambda bracket: words(sampled(runs, bracket)))
-        else:
-            yield whole.high if rank else whole.low
+    and in the end the lengths. All are sought in the same samples first, few of them, for the first cut soon."""
+    shared = Bracket.whole([run.size for run in runs], *list(accumulate(sizes))[:-1])
+
+    def read(bracket: Bracket) -> Array:
+        return words(sampled(runs, bracket))
+
+    if sizes:
+        yield shared.low
+    if shared.ranks:
+        for bracket in shared.narrowed(read(shared)):
+            yield bracket.cut(read)
+    yield shared.high

@@ -172,7 +172,7 @@ def agreed_cuts(
     bracket = Bracket.whole(lengths, sum(sizes[:mine]))
     told = yield Gather(words(np.arange(0, lengths[mine], bracket.gap)))  # all ranks seek their cuts in whole runs
     while True:
-        bracket = bracket.narrowed(np.concatenate(told))
+        (bracket,) = bracket.narrowed(np.concatenate(told))
         gap = bracket.gap if bracket.left else 0
         wanted = np.stack([bracket.low, bracket.high, np.full_like(bracket.low, gap)], axis=1)
         asked = np.stack((yield Swap([*wanted], [3] * len(lengths))))
