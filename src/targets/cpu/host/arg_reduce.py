@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from collections.abc import Callable
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ from ..pool import ALONE, shared_pool
 from .key_words import ordered_ranks
 from .reduce_loops import can_fold, places_for
 from .reduce_plans import Route, loop_call_of
-from .reducers import LONG, in_shape
+from .reducers import LONG, HostCall, in_shape
 from .strides import LoopNest, Routes, shared_across
 
 Places = npt.NDArray[np.intp]
@@ -157,3 +158,49 @@ def _have_nan_soon(rows: HostArray) -> bool:
     while some.ndim > 2:
         some = some[:, 0]
     return bool(np.isnan(some[..., :_NEAR]).any(-1).all())
+
+
+# -- times and bools: by the loops of the integers that they are ---------------------------------------------
+
+Make: TypeAlias = Callable[[Reducer, np.dtype[np.generic]], HostCall]  # the reduction of elements of a dtype
+
+_NAT = np.int64(np.iinfo(np.int64).min)
+_FEW_TIMES = 1 << 14  # NumPy has compared them by then
+_HEAD, _OF_HEAD = 1 << 5, 1 << 3  # bools of each row that are looked at first, of so many times as many
+_INT64, _BYTE, _BOOL = (np.dtype(name) for name in ("i8", "u1", "?"))
+
+
+def places_of_times(fold: Reducer, dtype: np.dtype[np.generic], make: Make) -> HostCall:
+    """NaT is the least integer, and yet the first one is the greatest of times, too: it is looked for."""
+    by_numpy, of_extreme, of_least = make(fold, dtype), make(fold, _INT64), make(Reducer.ARGMIN, _INT64)
+    least = make(Reducer.MIN, _INT64)
+
+    def found(x: HostArray) -> object:
+        if x.size < _FEW_TIMES:
+            return by_numpy(x)
+        ints = x.view(np.int64)
+        places = of_extreme(ints)
+        if fold is Reducer.ARGMAX:
+            has_nat = np.equal(cast(HostArray, least(ints)), _NAT)
+            if has_nat.any():
+                return cast(object, np.where(has_nat, cast(HostArray, of_least(ints)), cast(HostArray, places))[()])
+        return places
+
+    return found
+
+
+def places_of_bools(fold: Reducer, axis: int, make: Make) -> HostCall:
+    """NumPy stops at the first bool in a row that settles it, but makes rows of columns before."""
+    by_numpy, of_bytes, settles = make(fold, _BOOL), make(fold, _BYTE), fold is Reducer.ARGMAX
+    begin = (*(slice(None),) * axis, slice(_HEAD))
+
+    def found(x: HostArray) -> object:
+        if x.size < LONG or abs(x.strides[axis]) <= min(map(abs, x.strides)):
+            return by_numpy(x)
+        if x.shape[axis] >= _OF_HEAD * _HEAD:
+            head: HostArray = x[begin]
+            if settles in head[(0,) * axis].T[(0,) * (x.ndim - 1 - axis)] and (head == settles).any(axis).all():
+                return by_numpy(head)
+        return of_bytes(np.not_equal(x.view(np.uint8), 0).view(np.uint8))
+
+    return found

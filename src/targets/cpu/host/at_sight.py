@@ -3,7 +3,8 @@ values, which are counted, and rows that are in order or reversed, which are cop
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+from functools import partial
+from itertools import chain
 
 import numpy as np
 
@@ -13,11 +14,11 @@ from ....types.indices import SortOrder
 from ...counts import count_nonzero
 from ..background import background
 from ..pool import ALONE, shared_pool
-from .key_words import Elements, Places, bits_of, numbers_of, ordered_ranks
+from .key_words import Elements, Places, bits_of, numbers_of
 from .numpy_sort import restore_ties
 from .radix_sort import suits_radix
-from .runs import AT_A_GLANCE, HANDFUL_OF_NUMPY, Runs, counting_each, handful_of, in_order
-from .sample import direction_of, some_words
+from .runs import HANDFUL_OF_NUMPY, Runs, counting_each, few_words
+from .sample import direction_of
 
 LEAST_AT_SIGHT = 1 << 12  # elements: to sort fewer takes no longer than to check whether they are in order
 _SEEN = 5  # elements that are looked at first
@@ -64,25 +65,25 @@ def _counted(row: Elements, order: SortOrder, policy: HostSortPolicy, stable: bo
             return found
     if not background.has(("each", size), partial(counting_each, size), row.nbytes):
         return None if is_short else _of_few(row, order, stable)
-    words, pool = handful_of(row, order, stable=stable), shared_pool()
-    if words is None:
+    few, pool = few_words(row, order), shared_pool()
+    if few is None or (stable and few.ties):
         return None
     packed = np.ascontiguousarray(row)
-    runs = Runs.counted(packed, words, pool)
+    runs = Runs.counted(packed, few.words, pool)
     if runs is None:
         return None
     results = new_array(row.shape, row.dtype) if packed is row else packed
-    if packed is row or words.size > 1:
+    if packed is row or few.words.size > 1:
         runs.fill(results, False, pool)
     return results
 
 
 def _of_few(row: Elements, order: SortOrder, stable: bool) -> Elements | None:
     """Sorts a row of few different values by counting each with NumPy."""
-    tied = _few_words(row, order)
-    if tied is None or (stable and any(len(words) > 1 for words in tied)):
+    few, bits = few_words(row, order, HANDFUL_OF_NUMPY), bits_of(row)
+    if few is None or (stable and few.ties):
         return None
-    bits, words = bits_of(row), [word for words in tied for word in words]
+    words = [*chain.from_iterable(few.tied)]
     counts = [count_nonzero(bits == word) for word in words]
     if sum(counts) != row.size:
         return None
@@ -133,35 +134,18 @@ def places_at_sight(row: Elements, order: SortOrder, most: int) -> Places | None
 
 def _places_of_few(row: Elements, order: SortOrder) -> Places | None:
     """The argsort of a row of few different values: the positions of each."""
-    tied, bits = _few_words(row, order), bits_of(row)
-    if tied is None:
+    few, bits = few_words(row, order, HANDFUL_OF_NUMPY), bits_of(row)
+    if few is None:
         return None
-    if len(tied) == 1:
-        return np.arange(row.size) if sum(count_nonzero(bits == word) for word in tied[0]) == row.size else None
+    if len(few.tied) == 1:
+        return np.arange(row.size) if sum(count_nonzero(bits == word) for word in few.tied[0]) == row.size else None
     found: list[Places] = []
-    for first, *others in tied:
+    for first, *others in few.tied:
         are_such = bits == first
         for word in others:
             are_such |= bits == word
         found.append(are_such.nonzero()[0])
     return np.concatenate(found) if sum(map(len, found)) == row.size else None
-
-
-def _few_words(row: Elements, order: SortOrder) -> list[list[Elements]] | None:
-    """The words of a row's different values, in order and grouped by rank; None if a sample shows that there are
-    many."""
-    words = frozenset(some_words(row, AT_A_GLANCE))
-    return None if len(words) > HANDFUL_OF_NUMPY else _tied(row.dtype, order, words)
-
-
-@lru_cache(maxsize=64)
-def _tied(dtype: np.dtype[np.generic], order: SortOrder, words: frozenset[int]) -> list[list[Elements]]:
-    """As arrays of no dimension, the fastest operand of NumPy's comparisons."""
-    tied: dict[int, list[Elements]] = {}
-    for word in in_order(dtype, order, words):
-        rank = int(ordered_ranks(word.reshape(1).view(dtype), order)[0])
-        tied.setdefault(rank, []).append(np.array(word))
-    return [*tied.values()]
 
 
 def _copied(row: Elements) -> Elements:

@@ -23,10 +23,9 @@ from ..background import background
 from ..crew import share_kernel, threads_of_crew
 from ..loops import Kernel, place_of
 from .cumsum_loops import BLOCK, columns, pieces
-from .reducers import rounded, silence, silently, takes
+from .reducers import Summing, rounded, silence, silently, takes
 from .regrouped import LEAST_IN_LINES, accumulated, has_short_lines
 from .strides import LoopNest, Routes, loops_around, loops_beside, padded
-from .summing import Summing
 
 HostScan: TypeAlias = Callable[[HostArray], HostArray]
 

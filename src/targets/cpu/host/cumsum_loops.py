@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from ..loops import Kernel, compiled, inside, name_of, numbers_of_plan, text_of
-from .summing import Summing
+from .reducers import Summing
 
 BLOCK = 1 << 11  # sums at most that a task keeps at hand where neighbours stay
 

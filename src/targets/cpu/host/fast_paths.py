@@ -23,7 +23,6 @@ from ....types.dtypes import native
 from ....types.indices import ScanKind, SortOrder
 from ....types.specs import Spec
 from ...base import HostArray, Native
-from ..pool import shared_pool
 from .argsort import BY_DIGITS, are_in_order, argsort_rows, argsort_runs, places_shared
 from .at_sight import places_at_sight
 from .byte_order import by_copies
@@ -34,7 +33,7 @@ from .numpy_sort import FEW_HALVES, ascending, places_in_order, sort_stably
 from .reduce import host_reduction
 from .row_networks import are_argsorted_sooner, argsort_short_rows, least_for_networks
 from .sort_path import SHORT, SortPath
-from .strides import along_rows, packed, with_last
+from .strides import along_rows, packed, taken, with_last
 from .top_k import SHORT_ROWS, top_k_of_row, top_k_rows
 
 Indices: TypeAlias = "np.ndarray[Any, np.dtype[np.intp]]"
@@ -42,7 +41,6 @@ _HALF = np.dtype(np.float16)
 _INDEX: np.dtype[np.intp] = np.dtype(np.intp)
 _UP = SortOrder.ASCENDING
 _LEAST_AT_SIGHT = 1 << 9  # elements of a row
-_TAKEN = 1 << 17  # elements: below, waking a thread saves nothing
 _SCANNED = 1 << 17  # elements of an exclusive scan: of more the kernels take less time
 _MOST_LENGTHS = 1 << 10
 _MOST_AXES = 32  # of arrays that NumPy's own sorts take
@@ -178,21 +176,7 @@ def sorted_pairs(
     if not keys.size:
         return keys.copy(), values.copy()
     indices = cast(Indices, argsort(keys))
-    if indices.size < _TAKEN:
-        return cast("tuple[HostArray, HostArray]", (keys.take(indices), values.take(indices)))
-    return _taken(keys, indices), _taken(values, indices)
-
-
-def _taken(x: HostArray, indices: Indices) -> HostArray:
-    """The elements at these indices, by all threads: each waits for memory."""
-    flat = packed(x.reshape(-1))  # once, such as a column of records: each call of `take` would copy all of it
-    found = new_array(indices.shape, x.dtype)
-
-    def take(own: slice) -> None:
-        flat.take(indices[own], None, found[own], "wrap")  # which writes at once, where "raise" would look first
-
-    shared_pool().over(indices.size, take, least=_TAKEN >> 2)
-    return found
+    return taken(keys, indices), taken(values, indices)
 
 
 def _has_as_many(k: int, axis: int | None, x: HostArray) -> bool:

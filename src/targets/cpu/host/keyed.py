@@ -27,7 +27,7 @@ from .argsort import argsort_rows
 from .fast_paths import sorted_pairs
 from .key_words import Places
 from .sort import pool_for, sort_rows
-from .strides import along_rows
+from .strides import along_rows, taken_in_rows
 from .top_k import top_k_rows
 
 # Bytes worked on together: what is made of them on the way stays in the nearer caches, and in memory that the C library
@@ -40,7 +40,7 @@ def sort_by_words(source: Array, by: KeyWords, policy: HostSortPolicy, stable: b
     in the order they came in, which those that share a word keep in any case."""
     by.require(source.dtype)
     if is_lossy(by.key) or (stable and not _ranks_are_words(source, by, policy)):
-        return taken(source, argsort_by_words(source, by, policy, ranks=stable), policy)
+        return taken_in_rows(source, argsort_by_words(source, by, policy, ranks=stable))
     to_words, to_elements = by.to_words(), by.to_elements()
     by.try_on(source.reshape(-1), to_words, to_elements)
     words = _in_pieces(to_words, source, by.word, policy)
@@ -62,22 +62,7 @@ def top_k_by_words(source: Array, by: KeyWords, k: int, policy: HostSortPolicy) 
     by.require(source.dtype)
     words = _in_pieces(by.to_words(ranks=True), source, by.word, policy)
     _, places = top_k_rows(words, k, SortOrder.ASCENDING, policy)
-    return taken(source, places, policy), places
-
-
-def taken(source: Array, places: Places, policy: HostSortPolicy) -> Array:
-    """The elements of each row at these places."""
-    length: int = source.shape[1]
-    if len(source) > 1:
-        starts: Places = np.arange(0, source.size, length)
-        places = places + starts[:, np.newaxis]
-    flat, flat_places, results = source.reshape(-1), places.reshape(-1), np.empty(places.size, source.dtype)
-
-    def take(own: slice) -> None:
-        flat.take(flat_places[own], out=results[own], mode="clip")  # which writes at once
-
-    pool_for(results, policy).over(results.size, take, -(-results.nbytes // _PIECE))
-    return results.reshape(places.shape)
+    return taken_in_rows(source, places), places
 
 
 def _ranks_are_words(source: Array, by: KeyWords, policy: HostSortPolicy) -> bool:

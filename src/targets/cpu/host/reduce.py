@@ -22,8 +22,7 @@ from ...base import HostArray
 from ...counts import count_nonzero
 from ..crew import threads_of_crew
 from ..loops import Kernel
-from .arg_reduce import PlaceFolding
-from .as_integers import places_of_bools, places_of_times
+from .arg_reduce import PlaceFolding, places_of_bools, places_of_times
 from .key_words import numbers_as
 from .reduce_loops import can_fold, loop_for
 from .reduce_plans import Route, constant_of, leaps, route_of

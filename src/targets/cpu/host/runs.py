@@ -23,7 +23,7 @@ from .sample import some_words
 
 HANDFUL, _BLOCK = 16, 1 << 11  # words that are counted one by one; elements of a block
 HANDFUL_OF_NUMPY = 4  # more take NumPy as long to count as to sort
-AT_A_GLANCE, _AT_ANOTHER = 32, 128  # elements that are looked at
+_AT_A_GLANCE, _AT_ANOTHER = 32, 128  # elements that are looked at
 _WORTH_A_THREAD = 1 << 22  # bytes that are filled, or looked at
 
 # Of a block each value has a count as wide as a word, so that vectors are counted by one subtraction.
@@ -122,25 +122,35 @@ class Runs:
             _share(fill(words.itemsize), words.size, pool, words, self.words, self.ends)
 
 
-def handful_of(row: Elements, order: SortOrder, *, stable: bool = False) -> Elements | None:
-    """The words of a row in order, if a glance tells that they are a handful; `stable`: and none of them tie as
-    floats."""
-    seen = set(some_words(row, AT_A_GLANCE))
-    if HANDFUL_OF_NUMPY < len(seen) <= HANDFUL:  # of so many some may not have been among these
+@attrs.frozen(eq=False)
+class FewWords:
+    """The different words of a row in order, and the same by rank, as arrays of no dimension: the fastest operand of
+    NumPy's comparisons."""
+
+    words: Elements
+    tied: list[list[Elements]]
+
+    @classmethod
+    @lru_cache(maxsize=64)
+    def of(cls, dtype: np.dtype[np.generic], order: SortOrder, seen: frozenset[int]) -> FewWords:
+        ranked = np.sort(ordered_words(np.array([*seen], f"u{dtype.itemsize}").view(dtype), order))
+        elements, tied = elements_in_order(ranked, dtype, order), dict[int, list[Elements]]()
+        for rank, word in zip(ordered_ranks(elements, order).tolist(), bits_of(elements), strict=True):
+            tied.setdefault(rank, []).append(np.array(word))
+        return cls(bits_of(elements), [*tied.values()])
+
+    @property
+    def ties(self) -> bool:
+        """Whether some compare equal."""
+        return len(self.tied) < self.words.size
+
+
+def few_words(row: Elements, order: SortOrder, most: int = HANDFUL) -> FewWords | None:
+    """The words of a row, if a glance tells that they are no more."""
+    seen = set(some_words(row, _AT_A_GLANCE))
+    if HANDFUL_OF_NUMPY < len(seen) <= most:  # of so many some may not have been among these
         seen |= set(some_words(row, _AT_ANOTHER))
-    if len(seen) > HANDFUL:
-        return None
-    words = in_order(row.dtype, order, frozenset(seen))
-    if stable and row.dtype.kind == "f" and np.unique(ordered_ranks(words.view(row.dtype), order)).size < len(seen):
-        return None
-    return words
-
-
-@lru_cache(maxsize=64)
-def in_order(dtype: np.dtype[np.generic], order: SortOrder, words: frozenset[int]) -> Elements:
-    """The bits of elements, in order."""
-    ranked = ordered_words(np.array([*words], f"u{dtype.itemsize}").view(dtype), order)
-    return bits_of(elements_in_order(np.sort(ranked), dtype, order))
+    return FewWords.of(row.dtype, order, frozenset(seen)) if len(seen) <= most else None
 
 
 def _share(loop: Kernel, length: int, pool: Pool, elements: Elements, *arguments: Elements) -> None:

@@ -1,7 +1,7 @@
-"""The compiled loops of top-k for rows. One selects: what precedes the k-th so far is inserted among the best.
+"""The compiled loop of top-k for rows: what precedes the k-th so far is inserted among the best.
 
 Ranks are computed a block at a time, with their minimum, in vectors. In most blocks of a row nothing precedes the k-th
-so far, and they are done with that. The other takes what stands at places in each row.
+so far, and they are done with that.
 """
 
 from __future__ import annotations
@@ -85,14 +85,3 @@ def select_in_rows(size: int, is_float: bool) -> Kernel:
         "length: i8, k: i8, m: i8"
     )
     return compiled("select_in_rows", takes, body)
-
-
-@cache
-def take_in_rows(size: int) -> Kernel:
-    """(start, stop, elements, places, results, length, k): the k elements of each row that stand there."""
-    row = inside("for index in range(k):", [
-        "results[row * k + index] = elements[row * length + places[row * k + index]]",
-    ])  # fmt: skip
-    body = text_of(inside("for row in range(start, stop):", row))
-    takes = f"start: i8, stop: i8, elements: i{size}[], places: i8[], results: i{size}[], length: i8, k: i8"
-    return compiled("take_in_rows", takes, body)

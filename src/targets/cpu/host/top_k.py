@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, partial
-from itertools import chain
 from typing import Any
 
 import attrs
@@ -29,7 +28,8 @@ from .argsort import argsort_rows
 from .key_words import Elements, Places, constants, numbers_of
 from .numpy_sort import ascending, places_along, places_in_order
 from .row_networks import least_for_networks
-from .select_loops import MOST_SELECTED, select_in_rows, take_in_rows
+from .select_loops import MOST_SELECTED, select_in_rows
+from .strides import taken_in_rows
 from .threshold import comparable, first_equals, first_of
 
 _INDEX: np.dtype[np.intp] = np.dtype(np.intp)
@@ -46,7 +46,6 @@ _TASK = 1 << 14  # elements at least that a thread takes at a time
 _PIECE = 1 << 18  # elements of a long row that are looked at together
 _BY_LOOP, _LOOKED_AT = 1 << 19, 1 << 17  # the same of what a compiled loop looks at, and of a part of it
 _LARGE_SHARE = 1 << 5  # one of so many elements, or more of them: all are sorted
-_TAKEN = 1 << 13  # elements that a compiled loop takes sooner
 _FEW_SELECTED = 1 << 4  # that it selects in rows of any length
 _MOST_THREADS = 4  # for calls of NumPy that are so short that more threads wait for Python's lock
 _SHARED = 1 << 20  # bytes: below, one thread is done as soon as others have come
@@ -61,7 +60,7 @@ def top_k_rows(
     if found is not None:
         return found
     places = _places(source, k, order, policy)
-    return taken(source, places), places
+    return taken_in_rows(source, places), places
 
 
 def top_k_of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) -> tuple[HostArray, Places]:
@@ -72,20 +71,6 @@ def top_k_of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolic
             return found[0][0], found[1][0]
     places = _of_row(row, k, order, policy) if k else np.empty(0, np.intp)
     return row.take(places), places
-
-
-def taken(packed: Elements, places: Places) -> Elements:
-    """Elements of each row. NumPy's function for that takes as long as a short row."""
-    length: int = packed.shape[1]
-    (rows, k), size = places.shape, packed.itemsize
-    if places.size >= _TAKEN and background.has(("take", size), in_turn(partial(take_in_rows, size)), packed.nbytes):
-        results: Elements = new_array(places.shape, packed.dtype)
-        words = packed.view(f"i{size}"), np.ascontiguousarray(places), results.view(f"i{size}")
-        numbers = *chain(*map(place_of, words)), length, k
-        share_kernel(take_in_rows(size), rows, numbers, places.nbytes + results.nbytes, least=-(-_TASK // k))
-        return results
-    starts: Places = np.arange(0, packed.size, length)
-    return packed.reshape(-1).take(places + starts[:, np.newaxis])
 
 
 def _places(source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) -> Places:
@@ -300,7 +285,7 @@ def _within(words: Elements, thresholds: Elements, k: int) -> Places:
         return places_along(words, 1, is_own=False)[:, :k]
     near, columns = words.reshape(-1).take(hits), hits % length
     if hits.size == rows * k:  # then k in each row, for none has fewer
-        return taken(columns.reshape(rows, k), near.reshape(rows, k).argsort(axis=1, kind="stable"))
+        return taken_in_rows(columns.reshape(rows, k), near.reshape(rows, k).argsort(axis=1, kind="stable"))
     row = hits // length
     counts = np.bincount(row, minlength=rows)
     slot = np.arange(hits.size) - (np.cumsum(counts) - counts)[row]
@@ -308,4 +293,4 @@ def _within(words: Elements, thresholds: Elements, k: int) -> Places:
     behind_all = np.nan if words.dtype.kind == "f" else np.iinfo(words.dtype).max
     padded, where = np.full(shape, behind_all, words.dtype), np.zeros(shape, np.intp)
     padded[row, slot], where[row, slot] = near, columns
-    return taken(where, padded.argsort(axis=1, kind="stable")[:, :k])
+    return taken_in_rows(where, padded.argsort(axis=1, kind="stable")[:, :k])
