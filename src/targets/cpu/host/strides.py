@@ -96,7 +96,8 @@ def taken(x: Elements, places: Places) -> Elements:
 
 def taken_in_rows(rows: Elements, places: Places) -> Elements:
     """The elements at these places of each row. NumPy's function for that takes as long as a short row."""
-    starts: Places = np.arange(0, rows.size, rows.shape[1])
+    length: int = rows.shape[1]
+    starts: Places = np.arange(0, rows.size, length)
     return taken(rows, places + starts[:, np.newaxis] if len(rows) > 1 else places)
 
 
