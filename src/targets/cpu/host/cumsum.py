@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterator
-from functools import cached_property, partial
+from functools import partial
 from typing import TypeAlias, cast
 
 import attrs
@@ -21,7 +21,7 @@ from ...base import HostArray
 from ...counts import count_nonzero
 from ..background import background
 from ..crew import share_kernel, threads_of_crew
-from ..loops import Kernel, place_of
+from ..loops import place_of
 from .cumsum_loops import BLOCK, columns, pieces
 from .reducers import Summing, rounded, silence, silently, takes
 from .regrouped import LEAST_IN_LINES, accumulated, has_short_lines
@@ -171,7 +171,7 @@ class LongScan:
         places, plan = (*nest.span.place(x), *place_of(results)), place_of(route.plan)
         nbytes = results.nbytes if x.size >= _SHARED or threads_of_crew(results.nbytes) > 0 else 0
         if route.pieces == 0:
-            share_kernel(self._in_columns, route.tasks, (*places, *plan), nbytes)
+            share_kernel(columns(summing), route.tasks, (*places, *plan), nbytes)
             return nest.arranged(results)
         before: HostArray = np.empty((route.rows, route.pieces), summing.state)
         before[:, 0] = -0.0 if summing.state.kind == "f" else 0  # nothing that keeps the sign of zero
@@ -179,16 +179,8 @@ class LongScan:
             sums: HostArray = np.empty_like(before)
             share_kernel(pieces(summing, False), route.tasks, (*places, *place_of(sums), *plan), nbytes)
             silently(_accumulate, sums[:, :-1], 1, None, before[:, 1:])
-        share_kernel(self._in_rows, route.tasks, (*places, *place_of(before), *plan), nbytes)
+        share_kernel(pieces(summing, True), route.tasks, (*places, *place_of(before), *plan), nbytes)
         return nest.arranged(results)
-
-    @cached_property
-    def _in_rows(self) -> Kernel:
-        return pieces(self._summing, True)
-
-    @cached_property
-    def _in_columns(self) -> Kernel:
-        return columns(self._summing)
 
 
 def _loading(summing: Summing) -> Iterator[object]:

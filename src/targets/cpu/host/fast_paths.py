@@ -32,9 +32,10 @@ from .key_words import ordered_ranks, ordered_words
 from .numpy_sort import FEW_HALVES, ascending, places_in_order, sort_stably
 from .reduce import host_reduction
 from .row_networks import are_argsorted_sooner, argsort_short_rows, least_for_networks
+from .select_loops import SHORT_ROWS
 from .sort_path import SHORT, SortPath
 from .strides import along_rows, packed, taken, with_last
-from .top_k import SHORT_ROWS, top_k_of_row, top_k_rows
+from .top_k import top_k_of_row, top_k_rows
 
 Indices: TypeAlias = "np.ndarray[Any, np.dtype[np.intp]]"
 _HALF = np.dtype(np.float16)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import Context
+from functools import cache
 from typing import TypeAlias, TypeVar, cast
 
 import attrs
@@ -67,7 +68,7 @@ def in_shape(results: HostArray, x: HostArray, axes: tuple[int, ...], keepdims: 
     return cast(object, results[()])
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class Summing:
     """Of elements of a dtype: float16 is added up in 32 bits and rounded once, bools as bytes."""
 
@@ -76,6 +77,7 @@ class Summing:
     result: np.dtype[np.generic]
 
     @classmethod
+    @cache
     def of(cls, fold: Reducer, dtype: np.dtype[np.generic]) -> Summing:
         result = result_dtype(fold.value, dtype)
         if dtype == np.float16:
