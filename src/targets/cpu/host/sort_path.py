@@ -213,7 +213,9 @@ class SortPath:
         where the array is longer, or the other one not known to take the result."""
         short, long_row, axis = self._short, self._long_row, self._along
         stable_lengths, is_apart = self._stable_lengths, needs_own_memory(self._dtype)
-        sorts_at_once = self._turn is None and self._dtype.kind != "f"  # it is whole all the time
+        at_once = 0  # elements at most that are whole all the time
+        if self._turn is None and self._dtype.kind != "f":
+            at_once = _most_plain(self._dtype, by_integers=self._as_integers is not None, has_rows=self._has_rows)
 
         def write(x: HostArray, out: HostArray) -> bool:
             length = x.shape[axis]
@@ -224,7 +226,7 @@ class SortPath:
                 return False
             if out is not x and ((out.dtype is not x.dtype and out.dtype != x.dtype) or out.shape != x.shape):
                 return False
-            if not sorts_at_once and length > 1:
+            if x.size > at_once and length > 1:
                 out[...] = sort(x)
                 return True
             if out is not x and not is_apart:
