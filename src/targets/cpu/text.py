@@ -70,17 +70,13 @@ class LaneWriter(Writer):
 
     def builtin(self, builtin: ir.Builtin) -> str:
         match builtin:
-            case ir.Builtin.GROUP_SIZE:
-                return self.u4(self.size)
-            case ir.Builtin.SUBGROUP_SIZE:
-                return self.u4(self.subgroup_size)
             case ir.Builtin.LOCAL_ID:
                 return "local"
             case ir.Builtin.LANE:
                 return f"u4(local % {self.u4(self.subgroup_size)})"
             case ir.Builtin.SUBGROUP_ID:
                 return f"u4(local // {self.u4(self.subgroup_size)})"
-            case ir.Builtin.GROUP_ID | ir.Builtin.NUM_GROUPS:
+            case _:
                 return super().builtin(builtin)
 
     def place(self, memory: ir.Memory, index: ir.Expression) -> str:

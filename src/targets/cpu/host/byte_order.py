@@ -24,11 +24,7 @@ def by_copies(found: Native, dtypes: Sequence[np.dtype[np.generic]]) -> Native:
         return tuple(result.astype(dtype, copy=False) for result, dtype in zip(given, dtypes, strict=True))
 
     def into(arrays: Sequence[HostArray], outs: Sequence[HostArray]) -> None:
-        assert found.into is not None
-        rows = [_turned(x) for x in arrays]
-        found.into(rows, rows)
-        for row, out in zip(rows, outs, strict=True):
-            out[...] = row
+        outs[0][...] = found.function(*map(_turned, arrays))
 
     return attrs.evolve(found, function=function, into=into if found.into is not None else None, into_short=None)
 

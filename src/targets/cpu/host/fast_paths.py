@@ -187,26 +187,21 @@ def _has_as_many(k: int, axis: int | None, x: HostArray) -> bool:
 
 def _top_k(
     x: HostArray, /, k: int, axis: int | None, order: SortOrder, policy: HostSortPolicy
-) -> tuple[HostArray, HostArray]:
+) -> tuple[HostArray, ...]:
     """Along one axis, or of the flattened array; in order, whether that is asked for or not."""
     if axis is None:
         x, axis = x.reshape(-1), -1
-    values: HostArray
-    indices: HostArray
     if x.ndim == 1:
-        values, indices = top_k_of_row(packed(x), k, order, policy)
-    elif k == 1 == x.shape[axis]:
-        values, indices = x.copy(), np.zeros(x.shape, _INDEX)
-    elif x.size <= SHORT_ROWS and x.ndim == 2 and axis in (-1, 1):  # the commonest, whose shape is the result's
-        values, indices = top_k_rows(packed(x), k, order, policy)
-    elif x.size <= SHORT_ROWS:
-        rows = packed(x.swapaxes(axis, -1))
-        shape = *rows.shape[:-1], k
-        values, indices = top_k_rows(rows.reshape(-1, rows.shape[-1]), k, order, policy)
-        values, indices = values.reshape(shape).swapaxes(axis, -1), indices.reshape(shape).swapaxes(axis, -1)
-    else:
-        values, indices = along_rows(x, axis, lambda rows: top_k_rows(rows, k, order, policy))
-    return values, indices
+        return top_k_of_row(packed(x), k, order, policy)
+    if k == 1 == x.shape[axis]:
+        return x.copy(), np.zeros(x.shape, _INDEX)
+    if x.size > SHORT_ROWS:
+        return along_rows(x, axis, lambda rows: top_k_rows(rows, k, order, policy))
+    if x.ndim == 2 and axis in (-1, 1):  # the commonest, whose shape is the result's
+        return top_k_rows(packed(x), k, order, policy)
+    rows = packed(x.swapaxes(axis, -1))
+    found = top_k_rows(rows.reshape(-1, rows.shape[-1]), k, order, policy)
+    return tuple(made.reshape(*rows.shape[:-1], k).swapaxes(axis, -1) for made in found)
 
 
 _concatenate = cast("Callable[[tuple[HostArray, ...]], HostArray]", np.concatenate)

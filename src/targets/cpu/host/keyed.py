@@ -99,14 +99,6 @@ def _along(x: HostArray, /, axis: int | None, work: Callable[[HostArray], HostAr
     return found if found.dtype == np.intp else found.astype(x.dtype, copy=False)
 
 
-def _two_along(
-    x: HostArray, /, axis: int | None, work: Callable[[HostArray], tuple[HostArray, HostArray]]
-) -> tuple[HostArray, HostArray]:
-    """The same of two results."""
-    found, other = along_rows(x, axis, work)
-    return found, other
-
-
 def keyed_path(operation: Operation, policy: HostSortPolicy) -> Native | None:
     """The CPU's implementation of an operation by a key without a kernel; None if there is none."""
     match operation:
@@ -124,6 +116,6 @@ def keyed_path(operation: Operation, policy: HostSortPolicy) -> Native | None:
             return Native(partial(sorted_pairs, argsort=partial(_along, axis=0, work=work)))
         case TopK(k, axis, order, _, key) if key is not None:
             select = partial(top_k_by_words, by=KeyWords(key, order), k=k, policy=policy)
-            return Native(partial(_two_along, axis=axis, work=select), takes_empty=False)
+            return Native(partial(along_rows, axis=axis, work=select), takes_empty=False)
         case _:
             return None

@@ -37,18 +37,18 @@ def _with_last(shape: Axes, strides: Axes, axis: int) -> Axes:
 
 
 def along_rows(
-    x: HostArray, axis: int | None, work: Callable[[HostArray], Sequence[HostArray]]
-) -> list[HostArray]:  # fmt: skip
+    x: HostArray, /, axis: int | None, work: Callable[[HostArray], Sequence[HostArray]]
+) -> tuple[HostArray, ...]:
     """The results of `work` on an array's rows along an axis, packed; with the axes in the array's order."""
     if axis is None or x.ndim < 2:
         x, axis = x.reshape(-1), -1
     if axis in (-1, x.ndim - 1) and is_packed(x):
         results = work(x.reshape(-1, x.shape[-1]))
-        return [packed(made).reshape(*x.shape[:-1], made.shape[-1]) for made in results]
+        return tuple(packed(made).reshape(*x.shape[:-1], made.shape[-1]) for made in results)
     axes = with_last(x, axis)
     rows, back = packed(x.transpose(axes)), [axes.index(axis) for axis in range(x.ndim)]
     found = [made.reshape(*rows.shape[:-1], made.shape[-1]) for made in work(rows.reshape(-1, rows.shape[-1]))]
-    return [packed(made.transpose(back)) for made in found]
+    return tuple(packed(made.transpose(back)) for made in found)
 
 
 def packed(x: HostArray) -> HostArray:
