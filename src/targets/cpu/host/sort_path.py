@@ -124,7 +124,8 @@ class SortPath:
         elif (seen := self._at_sight(x)) is not None:
             results[...] = seen
         else:
-            self._sort_along(x, x if _are_one(x, results) else results)
+            is_one = x.strides == results.strides and address_of(x) == address_of(results)
+            self._sort_along(x, x if is_one else results)  # the same elements in the same layout
 
     def _at_sight(self, x: HostArray) -> HostArray | None:
         if not self._looks or x.ndim != 1 or x.size < LEAST_AT_SIGHT:
@@ -255,8 +256,3 @@ def _most_plain(dtype: np.dtype[np.generic], *, by_integers: bool, has_rows: boo
 def _has_own_places(shape: Shape, strides: Shape, dtype: np.dtype[np.generic]) -> bool:
     """Whether no element is another one, too."""
     return not Spec(shape, dtype, strides=strides).may_share_elements
-
-
-def _are_one(x: HostArray, results: HostArray) -> bool:
-    """Whether both are the same elements in the same layout."""
-    return x is results or (x.strides == results.strides and address_of(x) == address_of(results))
