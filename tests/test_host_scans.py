@@ -12,8 +12,7 @@ import pytest
 from gpusort.targets.cpu.background import background
 from gpusort.targets.cpu.host import cumsum as scans
 from gpusort.targets.cpu.host import reducers
-from gpusort.targets.cpu.host.cumsum import host_cumsum
-from gpusort.targets.cpu.host.cumsum_loops import columns, pieces
+from gpusort.targets.cpu.host.cumsum import columns, host_cumsum, pieces
 from gpusort.targets.cpu.host.reducers import rounded
 from tests.reference import laid_out, sample, whole_numbers
 from tests.test_host_reductions import LAYOUTS

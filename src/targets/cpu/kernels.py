@@ -19,9 +19,9 @@ from ..kernel_text import stored_type
 from ..needs import kernel_named, require_at_most, require_within
 from .compiler.loading import load_kernel
 from .crew import share_kernel
+from .job import Flag, run_stoppable
 from .limits import CAPABILITIES, LIMITS, REGISTER_BYTES, subgroup_size
 from .loops import Kernel
-from .stopping import Flag, run_stoppable
 from .text import module_text
 from .writer import asks
 

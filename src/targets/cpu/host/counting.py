@@ -1,7 +1,7 @@
 """Sorts by counting: long rows of 8- and 16-bit elements by histograms, and those of few distinct elements.
 
-A handful of these are counted one by one: see runs.py. Up to 256 are told apart by a perfect hash, which maps each to
-a byte: its rank. Bytes are counted.
+A handful of these are counted one by one: see at_sight.py. Up to 256 are told apart by a perfect hash, which maps each
+to a byte: its rank. Bytes are counted.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from ....types.indices import SortOrder
 from ...base import HostArray
 from ..loops import PIECE, Kernel, compiled, name_of
 from ..pool import Pool
+from .at_sight import Counts, Runs, few_words
 from .key_words import Elements, Places, bits_of, elements_in_order, ordered_ranks, ordered_words
 from .radix_sort import argsort_by_radix
-from .runs import Counts, Runs, few_words
 from .sample import different_of, sample_of
 
 # Neighbours count in different tables: equal ones would wait for each other.

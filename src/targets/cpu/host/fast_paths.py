@@ -25,7 +25,6 @@ from ....types.specs import Spec
 from ...base import HostArray, Native
 from .argsort import BY_DIGITS, are_in_order, argsort_rows, argsort_runs, places_shared
 from .at_sight import places_at_sight
-from .byte_order import by_copies
 from .cumsum import from_zero, host_cumsum, shifted
 from .float_ties import are_ties_alike
 from .key_words import ordered_ranks, ordered_words
@@ -57,7 +56,7 @@ def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolic
         return None
     if not isinstance(operation, Reduce) and not all(spec.dtype.isnative for spec in given):
         found = fast_path(operation, [attrs.evolve(spec, dtype=native(spec.dtype)) for spec in given], policy)
-        return None if found is None else by_copies(found, [output.dtype for output in operation.outputs(*given)])
+        return None if found is None else _by_copies(found, [output.dtype for output in operation.outputs(*given)])
     match operation:
         case Sort(axis, order, stable, None, (None | HostSort()) as chosen):
             policy = policy if chosen is None else chosen.policy
@@ -87,6 +86,27 @@ def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolic
             return Native(run, takes_empty=False, takes=partial(_has_as_many, k, axis))
         case _:
             return None
+
+
+def _by_copies(found: Native, dtypes: Sequence[np.dtype[np.generic]]) -> Native:
+    """A fast path for the machine's byte order as one for any: NumPy turns the bytes of each element whenever it looks
+    at it. `dtypes` are those of the results."""
+
+    def function(*arrays: HostArray) -> object:
+        results = found.function(*map(_turned, arrays))
+        if len(dtypes) == 1:
+            return results.astype(dtypes[0], copy=False)
+        given = cast("tuple[HostArray, ...]", results)
+        return tuple(result.astype(dtype, copy=False) for result, dtype in zip(given, dtypes, strict=True))
+
+    def into(arrays: Sequence[HostArray], outs: Sequence[HostArray]) -> None:
+        outs[0][...] = found.function(*map(_turned, arrays))
+
+    return attrs.evolve(found, function=function, into=into if found.into is not None else None, into_short=None)
+
+
+def _turned(x: HostArray) -> HostArray:
+    return x.astype(native(x.dtype))
 
 
 class ArgsortPath:

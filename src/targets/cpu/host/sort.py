@@ -15,7 +15,7 @@ from ...base import HostArray
 from ..background import background
 from ..crew import threads_of_crew
 from ..pool import ALONE, Pool, share_each_row, shared_pool
-from .at_sight import LEAST_AT_SIGHT, sorted_at_sight
+from .at_sight import LEAST_AT_SIGHT, counting_each, fill, sorted_at_sight
 from .counting import count_words, rank_found, sort_by_counting, sort_few
 from .crew_rows import sort_rows_by_crew
 from .key_words import numbers_as, numbers_of
@@ -24,7 +24,6 @@ from .partition import reverse
 from .partition_sort import loading_sorts, part_from, sort_long
 from .radix_sort import can_sort_by_radix, sort_by_radix, suits_radix
 from .row_networks import sort_short_rows
-from .runs import counting_each, fill
 from .sample import different_of, seems_constant, seems_in_order
 from .strides import copy_shared
 
