@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
-from typing import Any, TypeAlias, cast
+from typing import cast
 
 import attrs
 import numpy as np
@@ -27,7 +27,7 @@ from .argsort import BY_DIGITS, are_in_order, argsort_rows, argsort_runs, places
 from .at_sight import places_at_sight
 from .cumsum import from_zero, host_cumsum, shifted
 from .float_ties import are_ties_alike
-from .key_words import ordered_ranks, ordered_words
+from .key_words import Places, ordered_ranks, ordered_words
 from .numpy_sort import FEW_HALVES, ascending, places_in_order, sort_stably
 from .reduce import host_reduction
 from .row_networks import are_argsorted_sooner, argsort_short_rows, least_for_networks
@@ -36,7 +36,6 @@ from .sort_path import SHORT, SortPath
 from .strides import along_rows, packed, taken, with_last
 from .top_k import top_k_of_row, top_k_rows
 
-Indices: TypeAlias = "np.ndarray[Any, np.dtype[np.intp]]"
 _HALF = np.dtype(np.float16)
 _INDEX: np.dtype[np.intp] = np.dtype(np.intp)
 _UP = SortOrder.ASCENDING
@@ -154,7 +153,7 @@ class ArgsortPath:
             if are_in_order(rows, self.order, self.policy):
                 return places_shared(x, axis)
             if are_argsorted_sooner(rows):
-                indices = cast(Indices, np.empty(x.shape, _INDEX))
+                indices = cast(Places, np.empty(x.shape, _INDEX))
                 if argsort_short_rows(rows, indices.transpose(axes), self.order, self.policy):
                     return indices
         if self._is_short(x, length) and not ties_differ and (not self.by_bits or are_ties_alike(x)):
@@ -175,7 +174,7 @@ class ArgsortPath:
             return x.size < self.policy.deal_from
         return x.size < self.policy.serial_below and not self.policy.packs(x.size, length, x.dtype)
 
-    def _indices(self, rows: HostArray) -> Indices:
+    def _indices(self, rows: HostArray) -> Places:
         order, policy = self.order, self.policy
         if self.by_bits:
             rows, order = ordered_words(rows, order), _UP
@@ -183,7 +182,7 @@ class ArgsortPath:
             merged = argsort_runs(rows[0], order, policy)
             if merged is not None:
                 return merged
-        indices: Indices = new_array(rows.shape, _INDEX)
+        indices: Places = new_array(rows.shape, _INDEX)
         argsort_rows(rows, indices, order, policy)
         return indices
 
@@ -196,7 +195,7 @@ def sorted_pairs(
         raise different_sizes("values", keys.shape, values.shape)
     if not keys.size:
         return keys.copy(), values.copy()
-    indices = cast(Indices, argsort(keys))
+    indices = cast(Places, argsort(keys))
     return taken(keys, indices), taken(values, indices)
 
 

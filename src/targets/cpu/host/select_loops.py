@@ -122,10 +122,8 @@ class _Selecting:
         (rows, k), length = places.shape, source.shape[1]
         found, wanted = ((0, 0), 0) if values is None else (place_of(values), k)
         where = *place_of(source.view(self._word)), *place_of(places), *found, *self._constants
-        if source.size <= _TASK:
-            self._kernel()(0, rows, *where, length, k, wanted)
-        else:
-            share_kernel(self._kernel(), rows, (*where, length, k, wanted), source.nbytes, least=-(-_TASK // length))
+        nbytes = source.nbytes if source.size > _TASK else 0
+        share_kernel(self._kernel(), rows, (*where, length, k, wanted), nbytes, least=-(-_TASK // length))
 
 
 _selecting = cache(_Selecting)

@@ -84,8 +84,9 @@ def _of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) ->
         seen = item(0), item(size >> 2), item(size >> 1), item(3 * size >> 2), item(size - 1)
         are_nans = all(number != number for number in seen)
         if size <= _PIECE and (are_nans or len({*seen}) < 3):
-            equals = _equals_first(row, k, order)
-            if equals is not None:
+            numbers, ascends = _comparable(row, order)
+            equals = _first_equals(numbers, numbers.min() if ascends else numbers.max(), k)
+            if equals.size == k:
                 return equals
         near = None if are_nans and size <= _PIECE else _near_first(row, k, order)
         if near is None and row.dtype.kind == "f" and (found := _before_nans(row, k, order)) is not None:
@@ -97,13 +98,6 @@ def _of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) ->
     else:
         places = places_in_order(some, -1, order)[:k]
     return places if near is None else near[places]
-
-
-def _equals_first(row: HostArray, k: int, order: SortOrder) -> Places | None:
-    """Where the first k of a row stand, if these are equal."""
-    numbers, ascends = _comparable(row, order)
-    found = _first_equals(numbers, numbers.min() if ascends else numbers.max(), k)
-    return found if found.size == k else None
 
 
 def _before_nans(row: HostArray, k: int, order: SortOrder) -> Places | None:
