@@ -112,7 +112,7 @@ class CpuPrepared:
     def run(self, memories: Sequence[object], /) -> None:
         made, work = self._made, work_of(self._schedule)
         if made is None or made.work is not work:  # or what its kernels took from outside changed
-            made = self._made = self._kernels.launches(work, self._given)
+            made = self._made = Launches.of(work, self._kernels.ready(work), self._given)
         made.run([elements_of(buffer, memory) for buffer, memory in zip(self._given, memories, strict=True)])
 
 
@@ -132,7 +132,8 @@ class CpuKernels:
         # Kernels load elements where these are aligned: others are copied, and what is written is copied back.
         unaligned = {name: array.copy() for name, array in given.items() if not array.flags.aligned}
         buffers = [buffer for buffer in work.buffers if buffer.name in given]
-        self.launches(work, buffers).run([unaligned.get(buffer.name, given[buffer.name]) for buffer in buffers])
+        launches = Launches.of(work, self.ready(work), buffers)
+        launches.run([unaligned.get(buffer.name, given[buffer.name]) for buffer in buffers])
         for buffer in buffers:
             if buffer.name in unaligned and buffer.role is not Role.INPUT:
                 given[buffer.name][...] = unaligned[buffer.name]
@@ -140,12 +141,12 @@ class CpuKernels:
     def prepare(self, schedule: Schedule) -> CpuPrepared:
         return CpuPrepared(self, schedule)
 
-    def launches(self, work: Work, given: Iterable[Buffer[object]]) -> Launches:
+    def ready(self, work: Work) -> tuple[Ready, ...]:
         """Checks and compiles all launches."""
         for step in work.steps:
             _check_limits(step)
         safe = [self._safety.safe(step) for step in work.steps]
-        return Launches.of(work, [Ready.of(self._kernel(step.program), step) for step in safe], given)
+        return tuple(Ready.of(self._kernel(step.program), step) for step in safe)
 
     def _kernel(self, program: ir.Program) -> Kernel:
         kernel = self._kernels.get(program)
