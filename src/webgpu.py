@@ -16,7 +16,7 @@ from .arrays.host import converted
 from .arrays.registry import recognised
 from .arrays.webgpu import STORAGE, Array, checked_int
 from .arrays.webgpu import from_host as _from_host
-from .targets.registry import opened_device
+from .targets.webgpu import opened_device
 from .types.dtypes import checked_dtype
 from .types.errors import InvalidArgumentError, UnsupportedTypeError
 from .types.specs import packed_strides, padded

@@ -195,6 +195,26 @@ class Trailing(_Of32):
 
 
 @attrs.frozen
+class Cycled(_Of32):
+    """By the rounds until a number's low bits are set, in a loop of which no proof says that it ends; then by it."""
+
+    element: type[U16] = U16
+
+    def to_word(self, element: U16) -> U32:
+        rest, rounds = U32(element), U32(0)
+        while rest & 7 != 7:
+            rest = rest * 5 + 1
+            rounds = rounds + 1
+        return (rounds << 16) | U32(element)
+
+    def from_word(self, word: U32) -> U16:
+        return U16(word)
+
+    def to_rank(self, element: U16) -> U32:
+        return self.to_word(element)
+
+
+@attrs.frozen
 class InRounds(_Of32):
     """By a sum over as many rounds of a loop as the element's low bits say: each takes some of the elements."""
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import re
-from enum import Enum
 from textwrap import dedent
 
 import attrs
-import numpy as np
 import pytest
 
 from gpusort.algos.sizes import countable_rows, countable_span
@@ -22,7 +19,6 @@ from gpusort.kernel.passes.safe import long_loops
 from gpusort.kernel.passes.walk import expressions_of, nodes_in, statements_in
 from gpusort.kernel.span import KernelError, Span
 from gpusort.kernel.specialise import specialise
-from gpusort.kernel.values import static_attribute_of
 from gpusort.types import ops
 from gpusort.types.errors import InvalidArgumentError
 from gpusort.types.intrinsics import dynamic_range
@@ -254,44 +250,3 @@ def test_the_index_of_an_element_of_several_units_is_computed_once() -> None:
         read = [one for statement in statements_in(program.body) for one in expressions_of(statement)]
         computed = [node for one in read for node in nodes_in(one) if isinstance(node, ir.Apply) and node.op is ops.MOD]
         assert len(computed) == 2
-
-
-class _Colour(Enum):
-    RED = 1
-
-    def method(self) -> None: ...
-
-
-class _Both:
-    kept = 1
-    both = 3
-
-    def __init__(self) -> None:
-        self.kept, self.own = 2, 3
-
-    @property
-    def asked(self) -> int:
-        raise AssertionError("nothing is called")
-
-    @classmethod
-    def made(cls) -> _Both:
-        return cls()
-
-
-class _Meta(type):
-    only_here = 2
-
-    @property
-    def both(cls) -> int:
-        raise AssertionError("nothing is called")
-
-
-class _OfMeta(metaclass=_Meta):
-    both = 4
-
-
-@pytest.mark.parametrize("thing", [_Colour, _Colour.RED, _Both, _Both(), _OfMeta, _OfMeta(), U32, U32(1), np, 1, int])
-def test_attributes_are_found_as_inspect_finds_them(thing: object) -> None:
-    names = ["RED", "method", "both", "only_here", "kept", "own", "asked", "made", "pi", "value", "real", "nothing"]
-    for name in (*names, "__name__", "__init__", "__doc__", "__module__", "__class__"):
-        assert static_attribute_of(thing, name) is inspect.getattr_static(thing, name, None), name

@@ -99,10 +99,7 @@ def test_the_header_has_the_plans_of_every_length(tmp_path: Path) -> None:
     files = [f"{kernel.name}_{number}.x" for number, kernel in enumerate(exported.kernels.all)]
     (tmp_path / "gpusort.h").write_text(header_of(exported, "gpusort", "x", files, 2))
     schedules = {
-        f"{schedule.variant.name}{order}".replace(" ", "_"): plans
-        for schedule in exported.schedules
-        for order, plans in (("", schedule.plans), (" descending", schedule.descending))
-        if plans
+        name.replace(" ", "_"): plans for schedule in exported.schedules for name, plans in schedule.by_name.items()
     }
     calls = " ".join(f"show(gpusort_{name}(lengths[i], &plan), &plan);" for name in schedules)
     program = _PROGRAM.replace("LENGTHS", ", ".join(f"{n}ull" for n in LENGTHS)).replace("CALLS", calls)

@@ -105,7 +105,7 @@ def test_a_target_on_a_device_of_the_callers_says_that_it_stays(way: str) -> Non
     prepared = gpusort.plan(gpusort.sort, array)
     with pytest.raises(TypeError, match="a prepared call belongs to this process"):
         WAYS[way](prepared)
-    from gpusort.targets.registry import target_on_device
+    from gpusort.targets.webgpu import target_on_device
 
     with pytest.raises(TypeError, match="target 'wgsl' on a device of yours belongs to this process"):
         WAYS[way](target_on_device(device))

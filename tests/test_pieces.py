@@ -13,7 +13,7 @@ import gpusort
 from gpusort import webgpu
 from gpusort.algos.sorts import Bitonic
 from gpusort.operations.pieces import Piece, Slots, pieces_of
-from gpusort.targets.registry import target_on_device
+from gpusort.targets.webgpu import target_on_device
 from gpusort.types.errors import CapabilityError
 from gpusort.types.scalars import U32
 from gpusort.types.searches import ArgMin

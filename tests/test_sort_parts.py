@@ -12,7 +12,7 @@ import pytest
 import gpusort
 from gpusort import webgpu
 from gpusort.algos.sort_parts import compared_parts
-from gpusort.targets.registry import target_on_device
+from gpusort.targets.webgpu import target_on_device
 from tests.covering import few_cases
 from tests.reference import assert_same_bits, sample, sorted_by_numpy
 from tests.small_bindings import Small, device_with_bindings_of

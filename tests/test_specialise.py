@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 
 import attrs
 import numpy as np
+import pytest
 
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
@@ -60,3 +62,20 @@ def test_tuples_are_compile_time_values_with_all_that_is_in_them() -> None:
         target("simulator").run(Schedule((buffer,), (launch,)), {"data": data})
         found.append(float(data[0]))
     assert found == [3, 4, np.inf, -np.inf]
+
+
+@kernel
+def filled_with(cx: Invocation, data: Storage[F32], number: float) -> None:
+    data[cx.global_id] = F32(number)
+
+
+@pytest.mark.parametrize("of", [float, np.float64])
+def test_zeros_of_both_signs_and_nan_are_compile_time_values_of_their_own(of: Callable[[float], float]) -> None:
+    """To Python one zero equals the other, and NaN not itself; NumPy's float64 is a Python float too."""
+    buffer = Buffer("data", F32, 1, Role.OUTPUT)
+    programs = [
+        specialise(filled_with.launch(Grid(1, 1), buffer, of(number))).program
+        for number in (0.0, -0.0, float("nan"), float("nan"))
+    ]
+    assert len({*programs}) == 3
+    assert programs[2] is programs[3]

@@ -38,7 +38,7 @@ from gpusort.algos.sorts import Bitonic, BitonicRows, Radix, RadixRows
 from gpusort.algos.ties import restore_ties
 from gpusort.kernel import ir
 from gpusort.kernel.launch import Buffer, Role, Schedule
-from gpusort.targets.simulator.checks import Lanes
+from gpusort.targets.interpreters import Lanes
 from gpusort.targets.simulator.lockstep import Lockstep
 from gpusort.targets.simulator.memory import Region
 from gpusort.targets.simulator.races import Indices

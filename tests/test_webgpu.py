@@ -23,7 +23,9 @@ from gpusort.algos.scan import scan_rows
 from gpusort.arrays.registry import recognised
 from gpusort.arrays.webgpu import forget
 from gpusort.kernel.launch import Buffer, Role, Schedule
-from gpusort.targets.registry import choose, target_on_device
+from gpusort.targets.recording import recording_into
+from gpusort.targets.registry import choose
+from gpusort.targets.webgpu import target_on_device
 from gpusort.targets.wgsl.defaults import DEFAULT_LIMITS
 from gpusort.targets.wgsl.prepared import WgslPrepared
 from gpusort.targets.wgsl.target import WgslTarget
@@ -336,6 +338,11 @@ def test_a_device_that_lacks_something_is_told_what_to_ask_for(device: Any) -> N
 # -- recording --------------------------------------------------------------------------------------------
 
 
+def recorded(prepared: WgslPrepared, encoder: Any, memories: list[Any]) -> None:
+    with recording_into(encoder):
+        prepared.run_at(memories, None, 0)
+
+
 def prepared_on(device: Any, schedule: Schedule, *, keeps_scratch: bool = True) -> WgslPrepared:
     target = target_on_device(device)
     assert isinstance(target, WgslTarget)
@@ -350,7 +357,7 @@ def test_work_is_recorded_into_the_callers_encoder(device: Any, monkeypatch: pyt
     x, out = webgpu.asarray(host, device), webgpu.asarray(np.zeros(2000, np.uint64), device)
     prepared = prepared_on(device, schedule)
     encoder = device.create_command_encoder()
-    prepared.encode(encoder, [x, out])
+    recorded(prepared, encoder, [x, out])
     assert not out.to_numpy().any(), "nothing runs before the caller submits it"
     device.queue.submit([encoder.finish()])
     np.testing.assert_array_equal(out.to_numpy(), np.cumsum(host, dtype=np.uint64))
@@ -362,7 +369,7 @@ def test_work_is_recorded_into_the_callers_encoder(device: Any, monkeypatch: pyt
             patch.setattr(class_of(device), name, None)
         encoder = device.create_command_encoder()
         for _ in range(3):
-            prepared.encode(encoder, [x, out])
+            recorded(prepared, encoder, [x, out])
         device.queue.submit([encoder.finish()])
     np.testing.assert_array_equal(out.to_numpy(), np.cumsum(other, dtype=np.uint64))
     assert prepared.own_bytes > 0
@@ -387,7 +394,7 @@ def test_what_cannot_be_recorded_says_so(device: Any) -> None:
     x, out = webgpu.array(whole, np.uint32, 64), webgpu.array(whole, np.uint64, 64, offset=512)
     prepared = prepared_on(device, schedule)
     with pytest.raises(InvalidArgumentError, match="to be recorded, expected a buffer of its own"):
-        prepared.encode(device.create_command_encoder(), [x, out])
+        recorded(prepared, device.create_command_encoder(), [x, out])
     for keeps_scratch in (True, False):
         prepared = prepared_on(device, schedule, keeps_scratch=keeps_scratch)
         prepared.run([x, out])  # which is copied for the time

@@ -187,13 +187,13 @@ def test_errors_keep_their_class_and_text(device: Any) -> None:
     prepared = prepared_of(call)
     commands = prepared._ready.commands
     names = prepared._ready.bindings[0].names
-    ranges = [prepared._parameters, *(BufferRange(x.buffer, 2) for _ in names)]
+    ranges = [prepared._ready._own_parameters, *(BufferRange(x.buffer, 2) for _ in names[1:])]
     with pytest.raises(wgpu.GPUValidationError, match="offset 2"):
         commands.groups([(0, ranges)])
     encoder = device.create_command_encoder()
     encoder.finish()
     with pytest.raises(wgpu.GPUValidationError, match=r"finished|ended|locked"):
-        commands.encode(encoder, prepared._bounds[0].groups)
+        commands.encode(encoder, prepared._ready.bounds[0].groups)
 
 
 # -- and the one takes less -------------------------------------------------------------------------------
@@ -261,7 +261,7 @@ def test_bind_groups_go_with_the_first_of_their_arrays(device: Any) -> None:
     call = gpusort.plan(sort, x, algorithm=RADIX)
     for _ in range(2):
         call(x)
-    (bound,) = prepared_of(call)._bounds
+    (bound,) = prepared_of(call)._ready.bounds
     assert len(bound.groups)
     assert bound.next is not None
     del x

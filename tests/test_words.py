@@ -13,6 +13,8 @@ import gpusort
 from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.algos.words import KeyWords
 from gpusort.operations.select import TopK
+from gpusort.targets.cpu.background import background
+from gpusort.targets.cpu.host.compiled_words import are_compiled
 from gpusort.targets.cpu.host.keyed import argsort_by_words, sort_by_words
 from gpusort.types.dtypes import key_for
 from gpusort.types.elements import decode, dtype_of, encode
@@ -28,7 +30,7 @@ Key = SortableKey[Any, Any]
 
 USERS: tuple[Key, ...] = (
     key_cases.Absolute(), key_cases.AbsoluteFirst(), key_cases.LowBitsFirst(U32(5)), key_cases.Folded(),
-    key_cases.DateKey(), key_cases.Trailing(), key_cases.InRounds(), key_cases.Reciprocal(),
+    key_cases.DateKey(), key_cases.Trailing(), key_cases.Cycled(), key_cases.InRounds(), key_cases.Reciprocal(),
     key_cases.ClosestTo(),
 )  # fmt: skip
 
@@ -73,6 +75,45 @@ def test_words_are_what_the_methods_say(key: Key, order: SortOrder) -> None:
         assert by.to_words(ranks=ranks)(x[:0]).size == 0
     if not is_lossy(key):
         assert_same_bits(by.to_elements()(by.to_words()(x)), x.view(dtype))
+
+
+@pytest.mark.parametrize("key", [*map(key_for, DTYPES), RankKey(key_for("f4")), *USERS], ids=str)
+def test_compiled_words_are_the_same(key: Key) -> None:
+    dtype, by_numpy = dtype_of(key.element), (key_cases.Cycled, key_cases.Reciprocal)
+    for length, order in product((1, 31, 70_000), SortOrder):  # alone, and shared among threads
+        x = elements_for(key, length) if key in USERS else sample(dtype.str[1:], length)
+        by = KeyWords(key, order)
+        transforms = {"words": by.to_words(), "ranks": by.to_words(ranks=True)}
+        if not is_lossy(key):
+            transforms["elements"] = by.to_elements()
+        for name, transform in transforms.items():
+            given = transforms["words"](x) if name == "elements" else x
+            found = np.zeros(length, transform.makes)
+            with background.off():
+                assert are_compiled(transform, given, found) is not isinstance(key, by_numpy), name
+                if not isinstance(key, by_numpy):
+                    assert_same_bits(found, transform(given))
+
+
+def test_words_are_compiled_in_the_background_for_long_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "in_caller", False)
+
+    @attrs.frozen
+    class Mixed(key_cases.LowBitsFirst):
+        def from_word(self, word: U32) -> U32:
+            return (word << self.count) | (word >> (32 - self.count))
+
+        def to_word(self, element: U32) -> U32:  # whose words nothing else has compiled
+            return (element << (32 - self.count)) | (element >> self.count)
+
+    x = np.random.default_rng(0).integers(0, 1 << 32, 1 << 16, np.uint32)
+    to_words, words = KeyWords(Mixed(U32(9))).to_words(), np.zeros_like(x)
+    assert not are_compiled(to_words, x[:10], words[:10])
+    for _ in range(3):
+        gpusort.sort(x, key=Mixed(U32(7)))
+        assert background.wait(60)
+    assert are_compiled(to_words, x, words)
+    assert_same_bits(words, to_words(x))  # by the count of this key
 
 
 def sorted_one_by_one(key: Key, x: Array, order: SortOrder, *, ranks: bool = False) -> Array:

@@ -83,7 +83,7 @@ def _text(exported: Exported, kernel: str, type: str) -> str:
     """The first of a kernel's texts among the launches for keys of a type."""
     for schedule in exported.schedules:
         if type in schedule.variant.name.split():
-            for launch in schedule.plans[-1].launches:
+            for launch in schedule.orders[0][-1].launches:
                 found = exported.kernels.all[launch.kernel]
                 if found.name == kernel:
                     return found.text

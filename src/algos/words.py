@@ -41,15 +41,31 @@ def write_elements(
     elements[cx.group_id] = from_ordered(key, words[cx.group_id], order)
 
 
+@attrs.frozen(eq=False)
+class KeyTransform:
+    """A function of one-dimensional arrays, by the kernel that states it for one element."""
+
+    run: OnArrays
+    source: str
+    target: str
+    takes: np.dtype[np.generic]
+    makes: np.dtype[np.generic]
+
+    def __call__(self, given: Array) -> Array:
+        found = np.empty(given.size, self.makes)
+        self.run({self.source: given.view(self.takes), self.target: found}, given.size)
+        return found
+
+
 @attrs.frozen
 class KeyWords:
     """A key and an order, as functions of one-dimensional arrays."""
 
     key: SortableKey[Any, Any]
     order: SortOrder = SortOrder.ASCENDING
-    _made: dict[str, tuple[OnArrays, Transform]] = attrs.field(
-        factory=dict[str, "tuple[OnArrays, Transform]"], init=False, eq=False, repr=False
-    )  # memoised: a key's methods are compiled once, not for every array
+    _made: dict[str, KeyTransform] = attrs.field(
+        factory=dict[str, "KeyTransform"], init=False, eq=False, repr=False
+    )  # memoised: a key's methods are read once, not for every array
 
     @property
     def element(self) -> np.dtype[np.generic]:
@@ -59,20 +75,20 @@ class KeyWords:
     def word(self) -> np.dtype[np.generic]:
         return dtype_of(self.key.word)
 
-    def to_words(self, *, ranks: bool = False) -> Transform:
+    def to_words(self, *, ranks: bool = False) -> KeyTransform:
         """The transform from elements to words: unsigned integers, the lesser of which come first. With `ranks`,
         elements that compare equal have the same one."""
         return self._transform("ranks" if ranks else "words")
 
-    def to_elements(self) -> Transform:
+    def to_elements(self) -> KeyTransform:
         """The transform from words back to elements."""
         return self._transform("elements")
 
-    def _transform(self, name: str) -> Transform:
+    def _transform(self, name: str) -> KeyTransform:
         """Memoised as long as its kernel's captures are unchanged."""
         known = self._made.get(name)
-        if known is not None and known[0].holds:
-            return known[1]
+        if known is not None and known.run.holds:
+            return known
         key: SortableKey[Any, Any] = RankKey(self.key) if name == "ranks" else self.key
         launch: Callable[..., Launch] = write_words.launch
         source, target = "elements", "words"
@@ -81,15 +97,10 @@ class KeyWords:
         classes: dict[str, type[Any]] = {"elements": self.key.element, "words": self.key.word}
         one, other = Buffer(source, classes[source], 1, Role.INPUT), Buffer(target, classes[target], 1, Role.OUTPUT)
         run = OnArrays.of(launch(Grid(1, 1), key, one, other, self.order))
-        taken, made = dtype_of(classes[source]), dtype_of(classes[target])
-
-        def transform(given: Array) -> Array:
-            found = np.empty(given.size, made)
-            run({source: given.view(taken), target: found}, given.size)
-            return found
-
-        self._made[name] = run, transform
-        return transform
+        made = self._made[name] = KeyTransform(
+            run, source, target, dtype_of(classes[source]), dtype_of(classes[target])
+        )
+        return made
 
     def require(self, dtype: np.dtype[np.generic]) -> None:
         """Raises UnsupportedTypeError for a key of another dtype, or whose words are not integers."""
@@ -105,10 +116,12 @@ class KeyWords:
                 f"{self.key}; algorithm=Bitonic() sorts by any word"
             )
 
-    def try_on(self, elements: Array, words: Transform, back: Transform) -> None:
-        """Raises InvalidArgumentError if a few elements show that a key is no bijection and does not declare it."""
-        some = elements[:: -(-elements.size // _SEEN)].copy().view(self.element)
-        found = back(words(some))
+    def try_on(self, elements: Array, words: Array, back: Transform) -> None:
+        """Raises InvalidArgumentError if a few elements, whose words these are, show that a key is no bijection and
+        does not declare it."""
+        step = -(-elements.size // _SEEN)
+        some = elements[::step].view(self.element)
+        found = back(words[::step].copy())
         wrong = np.flatnonzero(_bits(found) != _bits(some))
         if wrong.size:
             raise no_inverse(self.key, some[wrong[0]], found[wrong[0]])

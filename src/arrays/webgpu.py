@@ -22,7 +22,7 @@ from ..algos.copy import Strided, copy_strided
 from ..forks import require_running
 from ..targets.base import prepared_by
 from ..targets.recording import current_encoder, recording_into
-from ..targets.registry import read_from_device, require_whole, target_on_device, wgpu_errors
+from ..targets.webgpu import read_from_device, require_whole, target_on_device, wgpu_errors
 from ..types.dtypes import native
 from ..types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
 from ..types.scalars import U32

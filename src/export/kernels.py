@@ -14,7 +14,7 @@ from ..machine import Limits
 from ..targets.cuda.compile import ComputeCapability, compile_ptx, entry_name, text_of
 from ..targets.cuda.shipped import SHIPPED_FOR, portable
 from ..targets.kernel_text import stored_type
-from ..targets.needs import kernel_named, require_at_most
+from ..targets.needs import kernel_named, require_limits
 from ..targets.wgsl.kernel import lower_to_wgsl
 from ..targets.wgsl.legalize import Origin
 from ..targets.wgsl.text import uses_of
@@ -23,6 +23,7 @@ from ..types.layout import Type
 from .request import MOST_LANES
 
 _WORD = 4
+_FOR_EVERY = ", and an export is for every device"
 LONG = ("u64", "i64", "f64")  # types of parameters of two words, as words are only aligned to 4 bytes
 
 
@@ -61,21 +62,16 @@ class Kernels:
         """A program's kernel and its index. Raises CapabilityError beyond the limits."""
         if program not in self._read:
             kernel = self._make(program)
-            self._require_fits(kernel, program)
+            require_limits(
+                kernel_named(program), self.limits, "every device", lambda limit, asked: _FOR_EVERY,
+                group_size=kernel.group_size, workgroup_bytes=kernel.workgroup_bytes,
+                storage_buffers=len(kernel.writes),
+            )  # fmt: skip
             number = self._numbers.setdefault(kernel.text, len(self.all))
             if number == len(self.all):
                 self.all.append(kernel)
             self._read[program] = number, kernel
         return self._read[program]
-
-    def _require_fits(self, kernel: ExportedKernel, program: ir.Program) -> None:
-        for what, asked, most in (
-            ("invocations in a workgroup", kernel.group_size, self.limits.group_size),
-            ("bytes of workgroup memory", kernel.workgroup_bytes, self.limits.workgroup_bytes),
-            ("storage buffers", len(kernel.writes), self.limits.storage_buffers),
-        ):
-            hint = ", and an export is for every device"
-            require_at_most(kernel_named(program), what, asked, most, "every device", hint)
 
 
 def wgsl_kernel(program: ir.Program, *, unrolled: bool = False) -> ExportedKernel:
@@ -85,8 +81,9 @@ def wgsl_kernel(program: ir.Program, *, unrolled: bool = False) -> ExportedKerne
     held = sum((memory.length or 0) * 4 for memory in legal.memories if memory.space is ir.Space.WORKGROUP)
     if shader.uses_subgroups and not _lanes(program):
         raise CapabilityError(f"{kernel_named(program)} uses subgroups without saying which it needs")
+    text = re.sub("^(    )+", lambda blanks: " " * (len(blanks[0]) // 4), shader.text, flags=re.MULTILINE)
     return ExportedKernel(
-        shader.entry, _minified(shader.text), legal.group_size, held,
+        shader.entry, text, legal.group_size, held,
         tuple(shader.uses[memory].needs_write for memory in legal.storage),
         shader.parameters, _lanes(program), shader.uses_subgroups, legalized.origins,
     )  # fmt: skip
@@ -94,24 +91,6 @@ def wgsl_kernel(program: ir.Program, *, unrolled: bool = False) -> ExportedKerne
 
 def _lanes(program: ir.Program) -> int:
     return max((needs.lanes for needs in program.needs), default=0)
-
-
-def _minified(text: str) -> str:
-    """Minifies WGSL for download: indents by one column, and drops parentheses around whole values, arguments and
-    indices."""
-    narrow = re.sub("^(    )+", lambda blanks: " " * (len(blanks[0]) // 4), text, flags=re.MULTILINE)
-    dropped, opened = set[int](), list[int]()
-    for place, letter in enumerate(narrow):
-        if letter == "(":
-            opened.append(place)
-        elif letter == ")":
-            start = opened.pop()
-            if narrow[place + 1] in ")],;" and _BEFORE_A_VALUE.search(narrow, max(0, start - 3), start):
-                dropped |= {start, place}
-    return "".join(letter for place, letter in enumerate(narrow) if place not in dropped)
-
-
-_BEFORE_A_VALUE = re.compile(r"([(\[]|, |[^=<>!]= )$")
 
 
 def capability_of(name: str) -> ComputeCapability:

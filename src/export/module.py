@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
 from importlib.resources import files
-from typing import TypeAlias
+from itertools import groupby
 
 from ..types.elements import dtype_of
 from .kernels import ExportedKernel
@@ -37,13 +36,13 @@ def module_of(exported: Exported) -> str:
     # As properties: older browsers have no Float16Array.
     types = ", ".join(f"{json.dumps(name)}: globalThis.{array}" for name, array in arrays)
     first = next(iter(exported.request.keys), None)
-    kernels = ",\n".join(
-        map(_kernel, exported.kernels.all, delta_encoded([kernel.text for kernel in exported.kernels.all]))
-    )
+    lines, texts = in_numbered_lines([kernel.text for kernel in exported.kernels.all])
+    kernels = ",\n".join(map(_kernel, exported.kernels.all, texts))
     values = json.dumps([f"u{8 * size}" for size in exported.request.values])
     data = [
         f"const TYPES = {{ {types} }};\nconst FIRST = {json.dumps(first)};\nconst VALUES = {values};"
         f"\nconst KS = {compact([*exported.request.k])};",
+        f'const LINES = {_quoted(lines)}.split("\\n");',
         f"const KERNELS = [\n{kernels},\n];",
         *_schedules(exported),
     ]
@@ -82,14 +81,13 @@ def _part(name: str) -> str:
     return "\n".join(line for line in text.split("\n") if not line.lstrip().startswith(("//", "/**")))
 
 
-def _kernel(kernel: ExportedKernel, parts: Parts) -> str:
+def _kernel(kernel: ExportedKernel, lines: Json) -> str:
     bindings = "".join("w" if writes else "r" for writes in kernel.writes)
-    code = ", ".join(_quoted(part) if isinstance(part, str) else compact([*part]) for part in parts)
-    return f'  {{ name: "{kernel.name}", bindings: "{bindings}", lanes: {kernel.lanes}, code: [{code}] }}'
+    return f'  {{ name: "{kernel.name}", bindings: "{bindings}", lanes: {kernel.lanes}, lines: {compact(lines)} }}'
 
 
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace("`", "\\`").replace("${", "\\${")
+def _quoted(lines: Sequence[str]) -> str:
+    escaped = "\n".join(lines).replace("\\", "\\\\").replace("`", "\\`").replace("${", "\\${")
     return f"`{escaped}`"
 
 
@@ -97,9 +95,9 @@ def _schedules(exported: Exported) -> tuple[str, str, str]:
     """The source of LAUNCHES and of PLANS, without duplicates, and of SCHEDULES; each refers to the one before."""
     launches, plans, lines = dict[str, int](), dict[str, int](), list[str]()  # indices by text; the schedules
     for schedule in exported.schedules:
-        pairs = zip(schedule.plans, schedule.descending or schedule.plans, strict=True)
-        numbers = list(dict.fromkeys(launch.kernel for plan in schedule.plans for launch in plan.launches))
-        place = plans.setdefault("".join(f"    {_plan(*pair, numbers, launches)},\n" for pair in pairs), len(plans))
+        numbers = list(dict.fromkeys(launch.kernel for plan in schedule.orders[0] for launch in plan.launches))
+        texts = [f"    {_plan(orders, numbers, launches)},\n" for orders in zip(*schedule.orders, strict=True)]
+        place = plans.setdefault("".join(texts), len(plans))
         names = compact({buffer: [*found] for buffer, found in schedule.variant.names.items()})
         type, count = schedule.variant.result
         result = f"result: [{json.dumps(type)}, {count}], " if count else ""
@@ -114,13 +112,14 @@ def _schedules(exported: Exported) -> tuple[str, str, str]:
     )
 
 
-def _plan(plan: Plan, descending: Plan, kernels: Sequence[int], launches: dict[str, int]) -> str:
-    """One plan as JavaScript, for both sort orders. Its launches are put among all `launches`; they refer to kernels by
+def _plan(orders: Sequence[Plan], kernels: Sequence[int], launches: dict[str, int]) -> str:
+    """One plan as JavaScript, for all sort orders. Its launches are put among all `launches`; they refer to kernels by
     index into the schedule's own list."""
-    assert (plan.first, plan.last) == (descending.first, descending.last), "both orders ask the same of a length"
-    buffers = _merged_orders(_buffers(plan), _buffers(descending))
-    pairs = zip(_launches(plan, kernels), _launches(descending, kernels), strict=True)
-    places = [launches.setdefault(compact(_merged_orders(*pair)), len(launches)) for pair in pairs]
+    plan = orders[0]
+    assert {(plan.first, plan.last)} == {(one.first, one.last) for one in orders}, "orders ask the same of a length"
+    buffers = _merged_orders(*map(_buffers, orders))
+    each = zip(*(_launches(one, kernels) for one in orders), strict=True)
+    places = [launches.setdefault(compact(_merged_orders(*launch)), len(launches)) for launch in each]
     return f"{{ first: {plan.first}, last: {plan.last}, buffers: {compact(buffers)}, launches: {compact([*places])} }}"
 
 
@@ -135,9 +134,9 @@ def _launches(plan: Plan, kernels: Sequence[int]) -> list[Json]:
     ]
 
 
-def _merged_orders(up: Json, down: Json) -> Json:
-    """Merges both orders; where they differ, ["?", ascending, descending]."""
-    if up == down:
+def _merged_orders(up: Json, down: Json | None = None) -> Json:
+    """Merges both orders, if there are two; where they differ, ["?", ascending, descending]."""
+    if down is None or up == down:
         return up
     if isinstance(up, list) and isinstance(down, list) and len(up) == len(down):
         return [_merged_orders(first, second) for first, second in zip(up, down, strict=True)]
@@ -148,39 +147,15 @@ def compact(data: Json) -> str:
     return json.dumps(data, separators=(",", ":"))
 
 
-# A text, in order: literal lines, or (index of an earlier text, its first line, number of lines).
-Parts: TypeAlias = "tuple[str | tuple[int, int, int], ...]"
-_FEWEST = 3  # lines worth a reference
+def in_numbered_lines(texts: Sequence[str]) -> tuple[list[str], list[Json]]:
+    """The different lines of all texts, and each text as numbers of these; of lines that follow one another in both,
+    [the first, how many]."""
+    numbers: dict[str, int] = {}
+    found = [[numbers.setdefault(line, len(numbers)) for line in text.split("\n")] for text in texts]
+    return list(numbers), [list(_runs(text)) for text in found]
 
 
-def delta_encoded(texts: Sequence[str]) -> list[Parts]:
-    """Encodes each text against the earlier one that makes it shortest, or literally."""
-    found = list[Parts]()
-    lines = [text.split("\n") for text in texts]
-    for number, text in enumerate(texts):
-        alike = [earlier for earlier in range(number) if _name(texts[earlier]) == _name(text)]
-        ways = [tuple(_parts(earlier, lines[earlier], lines[number])) for earlier in alike]
-        found.append(min([(text,), *ways], key=encoded_size))
-    return found
-
-
-def encoded_size(parts: Parts) -> int:
-    return sum(len(part) if isinstance(part, str) else len(str(part)) for part in parts)
-
-
-def _name(text: str) -> str:
-    """The entry point's name. Kernels of different names share too little to be compared."""
-    return text[text.index("\nfn ") :].partition("(")[0]
-
-
-def _parts(number: int, earlier: Sequence[str], lines: Sequence[str]) -> Iterator[str | tuple[int, int, int]]:
-    at = 0
-    for block in SequenceMatcher(None, earlier, lines, autojunk=False).get_matching_blocks():
-        is_end = block.size == 0
-        if block.size < _FEWEST and not is_end:
-            continue
-        if block.b > at:
-            yield "\n".join(lines[at : block.b])
-        if not is_end:
-            yield number, block.a, block.size
-        at = block.b + block.size
+def _runs(numbers: Sequence[int]) -> Iterator[Json]:
+    for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0]):
+        first, *others = (number for _, number in run)
+        yield [first, 1 + len(others)] if others else first

@@ -150,7 +150,7 @@ _ARGUMENTS_SAY = """: a kernel's arguments are the addresses of its
 def header_of(exported: Exported, name: str, format: str, files: Sequence[str], header_words: int) -> str:
     prefix = identifier(name)
     kernels = exported.kernels.all
-    plans = [plan for schedule in exported.schedules for plan in (*schedule.plans, *schedule.descending)]
+    plans = [plan for schedule in exported.schedules for forms in schedule.orders for plan in forms]
     launches = [launch for plan in plans for launch in plan.launches]
     # Where each parameter's first word is, behind the header.
     places = [[place - header_words for place in kernel.places[header_words:]] for kernel in kernels]

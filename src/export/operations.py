@@ -45,39 +45,29 @@ Names = Mapping[str, tuple[str, ...]]
 
 @attrs.frozen
 class Variant:
-    """An operation on one type, as a function from a length to a schedule, for both orders if it has any."""
+    """An operation on one type, as functions from a length to a schedule."""
 
     name: str
-    make: Callable[..., Schedule]  # of a length
+    makes: tuple[Callable[..., Schedule], ...]  # one, or one for each order
     # For each buffer of the schedule, the driver's argument; and the argument to use if the caller omits that.
     names: Names
-    descending: Callable[..., Schedule] | None = None
     shortest: int = 0
-    of_rows: bool = False  # whether `make` takes the number of rows before the length
+    of_rows: bool = False  # whether it takes the number of rows before the length
     result: tuple[str, int] = ("", 0)  # type and number of the scalars of a single result; 0 if it is an array
 
     @classmethod
-    def of_row(
-        cls, name: str, make: Callable[[int, int, SortOrder], Schedule], row: int | Rows | None, names: Names
-    ) -> Variant:
-        """From a function of a number of rows, their length, and an order."""
-        match row:
-            case None:
-                return cls.ordered(name, partial(make, 1), names)
-            case Rows.ANY:
-                return attrs.evolve(cls.ordered(f"{name} rows any", make, names), of_rows=True)
-            case int(length):
-
-                def rows(number: int, order: SortOrder) -> Schedule:
-                    return make(number, length, order)
-
-                return cls.ordered(f"{name} rows {length}", rows, names)
+    def of_row(cls, name: str, make: Callable[..., Schedule], row: int | Rows | None, names: Names) -> Variant:
+        """From a function of a number of rows, their `length`, and an `order`."""
+        if row is Rows.ANY:
+            return attrs.evolve(cls.ordered(f"{name} rows any", make, names), of_rows=True)
+        if row is None:
+            return cls.ordered(name, partial(make, 1), names)
+        return cls.ordered(f"{name} rows {row}", partial(make, length=row), names)
 
     @classmethod
     def ordered(cls, name: str, make: Callable[..., Schedule], names: Names) -> Variant:
         """From a function with a keyword `order`."""
-        up, down = (partial(make, order=order) for order in SortOrder)
-        return cls(name, up, names, down)
+        return cls(name, tuple(partial(make, order=order) for order in SortOrder), names)
 
 
 # With subgroups: larger digits and workgroups, with as many items as fit into workgroup memory.
@@ -218,7 +208,7 @@ def _over(
         return scan_rows(monoid, 1, length, kind, scan, finish)
 
     names = {"data": ("data",), "results": ("into",)}
-    return Variant(name, make, names, shortest=shortest, result=_result_of(finish.result))
+    return Variant(name, (make,), names, shortest=shortest, result=_result_of(finish.result))
 
 
 def _result_of(result: object) -> tuple[str, int]:
@@ -234,7 +224,7 @@ def _schedules(request: Request) -> Iterator[Variant]:
     """The user's functions from a length to a schedule; buffers keep their names."""
     for name, make in request.schedules.items():
         given = [buffer.name for buffer in make(1).buffers if buffer.role is not Role.SCRATCH]
-        yield Variant(name, make, {buffer: (buffer,) for buffer in given})
+        yield Variant(name, (make,), {buffer: (buffer,) for buffer in given})
 
 
 @attrs.frozen

@@ -13,7 +13,6 @@ An export is such plans and the kernels that they refer to, whatever its format.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias
@@ -25,7 +24,6 @@ from ..kernel.launch import Role, Schedule
 from ..kernel.specialise import specialise
 from ..machine import Limits
 from ..targets.wgsl.defaults import DEFAULTS
-from ..targets.wgsl.kernel import packed_parameter
 from ..targets.wgsl.legalize import Origin
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.traced import Formula, Operator, Term, Traced, Unknown, term_of, value_at
@@ -111,13 +109,10 @@ def _plan(schedule: Schedule, kernels: Kernels, length: Traced | None = None) ->
 
 def _word(origin: Origin, values: dict[ir.Parameter, int | float | bool], sizes: dict[ir.Memory, int]) -> Term:
     """A word of a launch's parameters."""
-    if origin.length_of is not None:
-        return term_of(sizes[origin.length_of] // origin.length_of.type.size)
-    value = 0 if origin.parameter is None else values[origin.parameter]
+    value = None if origin.parameter is None else values[origin.parameter]
     if isinstance(value, Traced):
         return 0 if origin.word else value.term  # a length fits in the low word
-    (word,) = struct.unpack("<I", packed_parameter(origin, values, sizes))
-    return int(word)
+    return term_of(origin.word_in(values, sizes))
 
 
 def verify_plan(plan: Plan, make: Callable[[int], Schedule], kernels: Kernels, rows: int = 1) -> None:
@@ -193,14 +188,12 @@ class ExportedSchedule:
     """An operation on elements of one type, for all lengths."""
 
     variant: Variant
-    plans: tuple[Plan, ...]
-    descending: tuple[Plan, ...]  # empty if the operation has no order
+    orders: tuple[tuple[Plan, ...], ...]  # ascending, and descending if the operation has an order
 
     @property
     def by_name(self) -> dict[str, tuple[Plan, ...]]:
         """The plans of each order."""
-        name = self.variant.name
-        return {name: self.plans, **({f"{name} descending": self.descending} if self.descending else {})}
+        return dict(zip((self.variant.name, f"{self.variant.name} descending"), self.orders, strict=False))
 
 
 @attrs.frozen
@@ -227,18 +220,14 @@ def exported_of(
     """Of kernels within some limits: those of every device."""
     kernels = Kernels(limits, make)
     schedules = tuple(
-        ExportedSchedule(
-            variant,
-            _plans_of(variant, variant.make, kernels),
-            _plans_of(variant, variant.descending, kernels) if variant.descending is not None else (),
-        )
+        ExportedSchedule(variant, tuple(_traced(variant, make, kernels) for make in variant.makes))
         for operation in operations
         for variant in OPERATIONS[operation].variants(request)
     )
     return Exported(tuple(operations), request, kernels, schedules)
 
 
-def _plans_of(variant: Variant, make: Callable[..., Schedule], kernels: Kernels) -> tuple[Plan, ...]:
+def _traced(variant: Variant, make: Callable[..., Schedule], kernels: Kernels) -> tuple[Plan, ...]:
     return (plans_of_rows if variant.of_rows else plans_of)(make, kernels, variant.shortest)
 
 

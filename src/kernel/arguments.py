@@ -7,7 +7,7 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Mapping
-from enum import Enum
+from contextlib import suppress
 from functools import cache
 from types import FunctionType
 from typing import Any, Literal, NoReturn, Protocol, TypeVar, Union, cast
@@ -21,7 +21,7 @@ from ..types.memory import Array, Workgroup
 from ..types.scalars import Scalar
 from .launch import Buffer, kind_of
 from .signature import UNKNOWN, Parameter
-from .span import KernelError
+from .span import KernelError, Span, expected
 
 # Kernels and kinds of arguments that passed the check: most launches repeat an earlier one.
 _checked: Bounded[object, None] = Bounded(4096)
@@ -30,56 +30,38 @@ _checked: Bounded[object, None] = Bounded(4096)
 def check_arguments(function: FunctionType, parameters: tuple[Parameter, ...], arguments: tuple[object, ...]) -> None:
     """Raises KernelError, with the parameter's line, for an argument that does not match its annotation."""
     kinds = function, *map(kind_of, arguments)
-    try:
+    with suppress(TypeError):  # not hashable: reported below, with the parameter's name
         if kinds in _checked:
             return
-    except TypeError:
-        pass  # not hashable: reported below, with the parameter's name
-    matcher = _Matcher({})
+    bound: dict[TypeVar, object] = {}
     for parameter, argument in zip(parameters, arguments, strict=True):
-        try:
-            matcher.value(parameter.annotation, argument, parameter.name)
-            _require_hashable(argument, parameter.name)
-        except _Mismatch as mismatch:
-            raise KernelError(
-                parameter.span, f"expected {mismatch.wanted} for {mismatch.path!r} of kernel {function.__name__!r}, "
-                                f"found {mismatch.found}, e.g. `{mismatch.example}`",
-            ) from None  # fmt: skip
+        matcher = _Matcher(function.__name__, parameter.span, bound)
+        matcher.value(parameter.annotation, argument, parameter.name)
+        matcher.require_hashable(argument, parameter.name)
     _checked[kinds] = None
 
 
-_SIMPLE = (Scalar, Enum, int, float, str)  # classes without members to check
-
-
-class _Mismatch(Exception):
-    """An argument, or a part of one at `path`, that its annotation does not accept."""
-
-    def __init__(self, path: str, wanted: str, found: str, example: str) -> None:
-        super().__init__(path)
-        self.path, self.wanted, self.found, self.example = path, wanted, found, example
-
-
-def _require_hashable(argument: object, name: str) -> None:
-    """Compile-time arguments are part of the cache key of compiled kernels, so they must be hashable."""
-    try:
-        hash(kind_of(argument))
-    except TypeError:
-        example = "Buffer('data', U32, 8, Role.INOUT)" if hasattr(argument, "dtype") else "(a, b)"
-        from .messages import shown_value  # of the compiler, which no launch loads
-
-        raise _Mismatch(name, "something that does not change", shown_value(argument), example) from None
-
-
+@attrs.frozen
 class _Matcher:
-    """Matches arguments with annotations; `bound` has the classes that type variables are unified with."""
+    """Matches an argument with the annotation of a kernel's parameter; `bound` has the classes that type variables are
+    unified with."""
 
-    def __init__(self, bound: dict[TypeVar, object]) -> None:
-        self.bound = bound
+    kernel: str
+    span: Span  # of the parameter
+    bound: dict[TypeVar, object]
+
+    def require_hashable(self, argument: object, name: str) -> None:
+        """Compile-time arguments are part of the cache key of compiled kernels, so they must be hashable."""
+        try:
+            hash(kind_of(argument))
+        except TypeError:
+            example = "Buffer('data', U32, 8, Role.INOUT)" if hasattr(argument, "dtype") else "(a, b)"
+            from .messages import shown_value  # of the compiler, which no launch loads
+
+            self.refuse(name, "something that does not change", shown_value(argument), example)
 
     def value(self, annotation: object, value: object, path: str) -> None:
-        """Matches an argument, or a part of one; raises _Mismatch."""
-        if cast(object, type(value)) is annotation and isinstance(value, _SIMPLE):
-            return
+        """Matches an argument, or a part of one at `path`."""
         origin, parts = cast(object, typing.get_origin(annotation) or annotation), typing.get_args(annotation)
         if _accepts_anything(annotation):
             return
@@ -133,7 +115,9 @@ class _Matcher:
         except (NameError, TypeError):
             return  # an annotation that does not resolve: the reader reports what it cannot read
         variables = getattr(cls, "__parameters__", ())
-        inner = self if parts else _Matcher({})  # annotated without arguments: its type variables are its own
+        inner = (
+            self if parts else attrs.evolve(self, bound={})
+        )  # annotated without arguments: its type variables are its own
         filled = dict(zip(variables, parts, strict=False))
         for name, field in fields.items():
             inner.value(_substituted(field, filled), getattr(value, name), f"{path}.{name}")
@@ -148,21 +132,21 @@ class _Matcher:
 
     def _any_of(self, annotation: object, parts: tuple[object, ...], value: object, path: str) -> None:
         for part in parts:
-            attempt = _Matcher(dict(self.bound))
+            attempt = attrs.evolve(self, bound=dict(self.bound))
             try:
                 attempt.value(type(None) if part is None else part, value, path)
-            except _Mismatch:
+            except KernelError:
                 continue
             self.bound.update(attempt.bound)
             return
         self.fail(annotation, value, path)
 
     def type(self, pattern: object, found: object, path: str) -> None:
-        """Matches a class: an argument itself, or one that an argument's member names; raises _Mismatch."""
+        """Matches a class: an argument itself, or one that an argument's member names."""
         if not self._fits(pattern, found):
             meaning = _substituted(pattern, self.bound)
             allowed = getattr(meaning, "__constraints__", ())
-            raise _Mismatch(path, self._named(pattern), shown(found), shown(allowed[0] if allowed else meaning))
+            self.refuse(path, self._named(pattern), shown(found), shown(allowed[0] if allowed else meaning))
 
     def _fits(self, pattern: object, found: object) -> bool:
         if _accepts_anything(pattern) or found is Any:
@@ -197,13 +181,16 @@ class _Matcher:
             self.fail(annotation, value, path)
 
     def fail(self, annotation: object, value: object, path: str, said: str = "") -> NoReturn:
-        """Raises _Mismatch; `said` is appended to what was expected."""
+        """Raises KernelError; `said` is appended to what was expected."""
         from .messages import example_of, shown_value  # of the compiler, which no launch loads
 
         meaning = _substituted(annotation, self.bound)
         first = {variable: variable.__constraints__[0] for variable in _constrained(meaning)}
         example = example_of(_substituted(meaning, first), value)
-        raise _Mismatch(path, self._named(annotation) + said, shown_value(value), example)
+        self.refuse(path, self._named(annotation) + said, shown_value(value), example)
+
+    def refuse(self, path: str, wanted: str, found: str, example: str) -> NoReturn:
+        expected(self.span, f"{wanted} for {path!r} of kernel {self.kernel!r}, found {found}, e.g. `{example}`")
 
 
 def _constrained(memory: object) -> list[TypeVar]:

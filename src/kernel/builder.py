@@ -124,9 +124,9 @@ class Builder:
         return made
 
     @contextmanager
-    def nested(self) -> Generator[list[ir.Statement]]:
-        """Collects what is emitted inside into a block of its own."""
-        outer, self._block = self._block, []
+    def nested(self, block: list[ir.Statement] | None = None) -> Generator[list[ir.Statement]]:
+        """Collects what is emitted inside into a block of its own, or at the end of this one."""
+        outer, self._block = self._block, [] if block is None else block
         self.depth += 1
         try:
             yield self._block

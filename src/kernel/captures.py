@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, cast
 import attrs
 
 from ..types.scalars import Scalar
-from .launch import FIELD_NAMES
+from .launch import field_names
 
 _PACKAGE = __name__.partition(".")[0]
 _INSIDE = f"{_PACKAGE}."
@@ -50,7 +50,7 @@ def _parts(thing: object) -> Sequence[object]:
         return [*known, *known.values()]
     if isinstance(thing, tuple | list):
         return cast("Sequence[object]", thing)
-    return [getattr(thing, name) for name in FIELD_NAMES[type(thing)]]
+    return [getattr(thing, name) for name in field_names(cast(Any, type(thing)))]
 
 
 @attrs.define
@@ -115,12 +115,12 @@ class Captures:
         except Exception:  # e.g. of a property: the reader reports it
             return
         self._lookups[id(owner), name] = look_up, arguments, value
-        cls = type(value)
+        cls: Any = type(value)
         has_hash = getattr(cls, "__hash__", None) is not None
-        if not has_hash and (issubclass(cls, _CONTAINERS) or FIELD_NAMES[cls]):
+        if not has_hash and (issubclass(cls, _CONTAINERS) or field_names(cls)):
             held = copy(value)  # a container or a struct, which may be changed in place
             if same(value, held):
-                self._lookups[id(value), "content"] = _itself, (value,), held
+                self._lookups[id(value), "content"] = lambda: value, (), held
 
 
 def contents_of(cell: CellType) -> object:
@@ -141,10 +141,6 @@ def made_of(function: FunctionType) -> Made:
 
 def is_made_of(function: FunctionType, code: CodeType, defaults: object, named: object) -> bool:
     return function.__code__ is code and function.__defaults__ is defaults and same(function.__kwdefaults__, named)
-
-
-def _itself(thing: object) -> object:
-    return thing
 
 
 def _is_own(module: object) -> bool:

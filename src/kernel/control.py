@@ -221,7 +221,11 @@ class ControlReader(CallReader, ABC):
             example = messages.loop_over(iterable)
             self.expected(node.iter, f"something to loop over, found {describe(iterable)}, e.g. `{example}`")
 
-        with self.builder.unrolling(_trip_count(iterable, values), span):
+        counted = iterable.value if isinstance(iterable, Static) else None
+        rounds = len(values)
+        if isinstance(counted, range) and counted:  # whose `len` raises beyond sys.maxsize
+            rounds = (counted[-1] - counted[0]) // counted.step + 1
+        with self.builder.unrolling(rounds, span):
             return self.unrolled_iterations(node, values, rest)
 
     def unrolled_iterations(self, node: ast.For, values: Sequence[Value], rest: Sequence[Item]) -> Flow:
@@ -297,11 +301,3 @@ class ControlReader(CallReader, ABC):
                             "e.g. `for i in dynamic_range(U32(0), n):`")  # fmt: skip
         self.builder.emit(ir.Break(self.span(node)))
         return Flow.LEAVES
-
-
-def _trip_count(iterable: Value, values: Sequence[Value]) -> int:
-    """The iterations of an unrolled loop; `len` raises for ranges beyond sys.maxsize."""
-    counted = iterable.value if isinstance(iterable, Static) else None
-    if not isinstance(counted, range):
-        return len(values)
-    return (counted[-1] - counted[0]) // counted.step + 1 if counted else 0

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import typing
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from enum import Enum, Flag
+from enum import Enum
 from types import FunctionType
 from typing import Any, NoReturn, cast
 
@@ -23,7 +24,6 @@ from .names import Names, if_else
 from .source import Source
 from .span import KernelError, Span, expected
 from .values import (
-    GREATEST_NUMBER,
     Given,
     InvocationValue,
     MemberNumber,
@@ -36,10 +36,8 @@ from .values import (
     Value,
     as_static,
     enum_number,
-    has_number,
     lift,
     of_object,
-    static_attribute_of,
 )
 
 # What an error message expects in place of expressions that the language does not have.
@@ -151,13 +149,9 @@ class ExpressionReader(ABC):
         speculatively."""
         span = self.span(node)
         known = self.read(values[0])
-        while isinstance(known, Static) and len(values) > 1:
-            if operators.is_true(known, self.span(values[0])) is not is_and:
-                return known
-            values = values[1:]
-            known = self.read(values[0])
         if isinstance(known, Static):
-            return known
+            decides = len(values) == 1 or operators.is_true(known, self.span(values[0])) is not is_and
+            return known if decides else self.connective(node, is_and, values[1:], is_result)
         result = operators.truth(known, self.span(values[0]))
         for right in values[1:]:
             if isinstance(result, ir.Const):
@@ -240,9 +234,7 @@ class ExpressionReader(ABC):
                     self.expected(node, f"the length or a method of an array, found `.{name}`, e.g. `{example}`")
                 return Method(owner, name)
             case StructValue() if (number := enum_number(owner)) is not None and name == "value":
-                members = cast("type[Enum]", owner.element)
-                greatest = max((member.value for member in members if has_number(member)), default=0)
-                return MemberNumber(number, GREATEST_NUMBER if issubclass(members, Flag) else greatest)
+                return MemberNumber.of(cast("type[Enum]", owner.element), number)
             case StructValue() if name in owner.fields:
                 return owner.fields[name]
             case StructValue():
@@ -254,7 +246,7 @@ class ExpressionReader(ABC):
 
     def static_attribute(self, node: ast.AST, owner: Static, thing: object, name: str) -> Value:
         is_class = isinstance(thing, type) or typing.get_origin(thing) is not None
-        found = static_attribute_of(class_of(thing) if is_class else thing, name)
+        found = inspect.getattr_static(class_of(thing) if is_class else thing, name, None)
         own = name in getattr(thing, "__dict__", ())  # a function stored in the object itself is not bound to it
         is_method = isinstance(found, FunctionType) and not is_class and not own
         self.builder.captures.attribute(type(thing) if is_method else thing, name)
@@ -269,7 +261,7 @@ class ExpressionReader(ABC):
     def member(self, node: ast.AST, owner: Value, cls: type[object], name: str) -> Value:
         """A method, property or class attribute of a struct or enum."""
         self.builder.captures.attribute(cls, name)
-        found = static_attribute_of(cls, name)
+        found: object = inspect.getattr_static(cls, name, None)
         is_descriptor = hasattr(type(found), "__get__")
         if isinstance(found, property) and isinstance(found.fget, FunctionType):
             return self.apply_function(found.fget, [owner], self.span(node))

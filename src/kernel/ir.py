@@ -17,7 +17,6 @@ import attrs
 from ..types.layout import Type
 from ..types.needs import Needs
 from ..types.ops import AtomicOp, Op, SubgroupOp
-from .nodes import node
 from .span import Span
 
 
@@ -43,7 +42,7 @@ class Builtin(Enum):
     SUBGROUP_SIZE = "subgroup_size"
 
 
-@node
+@attrs.frozen
 class Memory:
     """An array of scalars in an address space. `length` counts scalars; for storage it is None, and read from the
     buffer at run time (see `Length`). An array of structs in the source takes `stride` scalars for each struct."""
@@ -55,7 +54,7 @@ class Memory:
     stride: int = 1
 
 
-@node(eq=False)
+@attrs.frozen(eq=False)
 class Variable:
     """A mutable scalar, private to an invocation. Compared by identity: names need not be unique."""
 
@@ -70,7 +69,7 @@ def unused(name: str, taken: Collection[str]) -> str:
     return name
 
 
-@node
+@attrs.frozen
 class Parameter:
     """A scalar that the host passes with a launch: uniform over all invocations."""
 
@@ -81,7 +80,7 @@ class Parameter:
 # -- expressions: pure ------------------------------------------------------------------------------------
 
 
-@node
+@attrs.frozen
 class Const:
     """A literal. Floats are held as Python floats, integers in their type's range, Bool as bool."""
 
@@ -90,7 +89,7 @@ class Const:
     span: Span
 
 
-@node
+@attrs.frozen
 class Read:
     """The value of a variable."""
 
@@ -102,7 +101,7 @@ class Read:
         return self.variable.type
 
 
-@node
+@attrs.frozen
 class Argument:
     """The value of a parameter."""
 
@@ -114,7 +113,7 @@ class Argument:
         return self.parameter.type
 
 
-@node
+@attrs.frozen
 class BuiltinValue:
     """The value of a built-in index or size."""
 
@@ -123,7 +122,7 @@ class BuiltinValue:
     type: ClassVar[Type] = Type.U32
 
 
-@node
+@attrs.frozen
 class Length:
     """The number of elements in a storage buffer (U32)."""
 
@@ -132,7 +131,7 @@ class Length:
     type: ClassVar[Type] = Type.U32
 
 
-@node
+@attrs.frozen
 class Apply:
     """An operation of the table in types/ops.py, applied to operands."""
 
@@ -148,14 +147,14 @@ Expression: TypeAlias = Const | Read | Argument | BuiltinValue | Length | Apply
 # -- statements -------------------------------------------------------------------------------------------
 
 
-@node
+@attrs.frozen
 class Assign:
     variable: Variable
     value: Expression
     span: Span
 
 
-@node
+@attrs.frozen
 class Load:
     """variable = memory[index]
 
@@ -169,7 +168,7 @@ class Load:
     uniform: bool = False
 
 
-@node
+@attrs.frozen
 class Store:
     """memory[index] = value"""
 
@@ -179,7 +178,7 @@ class Store:
     span: Span
 
 
-@node
+@attrs.frozen
 class Atomic:
     """variable = the element before the (relaxed) update. LOAD has no value, STORE no variable."""
 
@@ -191,7 +190,7 @@ class Atomic:
     span: Span
 
 
-@node
+@attrs.frozen
 class Subgroup:
     """variable = op over the lanes of the subgroup, all of which must take part."""
 
@@ -201,14 +200,14 @@ class Subgroup:
     span: Span
 
 
-@node
+@attrs.frozen
 class Barrier:
     """An execution and memory barrier of the workgroup."""
 
     span: Span
 
 
-@node
+@attrs.frozen
 class Overridable:
     """Names a block's meaning, so that a target may emit its own implementation instead."""
 
@@ -218,7 +217,7 @@ class Overridable:
     operands: tuple[Expression, ...]
 
 
-@node
+@attrs.frozen
 class If:
     """A branch. With `overridable`, the condition is true and `then` is the body of an overridable helper."""
 
@@ -229,7 +228,7 @@ class If:
     overridable: Overridable | None = None
 
 
-@node
+@attrs.frozen
 class For:
     """variable runs from start while below stop, by step (U32, evaluated once; step is at least 1).
 
@@ -253,7 +252,7 @@ class For:
         return self.step.value == 1 or (isinstance(self.stop, Const) and self.stop.value + self.step.value <= 1 << 32)
 
 
-@node
+@attrs.frozen
 class While:
     """Repeats: head, leave unless condition, body. The head has the loads of the condition. `poll_cost`: see For."""
 
@@ -264,7 +263,7 @@ class While:
     poll_cost: int = 0
 
 
-@node
+@attrs.frozen
 class Break:
     """Leaves the innermost loop."""
 
@@ -276,7 +275,7 @@ Block: TypeAlias = tuple[Statement, ...]
 Access: TypeAlias = Load | Store | Atomic  # those with a memory and an index
 
 
-@node(eq=False)
+@attrs.frozen(eq=False)
 class Program:
     """A kernel, specialised for compile-time arguments and a group size. Compared by identity, as caches are keyed by
     it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 from enum import Enum
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast
 
 import attrs
@@ -118,15 +119,10 @@ class Launch:
         return tuple(argument.needs for argument in self.arguments if isinstance(argument, Policy))
 
 
-class _FieldNames(dict[type[Any], tuple[str, ...]]):
-    """The field names of attrs classes, memoised; empty for other classes."""
-
-    def __missing__(self, cls: type[Any]) -> tuple[str, ...]:
-        found = self[cls] = tuple(field.name for field in attrs.fields(cls)) if attrs.has(cls) else ()
-        return found
-
-
-FIELD_NAMES = _FieldNames()
+@cache
+def field_names(cls: type[Any]) -> tuple[str, ...]:
+    """The field names of an attrs class; none of another class."""
+    return tuple(field.name for field in attrs.fields(cls)) if attrs.has(cls) else ()
 
 
 def kind_of(argument: object, in_tuple: bool = False) -> object:
@@ -141,11 +137,11 @@ def kind_of(argument: object, in_tuple: bool = False) -> object:
         return cls, argument.kind, len(argument.items)
     if isinstance(argument, Scalar):
         return (cls, kind_of(argument.item())) if in_tuple else cls
-    if names := FIELD_NAMES[cls]:
+    if names := field_names(cls):
         return cls, *[kind_of(getattr(argument, name), in_tuple) for name in names]
     if cls is tuple:
         return cls, *[kind_of(item, True) for item in cast("tuple[object, ...]", argument)]
-    return cls, float.hex(cast(float, argument)) if cls is float else argument  # 0.0 equals -0.0, and NaN not itself
+    return cls, argument.hex() if isinstance(argument, float) else argument  # 0.0 equals -0.0, and NaN not itself
 
 
 @attrs.frozen

@@ -31,11 +31,7 @@ from .values import (
     rebuild,
 )
 
-_SUBGROUP = {
-    "ballot": SubgroupOp.BALLOT, "match": SubgroupOp.MATCH, "shuffle": SubgroupOp.SHUFFLE,
-    "shuffle_xor": SubgroupOp.SHUFFLE_XOR, "shuffle_up": SubgroupOp.SHUFFLE_UP,
-    "shuffle_down": SubgroupOp.SHUFFLE_DOWN, "subgroup_add": SubgroupOp.ADD, "exclusive_add": SubgroupOp.EXCLUSIVE_ADD,
-}  # fmt: skip
+_SUBGROUP = {"subgroup_add" if op is SubgroupOp.ADD else op.value: op for op in SubgroupOp}
 INVOCATION_METHODS = frozenset({"barrier", "load_uniform", *_SUBGROUP})
 
 

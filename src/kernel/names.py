@@ -73,9 +73,8 @@ def if_else(builder: KernelBuilder, condition: ir.Expression, then: Side, otherw
     if first or second or any(may_fail(part) for part in (*parts(a), *parts(b))):
         slot = new_slot(builder, "choice", a, span)
         for block, value in ((first, a), (second, b)):
-            with builder.nested() as assignment:
+            with builder.nested(block):
                 assign_slot(builder, slot, value, "choice", span)
-            block += assignment
         builder.emit(ir.If(condition, tuple(first), tuple(second), span))
         return slot
     several = len(list(parts(a))) > 1
@@ -125,9 +124,8 @@ class Names:
             alike = shape(a) == shape(b) == shape(self._slots.get(name, a))
             if alike and all(isinstance(part, ir.Expression) for part in parts(a)):
                 for block, value in ((first, a), (second, b)):
-                    with self._builder.nested() as assignment:
+                    with self._builder.nested(block):
                         names[name] = self._into_slot(name, value, span)
-                    block += assignment
         self.values = names
 
     def lift_changed(self, loop: ast.For | ast.While, span: Span) -> None:

@@ -54,7 +54,6 @@ class _Signature:
     def __init__(self, function: FunctionType) -> None:
         self.function = function
         self.name = function.__name__
-        self.span = Span(function.__code__.co_filename, function.__code__.co_firstlineno)
         self.spans: dict[str, Span] = {}
         try:
             source = source_of(function)

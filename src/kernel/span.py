@@ -7,12 +7,12 @@ import os
 from pathlib import Path
 from typing import NoReturn
 
-from .nodes import node
+import attrs
 
 _OWN = str(Path(__file__).parents[1]) + os.sep
 
 
-@node
+@attrs.frozen
 class Span:
     """A position in a file; lines count from 1, columns from 0."""
 

@@ -85,16 +85,13 @@ def _add_scalars(argument: object, values: list[int | float | bool]) -> None:
     elif has_scalars(argument):
         for part in (getattr(argument, name) for name in fields_of(type(argument))):
             if isinstance(part, Enum):
-                values.append(_member_number(part))
+                if not has_number(part):
+                    raise InvalidArgumentError(
+                        f"{part} must have a number from 0 to 2**32 - 1 as its value to reach a kernel"
+                    )
+                values.append(part.value)
             else:
                 _add_scalars(part, values)
-
-
-def _member_number(member: Enum) -> int:
-    if not has_number(member):
-        raise InvalidArgumentError(f"{member} must have a number from 0 to 2**32 - 1 as its value to reach a kernel")
-    number: int = member.value
-    return number
 
 
 class _Binder:
@@ -105,7 +102,7 @@ class _Binder:
         self.storage: dict[str, MemoryValue] = {}  # by the buffer's name
         self.parameters: list[ir.Parameter] = []
 
-    def bind(self, name: str, argument: object) -> Value:
+    def bind(self, name: str, argument: object, in_struct: bool = False) -> Value:
         if isinstance(argument, Buffer):
             if argument.name not in self.storage:
                 self.storage[argument.name] = new_array(self.builder, name, ir.Space.STORAGE, argument.kind, None)
@@ -115,15 +112,13 @@ class _Binder:
         if isinstance(argument, Scalar):
             return self.parameter(name, argument.type)
         if has_scalars(argument):
-            return StructValue(type(argument), {
-                field: self.part(f"{name}_{field}", getattr(argument, field)) for field in fields_of(type(argument))
-            })  # fmt: skip
+            fields = fields_of(type(argument))
+            return StructValue(
+                type(argument), {f: self.bind(f"{name}_{f}", getattr(argument, f), in_struct=True) for f in fields}
+            )
+        if in_struct and isinstance(argument, Enum):
+            return StructValue(type(argument), {"value": self.parameter(name, Type.U32)})
         return Static(argument)
-
-    def part(self, name: str, part: object) -> Value:
-        if isinstance(part, Enum):
-            return StructValue(type(part), {"value": self.parameter(name, Type.U32)})
-        return self.bind(name, part)
 
     def parameter(self, name: str, type: Type) -> ir.Expression:
         taken = {parameter.name for parameter in self.parameters}  # a scalar `p_n` and the field `n` of `p` would clash

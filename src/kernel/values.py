@@ -4,9 +4,8 @@ Structs, enums and tuples group these at compile time, so only scalars reach the
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator, Mapping
-from enum import Enum
+from collections.abc import Callable, Iterator
+from enum import Enum, Flag
 from types import FunctionType
 from typing import Any, TypeAlias, cast
 
@@ -17,12 +16,11 @@ from ..types.layout import Type
 from ..types.scalars import SCALARS, Scalar
 from . import ir
 from .captures import same
-from .launch import FIELD_NAMES
-from .nodes import node
+from .launch import field_names
 from .span import Span
 
 
-@node(eq=False)
+@attrs.frozen(eq=False)
 class Static:  # noqa: PLW1641 -- without a hash, as the value may have none
     """A compile-time value."""
 
@@ -32,7 +30,7 @@ class Static:  # noqa: PLW1641 -- without a hash, as the value may have none
         return isinstance(other, Static) and same(self.value, other.value)
 
 
-@node
+@attrs.frozen
 class StructValue:
     """A struct, split into its fields. `element` is the class, or a generic alias such as `Pair[U32]`. A run-time enum
     is represented as a struct with one field, `value`: the member's number."""
@@ -44,7 +42,7 @@ class StructValue:
 GREATEST_NUMBER = (1 << 32) - 1  # of a member of an enum
 
 
-@node
+@attrs.frozen
 class MemberNumber:
     """`kind.value` of a run-time enum, or an expression of such numbers and Python ints. Under CPython it is an int,
     which never wraps, so the reader tracks an upper bound and refuses what may exceed 32 bits. It becomes a scalar when
@@ -53,13 +51,19 @@ class MemberNumber:
     number: ir.Expression  # a U32
     greatest: int  # an upper bound
 
+    @classmethod
+    def of(cls, members: type[Enum], number: ir.Expression) -> MemberNumber:
+        """That of any member of an enum, or of several of a Flag."""
+        greatest = max((member.value for member in members if has_number(member)), default=0)
+        return cls(number, GREATEST_NUMBER if issubclass(members, Flag) else greatest)
 
-@node
+
+@attrs.frozen
 class TupleValue:
     items: tuple[Value, ...]
 
 
-@node
+@attrs.frozen
 class MemoryValue:
     """An array with its element class; an element of several fields takes several units of the memory."""
 
@@ -67,12 +71,12 @@ class MemoryValue:
     memory: ir.Memory
 
 
-@node
+@attrs.frozen
 class InvocationValue:
     """`cx`."""
 
 
-@node
+@attrs.frozen
 class Method:
     """A bound method: `pair.swapped`, `data.atomic_add`, `cx.barrier`. `function` is None for methods of memories and
     of the invocation, which the reader implements by name."""
@@ -86,7 +90,7 @@ class Method:
         return cast("FunctionType", self.function)
 
 
-@node
+@attrs.frozen
 class Undecided:
     """The value of a name after control flow joins, where its compile-time value differs between the paths. Reading it
     raises KernelError with `reason`."""
@@ -107,7 +111,7 @@ Value: TypeAlias = (
 )
 
 
-@node
+@attrs.frozen
 class Given:
     """An argument of a call, with its position in the source."""
 
@@ -130,26 +134,11 @@ def of_object(thing: object, span: Span) -> Value:
 def has_scalars(thing: object) -> bool:
     """Whether an object is a struct with a scalar in it, at any depth."""
     cls: Any = type(thing)
-    for name in FIELD_NAMES[cls]:
+    for name in field_names(cls):
         part = getattr(thing, name)
         if isinstance(part, Scalar) or has_scalars(part):
             return True
     return False
-
-
-def static_attribute_of(thing: object, name: str) -> object:
-    """An attribute, looked up without calling descriptors; None if there is none. As `inspect.getattr_static`, which is
-    slow and used only where a metaclass or the object's own `__dict__` has the name too."""
-    own: Mapping[str, object] = {}
-    cls: type[object]
-    if isinstance(thing, type):
-        cls, is_plain = thing, not hasattr(type(thing), name)  # a metaclass's attribute may take precedence
-    else:
-        cls, own = type(thing), getattr(thing, "__dict__", own)
-        is_plain = name not in own
-    if not is_plain:
-        return inspect.getattr_static(thing, name, None)
-    return next((known[name] for base in cls.__mro__ if name in (known := vars(base))), None)
 
 
 def has_number(member: Enum) -> bool:

@@ -101,51 +101,44 @@ class _Verifier:
     def statement(self, node: ir.Statement, in_loop: bool) -> None:
         """Checks a statement, without its blocks."""
         variable, span = variable_set_by(node), node.span
-        if variable is not None:
-            self.require(variable in self.variables, span, "a variable is declared", variable.name)
         if isinstance(node, ir.Access):
             self.require(node.memory in self.memories, span, "a memory is declared", node.memory.name)
-            self.expression(node.index, Type.U32)
-        match node:
-            case ir.Assign():
-                self.expression(node.value, node.variable.type)
-            case ir.Load():
-                self.require(
-                    node.variable.type is node.memory.type, span, "a load keeps the type", str(node.memory.type)
-                )
-            case ir.Store():
-                self.expression(node.value, node.memory.type)
-            case ir.Atomic():
-                self.atomic(node)
-            case ir.Subgroup():
-                self.subgroup(node)
-            case ir.If() | ir.While():
-                self.expression(node.condition, Type.BOOL)
-            case ir.For():
-                self.require(node.variable.type is Type.U32, span, "a loop counts in U32", str(node.variable.type))
-                for bound in expressions_of(node):
-                    self.expression(bound, Type.U32)
-            case ir.Break():
-                self.require(in_loop, span, "a break stands in a loop", "none")
-            case ir.Barrier():
-                pass
+        if isinstance(node, ir.Atomic):
+            memory, is_load = node.memory, node.op is AtomicOp.LOAD
+            shared = memory.space is not ir.Space.REGISTERS and memory.type is Type.U32
+            self.require(shared, span, "an atomic works on shared U32", f"{memory.type} in {memory.space.value}")
+            self.require((node.value is None) == is_load, span, "all atomics but LOAD take a value", str(node.op))
+        elif isinstance(node, ir.Subgroup):
+            op, count = node.op, node.op.operand_count
+            self.require(len(node.operands) == count, span, f"{op.value} takes {count}", str(len(node.operands)))
+        elif isinstance(node, ir.Break):
+            self.require(in_loop, span, "a break stands in a loop", "none")
+        takes, gives = _types(node)
+        for expression, expected in zip(expressions_of(node), takes, strict=False):  # an atomic may have no value
+            self.expression(expression, expected)
+        if variable is not None:
+            self.require(variable in self.variables, span, "a variable is declared", variable.name)
+            what = node.op.value if isinstance(node, ir.Subgroup) else type(node).__name__.lower()
+            self.require(variable.type is gives, span, f"{what} gives {gives}", str(variable.type))
 
-    def atomic(self, node: ir.Atomic) -> None:
-        memory, span = node.memory, node.span
-        shared = memory.space is not ir.Space.REGISTERS and memory.type is Type.U32
-        self.require(shared, span, "an atomic works on shared U32", f"{memory.type} in {memory.space.value}")
-        is_load = node.op is AtomicOp.LOAD
-        self.require((node.value is None) == is_load, span, "all atomics but LOAD take a value", str(node.op))
-        if node.value is not None:
-            self.expression(node.value, Type.U32)
-        if node.variable is not None:
-            self.require(node.variable.type is Type.U32, span, "an atomic gives a U32", str(node.variable.type))
 
-    def subgroup(self, node: ir.Subgroup) -> None:
-        op, span, count = node.op, node.span, node.op.operand_count
-        self.require(len(node.operands) == count, span, f"{op.value} takes {count}", str(len(node.operands)))
-        expected, result = op.types or (node.operands[0].type, node.operands[0].type)
-        self.expression(node.operands[0], expected)
-        if count == 2:
-            self.expression(node.operands[1], Type.U32)
-        self.require(node.variable.type is result, span, f"{op.value} gives {result}", str(node.variable.type))
+def _types(node: ir.Statement) -> tuple[tuple[Type, ...], Type | None]:
+    """The types of a statement's expressions, and of the variable that it sets."""
+    match node:
+        case ir.Assign():
+            return (node.variable.type,), node.variable.type
+        case ir.Load():
+            return (Type.U32,), node.memory.type
+        case ir.Store():
+            return (Type.U32, node.memory.type), None
+        case ir.Atomic():
+            return (Type.U32, Type.U32), Type.U32
+        case ir.Subgroup():
+            operand, result = node.op.types or (node.operands[0].type, node.operands[0].type)
+            return (operand, Type.U32), result
+        case ir.If() | ir.While():
+            return (Type.BOOL,), None
+        case ir.For():
+            return (Type.U32, Type.U32, Type.U32), Type.U32
+        case ir.Barrier() | ir.Break():
+            return (), None

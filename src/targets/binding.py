@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping, Sequence
-from operator import itemgetter
+from itertools import combinations
 from typing import Any, TypeGuard, cast
 
 import attrs
@@ -155,8 +155,7 @@ def check_arrays(found: Sequence[tuple[Buffer[Any], ArrayProperties]]) -> None:
             raise InvalidArgumentError(f"{expected(buffer)}, found one that is not contiguous")
         if buffer.role is not Role.INPUT and not seen.is_writable:
             raise InvalidArgumentError(f"{expected(buffer)} that can be written, found a read-only one")
-    if len(found) > 1:
-        _require_apart(found)
+    _require_apart(found)
 
 
 def _hint(buffer: Buffer[Any], seen: ArrayProperties) -> str:
@@ -167,18 +166,11 @@ def _hint(buffer: Buffer[Any], seen: ArrayProperties) -> str:
 
 
 def _require_apart(found: Sequence[tuple[Buffer[Any], ArrayProperties]]) -> None:
-    """Raises InvalidArgumentError if two arrays overlap, unless both are only read. Sweeps over sorted addresses."""
-    ranges = [(seen.address, buffer.nbytes, buffer.name, buffer.role) for buffer, seen in found if buffer.nbytes]
-    ranges.sort(key=itemgetter(0))
-    reach, last = 0, ""  # the furthest end of the arrays so far, and below of those that are written
-    written, writer = 0, ""
-    for address, nbytes, name, role in ranges:
-        other = last if role is not Role.INPUT and address < reach else writer if address < written else ""
-        if other:
+    """Raises InvalidArgumentError if two arrays overlap, unless both are only read."""
+    ranges = [(buffer, seen.address, seen.address + buffer.nbytes) for buffer, seen in found if buffer.nbytes]
+    for (one, first, end), (other, start, last) in combinations(ranges, 2):
+        if first < last and start < end and not one.role is other.role is Role.INPUT:
             raise InvalidArgumentError(
-                f"arrays: {other!r} and {name!r} share memory, which a kernel may write to; hand in a copy of one"
+                f"arrays: {one.name!r} and {other.name!r} share memory, which a kernel may write to; hand in a copy of "
+                "one"
             )
-        if address + nbytes > reach:
-            reach, last = address + nbytes, name
-        if role is not Role.INPUT and address + nbytes > written:
-            written, writer = address + nbytes, name

@@ -3,25 +3,31 @@ reports."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from ..kernel.launch import Buffer, Role
+from ..kernel.launch import Buffer, Role, Schedule
 from ..kernel.span import Span
 from ..machine import Capability, Limits, TargetInfo
 from ..types.errors import InvalidArgumentError
 from ..types.monoids import Monoid
+from ..types.ops import SubgroupOp
 from .base import Elements
 from .binding import Work, host_arrays
 from .monoid_laws import Laws
+from .registry import Reduced, reduce_to_settings
+
+Lanes: TypeAlias = npt.NDArray[np.int64]
 
 MOST_INVOCATIONS = 1024  # of a workgroup
 
 
-class Interpreter:
+class Interpreter(ABC):
     """An interpreter with subgroups of a chosen size. Raises InvalidArgumentError."""
 
     def __init__(self, name: str, adapter: str, driver: str, subgroup_size: int) -> None:
@@ -39,6 +45,12 @@ class Interpreter:
         capabilities = frozenset({Capability.FLOAT64, Capability.SUBGROUPS})
         self._subgroup_size = subgroup_size
         self.info = TargetInfo(name, f"{adapter}, subgroups of {subgroup_size}", driver, limits, capabilities)
+
+    def __reduce__(self) -> Reduced:
+        return reduce_to_settings(self, self._subgroup_size)
+
+    @abstractmethod
+    def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None: ...
 
     def check_monoid(
         self, monoid: Monoid[Any, Any], elements: Elements, indices: Sequence[int], commutes: bool, /
@@ -62,13 +74,8 @@ _MOST_RANGES = 8  # that a message has room for
 
 def ranges(numbers: Sequence[int]) -> str:
     """Ascending numbers as ranges: `0-3, 6`."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and runs[-1][1] == number - 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    shown = [str(low) if low == high else f"{low}-{high}" for low, high in runs[:_MOST_RANGES]]
+    runs = [[number for _, number in run] for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])]
+    shown = [f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs[:_MOST_RANGES]]
     return ", ".join(shown) + (", …" if len(runs) > _MOST_RANGES else "")
 
 
@@ -84,6 +91,16 @@ def divergence(
         return located(span, message)
     how, location = left
     return located(span, f"{message}; {how} {location}", location)
+
+
+def source_lane(op: SubgroupOp, lane: Lanes, asked: Lanes, size: int, count: Lanes) -> Lanes:
+    """The lane that a shuffle reads in a subgroup of `size` lanes of which `count` exist; may be one that does not."""
+    if op is SubgroupOp.SHUFFLE:
+        return asked % size
+    if op is SubgroupOp.SHUFFLE_XOR:
+        return lane ^ asked
+    wanted = lane - asked if op is SubgroupOp.SHUFFLE_UP else lane + asked
+    return np.where((wanted >= 0) & (wanted < count), wanted, lane)
 
 
 Values: TypeAlias = npt.NDArray[np.generic]

@@ -242,11 +242,6 @@ class KernelWriter(StatementWriter):
         else:
             self.assign(statement.variable, call)
 
-    def branch(self, statement: ir.If) -> None:
-        self.inside(f"if {self.text(statement.condition)}:", statement.then)
-        if statement.otherwise:
-            self.inside("else:", statement.otherwise)
-
     def leave_unless(self, condition: ir.Expression) -> None:
         with self.lines.nested(f"if not {self.text(condition)}:"):
             self.lines.add(self.leave)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from ..algos.sizes import LARGEST_U32
 from ..kernel import ir
@@ -11,6 +11,16 @@ from ..kernel.passes.overlay import packed_bytes
 from ..machine import Capability, Limits
 from ..types.errors import CapabilityError
 from ..types.needs import Needs
+
+# What a kernel may ask for, by the name of the limit.
+_ASKED: Mapping[str, str] = {
+    "group_size": "invocations in a workgroup",
+    "workgroup_bytes": "bytes of workgroup memory",
+    "groups": "workgroups",
+    "storage_buffers": "storage buffers",
+    "storage_bytes": "bytes in a storage buffer",
+    "register_bytes": "bytes in an array of registers",
+}
 
 
 def require_within(
@@ -21,16 +31,20 @@ def require_within(
     program, kernel = step.program, kernel_named(step.program)
     shared = packed_bytes(program) if workgroup_bytes is None else workgroup_bytes
     require_needs(kernel, program.needs, limits, capabilities, target)
+    require_limits(
+        kernel, limits, target, group_size=program.group_size, workgroup_bytes=shared, groups=step.groups,
+        storage_buffers=len(step.buffers), storage_bytes=max((b.nbytes for b in step.buffers), default=0),
+    )  # fmt: skip
     elements = (b.nbytes // m.type.size for b, m in zip(step.buffers, program.storage, strict=True))
-    for what, asked, most in (
-        ("invocations in a workgroup", program.group_size, limits.group_size),
-        ("bytes of workgroup memory", shared, limits.workgroup_bytes),
-        ("workgroups", step.groups, limits.groups),
-        ("storage buffers", len(step.buffers), limits.storage_buffers),
-        ("bytes in a storage buffer", max((b.nbytes for b in step.buffers), default=0), limits.storage_bytes),
-        ("elements in a storage buffer", max(elements, default=0), LARGEST_U32),
-    ):
-        require_at_most(kernel, what, asked, most, target)
+    require_at_most(kernel, "elements in a storage buffer", max(elements, default=0), LARGEST_U32, target)
+
+
+def require_limits(
+    kernel: str, limits: Limits, target: str, hint: Callable[[str, int], str] = lambda limit, asked: "", **asked: int
+) -> None:
+    """The same for what is asked for, by the name of its limit. A hint is the end of the message."""
+    for limit, number in asked.items():
+        require_at_most(kernel, _ASKED[limit], number, getattr(limits, limit), target, hint(limit, number))
 
 
 def require_at_most(kernel: str, what: str, asked: int, most: int, target: str, hint: str = "") -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from importlib.util import find_spec, resolve_name
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -19,8 +18,6 @@ from .base import Target
 from .uninterrupted import import_uninterrupted
 
 if TYPE_CHECKING:
-    import wgpu
-
     from ..kernel.launch import Step
 
 Reduced: TypeAlias = tuple[Callable[..., Target], tuple[object, ...]]  # the result of __reduce__
@@ -120,41 +117,6 @@ def usual_info(name: str) -> TargetInfo:
     return cast(TargetInfo, _loaded({"cpu": "cpu.limits", "wgsl": "wgsl.defaults"}[name], "USUAL"))
 
 
-def target_on_device(device: Any) -> Target:
-    """The target "wgsl" on a wgpu device of the caller's."""
-    from .wgsl.target import target_on
-
-    return target_on(device)
-
-
-async def opened_device() -> wgpu.GPUDevice:
-    """Opens a wgpu device as the target "wgsl" would; in a page, the browser's."""
-    from .wgsl.device import opened
-
-    return await opened()
-
-
-def wgpu_errors(what: str) -> AbstractContextManager[None]:
-    """Raises gpusort's errors for wgpu's within it; they name what was to be done."""
-    from .wgsl.errors import translated_errors
-
-    return translated_errors(what)
-
-
-def require_whole(name: str, buffer: wgpu.GPUBuffer, device: wgpu.GPUDevice) -> None:
-    """Raises an error for a buffer that is mapped or was destroyed, which wgpu-native would end the process for."""
-    from .wgsl.errors import require_whole
-
-    require_whole(name, buffer, device)
-
-
-async def read_from_device(device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer, first: int, size: int) -> memoryview:
-    """Reads `size` bytes from byte `first` of a buffer on a wgpu device, after all submitted work."""
-    from .wgsl.device import read
-
-    return await read(device, buffer, first, size)
-
-
 def choose(wanted: str | Target, memory: Memory, device: object | None = None, parameter: str = "target") -> Target:
     """The target for an array in some memory: by name, by "auto", or `wanted` itself if it is a target. On `device` if
     the array is on a wgpu device of the caller's. Raises InvalidArgumentError, which names the parameter."""
@@ -170,7 +132,7 @@ def choose(wanted: str | Target, memory: Memory, device: object | None = None, p
         raise InvalidArgumentError(
             f"{parameter}: {name!r} works in host memory, and the array is on {memory.value}; use {fitting}, or copy it"
         )
-    return target(name) if device is None else target_on_device(device)
+    return target(name) if device is None else _loaded("webgpu", "target_on_device")(device)
 
 
 def require_name(wanted: str, parameter: str = "target") -> None:

@@ -18,6 +18,7 @@ class StatementWriter(ABC):
     operations: ClassVar[Mapping[str, Row]]
     reserved: ClassVar[frozenset[str]]  # no name of a kernel's may be one of these
     leave: ClassVar[str] = "break"
+    if_, else_, end = "if {}:", "else:", ""  # heads of blocks, and what closes them
     unread: frozenset[ir.Variable] = frozenset()  # statements that only set these are omitted
 
     def __init__(self, program: ir.Program, lines: Lines) -> None:
@@ -59,8 +60,11 @@ class StatementWriter(ABC):
     @abstractmethod
     def barrier(self) -> None: ...
 
-    @abstractmethod
-    def branch(self, statement: ir.If) -> None: ...
+    def branch(self, statement: ir.If) -> None:
+        head = self.if_.format(self.text(statement.condition))
+        self.inside(head, statement.then, "" if statement.otherwise else self.end)
+        if statement.otherwise:
+            self.inside(self.else_, statement.otherwise, self.end)
 
     @abstractmethod
     def counted(self, loop: ir.For) -> None: ...

@@ -17,7 +17,7 @@ from .scalars import F32, F64, I64, U8, U16, U32, U64, Scalar
 # A dtype's element and word classes are known at run time only, hence Any.
 ArrayKey: TypeAlias = RankedKey[Any, Any]
 ArrayNumber: TypeAlias = Numeric[Any, Any]
-_T = TypeVar("_T")
+_Known: TypeAlias = tuple[ArrayKey | None, ArrayNumber | None]
 _G = TypeVar("_G", bound=np.generic)
 _Of: TypeAlias = type[_G] | np.dtype[_G]
 # Names of dtypes by what their numbers are added in.
@@ -27,48 +27,30 @@ _F32s: TypeAlias = Literal["f2", "float16", "f4", "float32"]
 
 SUPPORTED = "bool, integers of 8 to 64 bits, float16, float32, float64, datetime64 and timedelta64"
 
-_TIME = TimeKey()
-_KEYS: dict[str, ArrayKey] = {
-    "b1": UnsignedKey(U8, U32, 8),
-    "u1": UnsignedKey(U8, U32, 8),
-    "u2": UnsignedKey(U16, U32, 16),
-    "u4": UnsignedKey(U32, U32, 32),
-    "u8": UnsignedKey(U64, U64, 64),
-    "i1": SignedKey(U8, U32, 8),
-    "i2": SignedKey(U16, U32, 16),
-    "i4": SignedKey(U32, U32, 32),
-    "i8": SignedKey(U64, U64, 64),
-    "f2": FloatKey(U16, U32, 16, 0x7C00),
-    "f4": FloatKey(U32, U32, 32, 0x7F80_0000),
-    "f8": FloatKey(U64, U64, 64, 0x7FF0_0000_0000_0000),
-    "M8": _TIME,
-    "m8": _TIME,
+# The key of a dtype and its number, each None where there is none; by kind and size.
+_KNOWN: dict[str, _Known] = {
+    "b1": (UnsignedKey(U8, U32, 8), TruthNumber()),
+    "u1": (UnsignedKey(U8, U32, 8), PlainNumber(U8, U64)),
+    "u2": (UnsignedKey(U16, U32, 16), PlainNumber(U16, U64)),
+    "u4": (UnsignedKey(U32, U32, 32), PlainNumber(U32, U64)),
+    "u8": (UnsignedKey(U64, U64, 64), PlainNumber(U64, U64)),
+    "i1": (SignedKey(U8, U32, 8), SignedNumber(U8, 8)),
+    "i2": (SignedKey(U16, U32, 16), SignedNumber(U16, 16)),
+    "i4": (SignedKey(U32, U32, 32), SignedNumber(U32, 32)),
+    "i8": (SignedKey(U64, U64, 64), SignedNumber(U64, 64)),
+    "f2": (FloatKey(U16, U32, 16, 0x7C00), HalfNumber()),
+    "f4": (FloatKey(U32, U32, 32, 0x7F80_0000), PlainNumber(F32, F32)),
+    "f8": (FloatKey(U64, U64, 64, 0x7FF0_0000_0000_0000), PlainNumber(F64, F64)),
+    "M8": (TimeKey(), None),
+    "m8": (TimeKey(), SignedNumber(U64, 64)),
 }
-_NUMBERS: dict[str, ArrayNumber] = {
-    "b1": TruthNumber(),
-    "u1": PlainNumber(U8, U64),
-    "u2": PlainNumber(U16, U64),
-    "u4": PlainNumber(U32, U64),
-    "u8": PlainNumber(U64, U64),
-    "i1": SignedNumber(U8, 8),
-    "i2": SignedNumber(U16, 16),
-    "i4": SignedNumber(U32, 32),
-    "i8": SignedNumber(U64, 64),
-    "f2": HalfNumber(),
-    "f4": PlainNumber(F32, F32),
-    "f8": PlainNumber(F64, F64),
-    "m8": SignedNumber(U64, 64),
-}
-
-
 # The fast path: native dtypes, by dtype object.
-_KEY_OF = {np.dtype(code): key for code, key in _KEYS.items() if key is not _TIME}
-_NUMBER_OF = {np.dtype(code): number for code, number in _NUMBERS.items() if code != "m8"}
+_KNOWN_OF = {np.dtype(code): known for code, known in _KNOWN.items() if code not in ("M8", "m8")}
 
 
 def is_ordered(dtype: np.dtype[Any]) -> bool:
     """Whether there is a key for a dtype."""
-    return _code(dtype) in _KEYS
+    return _code(dtype) in _KNOWN
 
 
 def key_for(dtype: npt.DTypeLike, argument: str = "dtype") -> ArrayKey:
@@ -76,8 +58,10 @@ def key_for(dtype: npt.DTypeLike, argument: str = "dtype") -> ArrayKey:
 
     Raises UnsupportedTypeError, which names `argument`, for a dtype without an order.
     """
-    found = _KEY_OF.get(dtype) if isinstance(dtype, np.dtype) else None
-    return _known(_KEYS, dtype, argument, "order", SUPPORTED) if found is None else found
+    key, _ = _known(dtype, argument)
+    if key is None:
+        raise _refused(dtype, argument, "order", SUPPORTED)
+    return key
 
 
 @overload
@@ -99,21 +83,25 @@ def number_for(dtype: npt.DTypeLike, argument: str = "dtype") -> ArrayNumber:
 
     Raises UnsupportedTypeError, which names `argument`, for a dtype that has neither.
     """
-    found = _NUMBER_OF.get(dtype) if isinstance(dtype, np.dtype) else None
-    supported = "bool, integers of 8 to 64 bits, float16, float32, float64 and timedelta64"
-    return _known(_NUMBERS, dtype, argument, "add or multiply", supported) if found is None else found
+    _, number = _known(dtype, argument)
+    if number is None:
+        supported = "bool, integers of 8 to 64 bits, float16, float32, float64 and timedelta64"
+        raise _refused(dtype, argument, "add or multiply", supported)
+    return number
 
 
-def _known(table: dict[str, _T], dtype: npt.DTypeLike, argument: str, what: str, supported: str) -> _T:
-    wanted = checked_dtype(dtype, argument)
-    found = table.get(_code(wanted))
-    if found is None:
-        if wanted.names is not None:
-            supported += f"; those of several fields by a {'key' if what == 'order' else 'monoid'} of your own"
-        elif wanted.kind == "S" and what == "order":
-            supported += "; texts of up to 8 bytes as numbers that order them: x.astype('S8').view('>u8')"
-        raise UnsupportedTypeError(f"{argument}: cannot {what} elements of dtype {wanted}; supported: {supported}")
-    return found
+def _known(dtype: npt.DTypeLike, argument: str) -> _Known:
+    found = _KNOWN_OF.get(dtype) if isinstance(dtype, np.dtype) else None
+    return _KNOWN.get(_code(checked_dtype(dtype, argument)), (None, None)) if found is None else found
+
+
+def _refused(dtype: npt.DTypeLike, argument: str, what: str, supported: str) -> UnsupportedTypeError:
+    wanted = np.dtype(dtype)
+    if wanted.names is not None:
+        supported += f"; those of several fields by a {'key' if what == 'order' else 'monoid'} of your own"
+    elif wanted.kind == "S" and what == "order":
+        supported += "; texts of up to 8 bytes as numbers that order them: x.astype('S8').view('>u8')"
+    return UnsupportedTypeError(f"{argument}: cannot {what} elements of dtype {wanted}; supported: {supported}")
 
 
 def checked_dtype(dtype: npt.DTypeLike, argument: str = "dtype") -> np.dtype[Any]:

@@ -26,9 +26,8 @@ WORD_BYTES = 4  # the least size of an element in workgroup memory and registers
 
 @attrs.frozen
 class Leaf:
-    """A scalar field of an element, at any depth: its path of field names, its type, its offset in bytes."""
+    """A scalar field of an element, at any depth, with its offset in bytes."""
 
-    path: tuple[str, ...]
     type: Type
     offset: int
 
@@ -125,12 +124,12 @@ def leaves(element: object) -> tuple[Leaf, ...]:
     if not attrs.has(cls):
         scalar = scalar_of(element)
         assert scalar is not None
-        return (Leaf((), scalar, 0),)
+        return (Leaf(scalar, 0),)
     newtype = scalar_of(element) is not None
     layout = {} if newtype else dict(dtype_of(element).fields or {})
     offsets: dict[str, int] = {name: int(field[1]) for name, field in layout.items()}
     return tuple(
-        Leaf((name, *leaf.path), leaf.type, offsets.get(name, 0) + leaf.offset)
+        Leaf(leaf.type, offsets.get(name, 0) + leaf.offset)
         for name, field in fields_of(element).items()
         for leaf in leaves(field)
     )

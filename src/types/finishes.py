@@ -7,7 +7,7 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 import attrs
 
 from .intrinsics import bitcast
-from .monoids import AllTrue, AnyTrue, Maximum, Minimum, Monoid, OverBools, OverField, Product, Sum
+from .monoids import AllTrue, AnyTrue, Maximum, Minimum, Monoid, OverField, Product, Sum
 from .numbers import HalfNumber
 from .scalars import F32, U16, U32
 from .searches import ArgMax, ArgMin
@@ -76,7 +76,7 @@ def finish_of(monoid: Monoid[Any, S]) -> Finish[S, Any]:
             return cast("Finish[S, Any]", known)
         case Sum() | Product() if isinstance(known.number, HalfNumber):
             return cast("Finish[S, Any]", Half())
-        case OverBools() | OverField():
+        case OverField():
             return cast("Finish[S, Any]", finish_of(known.monoid))
         case _:
             return AsItIs(monoid.state)

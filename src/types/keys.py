@@ -98,40 +98,40 @@ class _BitsKey(Generic[Memory, W]):
 
 
 @attrs.frozen
-class UnsignedKey(_BitsKey[Memory, W]):
-    """Unsigned integers; also bool, as a byte."""
+class _IntegerKey(_BitsKey[Memory, W]):
+    """The base of both below: a word is the element with some bits flipped."""
+
+    @property
+    def flipped(self) -> int:
+        return 0
 
     @property
     def zero(self) -> W:
         """The rank of the element that is false."""
-        return self.word(0)
+        return self.word(self.flipped)
 
     def to_word(self, element: Memory) -> W:
-        return self.word(element)
+        return self.word(element) ^ self.flipped
 
     def from_word(self, word: W) -> Memory:
-        return self.element(word)
+        return self.element(word ^ self.flipped)
 
     def to_rank(self, element: Memory) -> W:
         return self.to_word(element)
 
 
 @attrs.frozen
-class SignedKey(_BitsKey[Memory, W]):
+class UnsignedKey(_IntegerKey[Memory, W]):
+    """Unsigned integers; also bool, as a byte."""
+
+
+@attrs.frozen
+class SignedKey(_IntegerKey[Memory, W]):
     """Two's complement integers: the sign bit flipped."""
 
     @property
-    def zero(self) -> W:
-        return self.word(self.sign)
-
-    def to_word(self, element: Memory) -> W:
-        return self.word(element) ^ self.sign
-
-    def from_word(self, word: W) -> Memory:
-        return self.element(word ^ self.sign)
-
-    def to_rank(self, element: Memory) -> W:
-        return self.to_word(element)
+    def flipped(self) -> int:
+        return self.sign
 
 
 @attrs.frozen

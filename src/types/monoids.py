@@ -290,20 +290,15 @@ class OverField(MonoidWrapper[E, S], Generic[E, F, S]):
         return self.monoid.lift(self.newtype(element), index)
 
 
-@attrs.frozen
-class OverBools(MonoidWrapper[U8, S]):
-    """A monoid over bytes, for an array of bools, of which any nonzero byte counts as 1: it sees 0 or 1."""
-
-    element: type[U8] = U8
-
-    def lift(self, element: U8, index: U32) -> S:
-        return self.monoid.lift(U8(U32(U32(element) != 0)), index)
+def _flag(element: U8) -> U8:
+    """The byte of a bool: 1 for any that is not zero."""
+    return U8(U32(U32(element) != 0))
 
 
 def over_bools(monoid: Monoid[E, S]) -> Monoid[U8, S]:
-    """Adapts a monoid over bytes, or newtypes of them, to an array of bools."""
+    """Adapts a monoid over bytes, or newtypes of them, to an array of bools: it sees 0 or 1."""
     if monoid.element is U8:
-        return OverBools(cast("Monoid[U8, S]", monoid))
+        return OverField(cast("Monoid[U8, S]", monoid), _flag, U8)
     (field,) = fields_of(monoid.element).values()
     held = cast("type[object]", field)
     return over_bools(OverField(monoid, cast("Callable[[object], E]", monoid.element), held))

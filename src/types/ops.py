@@ -16,6 +16,7 @@ from .layout import Type
 # Python numbers, NumPy scalars or arrays alike: no narrower type covers the operators of all three.
 Operand: TypeAlias = Any
 operators: Any = operator  # of which typeshed leaves some unknown
+_where: Callable[..., Operand] = np.where
 TypeRule: TypeAlias = Callable[[Sequence[Type]], Type | None]
 _Takes: TypeAlias = tuple[TypeRule, str]  # with what an error message says is expected
 
@@ -54,27 +55,16 @@ def _select(types: Sequence[Type]) -> Type | None:
     return types[1] if types[0] is Type.BOOL and types[1] is types[2] else None
 
 
-def _where(condition: Operand, then: Operand, otherwise: Operand) -> Operand:
-    where: Callable[..., Operand] = np.where
-    return where(condition, then, otherwise)
-
-
 def _bit_width(value: Operand) -> int:
     return 8 * int(value.dtype.itemsize)
 
 
-def _bit_length(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The bit length of each value: the exponent of a float64, which has 32 bits exactly."""
-    if _bit_width(value) <= 32:
-        exponents: np.ndarray[Any, Any] = np.frexp(value.astype(np.float64))[1]
-        return exponents.astype(np.uint32)
-    high = (value >> np.uint64(32)).astype(np.uint32)
-    return np.where(high == 0, _bit_length(value.astype(np.uint32)), _bit_length(high) + np.uint32(32))
-
-
-def _trailing_zeros(value: Operand) -> Operand:
-    lowest = value & (~value + value.dtype.type(1))
-    return np.where(value == 0, np.uint32(_bit_width(value)), _bit_length(lowest) - (value != 0).astype(np.uint32))
+def _leading_zeros(value: np.ndarray[Any, Any]) -> Operand:
+    """The zeros above the highest bit that is set: those left once all below it are set too."""
+    for shift in (1, 2, 4, 8, 16, 32):
+        if shift < _bit_width(value):
+            value = value | value >> shift
+    return np.bitwise_count(~value).astype(np.uint32)
 
 
 def _unary(name: str, takes: _Takes, evaluate: Callable[[Operand], Operand]) -> Op:
@@ -124,8 +114,8 @@ MIN = _binary("min", _INTEGERS, np.minimum)
 MAX = _binary("max", _INTEGERS, np.maximum)
 SELECT = Op("select", _select, _where, "a Bool and two scalars of one type")
 COUNT_ONES = _unary("count_ones", _COUNTED, lambda a: np.bitwise_count(a).astype(np.uint32))
-LEADING_ZEROS = _unary("leading_zeros", _COUNTED, lambda a: np.uint32(_bit_width(a)) - _bit_length(a))
-TRAILING_ZEROS = _unary("trailing_zeros", _COUNTED, _trailing_zeros)
+LEADING_ZEROS = _unary("leading_zeros", _COUNTED, _leading_zeros)
+TRAILING_ZEROS = _unary("trailing_zeros", _COUNTED, lambda a: np.bitwise_count(~a & a - 1).astype(np.uint32))
 SQRT = _unary("sqrt", _FLOAT, np.sqrt)
 EXP = _unary("exp", _FLOAT, np.exp)
 LOG = _unary("log", _FLOAT, np.log)

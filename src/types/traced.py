@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from operator import ge, gt, le, lt
+from itertools import product
+from operator import add, ge, gt, le, lt, mul, sub
 from typing import Any, NoReturn, TypeAlias
 
 import attrs
@@ -17,6 +18,12 @@ class Operator(Enum):
     TIMES = "*"
     QUOTIENT = "/"  # rounded down
     BLOCKS = "^"  # a quotient, rounded up
+
+
+_COMPUTE: dict[Operator, Callable[[int, int], int]] = {
+    Operator.PLUS: add, Operator.MINUS: sub, Operator.TIMES: mul, Operator.QUOTIENT: lambda a, b: a // b,
+    Operator.BLOCKS: lambda a, b: -(-a // b),
+}  # fmt: skip
 
 
 class Unknown(Enum):
@@ -46,18 +53,7 @@ def value_at(term: Term, length: int, rows: int = 1) -> int:
         case Unknown.ROWS:
             return rows
         case Formula(operator, left, right):
-            first, second = value_at(left, length, rows), value_at(right, length, rows)
-            match operator:
-                case Operator.PLUS:
-                    return first + second
-                case Operator.MINUS:
-                    return first - second
-                case Operator.TIMES:
-                    return first * second
-                case Operator.QUOTIENT:
-                    return first // second
-                case Operator.BLOCKS:
-                    return -(-first // second)
+            return _COMPUTE[operator](value_at(left, length, rows), value_at(right, length, rows))
         case _:
             return int(term)
 
@@ -67,35 +63,15 @@ def term_of(number: int) -> Term:
     return number.term if isinstance(number, Traced) else number
 
 
-def monotonicity_of(term: Term) -> int | None:
-    """1 if a term is nondecreasing in the length, -1 if nonincreasing, 0 if constant; None if it is not known."""
-    match term:
-        case Unknown():
-            return 1
-        case Formula(Operator.PLUS | Operator.MINUS, left, right):
-            first, second = monotonicity_of(left), monotonicity_of(right)
-            if first is None or second is None:
-                return None
-            second = second if term.operator is Operator.PLUS else -second
-            return None if first * second < 0 else first or second
-        case Formula(operator, left, int(right)):
-            first = monotonicity_of(left)
-            return first if first is None or right >= 0 or operator is not Operator.TIMES else -first
-        case Formula():
-            return None
-        case _:
-            return 0
-
-
 def bounds_of(term: Term, first: int, last: int) -> tuple[int, int]:
-    """Lower and upper bounds of a term over a range of lengths, by interval arithmetic: they may not be tight."""
+    """Lower and upper bounds of a term over a range of lengths, by interval arithmetic: they may not be tight where the
+    length is in several of its parts. Raises ZeroDivisionError for a divisor that may be 0."""
     if not isinstance(term, Formula):
         return value_at(term, first), value_at(term, last)
-    corners = [
-        value_at(Formula(term.operator, left, right), 0)
-        for left in bounds_of(term.left, first, last)
-        for right in bounds_of(term.right, first, last)
-    ]
+    lefts, rights = (bounds_of(side, first, last) for side in (term.left, term.right))
+    if term.operator in (Operator.QUOTIENT, Operator.BLOCKS) and rights[0] <= 0 <= rights[1]:
+        raise ZeroDivisionError
+    corners = [_COMPUTE[term.operator](left, right) for left, right in product(lefts, rights)]
     return min(corners), max(corners)
 
 
@@ -124,28 +100,19 @@ class Range:
     first: int
     last: int
 
-    def narrow(self, holds: Callable[[int], bool]) -> None:
-        """Restricts the range to lengths for which a condition, monotonic in the length, is as for the sample."""
-        as_sample = holds(self.sample)
-        self.first = self._end(holds, as_sample, self.first)
-        self.last = self._end(holds, as_sample, self.last)
+    def narrow(self, outcomes: Callable[[int, int], set[bool]]) -> None:
+        """Restricts the range to lengths between which a condition has one outcome, as for the sample."""
+        self.first = self._end(lambda end: len(outcomes(end, self.sample)) == 1, self.first)
+        self.last = self._end(lambda end: len(outcomes(self.sample, end)) == 1, self.last)
 
-    def shrink(self, answers: Callable[[int, int], set[bool]]) -> None:
-        """Halves the range towards the sample until a condition, by interval arithmetic, has one outcome in it."""
-        while len(answers(self.first, self.last)) > 1:
-            if self.last - self.sample >= self.sample - self.first:
-                self.last = (self.sample + self.last) // 2
-            else:
-                self.first = (self.first + self.sample + 1) // 2
-
-    def _end(self, holds: Callable[[int], bool], as_sample: bool, end: int) -> int:
-        """The length farthest from the sample, towards an end, with the same outcome: a binary search."""
-        if holds(end) is as_sample:
+    def _end(self, holds: Callable[[int], bool], end: int) -> int:
+        """The length farthest from the sample, towards an end, up to which a condition holds: a binary search."""
+        if holds(end):
             return end
         inside, outside = self.sample, end
         while abs(inside - outside) > 1:
             middle = (inside + outside) // 2
-            if holds(middle) is as_sample:
+            if holds(middle):
                 inside = middle
             else:
                 outside = middle
@@ -221,22 +188,16 @@ class Traced(int):
         raise TypeError("a length that stands for others is no key: what is kept for it would be found for one of them")
 
     def made_by(self, operator: Operator, left: int, right: int) -> int:
-        plain = value_at(Formula(operator, int(left), int(right)), 0)
+        plain = _COMPUTE[operator](int(left), int(right))
         term = _made(operator, term_of(left), term_of(right))
         return term if isinstance(term, int) else _traced(plain, term, self.range)
 
     def is_as(self, relation: Callable[[int, int], bool], other: int) -> bool:
         """Compares, and narrows the range to lengths with the same outcome."""
-        mine, others = self.term, term_of(other)
-        answer = relation(int(self), int(other))
-        difference = Formula(Operator.MINUS, mine, others)
-        if mine == others:
-            return answer
-        if monotonicity_of(difference) is None:
-            self.range.shrink(lambda first, last: _answers(relation, difference, first, last))
-        else:
-            self.range.narrow(lambda length: relation(value_at(mine, length), value_at(others, length)))
-        return answer
+        difference = Formula(Operator.MINUS, self.term, term_of(other))
+        if difference.left != difference.right:
+            self.range.narrow(lambda first, last: _outcomes(relation, difference, first, last))
+        return relation(int(self), int(other))
 
 
 def _traced(value: int, term: Term, range: Range) -> Traced:
@@ -245,9 +206,9 @@ def _traced(value: int, term: Term, range: Range) -> Traced:
     return made
 
 
-def _answers(relation: Callable[[int, int], bool], term: Term, first: int, last: int) -> set[bool]:
+def _outcomes(relation: Callable[[int, int], bool], term: Term, first: int, last: int) -> set[bool]:
     """The possible outcomes of comparing a term with 0 over a range of lengths."""
     try:
         return {relation(end, 0) for end in bounds_of(term, first, last)}
-    except ZeroDivisionError:  # a divisor's bound, which no length need reach
+    except ZeroDivisionError:
         return {False, True}

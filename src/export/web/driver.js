@@ -33,11 +33,10 @@ function kernelOf(device, number) {
   return known.get(number);
 }
 
-/** A kernel's text: lines of its own, and [kernel, first, count] for lines of another's. */
-const textOf = ({ code }) => code.map((part) => (Array.isArray(part) ? linesOf(...part) : part)).join("\n");
-const linesOf = (number, first, count) => textOf(KERNELS[number]).split("\n").slice(first, first + count).join("\n");
+/** A kernel's text: numbers of lines, or [the first, how many]. */
+const textOf = (lines) => lines.flatMap((at) => (at.length ? LINES.slice(at[0], at[0] + at[1]) : LINES[at])).join("\n");
 
-async function compile(device, { name, bindings, lanes, code }) {
+async function compile(device, { name, bindings, lanes, lines }) {
   const least = device.adapterInfo?.subgroupMinSize ?? 0;
   if (lanes && !device.features.has("subgroups"))
     throw new Error(`${name}: expected a device with the feature "subgroups"; export without them for any device`);
@@ -46,7 +45,7 @@ async function compile(device, { name, bindings, lanes, code }) {
   const types = ["uniform", ...Array.from(bindings, (kind) => (kind === "w" ? "storage" : "read-only-storage"))];
   const entries = types.map((type, binding) => ({ binding, visibility: 4, buffer: { type } }));
   const layout = device.createBindGroupLayout({ entries });
-  const module = device.createShaderModule({ label: name, code: textOf({ code }) });
+  const module = device.createShaderModule({ label: name, code: textOf(lines) });
   const pipelineLayout = device.createPipelineLayout({ bindGroupLayouts: [layout] });
   const pipeline = await device.createComputePipelineAsync({ label: name, layout: pipelineLayout, compute: { module } });
   return { layout, pipeline };

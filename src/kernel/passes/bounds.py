@@ -6,6 +6,7 @@ length gets a bounds check (safe.py)."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from itertools import count
 
@@ -15,7 +16,7 @@ from ...types.layout import Type, bounds
 from .. import ir
 from .evaluate import Evaluator, Value
 from .facts import Condition, Facts, Sum, assume, both, either, negated, number
-from .walk import expressions_of, leaves_loop, statements_in, variable_set_by, variables_set_in
+from .walk import assignments_in, expressions_of, leaves_loop, statements_in, variable_set_by, variables_set_in
 
 UNBOUNDED = 1 << 200  # trip count of a loop that may never end
 _ATTEMPTS = 3  # widenings of a loop's ranges; after these only the types of its variables are known
@@ -27,7 +28,7 @@ class Ranges:
     subgroups of `lanes` lanes. `given` has the values of parameters and the lengths of storage memories."""
 
     def __init__(self, program: ir.Program, groups: int, lanes: int, given: Mapping[object, int]) -> None:
-        self.trip_counts: dict[int, int] = {}  # of loops: an upper bound on the trip count
+        self.trip_counts = Counter[int]()  # of loops: an upper bound on the trip count; 0 where none is walked
         self._inside: dict[int, bool] = {}
         self._given = given
         self._facts = Facts()
@@ -67,17 +68,12 @@ class Ranges:
         length = self._given.get(memory) if memory.length is None else memory.length
         if length is None:
             return False
-        if isinstance(access.index, ir.Const):
-            return int(access.index.value) < length
         return self._facts.at_most(self._values.exact(access.index), length - 1)
 
     def _if(self, statement: ir.If) -> bool:
         condition, values = self._values.condition(statement.condition), self._values
         if isinstance(condition, bool):
             # the other side is dead code: what is not walked needs no checks
-            for inner in statements_in(statement.otherwise if condition else statement.then):
-                if isinstance(inner, ir.For | ir.While):
-                    self.trip_counts.setdefault(id(inner), 0)
             return self._block(statement.then if condition else statement.otherwise)
         then = self._branch(statement.then, condition)
         otherwise = self._branch(statement.otherwise, negated(condition))
@@ -249,21 +245,17 @@ def relevant_parameters(program: ir.Program) -> tuple[int, ...]:
 def _reads(program: ir.Program) -> list[ir.Read | ir.Argument]:
     """The variables and parameters that indices, conditions and loop bounds depend on (a backward slice), one read of
     each."""
-    made_of: dict[ir.Variable, list[ir.Expression]] = {}
+    made_of = assignments_in(program.body)
     waiting: list[ir.Expression] = []
     for statement in statements_in(program.body):
-        if isinstance(statement, ir.Assign):
-            made_of.setdefault(statement.variable, []).append(statement.value)
-        elif isinstance(statement, ir.Access):
-            waiting.append(statement.index)
-        elif not isinstance(statement, ir.Subgroup):
-            waiting += expressions_of(statement)
+        if not isinstance(statement, ir.Assign | ir.Subgroup):
+            waiting += (statement.index,) if isinstance(statement, ir.Access) else expressions_of(statement)
     found: dict[ir.Variable | ir.Parameter, ir.Read | ir.Argument] = {}
     while waiting:
         match expression := waiting.pop():
             case ir.Read() if expression.variable not in found:
                 found[expression.variable] = expression
-                waiting += made_of.get(expression.variable, ())
+                waiting += [s.value for s in made_of.get(expression.variable, ()) if isinstance(s, ir.Assign)]
             case ir.Argument():
                 found[expression.parameter] = expression
             case ir.Apply():

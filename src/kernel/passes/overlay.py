@@ -4,8 +4,9 @@ Workgroup memory limits occupancy: on some drivers this doubles the workgroups t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from itertools import count
 
 import attrs
 
@@ -53,84 +54,57 @@ def _kinds(block: ir.Block) -> dict[ir.Memory, bool]:
 def packed_bytes(program: ir.Program) -> int:
     """The bytes of workgroup memory a program needs where memories of different types can share."""
     slots = _slots(program, lambda memory, slot: True)
-    known = {memory for slot in slots for memory in slot}
-    slots += [[memory] for memory in _workgroup_memories(program.body) if memory not in known]
     return sum(max(m.length * m.type.size for m in slot if m.length is not None) for slot in slots)
-
-
-@attrs.frozen
-class _Lifetime:
-    """The positions of a memory's first and last use in a block, and those of the block's barriers."""
-
-    first: int
-    last: int
-    barriers: Sequence[int]
-
-    def ends_before(self, other: _Lifetime) -> bool:
-        return any(self.last < barrier < other.first for barrier in self.barriers)
-
-
-def _lifetimes(
-    block: ir.Block, among: Collection[ir.Memory], earlier: Collection[ir.Memory] = ()
-) -> Iterator[tuple[ir.Memory, _Lifetime]]:
-    """The lifetimes, in a block, of the memories in `among`; those in `earlier` are live on entry. If the last uses of
-    several are in one branch, that branch's block is analysed instead, as only its barriers can separate them."""
-    branch = max(_branches(block, among), key=lambda found: len(found[1]), default=None)
-    if branch is not None and len(branch[1]) > 1:
-        inside, ending, started = branch
-        yield from _lifetimes(inside, ending, {*started, *earlier})
-        return
-    barriers = [position for position, statement in enumerate(block) if isinstance(statement, ir.Barrier)]
-    for memory, positions in _positions(block, among).items():
-        yield memory, _Lifetime(-1 if memory in earlier else positions[0], positions[-1], barriers)
-
-
-def _branches(
-    block: ir.Block, among: Collection[ir.Memory]
-) -> Iterator[tuple[ir.Block, list[ir.Memory], list[ir.Memory]]]:
-    """For each side of a branch that has barriers: its block, the memories whose last use is in it, and those of them
-    that are live on entry."""
-    positions = _positions(block, among)
-    for number, statement in enumerate(block):
-        if isinstance(statement, ir.If):
-            then, otherwise = _workgroup_memories(statement.then), _workgroup_memories(statement.otherwise)
-            for part, own, other in ((statement.then, then, otherwise), (statement.otherwise, otherwise, then)):
-                if not any(isinstance(inside, ir.Barrier) for inside in part):
-                    continue
-                ending = [m for m in own if m in positions and m not in other and positions[m][-1] == number]
-                yield part, ending, [m for m in ending if positions[m][0] < number]
-
-
-def _positions(block: ir.Block, among: Collection[ir.Memory]) -> dict[ir.Memory, list[int]]:
-    """The positions of the statements that use each memory."""
-    found: dict[ir.Memory, list[int]] = {}
-    for position, statement in enumerate(block):
-        for memory in _workgroup_memories((statement,)):
-            if memory in among:
-                found.setdefault(memory, []).append(position)
-    return found
-
-
-def _workgroup_memories(block: ir.Block) -> dict[ir.Memory, None]:
-    accesses = (statement for statement in statements_in(block) if isinstance(statement, ir.Access))
-    return dict.fromkeys(access.memory for access in accesses if access.memory.space is ir.Space.WORKGROUP)
 
 
 def _slots(program: ir.Program, fits: Callable[[ir.Memory, Sequence[ir.Memory]], bool]) -> list[list[ir.Memory]]:
     """Groups of memories that can share one, assigned greedily in the order of first use, each to the largest free
     one."""
+    uses, barriers = _positions(program.body)
+
+    def ends_before(memory: ir.Memory, other: ir.Memory) -> bool:
+        """Whether a barrier is on every path between them, as its block has all uses of one of the two."""
+        mine, others = uses[memory], uses[other]
+        return any(
+            mine[-1] < position < others[0] and (mine[0] in block or others[-1] in block)
+            for position, block in barriers
+        )
+
     slots: list[list[ir.Memory]] = []
-    ends: list[_Lifetime] = []
-    for memory, span in sorted(_lifetimes(program.body, program.memories), key=lambda found: found[1].first):
-        free = [number for number, slot in enumerate(slots) if fits(memory, slot) and ends[number].ends_before(span)]
+    for memory in uses:
+        free = [slot for slot in slots if fits(memory, slot) and all(ends_before(one, memory) for one in slot)]
         if free:
-            number = max(free, key=lambda number: _longest(slots[number]))
-            slots[number].append(memory)
-            ends[number] = span
+            max(free, key=_longest).append(memory)
         else:
             slots.append([memory])
-            ends.append(span)
     return slots
+
+
+def _positions(body: ir.Block) -> tuple[dict[ir.Memory, list[int]], list[tuple[int, range]]]:
+    """The positions of each workgroup memory's uses, in the order of first use; and those of each barrier and of its
+    block. A loop is one position: its end is before its start, so a barrier in it separates nothing."""
+    uses: dict[ir.Memory, list[int]] = {}
+    barriers: list[tuple[int, range]] = []
+    positions = count()
+
+    def walk(block: ir.Block) -> None:
+        first, found = next(positions), list[int]()
+        for statement in block:
+            if isinstance(statement, ir.If):
+                walk(statement.then)
+                walk(statement.otherwise)
+                continue
+            position = next(positions)
+            if isinstance(statement, ir.Barrier):
+                found.append(position)
+            for inside in statements_in((statement,)):
+                if isinstance(inside, ir.Access) and inside.memory.space is ir.Space.WORKGROUP:
+                    uses.setdefault(inside.memory, []).append(position)
+        within = range(first, next(positions))
+        barriers.extend((position, within) for position in found)
+
+    walk(body)
+    return uses, barriers
 
 
 def _longest(slot: Sequence[ir.Memory]) -> int:

@@ -17,12 +17,11 @@ from ...types.layout import Type
 from ...types.real_threads import Lock
 from .. import ir
 from ..launch import Step
-from ..span import Span
 from ..verify import verify
 from .bounds import Ranges, relevant_parameters
 from .walk import blocks_of, statements_in, with_blocks
 
-_Checks: TypeAlias = tuple[frozenset[int], frozenset[int]]  # accesses to check and loops that poll, by id
+_Checks: TypeAlias = frozenset[int]  # accesses to check and loops that poll, by id
 _PROOFS = 8  # launches of one of gpusort's own kernels to analyse; later ones run the union of their checks
 _MOST_VARIANTS = 3  # beyond these, one variant with every check that some launch needed
 _LONG = 1 << 30  # statements that a workgroup runs in about a second
@@ -95,30 +94,26 @@ class Safety:
         with self._lock:
             found = known.launches[launch] = _variant(program, known, ranges.unproven & known.candidates, polling)
             if known.is_own and len(known.launches) >= _PROOFS:
-                known.final = _made(program, known, _all(known))
+                known.final = _made(program, known, frozenset[int]().union(*known.variants))
         return found
 
 
 def _variant(program: ir.Program, known: _Known, unproven: frozenset[int], polling: Mapping[int, int]) -> ir.Program:
     """A variant with all checks that a launch needs, and as few more as the limit on variants allows."""
     known.polling |= polling
-    checks = unproven, frozenset(polling)
+    checks = unproven.union(polling)
     if checks not in known.variants and len(known.variants) >= _MOST_VARIANTS:
-        enough = [other for other in known.variants if other[0] >= checks[0] and other[1] >= checks[1]]
-        checks = min([*enough, _all(known, checks)], key=lambda other: (len(other[1]), len(other[0])))
+        enough = [other for other in known.variants if other >= checks]
+        checks = min(
+            [*enough, checks.union(*known.variants)], key=lambda all: (len(all & known.polling.keys()), len(all))
+        )
     return _made(program, known, checks)
-
-
-def _all(known: _Known, checks: _Checks = (frozenset(), frozenset())) -> _Checks:
-    """The checks of all variants so far, and these."""
-    unproven, polling = zip(checks, *known.variants, strict=True)
-    return frozenset[int]().union(*unproven), frozenset[int]().union(*polling)
 
 
 def _made(program: ir.Program, known: _Known, checks: _Checks) -> ir.Program:
     if checks not in known.variants:
-        made = guarded(program, checks[0], {loop: known.polling[loop] for loop in checks[1]})
-        verify(made)
+        polling = {loop: cost for loop, cost in known.polling.items() if loop in checks}
+        verify(made := guarded(program, checks - polling.keys(), polling))
         known.variants[checks] = made
     return known.variants[checks]
 
@@ -175,7 +170,10 @@ def _checked(access: ir.Access, variables: list[ir.Variable]) -> Iterator[ir.Sta
     length: ir.Expression = (
         ir.Length(memory, span) if memory.length is None else ir.Const(memory.length, Type.U32, span)
     )
-    index = _plain_sum(access.index)
+    index = access.index
+    if isinstance(index, ir.Apply) and index.op is ops.ADD_NOWRAP:
+        # as a 64-bit address computation it could differ from the value that is checked
+        index = attrs.evolve(index, op=ops.ADD)
     if isinstance(access, ir.Load) and access.uniform:
         # between barriers, so control flow must stay uniform: clamp to the last element instead
         last = ir.Apply(ops.SUB, (length, ir.Const(1, Type.U32, span)), Type.U32, span)
@@ -188,18 +186,8 @@ def _checked(access: ir.Access, variables: list[ir.Variable]) -> Iterator[ir.Sta
         index = ir.Read(held, span)
     otherwise: ir.Block = ()
     if not isinstance(access, ir.Store) and access.variable is not None:
-        otherwise = (ir.Assign(access.variable, _zero(access.variable.type, span), span),)
+        kind = access.variable.type
+        zero = ir.Const(False if kind is Type.BOOL else 0.0 if kind.is_float else 0, kind, span)
+        otherwise = (ir.Assign(access.variable, zero, span),)
     inside = ir.Apply(ops.LT, (index, length), Type.BOOL, span)
     yield ir.If(inside, (attrs.evolve(access, index=index),), otherwise, span)
-
-
-def _plain_sum(index: ir.Expression) -> ir.Expression:
-    """An add_nowrap as an ordinary sum: as a 64-bit address computation it could differ from the value that was
-    checked."""
-    if isinstance(index, ir.Apply) and index.op is ops.ADD_NOWRAP:
-        return attrs.evolve(index, op=ops.ADD)
-    return index
-
-
-def _zero(type: Type, span: Span) -> ir.Const:
-    return ir.Const(False if type is Type.BOOL else 0.0 if type.is_float else 0, type, span)

@@ -4,27 +4,23 @@ inside these."""
 
 from __future__ import annotations
 
-from collections import Counter
-
 from .. import ir
-from .walk import blocks_of, expressions_of, variable_set_by, variables_in
+from .walk import assignments_in, blocks_of, expressions_of, variable_set_by, variables_in
 
 
 class Scopes:
     """A program's variables, by how they can be declared."""
 
     def __init__(self, program: ir.Program) -> None:
-        self._times_set: Counter[ir.Variable] = Counter()
-        self._counters: set[ir.Variable] = set()  # set by a For
-        self._assigned: set[ir.Variable] = set()  # set by another statement
         self._read: set[ir.Variable] = set()
         self._read_outside: set[ir.Variable] = set()  # where no statement that sets them dominates
         self._block(program.body, set())
-        inside = self._times_set.keys() - self._read_outside
-        once = {variable for variable in inside if self._times_set[variable] == 1}
-        self.settled = once - self._counters  # set once, by a statement that dominates all reads
-        self.counters = (self._counters - self._assigned) & inside  # loop variables, read in their loops only
-        self.unread = frozenset(program.variables) - self._read - self._counters  # dead: set and never read
+        by_loops = {v: [isinstance(one, ir.For) for one in by] for v, by in assignments_in(program.body).items()}
+        inside = {v: loops for v, loops in by_loops.items() if v not in self._read_outside}
+        self.settled = {v for v, loops in inside.items() if loops == [False]}  # set once, which dominates all reads
+        self.counters = {v for v, loops in inside.items() if all(loops)}  # loop variables, read in their loops only
+        counting = {v for v, loops in by_loops.items() if any(loops)}
+        self.unread = frozenset(program.variables) - self._read - counting  # dead: set and never read
 
     @property
     def inner(self) -> frozenset[ir.Variable]:
@@ -42,20 +38,13 @@ class Scopes:
                     self._block(statement.body, within)
                 case ir.For():
                     self._reads(statement, visible)
-                    within = set(visible)
-                    self._sets(statement.variable, self._counters, within)  # at the top of the loop's own block
-                    self._block(statement.body, within)
+                    self._block(statement.body, {*visible, statement.variable})  # set at the top of this block
                 case _:
                     self._reads(statement, visible)
                     if (variable := variable_set_by(statement)) is not None:
-                        self._sets(variable, self._assigned, visible)
+                        visible.add(variable)
                     for inner in blocks_of(statement):
                         self._block(inner, set(visible))
-
-    def _sets(self, variable: ir.Variable, by: set[ir.Variable], visible: set[ir.Variable]) -> None:
-        self._times_set[variable] += 1
-        by.add(variable)
-        visible.add(variable)
 
     def _reads(self, statement: ir.Statement, visible: set[ir.Variable]) -> None:
         read = {variable for expression in expressions_of(statement) for variable in variables_in(expression)}

@@ -7,7 +7,7 @@ workgroup as a loop over its invocations need it to split the body at barriers. 
 from __future__ import annotations
 
 from .. import ir
-from ..span import KernelError, Span
+from ..span import Span, expected
 from .walk import blocks_of, expressions_of, nodes_in, variable_set_by
 
 _UNIFORM_BUILTINS = frozenset(
@@ -31,12 +31,11 @@ class Uniformity:
 
     def of(self, expression: ir.Expression) -> bool:
         """Whether an expression is the same for all invocations of a workgroup."""
-        for node in nodes_in(expression):
-            if isinstance(node, ir.Read) and node.variable in self.varying:
-                return False
-            if isinstance(node, ir.BuiltinValue) and node.builtin not in _UNIFORM_BUILTINS:
-                return False
-        return True
+        return not any(
+            (isinstance(node, ir.Read) and node.variable in self.varying)
+            or (isinstance(node, ir.BuiltinValue) and node.builtin not in _UNIFORM_BUILTINS)
+            for node in nodes_in(expression)
+        )
 
     def _block(self, block: ir.Block, cause: Span | None, loop: int) -> None:
         """`loop` is the innermost one around the block, by id."""
@@ -63,7 +62,7 @@ class Uniformity:
                 return cause is None and self.of(statement.value)
             case ir.Load() if statement.uniform:
                 if not self.of(statement.index):
-                    raise KernelError(statement.span, "expected an index that is the same for all, e.g. `0`")
+                    expected(statement.span, "an index that is the same for all, e.g. `0`")
                 return True
             case ir.For():
                 return self._cause_inside(statement, cause) is None
@@ -83,15 +82,11 @@ def check_uniform(program: ir.Program) -> Uniformity:
     """Analyses a program. Raises KernelError for a barrier or subgroup operation in divergent control flow."""
     found = Uniformity(program)
     for statement, cause in found.divergent:
-        raise KernelError(statement.span, _complaint(statement, cause))
+        what = "barrier" if isinstance(statement, ir.Barrier) else f"subgroup operation ({statement.op.value})"
+        where = f"line {cause.line}" if cause.file == statement.span.file else str(cause)
+        expected(
+            statement.span, f"a {what} that all invocations of the workgroup reach, but the condition in {where} "
+            f"may differ between them (`{cause.text}`), e.g. take the {what} out of it and leave only the guarded "
+            "work inside",
+        )  # fmt: skip
     return found
-
-
-def _complaint(statement: ir.Barrier | ir.Subgroup, cause: Span) -> str:
-    what = "barrier" if isinstance(statement, ir.Barrier) else f"subgroup operation ({statement.op.value})"
-    where = f"line {cause.line}" if cause.file == statement.span.file else str(cause)
-    return (
-        f"expected a {what} that all invocations of the workgroup reach, "
-        f"but the condition in {where} may differ between them (`{cause.text}`), "
-        f"e.g. take the {what} out of it and leave only the guarded work inside"
-    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from operator import attrgetter
 from typing import Any, cast
 
 import attrs
@@ -16,40 +15,23 @@ from .. import ir
 _EXPRESSIONS: Mapping[type[ir.Statement], tuple[str, ...]] = {
     ir.Assign: ("value",), ir.Load: ("index",), ir.Store: ("index", "value"), ir.Atomic: ("index", "value"),
     ir.Subgroup: ("operands",), ir.If: ("condition",), ir.For: ("start", "stop", "step"), ir.While: ("condition",),
-    ir.Barrier: (), ir.Break: (),
 }  # fmt: skip
-_BLOCKS: Mapping[type[ir.Statement], tuple[str, ...]] = dict.fromkeys(_EXPRESSIONS, ()) | {
+_BLOCKS: Mapping[type[ir.Statement], tuple[str, ...]] = {
     ir.If: ("then", "otherwise"), ir.For: ("body",), ir.While: ("head", "body"),
 }  # fmt: skip
 _SETTING = frozenset({ir.Assign, ir.Load, ir.Atomic, ir.Subgroup, ir.For})
 
 
-def _getter(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
-    """A function that reads these fields of a statement as a tuple (for two or more fields implemented in C: passes
-    spend most of their time here)."""
-    match names:
-        case []:
-            return lambda _: ()
-        case [name]:
-            read = attrgetter(name)
-            return lambda statement: (read(statement),)
-        case _:
-            return attrgetter(*names)
-
-
-_expressions = {kind: _getter(names) for kind, names in _EXPRESSIONS.items()}
-_expressions[ir.Subgroup] = attrgetter("operands")
-_expressions[ir.Atomic] = lambda atomic: (atomic.index,) if atomic.value is None else (atomic.index, atomic.value)
-_blocks = {kind: _getter(names) for kind, names in _BLOCKS.items()}
-
-
 def blocks_of(statement: ir.Statement) -> tuple[ir.Block, ...]:
-    return _blocks[type(statement)](statement)
+    return tuple([getattr(statement, name) for name in _BLOCKS.get(type(statement), ())])
 
 
 def expressions_of(statement: ir.Statement) -> tuple[ir.Expression, ...]:
     """The expressions that a statement evaluates itself, without those of nested blocks."""
-    return _expressions[type(statement)](statement)
+    if isinstance(statement, ir.Subgroup):
+        return statement.operands
+    parts = [getattr(statement, name) for name in _EXPRESSIONS.get(type(statement), ())]
+    return tuple([part for part in parts if part is not None])  # an atomic load has no value
 
 
 def variable_set_by(statement: ir.Statement) -> ir.Variable | None:
@@ -129,18 +111,20 @@ def variables_in(expression: ir.Expression) -> Sequence[ir.Variable]:
 
 
 def with_blocks(statement: ir.Statement, change: Callable[[ir.Block], ir.Block]) -> ir.Statement:
-    return _changed(statement, _BLOCKS[type(statement)], change)
+    return _changed(statement, _BLOCKS, change)
 
 
 def with_expressions(statement: ir.Statement, change: Callable[[ir.Expression], ir.Expression]) -> ir.Statement:
     def changed(part: ir.Expression | tuple[ir.Expression, ...] | None) -> object:
         return tuple(map(change, part)) if isinstance(part, tuple) else part and change(part)
 
-    return _changed(statement, _EXPRESSIONS[type(statement)], changed)
+    return _changed(statement, _EXPRESSIONS, changed)
 
 
-def _changed(statement: ir.Statement, names: Sequence[str], change: Callable[[Any], object]) -> ir.Statement:
-    parts: dict[str, Any] = {name: change(getattr(statement, name)) for name in names}
+def _changed(
+    statement: ir.Statement, fields: Mapping[type[ir.Statement], tuple[str, ...]], change: Callable[[Any], object]
+) -> ir.Statement:
+    parts: dict[str, Any] = {name: change(getattr(statement, name)) for name in fields.get(type(statement), ())}
     return attrs.evolve(statement, **parts) if parts else statement
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NotRequired, Protocol, TypedDict, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 import attrs
 import numpy as np
@@ -22,22 +22,12 @@ if TYPE_CHECKING:
 _DEFAULT_STREAM = 1  # the legacy default stream in the CUDA array interface; cupy's is 0
 
 
-class Interface(TypedDict):
-    """`__cuda_array_interface__`, the protocol by which libraries share device arrays."""
-
-    shape: tuple[int, ...]
-    typestr: str
-    data: tuple[int, bool]  # address, read-only
-    strides: NotRequired[tuple[int, ...] | None]
-    stream: NotRequired[int | None]
-
-
 @runtime_checkable
 class OnDevice(Protocol):
-    """Any library's device array."""
+    """Any library's device array, by the protocol by which libraries share them."""
 
     @property
-    def __cuda_array_interface__(self) -> Interface: ...
+    def __cuda_array_interface__(self) -> Mapping[str, Any]: ...
 
 
 @attrs.frozen
@@ -65,7 +55,9 @@ def _given(buffer: Buffer[object], array: object) -> tuple[BoundArray, ArrayProp
     """An array, and its properties for check_arrays."""
     import cupy
 
+    shape: tuple[int, ...]
     device: int | None
+    stream: int | None
     if isinstance(array, cupy.ndarray):
         pointer, dtype, shape, stream = array.data.ptr, array.dtype, array.shape, None
         device, packed, read_only = array.device.id, bool(array.flags.c_contiguous), False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import cache
 from threading import RLock
 from typing import TYPE_CHECKING, cast
 
@@ -49,7 +50,7 @@ class CudaTarget:
         self._safety = Safety(lambda group_size: WARP, trusts_own=True)
         self._functions: weakref.WeakKeyDictionary[ir.Program, dict[int, Function]] = weakref.WeakKeyDictionary()
         self._plans: weakref.WeakKeyDictionary[Work, dict[int, Plan]] = weakref.WeakKeyDictionary()
-        self._infos: dict[int, TargetInfo] = {}
+        self._info = cache(describe)
 
     def __reduce__(self) -> Reduced:
         return reduce_to_name(NAME)
@@ -177,12 +178,6 @@ class CudaTarget:
                     cupy.cuda.driver.funcSetAttribute(function.ptr, _MAX_DYNAMIC_BYTES, nbytes)
                 loaded[device] = function
             return loaded[device]
-
-    def _info(self, device: int) -> TargetInfo:
-        info = self._infos.get(device)
-        if info is None:
-            info = self._infos[device] = describe(device)
-        return info
 
 
 @attrs.frozen(eq=False)

@@ -17,13 +17,13 @@ from ...types.elements import dtype_of
 from ...types.errors import BarrierDivergenceError, InvalidArgumentError, OutOfBoundsError
 from ...types.invocation import Invocation, InvocationIds
 from ...types.memory import Storage, Workgroup
+from ...types.ops import SubgroupOp
 from ...types.real_threads import SimpleQueue
 from ...types.scalars import U32, U64
 from ..binding import work_of
-from ..interpreters import Bytes, Interpreter, bytes_behind, divergence, starts_written
-from ..needs import require_at_most, require_needs
+from ..interpreters import Bytes, Interpreter, bytes_behind, divergence, source_lane, starts_written
+from ..needs import require_limits, require_needs
 from ..refusals import refused_line
-from ..registry import Reduced, reduce_to_settings
 from .threads import InvocationThread, may_wait, run_group, stop
 
 _Synchronise: TypeAlias = Callable[[str, tuple[object, ...]], object]
@@ -36,9 +36,6 @@ class PlainPython(Interpreter):
         driver = f"{platform.python_implementation()} {platform.python_version()}"
         super().__init__("python", "the interpreter", driver, subgroup_size)
 
-    def __reduce__(self) -> Reduced:
-        return reduce_to_settings(self, self._subgroup_size)
-
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
         work = work_of(schedule, read_all=False)
         for launch in schedule.launches:
@@ -49,16 +46,13 @@ class PlainPython(Interpreter):
             self._run_launch(launch, storage)
 
     def _require_within_limits(self, launch: Launch) -> None:
-        size, kernel = launch.grid.group_size, f"kernel {launch.kernel.function.__name__!r}"
-        require_needs(kernel, launch.needs, self.info.limits, self.info.capabilities, f"target {self.info.name!r}")
+        info, kernel = self.info, f"kernel {launch.kernel.function.__name__!r}"
+        require_needs(kernel, launch.needs, info.limits, info.capabilities, f"target {info.name!r}")
         shared = [argument.items.nbytes for argument in launch.arguments if isinstance(argument, Workgroup)]
-        for what, asked, most in (
-            ("invocations in a workgroup", size, self.info.limits.group_size),
-            # No sum: the compiler alone knows which of them would share a place.
-            ("bytes of workgroup memory", max(shared, default=0), self.info.limits.workgroup_bytes),
-            ("workgroups", launch.grid.groups, self.info.limits.groups),
-        ):
-            require_at_most(kernel, what, asked, most, f"target {self.info.name!r}")
+        require_limits(
+            kernel, info.limits, f"target {info.name!r}", group_size=launch.grid.group_size, groups=launch.grid.groups,
+            workgroup_bytes=max(shared, default=0),  # no sum: the compiler alone knows which would share a place
+        )  # fmt: skip
 
     def _run_launch(self, launch: Launch, storage: Mapping[str, Storage[object]]) -> None:
         threads: list[InvocationThread] = []
@@ -185,19 +179,11 @@ def subgroup_result(what: str, given: Sequence[Operands], lane: int, size: int) 
         case "exclusive_add":
             return sum((cast(U32, value) for (value,) in given[:lane]), U32(0))
         case _:
-            source = _source_lane(what, lane, int(cast(U32, mine[1])), size, len(given))
+            asked, count = np.array(int(cast(U32, mine[1]))), np.array(len(given))
+            source = int(source_lane(SubgroupOp(what), np.array(lane), asked, size, count))
             if source >= len(given):
                 raise OutOfBoundsError(f"{what} reads lane {source} of a subgroup of {len(given)}")
             return given[source][0]
-
-
-def _source_lane(what: str, lane: int, operand: int, size: int, count: int) -> int:
-    if what == "shuffle":
-        return operand % size
-    if what == "shuffle_xor":
-        return lane ^ operand
-    wanted = lane - operand if what == "shuffle_up" else lane + operand
-    return wanted if 0 <= wanted < count else lane
 
 
 def _require_together(first: InvocationThread, threads: Sequence[InvocationThread], group: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NoReturn, TypeAlias
+from typing import NoReturn
 
 import attrs
 import numpy as np
@@ -12,11 +12,9 @@ from ...kernel import ir
 from ...kernel.span import Span
 from ...types.errors import BarrierDivergenceError, DataRaceError, OutOfBoundsError, UninitializedReadError, outside
 from ..counts import is_any
-from ..interpreters import Values, divergence, located
+from ..interpreters import Lanes, Values, divergence, located
 from .memory import Region
 from .races import ONE_BARRIER, Access, Indices, Invoker, Mask, keys_of
-
-Lanes: TypeAlias = npt.NDArray[np.int64]
 
 
 @attrs.frozen

@@ -16,8 +16,7 @@ from ...types import ops
 from ...types.layout import Type
 from ...types.ops import SubgroupOp
 from ..counts import are_all
-from ..interpreters import Values
-from .checks import Lanes
+from ..interpreters import Lanes, Values
 from .races import Mask
 
 if TYPE_CHECKING:
@@ -105,17 +104,6 @@ def combine(op: SubgroupOp, values: Values, present: Mask) -> Values:
         return np.broadcast_to(sums[:, width - 1 :], values.shape)
     assert op is SubgroupOp.EXCLUSIVE_ADD, op
     return sums - counted
-
-
-def source_lane(op: SubgroupOp, lanes: Numbers, operand: Numbers, size: int, count: Numbers) -> npt.NDArray[np.int64]:
-    """The lane that a shuffle reads in a subgroup of `size` lanes of which `count` exist; may be one that does not."""
-    mine, asked = lanes.astype(np.int64), operand.astype(np.int64)
-    if op is SubgroupOp.SHUFFLE:
-        return asked % size
-    if op is SubgroupOp.SHUFFLE_XOR:
-        return mine ^ asked
-    wanted = mine - asked if op is SubgroupOp.SHUFFLE_UP else mine + asked
-    return np.where((wanted >= 0) & (wanted < count), wanted, mine)
 
 
 def _mask(votes: Mask) -> npt.NDArray[np.uint64]:

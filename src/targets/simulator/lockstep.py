@@ -16,9 +16,9 @@ from ...kernel.span import Span
 from ...types import ops
 from ...types.errors import IterationLimitError, OutOfBoundsError
 from ..counts import are_all, count_nonzero, is_any
-from ..interpreters import Values
-from .checks import Checks, Lanes, Shape
-from .evaluators import Evaluate, combine, evaluator, evaluators, source_lane
+from ..interpreters import Lanes, Values, source_lane
+from .checks import Checks, Shape
+from .evaluators import Evaluate, combine, evaluator, evaluators
 from .memory import Region
 from .races import Access, Indices, Mask
 
@@ -193,9 +193,9 @@ class Lockstep:
             present[row, column] = True
             self._assign(statement.variable, lanes, combine(statement.op, table, present)[row, column])
             return lanes
-        operand = cast("npt.NDArray[np.uint32]", _broadcast(self._evaluate(statement.operands[1], lanes), lanes))
-        count = self._subgroup_sizes[ids].astype(np.uint32)
-        source = source_lane(statement.op, column, operand, self._shape.subgroup_size, count)
+        operand, count = _broadcast(self._evaluate(statement.operands[1], lanes), lanes), self._subgroup_sizes[ids]
+        mine, asked = column.astype(_INT64), operand.astype(_INT64)
+        source = source_lane(statement.op, mine, asked, self._shape.subgroup_size, count)
         lacking = source >= count
         if is_any(lacking):
             at = int(np.argmax(lacking))

@@ -18,7 +18,6 @@ from ...machine import Capability
 from ..binding import work_of
 from ..interpreters import Bytes, Interpreter, bytes_behind, starts_written
 from ..needs import require_within
-from ..registry import Reduced, reduce_to_settings
 from .checks import Shape
 from .lockstep import Lockstep
 from .memory import Flags, Region
@@ -37,9 +36,6 @@ class Simulator(Interpreter):
 
     def __init__(self, subgroup_size: int = 8) -> None:
         super().__init__("simulator", "lockstep interpreter", f"NumPy {np.__version__}", subgroup_size)
-
-    def __reduce__(self) -> Reduced:
-        return reduce_to_settings(self, self._subgroup_size)
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
         """Checks all steps before anything is written."""

@@ -126,19 +126,14 @@ class GPUAdapter(Owner["js.GPUAdapter"]):
         super().__init__(js)
         self.features, self.limits, self.info = set(js.features), _limits(js), GPUAdapterInfo(js.info)
 
-    async def request_device_async(
-        self, *, required_features: Sequence[str] = (), required_limits: Mapping[str, int] | None = None
-    ) -> GPUDevice:
+    async def request_device_async(self, **asked: object) -> GPUDevice:
         """Requests a device. WebGPU allows one for an adapter: later calls return the same."""
         if self._device is None:
-            asked = {"required_features": list(required_features), "required_limits": dict(required_limits or {})}
             self._device = Answer(self.js.requestDevice(described(asked)), GPUDevice)
         return await self._device.awaited()
 
-    def request_device_sync(
-        self, *, required_features: Sequence[str] = (), required_limits: Mapping[str, int] | None = None
-    ) -> GPUDevice:
-        return waited(self.request_device_async(required_features=required_features, required_limits=required_limits))
+    def request_device_sync(self, **asked: object) -> GPUDevice:
+        return waited(self.request_device_async(**asked))
 
 
 class GPU:
@@ -175,21 +170,18 @@ class GPUDevice(Owner["js.GPUDevice"]):
         self.features, self.limits, self.adapter_info = set(js.features), _limits(js), GPUAdapterInfo(js.adapterInfo)
         self.queue, self.errors = GPUQueue(js.queue, self), Errors(js)
 
-    def create_buffer(self, *, label: str = "", size: int, usage: int, mapped_at_creation: bool = False) -> GPUBuffer:
-        asked = {"label": label, "size": size, "usage": usage, "mapped_at_creation": mapped_at_creation}
-        return GPUBuffer(self.js.createBuffer(described(asked)), self, size, usage)
+    def create_buffer(self, **asked: object) -> GPUBuffer:
+        return GPUBuffer(self.js.createBuffer(described(asked)), self)
 
-    def create_command_encoder(self, *, label: str = "") -> GPUCommandEncoder:
+    def create_command_encoder(self) -> GPUCommandEncoder:
         return GPUCommandEncoder(self.js.createCommandEncoder())
 
-    def create_compute_pipeline(
-        self, *, label: str = "", layout: Owner[object], compute: Mapping[str, object]
-    ) -> Pipeline:
+    def create_compute_pipeline(self, *, compute: Mapping[str, Owner[js.GPUShaderModule]], **asked: object) -> Pipeline:
         """Compiles asynchronously, off the page's main thread, if Python can wait."""
-        asked = described({"label": label, "layout": layout, "compute": compute})
+        whole = described({"compute": compute, **asked})
         if can_wait():
-            return Owner(waited(self._compiled(asked, cast("Owner[js.GPUShaderModule]", compute["module"]))))
-        return Owner(self.js.createComputePipeline(asked))
+            return Owner(waited(self._compiled(whole, compute["module"])))
+        return Owner(self.js.createComputePipeline(whole))
 
     async def _compiled(self, asked: object, module: Owner[js.GPUShaderModule]) -> js.GPUComputePipeline:
         from pyodide.ffi import JsException
@@ -204,15 +196,15 @@ class GPUDevice(Owner["js.GPUDevice"]):
 
 
 class GPUBuffer(Owner["js.GPUBuffer"]):
-    def __init__(self, js: js.GPUBuffer, device: GPUDevice, size: int, usage: int) -> None:
+    def __init__(self, js: js.GPUBuffer, device: GPUDevice) -> None:
         super().__init__(js)
-        self._device, self.size, self.usage = device, size, usage
+        self._device, self.size, self.usage = device, int(js.size), int(js.usage)
 
-    async def map_async(self, mode: int, offset: int = 0, size: int | None = None) -> None:
+    async def map_async(self, mode: int, offset: int, size: int) -> None:
         from pyodide.ffi import JsException
 
         try:
-            await self.js.mapAsync(mode, offset, self.size - offset if size is None else size)
+            await self.js.mapAsync(mode, offset, size)
         except JsException as error:
             self._device.errors.require_none()
             raise GPUValidationError(str(error)) from error
@@ -222,16 +214,13 @@ class GPUBuffer(Owner["js.GPUBuffer"]):
             self.js.unmap()
             raise
 
-    def map_sync(self, mode: int, offset: int = 0, size: int | None = None) -> None:
+    def map_sync(self, mode: int, offset: int, size: int) -> None:
         require_waiting("target 'wgsl'")
         waited(self.map_async(mode, offset, size))
 
-    def read_mapped(
-        self, buffer_offset: int | None = None, size: int | None = None, *, copy: bool = True
-    ) -> memoryview:
+    def read_mapped(self, buffer_offset: int, size: int, *, copy: bool = True) -> memoryview:
         """Always a copy: the mapping is outside of Python's memory."""
-        first = buffer_offset or 0
-        return self.js.getMappedRange(first, self.size - first if size is None else size).to_memoryview()
+        return self.js.getMappedRange(buffer_offset, size).to_memoryview()
 
 
 class GPUQueue(Owner["js.GPUQueue"]):
@@ -246,30 +235,26 @@ class GPUQueue(Owner["js.GPUQueue"]):
         packed = np.ascontiguousarray(cast("np.ndarray[Any, Any]", data)).reshape(-1).view(np.uint8)
         self.js.writeBuffer(owned(buffer), buffer_offset, to_js(packed))
 
-    async def read_buffer_async(self, buffer: object, buffer_offset: int = 0, size: int | None = None) -> memoryview:
-        source, device = owned(buffer), self._device
-        count = int(source.size) - buffer_offset if size is None else size
-        copy = device.create_buffer(size=-(-count // _MAPPED_AT) * _MAPPED_AT, usage=_MAP_READ | _COPY_DST)
-        encoder = device.create_command_encoder()
-        encoder.copy_buffer_to_buffer(source, buffer_offset, copy, 0, count)
+    async def read_buffer_async(self, buffer: object, buffer_offset: int, size: int) -> memoryview:
+        whole = -(-size // _MAPPED_AT) * _MAPPED_AT
+        copy = self._device.create_buffer(size=whole, usage=_MAP_READ | _COPY_DST)
+        encoder = self._device.create_command_encoder()
+        encoder.copy_buffer_to_buffer(buffer, buffer_offset, copy, 0, size)
         self.submit([encoder.finish()])
         try:
-            await copy.map_async(_READ)
-            return copy.read_mapped(0, count)
+            await copy.map_async(_READ, 0, whole)
+            return copy.read_mapped(0, size)
         finally:
             copy.destroy()
 
-    def read_buffer(self, buffer: object, buffer_offset: int = 0, size: int | None = None) -> memoryview:
+    def read_buffer(self, buffer: object, buffer_offset: int, size: int) -> memoryview:
         require_waiting("to_numpy")
         return waited(self.read_buffer_async(buffer, buffer_offset, size))
 
 
 class GPUCommandEncoder(Owner["js.GPUCommandEncoder"]):
-    def begin_compute_pass(
-        self, *, label: str = "", timestamp_writes: Mapping[str, object] | None = None
-    ) -> GPUComputePassEncoder:
-        asked = () if timestamp_writes is None else (described({"timestamp_writes": timestamp_writes}),)
-        return GPUComputePassEncoder(self.js.beginComputePass(*asked))
+    def begin_compute_pass(self, **asked: object) -> GPUComputePassEncoder:
+        return GPUComputePassEncoder(self.js.beginComputePass(described(asked)))
 
 
 class GPUComputePassEncoder(Owner["js.GPUComputePassEncoder"]):

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 
 _RESOLVED = 0x200 | 4  # QUERY_RESOLVE, COPY_SRC
-_READ_BACK, _READ = 1 | 8, 1  # MAP_READ and COPY_DST; MapMode.READ
 _BYTES = 16  # two timestamps of 64 bits
 
 
@@ -28,11 +27,11 @@ class BufferRange(NamedTuple):
 
 @attrs.frozen
 class Binding:
-    """The contents of a bind group: the uniform buffer of all launches' parameters, then storage buffers by name."""
+    """The contents of a bind group: the uniform buffer of all launches' parameters, then storage buffers."""
 
     kernel: Kernel
-    names: tuple[str, ...]  # of storage buffers
-    sizes: tuple[int, ...]  # in bytes, the uniform's first
+    names: tuple[str, ...]
+    sizes: tuple[int, ...]  # in bytes
 
 
 @attrs.frozen
@@ -55,7 +54,6 @@ class Clock:
         self._device = device
         self._queries = device.create_query_set(type="timestamp", count=2)
         self._ticks = device.create_buffer(size=_BYTES, usage=_RESOLVED)
-        self._fetched = device.create_buffer(size=_BYTES, usage=_READ_BACK)
 
     def begin(self, encoder: wgpu.GPUCommandEncoder) -> wgpu.GPUComputePassEncoder:
         return encoder.begin_compute_pass(
@@ -65,17 +63,12 @@ class Clock:
         )  # fmt: skip
 
     def end(self, encoder: wgpu.GPUCommandEncoder) -> None:
-        """After the pass: resolves the queries and copies them to a mappable buffer."""
+        """After the pass."""
         encoder.resolve_query_set(self._queries, 0, 2, self._ticks, 0)
-        encoder.copy_buffer_to_buffer(self._ticks, 0, self._fetched, 0, _BYTES)
 
     def seconds(self) -> float:
-        """The pass's duration. Maps the buffer, so it waits for the submission."""
-        self._fetched.map_sync(_READ, 0, _BYTES)
-        try:
-            ticks = np.frombuffer(self._fetched.read_mapped(0, _BYTES), np.uint64)
-        finally:
-            self._fetched.unmap()
+        """The pass's duration. Waits for the submission."""
+        ticks = np.frombuffer(self._device.queue.read_buffer(self._ticks, 0, _BYTES), np.uint64)
         return float(ticks[1] - ticks[0]) / 1e9
 
 

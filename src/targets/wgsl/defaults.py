@@ -17,16 +17,21 @@ DEFAULT_LIMITS: Mapping[str, int] = {
     "max-buffer-size": 256 << 20,
 }  # fmt: skip
 
+# What WebGPU calls the limits that a device of the caller's may be opened with.
+NAMES: Mapping[str, tuple[str, ...]] = {
+    "group_size": ("max-compute-invocations-per-workgroup", "max-compute-workgroup-size-x"),
+    "workgroup_bytes": ("max-compute-workgroup-storage-size",),
+    "storage_buffers": ("max-storage-buffers-per-shader-stage",),
+    "storage_bytes": ("max-storage-buffer-binding-size", "max-buffer-size"),
+}
+
 
 def limits_of(limits: Mapping[str, int]) -> Limits:
     """A device's limits, by WebGPU's names for them, as gpusort's; without subgroups."""
+    found = {limit: min(limits[name] for name in names) for limit, names in NAMES.items()}
+    found["storage_bytes"] -= found["storage_bytes"] % _WORD
     return Limits(
-        group_size=min(limits["max-compute-invocations-per-workgroup"], limits["max-compute-workgroup-size-x"]),
-        workgroup_bytes=limits["max-compute-workgroup-storage-size"],
-        groups=min(limits["max-compute-workgroups-per-dimension"] ** 2, LARGEST_U32),
-        storage_bytes=min(limits["max-buffer-size"], limits["max-storage-buffer-binding-size"]) // _WORD * _WORD,
-        storage_buffers=limits["max-storage-buffers-per-shader-stage"],
-        subgroup_size=1,
+        **found, groups=min(limits["max-compute-workgroups-per-dimension"] ** 2, LARGEST_U32), subgroup_size=1
     )
 
 

@@ -14,7 +14,7 @@ from ...machine import Capability, TargetInfo
 from ...types.environment import word
 from ...types.errors import GpusortError, TargetUnavailableError
 from .c_names import read_types_by_their_own_names
-from .defaults import DEFAULT_LIMITS, limits_of
+from .defaults import DEFAULT_LIMITS, NAMES, limits_of
 from .errors import translated_errors
 from .runtime import IN_BROWSER, NO_ADAPTER, one_opening
 
@@ -51,15 +51,15 @@ class Device:
     groups_in_row: int  # the most workgroups in one dimension of a dispatch
     has_subgroups: bool  # whether the feature is enabled
     most_lanes: int  # of a subgroup
-    cuts_loops: bool  # see loops.py
+    cuts_loops: bool  # see loops.py; a storage buffer tells of loops that were cut short
     alignment: int  # in bytes, of a storage binding's offset
     is_callers: bool = False  # opened by the caller, not by us
 
-    def hint(self, *asked: tuple[str, int]) -> str:
+    def hint(self, limit: str, asked: int) -> str:
         """The end of an error message: the limits with which the caller should open the device, if it is his."""
-        if not self.is_callers:
-            return ""
-        limits = ", ".join(f"{name!r}: {value}" for name, value in asked)
+        names = NAMES.get(limit, ()) if self.is_callers else ()
+        spare = self.cuts_loops and limit == "storage_buffers"
+        limits = ", ".join(f"{name!r}: {asked + spare}" for name in names)
         return f"; open the device with required_limits={{{limits}}}" if limits else ""
 
     def with_lanes(self, measured: int) -> Device:
@@ -175,7 +175,7 @@ def _described_device(handle: wgpu.GPUDevice) -> Device:
     told, limits = handle.adapter_info, limits_of(handle.limits)
     cuts_loops, in_software = "llvmpipe" in told.device, is_software(told)
     if cuts_loops:
-        buffers = max(0, limits.storage_buffers - 1)  # one tells of loops that were cut short
+        buffers = max(0, limits.storage_buffers - 1)
         limits = attrs.evolve(limits, storage_buffers=buffers, register_bytes=_LLVMPIPE_REGISTERS)
     progress = told.get("vendor_id") in (_NVIDIA, _AMD) and told.get("adapter_type") in _BY_POWER[:2]
     return Device(

@@ -14,8 +14,7 @@ from ...kernel.passes.overlay import overlaid
 from ...kernel.verify import verify
 from ...machine import Capability
 from ...types.errors import CapabilityError, DeviceLostError, GpusortError
-from ...types.layout import Type
-from ..needs import kernel_named, require_at_most
+from ..needs import kernel_named, require_limits
 from .device import MAX_LANES, Device
 from .errors import innermost, is_loss
 from .legalize import Legalized, Origin, legalize
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
 
 PARAMETER_STEP = 256  # bytes: the alignment of dynamic offsets that every adapter allows
 _COMPUTE = 4  # ShaderStage.COMPUTE
-_FORMATS = {Type.BOOL: "<I", Type.U32: "<I", Type.I32: "<i", Type.F32: "<f", Type.U64: "<Q", Type.I64: "<q",
-            Type.F64: "<d", Type.U8: "<I", Type.U16: "<I"}  # fmt: skip
 
 
 _Binding: TypeAlias = Literal["uniform", "storage", "read-only-storage"]
@@ -49,21 +46,8 @@ class Kernel:
         """The uniform struct's bytes for one launch."""
         values = dict(zip(step.program.parameters, step.values, strict=True))
         counts = dict(zip(step.program.storage, (buffer.nbytes for buffer in step.buffers), strict=True))
-        words = [struct.pack("<II", step.groups, groups_in_row)]
-        words += [packed_parameter(origin, values, counts) for origin in self.origins]
-        return b"".join(words)
-
-
-def packed_parameter(
-    origin: Origin, values: dict[ir.Parameter, int | float | bool], sizes: dict[ir.Memory, int]
-) -> bytes:
-    """The four bytes of a legalised parameter, from a launch's values and its buffers' sizes in bytes."""
-    if origin.length_of is not None:
-        return struct.pack("<I", sizes[origin.length_of] // origin.length_of.type.size)
-    if origin.parameter is None:
-        return bytes(4)
-    packed = struct.pack(_FORMATS[origin.parameter.type], values[origin.parameter])
-    return packed[4 * origin.word : 4 * origin.word + 4]
+        words = [origin.word_in(values, counts) for origin in self.origins]
+        return struct.pack(f"<{2 + len(words)}I", step.groups, groups_in_row, *words)
 
 
 def lower_to_wgsl(
@@ -146,13 +130,7 @@ def _refusal(program: ir.Program, text: str, error: Exception) -> str:
 def _require_fits(program: ir.Program, device: Device) -> None:
     limits, spaces = device.info.limits, (ir.Space.WORKGROUP, ir.Space.REGISTERS)
     workgroup, registers = ([4 * (m.length or 0) for m in program.memories if m.space is space] for space in spaces)
-    for what, asked, most, names in (  # with the names of the limits that a device is requested with
-        ("invocations in a workgroup", program.group_size, limits.group_size,
-         ["max-compute-invocations-per-workgroup", "max-compute-workgroup-size-x"]),
-        ("bytes of workgroup memory", sum(workgroup), limits.workgroup_bytes, ["max-compute-workgroup-storage-size"]),
-        ("storage buffers", len(program.storage), limits.storage_buffers, ["max-storage-buffers-per-shader-stage"]),
-        ("bytes in an array of registers", max(registers, default=0), limits.register_bytes, []),
-    ):  # fmt: skip
-        spare = device.cuts_loops and what == "storage buffers"  # one tells of loops that were cut short
-        hint = device.hint(*[(name, asked + spare) for name in names])
-        require_at_most(kernel_named(program), what, asked, most, f"adapter {device.info.adapter!r}", hint)
+    require_limits(
+        kernel_named(program), limits, f"adapter {device.info.adapter!r}", device.hint, group_size=program.group_size,
+        workgroup_bytes=sum(workgroup), storage_buffers=len(program.storage), register_bytes=max(registers, default=0),
+    )  # fmt: skip

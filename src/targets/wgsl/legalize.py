@@ -9,6 +9,9 @@ which is read only as `cast(U32, mask)` and `cast(U32, shr(mask, 32))`.
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Mapping
+
 import attrs
 
 from ...kernel import ir
@@ -28,6 +31,17 @@ class Origin:
     parameter: ir.Parameter | None = None
     word: int = 0  # 0 for the low 32 bits of `parameter`, 1 for the high
     length_of: ir.Memory | None = None  # the number of elements of a storage buffer
+
+    def word_in(self, values: Mapping[ir.Parameter, int | float | bool], sizes: Mapping[ir.Memory, int]) -> int:
+        """The word in a launch, from its values and its buffers' sizes in bytes."""
+        if self.length_of is not None:
+            return sizes[self.length_of] // self.length_of.type.size
+        if self.parameter is None:
+            return 0
+        value = values[self.parameter]
+        if self.parameter.type.is_float:
+            value = int.from_bytes(struct.pack("<f" if self.parameter.type is Type.F32 else "<d", value), "little")
+        return int(value) >> 32 * self.word & 0xFFFF_FFFF
 
 
 @attrs.frozen

@@ -55,7 +55,8 @@ class Pool:
     def put_back(self, held: Sequence[_Pooled]) -> None:
         if held:
             self._idle += reversed(held)  # the pool is LIFO: a similar run gets the same buffers in the same order
-            self._trim()
+            while self.idle_bytes > _KEPT:
+                self._idle.pop(0).buffer.destroy()
 
     def take(self, size: int, usage: int) -> _Pooled:
         wanted = size_class(size, self._most)
@@ -64,13 +65,6 @@ class Pool:
             if held.size == wanted and held.usage == usage:
                 return self._idle.pop(position)
         return _Pooled(self._device.create_buffer(size=wanted, usage=usage), wanted, usage)
-
-    def _trim(self) -> None:
-        kept = self.idle_bytes
-        while kept > _KEPT:
-            oldest = self._idle.pop(0)
-            kept -= oldest.size
-            oldest.buffer.destroy()
 
     @property
     def idle_bytes(self) -> int:

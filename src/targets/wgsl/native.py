@@ -104,7 +104,7 @@ class _Owned:
     __slots__ = ("_native", "_release", "raw")
 
     def __init__(self, raw: object, native: _Native, release: Any) -> None:
-        self.raw, self._native, self._release = raw, native, release
+        self._native, self._release, self.raw = native, release, raw
 
     def __del__(self) -> None:
         if hasattr(self, "raw"):  # absent if __init__ was interrupted

@@ -4,8 +4,8 @@ the device, where WebGPU does not allow to bind them in place."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
 
@@ -15,7 +15,7 @@ from ...types.specs import padded
 from .commands import BufferRange
 from .device import Device
 from .errors import require_unmapped, require_whole
-from .session import Session
+from .memory import Lease
 
 if TYPE_CHECKING:
     import wgpu
@@ -35,15 +35,14 @@ class OnWebGpu(Protocol):
     def device(self) -> wgpu.GPUDevice: ...
 
 
-def buffer_ranges(session: Session, given: Sequence[Buffer[Any]], memories: Sequence[object]) -> dict[str, BufferRange]:
+def buffer_ranges(device: Device, given: Sequence[Buffer[Any]], arrays: Sequence[OnWebGpu]) -> dict[str, BufferRange]:
     """Checked arrays by the name of their buffer. Raises InvalidArgumentError."""
     ranges: dict[str, BufferRange] = {}
-    for buffer, array in zip(given, cast("Sequence[OnWebGpu]", memories), strict=True):
+    for buffer, array in zip(given, arrays, strict=True):
         wanted, found = padded(buffer.nbytes), BufferRange(array.buffer, array.offset)
         refusal = ""
-        if array.device is not session.device.handle:
-            adapter = session.device.info.adapter
-            refusal = f"one on {adapter!r} as this target has opened it, found one of another device"
+        if array.device is not device.handle:
+            refusal = f"one on {device.info.adapter!r} as this target has opened it, found one of another device"
         elif found.offset + wanted > found.buffer.size:
             refusal = f"{wanted} bytes from {found.offset} on, found a buffer of {found.buffer.size}"
         elif not found.buffer.usage & _STORAGE:
@@ -56,57 +55,45 @@ def buffer_ranges(session: Session, given: Sequence[Buffer[Any]], memories: Sequ
 
 
 @attrs.frozen
-class Copies:
-    """Copies of the arrays that cannot be bound in place: those at an unaligned offset, or that share a buffer with
-    another array of which one is written."""
+class Copy:
+    """A copy of an array that cannot be bound in place."""
 
-    _device: Device
-    _ranges: Mapping[str, BufferRange]  # of all arrays
-    _copied: Sequence[tuple[Buffer[Any], BufferRange]]
+    buffer: Buffer[Any]
+    given: BufferRange
+    own: BufferRange
 
-    @classmethod
-    def needed(
-        cls, device: Device, given: Sequence[Buffer[Any]], ranges: Mapping[str, BufferRange]
-    ) -> Copies | None:  # fmt: skip
-        """None, the common case, if all can be bound in place."""
-        bound = [(buffer, ranges[buffer.name]) for buffer in given]
-        sharers = Counter(id(region.buffer) for _, region in bound)
-        written = {id(region.buffer) for buffer, region in bound if buffer.role in _WRITTEN}
-        copied = [
-            (buffer, region)
-            for buffer, region in bound
-            if region.offset % device.alignment or (id(region.buffer) in written and sharers[id(region.buffer)] > 1)
-        ]
-        return cls(device, ranges, copied) if copied else None
+    def made(self, encoder: wgpu.GPUCommandEncoder) -> None:
+        if self.buffer.nbytes and _is_read(self.buffer):
+            size = padded(self.buffer.nbytes)
+            encoder.copy_buffer_to_buffer(self.given.buffer, self.given.offset, self.own.buffer, 0, size)
 
-    def refuse(self) -> NoReturn:
-        """Raises InvalidArgumentError: in a recording by the caller nothing can be copied."""
-        device = self._device
-        raise InvalidArgumentError(
-            f"arrays[{self._copied[0][0].name!r}]: to be recorded, expected a buffer of its own, or one that none is "
-            f"written in, an offset that is a multiple of {device.alignment}, and a row that one binding holds, of "
-            f"{device.info.limits.storage_bytes} bytes here (max-storage-buffer-binding-size)"
-        )
+    def put_back(self, encoder: wgpu.GPUCommandEncoder) -> None:
+        if self.buffer.nbytes and self.buffer.role in _WRITTEN:
+            size = padded(self.buffer.nbytes)
+            encoder.copy_buffer_to_buffer(self.own.buffer, 0, self.given.buffer, self.given.offset, size)
 
-    def copied_in(
-        self, encoder: wgpu.GPUCommandEncoder, storage: Callable[[int], wgpu.GPUBuffer]
-    ) -> dict[str, BufferRange]:
-        """Records the copies to new buffers; returns the buffers to bind."""
-        memory = dict(self._ranges)
-        for buffer, region in self._copied:
+
+def copies_of(
+    device: Device, given: Sequence[Buffer[Any]], ranges: Mapping[str, BufferRange], lease: Lease | None
+) -> list[Copy]:
+    """Of the arrays at an unaligned offset, or that share a buffer with another array of which one is written; in most
+    calls none. Without a lease nothing can be copied, and they raise InvalidArgumentError."""
+    bound = [(buffer, ranges[buffer.name]) for buffer in given]
+    sharers = Counter(id(region.buffer) for _, region in bound)
+    written = {id(region.buffer) for buffer, region in bound if buffer.role in _WRITTEN}
+    copies: list[Copy] = []
+    for buffer, region in bound:
+        if region.offset % device.alignment or (id(region.buffer) in written and sharers[id(region.buffer)] > 1):
+            if lease is None:
+                raise InvalidArgumentError(
+                    f"arrays[{buffer.name!r}]: to be recorded, expected a buffer of its own, or one that none is "
+                    f"written in, an offset that is a multiple of {device.alignment}, and a row that one binding "
+                    f"holds, of {device.info.limits.storage_bytes} bytes here (max-storage-buffer-binding-size)"
+                )
             _require_copies(buffer, region)
-            require_whole(f"arrays[{buffer.name!r}]", region.buffer, self._device.handle)
-            memory[buffer.name] = BufferRange(storage(padded(buffer.nbytes)))
-            if buffer.nbytes and _is_read(buffer):
-                size, to = padded(buffer.nbytes), memory[buffer.name].buffer
-                encoder.copy_buffer_to_buffer(region.buffer, region.offset, to, 0, size)
-        return memory
-
-    def copied_back(self, encoder: wgpu.GPUCommandEncoder, memory: Mapping[str, BufferRange]) -> None:
-        for buffer, region in self._copied:
-            if buffer.role in _WRITTEN and buffer.nbytes:
-                size, source = padded(buffer.nbytes), memory[buffer.name].buffer
-                encoder.copy_buffer_to_buffer(source, 0, region.buffer, region.offset, size)
+            require_whole(f"arrays[{buffer.name!r}]", region.buffer, device.handle)
+            copies.append(Copy(buffer, region, BufferRange(lease.storage(padded(buffer.nbytes)))))
+    return copies
 
 
 def _require_copies(buffer: Buffer[Any], region: BufferRange) -> None:

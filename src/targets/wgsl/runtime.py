@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 
 IN_BROWSER = sys.platform == "emscripten"  # Pyodide's word for it
 LIBRARY = f"{__package__}.browser" if IN_BROWSER else "wgpu"
@@ -15,29 +15,17 @@ NO_ADAPTER = (
     "mesa-vulkan-drivers)"
 )
 
-
-def one_opening() -> AbstractContextManager[None]:
-    """Spans the opening of a device. In a page, concurrent openings share one device."""
-    if not IN_BROWSER:
-        return nullcontext()
+# `one_opening` spans the opening of a device: in a page, concurrent openings share one. `exclusive_use` is a lock on
+# the use of a device, reentrant: a signal handler may run a schedule, in a session of its own. `can_wait` says whether
+# a synchronous call can wait for the device: always, except in a page that cannot suspend Python.
+if sys.platform == "emscripten":
     from .browser import openings
+    from .javascript import Turn as exclusive_use
+    from .javascript import can_wait
 
-    return openings.one()
+    one_opening = openings.one
+else:
+    one_opening, exclusive_use = nullcontext[None], threading.RLock
 
-
-def can_wait() -> bool:
-    """Whether a synchronous call can wait for the device: always, except in a page that cannot suspend Python."""
-    if not IN_BROWSER:
+    def can_wait() -> bool:
         return True
-    from .javascript import can_wait as can_wait_there
-
-    return can_wait_there()
-
-
-def exclusive_use() -> AbstractContextManager[object]:
-    """A lock on the use of a device. Reentrant: a signal handler may run a schedule, in a session of its own."""
-    if not IN_BROWSER:
-        return threading.RLock()
-    from .javascript import Turn
-
-    return Turn()

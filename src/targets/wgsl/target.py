@@ -19,10 +19,11 @@ from ..uninterrupted import import_uninterrupted, run_uninterrupted
 from .commands import Clock
 from .device import TIMESTAMPS, device_of_caller, open_device
 from .errors import translated_errors
+from .launches import PreparedLaunches
 from .memory import Bytes
 from .prepared import WgslPrepared, kernels_named
 from .runtime import LIBRARY, exclusive_use, one_opening
-from .session import PreparedLaunches, Session
+from .session import Session
 
 if TYPE_CHECKING:
     import wgpu
@@ -65,9 +66,7 @@ class WgslTarget:
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
         work = work_of(schedule)
         bound = _memory(work, arrays)
-        self.in_session(
-            kernels_named(work.steps), lambda session: session.run(PreparedLaunches(session, work.steps), bound)
-        )
+        self.in_session(kernels_named(work.steps), lambda session: PreparedLaunches(session, work.steps).run(bound))
 
     def device_seconds(self, schedule: Schedule, arrays: Mapping[str, object]) -> float:
         """Runs a schedule; returns the device time of its launches, without transfers. Raises CapabilityError on an
@@ -81,7 +80,7 @@ class WgslTarget:
                 adapter = session.device.info.adapter
                 raise CapabilityError(f"target 'wgsl': adapter {adapter!r} has no timestamp queries to time kernels by")
             clock = Clock(session.device.handle)
-            session.run(PreparedLaunches(session, work.steps), bound, clock)
+            PreparedLaunches(session, work.steps).run(bound, clock)
             return clock.seconds()
 
         return self.in_session(kernels_named(work.steps), timed)

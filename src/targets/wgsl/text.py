@@ -85,6 +85,7 @@ def wgsl_of(program: ir.Program, *, enable_line: bool = False) -> Shader:
 
 class _Writer(StatementWriter):
     target, operations, leave = "wgsl", OPERATIONS, "break;"
+    if_, else_, end = "if ({}) {{", "} else {", "}"
     reserved = RESERVED_NAMES | _OWN_NAMES
 
     def __init__(self, program: ir.Program) -> None:
@@ -225,11 +226,6 @@ class _Writer(StatementWriter):
         if any(use.read and use.written for use in storage):
             self.lines.add("storageBarrier();")
         self.lines.add("workgroupBarrier();")
-
-    def branch(self, statement: ir.If) -> None:
-        self.inside(f"if ({self.text(statement.condition)}) {{", statement.then, "" if statement.otherwise else "}")
-        if statement.otherwise:
-            self.inside("} else {", statement.otherwise, "}")
 
     def counted(self, loop: ir.For) -> None:
         """A `for` whose bounds are evaluated before it, as the body may change the variables in them."""

@@ -10,10 +10,9 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from ....algos.host_sort import HostSort, HostSortPolicy
-from ....algos.words import Array, KeyWords, Transform
+from ....algos.words import Array, KeyTransform, KeyWords
 from ....operations.argsort import Argsort, SortPairs
 from ....operations.base import Operation
 from ....operations.select import TopK
@@ -24,6 +23,7 @@ from ....types.keys import is_lossy
 from ....types.layout import Type
 from ...base import HostArray, Native
 from .argsort import argsort_rows
+from .compiled_words import are_compiled
 from .fast_paths import sorted_pairs
 from .key_words import Places
 from .sort import pool_for, sort_rows
@@ -39,20 +39,20 @@ def sort_by_words(source: Array, by: KeyWords, policy: HostSortPolicy, stable: b
     """The rows of a packed two-dimensional array, sorted. `stable` keeps elements that compare equal by the key's ranks
     in the order they came in, which those that share a word keep in any case."""
     by.require(source.dtype)
-    if is_lossy(by.key) or (stable and not _ranks_are_words(source, by, policy)):
+    words = None if is_lossy(by.key) else _on_all(by.to_words(), source, policy)
+    if words is None or (stable and not np.array_equal(words, _on_all(by.to_words(ranks=True), source, policy))):
         return taken_in_rows(source, argsort_by_words(source, by, policy, ranks=stable))
-    to_words, to_elements = by.to_words(), by.to_elements()
-    by.try_on(source.reshape(-1), to_words, to_elements)
-    words = _in_pieces(to_words, source, by.word, policy)
+    back = partial(_on_all, by.to_elements(), policy=policy)
+    by.try_on(source.reshape(-1), words.reshape(-1), back)
     sort_rows(words, words, SortOrder.ASCENDING, policy)
-    return _in_pieces(to_elements, words, by.element, policy).view(source.dtype)
+    return back(words).view(source.dtype)
 
 
 def argsort_by_words(source: Array, by: KeyWords, policy: HostSortPolicy, *, ranks: bool = True) -> Places:
     """Where each row's elements come from, in order. Equals, by `ranks` or by words, keep theirs."""
     by.require(source.dtype)
     places = np.empty(source.shape, np.intp)
-    words = _in_pieces(by.to_words(ranks=ranks), source, by.word, policy)
+    words = _on_all(by.to_words(ranks=ranks), source, policy)
     argsort_rows(words, places, SortOrder.ASCENDING, policy)
     return places
 
@@ -60,33 +60,22 @@ def argsort_by_words(source: Array, by: KeyWords, policy: HostSortPolicy, *, ran
 def top_k_by_words(source: Array, by: KeyWords, k: int, policy: HostSortPolicy) -> tuple[Array, Places]:
     """The first k elements of each row, and where they stand: the first k of an argsort."""
     by.require(source.dtype)
-    words = _in_pieces(by.to_words(ranks=True), source, by.word, policy)
+    words = _on_all(by.to_words(ranks=True), source, policy)
     _, places = top_k_rows(words, k, SortOrder.ASCENDING, policy)
     return taken_in_rows(source, places), places
 
 
-def _ranks_are_words(source: Array, by: KeyWords, policy: HostSortPolicy) -> bool:
-    """Whether no element shares a rank with another but one of its bits, as the key's own methods say."""
-    flat, words, ranks = source.reshape(-1), by.to_words(), by.to_words(ranks=True)
-
-    def are_alike(own: slice) -> bool:
-        return bool((words(flat[own]) == ranks(flat[own])).all())
-
-    return pool_for(source, policy).all_over(flat.size, are_alike, -(-flat.size * by.word.itemsize // _PIECE))
-
-
-def _in_pieces(function: Transform, source: Array, dtype: npt.DTypeLike, policy: HostSortPolicy) -> Array:
-    """A function of arrays, done to the pieces of one side by side."""
-    flat, itemsize = source.reshape(-1), max(source.itemsize, np.dtype(dtype).itemsize)
-    pieces = -(-flat.size * itemsize // _PIECE)
-    if pieces <= 1:
-        return function(flat).reshape(source.shape)
-    results = np.empty(flat.size, dtype)
+def _on_all(transform: KeyTransform, source: Array, policy: HostSortPolicy) -> Array:
+    """A transform of all elements: by its compiled kernel if that is loaded, else by NumPy, on pieces side by side."""
+    given = source.reshape(-1)
+    results: Array = np.empty(given.size, transform.makes)
+    pieces = -(-max(given.nbytes, results.nbytes) // _PIECE)
 
     def work(own: slice) -> None:
-        results[own] = function(flat[own])
+        results[own] = transform(given[own])
 
-    pool_for(source, policy).over(flat.size, work, pieces)
+    if not are_compiled(transform, given, results):
+        pool_for(given, policy).over(given.size, work, pieces)
     return results.reshape(source.shape)
 
 
