@@ -11,7 +11,7 @@ import pytest
 import gpusort
 from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.api.plan import HostPlan
-from gpusort.targets.cpu.host import top_k
+from gpusort.targets.cpu.host import select_loops, top_k
 from gpusort.targets.cpu.host.select_loops import MOST_SELECTED
 from gpusort.targets.cpu.host.top_k import top_k_of_row, top_k_rows
 from gpusort.types.errors import InvalidArgumentError
@@ -43,7 +43,7 @@ def ways(x: Array, k: int, order: SortOrder) -> Iterator[tuple[Array, Array]]:
         values, indices = top_k_of_row(x[0], k, order, POLICY)
         yield values[np.newaxis], indices[np.newaxis]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(top_k, "_by_loop", unsuited)
+        patch.setattr(top_k, "selected_in_rows", unsuited)
         yield top_k_rows(x, k, order, POLICY)
 
 
@@ -118,10 +118,10 @@ def test_a_long_row(dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["?", "u1", "f2", "i4", "f4"])
 def test_parts_of_a_long_row_by_the_compiled_loop(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts of which some are of equals, or of NaNs alone, and a few elements behind them all."""
-    monkeypatch.setattr(top_k, "_BY_LOOP", 1000)
-    monkeypatch.setattr(top_k, "_LOOKED_AT", 700)
+    monkeypatch.setattr(select_loops, "_BY_LOOP", 1000)
+    monkeypatch.setattr(select_loops, "_LOOKED_AT", 700)
     looked_at: list[int] = []
-    loop: Any = vars(top_k)["_Selecting"]
+    loop: Any = vars(select_loops)["_Selecting"]
     run: Callable[..., None] = loop.run
 
     def noted(self: object, source: Array, *given: Any) -> None:

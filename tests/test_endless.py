@@ -24,7 +24,7 @@ from gpusort.kernel.launch import Buffer, Grid, Role
 from gpusort.kernel.span import KernelError, Span
 from gpusort.kernel.specialise import specialise
 from gpusort.kernel.values import Static
-from gpusort.targets.cpu.stopping import Flag, run_stoppable
+from gpusort.targets.cpu.job import Flag, run_stoppable
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Storage
 from gpusort.types.scalars import U32
@@ -86,7 +86,7 @@ def test_an_interrupt_at_any_line_leaves_nothing_running(line: int) -> None:
 
     def trace(frame: FrameType, event: str, argument: object) -> TraceFunction | None:
         nonlocal seen
-        if not frame.f_code.co_filename.endswith("stopping.py"):
+        if not frame.f_code.co_filename.endswith("cpu/job.py"):
             return None
         if event == "line":
             seen += 1

@@ -14,8 +14,7 @@ from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.arrays.host import NUMPY
 from gpusort.targets.cpu.background import background
 from gpusort.targets.cpu.host import argsort, counting, packed_argsort
-from gpusort.targets.cpu.host.at_sight import sorted_at_sight
-from gpusort.targets.cpu.host.runs import HANDFUL, HANDFUL_OF_NUMPY
+from gpusort.targets.cpu.host.at_sight import HANDFUL, HANDFUL_OF_NUMPY, sorted_at_sight
 from gpusort.targets.cpu.host.sort import sort_rows
 from gpusort.targets.cpu.host.sort_path import SortPath
 from gpusort.targets.cpu.pool import shared_pool

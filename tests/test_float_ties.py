@@ -103,6 +103,25 @@ def test_sorted_bits_are_put_in_order(descending: bool) -> None:
         assert_same_bits(bits.put_in_order(np.sort(some), order).view(np.float16), expected)
 
 
+def test_times_are_sorted_as_integers_in_place_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy's own sort of times takes four times as long."""
+    put_in_order, sizes = SignedBits.put_in_order, list[int]()
+
+    def noted(self: SignedBits, words: Array, order: SortOrder) -> Array:
+        sizes.append(words.size)
+        return put_in_order(self, words, order)
+
+    monkeypatch.setattr(SignedBits, "put_in_order", noted)
+    x = np.random.default_rng(3).integers(-9, 9, 1000).astype("M8[s]")
+    x[::9] = np.datetime64("NaT")
+    expected, out = np.sort(x), np.empty_like(x)
+    sort(x, out=out)
+    sort_inplace(x)
+    assert_same_bits(out, expected)
+    assert_same_bits(x, expected)
+    assert sizes == [1000, 1000]
+
+
 @pytest.mark.parametrize("by_radix", [False, True])
 @pytest.mark.parametrize("kind", SPECIAL)
 def test_longer_ones_by_numpy_or_by_radix(kind: str, by_radix: bool) -> None:

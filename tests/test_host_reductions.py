@@ -249,7 +249,7 @@ def test_what_numpys_loops_do_sooner_is_left_to_them(
     axes = tuple(range(len(shape))) if axis is None else axis
     x = laid_out(np.full(shape, name == "all", dtype), layout)
     with background.off():
-        assert (Folding(Reducer(name), x.dtype, axes, x.ndim, False)(x) is None) is sooner
+        assert (Folding(Reducer(name), x.dtype, axes, x.ndim)(x) is None) is sooner
 
 
 def _leaves_lines(call: fold_routes.LoopCall) -> bool:
@@ -425,9 +425,9 @@ def test_places_beyond_32_bits_are_numpys(axis: int, monkeypatch: pytest.MonkeyP
     x = np.zeros((500, 100), np.float16)
     monkeypatch.setattr(extreme_places, "_MOST", x.shape[axis])
     with background.off():
-        assert extreme_places.PlaceFolding(Reducer.ARGMAX, x.dtype, axis, False)(x) is not None
+        assert extreme_places.PlaceFolding(Reducer.ARGMAX, x.dtype, axis)(x) is not None
         monkeypatch.setattr(extreme_places, "_MOST", x.shape[axis] - 1)
-        assert extreme_places.PlaceFolding(Reducer.ARGMAX, x.dtype, axis, False)(x) is None
+        assert extreme_places.PlaceFolding(Reducer.ARGMAX, x.dtype, axis)(x) is None
 
 
 @pytest.mark.parametrize("dtype", ["i2", "f2", "f8"])

@@ -11,9 +11,8 @@ import pytest
 
 from gpusort.targets.cpu.background import background
 from gpusort.targets.cpu.host import cumsum as scans
-from gpusort.targets.cpu.host import summing
-from gpusort.targets.cpu.host.cumsum import host_cumsum
-from gpusort.targets.cpu.host.cumsum_loops import columns, pieces
+from gpusort.targets.cpu.host import reducers
+from gpusort.targets.cpu.host.cumsum import columns, host_cumsum, pieces
 from gpusort.targets.cpu.host.reducers import rounded
 from tests.reference import laid_out, sample, whole_numbers
 from tests.test_host_reductions import LAYOUTS
@@ -94,7 +93,7 @@ def test_halves_that_overflow_are_infinite() -> None:
 def test_all_halves_become_numbers_and_halves_again(has_halves: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the processor's instructions, where it has them, and without."""
     if not has_halves:
-        monkeypatch.setattr(summing, "_has_halves", never)
+        monkeypatch.setattr(reducers, "_has_halves", never)
         for loop in (columns, pieces):
             loop.cache_clear()
     every = np.arange(1 << 16, dtype=np.uint16).view(np.float16)

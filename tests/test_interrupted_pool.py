@@ -13,8 +13,8 @@ from pathlib import Path
 import attrs
 import pytest
 
+from gpusort.targets.cpu.job import Flag, run_stoppable
 from gpusort.targets.cpu.pool import Pool
-from gpusort.targets.cpu.stopping import Flag, run_stoppable
 from tests.new_process import printed
 from tests.striking import events, places, soon, strike, threads
 

@@ -23,7 +23,7 @@ def patch():
 _CALLS = """
 import numpy as np
 import gpusort
-from gpusort.targets.cpu.stopping import run_stoppable
+from gpusort.targets.cpu.job import run_stoppable
 from gpusort.types.monoids import Maximum
 
 def works():

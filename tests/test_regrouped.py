@@ -76,7 +76,7 @@ def with_gaps(x: Array) -> list[Array]:
 def test_these_are_regrouped_with_gaps(shape: tuple[int, ...], axes: tuple[int, ...], expected: list[bool]) -> None:
     found = []
     for y in with_gaps(np.ones(shape, np.float32)):
-        made = Regrouped.of(Reducer.SUM, y.dtype, axes, y.ndim, False)
+        made = Regrouped.of(Reducer.SUM, y.dtype, axes, y.ndim)
         assert made is not None
         found.append(made(y) is not None)
     assert found == expected
@@ -88,7 +88,7 @@ def test_these_are_regrouped() -> None:
             x: Array = np.ones(shape, np.float32, order="C" if order == "C" else "F")
             lies = x if order == "C" else x.transpose(range(x.ndim)[::-1]).copy(order="F")
             gone = axes if order == "C" else tuple(sorted(x.ndim - 1 - axis for axis in axes))
-            made = Regrouped.of(Reducer.SUM, lies.dtype, gone, lies.ndim, False)
+            made = Regrouped.of(Reducer.SUM, lies.dtype, gone, lies.ndim)
             assert made is not None
             assert made(lies) is not None, (shape, axes, order)
 
@@ -108,7 +108,7 @@ def test_long_products_of_floats() -> None:
 def test_sums_of_rows_of_floats(dtype: str) -> None:
     for shape in ((1000, 16), (300, 300), (40, 1000), (1 << 16,), (3, 50_001), (1, 100_003), (7, 20, 100)):
         axis = len(shape) - 1
-        made = Regrouped.of(Reducer.SUM, np.dtype(dtype), (axis,), len(shape), False)
+        made = Regrouped.of(Reducer.SUM, np.dtype(dtype), (axis,), len(shape))
         x = np.random.default_rng(1).integers(-100, 100, shape).astype(dtype)
         assert made is not None
         assert (made(x) is None) == (dtype == "f8" and shape[-1] > 1024)

@@ -218,10 +218,10 @@ def threads_of_crew(nbytes: int, policy: HostSortPolicy = _LOOPS) -> int:
     return min(MOST_THREADS, policy.crew_for(nbytes, thread_count(), core_count()))
 
 
-def share(loop: Kernel, length: int, pool: Pool, *arguments: HostArray | int) -> None:
+def share(loop: Kernel, length: int, pool: Pool, *arguments: HostArray | int, least: int = PIECE) -> None:
     """`share_kernel` with numbers and arrays. The size of the first array decides."""
     nbytes = next(array.nbytes for array in arguments if isinstance(array, np.ndarray))
-    share_kernel(loop, length, numbers_for(*arguments), nbytes, pool=pool, least=PIECE)
+    share_kernel(loop, length, numbers_for(*arguments), nbytes, pool=pool, least=least)
 
 
 def share_kernel(

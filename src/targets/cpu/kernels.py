@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 import attrs
@@ -19,9 +19,9 @@ from ..kernel_text import stored_type
 from ..needs import kernel_named, require_at_most, require_within
 from .compiler.loading import load_kernel
 from .crew import share_kernel
+from .job import Flag, run_stoppable
 from .limits import CAPABILITIES, LIMITS, REGISTER_BYTES, subgroup_size
 from .loops import Kernel
-from .stopping import Flag, run_stoppable
 from .text import module_text
 from .writer import asks
 
@@ -105,17 +105,14 @@ class Launches:
 class CpuPrepared:
     """A schedule that runs on NumPy arrays, whichever they are. Safe to use from several threads."""
 
-    def __init__(
-        self, ready: Callable[[Work], tuple[Ready, ...]], schedule: Schedule, given: tuple[Buffer[object], ...]
-    ) -> None:
-        """`ready` checks and compiles the launches."""
-        self._ready, self._schedule, self._given = ready, schedule, given
+    def __init__(self, kernels: CpuKernels, schedule: Schedule) -> None:
+        self._kernels, self._schedule, self._given = kernels, schedule, given_buffers(schedule)
         self._made: Launches | None = None
 
     def run(self, memories: Sequence[object], /) -> None:
         made, work = self._made, work_of(self._schedule)
         if made is None or made.work is not work:  # or what its kernels took from outside changed
-            made = self._made = Launches.of(work, self._ready(work), self._given)
+            made = self._made = Launches.of(work, self._kernels.ready(work), self._given)
         made.run([elements_of(buffer, memory) for buffer, memory in zip(self._given, memories, strict=True)])
 
 
@@ -131,30 +128,25 @@ class CpuKernels:
 
     def run(self, work: Work, arrays: Mapping[str, object]) -> None:
         """All is checked and compiled before anything is written."""
-        safe = self._safe(work)
-        given = host_arrays(safe, arrays)
+        given = host_arrays(work, arrays)
         # Kernels load elements where these are aligned: others are copied, and what is written is copied back.
         unaligned = {name: array.copy() for name, array in given.items() if not array.flags.aligned}
-        buffers = [buffer for buffer in safe.buffers if buffer.name in given]
-        launches = Launches.of(safe, self._compiled(safe), buffers)
+        buffers = [buffer for buffer in work.buffers if buffer.name in given]
+        launches = Launches.of(work, self.ready(work), buffers)
         launches.run([unaligned.get(buffer.name, given[buffer.name]) for buffer in buffers])
-        for buffer in safe.buffers:
+        for buffer in buffers:
             if buffer.name in unaligned and buffer.role is not Role.INPUT:
                 given[buffer.name][...] = unaligned[buffer.name]
 
     def prepare(self, schedule: Schedule) -> CpuPrepared:
-        return CpuPrepared(self.ready, schedule, given_buffers(schedule))
+        return CpuPrepared(self, schedule)
 
     def ready(self, work: Work) -> tuple[Ready, ...]:
-        return self._compiled(self._safe(work))
-
-    def _safe(self, work: Work) -> Work:
+        """Checks and compiles all launches."""
         for step in work.steps:
             _check_limits(step)
-        return attrs.evolve(work, steps=tuple(self._safety.safe(step) for step in work.steps))
-
-    def _compiled(self, safe: Work) -> tuple[Ready, ...]:
-        return tuple(Ready.of(self._kernel(step.program), step) for step in safe.steps)
+        safe = [self._safety.safe(step) for step in work.steps]
+        return tuple(Ready.of(self._kernel(step.program), step) for step in safe)
 
     def _kernel(self, program: ir.Program) -> Kernel:
         kernel = self._kernels.get(program)

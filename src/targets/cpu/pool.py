@@ -32,35 +32,14 @@ def slices(length: int, count: int) -> list[slice]:
     return [slice(length * k // count, length * (k + 1) // count) for k in range(count)]
 
 
-class _Helpers:
-    """Worker threads. Each job wakes the same ones, whose cores are not idle and whose caches are warm; a shared queue
-    would wake the one that waited longest."""
-
-    def __init__(self) -> None:
-        self._helpers: list[Helper] = []
-
-    def call(self, job: Job, wanted: int) -> None:
-        """Has so many threads, or as many as the system gives, come to a job: those at another caller's job come last.
-        Without a lock: callers that come at once, or that are interrupted, may start a thread too many.
-        (`threading.Thread.start` waits by a lock that an interrupt leaks; this starts a thread or does not.)"""
-        while len(self._helpers) < wanted:
-            helper = Helper()
-            try:
-                real_threads.start(helper.serve, ("gpusort-cpu",))
-            except (RuntimeError, MemoryError):
-                break
-            self._helpers.append(helper)
-        if wanted > 0:
-            for helper in sorted(self._helpers, key=lambda helper: helper.is_busy)[:wanted]:
-                helper.call(job)
-
-
 class Pool:
-    """A thread pool. Several threads may submit jobs at once; the submitting thread works too."""
+    """A thread pool. Several threads may submit jobs at once; the submitting thread works too. Each job wakes the same
+    helpers, whose cores are not idle and whose caches are warm; a shared queue would wake the one that waited
+    longest."""
 
-    def __init__(self, threads: int, helpers: _Helpers | None = None) -> None:
+    def __init__(self, threads: int, helpers: list[Helper] | None = None) -> None:
         self.threads = threads
-        self._helpers = helpers or _Helpers()
+        self._helpers = [] if helpers is None else helpers
 
     def of_at_most(self, threads: int) -> Pool:
         """A pool of fewer of the same threads: waking one costs microseconds, however little work there is."""
@@ -76,10 +55,25 @@ class Pool:
         job = Job(work, count)
 
         def work_too() -> None:
-            self._helpers.call(job, min(self.threads, count) - 1)
+            self._call(job, min(self.threads, count) - 1)
             job.take_pieces()
 
         job.see_through(work_too)
+
+    def _call(self, job: Job, wanted: int) -> None:
+        """Has so many helpers, or as many as the system gives, come to a job: those at another caller's job come last.
+        Without a lock: callers that come at once, or that are interrupted, may start a thread too many.
+        (`threading.Thread.start` waits by a lock that an interrupt leaks; this starts a thread or does not.)"""
+        while len(self._helpers) < wanted:
+            helper = Helper()
+            try:
+                real_threads.start(helper.serve, ("gpusort-cpu",))
+            except (RuntimeError, MemoryError):
+                break
+            self._helpers.append(helper)
+        if wanted > 0:
+            for helper in sorted(self._helpers, key=lambda helper: helper.is_busy)[:wanted]:
+                helper.call(job)
 
     def over(self, length: int, work: Callable[[slice], None], pieces: int | None = None, *, least: int = 1) -> None:
         """Calls `work` with so many slices that together are 0 to `length`; if not told, with several for each thread,

@@ -1,13 +1,27 @@
-"""Emits a program as the text that is compiled for the CPU: one function, over the workgroups [first, last)."""
+"""Emits a program as the text that is compiled for the CPU: one function, over the workgroups [first, last). A kernel
+that was split is a loop over lanes for each region, with uniform control flow around them."""
 
 from __future__ import annotations
 
 from ...kernel import ir
 from ...kernel.passes.uniform import check_uniform
+from ...types.layout import Type
+from ...types.ops import SubgroupOp
 from ..kernel_text import TYPE_NAMES, described, stored_type
 from ..render import Lines, head_of
-from .barrier_split import split_at_barriers
-from .lanes import LaneWriter
+from .barrier_split import (
+    BarrierSplit,
+    Combine,
+    Exchange,
+    Group,
+    Pieces,
+    Region,
+    assignments_in,
+    private_registers,
+    region_statements,
+    split_at_barriers,
+)
+from .limits import subgroup_size
 from .writer import PATIENCE, Writer, asks
 
 
@@ -36,3 +50,218 @@ def module_text(program: ir.Program) -> str:
     for binding in writer.constants.bindings():
         constants.add(binding)
     return head_of(described(program), arguments) + constants.text() + lines.text()
+
+
+class LaneWriter(Writer):
+    """Writes the body of a group of several lanes."""
+
+    def __init__(self, program: ir.Program, lines: Lines, split: BarrierSplit) -> None:
+        super().__init__(program, lines)
+        self.split = split
+        self.size = program.group_size
+        self.subgroup_size = subgroup_size(self.size)
+        self._private = private_registers(split)
+        self._lane_arrays = {v: self.names.of(_Own(), f"{v.name}_lanes") for v in self._context()}
+        self._slots = {
+            key: self.names.of(_Own(), f"{key[0]}_{TYPE_NAMES[key[1]]}_{key[2]}") for key in _slots_of(split)
+        }
+
+    # -- what differs from one lane alone -----------------------------------------------------------------
+
+    def builtin(self, builtin: ir.Builtin) -> str:
+        match builtin:
+            case ir.Builtin.LOCAL_ID:
+                return "local"
+            case ir.Builtin.LANE:
+                return f"u4(local % {self.u4(self.subgroup_size)})"
+            case ir.Builtin.SUBGROUP_ID:
+                return f"u4(local // {self.u4(self.subgroup_size)})"
+            case _:
+                return super().builtin(builtin)
+
+    def place(self, memory: ir.Memory, index: ir.Expression) -> str:
+        """Registers that outlive a region hold element i of all lanes side by side: so lanes vectorise."""
+        if memory.space is ir.Space.REGISTERS and memory not in self._private:
+            return f"{self.memory(memory)}[u8({self.text(index)}) * {self.u8(self.size)} + u8(local)]"
+        return super().place(memory, index)
+
+    # -- declarations -------------------------------------------------------------------------------------
+
+    def declare(self) -> None:
+        """Context variables, exchanges, workgroup memory and registers."""
+        for variable in self._context():
+            self.array(self._lane_arrays[variable], variable.type, self.size)
+        for (_, type, _), name in self._slots.items():
+            self.array(name, type, self.size)
+        for memory in self.program.memories:
+            if memory.space is ir.Space.STORAGE:
+                continue
+            assert memory.length is not None
+            shared = memory.space is ir.Space.REGISTERS and memory not in self._private
+            self.array(self.memory(memory), memory.type, memory.length * (self.size if shared else 1))
+
+    def group(self) -> None:
+        for variable in self.program.variables:
+            if variable in self.split.group:
+                self.zero(variable)
+        self.pieces(self.split.pieces)
+
+    def _context(self) -> list[ir.Variable]:
+        """In the order of the program, so that the text is the same every time."""
+        return [v for v in self.program.variables if v in self.split.context]
+
+    def _slot(self, kind: str, type: Type, exchange: Exchange) -> str:
+        return self._slots[kind, type, exchange.slot]
+
+    # -- pieces -------------------------------------------------------------------------------------------
+
+    def pieces(self, pieces: Pieces) -> None:
+        if not pieces:
+            self.lines.add("pass")
+        for piece in pieces:
+            match piece:
+                case Region():
+                    self._region(piece)
+                case Combine():
+                    self._combine(piece.exchange)
+                case Group():
+                    self._group(piece)
+
+    def _group(self, piece: Group) -> None:
+        match piece.statement, piece.blocks:
+            case ir.If() as statement, [then, otherwise]:
+                with self.lines.nested(f"if {self.text(statement.condition)}:"):
+                    self.pieces(then)
+                if otherwise:
+                    with self.lines.nested("else:"):
+                        self.pieces(otherwise)
+            case ir.For() as statement, [body]:
+                with self.lines.nested(self.loop_head(statement)):
+                    self.ask(statement, self.size)
+                    self.loop_variable(statement)
+                    self.pieces(body)
+            case ir.While() as statement, [head, body]:
+                with self.lines.nested("while True:"):
+                    self.ask(statement, self.size)
+                    if head:
+                        self.pieces(head)
+                    self.leave_unless(statement.condition)
+                    self.pieces(body)
+            case statement, _:
+                self.statement(statement)
+
+    def _region(self, region: Region) -> None:
+        found = assignments_in(region_statements(region))
+        maybe = found.assigned - found.sure  # kept as they were on the paths that do not assign them
+        with self.lines.nested(f"for lane in range({self.size}):"):
+            self.lines.add("local = u4(lane)")
+            for variable in self._context():
+                if variable in found.exposed or variable in maybe:
+                    place = f"{self._lane_arrays[variable]}[lane]"
+                    shown = f"({place} != 0)" if variable.type is Type.BOOL else place
+                    self.lines.add(f"{self.variable(variable)} = {shown}")
+            if region.fetch is not None:
+                self._fetch(region.fetch)
+            for statement in region.statements:
+                self.statement(statement)
+            if region.hand_in is not None:
+                operand = region.hand_in.statement.operands[0]
+                place = f"{self._slot('given', operand.type, region.hand_in)}[lane]"
+                self.lines.add(f"{place} = {_held(operand.type, self.text(operand))}")
+            for variable in self._context():
+                if variable in found.assigned:
+                    place = f"{self._lane_arrays[variable]}[lane]"
+                    self.lines.add(f"{place} = {_held(variable.type, self.variable(variable))}")
+
+    # -- subgroup operations ------------------------------------------------------------------------------
+
+    def _fetch(self, exchange: Exchange) -> None:
+        """A lane takes its result: what was found for it, or what another lane handed in."""
+        statement = exchange.statement
+        if not statement.op.is_shuffle:
+            type, array, source = statement.variable.type, "found", "lane"
+        else:
+            type, array, source = statement.operands[0].type, "given", self._source(statement)
+        place = f"{self._slot(array, type, exchange)}[{source}]"
+        self.assign(statement.variable, f"({place} != 0)" if type is Type.BOOL else place)
+
+    def _source(self, statement: ir.Subgroup) -> str:
+        """The lane that a shuffle reads. What names no lane gives some lane's value, never a fault."""
+        operand = f"u8({self.text(statement.operands[1])})"
+        size, count = self.u8(self.subgroup_size), self.size
+        here, lead = (
+            f"u8(local % {self.u4(self.subgroup_size)})",
+            f"u8(local // {self.u4(self.subgroup_size)} * {self.u4(self.subgroup_size)})",
+        )
+        ragged = count % self.subgroup_size != 0
+        match statement.op:
+            case SubgroupOp.SHUFFLE_UP:
+                return f"select({here} >= {operand}, u8(local) - {operand}, u8(local))"
+            case SubgroupOp.SHUFFLE_DOWN:
+                inside = f"{here} + {operand} < {size}"
+                if ragged:
+                    inside = f"({inside}) & (u8(local) + {operand} < {self.u8(count)})"
+                return f"select({inside}, u8(local) + {operand}, u8(local))"
+            case SubgroupOp.SHUFFLE_XOR:
+                source = f"{lead} + ({here} ^ {operand}) % {size}"
+            case _:
+                source = f"{lead} + {operand} % {size}"
+        return f"min({source}, {self.u8(count - 1)})" if ragged else source
+
+    def _combine(self, exchange: Exchange) -> None:
+        """What the lanes of each subgroup find together."""
+        statement = exchange.statement
+        if statement.op.is_shuffle:
+            return
+        given = self._slot("given", statement.operands[0].type, exchange)
+        found = self._slot("found", statement.variable.type, exchange)
+        ragged = self.size % self.subgroup_size != 0
+        with self.lines.nested(f"for lead in range(0, {self.size}, {self.subgroup_size}):"):
+            self.lines.add(
+                f"count = min({self.subgroup_size}, {self.size} - lead)" if ragged else f"count = {self.subgroup_size}"
+            )
+            match statement.op:
+                case SubgroupOp.BALLOT:
+                    self.lines.add(f"mask = {self.u8(0)}")
+                    self._each("lane", f"mask = u8(mask | (u8({given}[lead + lane]) << u8(lane)))")
+                    self._each("lane", f"{found}[lead + lane] = mask")
+                case SubgroupOp.ADD:
+                    self.lines.add(f"total = {self.u4(0)}")
+                    self._each("lane", f"total = u4(total + {given}[lead + lane])")
+                    self._each("lane", f"{found}[lead + lane] = total")
+                case SubgroupOp.EXCLUSIVE_ADD:
+                    self.lines.add(f"total = {self.u4(0)}")
+                    self._each("lane", f"{found}[lead + lane] = total", f"total = u4(total + {given}[lead + lane])")
+                case SubgroupOp.MATCH:
+                    with self.lines.nested("for lane in range(count):"):
+                        self.lines.add(f"mine = {given}[lead + lane]")
+                        self.lines.add(f"mask = {self.u8(0)}")
+                        self._each("other", f"mask = u8(mask | (u8({given}[lead + other] == mine) << u8(other)))")
+                        self.lines.add(f"{found}[lead + lane] = mask")
+                case _:
+                    raise AssertionError(f"{statement.span}: no way to combine {statement.op}")
+
+    def _each(self, index: str, *body: str) -> None:
+        with self.lines.nested(f"for {index} in range(count):"):
+            for line in body:
+                self.lines.add(line)
+
+
+class _Own:
+    """Something to name that the program does not have."""
+
+
+def _slots_of(split: BarrierSplit) -> list[tuple[str, Type, int]]:
+    """The arrays that subgroup operations need: what lanes hand in, what is found; in order of first use."""
+    found: dict[tuple[str, Type, int], None] = {}
+    for region in split.regions:
+        if region.hand_in is not None:
+            statement, slot = region.hand_in.statement, region.hand_in.slot
+            found["given", statement.operands[0].type, slot] = None
+            if not statement.op.is_shuffle:
+                found["found", statement.variable.type, slot] = None
+    return list(found)
+
+
+def _held(type: Type, value: str) -> str:
+    return f"u1({value})" if type is Type.BOOL else value

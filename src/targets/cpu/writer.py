@@ -12,6 +12,7 @@ from ...types.layout import Type
 from ...types.ops import AtomicOp, SubgroupOp
 from ..kernel_text import RESERVED_NAMES, TYPE_NAMES, KernelWriter, stored_type
 from ..render import Lines
+from .limits import subgroup_size
 
 # What texts call, and their own variables.
 _RESERVED = RESERVED_NAMES | frozenset([
@@ -65,8 +66,10 @@ class Writer(KernelWriter):
                 return "group"
             case ir.Builtin.NUM_GROUPS:
                 return "num_groups"
-            case ir.Builtin.GROUP_SIZE | ir.Builtin.SUBGROUP_SIZE:
-                return self.u4(1)
+            case ir.Builtin.GROUP_SIZE:
+                return self.u4(self.program.group_size)
+            case ir.Builtin.SUBGROUP_SIZE:
+                return self.u4(subgroup_size(self.program.group_size))
             case ir.Builtin.LOCAL_ID | ir.Builtin.LANE | ir.Builtin.SUBGROUP_ID:
                 return self.u4(0)
 

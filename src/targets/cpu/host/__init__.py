@@ -6,7 +6,7 @@
           row_networks    many short rows, side by side in vectors
           radix_sort      where NumPy's own sort is slow, which `numpy_speed` measures
           partition_sort  a long row: parted by all threads (`partition`), its parts sorted by NumPy (`numpy_pointer`)
-          counting        a long row of bytes or pairs of bytes, or of few different elements (a handful by `runs`)
+          counting        a long row of bytes or pairs of bytes, or of few different elements
           crew_rows       many rows, by threads that wait in compiled code
           numpy_sort      all else: NumPy's sort in our order, with zeros and NaNs put back (`float_ties`)
       argsort      row_networks, crew_rows, counting, radix_sort, NumPy, or

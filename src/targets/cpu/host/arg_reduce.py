@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from collections.abc import Callable
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ from ..pool import ALONE, shared_pool
 from .key_words import ordered_ranks
 from .reduce_loops import can_fold, places_for
 from .reduce_plans import Route, loop_call_of
-from .reducers import LONG, in_shape
+from .reducers import LONG, HostCall
 from .strides import LoopNest, Routes, shared_across
 
 Places = npt.NDArray[np.intp]
@@ -40,25 +41,23 @@ _BEGINNING, _NEAR, _ROWS = 1 << 12, 1 << 5, 8
 class PlaceFolding:
     """argmin or argmax of elements of a dtype, along an axis or of all."""
 
-    def __init__(self, fold: Reducer, dtype: np.dtype[np.generic], axis: int | None, keepdims: bool) -> None:
-        self._fold, self._dtype, self._axis, self._keepdims = fold, dtype, axis, keepdims
+    def __init__(self, fold: Reducer, dtype: np.dtype[np.generic], axis: int | None) -> None:
+        self._fold, self._dtype, self._axis = fold, dtype, axis
         # how many elements are worth a look whether NumPy's loop is to be called
         self.least = _LOOKED_AT if axis is not None else _HALVES if dtype == np.float16 else _SHARED
         self._last = SortOrder.DESCENDING if fold is Reducer.ARGMIN else SortOrder.ASCENDING  # in which it is the last
         self._routes = Routes(self._route)
 
-    def __call__(self, x: HostArray) -> object | None:
-        """The result; None where NumPy's loop is to give it."""
+    def __call__(self, x: HostArray) -> HostArray | None:
+        """The results, of the axes that stay; None where NumPy's loop is to give them."""
         if self._axis is None:
-            found = self._of_all(x)
-            return None if found is None else in_shape(found, x, tuple(range(x.ndim)), self._keepdims)
+            return self._of_all(x)
         size, length = x.size, x.shape[self._axis]
         if length == size >= _HALVES:  # one row, such as a table's column
             found = self._of_all(x.reshape(-1))
-            kept = (1,) * (x.ndim - 1)
-            return None if found is None else in_shape(found.reshape(kept), x, (self._axis,), self._keepdims)
+            return None if found is None else found.reshape((1,) * (x.ndim - 1))
         if length == 1:
-            return in_shape(np.zeros(x.shape, np.intp).squeeze(self._axis), x, (self._axis,), self._keepdims)
+            return np.zeros(x.shape, np.intp).squeeze(self._axis)
         if size < LONG and size < _MANY_ROWS * length:
             return None
         route = self._routes.of(x)
@@ -68,7 +67,7 @@ class PlaceFolding:
             return None
         if self._dtype.kind == "f" and route.nest.nearest_is_reduced and _have_nan_soon(x.swapaxes(self._axis, -1)):
             return None
-        return in_shape(route.nest.arranged(self._along(x, route)), x, (self._axis,), self._keepdims)
+        return route.nest.arranged(self._along(x, route))
 
     def _route(self, x: HostArray) -> Route | None:
         """None where NumPy's loop takes no longer, which looks at rows, or packs them first."""
@@ -93,14 +92,14 @@ class PlaceFolding:
         call.run(loop, route.nest.span.place(x), best, where)
         return self._first_best(*(call.wanted(out).reshape(call.parts, -1) for out in (best, where)))
 
-    def _in_threads(self, x: HostArray, axis: int) -> object | None:
+    def _in_threads(self, x: HostArray, axis: int) -> HostArray | None:
         """By NumPy's loop, threads taking slices along the longest of the other axes; None if there is one thread."""
         pool, method = shared_pool(), getattr(np, self._fold.value)
         if pool.threads < 2:
             return None
         out: Places = np.empty([1 if other == axis else size for other, size in enumerate(x.shape)], np.intp)
         shared_across(x, axis, pool, lambda part: method(x[part], axis, out[part], keepdims=True))
-        return in_shape(out.squeeze(axis), x, (axis,), self._keepdims)
+        return out.squeeze(axis)
 
     def _first_best(self, best: HostArray, where: npt.NDArray[Any]) -> Places:
         """Of each column of candidates, in their order, the place of the first that is the best."""
@@ -157,3 +156,49 @@ def _have_nan_soon(rows: HostArray) -> bool:
     while some.ndim > 2:
         some = some[:, 0]
     return bool(np.isnan(some[..., :_NEAR]).any(-1).all())
+
+
+# -- times and bools: by the loops of the integers that they are ---------------------------------------------
+
+Make: TypeAlias = Callable[[Reducer, np.dtype[np.generic]], HostCall]  # the reduction of elements of a dtype
+
+_NAT = np.int64(np.iinfo(np.int64).min)
+_FEW_TIMES = 1 << 14  # NumPy has compared them by then
+_HEAD, _OF_HEAD = 1 << 5, 1 << 3  # bools of each row that are looked at first, of so many times as many
+_INT64, _BYTE, _BOOL = (np.dtype(name) for name in ("i8", "u1", "?"))
+
+
+def places_of_times(fold: Reducer, dtype: np.dtype[np.generic], make: Make) -> HostCall:
+    """NaT is the least integer, and yet the first one is the greatest of times, too: it is looked for."""
+    by_numpy, of_extreme, of_least = make(fold, dtype), make(fold, _INT64), make(Reducer.ARGMIN, _INT64)
+    least = make(Reducer.MIN, _INT64)
+
+    def found(x: HostArray) -> object:
+        if x.size < _FEW_TIMES:
+            return by_numpy(x)
+        ints = x.view(np.int64)
+        places = of_extreme(ints)
+        if fold is Reducer.ARGMAX:
+            has_nat = np.equal(cast(HostArray, least(ints)), _NAT)
+            if has_nat.any():
+                return cast(object, np.where(has_nat, cast(HostArray, of_least(ints)), cast(HostArray, places))[()])
+        return places
+
+    return found
+
+
+def places_of_bools(fold: Reducer, axis: int, make: Make) -> HostCall:
+    """NumPy stops at the first bool in a row that settles it, but makes rows of columns before."""
+    by_numpy, of_bytes, settles = make(fold, _BOOL), make(fold, _BYTE), fold is Reducer.ARGMAX
+    begin = (*(slice(None),) * axis, slice(_HEAD))
+
+    def found(x: HostArray) -> object:
+        if x.size < LONG or abs(x.strides[axis]) <= min(map(abs, x.strides)):
+            return by_numpy(x)
+        if x.shape[axis] >= _OF_HEAD * _HEAD:
+            head: HostArray = x[begin]
+            if settles in head[(0,) * axis].T[(0,) * (x.ndim - 1 - axis)] and (head == settles).any(axis).all():
+                return by_numpy(head)
+        return of_bytes(np.not_equal(x.view(np.uint8), 0).view(np.uint8))
+
+    return found

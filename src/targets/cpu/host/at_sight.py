@@ -1,22 +1,32 @@
 """Fast paths for rows whose elements at five positions suggest that a sort is not needed: rows of a few different
-values, which are counted, and rows that are in order or reversed, which are copied or numbered."""
+values, which are counted, and rows that are in order or reversed, which are copied or numbered.
+
+How often each word occurs tells what the row is in order. A handful of words are counted one by one, while a block of
+the row is in the nearest cache: with the runs to be written, that takes about the time of a copy.
+"""
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+from collections.abc import Iterator
+from functools import cache, lru_cache, partial
+from itertools import chain
 
+import attrs
 import numpy as np
+import numpy.typing as npt
 
 from ....algos.host_sort import HostSortPolicy
 from ....arrays.recycled import new_array
 from ....types.indices import SortOrder
+from ...base import HostArray
 from ...counts import count_nonzero
 from ..background import background
-from ..pool import ALONE, shared_pool
-from .key_words import Elements, Places, bits_of, numbers_of, ordered_ranks
+from ..crew import share
+from ..loops import Kernel, compiled
+from ..pool import ALONE, Pool, shared_pool
+from .key_words import Elements, Places, bits_of, elements_in_order, numbers_of, ordered_ranks, ordered_words
 from .numpy_sort import restore_ties
 from .radix_sort import suits_radix
-from .runs import AT_A_GLANCE, HANDFUL_OF_NUMPY, Runs, counting_each, handful_of, in_order
 from .sample import direction_of, some_words
 
 LEAST_AT_SIGHT = 1 << 12  # elements: to sort fewer takes no longer than to check whether they are in order
@@ -24,6 +34,141 @@ _SEEN = 5  # elements that are looked at first
 _DIFFERENT = 3  # with fewer different values among these, the row may have few in all
 _MOST_HALVES, _LOOKED = 1 << 13, 1 << 14  # elements: of more, which are a run or equal, NumPy takes longer
 _FLOATS = 1 << 15  # elements: of fewer, three that differ are sorted sooner than counted
+HANDFUL, _BLOCK = 16, 1 << 11  # words that are counted one by one; elements of a block
+HANDFUL_OF_NUMPY = 4  # more take NumPy as long to count as to sort
+_AT_A_GLANCE, _AT_ANOTHER = 32, 128  # elements that are looked at
+_WORTH_A_THREAD = 1 << 22  # bytes that are filled, or looked at: it is done before Python's threads come to help
+
+# Of a block each value has a count as wide as a word, so that vectors are counted by one subtraction.
+_EACH = """
+    counts = stack(i8, {most})
+    for which in range(len(values)):
+        counts[which] = 0
+    for begin in range(start, stop, {block}):
+        if load_acquire(missed, 0) != 0:
+            break
+        end = min(begin + {block}, stop)
+        left = end - begin
+        for which in range(len(values)):
+            value = values[which]
+            found = {word}(0)
+            for index in range(begin, end):
+                found += {word}(words[index] == value)
+            counts[which] = counts[which] + i8(found)
+            left -= i8(found)
+        if left != 0:
+            before = atomic_or(missed, 0, 1)
+            break
+    for which in range(len(values)):
+        before = fetch_add(totals, which, counts[which])
+"""
+_FILL = """
+    at = 0
+    past = len(ends)
+    while True:
+        if at >= past:
+            break
+        middle = (at + past) >> 1
+        if ends[middle] <= start:
+            at = middle + 1
+        else:
+            past = middle
+    index = start
+    while True:
+        if index >= stop:
+            break
+        end = min(ends[at], stop)
+        value = sequence[at]
+        for k in range(index, end):
+            results[k] = value
+        index = end
+        at += 1
+"""
+
+
+@cache
+def count_each(size: int) -> Kernel:
+    """(start, stop, words, values, totals, missed): adds how often each of a handful of values occurs from start to
+    stop. Sets `missed` in the first block with a word that is none of them, and ends where it is set."""
+    word = f"u{size}"
+    takes = f"start: i8, stop: i8, words: {word}[], values: {word}[], totals: i8[], missed: i8[]"
+    return compiled("count_each", takes, _EACH.format(word=word, most=HANDFUL, block=_BLOCK))
+
+
+@cache
+def fill(size: int) -> Kernel:
+    """(start, stop, results, sequence, ends): writes the elements start to stop: sequence[k] as far as ends[k]."""
+    takes = f"start: i8, stop: i8, results: u{size}[], sequence: u{size}[], ends: i8[]"
+    return compiled("fill", takes, _FILL)
+
+
+def counting_each(size: int) -> Iterator[object]:
+    """Compiles what counts words of so many bytes one by one."""
+    yield count_each(size)
+    yield fill(size)
+
+
+Counts = npt.NDArray[np.int64]
+
+
+@attrs.frozen(eq=False)
+class Runs:
+    """What a row of few different words is in order: each word in turn, as far as its end."""
+
+    words: Elements
+    ends: Counts
+
+    @classmethod
+    def counted(cls, packed: Elements, words: Elements, pool: Pool) -> Runs | None:
+        """Of a row of these words. None if there are others."""
+        row = bits_of(packed)
+        counts, missed = np.zeros(words.size, np.int64), np.zeros(1, np.int64)
+        least = _WORTH_A_THREAD // row.itemsize
+        share(count_each(row.itemsize), row.size, pool, row, words, counts, missed, least=least)
+        return None if missed[0] else cls(words, counts.cumsum())
+
+    def fill(self, results: HostArray, in_place: bool, pool: Pool) -> None:
+        """In place by one call, which no signal handler interrupts."""
+        words = bits_of(results)
+        if in_place:
+            fill(words.itemsize).on(0, words.size, words, self.words, self.ends)()
+        else:
+            least = _WORTH_A_THREAD // words.itemsize
+            share(fill(words.itemsize), words.size, pool, words, self.words, self.ends, least=least)
+
+
+@attrs.frozen(eq=False)
+class FewWords:
+    """The different words of a row in order, and the same by rank, as arrays of no dimension: the fastest operand of
+    NumPy's comparisons."""
+
+    words: Elements
+    tied: list[list[Elements]]
+
+    @classmethod
+    @lru_cache(maxsize=64)
+    def of(cls, dtype: np.dtype[np.generic], order: SortOrder, seen: frozenset[int]) -> FewWords:
+        ranked = np.sort(ordered_words(np.array([*seen], f"u{dtype.itemsize}").view(dtype), order))
+        elements, tied = elements_in_order(ranked, dtype, order), dict[int, list[Elements]]()
+        for rank, word in zip(ordered_ranks(elements, order).tolist(), bits_of(elements), strict=True):
+            tied.setdefault(rank, []).append(np.array(word))
+        return cls(bits_of(elements), [*tied.values()])
+
+    @property
+    def ties(self) -> bool:
+        """Whether some compare equal."""
+        return len(self.tied) < self.words.size
+
+
+def few_words(row: Elements, order: SortOrder, most: int = HANDFUL) -> FewWords | None:
+    """The words of a row, if a glance tells that they are no more."""
+    seen = set(some_words(row, _AT_A_GLANCE))
+    if HANDFUL_OF_NUMPY < len(seen) <= most:  # of so many some may not have been among these
+        seen |= set(some_words(row, _AT_ANOTHER))
+    return FewWords.of(row.dtype, order, frozenset(seen)) if len(seen) <= most else None
+
+
+# -- at sight ------------------------------------------------------------------------------------------------
 
 
 def sorted_at_sight(row: Elements, order: SortOrder, policy: HostSortPolicy, stable: bool) -> Elements | None:
@@ -64,25 +209,25 @@ def _counted(row: Elements, order: SortOrder, policy: HostSortPolicy, stable: bo
             return found
     if not background.has(("each", size), partial(counting_each, size), row.nbytes):
         return None if is_short else _of_few(row, order, stable)
-    words, pool = handful_of(row, order, stable=stable), shared_pool()
-    if words is None:
+    few, pool = few_words(row, order), shared_pool()
+    if few is None or (stable and few.ties):
         return None
     packed = np.ascontiguousarray(row)
-    runs = Runs.counted(packed, words, pool)
+    runs = Runs.counted(packed, few.words, pool)
     if runs is None:
         return None
     results = new_array(row.shape, row.dtype) if packed is row else packed
-    if packed is row or words.size > 1:
+    if packed is row or few.words.size > 1:
         runs.fill(results, False, pool)
     return results
 
 
 def _of_few(row: Elements, order: SortOrder, stable: bool) -> Elements | None:
     """Sorts a row of few different values by counting each with NumPy."""
-    tied = _few_words(row, order)
-    if tied is None or (stable and any(len(words) > 1 for words in tied)):
+    few, bits = few_words(row, order, HANDFUL_OF_NUMPY), bits_of(row)
+    if few is None or (stable and few.ties):
         return None
-    bits, words = bits_of(row), [word for words in tied for word in words]
+    words = [*chain.from_iterable(few.tied)]
     counts = [count_nonzero(bits == word) for word in words]
     if sum(counts) != row.size:
         return None
@@ -133,35 +278,18 @@ def places_at_sight(row: Elements, order: SortOrder, most: int) -> Places | None
 
 def _places_of_few(row: Elements, order: SortOrder) -> Places | None:
     """The argsort of a row of few different values: the positions of each."""
-    tied, bits = _few_words(row, order), bits_of(row)
-    if tied is None:
+    few, bits = few_words(row, order, HANDFUL_OF_NUMPY), bits_of(row)
+    if few is None:
         return None
-    if len(tied) == 1:
-        return np.arange(row.size) if sum(count_nonzero(bits == word) for word in tied[0]) == row.size else None
+    if len(few.tied) == 1:
+        return np.arange(row.size) if sum(count_nonzero(bits == word) for word in few.tied[0]) == row.size else None
     found: list[Places] = []
-    for first, *others in tied:
+    for first, *others in few.tied:
         are_such = bits == first
         for word in others:
             are_such |= bits == word
         found.append(are_such.nonzero()[0])
     return np.concatenate(found) if sum(map(len, found)) == row.size else None
-
-
-def _few_words(row: Elements, order: SortOrder) -> list[list[Elements]] | None:
-    """The words of a row's different values, in order and grouped by rank; None if a sample shows that there are
-    many."""
-    words = frozenset(some_words(row, AT_A_GLANCE))
-    return None if len(words) > HANDFUL_OF_NUMPY else _tied(row.dtype, order, words)
-
-
-@lru_cache(maxsize=64)
-def _tied(dtype: np.dtype[np.generic], order: SortOrder, words: frozenset[int]) -> list[list[Elements]]:
-    """As arrays of no dimension, the fastest operand of NumPy's comparisons."""
-    tied: dict[int, list[Elements]] = {}
-    for word in in_order(dtype, order, words):
-        rank = int(ordered_ranks(word.reshape(1).view(dtype), order)[0])
-        tied.setdefault(rank, []).append(np.array(word))
-    return [*tied.values()]
 
 
 def _copied(row: Elements) -> Elements:

@@ -1,7 +1,7 @@
 """Sorts by counting: long rows of 8- and 16-bit elements by histograms, and those of few distinct elements.
 
-A handful of these are counted one by one: see runs.py. Up to 256 are told apart by a perfect hash, which maps each to
-a byte: its rank. Bytes are counted.
+A handful of these are counted one by one: see at_sight.py. Up to 256 are told apart by a perfect hash, which maps each
+to a byte: its rank. Bytes are counted.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from ....types.indices import SortOrder
 from ...base import HostArray
 from ..loops import PIECE, Kernel, compiled, name_of
 from ..pool import Pool
+from .at_sight import Counts, Runs, few_words
 from .key_words import Elements, Places, bits_of, elements_in_order, ordered_ranks, ordered_words
 from .radix_sort import argsort_by_radix
-from .runs import Counts, Runs, handful_of
 from .sample import different_of, sample_of
 
 # Neighbours count in different tables: equal ones would wait for each other.
@@ -147,10 +147,10 @@ def finder_for(row: HostArray, policy: HostSortPolicy) -> PerfectHash | None:
 
 def sort_few(source: Elements, results: Elements, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> bool:
     """Counts the different elements of a row, if they are as few as its sample says; else nothing is done."""
-    words = handful_of(source, order)
-    if words is not None and words.size == 1 and _sort_around(source, results, words[0], order, pool):
+    few = few_words(source, order)
+    if few is not None and few.words.size == 1 and _sort_around(source, results, few.words[0], order, pool):
         return True
-    runs = None if words is None else Runs.counted(source, words, pool)
+    runs = None if few is None else Runs.counted(source, few.words, pool)
     if runs is None:
         runs = _runs_by_hash(source, order, policy, pool)
     if runs is None:

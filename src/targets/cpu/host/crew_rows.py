@@ -20,7 +20,7 @@ from ...base import HostArray
 from ..background import background, in_turn
 from ..crew import crew, threads_of_crew
 from ..loops import Kernel, compiled, inside, place_of, text_of
-from .key_words import Elements, Places, constants, lines_of_bits, turned, turned_back
+from .key_words import Places, constants, lines_of_bits, turned, turned_back
 from .numpy_pointer import sort_address
 from .packed_argsort import rank_and_pack, unpack
 
@@ -44,19 +44,15 @@ _NUMBERS = (
 )
 
 
-def sorting_threads(source: HostArray, policy: HostSortPolicy) -> int:
-    """The number of the crew's threads that sort an array's rows; 0 if other ways are faster."""
-    word = np.dtype(f"i{source.itemsize}")
-    return _threads(source, word, policy, "sort", _turns(source.dtype)) if source.itemsize >= 4 else 0
-
-
-def sort_rows_by_crew(source: HostArray, results: HostArray, order: SortOrder, threads: int) -> bool:
+def sort_rows_by_crew(source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy) -> bool:
     """Sorts each row of a packed array into results that lie apart: floats that tie in the order of their bits. False,
-    and nothing done, where the crew is busy."""
-    bits = constants(source.dtype, order)
-    before, after = (turn() for turn in _turns(source.dtype))
-    more = 0, *place_of(bits)
-    return _by_crew(source, results, np.dtype(f"i{source.itemsize}"), (before, after), bits, more, threads)
+    and nothing done, where other ways are faster or the crew is busy."""
+    if source.itemsize < 4:
+        return False
+    kind = source.itemsize, source.dtype.kind == "f"
+    turns = partial(_turn, *kind, True), partial(_turn, *kind, False)
+    more = 0, *place_of(constants(source.dtype, order))
+    return _by_crew("sort", source, results, np.dtype(f"i{source.itemsize}"), turns, order, more, policy)
 
 
 def argsort_rows_by_crew(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy) -> bool:
@@ -65,30 +61,23 @@ def argsort_rows_by_crew(source: HostArray, places: Places, order: SortOrder, po
     if source.itemsize > 4 or source.shape[-1] > LARGEST_U32:
         return False
     loops = partial(rank_and_pack, source.itemsize, source.dtype.kind == "f"), unpack
-    threads, bits = _threads(source, _UNSIGNED, policy, "argsort", loops), constants(source.dtype, order)
     more = _INDEX_BITS, (1 << _INDEX_BITS) - 1, 0
-    return threads > 0 and _by_crew(source, places, _UNSIGNED, (loops[0](), loops[1]()), bits, more, threads)
-
-
-def _threads(
-    source: HostArray, word: np.dtype[np.generic], policy: HostSortPolicy, name: str, loops: tuple[_Loading, ...]
-) -> int:
-    length, dtype = source.shape[-1], source.dtype
-    rows = source.size // length
-    threads = threads_of_crew(source.nbytes, policy)
-    if not threads or length < _SHORTEST or rows < _MANY * threads or not sort_address(word):
-        return 0
-    is_loaded = background.has((name, "rows", dtype), in_turn(_sort_rows, *loops), source.nbytes)
-    return threads if is_loaded else 0
+    return _by_crew("argsort", source, places, _UNSIGNED, loops, order, more, policy)
 
 
 def _by_crew(
-    source: HostArray, results: HostArray, word: np.dtype[np.generic], kernels: tuple[Kernel, Kernel],
-    bits: Elements, more: tuple[int, int, int], threads: int,
+    name: str, source: HostArray, results: HostArray, word: np.dtype[np.generic], loops: tuple[_Loading, _Loading],
+    order: SortOrder, more: tuple[int, int, int], policy: HostSortPolicy,
 ) -> bool:  # fmt: skip
-    rows, length = source.shape
+    """By loops that make words of elements, and of these what is wanted."""
+    (rows, length), dtype, threads = source.shape, source.dtype, threads_of_crew(source.nbytes, policy)
+    if not threads or length < _SHORTEST or rows < _MANY * threads or not sort_address(word):
+        return False
+    if not background.has((name, "rows", dtype), in_turn(_sort_rows, *loops), source.nbytes):
+        return False
+    before, after = (loop().address for loop in loops)
     lie = address_of(source), source.itemsize, address_of(results), results.itemsize, length
-    numbers = kernels[0].address, sort_address(word), kernels[1].address, *lie, *place_of(bits), *more
+    numbers = before, sort_address(word), after, *lie, *place_of(constants(dtype, order)), *more
     return crew().run(_sort_rows(), rows, numbers, threads)
 
 
@@ -96,12 +85,6 @@ def _by_crew(
 def _sort_rows() -> Kernel:
     """(start, stop, ...): sorts rows start to stop."""
     return compiled("sort_rows", ", ".join(f"{name}: i8" for name in _NUMBERS.split(", ")), _SORT_ROWS)
-
-
-def _turns(dtype: np.dtype[np.generic]) -> tuple[_Loading, _Loading]:
-    """What makes words of elements, and elements of these again."""
-    kind = dtype.itemsize, dtype.kind == "f"
-    return partial(_turn, *kind, True), partial(_turn, *kind, False)
 
 
 @cache

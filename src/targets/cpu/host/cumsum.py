@@ -1,14 +1,20 @@
 """Cumulative sums of host arrays: a closure for each dtype and axis, made once and called for every array.
 
 Short arrays go to NumPy's loop, long ones to compiled loops, which keep the order of NumPy's additions but for few long
-rows of floats: these are added up in pieces of one length, so that the result depends on the shape alone."""
+rows of floats: these are added up in pieces of one length, so that the result depends on the shape alone.
+
+A loop's plan is an array of integers: start; two loops over the other axes (length, stride, stride of the results
+each); the same of the axis to sum along; the size of a task, in neighbours or in elements of a row. `columns` adds a
+row of elements to the row of sums before it. `pieces` adds up rows in pieces, four side by side, as each sum has to
+wait for the one before it.
+"""
 
 from __future__ import annotations
 
 import math
 import sys
 from collections.abc import Callable, Iterator
-from functools import cached_property, partial
+from functools import cache, partial
 from typing import TypeAlias, cast
 
 import attrs
@@ -21,12 +27,10 @@ from ...base import HostArray
 from ...counts import count_nonzero
 from ..background import background
 from ..crew import share_kernel, threads_of_crew
-from ..loops import Kernel, place_of
-from .cumsum_loops import BLOCK, columns, pieces
-from .reducers import rounded, silence, silently, takes
+from ..loops import Kernel, compiled, inside, name_of, numbers_of_plan, place_of, text_of
+from .reducers import Summing, rounded, silence, silently, takes
 from .regrouped import LEAST_IN_LINES, accumulated, has_short_lines
 from .strides import LoopNest, Routes, loops_around, loops_beside, padded
-from .summing import Summing
 
 HostScan: TypeAlias = Callable[[HostArray], HostArray]
 
@@ -35,6 +39,7 @@ _IN_PIECES = 1 << 14  # elements of a row that is added up in pieces
 _FEW = 8  # rows: more keep the order of NumPy's additions
 _PIECE = 1 << 12  # at least
 _SHARED = 1 << 19  # elements: below, waking a thread costs more than it saves
+_BLOCK = 1 << 11  # sums at most that a task keeps at hand where neighbours stay
 _FEW_SUMS = 1 << 10  # of more, a count of those that are not zero costs more than an addition to all
 
 
@@ -145,7 +150,7 @@ class LongScan:
         in_rows = nest.order[axis] == x.ndim - 1 or rows == 1
         # A number of pieces that can be added up side by side.
         two, piece = padded(stays), -(-length // (4 * max(1, length // (4 * _PIECE)))) if divides else length
-        block = min(BLOCK, two[1].length)
+        block = min(_BLOCK, two[1].length)
         loops = [number for loop in two for number in (loop.length, loop.stride, loop.out)]
         last = piece if in_rows else block
         plan = np.array([nest.start, *loops, length, x.strides[axis] // x.itemsize, outs[axis], last], np.int64)
@@ -172,7 +177,7 @@ class LongScan:
         places, plan = (*nest.span.place(x), *place_of(results)), place_of(route.plan)
         nbytes = results.nbytes if x.size >= _SHARED or threads_of_crew(results.nbytes) > 0 else 0
         if route.pieces == 0:
-            share_kernel(self._in_columns, route.tasks, (*places, *plan), nbytes)
+            share_kernel(columns(summing), route.tasks, (*places, *plan), nbytes)
             return nest.arranged(results)
         before: HostArray = np.empty((route.rows, route.pieces), summing.state)
         before[:, 0] = -0.0 if summing.state.kind == "f" else 0  # nothing that keeps the sign of zero
@@ -180,16 +185,8 @@ class LongScan:
             sums: HostArray = np.empty_like(before)
             share_kernel(pieces(summing, False), route.tasks, (*places, *place_of(sums), *plan), nbytes)
             silently(_accumulate, sums[:, :-1], 1, None, before[:, 1:])
-        share_kernel(self._in_rows, route.tasks, (*places, *place_of(before), *plan), nbytes)
+        share_kernel(pieces(summing, True), route.tasks, (*places, *place_of(before), *plan), nbytes)
         return nest.arranged(results)
-
-    @cached_property
-    def _in_rows(self) -> Kernel:
-        return pieces(self._summing, True)
-
-    @cached_property
-    def _in_columns(self) -> Kernel:
-        return columns(self._summing)
 
 
 def _loading(summing: Summing) -> Iterator[object]:
@@ -197,3 +194,115 @@ def _loading(summing: Summing) -> Iterator[object]:
     yield pieces(summing, True)
     yield columns(summing)
     yield pieces(summing, False)
+
+
+# -- the loops ---------------------------------------------------------------------------------------------
+
+_PLAN = ("start", "n0", "s0", "o0", "n1", "s1", "o1", "length", "step", "out_step", "size")
+_COUNTS = frozenset(["n0", "n1", "length", "size"])  # unsigned, so that they are divided as such
+
+# What a row of sums is made of is kept at hand: LLVM would ask for all rows at once whether results lie apart from it.
+_COLUMNS = """
+    sums = stack({state}, {block})
+    blocks = (n1 + size - 1) // size
+    for at in range(first, last):
+        outer = u8(at)
+        begin = u8(0)
+        if blocks > 1:
+            begin = outer % blocks * size
+            outer = outer // blocks
+        count = i8(min(size, n1 - begin))
+        source = start + i8(outer) * s0 + i8(begin) * s1
+        place = i8(outer) * o0 + i8(begin) * o1
+        for j in range(count):
+            element = flat[source + j * s1]
+            sum = {lifted}
+            sums[j] = sum
+            out[place + j * o1] = {lowered}
+        for r in range(1, i8(length)):
+            base = source + r * step
+            to = place + r * out_step
+            if (o1 == 1) & (s1 == 1):
+                for j in range(count):
+                    element = flat[base + j]
+                    sum = {state}(sums[j] + {lifted})
+                    sums[j] = sum
+                    out[to + j] = {lowered}
+            else:
+                for j in range(count):
+                    element = flat[base + j * s1]
+                    sum = {state}(sums[j] + {lifted})
+                    sums[j] = sum
+                    out[to + j * o1] = {lowered}
+"""
+
+
+@cache
+def columns(summing: Summing) -> Kernel:
+    """For neighbours that stay; a task is a block of them."""
+    lifted, lowered = summing.lifted("element"), summing.lowered("sum")
+    body = _COLUMNS.format(state=name_of(summing.state), block=_BLOCK, lifted=lifted, lowered=lowered)
+    return _kernel("cumsum_columns", f"{_arrays(summing)}, plan: i8[]", body)
+
+
+@cache
+def pieces(summing: Summing, writes: bool) -> Kernel:
+    """For neighbours that go; a task is four pieces. It writes the sums of pieces, with what came before each; or only
+    adds them up, into what is to come before the next."""
+    state = name_of(summing.state)
+    least = "least = min(min(count_0, count_1), min(count_2, count_3))"
+
+    def first(n: int, number: str) -> Iterator[str]:
+        yield f"before_{n} = sums[{number}]"
+        yield f"element = flat[source_{n}]"
+        yield f"sum_{n} = {summing.lifted('element')}"
+        if writes:
+            yield f"sum = {state}(before_{n} + sum_{n})"
+            yield f"out[place_{n}] = {summing.lowered('sum')}"
+
+    def following(n: int) -> Iterator[str]:
+        yield f"element = flat[source_{n} + i * step]"
+        yield f"sum_{n} = {state}(sum_{n} + {summing.lifted('element')})"
+        if writes:
+            yield f"sum = {state}(before_{n} + sum_{n})"
+            yield f"out[place_{n} + i * out_step] = {summing.lowered('sum')}"
+
+    def of_pieces(pieces: dict[int, str], count: str) -> Iterator[str]:
+        """Of these numbers, side by side as long as each goes on."""
+        for n, number in pieces.items():
+            yield from first(n, number)
+        yield from inside(f"for i in range(1, {count}):", [line for n in pieces for line in following(n)])
+        for n in pieces if len(pieces) > 1 else ():
+            yield from inside(f"for i in range({count}, count_{n}):", following(n))
+        if not writes:
+            yield from (f"sums[{number}] = sum_{n}" for n, number in pieces.items())
+
+    places = (line for n in range(4) for line in _place(n, f"min(four + {n}, len(sums) - 1)"))
+    alone = inside(
+        "for number in range(four, min(four + 4, len(sums))):",
+        [*_place(1, "number"), *of_pieces({1: "number"}, "count_1")],
+    )
+    four = inside("if four + 3 < len(sums):", [least, *of_pieces({n: f"four + {n}" for n in range(4)}, "least")])
+    tasks = inside("for at in range(first, last):", ["four = 4 * at", *places, *four, *inside("else:", alone)])
+    body = text_of(["pieces = (length + size - 1) // size", *tasks])
+    arrays = f"{_arrays(summing)}, sums: {state}[], plan: i8[]"
+    return _kernel("cumsum_pieces" if writes else "cumsum_totals", arrays, f"\n{body}")
+
+
+def _arrays(summing: Summing) -> str:
+    left_as = summing.seen_as if summing.is_half else summing.result
+    return f"flat: {name_of(summing.seen_as)}[], out: {name_of(left_as)}[]"
+
+
+def _kernel(name: str, arrays: str, body: str) -> Kernel:
+    return compiled(name, f"first: i8, last: i8, {arrays}", numbers_of_plan(_PLAN, _COUNTS) + body)
+
+
+def _place(n: int, number: str) -> Iterator[str]:
+    """Where a piece begins, where its sums do, and how long it is."""
+    yield f"number_{n} = u8({number})"
+    yield f"row = number_{n} // pieces"
+    yield f"begin = number_{n} % pieces * size"
+    yield f"source_{n} = start + i8(row // n1) * s0 + i8(row % n1) * s1 + i8(begin) * step"
+    yield f"place_{n} = i8(row // n1) * o0 + i8(row % n1) * o1 + i8(begin) * out_step"
+    yield f"count_{n} = i8(min(size, length - begin))"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
-from typing import Any, TypeAlias, cast
+from typing import cast
 
 import attrs
 import numpy as np
@@ -23,26 +23,23 @@ from ....types.dtypes import native
 from ....types.indices import ScanKind, SortOrder
 from ....types.specs import Spec
 from ...base import HostArray, Native
-from ..pool import shared_pool
 from .argsort import BY_DIGITS, are_in_order, argsort_rows, argsort_runs, places_shared
 from .at_sight import places_at_sight
-from .byte_order import by_copies
 from .cumsum import from_zero, host_cumsum, shifted
 from .float_ties import are_ties_alike
-from .key_words import ordered_ranks, ordered_words
+from .key_words import Places, ordered_ranks, ordered_words
 from .numpy_sort import FEW_HALVES, ascending, places_in_order, sort_stably
 from .reduce import host_reduction
 from .row_networks import are_argsorted_sooner, argsort_short_rows, least_for_networks
+from .select_loops import SHORT_ROWS
 from .sort_path import SHORT, SortPath
-from .strides import along_rows, packed, with_last
-from .top_k import SHORT_ROWS, top_k_of_row, top_k_rows
+from .strides import along_rows, packed, taken, with_last
+from .top_k import top_k_of_row, top_k_rows
 
-Indices: TypeAlias = "np.ndarray[Any, np.dtype[np.intp]]"
 _HALF = np.dtype(np.float16)
 _INDEX: np.dtype[np.intp] = np.dtype(np.intp)
 _UP = SortOrder.ASCENDING
 _LEAST_AT_SIGHT = 1 << 9  # elements of a row
-_TAKEN = 1 << 17  # elements: below, waking a thread saves nothing
 _SCANNED = 1 << 17  # elements of an exclusive scan: of more the kernels take less time
 _MOST_LENGTHS = 1 << 10
 _MOST_AXES = 32  # of arrays that NumPy's own sorts take
@@ -58,7 +55,7 @@ def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolic
         return None
     if not isinstance(operation, Reduce) and not all(spec.dtype.isnative for spec in given):
         found = fast_path(operation, [attrs.evolve(spec, dtype=native(spec.dtype)) for spec in given], policy)
-        return None if found is None else by_copies(found, [output.dtype for output in operation.outputs(*given)])
+        return None if found is None else _by_copies(found, [output.dtype for output in operation.outputs(*given)])
     match operation:
         case Sort(axis, order, stable, None, (None | HostSort()) as chosen):
             policy = policy if chosen is None else chosen.policy
@@ -88,6 +85,27 @@ def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolic
             return Native(run, takes_empty=False, takes=partial(_has_as_many, k, axis))
         case _:
             return None
+
+
+def _by_copies(found: Native, dtypes: Sequence[np.dtype[np.generic]]) -> Native:
+    """A fast path for the machine's byte order as one for any: NumPy turns the bytes of each element whenever it looks
+    at it. `dtypes` are those of the results."""
+
+    def function(*arrays: HostArray) -> object:
+        results = found.function(*map(_turned, arrays))
+        if len(dtypes) == 1:
+            return results.astype(dtypes[0], copy=False)
+        given = cast("tuple[HostArray, ...]", results)
+        return tuple(result.astype(dtype, copy=False) for result, dtype in zip(given, dtypes, strict=True))
+
+    def into(arrays: Sequence[HostArray], outs: Sequence[HostArray]) -> None:
+        outs[0][...] = found.function(*map(_turned, arrays))
+
+    return attrs.evolve(found, function=function, into=into if found.into is not None else None, into_short=None)
+
+
+def _turned(x: HostArray) -> HostArray:
+    return x.astype(native(x.dtype))
 
 
 class ArgsortPath:
@@ -135,7 +153,7 @@ class ArgsortPath:
             if are_in_order(rows, self.order, self.policy):
                 return places_shared(x, axis)
             if are_argsorted_sooner(rows):
-                indices = cast(Indices, np.empty(x.shape, _INDEX))
+                indices = cast(Places, np.empty(x.shape, _INDEX))
                 if argsort_short_rows(rows, indices.transpose(axes), self.order, self.policy):
                     return indices
         if self._is_short(x, length) and not ties_differ and (not self.by_bits or are_ties_alike(x)):
@@ -156,7 +174,7 @@ class ArgsortPath:
             return x.size < self.policy.deal_from
         return x.size < self.policy.serial_below and not self.policy.packs(x.size, length, x.dtype)
 
-    def _indices(self, rows: HostArray) -> Indices:
+    def _indices(self, rows: HostArray) -> Places:
         order, policy = self.order, self.policy
         if self.by_bits:
             rows, order = ordered_words(rows, order), _UP
@@ -164,7 +182,7 @@ class ArgsortPath:
             merged = argsort_runs(rows[0], order, policy)
             if merged is not None:
                 return merged
-        indices: Indices = new_array(rows.shape, _INDEX)
+        indices: Places = new_array(rows.shape, _INDEX)
         argsort_rows(rows, indices, order, policy)
         return indices
 
@@ -177,22 +195,8 @@ def sorted_pairs(
         raise different_sizes("values", keys.shape, values.shape)
     if not keys.size:
         return keys.copy(), values.copy()
-    indices = cast(Indices, argsort(keys))
-    if indices.size < _TAKEN:
-        return cast("tuple[HostArray, HostArray]", (keys.take(indices), values.take(indices)))
-    return _taken(keys, indices), _taken(values, indices)
-
-
-def _taken(x: HostArray, indices: Indices) -> HostArray:
-    """The elements at these indices, by all threads: each waits for memory."""
-    flat = packed(x.reshape(-1))  # once, such as a column of records: each call of `take` would copy all of it
-    found = new_array(indices.shape, x.dtype)
-
-    def take(own: slice) -> None:
-        flat.take(indices[own], None, found[own], "wrap")  # which writes at once, where "raise" would look first
-
-    shared_pool().over(indices.size, take, least=_TAKEN >> 2)
-    return found
+    indices = cast(Places, argsort(keys))
+    return taken(keys, indices), taken(values, indices)
 
 
 def _has_as_many(k: int, axis: int | None, x: HostArray) -> bool:
@@ -202,26 +206,21 @@ def _has_as_many(k: int, axis: int | None, x: HostArray) -> bool:
 
 def _top_k(
     x: HostArray, /, k: int, axis: int | None, order: SortOrder, policy: HostSortPolicy
-) -> tuple[HostArray, HostArray]:
+) -> tuple[HostArray, ...]:
     """Along one axis, or of the flattened array; in order, whether that is asked for or not."""
     if axis is None:
         x, axis = x.reshape(-1), -1
-    values: HostArray
-    indices: HostArray
     if x.ndim == 1:
-        values, indices = top_k_of_row(packed(x), k, order, policy)
-    elif k == 1 == x.shape[axis]:
-        values, indices = x.copy(), np.zeros(x.shape, _INDEX)
-    elif x.size <= SHORT_ROWS and x.ndim == 2 and axis in (-1, 1):  # the commonest, whose shape is the result's
-        values, indices = top_k_rows(packed(x), k, order, policy)
-    elif x.size <= SHORT_ROWS:
-        rows = packed(x.swapaxes(axis, -1))
-        shape = *rows.shape[:-1], k
-        values, indices = top_k_rows(rows.reshape(-1, rows.shape[-1]), k, order, policy)
-        values, indices = values.reshape(shape).swapaxes(axis, -1), indices.reshape(shape).swapaxes(axis, -1)
-    else:
-        values, indices = along_rows(x, axis, lambda rows: top_k_rows(rows, k, order, policy))
-    return values, indices
+        return top_k_of_row(packed(x), k, order, policy)
+    if k == 1 == x.shape[axis]:
+        return x.copy(), np.zeros(x.shape, _INDEX)
+    if x.size > SHORT_ROWS:
+        return along_rows(x, axis, lambda rows: top_k_rows(rows, k, order, policy))
+    if x.ndim == 2 and axis in (-1, 1):  # the commonest, whose shape is the result's
+        return top_k_rows(packed(x), k, order, policy)
+    rows = packed(x.swapaxes(axis, -1))
+    found = top_k_rows(rows.reshape(-1, rows.shape[-1]), k, order, policy)
+    return tuple(made.reshape(*rows.shape[:-1], k).swapaxes(axis, -1) for made in found)
 
 
 _concatenate = cast("Callable[[tuple[HostArray, ...]], HostArray]", np.concatenate)

@@ -27,7 +27,7 @@ from .compiled_words import are_compiled
 from .fast_paths import sorted_pairs
 from .key_words import Places
 from .sort import pool_for, sort_rows
-from .strides import along_rows
+from .strides import along_rows, taken_in_rows
 from .top_k import top_k_rows
 
 # Bytes worked on together: what is made of them on the way stays in the nearer caches, and in memory that the C library
@@ -41,7 +41,7 @@ def sort_by_words(source: Array, by: KeyWords, policy: HostSortPolicy, stable: b
     by.require(source.dtype)
     words = None if is_lossy(by.key) else _on_all(by.to_words(), source, policy)
     if words is None or (stable and not np.array_equal(words, _on_all(by.to_words(ranks=True), source, policy))):
-        return taken(source, argsort_by_words(source, by, policy, ranks=stable), policy)
+        return taken_in_rows(source, argsort_by_words(source, by, policy, ranks=stable))
     back = partial(_on_all, by.to_elements(), policy=policy)
     by.try_on(source.reshape(-1), words.reshape(-1), back)
     sort_rows(words, words, SortOrder.ASCENDING, policy)
@@ -62,22 +62,7 @@ def top_k_by_words(source: Array, by: KeyWords, k: int, policy: HostSortPolicy) 
     by.require(source.dtype)
     words = _on_all(by.to_words(ranks=True), source, policy)
     _, places = top_k_rows(words, k, SortOrder.ASCENDING, policy)
-    return taken(source, places, policy), places
-
-
-def taken(source: Array, places: Places, policy: HostSortPolicy) -> Array:
-    """The elements of each row at these places."""
-    length: int = source.shape[1]
-    if len(source) > 1:
-        starts: Places = np.arange(0, source.size, length)
-        places = places + starts[:, np.newaxis]
-    flat, flat_places, results = source.reshape(-1), places.reshape(-1), np.empty(places.size, source.dtype)
-
-    def take(own: slice) -> None:
-        flat.take(flat_places[own], out=results[own], mode="clip")  # which writes at once
-
-    pool_for(results, policy).over(results.size, take, -(-results.nbytes // _PIECE))
-    return results.reshape(places.shape)
+    return taken_in_rows(source, places), places
 
 
 def _on_all(transform: KeyTransform, source: Array, policy: HostSortPolicy) -> Array:
@@ -103,14 +88,6 @@ def _along(x: HostArray, /, axis: int | None, work: Callable[[HostArray], HostAr
     return found if found.dtype == np.intp else found.astype(x.dtype, copy=False)
 
 
-def _two_along(
-    x: HostArray, /, axis: int | None, work: Callable[[HostArray], tuple[HostArray, HostArray]]
-) -> tuple[HostArray, HostArray]:
-    """The same of two results."""
-    found, other = along_rows(x, axis, work)
-    return found, other
-
-
 def keyed_path(operation: Operation, policy: HostSortPolicy) -> Native | None:
     """The CPU's implementation of an operation by a key without a kernel; None if there is none."""
     match operation:
@@ -128,6 +105,6 @@ def keyed_path(operation: Operation, policy: HostSortPolicy) -> Native | None:
             return Native(partial(sorted_pairs, argsort=partial(_along, axis=0, work=work)))
         case TopK(k, axis, order, _, key) if key is not None:
             select = partial(top_k_by_words, by=KeyWords(key, order), k=k, policy=policy)
-            return Native(partial(_two_along, axis=axis, work=select), takes_empty=False)
+            return Native(partial(along_rows, axis=axis, work=select), takes_empty=False)
         case _:
             return None

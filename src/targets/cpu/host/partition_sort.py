@@ -131,13 +131,6 @@ def sort_long(source: HostArray, results: HostArray, order: SortOrder, policy: H
         numbers_of(results)[...] = ordered
 
 
-def _sort_shared(numbers: Elements, ordered: Elements, sample: Sample, policy: HostSortPolicy, pool: Pool) -> bool:
-    """Ascending, as NumPy has it, by threads. False, and nothing done, where these would not share the work."""
-    crew = threads_to_sort(numbers.dtype, numbers.nbytes, policy)
-    pivots = _balanced_pivots(sample, policy, crew or min(pool.threads, policy.most_threads))
-    return bool(pivots.size) and _sort_parts(numbers, ordered, pivots, policy, pool, by_crew=crew > 0)
-
-
 def _turn(ordered: Elements, order: SortOrder, kind: str, pool: Pool) -> None:
     """From NumPy's order of numbers to ours: descending, if it is to be, and NaN and NaT last."""
     if order is SortOrder.DESCENDING:
@@ -149,18 +142,20 @@ def _turn(ordered: Elements, order: SortOrder, kind: str, pool: Pool) -> None:
             ordered[...] = np.concatenate([ordered[count:], ordered[:count]])
 
 
-def _sort_parts(
-    source: Elements, results: Elements, pivots: Elements, policy: HostSortPolicy, pool: Pool, *, by_crew: bool
-) -> bool:
-    """Brings elements into memory apart, part by part, and sorts the parts. False, and nothing done, where the crew is
-    busy, and the row too short for others. There is one pivot fewer than parts, a power of two. Every thread may come
-    to help with everything, whoever is late or early; all is one piece of work, for to wake threads takes as long as a
-    pass."""
+def _sort_shared(source: Elements, results: Elements, sample: Sample, policy: HostSortPolicy, pool: Pool) -> bool:
+    """Brings elements into memory apart, part by part, and sorts the parts: ascending, as NumPy has it. False, and
+    nothing done, where threads would not share the work, or the crew is busy and the row too short for others. There is
+    one pivot fewer than parts, a power of two. Every thread may come to help with everything, whoever is late or early;
+    all is one piece of work, for to wake threads takes as long as a pass."""
+    waiting = threads_to_sort(source.dtype, source.nbytes, policy)
+    pivots = _balanced_pivots(sample, policy, waiting or min(pool.threads, policy.most_threads))
+    if not pivots.size:
+        return False
     parts = pivots.size + 1
     spare = np.empty(source.size if parts > 2 else 0, pivots.dtype)
     passes = parts.bit_length() - 1
     first, second = (results, spare) if passes % 2 else (spare, results)  # to and fro, at last to the results
-    if by_crew and sort_by_crew(
+    if waiting and sort_by_crew(
         PartedRow(source, first, second, results, pivots), _block(source, parts, policy), parts
     ):
         return True

@@ -22,8 +22,7 @@ from ...base import HostArray
 from ...counts import count_nonzero
 from ..crew import threads_of_crew
 from ..loops import Kernel
-from .arg_reduce import PlaceFolding
-from .as_integers import places_of_bools, places_of_times
+from .arg_reduce import PlaceFolding, places_of_bools, places_of_times
 from .key_words import numbers_as
 from .reduce_loops import can_fold, loop_for
 from .reduce_plans import Route, constant_of, leaps, route_of
@@ -54,9 +53,7 @@ _ADDED_HALVES = 1 << 16  # the same of sums and products, for which compiled loo
 class Folding:
     """A reduction of elements of a dtype along some axes."""
 
-    def __init__(
-        self, fold: Reducer, dtype: np.dtype[np.generic], axes: tuple[int, ...], ndim: int, keepdims: bool
-    ) -> None:
+    def __init__(self, fold: Reducer, dtype: np.dtype[np.generic], axes: tuple[int, ...], ndim: int) -> None:
         self._is_half = dtype == np.float16
         self.least = _SOON if ndim == 1 and not fold.adds and dtype.kind not in "mM" else LONG
         if fold.adds and dtype.kind == "f":
@@ -66,7 +63,7 @@ class Folding:
         self._is_bool = dtype.kind == "b"  # bytes, of which all but zero are true
         if self._is_bool:
             fold = {Reducer.MIN: Reducer.ALL, Reducer.MAX: Reducer.ANY}.get(fold, fold)
-        self._fold, self._dtype, self._axes, self._keepdims = fold, dtype, axes, keepdims
+        self._fold, self._dtype, self._axes = fold, dtype, axes
         self._is_time = dtype.kind in "mM"
         self._seen_as = dtype if self._is_time else numbers_as(dtype)
         self._waits = fold.adds and dtype.kind == "f"
@@ -77,10 +74,10 @@ class Folding:
             self._head = (slice(round(_HEAD ** (1 / ndim))),) * ndim
         self._row_heads = fold in TRUTHS and len(axes) == 1 < ndim
 
-    def __call__(self, x: HostArray) -> object | None:
-        """The result; None where NumPy's loop is to give it."""
+    def __call__(self, x: HostArray) -> HostArray | None:
+        """The results, of the axes that stay; None where NumPy's loop is to give them."""
         if self._head and self._is_settled(x):
-            return in_shape(np.array(self._fold is Reducer.ANY), x, self._axes, self._keepdims)
+            return np.array(self._fold is Reducer.ANY)
         counts_bools = self._is_bool and self._fold.adds
         x, route = self._routes.of_bools(x) if counts_bools else (x, self._routes.of(x))
         if route is None:
@@ -133,7 +130,7 @@ class Folding:
         count = count_nonzero(head)
         return count > 0 if self._fold is Reducer.ANY else count < head.size
 
-    def _settled_rows(self, x: HostArray) -> object | None:
+    def _settled_rows(self, x: HostArray) -> HostArray | None:
         """The result, if each row's first elements settle it: NumPy's loops end there, too. First those in the corners
         of the array are asked."""
         (axis,) = self._axes
@@ -148,25 +145,25 @@ class Folding:
             return None
         return self._settled(heads)
 
-    def _settled(self, rows: HostArray) -> object | None:
-        found = np.asarray(silently(UFUNCS[self._fold].reduce, rows, self._axes, np.bool_, None, self._keepdims))
+    def _settled(self, rows: HostArray) -> HostArray | None:
+        found = np.asarray(silently(UFUNCS[self._fold].reduce, rows, self._axes, np.bool_))
         is_open = found.any() if self._fold is Reducer.ALL else not found.all()
-        return None if is_open else cast(object, found[()])
+        return None if is_open else found
 
-    def _by_numpy(self, x: HostArray, route: Route) -> object | None:
+    def _by_numpy(self, x: HostArray, route: Route) -> HostArray | None:
         """What NumPy gives in place of loops that are not loaded; None where it is as well as they are."""
         if self._fold not in EXTREMES or self._dtype.kind != "f":
             return None
-        found = np.asarray(silently(UFUNCS[self._fold].reduce, x, self._axes, None, None, self._keepdims))
+        found = np.asarray(silently(UFUNCS[self._fold].reduce, x, self._axes))
         if bool((np.abs(found) > 0).all()):  # values say all about the bits: not of zeros and NaNs
-            return cast(object, found[()])
+            return found
         return self._by_route(x, route, *loop_for(self._fold, self._dtype, route.in_rows))
 
-    def _by_route(self, x: HostArray, route: Route, loop: Kernel, state: np.dtype[np.generic]) -> object:
+    def _by_route(self, x: HostArray, route: Route, loop: Kernel, state: np.dtype[np.generic]) -> HostArray:
         memory, ufunc = route.nest.span.place(x), UFUNCS[self._fold]
         found = [call.states(loop, state, ufunc, memory) for call in route.calls]
         states = found[0] if len(found) == 1 else silently(ufunc, *found)
-        return in_shape(route.nest.arranged(self._elements(states)), x, self._axes, self._keepdims)
+        return route.nest.arranged(self._elements(states))
 
     def _elements(self, states: HostArray) -> HostArray:
         """What the loops leave as the result has it."""
@@ -225,18 +222,18 @@ def _reduction(
         along = None if axis is None or ndim == 0 else axes[0]
         method = cast(Callable[..., object], np.ndarray.argmin if fold is Reducer.ARGMIN else np.ndarray.argmax)
         call = partial(method, keepdims=True) if keepdims else method
-        long_place = PlaceFolding(fold, dtype, None if ndim == 1 else along, keepdims) if has_loops else None
-        return _guarded(call, (along, None), long_place)
+        long_place = PlaceFolding(fold, dtype, None if ndim == 1 else along) if has_loops else None
+        return _guarded(call, (along, None), axes, keepdims, long_place)
     reduce = cast(Callable[..., object], UFUNCS[fold].reduce)  # of array, axes, dtype, out and keepdims
     made = np.dtype(np.bool_) if fold in TRUTHS else None
     settings = (axes[0] if len(axes) == 1 else axes, made, None, keepdims)
     has_loops |= dtype.kind == "b" and (fold.adds or len(axes) < ndim)
-    long = Folding(fold, dtype, axes, ndim, keepdims) if has_loops and axes else None
+    long = Folding(fold, dtype, axes, ndim) if has_loops and axes else None
     if dtype.kind == "f" and dtype.itemsize == 2 and fold.adds:
-        return _guarded(partial(_halves, reduce), (axes, keepdims), long)
-    regrouped = Regrouped.of(fold, dtype, axes, ndim, keepdims)
+        return _guarded(partial(_halves, reduce), (axes, keepdims), axes, keepdims, long)
+    regrouped = Regrouped.of(fold, dtype, axes, ndim)
     # NumPy's loops of floats warn of what is no mistake
-    return _guarded(reduce, settings, long, regrouped, is_silent=dtype.kind == "f")
+    return _guarded(reduce, settings, axes, keepdims, long, regrouped, is_silent=dtype.kind == "f")
 
 
 # -- short arrays -----------------------------------------------------------------------------------------
@@ -249,8 +246,8 @@ def _halves(reduce: Callable[..., object], x: HostArray, axes: tuple[int, ...], 
 
 
 def _guarded(
-    call: Callable[..., object], settings: tuple[object, ...], long: Folding | PlaceFolding | None = None,
-    regrouped: Regrouped | None = None, *, is_silent: bool = False,
+    call: Callable[..., object], settings: tuple[object, ...], axes: tuple[int, ...], keepdims: bool,
+    long: Folding | PlaceFolding | None = None, regrouped: Regrouped | None = None, *, is_silent: bool = False,
 ) -> HostCall:  # fmt: skip
     """With other ways for long arrays and for short lines, and errors of our own kind for arrays of nothing."""
 
@@ -266,11 +263,11 @@ def _guarded(
         ):  # fmt: skip
             found = regrouped(x)
             if found is not None:
-                return found
+                return in_shape(found, x, axes, keepdims)
         if size >= least and long is not None:
             found = long(x)
             if found is not None:
-                return found
+                return in_shape(found, x, axes, keepdims)
         try:
             return silence().run(call, x, *settings) if is_silent else call(x, *settings)
         except ValueError as error:

@@ -19,8 +19,7 @@ import numpy as np
 from ....operations.reduce import Reducer
 from ..background import background
 from ..loops import Kernel, compiled, inside, name_of, numbers_of_plan, text_of
-from .reducers import TRUTHS
-from .summing import Summing
+from .reducers import TRUTHS, Summing
 
 _PLAN = ("start", "n0", "s0", "n1", "s1", "m0", "t0", "m1", "t1", "parts", "block", "constant")
 _COUNTS = frozenset(["n0", "n1", "m0", "m1", "parts", "block"])

@@ -1,15 +1,20 @@
-"""Reductions as NumPy's ufuncs, and of which dtypes there are such; and NumPy's functions without its warnings."""
+"""What reductions and cumulative sums make of elements: NumPy's ufuncs, without its warnings, and compiled loops."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import Context
+from functools import cache
 from typing import TypeAlias, TypeVar, cast
 
+import attrs
 import numpy as np
 
+from ....operations.monoids import result_dtype
 from ....operations.reduce import Reducer
 from ...base import HostArray
+from ..loops import name_of
+from .key_words import numbers_as
 
 R = TypeVar("R")
 HostCall: TypeAlias = Callable[[HostArray], object]
@@ -61,3 +66,62 @@ def in_shape(results: HostArray, x: HostArray, axes: tuple[int, ...], keepdims: 
     if keepdims:
         return results.reshape([1 if axis in axes else size for axis, size in enumerate(x.shape)])
     return cast(object, results[()])
+
+
+@attrs.frozen(eq=False)
+class Summing:
+    """Of elements of a dtype: float16 is added up in 32 bits and rounded once, bools as bytes."""
+
+    seen_as: np.dtype[np.generic]
+    state: np.dtype[np.generic]
+    result: np.dtype[np.generic]
+
+    @classmethod
+    @cache
+    def of(cls, fold: Reducer, dtype: np.dtype[np.generic]) -> Summing:
+        result = result_dtype(fold.value, dtype)
+        if dtype == np.float16:
+            return cls(np.dtype(np.uint16), np.dtype(np.float32), result)
+        return cls(numbers_as(dtype), result, result)
+
+    @property
+    def is_half(self) -> bool:
+        return self.result == np.float16
+
+    def lifted(self, element: str) -> str:
+        """The text of an element, whose name this is, as a number."""
+        if not self.is_half:
+            return f"{name_of(self.state)}({element})"
+        return f"from_half({element})" if _has_halves() else _from_half(element)
+
+    def lowered(self, number: str) -> str:
+        """The text of what is left of a number, whose name this is."""
+        if not self.is_half:
+            return number
+        return f"to_half({number})" if _has_halves() else _to_half(number)
+
+
+def _has_halves() -> bool:
+    from ..compiler.machine import machine  # loads LLVM, which the loops are for
+
+    return machine().has_halves
+
+
+def _from_half(bits: str) -> str:
+    """Subnormals are multiples of 2**-24; of infinity and NaN the exponent is the greatest in 32 bits, too."""
+    magnitude = f"i4({bits} & 0x7FFF)"
+    exponent = f"select({magnitude} >= 0x7C00, {224 << 23}, {112 << 23})"
+    normal = f"bits_f4(i4(({magnitude} << 13) + {exponent}))"
+    unsigned = f"select({magnitude} < 0x400, f4({magnitude}) * {2.0**-24}, {normal})"
+    return f"bits_f4(u4(bits_u4({unsigned}) | (u4({bits} & 0x8000) << 16)))"
+
+
+def _to_half(number: str) -> str:
+    """To nearest, ties to even; subnormals are rounded by the addition of a number whose last bit is worth 2**-24."""
+    bits = f"bits_u4({number})"
+    magnitude = f"u4({bits} & 0x7FFFFFFF)"
+    normal = f"u4(u4({magnitude} - {112 << 23} + 0xFFF + (({magnitude} >> 13) & 1)) >> 13)"
+    subnormal = f"u4(bits_u4(f4(bits_f4({magnitude}) + 0.5)) - {126 << 23})"
+    large = f"select({magnitude} > 0x7F800000, u4(0x7E00), u4(0x7C00))"
+    unsigned = f"select({magnitude} < 0x38800000, {subnormal}, {normal})"
+    return f"u2(select({magnitude} >= 0x47800000, {large}, {unsigned}) | (({bits} >> 16) & 0x8000))"

@@ -50,10 +50,8 @@ _EXACT = 1 << 18  # elements of which NumPy's loops make as much as compiled one
 class Regrouped:
     """A reduction along neighbouring axes, some of an array's or all."""
 
-    def __init__(
-        self, fold: Reducer, dtype: np.dtype[np.generic], axes: tuple[int, ...], ndim: int, keepdims: bool
-    ) -> None:
-        self._fold, self._axes, self._keepdims = fold, axes, keepdims
+    def __init__(self, fold: Reducer, dtype: np.dtype[np.generic], axes: tuple[int, ...], ndim: int) -> None:
+        self._fold, self._axes = fold, axes
         self._size, self._ufunc, self._made = dtype.itemsize, UFUNCS[fold], result_dtype(fold.value, dtype)
         self._is_silent, self.finds_extremes = dtype.kind == "f", fold in EXTREMES
         self._adds_zero = fold is Reducer.SUM and self._is_silent  # -0.0 becomes 0.0, as in NumPy
@@ -68,9 +66,7 @@ class Regrouped:
         self._routes = Routes(self._regroup)
 
     @classmethod
-    def of(
-        cls, fold: Reducer, dtype: np.dtype[np.generic], axes: tuple[int, ...], ndim: int, keepdims: bool
-    ) -> Regrouped | None:
+    def of(cls, fold: Reducer, dtype: np.dtype[np.generic], axes: tuple[int, ...], ndim: int) -> Regrouped | None:
         """None if axes do not lie side by side, or there is nothing to regroup."""
         are_beside = bool(axes) and axes[-1] - axes[0] == len(axes) - 1
         if not are_beside or dtype.kind not in "biuf" or not dtype.isnative:
@@ -79,15 +75,14 @@ class Regrouped:
             return None
         if len(axes) == ndim and not (fold.adds and dtype.kind == "f"):
             return None
-        return cls(fold, dtype, axes, ndim, keepdims)
+        return cls(fold, dtype, axes, ndim)
 
-    def __call__(self, x: HostArray) -> object | None:
-        """The result; None where NumPy takes no longer, or a compiled loop is to do it."""
+    def __call__(self, x: HostArray) -> HostArray | None:
+        """The results, of the axes that stay; None where NumPy takes no longer, or a compiled loop is to do it."""
         run = self._routes.of(x)
         if run is None:
             return None
-        found = silence().run(run, x) if self._is_silent else run(x)
-        return cast(object, found if found.ndim else found[()])
+        return silence().run(run, x) if self._is_silent else run(x)
 
     def _regroup(self, x: HostArray) -> Regroup | None:
         """For arrays whose last axis lies together, or else whose first axis does; or that are not packed."""
@@ -101,8 +96,7 @@ class Regrouped:
         reduce = self._way(outer, length, near)
         if reduce is None:
             return None
-        gone = (1,) * len(self._axes) if self._keepdims else ()
-        made = (*lengths[0], *gone, *lengths[2])
+        made = (*lengths[0], *lengths[2])
         if is_c:
             return lambda x: reduce(x.reshape(seen_as)).reshape(made)
         return lambda x: reduce(x.T.reshape(seen_as)).reshape(made[::-1]).T
@@ -142,7 +136,7 @@ class Regrouped:
             return None
         gone = tuple(place for place, axis in enumerate(others) if axis in self._axes)
         kept = [1 if axis in self._axes else size for axis, size in enumerate(x.shape)]
-        made = kept if self._keepdims else [size for axis, size in enumerate(x.shape) if axis not in self._axes]
+        made = [size for axis, size in enumerate(x.shape) if axis not in self._axes]
 
         def reduce_lines(x: HostArray) -> HostArray:
             found = self._combined(x.transpose(near, *others))

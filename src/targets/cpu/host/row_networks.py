@@ -250,14 +250,11 @@ def argsort_short_rows(x: HostArray, places: Places, order: SortOrder, policy: H
 def are_argsorted_sooner(x: HostArray) -> bool:
     """Whether rows are short: of 8 and 16 bits, of which NumPy finds places by their digits, very short or many."""
     length = x.shape[-1]
-    if not 1 < length <= _longest_to_argsort(x):
+    longest = _LONGEST_TO_ARGSORT[x.itemsize] if _follow_each_other(x) else _LONGEST_TO_ARGSORT_BESIDE
+    if not 1 < length <= longest:
         return False
     by_digits = x.itemsize <= 2 and x.dtype.kind != "f" and length > _SHORT_BY_DIGITS
     return not by_digits or 2 * x.size >= length * lanes(x.itemsize)
-
-
-def _longest_to_argsort(x: HostArray) -> int:
-    return _LONGEST_TO_ARGSORT[x.itemsize] if _follow_each_other(x) else _LONGEST_TO_ARGSORT_BESIDE
 
 
 def _follow_each_other(x: HostArray) -> bool:

@@ -1,17 +1,34 @@
-"""The compiled loops of top-k for rows. One selects: what precedes the k-th so far is inserted among the best.
+"""Top-k for rows by a compiled loop: what precedes the k-th so far is inserted among the best.
 
 Ranks are computed a block at a time, with their minimum, in vectors. In most blocks of a row nothing precedes the k-th
-so far, and they are done with that. The other takes what stands at places in each row.
+so far, and they are done with that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 
-from ..loops import Kernel, compiled, inside, text_of
-from .key_words import lines_of_bits, ranked
+import numpy as np
 
+from ....arrays.recycled import new_array
+from ....types.indices import SortOrder
+from ...base import HostArray
+from ..background import background, in_turn
+from ..crew import share_kernel
+from ..loops import Kernel, compiled, inside, place_of, text_of
+from ..pool import shared_pool
+from .key_words import Places, constants, lines_of_bits, ranked
+
+_INDEX: np.dtype[np.intp] = np.dtype(np.intp)
+
+SHORT_ROWS = 1 << 11  # elements in all rows: sorted before anything else has begun
+ORDERED = 1 << 5  # elements of one of some rows that are sorted sooner than chosen from
+LARGE_SHARE = 1 << 5  # one of so many elements, or more of them: all are sorted
+_ALONE = 1 << 16  # elements of a row that all threads look at, where there are fewer rows than threads
+_TASK = 1 << 14  # elements at least that a thread takes at a time
+_BY_LOOP, _LOOKED_AT = 1 << 19, 1 << 17  # the same of a long row that is cut into parts, and of a part of it
+_FEW_SELECTED = 1 << 4  # that are selected in rows of any length
 MOST_SELECTED = 32  # of each row: an insertion moves half as many elements
 _BLOCK = 64  # elements, a power of two
 
@@ -87,12 +104,61 @@ def select_in_rows(size: int, is_float: bool) -> Kernel:
     return compiled("select_in_rows", takes, body)
 
 
-@cache
-def take_in_rows(size: int) -> Kernel:
-    """(start, stop, elements, places, results, length, k): the k elements of each row that stand there."""
-    row = inside("for index in range(k):", [
-        "results[row * k + index] = elements[row * length + places[row * k + index]]",
-    ])  # fmt: skip
-    body = text_of(inside("for row in range(start, stop):", row))
-    takes = f"start: i8, stop: i8, elements: i{size}[], places: i8[], results: i{size}[], length: i8, k: i8"
-    return compiled("take_in_rows", takes, body)
+class _Selecting:
+    """The loop that selects in rows of a dtype, in an order."""
+
+    def __init__(self, dtype: np.dtype[np.generic], order: SortOrder) -> None:
+        kind = dtype.itemsize, dtype.kind == "f"
+        self._job, self._kernel = ("select", *kind), partial(select_in_rows, *kind)
+        self._steps, self._word = in_turn(self._kernel), np.dtype(f"i{dtype.itemsize}")
+        self._constants = place_of(constants(dtype, order))  # which are kept for good
+
+    def is_there(self, source: HostArray) -> bool:
+        if source.size <= SHORT_ROWS:
+            return background.has_for_many(self._job, self._steps)
+        return background.has(self._job, self._steps, source.nbytes)
+
+    def run(self, source: HostArray, places: Places, values: HostArray | None = None) -> None:
+        (rows, k), length = places.shape, source.shape[1]
+        found, wanted = ((0, 0), 0) if values is None else (place_of(values), k)
+        where = *place_of(source.view(self._word)), *place_of(places), *found, *self._constants
+        nbytes = source.nbytes if source.size > _TASK else 0
+        share_kernel(self._kernel(), rows, (*where, length, k, wanted), nbytes, least=-(-_TASK // length))
+
+
+_selecting = cache(_Selecting)
+
+
+def selected_in_rows(source: HostArray, k: int, order: SortOrder) -> tuple[HostArray, Places] | None:
+    """The first k elements of each row, and where they stand. None if other ways suit."""
+    rows, length = source.shape
+    if not 0 < k <= MOST_SELECTED or length <= (k if source.size <= SHORT_ROWS else max(2 * k, ORDERED)):
+        return None
+    if k > _FEW_SELECTED and length < LARGE_SHARE * k:
+        return None
+    if length > (_LOOKED_AT if rows == 1 else _ALONE) and rows < max(2, shared_pool().threads):
+        return None
+    loop = _selecting(source.dtype, order)
+    if not loop.is_there(source):
+        return None
+    make = np.empty if source.size <= SHORT_ROWS else new_array
+    values, places = make((rows, k), source.dtype), make((rows, k), _INDEX)
+    loop.run(source, places, values)
+    return values, places
+
+
+def selected_in_parts(row: HostArray, k: int, order: SortOrder) -> Places | None:
+    """Where the first k of a row stand, and some more: the first k of each part, as if these were rows, and the few
+    elements behind them all."""
+    if row.size < _BY_LOOP or row.itemsize > 4 or not row.flags.c_contiguous:  # 64 bits are compared slowly
+        return None
+    rows = max(row.size // _LOOKED_AT, min(shared_pool().threads, row.size // _TASK))
+    length = row.size // rows
+    source = row[: rows * length].reshape(rows, length)
+    loop = _selecting(row.dtype, order)
+    if k > MOST_SELECTED or not loop.is_there(source):
+        return None
+    places: Places = np.empty((rows, k), np.intp)
+    loop.run(source, places)
+    places += np.arange(0, rows * length, length)[:, np.newaxis]
+    return np.concatenate((places.reshape(-1), np.arange(rows * length, row.size)))

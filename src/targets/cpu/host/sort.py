@@ -15,16 +15,15 @@ from ...base import HostArray
 from ..background import background
 from ..crew import threads_of_crew
 from ..pool import ALONE, Pool, share_each_row, shared_pool
-from .at_sight import LEAST_AT_SIGHT, sorted_at_sight
+from .at_sight import LEAST_AT_SIGHT, counting_each, fill, sorted_at_sight
 from .counting import count_words, rank_found, sort_by_counting, sort_few
-from .crew_rows import sort_rows_by_crew, sorting_threads
+from .crew_rows import sort_rows_by_crew
 from .key_words import numbers_as, numbers_of
 from .numpy_sort import restore_ties, sort_chunk
 from .partition import reverse
 from .partition_sort import loading_sorts, part_from, sort_long
 from .radix_sort import can_sort_by_radix, sort_by_radix, suits_radix
 from .row_networks import sort_short_rows
-from .runs import counting_each, fill
 from .sample import different_of, seems_constant, seems_in_order
 from .strides import copy_shared
 
@@ -97,11 +96,12 @@ def _sort_packed(source: HostArray, results: HostArray, order: SortOrder, policy
         for number in range(rows):
             sort_one(*_some(source, results, number), order, policy, few, stable)
         return
+
     # by NumPy's sort alone: all rows by threads that wait in compiled code, or some at a time
-    threads = sorting_threads(source, policy) if rows > 1 and pool is not ALONE else 0
-    if threads and _sort_apart(
-        lambda ordered: sort_rows_by_crew(source, ordered, order, threads), source, results, order, stable
-    ):
+    def by_crew(ordered: HostArray) -> bool:
+        return sort_rows_by_crew(source, ordered, order, policy)
+
+    if rows > 1 and pool is not ALONE and _sort_apart(by_crew, source, results, order, stable):
         return
     _sort_chunks(source, results, order, policy, stable)
 

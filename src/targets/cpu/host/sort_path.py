@@ -124,7 +124,8 @@ class SortPath:
         elif (seen := self._at_sight(x)) is not None:
             results[...] = seen
         else:
-            self._sort_along(x, x if _are_one(x, results) else results)
+            is_one = x.strides == results.strides and address_of(x) == address_of(results)
+            self._sort_along(x, x if is_one else results)  # the same elements in the same layout
 
     def _at_sight(self, x: HostArray) -> HostArray | None:
         if not self._looks or x.ndim != 1 or x.size < LEAST_AT_SIGHT:
@@ -213,7 +214,9 @@ class SortPath:
         where the array is longer, or the other one not known to take the result."""
         short, long_row, axis = self._short, self._long_row, self._along
         stable_lengths, is_apart = self._stable_lengths, needs_own_memory(self._dtype)
-        sorts_at_once = self._turn is None and self._dtype.kind != "f"  # it is whole all the time
+        at_once = 0  # elements at most that are whole all the time
+        if self._turn is None and self._dtype.kind != "f":
+            at_once = _most_plain(self._dtype, by_integers=self._as_integers is not None, has_rows=self._has_rows)
 
         def write(x: HostArray, out: HostArray) -> bool:
             length = x.shape[axis]
@@ -224,7 +227,7 @@ class SortPath:
                 return False
             if out is not x and ((out.dtype is not x.dtype and out.dtype != x.dtype) or out.shape != x.shape):
                 return False
-            if not sorts_at_once and length > 1:
+            if x.size > at_once and length > 1:
                 out[...] = sort(x)
                 return True
             if out is not x and not is_apart:
@@ -253,8 +256,3 @@ def _most_plain(dtype: np.dtype[np.generic], *, by_integers: bool, has_rows: boo
 def _has_own_places(shape: Shape, strides: Shape, dtype: np.dtype[np.generic]) -> bool:
     """Whether no element is another one, too."""
     return not Spec(shape, dtype, strides=strides).may_share_elements
-
-
-def _are_one(x: HostArray, results: HostArray) -> bool:
-    """Whether both are the same elements in the same layout."""
-    return x is results or (x.strides == results.strides and address_of(x) == address_of(results))
