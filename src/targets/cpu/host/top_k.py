@@ -25,7 +25,7 @@ from ..background import Steps, background, in_turn
 from ..crew import share_kernel
 from ..loops import Kernel, place_of
 from ..pool import shared_pool, slices
-from .argsort import argsort_rows
+from .argsort import argsort_row, argsort_rows
 from .key_words import Elements, Places, constants, numbers_of
 from .numpy_sort import ascending, places_along, places_in_order
 from .row_networks import least_for_networks
@@ -120,7 +120,7 @@ def _of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) ->
     if some.size > SHORT_ROWS:
         places = _argsorted(some[np.newaxis], k, order, policy)[0]
     else:
-        places = places_in_order(some, -1, order)[:k]
+        places = argsort_row(some, order, policy)[:k]
     return places if near is None else near[places]
 
 
