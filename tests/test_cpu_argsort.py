@@ -113,7 +113,8 @@ def test_each_way_is_taken(ways: list[str], request: pytest.FixtureRequest) -> N
     for dtype, length, few, at_once in (
         ("f4", LEAST_MIXED, False, True), ("f4", 2047, False, True), ("f4", 2048, False, False),
         ("f8", LEAST_MIXED, False, True), ("f8", 4095, False, True), ("f8", 4096, False, False),
-        ("i4", LEAST_MIXED, False, False), ("i8", 2000, False, True), ("i8", 2000, True, False), ("f8", 2000, True, True),
+        ("i4", LEAST_MIXED, False, False), ("i8", 2000, False, True), ("i8", 2000, True, False),
+        ("f8", 2000, True, True),
     ):  # fmt: skip
         x = rng.permutation(length) if not few else rng.integers(0, 20, length)
         ways.clear()
