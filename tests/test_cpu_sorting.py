@@ -48,7 +48,6 @@ SMALL = HostSortPolicy(
     count_pairs_from=1500,
     deal_from=1500,
     pack_from=20,
-    pack_slow_from=20,
     sample=64,
     glance=64,
     some=20,

@@ -94,12 +94,7 @@ def test_what_is_no_policy_is_refused() -> None:
 def test_its_thresholds_are_met_to_the_element() -> None:
     """And those of bytes by what an element has."""
     policy = HostSortPolicy(
-        pack_slow_from=100,
-        thread_bytes=1000,
-        most_threads=9,
-        count_bytes_from=50,
-        count_pairs_from=70,
-        part_bytes_from=2400,
+        pack_from=100, thread_bytes=1000, most_threads=9, count_bytes_from=50, count_pairs_from=70, part_bytes_from=2400
     )
     one, two, four, eight = (np.dtype(f"u{size}") for size in (1, 2, 4, 8))
     assert not policy.packs(10**6, 10**6, two)

@@ -57,10 +57,9 @@ class HostSortPolicy:
     count_pairs_from: int = _threshold(1 << 20)  # and rows of 16-bit elements
     count_slow_pairs_from: int = _threshold(1 << 18)  # the same where NumPy has no vector code for 16 bits
     deal_from: int = _threshold(1 << 18)  # argsort of 8- and 16-bit elements scatters indices by a histogram
-    # argsort of a row of 32- or 64-bit elements sorts packed (rank, index) words from this size; and where NumPy sorts
-    # these slowly, or of several rows, from the other one
-    pack_from: int = _threshold(1 << 9)
-    pack_slow_from: int = _threshold(3 << 10)
+    # argsort of 32- or 64-bit elements sorts packed (rank, index) words from this size: of arrays by turns, as NumPy's
+    # merge sort takes a third of the time for one whose branches are foreseen
+    pack_from: int = _threshold(3 << 10)
     # at most so many changes of direction among 240 neighbours mean presorted runs, which are merged
     few_turns: int = _threshold(12)
     most_threads: int = _count(16)
@@ -112,10 +111,8 @@ class HostSortPolicy:
                 return (self.part_bytes_from if threads < _FEW_THREADS else self.part_bytes_from // 3) // size
 
     def packs(self, size: int, length: int, dtype: np.dtype[np.generic]) -> bool:
-        """Whether argsort packs (rank, index) words, however slowly NumPy sorts them. The shorter the rows, the more
-        elements in all it takes."""
-        least = self.pack_slow_from
-        return dtype.itemsize > 2 and size >= least and size * length >= 8 * dtype.itemsize * least
+        """Whether argsort packs (rank, index) words. The shorter the rows, the more elements in all it takes."""
+        return dtype.itemsize > 2 and size >= self.pack_from and size * length >= 8 * dtype.itemsize * self.pack_from
 
 
 @attrs.frozen

@@ -33,7 +33,7 @@ _NARROW = 1 << 19  # elements of 32 bits: of more a radix sort scatters too far
 _WINDOWS, _WINDOW = 8, 32  # how many neighbours are looked at, and how many in a row
 _FEWEST, _LEAST = 6, _WINDOWS * _WINDOW  # elements of a row that is looked at with others, and of one alone
 _WORD = 8  # bytes
-_DIFFERENT, _FEW_ALIKE = 3, 1 << 10  # of so few different elements, NumPy foresees the branches in so many
+_DIFFERENT, _FEW_ALIKE = 3, 1 << 10  # of so few that differ among some, in a row of less elements
 LEAST_MIXED, _FEW_RUNS = 5 << 7, 4  # elements of a row that is looked at for runs, and of how many NumPy merges them
 _AT_ONCE = 1 << 9  # elements of a row, for each byte of one: of more, NumPy sorts words sooner than it finds places
 _GLANCE, _FEW_FALLS = 16, 2  # elements of the first row, looked at first; how many may be less than the one before
@@ -118,41 +118,38 @@ def are_in_order(x: HostArray, order: SortOrder, policy: HostSortPolicy) -> bool
 def argsort_mixed(
     row: HostArray, order: SortOrder, policy: HostSortPolicy, *, by_bits: bool = False
 ) -> Places | None:  # fmt: skip
-    """Of a row that one thread has, by what takes less time than NumPy's stable argsort. None where that suits: where
-    NumPy sorts slowly, or a few elements that are far apart seem to be of few runs, which it merges."""
+    """Of a row that one thread has, by NumPy's vector code, if it has any. None where its stable argsort suits: where a
+    few elements that are far apart seem to be of few runs, which it merges, or hardly differ, so that it foresees what
+    it branches by."""
     if numpy_sorts_slowly(_WORD):
         return None
-    size, itemsize, is_float, found = row.size, row.itemsize, row.dtype.kind == "f", None
+    size, itemsize, is_float = row.size, row.itemsize, row.dtype.kind == "f"
     some: list[float] = numbers_of(row)[size // (2 * _GLANCE) :: size // _GLANCE].tolist()
-    in_order = sorted(some)
-    if some == in_order or some == in_order[::-1]:
+    in_order, different = sorted(some), len(set(some))
+    if some == in_order or some == in_order[::-1] or (different <= _DIFFERENT and size < _FEW_ALIKE):
         return None
     if not _FEW_RUNS <= sum(map(gt, some, some[1:])) < len(some) - _FEW_RUNS:
         return None
-    different = len(set(some))
-    if different <= _DIFFERENT and size < _FEW_ALIKE:
-        return None
     if by_bits:
         row, order = ordered_words(row, order), SortOrder.ASCENDING
-    # Of floats of 64 bits that have equals words are made twice; of integers of 32 bits they are made soonest.
-    suits = (is_float and itemsize > 4) or ((is_float or itemsize > 4) and different == len(some))
+    # Words of 64-bit floats that have equals are made twice; those of 32-bit integers are made soonest.
+    suits = is_float or itemsize > 4 if different == len(some) else is_float and itemsize > 4
     if suits and size < _AT_ONCE * itemsize and numpy_argsorts_fast(itemsize):
         found = argsort_at_once(row, order)
-    if found is None and size >= policy.pack_from:
-        found = places_packed(row, order, policy)
-    return found
+        if found is not None:
+            return found
+    return places_packed(row, order, policy)
 
 
 def argsort_row(row: HostArray, order: SortOrder, policy: HostSortPolicy) -> Places:
     """Of a row that one thread has, packed or not."""
-    is_looked_at = row.itemsize > 2 and row.size >= LEAST_MIXED
-    found = argsort_mixed(row, order, policy) if is_looked_at else None
+    found = argsort_mixed(row, order, policy) if row.itemsize > 2 and row.size >= LEAST_MIXED else None
     return places_in_order(row, -1, order) if found is None else found
 
 
 def argsort_runs(row: HostArray, order: SortOrder, policy: HostSortPolicy) -> Places | None:
     """The same of a row that is made of a few long runs, which NumPy merges; else None."""
-    if row.size < max(policy.pack_slow_from, _LEAST):
+    if row.size < max(policy.pack_from, _LEAST):
         return None
     step = row.size // _WINDOWS
     windows: Elements = row[: _WINDOWS * step].reshape(_WINDOWS, step)[:, :_WINDOW]

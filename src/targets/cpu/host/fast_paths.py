@@ -111,7 +111,7 @@ class ArgsortPath:
         self.most = 0 if order is not _UP else FEW_HALVES if dtype.itemsize == 2 else SHORT
         self.most_of_row = self.most
         if self.most and suits and dtype != _HALF and dtype.kind in "iuf":
-            longer = policy.deal_from if is_narrow else min(policy.pack_slow_from, policy.serial_below)
+            longer = policy.deal_from if is_narrow else min(policy.pack_from, policy.serial_below)
             self.most_of_row = max(self.most, longer - 1)
         self._is_bytes = is_narrow and dtype != _HALF  # or two, which NumPy places by their digits
         self.most_at_sight = policy.serial_below - 1 if suits and not self._is_bytes else 0

@@ -7,10 +7,9 @@ the bits that were lost.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 
-import attrs
 import numpy as np
 import numpy.typing as npt
 
@@ -96,21 +95,13 @@ _NARROWED = 1 << 10  # elements of 32 bits of a row: of fewer, a look for their 
 _PIECE = 1 << 14  # elements worked on together, in the nearer caches
 
 
-@attrs.frozen(eq=False)
-class _Words:
-    """What words of a dtype are made with: indices of rows that are not long, and numbers as arrays of no dimension,
-    which NumPy computes with soonest."""
-
-    indices: Elements
-    counts: list[Elements]
-    masks: list[Elements]  # of so many lowest bits
-
-    @classmethod
-    @cache
-    def of(cls, dtype: np.dtype[np.generic]) -> _Words:
-        bits = range(8 * dtype.itemsize)
-        masks = [np.array((1 << count) - 1, dtype) for count in bits]
-        return cls(np.arange(1 << 12, dtype=dtype), [np.array(count, dtype) for count in bits], masks)
+@cache
+def _numbers(dtype: np.dtype[np.generic]) -> tuple[Elements, list[Elements], list[Elements]]:
+    """Indices of rows that are not long; and as arrays of no dimension, which NumPy computes with soonest, counts of
+    bits, and masks of so many lowest ones."""
+    bits = range(8 * dtype.itemsize)
+    masks = [np.array((1 << count) - 1, dtype) for count in bits]
+    return np.arange(1 << 12, dtype=dtype), [np.array(count, dtype) for count in bits], masks
 
 
 def places_packed(rows: Elements, order: SortOrder, policy: HostSortPolicy, into: Places | None = None) -> Places:
@@ -125,22 +116,22 @@ def places_packed(rows: Elements, order: SortOrder, policy: HostSortPolicy, into
         words = words - np.array(least, words.dtype)
     left_out = max(0, bits + index_bits - _WORD_BITS)
     dtype = _WORD if by_radix or bits + index_bits > _NARROW_BITS else _NARROW
-    numbers, lost = _Words.of(dtype), False
+    (indices, counts, masks), lost = _numbers(dtype), False
     if into is None or dtype is _NARROW:
         words = words.astype(dtype, copy=False)
     else:
         into.view(_WORD)[...], words = words, into.view(_WORD)
     if left_out:
         # In what is left out all may be alike, such as of floats that are integers.
-        lost = rows.dtype.kind != "f" or bool(np.bitwise_or.reduce(words, axis=None) & numbers.masks[left_out])
-        words >>= numbers.counts[left_out]
-    words <<= numbers.counts[index_bits]
-    words |= numbers.indices[:length] if length <= numbers.indices.size else np.arange(length, dtype=dtype)
+        lost = rows.dtype.kind != "f" or bool(np.bitwise_or.reduce(words, axis=None) & masks[left_out])
+        words >>= counts[left_out]
+    words <<= counts[index_bits]
+    words |= indices[:length] if length <= indices.size else np.arange(length, dtype=dtype)
     words = _sorted(words, range(index_bits, index_bits + max(1, bits - left_out)), policy)
     tied = _tied(words, index_bits) if lost else None
-    words &= numbers.masks[index_bits]
+    words &= masks[index_bits]
     places: Places = words.astype(np.intp) if dtype is _NARROW else words.view(np.intp)
-    if tied is not None and not _settled(places, tied, _ranks_in(rows, order, least), left_out, policy):
+    if tied is not None and not _settled(rows, order, places, tied, least, left_out, policy):
         places = places_in_order(rows, -1, order)
     if into is None:
         return places
@@ -163,12 +154,12 @@ def argsort_at_once(row: Elements, order: SortOrder) -> Places | None:
     rises = np.less(elements[:-1], elements[1:])
     if rises.item(rises.argmin()):
         return places
-    numbers, words = _Words.of(_NARROW), np.zeros(row.shape, _NARROW)
+    words = np.zeros(row.shape, _NARROW)
     rises.cumsum(0, _NARROW, words[1:])
-    words <<= numbers.counts[16]
+    words <<= 16
     words |= places.astype(_NARROW)
     words.sort()
-    words &= numbers.masks[16]
+    words &= 0xFFFF
     return words.astype(np.intp)
 
 
@@ -184,7 +175,7 @@ def argsort_packed(row: HostArray, places: Places, order: SortOrder, policy: Hos
     words = _sorted(words, range(index_bits, index_bits + max(1, bits - left_out)), policy, pool)
     tied = _tied(words, index_bits, pool) if int(seen[0]) & ((1 << left_out) - 1) else None
     share(unpack(), size, pool, words, places.view(_WORD), (1 << index_bits) - 1)
-    if tied is not None and not _settled(places, tied, _ranks_in(row, order, least), left_out, policy, pool):
+    if tied is not None and not _settled(row, order, places, tied, least, left_out, policy, pool):
         places[...] = places_in_order(row, 0, order)
 
 
@@ -208,11 +199,6 @@ def _sorted(words: Elements, bits: range, policy: HostSortPolicy, pool: Pool = A
     return results
 
 
-def _ranks_in(rows: Elements, order: SortOrder, least: int) -> Callable[[Places], Elements]:
-    """Gives the ranks of elements by their places in all rows."""
-    return lambda places: ordered_ranks(rows.reshape(-1)[places], order) - np.array(least, _WORD)
-
-
 def _tied(words: Elements, index_bits: int, pool: Pool = ALONE) -> _Bools | None:
     """Which words of each row tie in their ranks with the one before; None if there are none."""
     tied, limit, length = np.zeros(words.shape, np.bool_), np.array(1 << index_bits, _WORD), words.shape[-1]
@@ -229,26 +215,27 @@ def _tied(words: Elements, index_bits: int, pool: Pool = ALONE) -> _Bools | None
 
 
 def _settled(
-    places: Places, tied: _Bools, lost: Callable[[Places], Elements], left_out: int, policy: HostSortPolicy,
+    rows: Elements, order: SortOrder, places: Places, tied: _Bools, least: int, left_out: int, policy: HostSortPolicy,
     pool: Pool = ALONE,
 ) -> bool:  # fmt: skip
     """Sorts those elements again whose ranks tie with a neighbour's: by the number of their tie, the bits that were
     lost, and the index. Returns False, having done nothing, if these do not fit into a word."""
-    length, flat, tied, numbers = places.shape[-1], places.reshape(-1), tied.reshape(-1), _Words.of(_WORD)
+    (_, counts, masks), length, flat, tied = _numbers(_WORD), places.shape[-1], places.reshape(-1), tied.reshape(-1)
     members, index_bits = tied.copy(), (length - 1).bit_length()
     members[:-1] |= tied[1:]
     chosen = members.nonzero()[0]
     found, are_first = flat[chosen], ~tied[chosen]
-    words = lost(found if flat.size == length else found + chosen // length * length)
+    everywhere = found if flat.size == length else found + chosen // length * length
+    words = ordered_ranks(rows.reshape(-1)[everywhere], order) - np.array(least, _WORD)
     if ((words[1:] >= words[:-1]) | are_first[1:]).all():
         return True
     ties = np.cumsum(are_first).astype(_WORD)
     if int(ties[-1]).bit_length() + left_out + index_bits > _WORD_BITS:
         return False
-    words &= numbers.masks[left_out]
-    words <<= numbers.counts[index_bits]
-    words |= ties << numbers.counts[left_out + index_bits]
+    words &= masks[left_out]
+    words <<= counts[index_bits]
+    words |= ties << counts[left_out + index_bits]
     words |= found.view(_WORD)
     words = _sorted(words, range(_WORD_BITS), policy, pool)
-    flat[chosen] = words & numbers.masks[index_bits]
+    flat[chosen] = words & masks[index_bits]
     return True
