@@ -33,7 +33,7 @@ _NARROW = 1 << 19  # elements of 32 bits: of more a radix sort scatters too far
 _WINDOWS, _WINDOW = 8, 32  # how many neighbours are looked at, and how many in a row
 _FEWEST, _LEAST = 6, _WINDOWS * _WINDOW  # elements of a row that is looked at with others, and of one alone
 _WORD = 8  # bytes
-_DIFFERENT, _FEW_ALIKE = 3, 1 << 10  # of so few that differ among some, in a row of less elements
+_DIFFERENT, _FEW_ALIKE = 3, 3 << 6  # of so few that differ among some, in a row of less elements for a byte of one
 LEAST_MIXED, _FEW_RUNS = 5 << 7, 4  # elements of a row that is looked at for runs, and of how many NumPy merges them
 _AT_ONCE = 1 << 9  # elements of a row, for each byte of one: of more, NumPy sorts words sooner than it finds places
 _GLANCE, _FEW_FALLS = 16, 2  # elements of the first row, looked at first; how many may be less than the one before
@@ -126,7 +126,7 @@ def argsort_mixed(
     size, itemsize, is_float = row.size, row.itemsize, row.dtype.kind == "f"
     some: list[float] = numbers_of(row)[size // (2 * _GLANCE) :: size // _GLANCE].tolist()
     in_order, different = sorted(some), len(set(some))
-    if some == in_order or some == in_order[::-1] or (different <= _DIFFERENT and size < _FEW_ALIKE):
+    if some == in_order or some == in_order[::-1] or (different <= _DIFFERENT and size < _FEW_ALIKE * itemsize):
         return None
     if not _FEW_RUNS <= sum(map(gt, some, some[1:])) < len(some) - _FEW_RUNS:
         return None

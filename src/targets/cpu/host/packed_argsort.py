@@ -113,14 +113,15 @@ def places_packed(rows: Elements, order: SortOrder, policy: HostSortPolicy, into
     if bits > _NARROW_BITS or length >= _NARROWED or by_radix:
         least = words.item(words.argmin())
         bits = (words.item(words.argmax()) - least).bit_length()
-        words = words - np.array(least, words.dtype)
+        own = None if into is None or words.itemsize == 4 else into.view(_WORD)
+        words = np.subtract(words, np.array(least, words.dtype), own)
     left_out = max(0, bits + index_bits - _WORD_BITS)
     dtype = _WORD if by_radix or bits + index_bits > _NARROW_BITS else _NARROW
     (indices, counts, masks), lost = _numbers(dtype), False
-    if into is None or dtype is _NARROW:
-        words = words.astype(dtype, copy=False)
-    else:
+    if into is not None and words.itemsize == 4 and dtype is _WORD:
         into.view(_WORD)[...], words = words, into.view(_WORD)
+    else:
+        words = words.astype(dtype, copy=False)
     if left_out:
         # In what is left out all may be alike, such as of floats that are integers.
         lost = rows.dtype.kind != "f" or bool(np.bitwise_or.reduce(words, axis=None) & masks[left_out])
