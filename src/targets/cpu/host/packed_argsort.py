@@ -227,7 +227,7 @@ def _settled(
     chosen = members.nonzero()[0]
     found, are_first = flat[chosen], ~tied[chosen]
     everywhere = found if flat.size == length else found + chosen // length * length
-    words = ordered_ranks(rows.reshape(-1)[everywhere], order) - np.array(least, _WORD)
+    words: Elements = ordered_ranks(rows.reshape(-1)[everywhere], order) - np.array(least, _WORD)
     if ((words[1:] >= words[:-1]) | are_first[1:]).all():
         return True
     ties = np.cumsum(are_first).astype(_WORD)
