@@ -221,18 +221,20 @@ def _settled(
 ) -> bool:  # fmt: skip
     """Sorts those elements again whose ranks tie with a neighbour's: by the number of their tie, the bits that were
     lost, and the index. Returns False, having done nothing, if these do not fit into a word."""
-    (_, counts, masks), length, flat, tied = _numbers(_WORD), places.shape[-1], places.reshape(-1), tied.reshape(-1)
+    (_, counts, masks), flat, tied = _numbers(_WORD), places.reshape(-1), tied.reshape(-1)
+    length: int = places.shape[-1]
     members, index_bits = tied.copy(), (length - 1).bit_length()
     members[:-1] |= tied[1:]
     chosen = members.nonzero()[0]
     found, are_first = flat[chosen], ~tied[chosen]
     everywhere = found if flat.size == length else found + chosen // length * length
-    words: Elements = ordered_ranks(rows.reshape(-1)[everywhere], order) - np.array(least, _WORD)
+    words = ordered_ranks(rows.reshape(-1)[everywhere], order)
     if ((words[1:] >= words[:-1]) | are_first[1:]).all():
         return True
     ties = np.cumsum(are_first).astype(_WORD)
     if int(ties[-1]).bit_length() + left_out + index_bits > _WORD_BITS:
         return False
+    words -= np.array(least, _WORD)
     words &= masks[left_out]
     words <<= counts[index_bits]
     words |= ties << counts[left_out + index_bits]
