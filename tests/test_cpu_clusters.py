@@ -8,10 +8,10 @@ import attrs
 import numpy as np
 import pytest
 
-from gpusort import argsort
+import gpusort
 from gpusort.algos.host_sort import HostSortPolicy
-from gpusort.targets.cpu.host import numpy_sort, packed_argsort
-from gpusort.targets.cpu.host.packed_argsort import argsort_packed
+from gpusort.targets.cpu.host import argsort, numpy_sort
+from gpusort.targets.cpu.host.packed_argsort import argsort_packed, places_packed
 from gpusort.targets.cpu.pool import Pool, shared_pool
 from gpusort.types.indices import SortOrder
 from tests.reference import Array
@@ -42,8 +42,13 @@ def test_every_order_is_numpys(dtype: str, kind: str) -> None:
             check(x.reshape(rows, -1), order, pool)
 
 
-@pytest.mark.parametrize("kind", ["two", "mostly zeros"])
-def test_what_numpy_sorts_faster_is_left_to_it(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("dtype", "is_slow", "is_left"), [("u8", False, True), ("u4", False, False), ("u4", True, True)]
+)
+def test_what_numpy_sorts_faster_is_left_to_it(
+    monkeypatch: pytest.MonkeyPatch, dtype: str, is_slow: bool, is_left: bool
+) -> None:
+    """Words of 64 bits that tie are made twice, and NumPy may sort words slowly."""
     left: list[int] = []
     plainly = numpy_sort.places_in_order
 
@@ -51,13 +56,15 @@ def test_what_numpy_sorts_faster_is_left_to_it(monkeypatch: pytest.MonkeyPatch, 
         left.append(source.size)
         return plainly(source, axis, order)
 
-    monkeypatch.setattr(packed_argsort, "places_in_order", noted)
-    x = KINDS[kind](np.random.default_rng(1), 12_000, 64).astype(np.uint64)
-    check(x[np.newaxis], SortOrder.ASCENDING, None)
-    assert left == [12_000]
-    for other in ("any", "clusters"):
-        check(KINDS[other](np.random.default_rng(1), 12_000, 64)[np.newaxis], SortOrder.ASCENDING, None)
-    assert left == [12_000]
+    monkeypatch.setattr(argsort, "places_in_order", noted)
+    monkeypatch.setattr(argsort, "numpy_sorts_slowly", lambda size: is_slow)
+    places = np.empty((1, 12_000), np.intp)
+    for kind, expected in (("two", is_left), ("mostly zeros", is_left), ("any", False), ("clusters", False)):
+        left.clear()
+        x = KINDS[kind](np.random.default_rng(1), 12_000, 8 * np.dtype(dtype).itemsize).astype(dtype)
+        argsort.argsort_rows(x[np.newaxis], places, SortOrder.ASCENDING, HostSortPolicy())
+        np.testing.assert_array_equal(places[0], np.argsort(x, kind="stable"))
+        assert left == [12_000] * expected
 
 
 def test_more_ties_than_a_word_has_room_for() -> None:
@@ -65,12 +72,16 @@ def test_more_ties_than_a_word_has_room_for() -> None:
     of a tie takes 21, and what tells the two apart 22."""
     numbers = np.arange((1 << 21) + 2, dtype=np.uint64)
     x = np.random.default_rng(1).permutation((numbers >> 1 << 43) | (numbers & 1))
-    found = x[argsort(x, target="cpu")]
+    found = x[gpusort.argsort(x, target="cpu")]
     assert (found[1:] > found[:-1]).all()
 
 
 def check(x: Array, order: SortOrder, pool: Pool | None) -> None:
     places = np.empty(x.shape, np.intp)
-    argsort_packed(x, places, order, POLICY, pool)
+    if pool is None:
+        assert places_packed(x, order, POLICY, places) is places
+        np.testing.assert_array_equal(places_packed(x, order, POLICY), places)
+    else:
+        argsort_packed(x[0], places[0], order, POLICY, pool)
     descending = order is SortOrder.DESCENDING
     np.testing.assert_array_equal(places, np.stack([stable_order(row, descending) for row in x]))

@@ -27,7 +27,7 @@ from gpusort.targets.cpu.host.argsort import argsort_rows, argsort_runs
 from gpusort.targets.cpu.host.at_sight import sorted_at_sight
 from gpusort.targets.cpu.host.fast_paths import fast_path
 from gpusort.targets.cpu.host.key_words import Places, elements_in_order, ordered_words
-from gpusort.targets.cpu.host.packed_argsort import argsort_packed
+from gpusort.targets.cpu.host.packed_argsort import places_packed
 from gpusort.targets.cpu.host.partition import part_in_turn
 from gpusort.targets.cpu.host.sort import sort_rows
 from gpusort.targets.cpu.host.sort_path import SortPath
@@ -203,11 +203,11 @@ def test_many_rows_in_order_are_not_packed(dtype: str, monkeypatch: pytest.Monke
     """NumPy's stable sort sees that each is one run."""
     packed: list[int] = []
 
-    def noted(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy) -> None:
+    def noted(source: HostArray, order: SortOrder, policy: HostSortPolicy, into: Places) -> Places:
         packed.append(len(source))
-        argsort_packed(source, places, order, policy)
+        return places_packed(source, order, policy, into)
 
-    monkeypatch.setattr(argsort, "argsort_packed", noted)
+    monkeypatch.setattr(argsort, "places_packed", noted)
     for shape in ((40, 700), (4, 3000), (60, 200)):
         rows = np.random.default_rng(1).permutation(np.arange(math.prod(shape))).reshape(shape).astype(dtype)
         for x, expected in ((np.sort(rows, axis=1), 0), (np.sort(rows, axis=1)[:, ::-1].copy(), 0), (rows, 1)):

@@ -22,7 +22,7 @@ from gpusort.targets.cpu.host import argsort, numpy_sort, numpy_speed, partition
 from gpusort.targets.cpu.host.counting import sort_by_counting
 from gpusort.targets.cpu.host.fast_paths import fast_path
 from gpusort.targets.cpu.host.key_words import Places
-from gpusort.targets.cpu.host.numpy_speed import numpy_sorts_slowly, radix_sorts_sooner
+from gpusort.targets.cpu.host.numpy_speed import numpy_argsorts_fast, numpy_sorts_slowly, radix_sorts_sooner
 from gpusort.targets.cpu.host.radix_sort import argsort_by_radix
 from gpusort.targets.cpu.pool import Pool
 from gpusort.targets.cpu.target import CpuTarget
@@ -144,6 +144,17 @@ def test_whether_numpys_radix_sort_is_faster_is_measured(monkeypatch: pytest.Mon
         radix_sorts_sooner.cache_clear()
         assert radix_sorts_sooner() is (stable < other)
     radix_sorts_sooner.cache_clear()
+
+
+@pytest.mark.parametrize(("any_order", "stable", "is_fast"), [(1, 3, True), (2, 3, False), (3, 2, False)])
+def test_whether_numpys_argsort_has_vector_code_is_measured(
+    monkeypatch: pytest.MonkeyPatch, any_order: int, stable: int, is_fast: bool
+) -> None:
+    clock = chain.from_iterable([0, any_order, 0, stable] for _ in range(1000))
+    monkeypatch.setattr(numpy_speed, "perf_counter", lambda: next(clock) * 1e-6)
+    numpy_argsorts_fast.cache_clear()
+    assert numpy_argsorts_fast(8) is is_fast
+    numpy_argsorts_fast.cache_clear()
 
 
 @pytest.mark.parametrize("sooner", [False, True])

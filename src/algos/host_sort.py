@@ -57,8 +57,8 @@ class HostSortPolicy:
     count_pairs_from: int = _threshold(1 << 20)  # and rows of 16-bit elements
     count_slow_pairs_from: int = _threshold(1 << 18)  # the same where NumPy has no vector code for 16 bits
     deal_from: int = _threshold(1 << 18)  # argsort of 8- and 16-bit elements scatters indices by a histogram
-    # argsort of 32- or 64-bit elements sorts packed (rank, index) words from this size: of arrays by turns, as NumPy's
-    # merge sort takes a third of the time for one whose branches are foreseen
+    # argsort of 32- or 64-bit elements sorts packed (rank, index) words from this size, and of one row sooner where
+    # NumPy has vector code: of arrays by turns, as its merge sort takes a third of the time if branches are foreseen
     pack_from: int = _threshold(3 << 10)
     # at most so many changes of direction among 240 neighbours mean presorted runs, which are merged
     few_turns: int = _threshold(12)

@@ -19,19 +19,23 @@ from ..loops import PIECE
 from ..pool import Pool, share_each_row, shared_pool
 from .counting import argsort_few, rank_found
 from .crew_rows import argsort_rows_by_crew
-from .key_words import Elements, Places, constants, numbers_of
+from .key_words import Elements, Places, constants, numbers_of, ordered_words
 from .numpy_sort import places_along, places_in_order
-from .numpy_speed import numpy_sorts_slowly
-from .packed_argsort import argsort_packed, pack, rank, rank_halves, unpack
+from .numpy_speed import numpy_argsorts_fast, numpy_sorts_slowly
+from .packed_argsort import argsort_at_once, argsort_packed, pack, places_packed, rank, rank_halves, unpack
 from .partition_sort import loading_sorts
 from .radix_sort import argsort_by_radix, suits_radix
 from .row_networks import argsort_short_rows, least_for_networks
-from .sample import is_monotonic
+from .sample import is_monotonic, seems_constant
 from .strides import shared_across
 
 _NARROW = 1 << 19  # elements of 32 bits: of more a radix sort scatters too far
 _WINDOWS, _WINDOW = 8, 32  # how many neighbours are looked at, and how many in a row
 _FEWEST, _LEAST = 6, _WINDOWS * _WINDOW  # elements of a row that is looked at with others, and of one alone
+_WORD = 8  # bytes
+_DIFFERENT, _FEW_ALIKE = 3, 3 << 6  # of so few that differ among some, in a row of less elements for a byte of one
+LEAST_MIXED, _FEW_RUNS = 5 << 7, 4  # elements of a row that is looked at for runs, and of how many NumPy merges them
+_AT_ONCE = 1 << 9  # elements of a row, for each byte of one: of more, NumPy sorts words sooner than it finds places
 _GLANCE, _FEW_FALLS = 16, 2  # elements of the first row, looked at first; how many may be less than the one before
 _FAR_FIRST, _FAR = 1 << 6, 1 << 10  # how many are looked at that are far apart
 # Elements that are worth a thread, of rows in order and of bytes: of fewer they wait for each other's calls of NumPy.
@@ -111,6 +115,38 @@ def are_in_order(x: HostArray, order: SortOrder, policy: HostSortPolicy) -> bool
     return all(are_all(np.less_equal(numbers[:, :-1], numbers[:, 1:])) for numbers in (windows, far))
 
 
+def argsort_mixed(
+    row: HostArray, order: SortOrder, policy: HostSortPolicy, *, by_bits: bool = False
+) -> Places | None:  # fmt: skip
+    """Of a row that one thread has, by NumPy's vector code, if it has any. None where its stable argsort suits: where a
+    few elements that are far apart seem to be of few runs, which it merges, or hardly differ, so that it foresees what
+    it branches by."""
+    if numpy_sorts_slowly(_WORD):
+        return None
+    size, itemsize, is_float = row.size, row.itemsize, row.dtype.kind == "f"
+    some: list[float] = numbers_of(row)[size // (2 * _GLANCE) :: size // _GLANCE].tolist()
+    in_order, different = sorted(some), len(set(some))
+    if some == in_order or some == in_order[::-1] or (different <= _DIFFERENT and size < _FEW_ALIKE * itemsize):
+        return None
+    if not _FEW_RUNS <= sum(map(gt, some, some[1:])) < len(some) - _FEW_RUNS:
+        return None
+    if by_bits:
+        row, order = ordered_words(row, order), SortOrder.ASCENDING
+    # Words of 64-bit floats that have equals are made twice; those of 32-bit integers are made soonest.
+    suits = is_float or itemsize > 4 if different == len(some) else is_float and itemsize > 4
+    if suits and size < _AT_ONCE * itemsize and numpy_argsorts_fast(itemsize):
+        found = argsort_at_once(row, order)
+        if found is not None:
+            return found
+    return places_packed(row, order, policy)
+
+
+def argsort_row(row: HostArray, order: SortOrder, policy: HostSortPolicy) -> Places:
+    """Of a row that one thread has, packed or not."""
+    found = argsort_mixed(row, order, policy) if row.itemsize > 2 and row.size >= LEAST_MIXED else None
+    return places_in_order(row, -1, order) if found is None else found
+
+
 def argsort_runs(row: HostArray, order: SortOrder, policy: HostSortPolicy) -> Places | None:
     """The same of a row that is made of a few long runs, which NumPy merges; else None."""
     if row.size < max(policy.pack_from, _LEAST):
@@ -155,7 +191,7 @@ def argsort_one(source: HostArray, places: Places, order: SortOrder, policy: Hos
     ):
         argsort_by_radix(source, places, order, pool.threads)
     else:
-        argsort_packed(source[np.newaxis], places[np.newaxis], order, policy, pool)
+        argsort_packed(source, places, order, policy, pool)
 
 
 def _ranks(halves: HostArray, order: SortOrder, pool: Pool) -> Elements:
@@ -187,12 +223,16 @@ def _numbered(source: HostArray, places: Places, order: SortOrder, pool: Pool) -
 def _argsort_chunk(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy) -> None:
     """Of rows that one thread has."""
     rows, length = source.shape
-    if policy.packs(source.size, length, source.dtype):
+    is_packed = policy.packs(source.size, length, source.dtype)
+    if is_packed and (source.itemsize > 4 or numpy_sorts_slowly(_WORD)):
+        is_packed = not seems_constant(source[rows // 2], few=2)  # NumPy's stable sort sees long runs
+    if is_packed and rows > 1 and length >= _FEWEST:
         windows = source[:: -(-rows // _WINDOWS), :_WINDOW]
-        if rows == 1 or length < _FEWEST or not _has_long_runs(windows, source[rows // 2], order, policy):
-            argsort_packed(source, places, order, policy)
-            return
-    places[...] = places_in_order(source, 1, order)
+        is_packed = not _has_long_runs(windows, source[rows // 2], order, policy)
+    if is_packed:
+        places_packed(source, order, policy, places)
+    else:
+        places[...] = places_in_order(source, 1, order)
 
 
 def can_argsort(dtype: np.dtype[np.generic], nbytes: int) -> bool:

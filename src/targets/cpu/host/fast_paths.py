@@ -23,7 +23,15 @@ from ....types.dtypes import native
 from ....types.indices import ScanKind, SortOrder
 from ....types.specs import Spec
 from ...base import HostArray, Native
-from .argsort import BY_DIGITS, are_in_order, argsort_rows, argsort_runs, places_shared
+from .argsort import (
+    BY_DIGITS,
+    LEAST_MIXED,
+    are_in_order,
+    argsort_mixed,
+    argsort_rows,
+    argsort_runs,
+    places_shared,
+)
 from .at_sight import places_at_sight
 from .cumsum import from_zero, host_cumsum, shifted
 from .float_ties import are_ties_alike
@@ -39,9 +47,9 @@ from .top_k import top_k_of_row, top_k_rows
 _HALF = np.dtype(np.float16)
 _INDEX: np.dtype[np.intp] = np.dtype(np.intp)
 _UP = SortOrder.ASCENDING
-_LEAST_AT_SIGHT = 1 << 9  # elements of a row
 _SCANNED = 1 << 17  # elements of an exclusive scan: of more the kernels take less time
 _MOST_LENGTHS = 1 << 10
+_NEVER = 1 << 62
 _MOST_AXES = 32  # of arrays that NumPy's own sorts take
 
 
@@ -125,24 +133,31 @@ class ArgsortPath:
             self.most_of_row = max(self.most, longer - 1)
         self._is_bytes = is_narrow and dtype != _HALF  # or two, which NumPy places by their digits
         self.most_at_sight = policy.serial_below - 1 if suits and not self._is_bytes else 0
+        self.mixed_from = _NEVER if is_narrow else LEAST_MIXED
 
     def run(self, x: HostArray, /) -> HostArray:
         ties_differ, size = False, x.size
-        if x.ndim > 1 and self.axis is not None and x.shape[self.axis] == size > 1:  # one row, such as a table's column
-            return self._of_one_row.run(x.reshape(-1)).reshape(x.shape)
+        if x.ndim > 1 and (size >= self.mixed_from if self.axis is None else x.shape[self.axis] == size > 1):
+            found = self._of_one_row.run(x.reshape(-1))  # such as a table's column
+            return found if self.axis is None else found.reshape(x.shape)
         if x.ndim == 1 or self.axis is None:
-            is_at_once = size <= self.most_of_row and x.ndim > 0
+            is_at_once = self.most and size <= self.most_of_row and x.ndim > 0
         else:
-            is_at_once = size <= self.most and x.itemsize > 2
-        if is_at_once and self.most:
+            is_at_once = self.most and size <= self.most and x.itemsize > 2
+        if size >= LEAST_MIXED and x.ndim == 1:
+            if not is_at_once and size <= self.most_at_sight:
+                at_sight = places_at_sight(x, self.order, size)
+                if at_sight is not None:
+                    return at_sight
+            if self.mixed_from <= size < self.policy.serial_below:
+                mixed = argsort_mixed(x, self.order, self.policy, by_bits=self.by_bits)
+                if mixed is not None:
+                    return mixed
+        if is_at_once:
             if not self.by_bits or are_ties_alike(x):
                 own = x.copy() if self._is_bytes else x  # needs_own_memory says why
                 return own.argsort(self.axis, "stable")
             ties_differ = True
-        elif x.ndim == 1 and _LEAST_AT_SIGHT <= size <= self.most_at_sight:
-            found = places_at_sight(x, self.order, size)
-            if found is not None:
-                return found
         x, axis = (x.reshape(-1), -1) if self.axis is None or x.ndim == 0 else (x, self.axis)
         length = x.shape[axis]
         if size == 0 or length == 1:

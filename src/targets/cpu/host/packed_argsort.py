@@ -2,7 +2,7 @@
 
 No two words are equal, so any sort of them is stable. A rank of 64 bits rarely fits beside its index: ranks count from
 the least and lose their lowest bits, which hardly ever matter. Where they do, elements that tie are sorted again, by
-the bits that were lost. Where most elements of a row are alike, NumPy's own stable sort sees long runs.
+the bits that were lost.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-import attrs
 import numpy as np
 import numpy.typing as npt
 
@@ -20,12 +19,11 @@ from ....types.indices import SortOrder
 from ...base import HostArray
 from ..crew import share
 from ..loops import Kernel, compiled, inside, text_of
-from ..pool import Pool
+from ..pool import ALONE, Pool
 from .key_words import Elements, Places, constants, lines_of_bits, ordered_ranks, ranked
-from .numpy_sort import places_in_order
+from .numpy_sort import ascending, places_in_order
 from .partition_sort import part_from, sort_long
 from .radix_sort import can_sort_by_radix, sort_by_bits, suits_radix
-from .sample import seems_constant
 
 _PACK = """
     found = u8(0)
@@ -88,146 +86,159 @@ def unpack() -> Kernel:
     return compiled("unpack", f"{_BOUNDS}, words: u8[], places: u8[], mask: u8", _UNPACK)
 
 
-U64s = npt.NDArray[np.uint64]
+_Bools = npt.NDArray[np.bool_]
 
 _UP = SortOrder.ASCENDING
-_WORD_BITS = 64
-_ALL_BITS = range(_WORD_BITS)
-_NONE: Places = np.empty(0, np.intp)
+_WORD, _NARROW = np.dtype(np.uint64), np.dtype(np.uint32)
+_WORD_BITS, _NARROW_BITS = 64, 32
+_NARROWED = 1 << 10  # elements of 32 bits of a row: of fewer, a look for their range takes as long as it saves
 _PIECE = 1 << 14  # elements worked on together, in the nearer caches
 
 
-def argsort_packed(
-    source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy, pool: Pool | None = None
-) -> None:
-    """Of packed rows of 32- or 64-bit elements on this thread; of a single row by all threads of a pool."""
-    if seems_constant(source[source.shape[0] // 2], few=2):
-        places[...] = places_in_order(source, 1, order)
-        return
-    index_bits = max(1, (source.shape[1] - 1).bit_length())
-    rows = _Rows(source, order, index_bits, policy, pool)
-    words = places.view(np.uint64)
-    least, greatest = rows.rank(words)
-    bits = (greatest - least).bit_length()
+@cache
+def _numbers(dtype: np.dtype[np.generic]) -> tuple[Elements, list[Elements], list[Elements]]:
+    """Indices of rows that are not long; and as arrays of no dimension, which NumPy computes with soonest, counts of
+    bits, and masks of so many lowest ones."""
+    bits = range(8 * dtype.itemsize)
+    masks = [np.array((1 << count) - 1, dtype) for count in bits]
+    return np.arange(1 << 12, dtype=dtype), [np.array(count, dtype) for count in bits], masks
+
+
+def places_packed(rows: Elements, order: SortOrder, policy: HostSortPolicy, into: Places | None = None) -> Places:
+    """The argsort of rows of 32- or 64-bit elements, by NumPy on this thread: in memory of its own, or `into` this."""
+    size, length = rows.size, rows.shape[-1]
+    index_bits = max(1, (length - 1).bit_length())
+    by_radix = _by_radix(size, length, policy)
+    words, least, bits = ordered_ranks(rows, order), 0, 8 * rows.itemsize
+    if bits > _NARROW_BITS or length >= _NARROWED or by_radix:
+        least = words.item(words.argmin())
+        bits = (words.item(words.argmax()) - least).bit_length()
+        own = None if into is None or words.itemsize == 4 else into.view(_WORD)
+        words = np.subtract(words, np.array(least, words.dtype), own)
     left_out = max(0, bits + index_bits - _WORD_BITS)
-    lost = rows.pack(words, least, left_out)
-    in_order = rows.sorted(words, range(index_bits, index_bits + max(1, bits - left_out)))
-    # In what was left out all may be alike, such as floats that are integers.
-    ties = rows.ties(in_order) if lost & ((1 << left_out) - 1) else _NONE
-    rows.unpack(in_order, places)
-    if ties.size and not rows.settled(places, ties, least, left_out):
-        places[...] = places_in_order(source, 1, order)
+    dtype = _WORD if by_radix or bits + index_bits > _NARROW_BITS else _NARROW
+    (indices, counts, masks), lost = _numbers(dtype), False
+    if into is not None and words.itemsize == 4 and dtype is _WORD:
+        into.view(_WORD)[...], words = words, into.view(_WORD)
+    else:
+        words = words.astype(dtype, copy=False)
+    if left_out:
+        # In what is left out all may be alike, such as of floats that are integers.
+        lost = rows.dtype.kind != "f" or bool(np.bitwise_or.reduce(words, axis=None) & masks[left_out])
+        words >>= counts[left_out]
+    words <<= counts[index_bits]
+    words |= indices[:length] if length <= indices.size else np.arange(length, dtype=dtype)
+    words = _sorted(words, range(index_bits, index_bits + max(1, bits - left_out)), policy)
+    tied = _tied(words, index_bits) if lost else None
+    words &= masks[index_bits]
+    places: Places = words.astype(np.intp) if dtype is _NARROW else words.view(np.intp)
+    if tied is not None and not _settled(rows, order, places, tied, least, left_out, policy):
+        places = places_in_order(rows, -1, order)
+    if into is None:
+        return places
+    if not np.may_share_memory(into, places):
+        into[...] = places
+    return into
 
 
-@attrs.frozen(eq=False)
-class _Rows:
-    """The elements, and how their words are made."""
+def argsort_at_once(row: Elements, order: SortOrder) -> Places | None:
+    """Of a row of less than 2^16 elements, by NumPy's argsort that keeps no order of equals: if there are some, all are
+    sorted again, by their number and the index. None where there is a NaN, which makes it slow. It is given memory that
+    no other thread changes meanwhile, as it may trust what it has seen."""
+    elements = ascending(row, order)
+    if elements is row:
+        elements = row.copy()
+    if row.dtype.kind == "f" and (greatest := elements.item(elements.argmax())) != greatest:
+        return None
+    places: Places = elements.argsort()
+    elements = elements.take(places)
+    rises = np.less(elements[:-1], elements[1:])
+    if rises.item(rises.argmin()):
+        return places
+    words = np.zeros(row.shape, _NARROW)
+    rises.cumsum(0, _NARROW, words[1:])
+    words <<= 16
+    words |= places.astype(_NARROW)
+    words.sort()
+    words &= 0xFFFF
+    return words.astype(np.intp)
 
-    elements: Elements
-    order: SortOrder
-    index_bits: int
-    policy: HostSortPolicy
-    pool: Pool | None
 
-    def _share(self, loop: Kernel, *arguments: Elements | int) -> None:
-        """A loop over a single row, by all threads."""
-        assert self.pool is not None
-        share(loop, self.elements.size, self.pool, *arguments)
+def argsort_packed(row: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> None:
+    """Of a packed row of such elements, by all threads of a pool."""
+    dtype, size, words = row.dtype, row.size, places.view(_WORD)
+    index_bits, ends, seen = max(1, (size - 1).bit_length()), np.array([-1, 0]).view(_WORD), np.zeros(1, _WORD)
+    signed, limits = row.view(f"i{dtype.itemsize}"), constants(dtype, order)
+    share(rank(dtype.itemsize, dtype.kind == "f"), size, pool, signed, words, limits, ends)
+    least, bits = int(ends[0]), (int(ends[1]) - int(ends[0])).bit_length()
+    left_out = max(0, bits + index_bits - _WORD_BITS)
+    share(pack(), size, pool, words, seen, least, left_out, index_bits)
+    words = _sorted(words, range(index_bits, index_bits + max(1, bits - left_out)), policy, pool)
+    tied = _tied(words, index_bits, pool) if int(seen[0]) & ((1 << left_out) - 1) else None
+    share(unpack(), size, pool, words, places.view(_WORD), (1 << index_bits) - 1)
+    if tied is not None and not _settled(row, order, places, tied, least, left_out, policy, pool):
+        places[...] = places_in_order(row, 0, order)
 
-    def ranks(self, elements: Elements) -> U64s:
-        """Words that compare as such elements do, in memory of their own."""
-        ranks = ordered_ranks(elements, self.order)
-        return ranks.astype(np.uint64, copy=np.may_share_memory(ranks, elements))
 
-    def rank(self, words: U64s) -> tuple[int, int]:
-        """All ranks, for words to be made of: the least and the greatest."""
-        if self.pool is None:
-            ranks = ordered_ranks(self.elements, self.order)
-            words[...] = ranks
-            return int(ranks.min()), int(ranks.max())
-        dtype, ends = self.elements.dtype, np.array([(1 << _WORD_BITS) - 1, 0], np.uint64)
-        row, bits = self.elements[0].view(f"i{dtype.itemsize}"), constants(dtype, self.order)
-        self._share(rank(dtype.itemsize, dtype.kind == "f"), row, words[0], bits, ends)
-        return int(ends[0]), int(ends[1])
+def _by_radix(size: int, length: int, policy: HostSortPolicy) -> bool:
+    return suits_radix(size, length, _WORD, policy) and can_sort_by_radix(_WORD, _UP, _WORD.itemsize * size)
 
-    def pack(self, words: U64s, least: int, left_out: int) -> int:
-        """Packs ranks less the least one, and less as many of their lowest bits as find no room: which bits of any rank
-        are not zero, if some are left out."""
-        seen = np.zeros(1, np.uint64)
-        if self.pool is None:
-            words -= np.uint64(least)
-            if left_out:
-                seen[0] = np.bitwise_or.reduce(words, axis=None)
-                words >>= np.uint64(left_out)
-            words <<= np.uint64(self.index_bits)
-            words |= np.arange(words.shape[1], dtype=np.uint64)
-        else:
-            self._share(pack(), words[0], seen, least, left_out, self.index_bits)
-        return int(seen[0])
 
-    def sorted(self, words: U64s, bits: range = _ALL_BITS) -> U64s:
-        """The words in order: where they are, or in an array of their own. By the bits below these they are already,
-        and none is set above."""
-        pool, (_, length) = self.pool, words.shape
-        if suits_radix(words.size, length, words.dtype, self.policy) and can_sort_by_radix(
-            words.dtype, _UP, words.nbytes
-        ):
-            results = new_array(words.shape, words.dtype)
-            sort_by_bits(words, results, _UP, bits, 1 if pool is None else pool.threads)
-            return results
-        if pool is None or length < part_from(words.dtype, self.policy, pool.threads):
-            words.sort(axis=1)
-            return words
-        results = new_array(words.shape, words.dtype)
-        sort_long(words[0], results[0], _UP, self.policy, pool)
-        return results
+def _sorted(words: Elements, bits: range, policy: HostSortPolicy, pool: Pool = ALONE) -> Elements:
+    """The words in order: where they are, or in an array of their own. By the bits below these they are already, and
+    none is set above."""
+    length = words.shape[-1]
+    by_radix = words.dtype == _WORD and _by_radix(words.size, length, policy)
+    if not by_radix and (pool is ALONE or length < part_from(_WORD, policy, pool.threads)):
+        words.sort()
+        return words
+    results = new_array(words.shape, _WORD)
+    if by_radix:
+        sort_by_bits(words.reshape(-1, length), results.reshape(-1, length), _UP, bits, pool.threads)
+    else:
+        sort_long(words, results, _UP, policy, pool)
+    return results
 
-    def unpack(self, words: U64s, places: Places) -> None:
-        mask, indices = (1 << self.index_bits) - 1, places.view(np.uint64)
-        if self.pool is None:
-            np.bitwise_and(words, np.uint64(mask), out=indices)
-        else:
-            self._share(unpack(), words[0], indices[0], mask)
 
-    def ties(self, words: U64s) -> Places:
-        """Which words, counted row by row, tie in their ranks with the one before."""
-        limit, (rows, length), found = np.uint64(1 << self.index_bits), words.shape, dict[int, Places]()
+def _tied(words: Elements, index_bits: int, pool: Pool = ALONE) -> _Bools | None:
+    """Which words of each row tie in their ranks with the one before; None if there are none."""
+    tied, limit, length = np.zeros(words.shape, np.bool_), np.array(1 << index_bits, _WORD), words.shape[-1]
 
-        def look(own: slice) -> None:
-            first = max(own.start, 1)
-            tied = np.flatnonzero((words[:, first : own.stop] ^ words[:, first - 1 : own.stop - 1]) < limit)
-            if rows > 1:
-                tied += tied // (own.stop - first) * (length - own.stop + first)
-            found[first] = tied + first
+    def look(own: slice) -> None:
+        first, stop = own.start + 1, own.stop + 1
+        np.less(words[..., first:stop] ^ words[..., own], limit, tied[..., first:stop])
 
-        if self.pool is None:
-            look(slice(0, length))
-        else:
-            self.pool.over(length, look, -(-length // _PIECE))
-        return np.concatenate([found[first] for first in sorted(found)]) if found else _NONE
+    if length <= _PIECE:
+        look(slice(0, length - 1))
+    else:
+        pool.over(length - 1, look, -(-length // _PIECE))
+    return tied if tied.item(tied.argmax()) else None
 
-    def settled(self, places: Places, ties: Places, least: int, left_out: int) -> bool:
-        """Sorts those elements again whose ranks tie with a neighbour's: by the number of their tie, the bits that were
-        lost, and the index. Returns False, having done nothing, if these do not fit into a word."""
-        size, length = places.size, places.shape[1]
-        tied = np.zeros(size, np.bool_)
-        tied[ties] = True
-        members = tied.copy()
-        members[ties - 1] = True
-        chosen = np.flatnonzero(members)
-        numbers = np.cumsum(~tied[chosen]).astype(np.uint64)
-        flat = places.reshape(-1)
-        found = flat[chosen]
-        words = self.ranks(self.elements.reshape(-1)[found + chosen // length * length])
-        if ((words[1:] >= words[:-1]) | (numbers[1:] != numbers[:-1])).all():
-            return True
-        lost_bits, low_bits = np.uint64(left_out), np.uint64(left_out + self.index_bits)
-        if int(numbers[-1]).bit_length() + int(low_bits) > _WORD_BITS:
-            return False
-        words -= np.uint64(least)
-        words &= (np.uint64(1) << lost_bits) - np.uint64(1)
-        words <<= np.uint64(self.index_bits)
-        words |= numbers << low_bits
-        words |= found.view(np.uint64)
-        flat[chosen] = self.sorted(words[np.newaxis])[0] & np.uint64((1 << self.index_bits) - 1)
+
+def _settled(
+    rows: Elements, order: SortOrder, places: Places, tied: _Bools, least: int, left_out: int, policy: HostSortPolicy,
+    pool: Pool = ALONE,
+) -> bool:  # fmt: skip
+    """Sorts those elements again whose ranks tie with a neighbour's: by the number of their tie, the bits that were
+    lost, and the index. Returns False, having done nothing, if these do not fit into a word."""
+    (_, counts, masks), flat, tied = _numbers(_WORD), places.reshape(-1), tied.reshape(-1)
+    length: int = places.shape[-1]
+    members, index_bits = tied.copy(), (length - 1).bit_length()
+    members[:-1] |= tied[1:]
+    chosen = members.nonzero()[0]
+    found, are_first = flat[chosen], ~tied[chosen]
+    everywhere = found if flat.size == length else found + chosen // length * length
+    words = ordered_ranks(rows.reshape(-1)[everywhere], order)
+    if ((words[1:] >= words[:-1]) | are_first[1:]).all():
         return True
+    ties = np.cumsum(are_first).astype(_WORD)
+    if int(ties[-1]).bit_length() + left_out + index_bits > _WORD_BITS:
+        return False
+    words -= np.array(least, _WORD)
+    words &= masks[left_out]
+    words <<= counts[index_bits]
+    words |= ties << counts[left_out + index_bits]
+    words |= found.view(_WORD)
+    words = _sorted(words, range(_WORD_BITS), policy, pool)
+    flat[chosen] = words & masks[index_bits]
+    return True

@@ -17,7 +17,7 @@ from ....types.indices import SortOrder
 from ...base import HostArray
 from ...counts import count_nonzero
 from ..pool import shared_pool, slices
-from .argsort import argsort_rows
+from .argsort import argsort_row, argsort_rows
 from .key_words import Elements, Places, numbers_of, ordered_ranks, ordered_words
 from .numpy_sort import ascending, places_along, places_in_order
 from .row_networks import least_for_networks
@@ -96,7 +96,7 @@ def _of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) ->
     if some.size > SHORT_ROWS:
         places = _argsorted(some[np.newaxis], k, order, policy)[0]
     else:
-        places = places_in_order(some, -1, order)[:k]
+        places = argsort_row(some, order, policy)[:k]
     return places if near is None else near[places]
 
 
