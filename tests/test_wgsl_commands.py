@@ -70,7 +70,8 @@ def unwatched_device(way: str, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def prepared_of(call: Any) -> Any:
     """What runs the last schedule of a planned call."""
-    return [run for _, runs in call.plan._runs for run in runs][-1].prepared
+    run = call.plan._new._run
+    return getattr(run, "runs", [run])[-1]
 
 
 # -- both ways do the same --------------------------------------------------------------------------------

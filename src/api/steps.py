@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import Enum
-from functools import cache
 from typing import TypeAlias
 
 import attrs
@@ -24,9 +23,8 @@ Slices: TypeAlias = Sequence[tuple[int, tuple[int, int] | None]]
 def runs_of(work: Work) -> Iterator[tuple[Schedule, Slices]]:
     """The runs of a work in order, of as many rows as one launch takes; runs of as many share a schedule. Raises
     InvalidArgumentError for a part of no buffer, or a buffer without one."""
-    schedule_of = cache(work.schedule)
     for first, count in work.batches:
-        schedule = schedule_of(count)
+        schedule = work.schedule(count)
         names = [buffer.name for buffer in given_buffers(schedule)]
         if set(work.parts) != set(names):
             raise InvalidArgumentError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -61,13 +61,18 @@ class Copy:
     first: int | None = None  # which element of the other, of one dimension, becomes the first; None: it is as large
 
 
+def _made_once(schedule: Callable[[int], Schedule]) -> Callable[[int], Schedule]:
+    """One schedule for as many rows: targets keep what they prepare by its identity."""
+    return cache(schedule)
+
+
 @attrs.frozen
 class Work:
     """A schedule, and the rows that it runs on in batches."""
 
     rows: int
     together: int  # at most so many in a run
-    schedule: Callable[[int], Schedule]  # for so many rows
+    schedule: Callable[[int], Schedule] = attrs.field(converter=_made_once)  # for so many rows
     parts: Mapping[str, Part]  # by buffer
     copies: tuple[Copy, ...] = ()  # before anything else
     as_it_lies: bool = False  # the inputs are handed over with their strides; there is one run

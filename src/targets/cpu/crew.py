@@ -35,7 +35,7 @@ from .loops import PIECE, Kernel, compiled, numbers_for, place_of
 from .pool import Pool, shared_pool, thread_count
 
 MOST_THREADS = 64  # and parts
-MOST_ARGUMENTS = 16
+MOST_ARGUMENTS = 24
 LINE = 8  # words of a cache line, and more than a semaphore's
 CLOSED = 1 << 32
 
