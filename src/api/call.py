@@ -181,6 +181,13 @@ def _keep(key: Hashable, plan: Plan, device: object | None) -> None:
     _plans[key] = plan
 
 
+def find_also(short: Hashable, key: Hashable) -> None:
+    """The plan of a key, if there is one, by a shorter one too: for callers who look it up themselves."""
+    plan = find_plan(key)
+    if plan is not None:
+        _plans[short] = plan
+
+
 def _alike(names: tuple[str, ...], given: tuple[Any, ...]) -> list[tuple[Kind, Any]]:
     """The kinds of arrays and of `out`, which must be alike, and the arrays, NumPy's made of lists."""
     found: list[tuple[Kind, Any]] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any, SupportsIndex, TypedDict, Unpack, cast, overload
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..operations.sort import Sort
 from ..types.checks import index_of
 from ..types.specs import HostArray
 from .arguments import ORDERS, axis_or_none, check_like, checked_count, checked_flag, checked_order
-from .call import AUTO, Settings, call, call_in_place, call_with, find_plan
+from .call import AUTO, Settings, call, call_in_place, call_with, find_also, find_plan
 from .prepared import Planning
 from .signatures import AxisOrAll, Chosen, D, Keyed, Like, Nested, Ordered, Permuting, Row, Row2, Shape, Sorting, Where
 
@@ -69,21 +70,31 @@ def sort(
     """
     if axis.__class__ is not int:
         axis = axis_or_none(axis)
-    plain = descending is stable is False and algorithm is None and key is None
-    settings: Settings = (axis,) if plain else _settings(axis, descending, stable, algorithm, key)
-    if type(x) is ndarray and algorithm is None and target is AUTO and (out is None or type(out) is ndarray):
-        plan = find_plan((Sort, settings, target, x.dtype, x.ndim))  # sooner than `call` does, which asks more
+    short: Hashable = None
+    if (
+        key is None and algorithm is None and target is AUTO
+        and type(x) is ndarray and (out is None or type(out) is ndarray)
+    ):  # fmt: skip
+        if descending is stable is False and axis == -1 and x.ndim == 1:  # most calls: the dtype alone finds the plan
+            short = x.dtype
+        elif descending.__class__ is bool is stable.__class__:  # 0 and 1, which are as good, are checked
+            short = x.dtype, x.ndim, axis, descending, stable
+        plan = find_plan(short)
         if plan is not None:
             if out is None:
                 run = plan.run  # see call
                 return run(x)
             if plan.into_short is not None and plan.into_short(x, out):
                 return out
-    elif x.__class__ is memmap or out.__class__ is memmap:
+    settings = _settings(axis, descending, stable, algorithm, key)
+    if x.__class__ is memmap or out.__class__ is memmap:
         found = _sorted_map(x, out, settings, target)
         if found is not None:
             return found
-    return call(Sort, settings, target, x) if out is None else call_with(Sort, settings, target, (x,), out)
+    result = call(Sort, settings, target, x) if out is None else call_with(Sort, settings, target, (x,), out)
+    if short is not None and isinstance(x, ndarray):
+        find_also(short, (Sort, settings, target, x.dtype, x.ndim))
+    return result
 
 
 def sort_inplace(
