@@ -45,6 +45,9 @@ def place_of(cx: Invocation, group: U32, params: AxisParams, arrangement: Arrang
         own = group * cx.group_size + cx.local_id
         column = column_at(minimum(own, params.all_columns - 1), params)
         return Place(column, U32(0), cx.local_id, U32(0), own < params.all_columns)
+    if arrangement is Arrangement.ROWS:  # whose shares neighbouring workgroups read: they are neighbours in memory
+        row = group // params.shares
+        return Place(column_at(row, params), group - row * params.shares, U32(0), cx.local_id, Bool(True))
     tile = group % params.tiles
     rest = group // params.tiles
     match arrangement:
@@ -55,8 +58,6 @@ def place_of(cx: Invocation, group: U32, params: AxisParams, arrangement: Arrang
             first, result = plane * params.plane_stride + index, plane * params.plane_result
             column = Column(first, result + index * params.column_result, plane * params.columns + index)
             return Place(column, share, cx.local_id, U32(0), index >= tile * cx.group_size)
-        case Arrangement.ROWS:
-            return Place(column_at(tile, params), rest, U32(0), cx.local_id, Bool(True))
         case _:
             lane = cx.local_id // params.lane_step % params.lanes
             rank = cx.local_id // params.rank_step % params.ranks
