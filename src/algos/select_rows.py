@@ -158,12 +158,10 @@ def select_from_parts(
     """Writes the first k of every part, sorted; a shorter part is padded with the identity, which comes last. In the
     last launch a part is a whole row, and its values and indices are written; `length` is that of `data`'s rows."""
     for part in dynamic_range(cx.group_id, params.num_rows * params.parts, cx.num_groups):
-        row, place, count, wanted = part, U32(0), params.length, params.k
-        if not is_last:
-            row = part // params.parts
-            place = (part - row * params.parts) * policy.tile
-            count = minimum(U32(policy.tile), params.length - place)
-            wanted = minimum(params.k, count)
+        row = part if is_last else part // params.parts
+        place = U32(0) if is_last else (part - row * params.parts) * policy.tile
+        count = params.length if is_last else minimum(U32(policy.tile), params.length - place)
+        wanted = params.k if is_last else minimum(params.k, count)
         found = gather_first(
             cx, source, from_, row * params.length + place, place, count, wanted, least, kept, counters, total, digits,
             policy,
