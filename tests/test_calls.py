@@ -36,10 +36,10 @@ def test_a_warm_call_finds_its_plan_whatever_the_length() -> None:
     for length in (3, 10, 5000):
         gpusort.sort(np.arange(length, dtype="u4"))
     plans = vars(call)["_plans"]
-    assert len(plans) == 1
+    assert len(set(map(id, plans.values()))) == 1
     gpusort.sort(np.arange(3, dtype="i4"))
     gpusort.sort(np.arange(3, dtype="u4"), descending=True)
-    assert len(plans) == 3
+    assert len(set(map(id, plans.values()))) == 3
 
 
 def test_what_is_equal_but_of_another_class_is_looked_at_all_the_same() -> None:

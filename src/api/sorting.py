@@ -92,8 +92,9 @@ def sort(
         if found is not None:
             return found
     result = call(Sort, settings, target, x) if out is None else call_with(Sort, settings, target, (x,), out)
-    if short is not None and isinstance(x, ndarray):
-        find_also(short, (Sort, settings, target, x.dtype, x.ndim))
+    if short is not None:
+        known = cast(HostArray, x)
+        find_also(short, (Sort, settings, target, known.dtype, known.ndim))
     return result
 
 
