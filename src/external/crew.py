@@ -14,7 +14,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from functools import partial, wraps
-from typing import Generic, NoReturn, ParamSpec, Self, TypeVar
+from typing import Generic, ParamSpec, Self, TypeVar
 
 import attrs
 
@@ -36,7 +36,7 @@ class Call(Generic[T]):
     """A call that is made once, by the first thread that comes to it."""
 
     def __init__(self, function: Callable[[], T]) -> None:
-        self._functions = [function]  # empty once it is called: calls may be held that hold large arguments
+        self._functions = {0: function}  # empty once it is called: calls may be held that hold large arguments
         self._results: list[T] = []  # one, or a failure
         self._failures: list[BaseException] = []
         self._news: SimpleQueue[None] = SimpleQueue()
@@ -51,21 +51,21 @@ class Call(Generic[T]):
 
     def make(self) -> None:
         """Makes it, unless somebody has begun to, or it is cancelled."""
-        self._end(lambda function: function())
+        function = self._functions.pop(0, None)
+        if function is not None:
+            try:
+                self._results.append(function())
+            except BaseException as failure:
+                self._failures.append(failure)
+            self._tell()
 
     def cancel(self) -> None:
         """Cancels it, unless somebody has begun to make it."""
-        self._end(_cancelled)
+        if self._functions.pop(0, None) is not None:
+            self._failures.append(Cancelled())
+            self._tell()
 
-    def _end(self, how: Callable[[Callable[[], T]], T]) -> None:
-        try:
-            function = self._functions.pop()
-        except IndexError:
-            return
-        try:
-            self._results.append(how(function))
-        except BaseException as failure:
-            self._failures.append(failure)
+    def _tell(self) -> None:
         for _ in range(_WAITING):
             self._news.put(None)
 
@@ -79,10 +79,6 @@ class Call(Generic[T]):
         if self._failures:
             raise self._failures[0]
         return self._results[0]
-
-
-def _cancelled(function: object) -> NoReturn:
-    raise Cancelled
 
 
 class _Shared:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import re
+import sys
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import TypeAlias
@@ -50,11 +51,12 @@ def load_kernel(name: str, text: str, *, is_serial: bool) -> Kernel:
 
 
 def _load_compiler() -> None:
+    handled = sys.exception()  # by a caller, whose it is
     try:
         import_uninterrupted("llvmlite.binding")
     except (ImportError, OSError, MemoryError) as error:
         cause: BaseException = error  # what llvmlite says of it is only that it fails
-        while cause.__context__ is not None:
+        while cause.__context__ not in (None, handled):
             cause = cause.__context__
         raise TargetUnavailableError(
             f"target 'cpu': LLVM, which compiles what this call needs, does not load: {str(cause) or 'out of memory'}. "
