@@ -195,10 +195,8 @@ class Trailing(_Of32):
 
 
 @attrs.frozen
-class Cycled(_Of32):
+class Cycled(Trailing):
     """By the rounds until a number's low bits are set, in a loop of which no proof says that it ends; then by it."""
-
-    element: type[U16] = U16
 
     def to_word(self, element: U16) -> U32:
         rest, rounds = U32(element), U32(0)
@@ -206,12 +204,6 @@ class Cycled(_Of32):
             rest = rest * 5 + 1
             rounds = rounds + 1
         return (rounds << 16) | U32(element)
-
-    def from_word(self, word: U32) -> U16:
-        return U16(word)
-
-    def to_rank(self, element: U16) -> U32:
-        return self.to_word(element)
 
 
 @attrs.frozen

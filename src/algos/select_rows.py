@@ -211,20 +211,9 @@ def select_by_parts(
         params = SelectParams(U32(rows), U32(left), U32(k), U32(parts))
         launches.append(
             select_from_parts.launch(
-                grid,
-                source,
-                from_,
-                data,
-                *memories,
-                into,
-                values,
-                indices,
-                params,
-                U32(length),
-                digits,
-                is_last,
+                grid, source, from_, data, *memories, into, values, indices, params, U32(length), digits, is_last,
                 policy,
             )
-        )
+        )  # fmt: skip
         from_, left, source = into, parts * k, OverStates(first_of(key, order))
     return Schedule(buffers, tuple(launches))

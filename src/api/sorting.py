@@ -108,8 +108,7 @@ def sort_inplace(
     """
     if axis.__class__ is not int:
         axis = index_of("axis", axis)
-    plain = descending is stable is False and algorithm is None and key is None
-    settings: Settings = (axis,) if plain else _settings(axis, descending, stable, algorithm, key)
+    settings = _settings(axis, descending, stable, algorithm, key)
     if type(x) is ndarray and algorithm is None and target is AUTO:
         plan = find_plan((Sort, settings, target, x.dtype, x.ndim))
         if plan is not None and plan.into_short is not None and plan.into_short(x, x):
@@ -119,7 +118,9 @@ def sort_inplace(
 
 
 def _settings(axis: object, descending: object, stable: object, algorithm: object, key: object) -> Settings:
-    """The checked arguments of Sort, in order."""
+    """The checked arguments of Sort, in order; in most calls the axis alone."""
+    if descending is stable is False and algorithm is None and key is None:
+        return (axis,)
     if stable is not False:
         stable = checked_flag("stable", stable)
     if algorithm is not None:

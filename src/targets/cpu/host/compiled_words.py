@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ from ....kernel import ir
 from ....kernel.passes.walk import expressions_of, nodes_in, statements_in
 from ....types import ops
 from ...addresses import address_of
-from ..background import background
+from ..background import background, in_turn
 from ..crew import share_kernel
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ _FEW = 1 << 12  # elements: fewer take NumPy so little time that only many calls
 def are_compiled(transform: KeyTransform, source: Array, results: Array) -> bool:
     """Writes what a transform makes of packed elements; False, and nothing is done, where NumPy is to do it: as long as
     the kernel is not loaded, and for loops that may not end, which Ctrl-C stops there."""
-    program, load = transform.run.step.program, partial(_loading, transform)
+    program, load = transform.run.step.program, in_turn(partial(_ready, transform))
     if not _is_compilable(program):
         return False
     is_few = source.size < _FEW
@@ -50,10 +49,6 @@ def _is_numpys(node: ir.Expression) -> bool:
         return False
     divides = node.op in (ops.FLOORDIV, ops.MOD) and not isinstance(node.operands[1], ir.Const)
     return divides or node.op in (ops.EXP, ops.LOG)
-
-
-def _loading(transform: KeyTransform) -> Iterator[object]:
-    yield _ready(transform)
 
 
 @lru_cache(maxsize=256)
