@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import ClassVar
 
 from ...llvm.calls import UPDATES, Operand
@@ -90,6 +91,17 @@ class _Function(Translation):
         return [*lines, f"  br i1 {missing}, label %refused.0, label %body.0", "refused.0:", *free, "  ret i32 1"]
 
     # -- calls --------------------------------------------------------------------------------------------
+
+    def chosen(self, condition: Value, then: Value, otherwise: Value) -> Value:
+        """Without a branch in machine code either: LLVM makes one where a loop's next round waits for the choice, as
+        that of a merge does, and takes it for foreseen."""
+        found = super().chosen(condition, then, otherwise)
+        self.lines[-1] += f", !unpredictable !{self._nothing}"
+        return found
+
+    @cached_property
+    def _nothing(self) -> int:
+        return self.fact("!{}")
 
     def call(self, name: str, given: Sequence[Operand]) -> Value | None:
         match name, given:
