@@ -102,6 +102,22 @@ def test_short_and_long_on_the_host(sizes: tuple[int, int], dtype: str) -> None:
         assert_same_bits(values, expected[1])
 
 
+@pytest.mark.parametrize("dtype", ["i2", "u4", "i8", "f4", "f8", "f2"])
+@pytest.mark.parametrize("tie", [None, -0.0, np.nan, -np.nan])
+def test_elements_that_alternate(dtype: str, tie: float | None) -> None:
+    """What NumPy sorts sooner than it merges; with `tie` in the first or the second array, or in both."""
+    rng = np.random.default_rng(7)
+    for n, sizes in enumerate([(900, 1000), (1500, 600), (6000, 5000), (9000, 30), (3, 40)]):
+        for descending in (False, True):
+            parts = [(rng.standard_normal(size) * 100).astype(dtype) for size in sizes]
+            if tie is not None and parts[0].dtype.kind == "f":
+                for part in parts[n % 2 : 1 + n % 3]:
+                    part[::7] = tie
+            x, y = (gpusort.sort(part, descending=descending) for part in parts)
+            expected = gpusort.sort(np.concatenate([x, y]), descending=descending)
+            assert_same_bits(gpusort.merge(x, y, descending=descending, target="cpu"), expected)
+
+
 def test_lengths_that_are_new_plan_no_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     planned: list[object] = []
 

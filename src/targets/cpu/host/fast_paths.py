@@ -13,12 +13,11 @@ from ....algos.host_sort import HostSort, HostSortPolicy
 from ....arrays.recycled import new_array
 from ....operations.argsort import Argsort, SortPairs, different_sizes
 from ....operations.base import Operation
-from ....operations.merge import Merge, has_ties_in_order
+from ....operations.merge import Merge
 from ....operations.reduce import Reduce
 from ....operations.scan import Cumsum
 from ....operations.select import TopK
 from ....operations.sort import Sort
-from ....types.bounded import Bounded
 from ....types.dtypes import native
 from ....types.indices import ScanKind, SortOrder
 from ....types.specs import Spec
@@ -35,11 +34,12 @@ from .argsort import (
 from .at_sight import places_at_sight
 from .cumsum import from_zero, host_cumsum, shifted
 from .float_ties import are_ties_alike
-from .key_words import Places, ordered_ranks, ordered_words
-from .numpy_sort import FEW_HALVES, ascending, places_in_order, sort_stably
+from .key_words import Places, ordered_words
+from .numpy_sort import FEW_HALVES, ascending, places_in_order
 from .reduce import host_reduction
 from .row_networks import are_argsorted_sooner, argsort_short_rows, least_for_networks
 from .select_loops import SHORT_ROWS
+from .short_merge import ShortMerge
 from .sort_path import SHORT, SortPath
 from .strides import along_rows, packed, taken, with_last
 from .top_k import top_k_of_row, top_k_rows
@@ -48,7 +48,6 @@ _HALF = np.dtype(np.float16)
 _INDEX: np.dtype[np.intp] = np.dtype(np.intp)
 _UP = SortOrder.ASCENDING
 _SCANNED = 1 << 17  # elements of an exclusive scan: of more the kernels take less time
-_MOST_LENGTHS = 1 << 10
 _NEVER = 1 << 62
 _MOST_AXES = 32  # of arrays that NumPy's own sorts take
 
@@ -236,71 +235,3 @@ def _top_k(
     rows = packed(x.swapaxes(axis, -1))
     found = top_k_rows(rows.reshape(-1, rows.shape[-1]), k, order, policy)
     return tuple(made.reshape(*rows.shape[:-1], k).swapaxes(axis, -1) for made in found)
-
-
-_concatenate = cast("Callable[[tuple[HostArray, ...]], HostArray]", np.concatenate)
-
-
-class ShortMerge:
-    """Merges two short arrays of a dtype, with a value for each of their elements or without, by NumPy's stable sort of
-    their concatenation, whose timsort finds the two runs; and longer ones of which one lies behind the other, or whose
-    lengths are new: to plan kernels for these takes longer."""
-
-    most = 1 << 15  # elements of all arrays: of more the kernels take less time
-    most_new = 1 << 17  # the same where kernels are to be planned yet
-
-    def __init__(self, order: SortOrder, dtype: np.dtype[np.generic], with_values: bool) -> None:
-        self._order, self._ascends, self._has_ties = order, order is SortOrder.ASCENDING, dtype.kind == "f"
-        self.function: Callable[..., object] = self._merge_by_key if with_values else self._merge
-        self._seen = Bounded[object, bool](_MOST_LENGTHS)
-
-    def suits(self, arrays: Sequence[HostArray]) -> bool:
-        """Whether longer arrays need but be joined, or come for the first time."""
-        x, y = arrays[0], arrays[len(arrays) // 2]
-        if self._are_joined(x, y):
-            return True
-        lengths = x.size, y.size
-        if sum(lengths) * len(arrays) > 2 * self.most_new or lengths in self._seen:
-            return False
-        self._seen[lengths] = True
-        return True
-
-    def _are_joined(self, x: HostArray, y: HostArray) -> bool:
-        """Whether one lies behind the other, so that nothing is to be done but to join them."""
-        if not (x.size and y.size):
-            return False
-        return bool(x[-1] < y[0] if self._ascends else x[-1] > y[0])
-
-    def _merge(self, x: HostArray, y: HostArray) -> HostArray:
-        keys = _concatenate((x, y))
-        if keys.size <= self.most or not self._are_joined(x, y):
-            words = self._words(keys, x, y) if self._has_ties else None
-            if words is not None:
-                keys = keys.take(words.argsort(kind="stable"))
-            elif self._ascends:
-                keys.sort(-1, "stable")
-            else:
-                sort_stably(keys, -1, self._order)
-        return keys
-
-    def _merge_by_key(
-        self, x: HostArray, values: HostArray, y: HostArray, other_values: HostArray
-    ) -> tuple[HostArray, HostArray]:
-        if x.size != values.size or y.size != other_values.size:
-            name, *pair = ("values", x, values) if x.size != values.size else ("other_values", y, other_values)
-            raise different_sizes(str(name), *[array.shape for array in pair])
-        keys, moved = _concatenate((x, y)), _concatenate((values, other_values))
-        if 2 * keys.size <= self.most or not self._are_joined(x, y):
-            words = self._words(keys, x, y)
-            places = (ascending(keys, self._order) if words is None else words).argsort(kind="stable")
-            keys, moved = keys.take(places), moved.take(places)
-        return keys, moved.astype(values.dtype, copy=False)  # fields are packed where arrays are joined
-
-    def _words(self, keys: HostArray, x: HostArray, y: HostArray) -> HostArray | None:
-        """Words that ascend as such keys should, where NumPy does not order floats as we do."""
-        if not self._has_ties or are_ties_alike(keys):
-            return None
-        # As equals where they tie and a part has its ties in another order. Kernels take long ones so, too: see
-        # algos/merge_path.py.
-        are_equal = not (has_ties_in_order(x, self._order) and has_ties_in_order(y, self._order))
-        return (ordered_ranks if are_equal else ordered_words)(keys, self._order)
