@@ -226,6 +226,9 @@ def _top_k(
         x, axis = x.reshape(-1), -1
     if x.ndim == 1:
         return top_k_of_row(packed(x), k, order, policy)
+    if x.shape[axis] == x.size > 1:  # such as a table's column
+        shape = [k if length > 1 else 1 for length in x.shape]
+        return tuple(found.reshape(shape) for found in top_k_of_row(packed(x.reshape(-1)), k, order, policy))
     if k == 1 == x.shape[axis]:
         return x.copy(), np.zeros(x.shape, _INDEX)
     if x.size > SHORT_ROWS:
