@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ import pytest
 import gpusort
 from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.api.plan import HostPlan
-from gpusort.targets.cpu.host import select_loops, top_k
+from gpusort.targets.cpu.host import top_k
 from gpusort.targets.cpu.host.select_loops import MOST_SELECTED
 from gpusort.targets.cpu.host.top_k import top_k_of_row, top_k_rows
 from gpusort.types.errors import InvalidArgumentError
@@ -25,7 +24,7 @@ LONG = (1 << 17) + 5
 
 
 def check(x: Array, *ks: int) -> None:
-    """Of rows of x, both ends: by the compiled loop, and without it."""
+    """Of rows of x, both ends: by the compiled loops, and without one or both."""
     before = x.copy()
     for order in SortOrder:
         whole = [stable_order(row, order is SortOrder.DESCENDING) for row in x]
@@ -43,8 +42,12 @@ def ways(x: Array, k: int, order: SortOrder) -> Iterator[tuple[Array, Array]]:
         values, indices = top_k_of_row(x[0], k, order, POLICY)
         yield values[np.newaxis], indices[np.newaxis]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(top_k, "selected_in_rows", unsuited)
-        yield top_k_rows(x, k, order, POLICY)
+        for loop in "selected_in_rows", "parted_in_rows":
+            patch.setattr(top_k, loop, unsuited)
+            yield top_k_rows(x, k, order, POLICY)
+        if len(x) == 1:
+            values, indices = top_k_of_row(x[0], k, order, POLICY)
+            yield values[np.newaxis], indices[np.newaxis]
 
 
 def unsuited(*given: object) -> None:
@@ -93,19 +96,13 @@ def test_rows_as_long_as_what_is_wanted_of_them(dtype: str) -> None:
         check(sample(dtype, shape, seed=sum(shape)), *(k for k in (1, 4, 9, 16, 17) if k <= shape[1]))
 
 
-def test_short_rows_that_are_sorted_and_not_chosen_from(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of one or two bytes, or of two values as far as one sees."""
-    monkeypatch.delattr(top_k, "_near_first")
-    for dtype, values in (("u2", 10_000), ("f2", 10_000), ("f4", 2), ("i8", 1), ("M8[s]", 2)):
-        check(np.random.default_rng(values).integers(0, values, (1, 1000)).astype(dtype), 10)
-
-
 def test_some_rows_that_are_sorted_and_not_chosen_from(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of one or two bytes, short ones, or of which nearly half is wanted."""
-    monkeypatch.delattr(top_k, "_thresholds")
+    """Bytes, short ones, or of which much is wanted."""
+    monkeypatch.delattr(top_k, "_parted")
+    monkeypatch.delattr(top_k, "_not_behind")
     for dtype, shape, k in (
-        ("u1", (12, 1500), 64), ("f2", (20, 300), 64), ("i2", (30, 151), 20), ("i4", (300, 30), 4),
-        ("f8", (100, 151), 64),
+        ("u1", (12, 900), 64), ("u2", (1, 1000), 10), ("i4", (300, 30), 4), ("f8", (100, 151), 64),
+        ("f8", (3, 5000), 500), ("i4", (1, 5000), 500),
     ):  # fmt: skip
         check(sample(dtype, shape, seed=k), k)
 
@@ -113,31 +110,6 @@ def test_some_rows_that_are_sorted_and_not_chosen_from(monkeypatch: pytest.Monke
 @pytest.mark.parametrize("dtype", ["?", "u1", "i8", "f2", "f4", "f8", "M8[ns]"])
 def test_a_long_row(dtype: str) -> None:
     check(sample(dtype, (1, LONG), seed=1), 1, 300, 9000)
-
-
-@pytest.mark.parametrize("dtype", ["?", "u1", "f2", "i4", "f4"])
-def test_parts_of_a_long_row_by_the_compiled_loop(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parts of which some are of equals, or of NaNs alone, and a few elements behind them all."""
-    monkeypatch.setattr(select_loops, "_BY_LOOP", 1000)
-    monkeypatch.setattr(select_loops, "_LOOKED_AT", 700)
-    looked_at: list[int] = []
-    loop: Any = vars(select_loops)["_Selecting"]
-    run: Callable[..., None] = loop.run
-
-    def noted(self: object, source: Array, *given: Any) -> None:
-        looked_at.append(source.size)
-        run(self, source, *given)
-
-    monkeypatch.setattr(loop, "run", noted)
-    row = sample(dtype, 20_011, seed=5)
-    few = row[np.random.default_rng(5).integers(0, 3, row.size)]
-    mixed = row.copy()
-    mixed[2000:9000], mixed[-11:] = row[7], np.sort(row)[-20:-9]
-    if dtype[0] == "f":
-        mixed[9000:19_000] = np.nan
-    for x in (row, few, mixed):
-        check(x[np.newaxis], 1, 10, MOST_SELECTED)
-    assert looked_at.count(20_011 // 28 * 28) == 3 * 18  # in each way
 
 
 @pytest.mark.parametrize("dtype", ["f2", "i4", "f8"])
@@ -184,16 +156,28 @@ def test_more_nans_than_numbers() -> None:
     check(x[:, : 70 * 1000].reshape(70, 1000), 5, 50)
 
 
-@pytest.mark.parametrize("dtype", ["u1", "f2", "i4", "f8", "M8[s]"])
+@pytest.mark.parametrize("dtype", ["?", "u1", "f2", "i4", "f4", "f8", "M8[s]"])
 def test_parts_of_a_long_row(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of any elements; of few different ones; and some of hardly any number, which have the first ones."""
-    monkeypatch.setattr(top_k, "_PIECE", 1 << 14)
-    x = sample(dtype, (1, LONG), seed=6)
-    check(x, 1, 50, 1000)
-    check(x[:, np.random.default_rng(1).integers(0, 9, LONG)], 1, 50)
-    if x.dtype.kind == "f":
-        x[0, : 3 * LONG // 4], x[0, [100, 200]] = np.nan, (-np.inf, np.inf)
-        check(x, 1, 50)
+    """Of any elements; of few different ones; some of equals, or of NaNs alone; and a few elements behind them all."""
+    monkeypatch.setattr(top_k, "_PART", 700)
+    monkeypatch.setenv("GPUSORT_THREADS", "3")
+    row = sample(dtype, 20_011, seed=5)
+    few = row[np.random.default_rng(5).integers(0, 3, row.size)]
+    mixed = row.copy()
+    mixed[2000:9000], mixed[-11:] = row[7], np.sort(row)[-20:-9]
+    if mixed.dtype.kind == "f":
+        mixed[9000:19_000] = np.nan
+    for x in (row, few, mixed):
+        check(x[np.newaxis], 1, 10, MOST_SELECTED, 50, 1000)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "i8", "f8"])
+@pytest.mark.parametrize("k", [50, 1024, 1025, 5000])
+def test_more_is_kept_than_there_is_room_for(dtype: str, k: int) -> None:
+    """Each element precedes all before it, or none does, and some are equal where the others are dropped."""
+    x = np.sort(np.random.default_rng(k).integers(0, 1 << 30, (2, 90_000)), axis=1).astype(dtype)
+    x[1] = x[1, ::-1]
+    check(x, k)
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
@@ -220,12 +204,7 @@ def test_most_are_equal_to_the_best(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["u1", "f2", "i4", "f4", "f8", "M8[s]"])
-def test_rows_whose_first_are_equal_or_that_are_hardly_numbers_are_not_searched(
-    dtype: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def searched(*given: object) -> None:
-        raise AssertionError("searched")
-
+def test_rows_whose_first_are_equal_or_that_are_hardly_numbers(dtype: str) -> None:
     two = np.resize([7, 3, 7], 2500).astype(dtype)
     rows = [two, np.full_like(two, two[0])]
     if two.dtype.kind == "f":
@@ -237,8 +216,7 @@ def test_rows_whose_first_are_equal_or_that_are_hardly_numbers_are_not_searched(
         ]
         nans = nans.copy()
         nans[[7, 900, 901]] = two[:3]
-        rows += [nans] if dtype != "f2" else []
-    monkeypatch.setattr(top_k, "_near_first", searched)
+        rows.append(nans)
     for row in rows:
         check(row[np.newaxis], 1, 10, 64)
 

@@ -13,8 +13,8 @@ from ...llvm.places import Array
 from ...llvm.translate import Translation
 
 _DTYPES: Mapping[str, str] = {
-    "uint8": "u1", "uint16": "u2", "uint32": "u4", "uint64": "u8", "int32": "i4", "int64": "i8", "float32": "f4",
-    "float64": "f8",
+    "uint8": "u1", "uint16": "u2", "uint32": "u4", "uint64": "u8", "int8": "i1", "int16": "i2", "int32": "i4",
+    "int64": "i8", "float32": "f4", "float64": "f8",
 }  # fmt: skip
 _LINE = "<8 x i64>"  # a cache line
 _BITS = 512  # of its vectors

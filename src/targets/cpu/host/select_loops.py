@@ -1,4 +1,5 @@
-"""Top-k for rows by a compiled loop: what precedes the k-th so far is inserted among the best.
+"""Top-k for rows by compiled loops: what precedes the k-th so far is inserted among the best, if these are few, or kept
+until the k-th of what is kept is found by counts.
 
 Ranks are computed a block at a time, with their minimum, in vectors. In most blocks of a row nothing precedes the k-th
 so far, and they are done with that.
@@ -6,7 +7,7 @@ so far, and they are done with that.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache, partial
 
 import numpy as np
@@ -24,13 +25,15 @@ _INDEX: np.dtype[np.intp] = np.dtype(np.intp)
 
 SHORT_ROWS = 1 << 11  # elements in all rows: sorted before anything else has begun
 ORDERED = 1 << 5  # elements of one of some rows that are sorted sooner than chosen from
-LARGE_SHARE = 1 << 5  # one of so many elements, or more of them: all are sorted
+_LARGE_SHARE = 1 << 5  # one of so many elements, or more of them: all are sorted
 _ALONE = 1 << 16  # elements of a row that all threads look at, where there are fewer rows than threads
 _TASK = 1 << 14  # elements at least that a thread takes at a time
 _BY_LOOP, _LOOKED_AT = 1 << 19, 1 << 17  # the same of a long row that is cut into parts, and of a part of it
 _FEW_SELECTED = 1 << 4  # that are selected in rows of any length
 MOST_SELECTED = 32  # of each row: an insertion moves half as many elements
 _BLOCK = 64  # elements, a power of two
+# Elements side by side that are looked at first, and how often in a row; four for each of those that are wanted.
+_LEAST_SAMPLE, _FEW_SAMPLED, _MOST_SAMPLED, _LOOKS = 1 << 8, 1 << 12, 1 << 18, 1 << 4
 
 # A row whose end precedes its middle, and this its beginning, is read from the end, for in one that ascends to it every
 # element would be inserted; as equals would be in a row of a few different elements that is read so. Of equal ranks,
@@ -97,19 +100,123 @@ def select_in_rows(size: int, is_float: bool) -> Kernel:
     ]
     stacks = [f"ranks = stack({word}, {_BLOCK})", f"best = stack({word}, {MOST_SELECTED})"]
     body = text_of([*lines_of_bits(is_float), *stacks, *inside("for row in range(start, stop):", row)])
-    takes = (
-        f"start: i8, stop: i8, elements: {word}[], places: i8[], values: {word}[], bits: {word}[], "
-        "length: i8, k: i8, m: i8"
-    )
-    return compiled("select_in_rows", takes, body)
+    return compiled("select_in_rows", _takes(word), body)
+
+
+def _kth_found(size: int) -> Iterator[str]:
+    """The greatest word that at most k of the ranks precede, as `limit`, and how many do, as `before`: bit by bit,
+    until there are k, or all ranks left are equal."""
+    word, unsigned, bits = f"i{size}", f"u{max(4, size)}", 8 * size
+    greatest = (1 << (bits - 1)) - 1
+    yield from (f"limit = {word}({-1 - greatest})", f"above = {word}({greatest})", "before = 0", f"bit = {bits - 1}")
+    look = [
+        f"low = {word}({greatest})",
+        f"high = {word}({-1 - greatest})",
+        *inside("for index in range(count):", [
+            "rank = ranks[index]",
+            "is_left = (rank >= limit) & (rank <= above)",
+            f"low = min(low, select(is_left, rank, {word}({greatest})))",
+            f"high = max(high, select(is_left, rank, {word}({-1 - greatest})))",
+        ]),
+        *inside("if low == high:", ["limit = low", "bit = -1"]),
+    ]  # fmt: skip
+    halve = [
+        f"candidate = {word}(limit + {word}({word}(1) << {word}(bit)))",
+        f"preceding = {unsigned}(0)",
+        *inside("for index in range(count):", [f"preceding += {unsigned}(ranks[index] < candidate)"]),
+        *inside("if i8(preceding) <= k:", ["limit = candidate", "before = i8(preceding)"]),
+        *inside("else:", [f"above = {word}(candidate - {word}(1))"]),
+    ]
+    yield from inside("while (bit >= 0) & (before < k):", [
+        *inside("if (bit & 7) == 7:", look), *inside("if bit >= 0:", halve), "bit -= 1",
+    ])  # fmt: skip
+
+
+@cache
+def part_rows(size: int, is_float: bool, most_sampled: int = _FEW_SAMPLED) -> Kernel:
+    """The same for any k up to a fourth of `most_sampled`; `places` as they lie, not in order, and no values. What
+    precedes the k-th so far, at first that of the best of a sample's columns, is kept until there is no more room: then
+    the k-th of what is kept is found, and what does not precede it is dropped, of equals the last ones."""
+    word, greatest = f"i{size}", (1 << (8 * size - 1)) - 1
+    sample = [
+        "count = width",
+        *inside("for index in range(count):", [f"ranks[index] = {word}({greatest})"]),
+        *inside("for look in range(looks):", [
+            "first = begin + look * i8(u8(length) // u8(looks))",
+            *inside("for index in range(count):", [
+                "rank = elements[first + index]", *ranked(word, "rank", is_float),
+                "ranks[index] = min(ranks[index], rank)",
+            ]),
+        ]),
+        *_kth_found(size),
+        f"is_open = limit == {word}({greatest})",
+        f"limit = {word}(limit + {word}(before < k))",
+    ]  # fmt: skip
+    drop = [
+        *_kth_found(size),
+        "kept = 0",
+        *inside("for index in range(count):", [
+            "rank = ranks[index]",
+            "ties = (rank == limit) & (before < k)",
+            "ranks[kept] = rank",
+            "where[kept] = where[index]",
+            "kept += i8((rank < limit) | ties)",
+            "before += i8(ties)",
+        ]),
+        "count = kept",
+        "is_open = False",
+    ]  # fmt: skip
+    block = [
+        f"first = block * {_BLOCK}",
+        f"size = min({_BLOCK}, length - first)",
+        f"least = {word}({greatest})",
+        *inside("for index in range(size):", [
+            "rank = elements[begin + first + index]", *ranked(word, "rank", is_float), "fresh[index] = rank",
+            "least = min(least, rank)",
+        ]),
+        *inside("if is_open | (least < limit):", inside("for index in range(size):", [
+            "ranks[count] = fresh[index]",
+            "where[count] = first + index",
+            "count += i8(is_open | (fresh[index] < limit))",
+        ])),
+        *inside("if (count > k) & ((count >= 2 * width) | (block == blocks - 1)):", drop),
+    ]  # fmt: skip
+    row = [
+        f"blocks = (length + {_BLOCK - 1}) >> {_BLOCK.bit_length() - 1}",
+        "begin = row * length",
+        "is_open = True",
+        f"limit = {word}(0)",
+        *inside("if looks > 1:", sample),
+        "count = 0",
+        *inside("for block in range(blocks):", block),
+        *inside("for index in range(k):", ["places[row * k + index] = where[index]"]),
+    ]
+    most = 2 * most_sampled + 2 * _BLOCK
+    room = [
+        f"fresh = stack({word}, {_BLOCK})",
+        f"ranks = np.empty({most}, np.int{8 * size})",
+        f"where = np.empty({most}, np.uint32)",
+    ]
+    samples = [
+        f"width = {_LEAST_SAMPLE}",
+        *inside("while width < 4 * k:", ["width *= 2"]),
+        f"looks = i8(min(u8({_LOOKS}), u8(length) // u8(width)))",
+    ]
+    body = text_of([*lines_of_bits(is_float), *room, *samples, *inside("for row in range(start, stop):", row)])
+    return compiled("part_rows", _takes(word), body)
+
+
+def _takes(word: str) -> str:
+    elements = f"elements: {word}[], places: i8[], values: {word}[], bits: {word}[]"
+    return f"start: i8, stop: i8, {elements}, length: i8, k: i8, m: i8"
 
 
 class _Selecting:
-    """The loop that selects in rows of a dtype, in an order."""
+    """A loop that selects in rows of a dtype, in an order."""
 
-    def __init__(self, dtype: np.dtype[np.generic], order: SortOrder) -> None:
+    def __init__(self, of: Callable[[int, bool], Kernel], dtype: np.dtype[np.generic], order: SortOrder) -> None:
         kind = dtype.itemsize, dtype.kind == "f"
-        self._job, self._kernel = ("select", *kind), partial(select_in_rows, *kind)
+        self._job, self._kernel = (of, *kind), partial(of, *kind)
         self._steps, self._word = in_turn(self._kernel), np.dtype(f"i{dtype.itemsize}")
         self._constants = place_of(constants(dtype, order))  # which are kept for good
 
@@ -134,11 +241,11 @@ def selected_in_rows(source: HostArray, k: int, order: SortOrder) -> tuple[HostA
     rows, length = source.shape
     if not 0 < k <= MOST_SELECTED or length <= (k if source.size <= SHORT_ROWS else max(2 * k, ORDERED)):
         return None
-    if k > _FEW_SELECTED and length < LARGE_SHARE * k:
+    if k > _FEW_SELECTED and length < _LARGE_SHARE * k:
         return None
     if length > (_LOOKED_AT if rows == 1 else _ALONE) and rows < max(2, shared_pool().threads):
         return None
-    loop = _selecting(source.dtype, order)
+    loop = _selecting(select_in_rows, source.dtype, order)
     if not loop.is_there(source):
         return None
     make = np.empty if source.size <= SHORT_ROWS else new_array
@@ -147,18 +254,15 @@ def selected_in_rows(source: HostArray, k: int, order: SortOrder) -> tuple[HostA
     return values, places
 
 
-def selected_in_parts(row: HostArray, k: int, order: SortOrder) -> Places | None:
-    """Where the first k of a row stand, and some more: the first k of each part, as if these were rows, and the few
-    elements behind them all."""
-    if row.size < _BY_LOOP or row.itemsize > 4 or not row.flags.c_contiguous:  # 64 bits are compared slowly
+def parted_in_rows(source: HostArray, k: int, order: SortOrder) -> Places | None:
+    """Where the first k elements of each row stand, as they lie; each row has more. None if other ways suit."""
+    loop = _selecting(part_rows if 4 * k <= _FEW_SAMPLED else _part_for_many, source.dtype, order)
+    if not 0 < 4 * k <= _MOST_SAMPLED or not loop.is_there(source):
         return None
-    rows = max(row.size // _LOOKED_AT, min(shared_pool().threads, row.size // _TASK))
-    length = row.size // rows
-    source = row[: rows * length].reshape(rows, length)
-    loop = _selecting(row.dtype, order)
-    if k > MOST_SELECTED or not loop.is_there(source):
-        return None
-    places: Places = np.empty((rows, k), np.intp)
+    places: Places = new_array((len(source), k), _INDEX)
     loop.run(source, places)
-    places += np.arange(0, rows * length, length)[:, np.newaxis]
-    return np.concatenate((places.reshape(-1), np.arange(rows * length, row.size)))
+    return places
+
+
+def _part_for_many(size: int, is_float: bool) -> Kernel:
+    return part_rows(size, is_float, _MOST_SAMPLED)
