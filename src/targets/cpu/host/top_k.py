@@ -135,7 +135,7 @@ def _parted_by_numpy(words: Elements, k: int) -> Places:
         some, last, own, chosen = words[tied], last[tied], values[tied], near[tied]
         row, column = ((some == last) | ((last != last) & (some != some))).nonzero()
         are_before = (own < last) | ((last != last) & (own == own))
-        rank = np.arange(row.size) - row.searchsorted(np.arange(tied.size))[row]
+        rank: Places = np.arange(row.size) - row.searchsorted(np.arange(tied.size))[row]
         chosen[~are_before] = column[rank < (k - are_before.sum(axis=1))[row]]
         near[tied] = np.sort(chosen, axis=1)
     return near
