@@ -33,7 +33,7 @@ _FEW_SELECTED = 1 << 4  # that are selected in rows of any length
 MOST_SELECTED = 32  # of each row: an insertion moves half as many elements
 _BLOCK = 64  # elements, a power of two
 # Elements side by side that are looked at first, and how often in a row; four for each of those that are wanted.
-_LEAST_SAMPLE, _FEW_SAMPLED, _MOST_SAMPLED, _LOOKS = 1 << 8, 1 << 12, 1 << 18, 1 << 4
+_LEAST_SAMPLE, _FEW_SAMPLED, _MOST_SAMPLED, _LEAST_LOOKS, _LOOKS = 1 << 8, 1 << 12, 1 << 18, 1 << 3, 1 << 6
 
 # A row whose end precedes its middle, and this its beginning, is read from the end, for in one that ascends to it every
 # element would be inserted; as equals would be in a row of a few different elements that is read so. Of equal ranks,
@@ -179,7 +179,7 @@ def part_rows(size: int, is_float: bool, most_sampled: int = _FEW_SAMPLED) -> Ke
             "where[count] = first + index",
             "count += i8(is_open | (fresh[index] < limit))",
         ])),
-        *inside("if (count > k) & ((count >= 2 * width) | (block == blocks - 1)):", drop),
+        *inside(f"if (count > k) & ((count >= 2 * k + {_BLOCK << 1}) | (block == blocks - 1)):", drop),
     ]  # fmt: skip
     row = [
         f"blocks = (length + {_BLOCK - 1}) >> {_BLOCK.bit_length() - 1}",
@@ -200,7 +200,8 @@ def part_rows(size: int, is_float: bool, most_sampled: int = _FEW_SAMPLED) -> Ke
     samples = [
         f"width = {_LEAST_SAMPLE}",
         *inside("while width < 4 * k:", ["width *= 2"]),
-        f"looks = i8(min(u8({_LOOKS}), u8(length) // u8(width)))",
+        "widths = i8(u8(length) // u8(width))",
+        f"looks = min({_LOOKS}, max(min({_LEAST_LOOKS}, widths), widths >> 3))",
     ]
     body = text_of([*lines_of_bits(is_float), *room, *samples, *inside("for row in range(start, stop):", row)])
     return compiled("part_rows", _takes(word), body)

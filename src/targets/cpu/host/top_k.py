@@ -7,6 +7,8 @@ first k compete. Of equals the first come first, as in a stable argsort.
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 import numpy.typing as npt
 
@@ -29,7 +31,7 @@ _INDEX: np.dtype[np.intp] = np.dtype(np.intp)
 _FEW = 1 << 8
 _BYTES_ORDERED = 1 << 10  # bytes of one of some rows that are sorted sooner than chosen from
 _LARGE = 1 << 4  # of a row that is not short, one of so many elements or more of them: all are sorted
-_PART = 1 << 14  # elements of a row that are worth a thread
+_PART = 1 << 17  # elements of a row that are worth a thread
 
 
 def top_k_rows(
@@ -130,12 +132,13 @@ def _parted_by_numpy(words: Elements, k: int) -> Places:
     near.sort(axis=1)
     values = taken_in_rows(words, near)
     last = values.max(axis=1, keepdims=True)
-    tied = ((last == behind) | (last != last)).reshape(-1).nonzero()[0]
+    tied: Places = ((last == behind) | (last != last)).reshape(-1).nonzero()[0]
     if tied.size:
         some, last, own, chosen = words[tied], last[tied], values[tied], near[tied]
-        row, column = ((some == last) | ((last != last) & (some != some))).nonzero()
+        equals = (some == last) | ((last != last) & (some != some))
+        row, column = cast("tuple[Places, Places]", equals.nonzero())
         are_before = (own < last) | ((last != last) & (own == own))
-        rank: Places = np.arange(row.size) - row.searchsorted(np.arange(tied.size))[row]
+        rank = np.arange(row.size) - row.searchsorted(np.arange(len(tied)))[row]
         chosen[~are_before] = column[rank < (k - are_before.sum(axis=1))[row]]
         near[tied] = np.sort(chosen, axis=1)
     return near
