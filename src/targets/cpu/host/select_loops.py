@@ -25,7 +25,7 @@ _INDEX: np.dtype[np.intp] = np.dtype(np.intp)
 
 SHORT_ROWS = 1 << 11  # elements in all rows: sorted before anything else has begun
 ORDERED = 1 << 5  # elements of one of some rows that are sorted sooner than chosen from
-_LARGE_SHARE = 1 << 5  # one of so many elements, or more of them: all are sorted
+_LARGE_SHARE = 1 << 7  # one of so many elements, or more of them: they are not inserted
 _ALONE = 1 << 16  # elements of a row that all threads look at, where there are fewer rows than threads
 _TASK = 1 << 14  # elements at least that a thread takes at a time
 _BY_LOOP, _LOOKED_AT = 1 << 19, 1 << 17  # the same of a long row that is cut into parts, and of a part of it
