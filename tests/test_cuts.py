@@ -64,7 +64,7 @@ def cuts_of(runs: list[Array], sizes: list[int], gap: int | None) -> list[list[i
 
 
 def test_all_small_runs() -> None:
-    """Up to three runs of up to three elements of two values, cut at every rank, with every gap; three runs with one."""
+    """Up to three runs of up to three elements of two values, cut at every rank, with every gap, or one where three."""
     small = [np.array(run, np.uint32) for n in range(4) for run in combinations_with_replacement((1, 2), n)]
     seen = 0
     for count in range(4):
