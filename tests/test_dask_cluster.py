@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from functools import partial
 from importlib import import_module
@@ -294,6 +295,6 @@ def test_the_example_is_right_though_a_worker_is_killed(
     client: Client, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """On workers of its own, which `client` has seen to that they import nothing."""
-    monkeypatch.syspath_prepend(ROOT / "examples")  # which workers have, too
+    monkeypatch.setattr(sys, "path", [str(ROOT / "examples"), *sys.path])  # which workers have, too
     import_module("sort_with_dask").main()
     assert capsys.readouterr().out == "200,000 keys in 20 chunks; a process was killed, and no key lost\n"
