@@ -32,10 +32,11 @@ os.environ.setdefault("GALLIVM_PERF", "nopt")
 # The files that take longest, longest first: begun first, so that no process is left alone with one at the end. Each
 # file is one process's (--dist loadfile), which then starts its browser, or compiles its kernels, once.
 _LONGEST = (
-    "pyodide", "files_killed", "files_parted", "files_tables", "forks", "docs", "installs", "packaging",
-    "in_pieces_calls", "reader_fuzz", "cpu_sorting", "files_struck", "export_node", "in_pieces_card", "dask_cluster",
-    "examples", "multi", "select", "background", "pieces", "works_in_pieces", "dask", "arrays_without_a_card", "ties",
-    "interrupts", "policies", "files_parquet", "translations", "web_page", "shipped", "type_errors",
+    "pyodide", "files_killed", "files_parted", "files_tables", "installs", "export_node", "cpu_sorting", "docs",
+    "cli", "forks", "dask_cluster", "in_pieces_card", "shipped", "arrays_without_a_card", "dask", "packaging", "select",
+    "files_mapped", "wgsl_commands", "examples", "ptx", "background", "files", "translations", "webgpu",
+    "export_native", "endless", "pieces", "benchmarks", "vulkan_example", "files_struck", "type_errors",
+    "wgsl_defaults", "web_page", "works_in_pieces", "web_package", "in_pieces_calls", "multi", "ties",
 )  # fmt: skip
 _ORDER = {f"test_{name}": number for number, name in enumerate(_LONGEST)}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from functools import partial
 from importlib import import_module
@@ -22,6 +23,7 @@ import gpusort
 import gpusort.dask
 from gpusort.dask import exchange as dask_exchange
 from tests.covering import few_cases
+from tests.documents import ROOT
 from tests.reference import Array, assert_same_bits, sample
 
 _OF_WORKERS = ("gpusort.api.sorting", "gpusort.algos.choice", "gpusort.targets.cpu.kernels", "llvmlite.binding")
@@ -286,3 +288,13 @@ def test_few_tasks_a_partition(exchange: str) -> None:
     found: Any = gpusort.dask.sort_values(dd.from_pandas(whole, npartitions=count), "key", exchange=exchange)
     graph: dict[object, object] = dict(found.optimize().dask)
     assert sum(type(task).__name__ != "Alias" for task in graph.values()) <= 8 * count
+
+
+@pytest.mark.filterwarnings("ignore:Port 8787")  # which the other cluster has
+def test_the_example_is_right_though_a_worker_is_killed(
+    client: Client, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On workers of its own, which `client` has seen to that they import nothing."""
+    monkeypatch.setattr(sys, "path", [str(ROOT / "examples"), *sys.path])  # which workers have, too
+    import_module("sort_with_dask").main()
+    assert capsys.readouterr().out == "200,000 keys in 20 chunks; a process was killed, and no key lost\n"

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -32,14 +29,6 @@ def test_a_file_is_sorted_and_gone_on_with(capsys: pytest.CaptureFixture[str]) -
     first, second = capsys.readouterr().out.splitlines()
     assert first == "stopped; by-price.npy is not there"
     assert second.startswith("200,000 records by price")
-
-
-def test_a_dask_array_is_sorted_though_a_worker_is_killed() -> None:
-    """As a program: workers do not find a module that was loaded by its path."""
-    command = [sys.executable, str(EXAMPLES / "sort_with_dask.py")]
-    quick = {**os.environ, "DASK_DISTRIBUTED__WORKER__MULTIPROCESSING_METHOD": "forkserver"}  # imports are done once
-    done = subprocess.run(command, env=quick, capture_output=True, text=True, check=False, timeout=120)
-    assert done.stdout == "200,000 keys in 20 chunks; a process was killed, and no key lost\n", done.stderr
 
 
 def test_the_simulator_reports_the_race_with_both_lines() -> None:
