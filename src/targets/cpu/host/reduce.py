@@ -40,11 +40,14 @@ _SOON = 1 << 16  # elements: of fewer, where some lie in a row, NumPy's loops ar
 _NEIGHBOURS = 1 << 5  # which lie in a row then
 _EXTREMES_OF_ROW = 1 << 7  # the same of which the extreme is looked for
 _WIDE = 24  # the same of 64 bits, of whose extremes AVX2 has no instruction
+_FEW_APART = 4  # elements of 64 bits that are reduced to one, beside others that lie apart
 _ROW_APART = 1 << 9  # elements that lie apart, and follow each other
 _APART = 1 << 22  # bytes of elements that lie apart, below which a few threads are hardly sooner than NumPy
 _ROW = 1 << 10  # bytes of neighbours that NumPy's loops need to be fast
 _HEAD = 1 << 9  # elements that may settle what any and all ask
 _ROW_HEAD, _OF_ROW = 1 << 6, 1 << 4  # the same of a row, of which no more than a sixteenth is looked at
+_EXTENT = 1 << 10  # bytes of a row that a loop has read by the time that NumPy has begun to look at its first elements
+_TOLD_ROW, _TOLD_BYTES = 1 << 9, 3 << 17  # neighbours in rows of any and all, and bytes in all, that NumPy reads sooner
 _FEW_HEADS = 1 << 12  # elements of all rows, which are looked at at once
 _LONG_HALVES = 1 << 13  # elements of float16, which NumPy looks at one after the other
 _ADDED_HALVES = 1 << 16  # the same of sums and products, for which compiled loops are waited for
@@ -106,10 +109,15 @@ class Folding:
             return nest.length > 1 or not self._is_half or self._fold not in TRUTHS
         if self._is_half or self._is_time:
             return False
+        if size == 8 and nest.length <= _FEW_APART and near.stride != 1 and not nest.nearest_is_reduced:
+            return True
         if self._waits or self._fold is Reducer.PROD or (self._fold is Reducer.SUM and size < 8):
             return False
         if self._fold in TRUTHS and self._is_bool:
             return near.stride == 1 and near.length >= _NEAR_BOOLS
+        if self._fold in TRUTHS and nest.nearest_is_reduced and near.stride == 1 and near.length >= _TOLD_ROW:
+            if nbytes < _TOLD_BYTES:
+                return True
         if self._fold in TRUTHS and is_flat:
             return near.length < _NEIGHBOURS or count < (_TOLD if near.stride == 1 else _SOON)
         if count < _SOON:
@@ -118,8 +126,9 @@ class Folding:
         most = _CREW_MEMORY if threads_of_crew(nbytes) > 0 else _MEMORY
         if self._fold in EXTREMES and nest.nearest_is_reduced and near.stride != 1:
             return (is_flat or near.length >= _ROW_APART) and nbytes < min(most, _APART)
-        if self._fold in EXTREMES and size == 8 and (is_flat or not nest.nearest_is_reduced):
-            return near.length >= _WIDE and nbytes < most
+        is_wide = size == 8 or (self._dtype.kind == "f" and near.stride != 1)
+        if self._fold in EXTREMES and is_wide and (is_flat or not nest.nearest_is_reduced):
+            return near.length >= (_WIDE if size == 8 else _ROW_APART) and nbytes < most
         if near.stride != 1 or near.length * size < _ROW or nbytes >= most:
             return False
         return self._fold not in TRUTHS or (size == 8 and not nest.nearest_is_reduced and count < _TOLD)
@@ -135,7 +144,7 @@ class Folding:
         of the array are asked."""
         (axis,) = self._axes
         head = min(_ROW_HEAD, x.shape[axis] // _OF_ROW)
-        if not head:
+        if not head or abs(x.strides[axis]) * x.shape[axis] < _EXTENT:
             return None
         first = [slice(None)] * x.ndim
         corners = [slice(None, None, max(1, size - 1)) for size in x.shape]
