@@ -96,13 +96,14 @@ class Folding:
     def _route(self, x: HostArray) -> Route | None:
         """None where NumPy's loop takes no longer, or its axes lie in too many ways."""
         nest = LoopNest.of(x, self._axes)
-        if nest is None or len(nest.kept) > 2 or len(nest.reduced) > 2 or self._suits_numpy(nest, x.nbytes):
+        if nest is None or len(nest.kept) > 2 or len(nest.reduced) > 2 or self._suits_numpy(nest, x):
             return None
         return route_of(self._fold, self._seen_as, nest)
 
-    def _suits_numpy(self, nest: LoopNest, nbytes: int) -> bool:
+    def _suits_numpy(self, nest: LoopNest, x: HostArray) -> bool:
         """Whether NumPy's loop takes no longer. (Which floats are added by which does not depend on anything here.)"""
         near, count, size, is_flat = nest.nearest, nest.rows * nest.length, self._dtype.itemsize, not nest.kept
+        nbytes, follow = x.nbytes, near.stride == 1 and size in x.strides  # NumPy goes backwards where these do
         if self._is_half and nest.length > 1 and self._waits:
             return False
         if leaps(nest) or nest.length == 1:  # a copy
@@ -115,7 +116,7 @@ class Folding:
             return False
         if self._fold in TRUTHS and self._is_bool:
             return near.stride == 1 and near.length >= _NEAR_BOOLS
-        if self._fold in TRUTHS and nest.nearest_is_reduced and near.stride == 1 and near.length >= _TOLD_ROW:
+        if self._fold in TRUTHS and nest.nearest_is_reduced and follow and near.length >= _TOLD_ROW:
             if nbytes < _TOLD_BYTES:
                 return True
         if self._fold in TRUTHS and is_flat:
