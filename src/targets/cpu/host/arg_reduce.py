@@ -17,7 +17,7 @@ from .key_words import ordered_ranks
 from .reduce_loops import can_fold, places_for
 from .reduce_plans import Route, loop_call_of
 from .reducers import LONG, HostCall
-from .strides import LoopNest, Routes, shared_across
+from .strides import LoopNest, Routes, shared_across, zeros_and_ones
 
 Places = npt.NDArray[np.intp]
 
@@ -199,6 +199,6 @@ def places_of_bools(fold: Reducer, axis: int, make: Make) -> HostCall:
             head: HostArray = x[begin]
             if settles in head[(0,) * axis].T[(0,) * (x.ndim - 1 - axis)] and (head == settles).any(axis).all():
                 return by_numpy(head)
-        return of_bytes(np.not_equal(x.view(np.uint8), 0).view(np.uint8))
+        return of_bytes(zeros_and_ones(x))
 
     return found
