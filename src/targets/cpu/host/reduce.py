@@ -44,6 +44,7 @@ _FEW_APART = 4  # elements of 64 bits that are reduced to one, beside others tha
 _ROW_APART = 1 << 9  # elements that lie apart, and follow each other
 _APART = 1 << 22  # bytes of elements that lie apart, below which a few threads are hardly sooner than NumPy
 _ROW = 1 << 10  # bytes of neighbours that NumPy's loops need to be fast
+_ROW_OF_FEW, _BESIDE_FEW, _FEW_TOLD = 1 << 8, 1 << 7, 1 << 17  # neighbours that go, or stay, of fewer elements in all
 _HEAD = 1 << 9  # elements that may settle what any and all ask
 _ROW_HEAD, _OF_ROW = 1 << 6, 1 << 4  # the same of a row, of which no more than a sixteenth is looked at
 _EXTENT = 1 << 10  # bytes of a row that a loop has read by the time that NumPy has begun to look at its first elements
@@ -121,18 +122,23 @@ class Folding:
                 return True
         if self._fold in TRUTHS and is_flat:
             return near.length < _NEIGHBOURS or count < (_TOLD if near.stride == 1 else _SOON)
+        most = _CREW_MEMORY if threads_of_crew(nbytes) > 0 else _MEMORY
+        if self._fold in EXTREMES and is_flat and follow:
+            return nbytes < most
         if count < _SOON:
             in_rows = self._fold in EXTREMES and nest.nearest_is_reduced
             return near.length > _EXTREMES_OF_ROW if in_rows else near.length >= _NEIGHBOURS
-        most = _CREW_MEMORY if threads_of_crew(nbytes) > 0 else _MEMORY
         if self._fold in EXTREMES and nest.nearest_is_reduced and near.stride != 1:
             return (is_flat or near.length >= _ROW_APART) and nbytes < min(most, _APART)
         is_wide = size == 8 or (self._dtype.kind == "f" and near.stride != 1)
         if self._fold in EXTREMES and is_wide and (is_flat or not nest.nearest_is_reduced):
             return near.length >= (_WIDE if size == 8 else _ROW_APART) and nbytes < most
-        if near.stride != 1 or near.length * size < _ROW or nbytes >= most:
+        least = _ROW_OF_FEW if nest.nearest_is_reduced else _BESIDE_FEW
+        is_long = near.length * size >= _ROW or (near.length >= least and count < _FEW_TOLD)
+        if near.stride != 1 or not is_long or nbytes >= most:
             return False
-        return self._fold not in TRUTHS or (size == 8 and not nest.nearest_is_reduced and count < _TOLD)
+        told = {1: _FEW_TOLD, 8: _TOLD}.get(size, 0)
+        return self._fold not in TRUTHS or (not nest.nearest_is_reduced and count < told)
 
     def _is_settled(self, x: HostArray) -> bool:
         """Whether the first elements say all."""
