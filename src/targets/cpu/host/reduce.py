@@ -113,7 +113,8 @@ class Folding:
             return False
         if size == 8 and nest.length <= _FEW_APART and near.stride != 1 and not nest.nearest_is_reduced:
             return True
-        if self._waits or self._fold is Reducer.PROD or (self._fold is Reducer.SUM and size < 8):
+        are_lines = follow and len(nest.kept) == 1 and not nest.nearest_is_reduced
+        if self._waits or (self._fold.adds and (size < 8 or not (self._fold is Reducer.SUM or are_lines))):
             return False
         if self._fold in TRUTHS and self._is_bool:
             return near.stride == 1 and near.length >= _NEAR_BOOLS
