@@ -111,7 +111,8 @@ class Folding:
             return nest.length > 1 or not self._is_half or self._fold not in TRUTHS
         if self._is_half or self._is_time:
             return False
-        if size == 8 and nest.length <= _FEW_APART and near.stride != 1 and not nest.nearest_is_reduced:
+        few = _FEW_APART if size == 8 else 2 if self._fold.adds and nest.kept[1:] and near.length >= _ROW_APART else 1
+        if nest.length <= few and near.stride != 1 and not nest.nearest_is_reduced:
             return True
         are_lines = follow and len(nest.kept) == 1 and not nest.nearest_is_reduced
         if self._waits or (self._fold.adds and (size < 8 or not (self._fold is Reducer.SUM or are_lines))):
