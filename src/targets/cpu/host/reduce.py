@@ -190,7 +190,7 @@ class Folding:
         if self._is_time:
             return np.add(states, self._fold is Reducer.MAX).view(self._dtype)  # as much as was taken from each
         if self._fold is Reducer.SUM and self._dtype.kind == "f":
-            states = cast(HostArray, np.add(states, states.dtype.type(0)))  # -0.0 becomes 0.0, as in NumPy
+            np.add(states, 0, states)  # -0.0 becomes 0.0, as in NumPy
         if self._waits and self._is_half:
             return silently(rounded, states, self._dtype)
         return states.astype(result_dtype(self._fold.value, self._dtype), copy=False)
