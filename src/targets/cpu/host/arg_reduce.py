@@ -32,7 +32,7 @@ _NEIGHBOURS, _MOST_NEIGHBOURS = 16, {1: 1 << 13, 2: 1 << 11, 4: 1 << 8, 8: 1 << 
 # The same in few rows, where a loop of ours takes longer to begin; they are few whose number times this is.
 _MOST_IN_FEW, _FEW_ROWS = {1: 1 << 10, 2: 1 << 9, 4: 1 << 6, 8: 1 << 5}, 1 << 16
 _FEW, _FEW_BYTES = 16, 32  # neighbours, or bytes of them: of fewer NumPy makes rows
-_BACK = 1 << 7  # elements in a row that NumPy packs sooner than a loop reads them backwards
+_BACK = 1 << 6  # elements in a row that NumPy packs sooner than a loop goes back from the last, without vectors
 _MOST = (1 << 31) - 1  # elements in a row whose places are found as 32 bits
 _FLAT_BYTES = 3 << 23  # below, one core reads a flat array about as fast as it takes to wake another
 _SPREAD_BYTES = 1 << 22  # the same of any other array, which NumPy packs first
@@ -84,7 +84,7 @@ class PlaceFolding:
             most = few if nest.rows * few < _FEW_ROWS else most // 2 if self._dtype.kind == "f" else most
             in_rows = is_half or length <= most or threads_of_crew(x.nbytes) > 0
         has_few = nest.nearest.length < max(_FEW, _FEW_BYTES // self._dtype.itemsize)
-        goes_back = length >= _BACK and min(nest.nearest.stride, x.strides[self._axis]) < 0  # where no vectors go
+        goes_back = x.strides[self._axis] < 0 and length >= _BACK and x.size < _SHARED
         suits_rows = nest.nearest_is_reduced or has_few or goes_back
         if not is_half and not in_rows and suits_rows and length >= _ROW:
             return None

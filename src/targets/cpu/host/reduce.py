@@ -47,7 +47,7 @@ _ROW = 1 << 10  # bytes of neighbours that NumPy's loops need to be fast
 _ROW_OF_FEW, _BESIDE_FEW, _FEW_TOLD = 1 << 8, 1 << 7, 1 << 17  # neighbours that go, or stay, of fewer elements in all
 _HEAD = 1 << 9  # elements that may settle what any and all ask
 _ROW_HEAD, _OF_ROW = 1 << 6, 1 << 4  # the same of a row, of which no more than a sixteenth is looked at
-_EXTENT = 1 << 10  # bytes of a row that a loop has read by the time that NumPy has begun to look at its first elements
+_EXTENT = 1 << 10  # bytes of a row: a loop has read fewer by the time that NumPy has looked at more than the first one
 _TOLD_ROW, _TOLD_BYTES = 1 << 9, 3 << 17  # neighbours in rows of any and all, and bytes in all, that NumPy reads sooner
 _FEW_HEADS = 1 << 12  # elements of all rows, which are looked at at once
 _LONG_HALVES = 1 << 13  # elements of float16, which NumPy looks at one after the other
@@ -103,44 +103,44 @@ class Folding:
 
     def _suits_numpy(self, nest: LoopNest, x: HostArray) -> bool:
         """Whether NumPy's loop takes no longer. (Which floats are added by which does not depend on anything here.)"""
-        near, count, size, is_flat = nest.nearest, nest.rows * nest.length, self._dtype.itemsize, not nest.kept
-        nbytes, follow = x.nbytes, near.stride == 1 and size in x.strides  # NumPy goes backwards where these do
+        near, count, size, nbytes = nest.nearest, nest.rows * nest.length, self._dtype.itemsize, x.nbytes
+        is_flat, in_rows, follow = not nest.kept, nest.nearest_is_reduced, near.stride == 1
+        extremes, tells = self._fold in EXTREMES, self._fold in TRUTHS
         if self._is_half and nest.length > 1 and self._waits:
             return False
         if leaps(nest) or nest.length == 1:  # a copy
-            return nest.length > 1 or not self._is_half or self._fold not in TRUTHS
+            return nest.length > 1 or not self._is_half or not tells
         if self._is_half or self._is_time:
             return False
+        if tells and self._is_bool:
+            return follow and near.length >= _NEAR_BOOLS
+        if follow and size not in x.strides:  # NumPy goes backwards, element by element
+            return False
         few = _FEW_APART if size == 8 else 2 if self._fold.adds and nest.kept[1:] and near.length >= _ROW_APART else 1
-        if nest.length <= few and near.stride != 1 and not nest.nearest_is_reduced:
+        if nest.length <= few and not follow and not in_rows:
             return True
-        are_lines = follow and len(nest.kept) == 1 and not nest.nearest_is_reduced
+        are_lines = follow and not in_rows and len(nest.kept) == 1
         if self._waits or (self._fold.adds and (size < 8 or not (self._fold is Reducer.SUM or are_lines))):
             return False
-        if self._fold in TRUTHS and self._is_bool:
-            return near.stride == 1 and near.length >= _NEAR_BOOLS
-        if self._fold in TRUTHS and nest.nearest_is_reduced and follow and near.length >= _TOLD_ROW:
-            if nbytes < _TOLD_BYTES:
-                return True
-        if self._fold in TRUTHS and is_flat:
-            return near.length < _NEIGHBOURS or count < (_TOLD if near.stride == 1 else _SOON)
+        if tells and in_rows and follow and near.length >= _TOLD_ROW and nbytes < _TOLD_BYTES:
+            return True
+        if tells and is_flat:
+            return near.length < _NEIGHBOURS or count < (_TOLD if follow else _SOON)
         most = _CREW_MEMORY if threads_of_crew(nbytes) > 0 else _MEMORY
-        if self._fold in EXTREMES and is_flat and follow:
+        if extremes and is_flat and follow:
             return nbytes < most
         if count < _SOON:
-            in_rows = self._fold in EXTREMES and nest.nearest_is_reduced
-            return near.length > _EXTREMES_OF_ROW if in_rows else near.length >= _NEIGHBOURS
-        if self._fold in EXTREMES and nest.nearest_is_reduced and near.stride != 1:
+            return near.length > _EXTREMES_OF_ROW if extremes and in_rows else near.length >= _NEIGHBOURS
+        if extremes and in_rows and not follow:
             return (is_flat or near.length >= _ROW_APART) and nbytes < min(most, _APART)
-        is_wide = size == 8 or (self._dtype.kind == "f" and near.stride != 1)
-        if self._fold in EXTREMES and is_wide and (is_flat or not nest.nearest_is_reduced):
+        is_wide = size == 8 or (self._dtype.kind == "f" and not follow)
+        if extremes and is_wide and (is_flat or not in_rows):
             return near.length >= (_WIDE if size == 8 else _ROW_APART) and nbytes < most
-        least = _ROW_OF_FEW if nest.nearest_is_reduced else _BESIDE_FEW
+        least = _ROW_OF_FEW if in_rows else _BESIDE_FEW
         is_long = near.length * size >= _ROW or (near.length >= least and count < _FEW_TOLD)
-        if near.stride != 1 or not is_long or nbytes >= most:
+        if not follow or not is_long or nbytes >= most:
             return False
-        told = {1: _FEW_TOLD, 8: _TOLD}.get(size, 0)
-        return self._fold not in TRUTHS or (not nest.nearest_is_reduced and count < told)
+        return not tells or (not in_rows and count < {1: _FEW_TOLD, 8: _TOLD}.get(size, 0))
 
     def _is_settled(self, x: HostArray) -> bool:
         """Whether the first elements say all."""
@@ -153,7 +153,9 @@ class Folding:
         of the array are asked."""
         (axis,) = self._axes
         head = min(_ROW_HEAD, x.shape[axis] // _OF_ROW)
-        if not head or abs(x.strides[axis]) * x.shape[axis] < _EXTENT:
+        if abs(x.strides[axis]) * x.shape[axis] < _EXTENT:
+            head = min(head, x.itemsize > 1)  # one byte in 256 is zero
+        if not head:
             return None
         first = [slice(None)] * x.ndim
         corners = [slice(None, None, max(1, size - 1)) for size in x.shape]
