@@ -203,6 +203,7 @@ def has_short_lines(x: HostArray, axis: int) -> bool:
 def accumulated(x: HostArray, axis: int, made: np.dtype[np.generic]) -> HostArray:
     """Cumulative sums along an axis of a few elements: each column of all lines at once, in the order of NumPy's
     additions."""
+    axis %= x.ndim
     if x.flags.fnc and x.ndim > 2:  # whose results lie as it does
         return accumulated(x.T, x.ndim - 1 - axis, made).T
     results: HostArray = new_array(x.shape, made)
