@@ -48,7 +48,7 @@ _ROW_OF_FEW, _BESIDE_FEW, _FEW_TOLD = 1 << 8, 1 << 7, 1 << 17  # neighbours that
 _HEAD = 1 << 9  # elements that may settle what any and all ask
 _ROW_HEAD, _OF_ROW = 1 << 6, 1 << 4  # the same of a row, of which no more than a sixteenth is looked at
 _EXTENT = 1 << 10  # bytes of a row: a loop has read fewer by the time that NumPy has looked at more than the first one
-_TOLD_ROW, _TOLD_BYTES = 1 << 9, 3 << 17  # neighbours in rows of any and all, and bytes in all, that NumPy reads sooner
+_TOLD_ROW = 1 << 9  # neighbours in rows of any and all, which NumPy reads sooner where there are not many such
 _FEW_HEADS = 1 << 12  # elements of all rows, which are looked at at once
 _LONG_HALVES = 1 << 13  # elements of float16, which NumPy looks at one after the other
 _ADDED_HALVES = 1 << 16  # the same of sums and products, for which compiled loops are waited for
@@ -116,13 +116,13 @@ class Folding:
             return follow and near.length >= _NEAR_BOOLS
         if follow and size not in x.strides:  # NumPy goes backwards, element by element
             return False
-        few = _FEW_APART if size == 8 else 2 if self._fold.adds and nest.kept[1:] and near.length >= _ROW_APART else 1
+        few = _FEW_APART if size == 8 else 2 if self._fold.adds and nest.kept[1:] and near.length >= _ROW_OF_FEW else 1
         if nest.length <= few and not follow and not in_rows:
             return True
         are_lines = follow and not in_rows and len(nest.kept) == 1
         if self._waits or (self._fold.adds and (size < 8 or not (self._fold is Reducer.SUM or are_lines))):
             return False
-        if tells and in_rows and follow and near.length >= _TOLD_ROW and nbytes < _TOLD_BYTES:
+        if tells and in_rows and follow and near.length >= _TOLD_ROW and nbytes < (3 + size) * _SOON:
             return True
         if tells and is_flat:
             return near.length < _NEIGHBOURS or count < (_TOLD if follow else _SOON)
