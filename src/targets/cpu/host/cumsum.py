@@ -150,7 +150,8 @@ class LongScan:
         divides = rows < _FEW and length >= _IN_PIECES
         in_rows = outs[axis] == 1 or rows == 1
         two = padded(stays)
-        suits_numpy = x.itemsize == 8 != x.strides[axis] if in_rows else two[1].length <= _BESIDE
+        # NumPy converts narrower ones on the way, in five times as long if its buffers lie badly.
+        suits_numpy = x.itemsize == 8 and (x.strides[axis] != 8 if in_rows else two[1].length <= _BESIDE)
         if suits_numpy and self._dtype.kind in "iu" and length >= _ALONG and (rows < _FEW or x.size < _SHARED):
             return None
         # A number of pieces that can be added up side by side.
