@@ -17,7 +17,7 @@ from .key_words import ordered_ranks
 from .reduce_loops import can_fold, places_for
 from .reduce_plans import Route, loop_call_of
 from .reducers import LONG, HostCall
-from .strides import LoopNest, Routes, shared_across
+from .strides import LoopNest, Routes, shared_across, zeros_and_ones
 
 Places = npt.NDArray[np.intp]
 
@@ -29,7 +29,10 @@ _ROW = 32  # elements that NumPy looks at as fast
 # Neighbours in a row that are worth a loop of ours: so many, and as many more as NumPy looks at no faster; of floats
 # half as many, and of float16 all, for these NumPy looks at one by one.
 _NEIGHBOURS, _MOST_NEIGHBOURS = 16, {1: 1 << 13, 2: 1 << 11, 4: 1 << 8, 8: 1 << 6}
+# The same in few rows, where a loop of ours takes longer to begin; they are few whose number times this is.
+_MOST_IN_FEW, _FEW_ROWS = {1: 1 << 10, 2: 1 << 9, 4: 1 << 6, 8: 1 << 5}, 1 << 16
 _FEW, _FEW_BYTES = 16, 32  # neighbours, or bytes of them: of fewer NumPy makes rows
+_BACK = 1 << 6  # elements in a row that NumPy packs sooner than a loop goes back from the last, without vectors
 _MOST = (1 << 31) - 1  # elements in a row whose places are found as 32 bits
 _FLAT_BYTES = 3 << 23  # below, one core reads a flat array about as fast as it takes to wake another
 _SPREAD_BYTES = 1 << 22  # the same of any other array, which NumPy packs first
@@ -77,9 +80,12 @@ class PlaceFolding:
             return None
         is_half, length, in_rows = self._dtype == np.float16, nest.reduced[0].length, False
         if nest.nearest_is_reduced and nest.nearest.stride == 1 and length >= _NEIGHBOURS:
-            most = _MOST_NEIGHBOURS[self._dtype.itemsize] // (2 if self._dtype.kind == "f" else 1)
+            few, most = (sizes[self._dtype.itemsize] for sizes in (_MOST_IN_FEW, _MOST_NEIGHBOURS))
+            most = few if nest.rows * few < _FEW_ROWS else most // 2 if self._dtype.kind == "f" else most
             in_rows = is_half or length <= most or threads_of_crew(x.nbytes) > 0
-        suits_rows = nest.nearest_is_reduced or nest.nearest.length < max(_FEW, _FEW_BYTES // self._dtype.itemsize)
+        has_few = nest.nearest.length < max(_FEW, _FEW_BYTES // self._dtype.itemsize)
+        goes_back = x.strides[self._axis] < 0 and length >= _BACK and x.size < _SHARED
+        suits_rows = nest.nearest_is_reduced or has_few or goes_back
         if not is_half and not in_rows and suits_rows and length >= _ROW:
             return None
         call = loop_call_of(self._fold, self._dtype, nest.start, nest.kept, nest.reduced, in_rows)
@@ -199,6 +205,6 @@ def places_of_bools(fold: Reducer, axis: int, make: Make) -> HostCall:
             head: HostArray = x[begin]
             if settles in head[(0,) * axis].T[(0,) * (x.ndim - 1 - axis)] and (head == settles).any(axis).all():
                 return by_numpy(head)
-        return of_bytes(np.not_equal(x.view(np.uint8), 0).view(np.uint8))
+        return of_bytes(zeros_and_ones(x))
 
     return found

@@ -37,6 +37,7 @@ HostScan: TypeAlias = Callable[[HostArray], HostArray]
 _LONG = 1 << 13  # elements: below, NumPy is done before anything else has begun
 _IN_PIECES = 1 << 14  # elements of a row that is added up in pieces
 _FEW = 8  # rows: more keep the order of NumPy's additions
+_ALONG, _BESIDE = 1 << 8, 5  # integers along an axis, and neighbours beside it, of which NumPy adds so few sooner
 _PIECE = 1 << 12  # at least
 _SHARED = 1 << 19  # elements: below, waking a thread costs more than it saves
 _BLOCK = 1 << 11  # sums at most that a task keeps at hand where neighbours stay
@@ -85,7 +86,8 @@ def from_zero(scan: HostScan, axis: int | None) -> HostScan:
 
     def add_up(x: HostArray) -> HostArray:
         sums = scan(x)
-        if sums.size <= _FEW_SUMS and count_nonzero(sums) == sums.size:
+        some = sums[:1] if sums.ndim == 1 else sums
+        if some.size <= _FEW_SUMS and count_nonzero(some) == some.size:
             return sums
         if sums.size < _LONG or not sums.swapaxes(0, axis or 0)[0].all():  # `take` would copy all
             np.add(sums, 0.0, out=sums)
@@ -141,15 +143,19 @@ class LongScan:
         if nest is None:
             return None
         outs = [math.prod(nest.shape[place + 1 :]) for place in nest.order]  # strides of the results
-        is_packed = x.flags.c_contiguous
-        stays = loops_around(x.shape, axis, axis + 1) if is_packed else loops_beside(x, outs, axis)
+        stays = loops_around(x.shape, axis, axis + 1) if x.flags.c_contiguous else loops_beside(x, outs, axis)
         if len(stays) > 2:
             return None
         length, rows = x.shape[axis], x.size // x.shape[axis]
         divides = rows < _FEW and length >= _IN_PIECES
-        in_rows = nest.order[axis] == x.ndim - 1 or rows == 1
+        in_rows = outs[axis] == 1 or rows == 1
+        two = padded(stays)
+        # NumPy converts narrower ones on the way, in five times as long if its buffers lie badly.
+        suits_numpy = x.itemsize == 8 and (x.strides[axis] != 8 if in_rows else two[1].length <= _BESIDE)
+        if suits_numpy and self._dtype.kind in "iu" and length >= _ALONG and (rows < _FEW or x.size < _SHARED):
+            return None
         # A number of pieces that can be added up side by side.
-        two, piece = padded(stays), -(-length // (4 * max(1, length // (4 * _PIECE)))) if divides else length
+        piece = -(-length // (4 * max(1, length // (4 * _PIECE)))) if divides else length
         block = min(_BLOCK, two[1].length)
         loops = [number for loop in two for number in (loop.length, loop.stride, loop.out)]
         last = piece if in_rows else block

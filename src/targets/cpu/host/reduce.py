@@ -40,11 +40,15 @@ _SOON = 1 << 16  # elements: of fewer, where some lie in a row, NumPy's loops ar
 _NEIGHBOURS = 1 << 5  # which lie in a row then
 _EXTREMES_OF_ROW = 1 << 7  # the same of which the extreme is looked for
 _WIDE = 24  # the same of 64 bits, of whose extremes AVX2 has no instruction
+_FEW_APART = 4  # elements of 64 bits that are reduced to one, beside others that lie apart
 _ROW_APART = 1 << 9  # elements that lie apart, and follow each other
 _APART = 1 << 22  # bytes of elements that lie apart, below which a few threads are hardly sooner than NumPy
 _ROW = 1 << 10  # bytes of neighbours that NumPy's loops need to be fast
+_ROW_OF_FEW, _BESIDE_FEW, _FEW_TOLD = 1 << 8, 1 << 7, 1 << 17  # neighbours that go, or stay, of fewer elements in all
 _HEAD = 1 << 9  # elements that may settle what any and all ask
 _ROW_HEAD, _OF_ROW = 1 << 6, 1 << 4  # the same of a row, of which no more than a sixteenth is looked at
+_EXTENT = 1 << 10  # bytes of a row: a loop has read fewer by the time that NumPy has looked at more than the first one
+_TOLD_ROW = 1 << 9  # neighbours in rows of any and all, which NumPy reads sooner where there are not many such
 _FEW_HEADS = 1 << 12  # elements of all rows, which are looked at at once
 _LONG_HALVES = 1 << 13  # elements of float16, which NumPy looks at one after the other
 _ADDED_HALVES = 1 << 16  # the same of sums and products, for which compiled loops are waited for
@@ -93,36 +97,50 @@ class Folding:
     def _route(self, x: HostArray) -> Route | None:
         """None where NumPy's loop takes no longer, or its axes lie in too many ways."""
         nest = LoopNest.of(x, self._axes)
-        if nest is None or len(nest.kept) > 2 or len(nest.reduced) > 2 or self._suits_numpy(nest, x.nbytes):
+        if nest is None or len(nest.kept) > 2 or len(nest.reduced) > 2 or self._suits_numpy(nest, x):
             return None
         return route_of(self._fold, self._seen_as, nest)
 
-    def _suits_numpy(self, nest: LoopNest, nbytes: int) -> bool:
+    def _suits_numpy(self, nest: LoopNest, x: HostArray) -> bool:
         """Whether NumPy's loop takes no longer. (Which floats are added by which does not depend on anything here.)"""
-        near, count, size, is_flat = nest.nearest, nest.rows * nest.length, self._dtype.itemsize, not nest.kept
+        near, count, size, nbytes = nest.nearest, nest.rows * nest.length, self._dtype.itemsize, x.nbytes
+        is_flat, in_rows, follow = not nest.kept, nest.nearest_is_reduced, near.stride == 1
+        extremes, tells = self._fold in EXTREMES, self._fold in TRUTHS
         if self._is_half and nest.length > 1 and self._waits:
             return False
         if leaps(nest) or nest.length == 1:  # a copy
-            return nest.length > 1 or not self._is_half or self._fold not in TRUTHS
+            return nest.length > 1 or not self._is_half or not tells
         if self._is_half or self._is_time:
             return False
-        if self._waits or self._fold is Reducer.PROD or (self._fold is Reducer.SUM and size < 8):
+        if tells and self._is_bool:
+            return follow and near.length >= _NEAR_BOOLS
+        if follow and size not in x.strides:  # NumPy goes backwards, element by element
             return False
-        if self._fold in TRUTHS and self._is_bool:
-            return near.stride == 1 and near.length >= _NEAR_BOOLS
-        if self._fold in TRUTHS and is_flat:
-            return near.length < _NEIGHBOURS or count < (_TOLD if near.stride == 1 else _SOON)
-        if count < _SOON:
-            in_rows = self._fold in EXTREMES and nest.nearest_is_reduced
-            return near.length > _EXTREMES_OF_ROW if in_rows else near.length >= _NEIGHBOURS
+        few = _FEW_APART if size == 8 else 2 if self._fold.adds and nest.kept[1:] and near.length >= _ROW_OF_FEW else 1
+        if nest.length <= few and not follow and not in_rows:
+            return True
+        are_lines = follow and not in_rows and len(nest.kept) == 1
+        if self._waits or (self._fold.adds and (size < 8 or not (self._fold is Reducer.SUM or are_lines))):
+            return False
+        if tells and in_rows and follow and near.length >= _TOLD_ROW and nbytes < (3 + size) * _SOON:
+            return True
+        if tells and is_flat:
+            return near.length < _NEIGHBOURS or count < (_TOLD if follow else _SOON)
         most = _CREW_MEMORY if threads_of_crew(nbytes) > 0 else _MEMORY
-        if self._fold in EXTREMES and nest.nearest_is_reduced and near.stride != 1:
+        if extremes and is_flat and follow:
+            return nbytes < most
+        if count < _SOON:
+            return near.length > _EXTREMES_OF_ROW if extremes and in_rows else near.length >= _NEIGHBOURS
+        if extremes and in_rows and not follow:
             return (is_flat or near.length >= _ROW_APART) and nbytes < min(most, _APART)
-        if self._fold in EXTREMES and size == 8 and (is_flat or not nest.nearest_is_reduced):
-            return near.length >= _WIDE and nbytes < most
-        if near.stride != 1 or near.length * size < _ROW or nbytes >= most:
+        is_wide = size == 8 or (self._dtype.kind == "f" and not follow)
+        if extremes and is_wide and (is_flat or not in_rows):
+            return near.length >= (_WIDE if size == 8 else _ROW_APART) and nbytes < most
+        least = _ROW_OF_FEW if in_rows else _BESIDE_FEW
+        is_long = near.length * size >= _ROW or (near.length >= least and count < _FEW_TOLD)
+        if not follow or not is_long or nbytes >= most:
             return False
-        return self._fold not in TRUTHS or (size == 8 and not nest.nearest_is_reduced and count < _TOLD)
+        return not tells or (not in_rows and count < {1: _FEW_TOLD, 8: _TOLD}.get(size, 0))
 
     def _is_settled(self, x: HostArray) -> bool:
         """Whether the first elements say all."""
@@ -135,6 +153,8 @@ class Folding:
         of the array are asked."""
         (axis,) = self._axes
         head = min(_ROW_HEAD, x.shape[axis] // _OF_ROW)
+        if abs(x.strides[axis]) * x.shape[axis] < _EXTENT:
+            head = min(head, x.itemsize > 1)  # one byte in 256 is zero
         if not head:
             return None
         first = [slice(None)] * x.ndim
@@ -172,7 +192,7 @@ class Folding:
         if self._is_time:
             return np.add(states, self._fold is Reducer.MAX).view(self._dtype)  # as much as was taken from each
         if self._fold is Reducer.SUM and self._dtype.kind == "f":
-            states = cast(HostArray, np.add(states, states.dtype.type(0)))  # -0.0 becomes 0.0, as in NumPy
+            np.add(states, 0, states)  # -0.0 becomes 0.0, as in NumPy
         if self._waits and self._is_half:
             return silently(rounded, states, self._dtype)
         return states.astype(result_dtype(self._fold.value, self._dtype), copy=False)

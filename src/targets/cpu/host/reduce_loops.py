@@ -208,7 +208,10 @@ def _rows(made: Elements, ends_early: bool) -> str:
     another part by the first part's result, which says before that nothing is."""
     stepped = made.step.format(made.lifted)
     apart = _side_by_side(made)
-    skipped = made.step.format(f"select((j & 1) == 0, {made.lifted}, {made.nothing})")  # nothing else where j is odd
+    skipped = f"select((j & 1) == 0, {made.lifted}, {made.nothing})"  # nothing where j is odd
+    if made.nothing == "u1(1)":  # the same of `all`, of which LLVM makes loops of half the time
+        skipped = f"u1({made.lifted} | u1(j & 1))"
+    skipped = made.step.format(skipped)
     step, begun, ended = ("element = flat[base + j]", f"found = {stepped}"), [""], [""]
     near = inside("for j in range(count):", step)
     if ends_early:

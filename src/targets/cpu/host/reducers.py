@@ -29,7 +29,7 @@ EXTREMES = (Reducer.MIN, Reducer.MAX)
 TRUTHS = (Reducer.ANY, Reducer.ALL)
 
 _INFINITE = 65520.0  # from here on float16 rounds to infinity
-_FEW_TOLD = 1 << 7  # elements: of fewer, looking takes longer than telling
+_FEW_TOLD = 1 << 10  # elements: of fewer, looking mostly takes longer than telling
 
 _silent = Context()
 _silent.run(np.seterr, all="ignore")

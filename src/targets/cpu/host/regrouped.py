@@ -203,8 +203,15 @@ def has_short_lines(x: HostArray, axis: int) -> bool:
 def accumulated(x: HostArray, axis: int, made: np.dtype[np.generic]) -> HostArray:
     """Cumulative sums along an axis of a few elements: each column of all lines at once, in the order of NumPy's
     additions."""
+    axis %= x.ndim
+    if x.flags.fnc and x.ndim > 2:  # whose results lie as it does
+        return accumulated(x.T, x.ndim - 1 - axis, made).T
     results: HostArray = new_array(x.shape, made)
-    columns, sums = x.swapaxes(0, axis), results.swapaxes(0, axis)
+    if axis < 2:
+        columns, sums = x.swapaxes(0, axis), results.swapaxes(0, axis)
+    else:  # neighbours stay such
+        axes = (axis, *range(axis), *range(axis + 1, x.ndim))
+        columns, sums = x.transpose(axes), results.transpose(axes)
     inner = max(1, x.size // (len(columns) * columns.shape[1]))
     step = max(1, _CACHED // (len(columns) * inner))
     for first in range(0, columns.shape[1], step):
