@@ -46,10 +46,10 @@ def lengths_sorted_stably(dtype: np.dtype[np.generic]) -> range:
             return range(48, sys.maxsize)
         case (("i" | "u"), 2) if radix_sorts_sooner():
             return range(96 if radix_sorts_sooner(NETWORK >> 1) else NETWORK + 1, sys.maxsize)
-        case "f", 2:
-            return range(33)
-        case (("i" | "u" | "f"), 4 | 8):
-            return range(7)
+        case "f", _:
+            return range(5)
+        case (("i" | "u"), 4 | 8):
+            return range(3)
         case _:
             return range(0)
 

@@ -20,6 +20,7 @@ from .at_sight import LEAST_AT_SIGHT, sorted_at_sight
 from .float_ties import FloatTies
 from .key_words import numbers_as
 from .numpy_sort import NETWORK, lengths_sorted_stably, needs_own_memory, sort_stably, sorted_by_words, turning
+from .numpy_speed import sorts_halves_fast
 from .partition_sort import part_from
 from .radix_sort import suits_radix
 from .row_networks import least_for_networks, longest_of_few
@@ -31,6 +32,7 @@ Sorted: TypeAlias = Callable[[HostArray], HostArray]
 
 SHORT = 1 << 10  # elements: below, NumPy's sort alone
 _FEW_HALVES, _FEW_TIMES = 1 << 8, 1 << 9  # the same of float16 and of times: more are sorted as integers
+_FEW_COMPARED = 1 << 6  # float16, which NumPy compares one by one
 _NEVER = 1 << 62
 _LEAST_BY_RADIX = 4  # bytes of an element
 # Elements in all, or of rows, that are given to NumPy's stable sort: of arrays by turns, as one whose branches are
@@ -47,6 +49,7 @@ class SortPath:
         self, policy: HostSortPolicy, given: Spec, axis: int | None, order: SortOrder, stable: bool
     ) -> None:  # fmt: skip
         dtype, has_rows = given.dtype, len(given.shape) > 1 and axis is not None
+        self._ndim = len(given.shape)
         self._policy, self._dtype, self._axis, self._has_rows = policy, dtype, axis, has_rows
         self._along = -1 if axis is None else axis  # of what is flattened, if need be
         self._order, self._turn, self._stable = order, turning(order, dtype.kind), stable
@@ -158,41 +161,53 @@ class SortPath:
         copy = cast(Sorted, np.ndarray.flatten if self._axis is None else np.ndarray.copy)
         stable_lengths, as_integers = self._stable_lengths, self._as_integers or go_on
         most_plain = _most_plain(dtype, by_integers=self._as_integers is not None, has_rows=has_rows)
-        longest = NETWORK if dtype.kind == "f" else _SHORT_TIMES
+        longest = NETWORK if dtype.kind == "f" else _SHORT_TIMES if has_rows else 0
+        most_slow = SHORT if has_rows else _FEW_HALVES
         seen = None if turn is None or dtype.kind not in "bMm" else numbers_as(dtype)
         stable_from = 0 if has_rows else stable_lengths.start or _NEVER
         ties = FloatTies.of(dtype) if dtype.kind == "f" else None
-
-        def suits_others(x: HostArray) -> bool:
-            """Whether rows are so long that a radix sort, or so short that networks or a copy do it sooner."""
-            length = x.shape[axis]
-            return length == 1 or length >= long_row or (length <= network and x.size >= network_from)
+        few = ties.few if ties else 0
+        few_compared = _FEW_COMPARED if dtype.itemsize == 2 else _NEVER
+        last_of = tuple([-1 if number == axis % self._ndim else slice(None) for number in range(self._ndim)])
 
         def sort(x: HostArray) -> HostArray:
-            size = x.size
-            if not 0 < size <= most or (has_rows and suits_others(x)):
+            size = length = x.size
+            if not 0 < size <= most:
                 return go_on(x)
-            results = flat = x.copy("K") if has_rows else copy(x)
-            if size > most_plain and (not has_rows or x.shape[axis] > longest or (ties and size > SHORT)):
+            if has_rows:
+                length = x.shape[axis]
+                # so long that a radix sort, or so short that networks or a copy do it sooner
+                if length == 1 or length >= long_row or (length <= network and size >= network_from):
+                    return go_on(x)
+                results = flat = x.copy("K")
+            else:
+                results = flat = copy(x)
+            if size > most_plain and (length > longest or (ties and size > most_slow and not sorts_halves_fast())):
                 return as_integers(results)
             if ties:
                 if has_rows:
                     flat = results.ravel("K")  # as it lies: all else would be packed before a look
-                if (size > ties.few or count_nonzero(flat) != size) and ties.has_minus_zero(flat):
+                if (size > few or count_nonzero(flat) != size) and ties.has_minus_zero(flat):
                     return as_integers(results)
             numbers = results if seen is None else results.view(seen)
             if turn is not None:
                 turn(numbers, numbers)
             if size < stable_from:
                 numbers.sort()
-            elif (x.shape[axis] if has_rows else size) in stable_lengths:
+            elif length in stable_lengths:
                 numbers.sort(axis, "stable")
             else:
                 numbers.sort(axis)
             if turn is not None:
                 turn(numbers, numbers)
-            if ties and (ties.has_nan(flat) if has_rows else (last := flat.item(-1)) != last):
-                if not ties.puts_nans_back(x, results, stable):
+            if ties:
+                if length == size:
+                    has_nan = (last := flat.item(-1)) != last
+                elif size > few_compared:
+                    has_nan = ties.has_nan(results[last_of])
+                else:
+                    has_nan = (greatest := flat.item(flat.argmax())) != greatest
+                if has_nan and not ties.puts_nans_back(x, results, stable):
                     return as_integers(x.copy("K") if has_rows else copy(x))
             return results
 
