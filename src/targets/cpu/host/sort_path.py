@@ -18,7 +18,7 @@ from ...counts import count_nonzero
 from ..pool import shared_pool
 from .at_sight import LEAST_AT_SIGHT, sorted_at_sight
 from .float_ties import FloatTies
-from .key_words import numbers_as
+from .key_words import numbers_as, numbers_of
 from .numpy_sort import NETWORK, lengths_sorted_stably, needs_own_memory, sort_stably, sorted_by_words, turning
 from .numpy_speed import sorts_halves_fast
 from .partition_sort import part_from
@@ -33,7 +33,11 @@ Sorted: TypeAlias = Callable[[HostArray], HostArray]
 SHORT = 1 << 10  # elements: below, NumPy's sort alone
 _FEW_HALVES, _FEW_TIMES = 1 << 8, 1 << 9  # the same of float16 and of times: more are sorted as integers
 _FEW_COMPARED = 1 << 6  # float16, which NumPy compares one by one
+_FAST_HALVES = 1 << 7  # elements of a row of float16
 _NEVER = 1 << 62
+_LONG = 1 << 15  # elements of rows with -0.0, which are put right after the sort
+_LONG_OF_ROWS = 1 << 7  # elements of rows that no network sorts
+_SEEN, _ALIKE = 12, 2  # elements that are looked at, and how many may differ there
 _LEAST_BY_RADIX = 4  # bytes of an element
 # Elements in all, or of rows, that are given to NumPy's stable sort: of arrays by turns, as one whose branches are
 # foreseen takes it a third of the time; the same of rows that are so long at most.
@@ -76,9 +80,9 @@ class SortPath:
         self._looks = dtype.itemsize > 1
         self.function = self._sorter(self._sorted, self._short)
         # Longer ones are NumPy's alone as well where it sorts fast, which is measured once: until threads share them.
-        self._shares = by_radix
+        self._shares = by_radix or (dtype.itemsize == 2 and not is_half and not has_rows)
         self._by_numpy: Sorted = self._sorted_long
-        if by_radix or (is_half and self._as_integers is not None and not has_rows):
+        if self._shares or (is_half and self._as_integers is not None and not has_rows):
             self._by_numpy = self._sorter(self._sorted_long, policy.serial_below if dtype.kind in "fMm" else _NEVER)
         self.into_short = None if axis is None else self._writer(self.function)
 
@@ -93,12 +97,22 @@ class SortPath:
         if seen is not None:
             return seen
         size, dtype, policy = x.size, self._dtype, self._policy
+        if self._has_rows and self._looks and size >= policy.serial_below and x.shape[self._along] > _LONG_OF_ROWS:
+            is_alone = shared_pool().threads == 1 and abs(x.strides[self._along]) == x.itemsize
+            if is_alone or _seems_alike(x):
+                return self._of_plain(x)
         is_one_threads = size < policy.serial_below or (
             self._shares and size < part_from(dtype, policy, shared_pool().threads)
         )
         if is_one_threads and not suits_radix(size, size, dtype, policy):
             return self._by_numpy(x)
         return self._sorted_long(x)
+
+    @cached_property
+    def _of_plain(self) -> Sorted:
+        """Of rows that are not worth sharing out: there are no threads for it, or NumPy takes little time for few
+        different values."""
+        return self._sorter(self._sorted_long, _NEVER)
 
     def _is_one_row(self, x: HostArray) -> bool:
         """Such as a column of a table: whichever way it lies, flattening it copies nothing."""
@@ -156,13 +170,13 @@ class SortPath:
     def _sorter(self, go_on: Sorted, most: int) -> Sorted:
         """Sorts up to `most` elements into a new array. `go_on` does what is longer, and floats whose bits NumPy may
         lose, unless they are sorted as integers."""
-        dtype, turn, has_rows, long_row = self._dtype, self._turn, self._has_rows, self._long_row
+        dtype, turn, has_rows, long_row, policy = self._dtype, self._turn, self._has_rows, self._long_row, self._policy
         axis, stable, network, network_from = self._along, self._stable, self._network, self._network_from
         copy = cast(Sorted, np.ndarray.flatten if self._axis is None else np.ndarray.copy)
-        stable_lengths, as_integers = self._stable_lengths, self._as_integers or go_on
+        stable_lengths, as_integers, sort_long = self._stable_lengths, self._as_integers or go_on, self._sorted_long
         most_plain = _most_plain(dtype, by_integers=self._as_integers is not None, has_rows=has_rows)
         longest = NETWORK if dtype.kind == "f" else _SHORT_TIMES if has_rows else 0
-        most_slow = SHORT if has_rows else _FEW_HALVES
+        most_slow, fast = (SHORT, _FAST_HALVES) if has_rows else (_FEW_HALVES, NETWORK)
         seen = None if turn is None or dtype.kind not in "bMm" else numbers_as(dtype)
         stable_from = 0 if has_rows else stable_lengths.start or _NEVER
         ties = FloatTies.of(dtype) if dtype.kind == "f" else None
@@ -176,19 +190,23 @@ class SortPath:
                 return go_on(x)
             if has_rows:
                 length = x.shape[axis]
-                # so long that a radix sort, or so short that networks or a copy do it sooner
-                if length == 1 or length >= long_row or (length <= network and size >= network_from):
+                # so long that a radix sort, or so short that a network or a copy does it sooner
+                if length >= long_row and suits_radix(size, length, dtype, policy):
+                    return go_on(x)
+                if length == 1 or (length <= network and size >= network_from):
                     return go_on(x)
                 results = flat = x.copy("K")
             else:
                 results = flat = copy(x)
-            if size > most_plain and (length > longest or (ties and size > most_slow and not sorts_halves_fast())):
+            if size > most_plain and (
+                length > longest or (ties and size > most_slow and (length > fast or not sorts_halves_fast()))
+            ):
                 return as_integers(results)
             if ties:
                 if has_rows:
                     flat = results.ravel("K")  # as it lies: all else would be packed before a look
                 if (size > few or count_nonzero(flat) != size) and ties.has_minus_zero(flat):
-                    return as_integers(results)
+                    return as_integers(results) if size < _LONG or not has_rows else sort_long(results)
             numbers = results if seen is None else results.view(seen)
             if turn is not None:
                 turn(numbers, numbers)
@@ -265,6 +283,12 @@ def _most_plain(dtype: np.dtype[np.generic], *, by_integers: bool, has_rows: boo
     if dtype.kind == "f" and dtype.itemsize == 2:
         return _FEW_HALVES if by_integers and not has_rows else NETWORK
     return _FEW_TIMES if by_integers and dtype.kind != "f" else _NEVER
+
+
+def _seems_alike(x: HostArray) -> bool:
+    """Whether no more than two values are among a few elements."""
+    step = x.size // _SEEN | 1
+    return len(set(numbers_of(x).flat[step // 2 :: step].tolist())) <= _ALIKE
 
 
 @lru_cache(maxsize=256)
