@@ -32,7 +32,8 @@ Sorted: TypeAlias = Callable[[HostArray], HostArray]
 
 SHORT = 1 << 10  # elements: below, NumPy's sort alone
 _FEW_HALVES, _FEW_TIMES = 1 << 8, 1 << 9  # the same of float16 and of times: more are sorted as integers
-_FEW_COMPARED = 1 << 6  # float16, which NumPy compares one by one
+# In fewer a NaN is looked for everywhere, not in the ends of rows alone: among float16 NumPy looks one by one.
+_FEW_COMPARED, _MOST_COMPARED = 1 << 6, 1 << 13
 _FAST_HALVES = 1 << 7  # elements of a row of float16
 _NEVER = 1 << 62
 _LONG = 1 << 15  # elements of rows with -0.0, which are put right after the sort
@@ -181,7 +182,7 @@ class SortPath:
         stable_from = 0 if has_rows else stable_lengths.start or _NEVER
         ties = FloatTies.of(dtype) if dtype.kind == "f" else None
         few = ties.few if ties else 0
-        few_compared = _FEW_COMPARED if dtype.itemsize == 2 else _NEVER
+        few_compared = _FEW_COMPARED if dtype.itemsize == 2 else _MOST_COMPARED
         last_of = tuple([-1 if number == axis % self._ndim else slice(None) for number in range(self._ndim)])
 
         def sort(x: HostArray) -> HostArray:
