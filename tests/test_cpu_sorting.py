@@ -632,3 +632,13 @@ def test_rows_are_parted_with_compress_instructions_and_without(
         assert part_in_turn.cache_info().misses == 1
     finally:
         part_in_turn.cache_clear()
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_long_columns_of_every_other_float_descend(dtype: str) -> None:
+    """NumPy's negative of such is wrong, where both arrays have strides."""
+    x = np.repeat(np.random.default_rng(3).standard_normal((40_000, 2)).astype(dtype), 2, axis=-1)[..., ::2]
+    path = SortPath(HostSortPolicy(), NUMPY.spec("x", x), 0, SortOrder.DESCENDING, False)
+    out = np.empty(x.shape, dtype)
+    path.into((x,), (out,))
+    np.testing.assert_array_equal(out, np.sort(x, axis=0)[::-1])
