@@ -26,9 +26,11 @@ from ..loops import Kernel, compiled
 from ..pool import ALONE, Pool, shared_pool
 from .key_words import Elements, Places, bits_of, elements_in_order, numbers_of, ordered_ranks, ordered_words
 from .numpy_sort import restore_ties
+from .numpy_speed import numpy_sorts_slowly
 from .radix_sort import suits_radix
 from .sample import direction_of, some_words
 
+_HALF = np.dtype(np.float16)
 LEAST_AT_SIGHT = 1 << 12  # elements: to sort fewer takes no longer than to check whether they are in order
 _SEEN = 5  # elements that are looked at first
 _DIFFERENT = 3  # with fewer different values among these, the row may have few in all
@@ -195,8 +197,9 @@ def sorted_at_sight(row: Elements, order: SortOrder, policy: HostSortPolicy, sta
 def _are_counted_sooner(row: Elements, policy: HostSortPolicy) -> bool:
     """Whether counting few different values is faster than NumPy's sort: for long rows, or where that has no vector
     code."""
-    is_long = row.nbytes >= policy.few_bytes_from
-    return row.itemsize == 2 or is_long or suits_radix(row.size, row.size, row.dtype, policy)
+    if row.nbytes >= policy.few_bytes_from or row.dtype == _HALF:
+        return True
+    return numpy_sorts_slowly(2) if row.itemsize == 2 else suits_radix(row.size, row.size, row.dtype, policy)
 
 
 def _counted(row: Elements, order: SortOrder, policy: HostSortPolicy, stable: bool) -> Elements | None:
@@ -245,7 +248,7 @@ def _of_neighbours(row: Elements, order: SortOrder, stable: bool) -> Elements | 
     """Sorts a row that is in order or reversed, which comparing all neighbours shows. Not for NaT, which is the least
     integer but comes last, nor for float16, which NumPy compares slowly."""
     numbers, kind = numbers_of(row), row.dtype.kind
-    if row.dtype == np.float16 or (kind in "Mm" and np.iinfo(np.int64).min in (numbers[0], numbers[-1])):
+    if row.dtype == _HALF or (kind in "Mm" and np.iinfo(np.int64).min in (numbers[0], numbers[-1])):
         return None
     direction = direction_of(numbers, ALONE)
     if not direction:

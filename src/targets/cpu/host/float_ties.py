@@ -13,7 +13,7 @@ from .key_words import Elements, bits_of
 
 # elements: of more, a look at all as integers costs less than a count of those that are not zero, which NumPy makes one
 # by one of float16 and in another byte order
-_FEW, _FEW_ONE_BY_ONE = 640, 96
+_FEW, _FEW_ONE_BY_ONE = 640, 200
 _INFINITY = 0x7C00  # in float16
 
 

@@ -46,10 +46,10 @@ def lengths_sorted_stably(dtype: np.dtype[np.generic]) -> range:
             return range(48, sys.maxsize)
         case (("i" | "u"), 2) if radix_sorts_sooner():
             return range(96 if radix_sorts_sooner(NETWORK >> 1) else NETWORK + 1, sys.maxsize)
-        case "f", 2:
-            return range(33)
-        case (("i" | "u" | "f"), 4 | 8):
-            return range(7)
+        case "f", _:
+            return range(5)
+        case (("i" | "u"), 4 | 8):
+            return range(3)
         case _:
             return range(0)
 
@@ -76,6 +76,15 @@ def sort_chunk(source: HostArray, results: HostArray, order: SortOrder, stable: 
     numbers = numbers_of(source)
     kind: Literal["stable"] | None = "stable" if numbers.shape[-1] in lengths_sorted_stably(dtype) else None
     turn: Callable[..., Elements] | None = turning(order, dtype.kind)
+    if is_float and turn is not None:  # by its bits: NumPy's negative is wrong of floats with some strides
+        sign = np.array(1 << (8 * dtype.itemsize - 1), bits_of(source).dtype)
+
+        def turned(given: Elements, to: Elements) -> Elements:
+            found: Elements = np.bitwise_xor(bits_of(given), sign, bits_of(to))
+            return found
+
+        turn = turned
+
     back = turn
     if dtype.kind in "Mm" and turn is None:  # NaT, the least integer, becomes the greatest by counting down
         turn, back = partial(np.add, -1), partial(np.add, 1)

@@ -204,7 +204,9 @@ def exchanges(length: int) -> Iterator[Pair]:
 # By the bytes of an element, of rows that lie one after the other: longer ones take NumPy no longer.
 _LONGEST = {1: 128, 2: 64, 4: 48, 8: 32}
 _LONGEST_TO_ARGSORT = {1: 128, 2: 128, 4: 128, 8: 64}
-# Of rows that lie side by side, which all else would have to turn round: longer ones take seconds to compile.
+# Of rows that lie side by side, which all else would have to turn round: longer ones take seconds to compile, and wide
+# ones, by their bytes, are turned round and sorted sooner where NumPy has vector code.
+_LONGEST_WIDE = {4: 128, 8: 64}
 _LONGEST_BESIDE, _LONGEST_TO_ARGSORT_BESIDE = 256, 128
 _TASKS = 1 << 14  # elements at least that a thread takes at a time
 # A call of a network takes as long as NumPy takes to find places in some thousand elements, or to sort them, unless it
@@ -233,13 +235,16 @@ def _has_vectors_in_numpy(size: int) -> bool:
 def sort_short_rows(x: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy) -> bool:
     """Sorts along the last axis into `results`, which is x itself, or lies apart. False, and nothing done, where other
     ways suit. An exception leaves whole rows as they were, or in order."""
-    longest = _LONGEST[x.itemsize] if _follow_each_other(x) else _LONGEST_BESIDE
-    if x.size < policy.serial_below:
-        longest = longest_of_few(x.itemsize)
-    if x.ndim < 2 or not 1 < x.shape[-1] <= longest or x.size < least_for_networks(policy) or results.dtype != x.dtype:
+    if x.ndim < 2 or not 1 < x.shape[-1] <= _LONGEST_BESIDE:
         return False
-    full = _LONGEST[x.itemsize] if _has_vectors_in_numpy(x.itemsize) else longest
-    return _by_network(network, x, results, order, policy, full)
+    size, has_vectors = x.itemsize, _has_vectors_in_numpy(x.itemsize)
+    vectors = has_vectors and x.dtype.kind not in "Mm"  # times take NumPy two more passes
+    longest = _LONGEST[size] if _follow_each_other(x) else _LONGEST_WIDE.get(vectors * size, _LONGEST_BESIDE)
+    if x.size < policy.serial_below:
+        longest = longest_of_few(size)
+    if x.shape[-1] > longest or x.size < least_for_networks(policy) or results.dtype != x.dtype:
+        return False
+    return _by_network(network, x, results, order, policy, _LONGEST[size] if has_vectors else longest)
 
 
 def argsort_short_rows(x: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy) -> bool:

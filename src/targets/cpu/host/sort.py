@@ -30,6 +30,8 @@ from .strides import copy_shared
 _SHORT, _FEW, _HARDLY_ANY = 1 << 15, 10, 3  # a row, and how many of its elements that are looked at may differ there
 _DIFFERENT = 192  # of the elements at a glance: more, and a row is not of so few as are counted
 _SPREAD, _ALIKE = 1 << 9, 1 << 11  # elements of a row; bytes between them by which they are in one part of a cache
+_LONG = 1 << 13  # elements of a row
+_BESIDE = 1 << 4  # bytes of two to four columns: each is read and written as soon where it lies
 _AT_ONCE = 1 << 26  # bytes of rows that are brought together in scratch memory
 _WORTH_A_THREAD, _WORTH_ONE_THAT_WAITS = 1 << 16, 1 << 14  # elements that are sorted by radix
 
@@ -75,7 +77,12 @@ def _suits_numpy_as_they_lie(source: HostArray, policy: HostSortPolicy) -> bool:
     a cache holds at a time, where they lie in all parts of it."""
     if is_packed(source) or suits_radix(source.size, source.shape[-1], source.dtype, policy):
         return False
-    return source.size < policy.serial_below or (source.shape[-1] <= _SPREAD and source.strides[-1] % _ALIKE != 0)
+    length, apart, dtype = source.shape[-1], abs(source.strides[-1]), source.dtype
+    if source.size < policy.serial_below or (length <= _SPREAD and apart % _ALIKE != 0):
+        return True
+    if dtype.kind not in "iuf" or dtype.char in "bBe" or apart > min(_BESIDE, 4 * dtype.itemsize):
+        return False
+    return length < part_from(dtype, policy, shared_pool().threads)
 
 
 def _sort_packed(source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, stable: bool) -> None:
@@ -115,6 +122,8 @@ def _sort_chunks(source: HostArray, results: HostArray, order: SortOrder, policy
     rows = source.swapaxes(0, longest)
     to = rows if results is source else results.swapaxes(0, longest)
     pieces = min(len(rows), -(-rows.size // policy.chunk))
+    if source.shape[-1] >= _LONG and not is_packed(source):
+        pieces = len(rows)  # of a single one ties are found sooner
     shared_pool().over(len(rows), lambda own: sort_chunk(*_some(rows, to, own), order, stable), pieces)
 
 

@@ -18,8 +18,9 @@ from ...counts import count_nonzero
 from ..pool import shared_pool
 from .at_sight import LEAST_AT_SIGHT, sorted_at_sight
 from .float_ties import FloatTies
-from .key_words import numbers_as
+from .key_words import numbers_as, numbers_of
 from .numpy_sort import NETWORK, lengths_sorted_stably, needs_own_memory, sort_stably, sorted_by_words, turning
+from .numpy_speed import sorts_halves_fast
 from .partition_sort import part_from
 from .radix_sort import suits_radix
 from .row_networks import least_for_networks, longest_of_few
@@ -31,7 +32,13 @@ Sorted: TypeAlias = Callable[[HostArray], HostArray]
 
 SHORT = 1 << 10  # elements: below, NumPy's sort alone
 _FEW_HALVES, _FEW_TIMES = 1 << 8, 1 << 9  # the same of float16 and of times: more are sorted as integers
+# In fewer a NaN is looked for everywhere, not in the ends of rows alone: among float16 NumPy looks one by one.
+_FEW_COMPARED, _MOST_COMPARED = 1 << 6, 1 << 13
+_FAST_HALVES = 1 << 7  # elements of a row of float16
 _NEVER = 1 << 62
+_LONG = 1 << 15  # elements of rows with -0.0, which are put right after the sort
+_LONG_OF_ROWS = 1 << 7  # elements of rows that no network sorts
+_SEEN, _ALIKE = 12, 2  # elements that are looked at, and how many may differ there
 _LEAST_BY_RADIX = 4  # bytes of an element
 # Elements in all, or of rows, that are given to NumPy's stable sort: of arrays by turns, as one whose branches are
 # foreseen takes it a third of the time; the same of rows that are so long at most.
@@ -47,6 +54,7 @@ class SortPath:
         self, policy: HostSortPolicy, given: Spec, axis: int | None, order: SortOrder, stable: bool
     ) -> None:  # fmt: skip
         dtype, has_rows = given.dtype, len(given.shape) > 1 and axis is not None
+        self._ndim = len(given.shape)
         self._policy, self._dtype, self._axis, self._has_rows = policy, dtype, axis, has_rows
         self._along = -1 if axis is None else axis  # of what is flattened, if need be
         self._order, self._turn, self._stable = order, turning(order, dtype.kind), stable
@@ -73,9 +81,9 @@ class SortPath:
         self._looks = dtype.itemsize > 1
         self.function = self._sorter(self._sorted, self._short)
         # Longer ones are NumPy's alone as well where it sorts fast, which is measured once: until threads share them.
-        self._shares = by_radix
+        self._shares = by_radix or (dtype.itemsize == 2 and not is_half and not has_rows)
         self._by_numpy: Sorted = self._sorted_long
-        if by_radix or (is_half and self._as_integers is not None and not has_rows):
+        if self._shares or (is_half and self._as_integers is not None and not has_rows):
             self._by_numpy = self._sorter(self._sorted_long, policy.serial_below if dtype.kind in "fMm" else _NEVER)
         self.into_short = None if axis is None else self._writer(self.function)
 
@@ -90,12 +98,22 @@ class SortPath:
         if seen is not None:
             return seen
         size, dtype, policy = x.size, self._dtype, self._policy
+        if self._has_rows and self._looks and size >= policy.serial_below and x.shape[self._along] > _LONG_OF_ROWS:
+            is_alone = shared_pool().threads == 1 and abs(x.strides[self._along]) == x.itemsize
+            if is_alone or _seems_alike(x):
+                return self._of_plain(x)
         is_one_threads = size < policy.serial_below or (
             self._shares and size < part_from(dtype, policy, shared_pool().threads)
         )
         if is_one_threads and not suits_radix(size, size, dtype, policy):
             return self._by_numpy(x)
         return self._sorted_long(x)
+
+    @cached_property
+    def _of_plain(self) -> Sorted:
+        """Of rows that are not worth sharing out: there are no threads for it, or NumPy takes little time for few
+        different values."""
+        return self._sorter(self._sorted_long, _NEVER)
 
     def _is_one_row(self, x: HostArray) -> bool:
         """Such as a column of a table: whichever way it lies, flattening it copies nothing."""
@@ -153,46 +171,62 @@ class SortPath:
     def _sorter(self, go_on: Sorted, most: int) -> Sorted:
         """Sorts up to `most` elements into a new array. `go_on` does what is longer, and floats whose bits NumPy may
         lose, unless they are sorted as integers."""
-        dtype, turn, has_rows, long_row = self._dtype, self._turn, self._has_rows, self._long_row
+        dtype, turn, has_rows, long_row, policy = self._dtype, self._turn, self._has_rows, self._long_row, self._policy
         axis, stable, network, network_from = self._along, self._stable, self._network, self._network_from
         copy = cast(Sorted, np.ndarray.flatten if self._axis is None else np.ndarray.copy)
-        stable_lengths, as_integers = self._stable_lengths, self._as_integers or go_on
+        stable_lengths, as_integers, sort_long = self._stable_lengths, self._as_integers or go_on, self._sorted_long
         most_plain = _most_plain(dtype, by_integers=self._as_integers is not None, has_rows=has_rows)
-        longest = NETWORK if dtype.kind == "f" else _SHORT_TIMES
+        longest = NETWORK if dtype.kind == "f" else _SHORT_TIMES if has_rows else 0
+        most_slow, fast = (SHORT, _FAST_HALVES) if has_rows else (_FEW_HALVES, NETWORK)
         seen = None if turn is None or dtype.kind not in "bMm" else numbers_as(dtype)
         stable_from = 0 if has_rows else stable_lengths.start or _NEVER
         ties = FloatTies.of(dtype) if dtype.kind == "f" else None
-
-        def suits_others(x: HostArray) -> bool:
-            """Whether rows are so long that a radix sort, or so short that networks or a copy do it sooner."""
-            length = x.shape[axis]
-            return length == 1 or length >= long_row or (length <= network and x.size >= network_from)
+        few = ties.few if ties else 0
+        few_compared = _FEW_COMPARED if dtype.itemsize == 2 else _MOST_COMPARED
+        last_of = tuple([-1 if number == axis % self._ndim else slice(None) for number in range(self._ndim)])
 
         def sort(x: HostArray) -> HostArray:
-            size = x.size
-            if not 0 < size <= most or (has_rows and suits_others(x)):
+            size = length = x.size
+            if not 0 < size <= most:
                 return go_on(x)
-            results = flat = x.copy("K") if has_rows else copy(x)
-            if size > most_plain and (not has_rows or x.shape[axis] > longest or (ties and size > SHORT)):
+            if has_rows:
+                length = x.shape[axis]
+                # so long that a radix sort, or so short that a network or a copy does it sooner
+                if length >= long_row and suits_radix(size, length, dtype, policy):
+                    return go_on(x)
+                if length == 1 or (length <= network and size >= network_from):
+                    return go_on(x)
+                results = flat = x.copy("K")
+            else:
+                results = flat = copy(x)
+            if size > most_plain and (
+                length > longest or (ties and size > most_slow and (length > fast or not sorts_halves_fast()))
+            ):
                 return as_integers(results)
             if ties:
                 if has_rows:
                     flat = results.ravel("K")  # as it lies: all else would be packed before a look
-                if (size > ties.few or count_nonzero(flat) != size) and ties.has_minus_zero(flat):
-                    return as_integers(results)
+                if (size > few or count_nonzero(flat) != size) and ties.has_minus_zero(flat):
+                    return as_integers(results) if size < _LONG or not has_rows else sort_long(results)
             numbers = results if seen is None else results.view(seen)
             if turn is not None:
                 turn(numbers, numbers)
             if size < stable_from:
                 numbers.sort()
-            elif (x.shape[axis] if has_rows else size) in stable_lengths:
+            elif length in stable_lengths:
                 numbers.sort(axis, "stable")
             else:
                 numbers.sort(axis)
             if turn is not None:
                 turn(numbers, numbers)
-            if ties and (ties.has_nan(flat) if has_rows else (last := flat.item(-1)) != last):
-                if not ties.puts_nans_back(x, results, stable):
+            if ties:
+                if length == size:
+                    has_nan = (last := flat.item(-1)) != last
+                elif size > few_compared:
+                    has_nan = ties.has_nan(results[last_of])
+                else:
+                    has_nan = (greatest := flat.item(flat.argmax())) != greatest
+                if has_nan and not ties.puts_nans_back(x, results, stable):
                     return as_integers(x.copy("K") if has_rows else copy(x))
             return results
 
@@ -250,6 +284,12 @@ def _most_plain(dtype: np.dtype[np.generic], *, by_integers: bool, has_rows: boo
     if dtype.kind == "f" and dtype.itemsize == 2:
         return _FEW_HALVES if by_integers and not has_rows else NETWORK
     return _FEW_TIMES if by_integers and dtype.kind != "f" else _NEVER
+
+
+def _seems_alike(x: HostArray) -> bool:
+    """Whether no more than two values are among a few elements."""
+    step = x.size // _SEEN | 1
+    return len(set(numbers_of(x).flat[step // 2 :: step].tolist())) <= _ALIKE
 
 
 @lru_cache(maxsize=256)
