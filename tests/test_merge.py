@@ -102,12 +102,12 @@ def test_short_and_long_on_the_host(sizes: tuple[int, int], dtype: str) -> None:
         assert_same_bits(values, expected[1])
 
 
-@pytest.mark.parametrize("dtype", ["i2", "u4", "i8", "f4", "f8", "f2"])
+@pytest.mark.parametrize("dtype", ["i2", "u4", "i8", "f4", "f8", "f2", "?", "u1", "M8[s]"])
 @pytest.mark.parametrize("tie", [None, -0.0, np.nan, -np.nan])
 def test_elements_that_alternate(dtype: str, tie: float | None) -> None:
     """What NumPy sorts sooner than it merges; with `tie` in the first or the second array, or in both."""
     rng = np.random.default_rng(7)
-    for n, sizes in enumerate([(900, 1000), (1500, 600), (6000, 5000), (9000, 30), (3, 40)]):
+    for n, sizes in enumerate([(900, 1000), (1500, 600), (6000, 5000), (9000, 30), (3, 40), (0, 0)]):
         for descending in (False, True):
             parts = [(rng.standard_normal(size) * 100).astype(dtype) for size in sizes]
             if tie is not None and parts[0].dtype.kind == "f":

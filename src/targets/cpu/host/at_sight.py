@@ -199,7 +199,9 @@ def _are_counted_sooner(row: Elements, policy: HostSortPolicy) -> bool:
     code."""
     if row.nbytes >= policy.few_bytes_from or row.dtype == _HALF:
         return True
-    return numpy_sorts_slowly(2) if row.itemsize == 2 else suits_radix(row.size, row.size, row.dtype, policy)
+    if row.itemsize == 2:
+        return numpy_sorts_slowly(2) if policy.by_radix is None else policy.by_radix
+    return suits_radix(row.size, row.size, row.dtype, policy)
 
 
 def _counted(row: Elements, order: SortOrder, policy: HostSortPolicy, stable: bool) -> Elements | None:

@@ -81,7 +81,7 @@ class ShortMerge:
         """Whether NumPy's vectorised sort takes less time than its merge. NaNs, whose bits it may lose, are not for
         it."""
         size = x.size + y.size
-        if size > self._most_sorted or numpy_sorts_slowly(x.itemsize):
+        if not 0 < size <= self._most_sorted or numpy_sorts_slowly(x.itemsize):
             return False
         if self._has_ties and any(array.size and array.item(-1) != array.item(-1) for array in (x, y)):
             return False
