@@ -204,9 +204,9 @@ def exchanges(length: int) -> Iterator[Pair]:
 # By the bytes of an element, of rows that lie one after the other: longer ones take NumPy no longer.
 _LONGEST = {1: 128, 2: 64, 4: 48, 8: 32}
 _LONGEST_TO_ARGSORT = {1: 128, 2: 128, 4: 128, 8: 64}
-# Of rows that lie side by side, which all else would have to turn round: longer ones take seconds to compile, and wide
-# ones, by their bytes, are turned round and sorted sooner where NumPy has vector code.
-_LONGEST_WIDE = {4: 128, 8: 64}
+# Of rows that lie side by side, which all else would have to turn round: longer ones take seconds to compile, and those
+# of 8 bytes are turned round and sorted sooner where NumPy has vector code.
+_LONGEST_WIDE = 64
 _LONGEST_BESIDE, _LONGEST_TO_ARGSORT_BESIDE = 256, 128
 _TASKS = 1 << 14  # elements at least that a thread takes at a time
 # A call of a network takes as long as NumPy takes to find places in some thousand elements, or to sort them, unless it
@@ -238,8 +238,8 @@ def sort_short_rows(x: HostArray, results: HostArray, order: SortOrder, policy: 
     if x.ndim < 2 or not 1 < x.shape[-1] <= _LONGEST_BESIDE:
         return False
     size, has_vectors = x.itemsize, _has_vectors_in_numpy(x.itemsize)
-    vectors = has_vectors and x.dtype.kind not in "Mm"  # times take NumPy two more passes
-    longest = _LONGEST[size] if _follow_each_other(x) else _LONGEST_WIDE.get(vectors * size, _LONGEST_BESIDE)
+    is_turned = has_vectors and size == 8 and x.dtype.kind not in "Mm"  # times take NumPy two more passes
+    longest = _LONGEST[size] if _follow_each_other(x) else _LONGEST_WIDE if is_turned else _LONGEST_BESIDE
     if x.size < policy.serial_below:
         longest = longest_of_few(size)
     if x.shape[-1] > longest or x.size < least_for_networks(policy) or results.dtype != x.dtype:
