@@ -206,6 +206,8 @@ def accumulated(x: HostArray, axis: int, made: np.dtype[np.generic]) -> HostArra
     axis %= x.ndim
     if x.flags.fnc and x.ndim > 2:  # whose results lie as it does
         return accumulated(x.T, x.ndim - 1 - axis, made).T
+    if x.flags.c_contiguous and axis > 1:
+        return accumulated(x.reshape(-1, x.shape[axis], math.prod(x.shape[axis + 1 :])), 1, made).reshape(x.shape)
     results: HostArray = new_array(x.shape, made)
     if axis < 2:
         columns, sums = x.swapaxes(0, axis), results.swapaxes(0, axis)
