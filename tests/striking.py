@@ -68,28 +68,28 @@ class _Striker:
 def events(call: Callable[[], object], below: str = "") -> int:
     """At how many places a call can be struck."""
     below = os.path.join(_SOURCES, below)
-    _traced(call, _Striker(_NEVER, below))  # from Python 3.12 on, bytecodes are seen from the second call on
+    traced(call, _Striker(_NEVER, below).enter)  # from Python 3.12 on, bytecodes are seen from the second call on
     striker = _Striker(_NEVER, below)
-    _traced(call, striker)
+    traced(call, striker.enter)
     return striker.seen
 
 
 def strike(call: Callable[[], object], at: int, below: str = "") -> bool:
     """Calls with a strike at one of them. Whether it came through: not where the call went another way this time."""
     try:
-        _traced(call, _Striker(at, os.path.join(_SOURCES, below)))
+        traced(call, _Striker(at, os.path.join(_SOURCES, below)).enter)
     except Struck:
         return True
     return False
 
 
-def _traced(call: Callable[[], object], striker: _Striker) -> None:
+def traced(call: Callable[[], object], trace: Trace) -> None:
     """In a generator, which has an exception state of its own: a strike at the bytecode that ends a handler, where no
     signal comes, would leave this thread in it for good, and its exception as the context of all later ones."""
 
     def steps() -> Iterator[None]:
         before = sys.gettrace()  # a measurement of coverage, or a debugger
-        sys.settrace(striker.enter)
+        sys.settrace(trace)
         try:
             call()
         finally:

@@ -10,10 +10,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from threading import get_ident
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -28,9 +29,7 @@ from gpusort.targets.cpu.job import Flag, run_stoppable
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Storage
 from gpusort.types.scalars import U32
-
-if TYPE_CHECKING:
-    from _typeshed import TraceFunction
+from tests.striking import Trace, traced
 
 ROOT = Path(__file__).parents[1]
 PATIENCE = 60  # seconds: many times what it takes, on a machine that does other things too
@@ -84,7 +83,7 @@ def test_an_interrupt_at_any_line_leaves_nothing_running(line: int) -> None:
 
     seen = 0
 
-    def trace(frame: FrameType, event: str, argument: object) -> TraceFunction | None:
+    def trace(frame: FrameType, event: str, argument: object) -> Trace | None:
         nonlocal seen
         if not frame.f_code.co_filename.endswith("cpu/job.py"):
             return None
@@ -94,13 +93,8 @@ def test_an_interrupt_at_any_line_leaves_nothing_running(line: int) -> None:
                 raise KeyboardInterrupt
         return trace
 
-    sys.settrace(trace)
-    try:
-        run_stoppable(works)
-    except KeyboardInterrupt:
-        pass
-    finally:
-        sys.settrace(None)
+    with suppress(KeyboardInterrupt):
+        traced(lambda: run_stoppable(works), trace)
     assert not running
 
 

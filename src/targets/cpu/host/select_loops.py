@@ -12,6 +12,7 @@ from functools import cache, partial
 
 import numpy as np
 
+from ....algos.sizes import LARGEST_U32
 from ....arrays.recycled import new_array
 from ....types.indices import SortOrder
 from ...base import HostArray
@@ -258,7 +259,7 @@ def selected_in_rows(source: HostArray, k: int, order: SortOrder) -> tuple[HostA
 def parted_in_rows(source: HostArray, k: int, order: SortOrder) -> Places | None:
     """Where the first k elements of each row stand, as they lie; each row has more. None if other ways suit."""
     loop = _selecting(part_rows if 4 * k <= _FEW_SAMPLED else _part_for_many, source.dtype, order)
-    if not 0 < 4 * k <= _MOST_SAMPLED or not loop.is_there(source):
+    if not 0 < 4 * k <= _MOST_SAMPLED or source.shape[1] > LARGEST_U32 or not loop.is_there(source):
         return None
     places: Places = new_array((len(source), k), _INDEX)
     loop.run(source, places)

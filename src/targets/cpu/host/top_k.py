@@ -75,19 +75,20 @@ def _places(source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy)
 def _of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) -> Places:
     size = row.size
     if _LARGE * k > size > SHORT_ROWS:
-        found: Places = _argsorted(row[np.newaxis], k, order, policy)[0]
-        return found
+        places: Places = _argsorted(row[np.newaxis], k, order, policy)[0]
+        return places
     if size <= (SHORT_ROWS if row.itemsize <= 2 else _FEW) or 2 * k >= size:
         return argsort_row(row, order, policy)[:k]
-    parts = min(shared_pool().threads, size // max(_PART, 8 * k))
-    if parts < 2:
-        parted = parted_in_rows(row[np.newaxis], k, order)
-        near = _not_behind(ascending(row, order), k) if parted is None else parted[0]
+    parts = max(1, min(shared_pool().threads, size // max(_PART, 8 * k)))
+    length = size // parts
+    found = parted_in_rows(row[: parts * length].reshape(parts, length), k, order)
+    if found is None:
+        near = _not_behind(ascending(row, order), k)
+    elif parts == 1:
+        near = found[0]
     else:
-        length = size // parts
-        nears = _parted(row[: parts * length].reshape(parts, length), k, order)
-        nears += np.arange(0, parts * length, length)[:, np.newaxis]
-        near = np.concatenate((nears.reshape(-1), np.arange(parts * length, size)))
+        found += np.arange(0, parts * length, length)[:, np.newaxis]
+        near = np.concatenate((found.reshape(-1), np.arange(parts * length, size)))
     return near.take(argsort_row(row.take(near), order, policy)[:k])
 
 
