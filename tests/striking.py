@@ -59,7 +59,7 @@ class _Striker:
 
     def step(self, frame: FrameType, event: str, argument: object) -> Trace:
         self.seen += 1
-        if self.seen >= self.at and not (event == "opcode" and frame.f_code.co_code[frame.f_lasti] in _JUMPS):
+        if self.seen >= self.at and frame.f_code.co_code[frame.f_lasti] not in _JUMPS:
             self.at = _NEVER
             raise Struck
         return self.step
