@@ -26,8 +26,7 @@ from ..loops import Kernel, compiled
 from ..pool import ALONE, Pool, shared_pool
 from .key_words import Elements, Places, bits_of, elements_in_order, numbers_of, ordered_ranks, ordered_words
 from .numpy_sort import restore_ties
-from .numpy_speed import numpy_sorts_slowly
-from .radix_sort import suits_radix
+from .radix_sort import goes_by_radix, suits_radix
 from .sample import direction_of, some_words
 
 _HALF = np.dtype(np.float16)
@@ -200,7 +199,7 @@ def _are_counted_sooner(row: Elements, policy: HostSortPolicy) -> bool:
     if row.nbytes >= policy.few_bytes_from or row.dtype == _HALF:
         return True
     if row.itemsize == 2:
-        return numpy_sorts_slowly(2) if policy.by_radix is None else policy.by_radix
+        return goes_by_radix(2, policy)
     return suits_radix(row.size, row.size, row.dtype, policy)
 
 

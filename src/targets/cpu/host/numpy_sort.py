@@ -114,15 +114,17 @@ def sorted_by_words(elements: Elements, axis: int, order: SortOrder) -> Elements
     return elements_in_order(words, elements.dtype, order)
 
 
-def sort_stably(elements: Elements, axis: int, order: SortOrder) -> None:
-    """By NumPy's stable sort, where they lie."""
+def sort_by_numpy(
+    elements: Elements, axis: int, order: SortOrder, kind: Literal["stable"] | None = "stable"
+) -> None:  # fmt: skip
+    """By NumPy alone, where they lie: by its stable sort, or its vectorised one."""
     if order is SortOrder.ASCENDING:
-        elements.sort(axis, "stable")
+        elements.sort(axis, kind)
         return
     turn, numbers = turning(order, elements.dtype.kind), numbers_of(elements)
     assert turn is not None
     turn(numbers, numbers)  # of negated ones zeros and NaNs still tie
-    numbers.sort(axis, "stable")
+    numbers.sort(axis, kind)
     turn(numbers, numbers)
 
 

@@ -34,7 +34,12 @@ def suits_radix(size: int, length: int, dtype: np.dtype[np.generic], policy: Hos
     are_many = length >= policy.radix_rows_from and size >= policy.radix_in_all_from
     if not (length >= policy.radix_from or are_many) or length > LARGEST_U32 or dtype.itemsize < 4:
         return False
-    return numpy_sorts_slowly(dtype.itemsize) if policy.by_radix is None else policy.by_radix
+    return goes_by_radix(dtype.itemsize, policy)
+
+
+def goes_by_radix(itemsize: int, policy: HostSortPolicy) -> bool:
+    """Whether the policy is for sorts by radix, or where it leaves that open NumPy sorts such elements slowly."""
+    return numpy_sorts_slowly(itemsize) if policy.by_radix is None else policy.by_radix
 
 
 def can_sort_by_radix(dtype: np.dtype[np.generic], order: SortOrder, nbytes: int) -> bool:

@@ -29,7 +29,7 @@ ORDERED = 1 << 5  # elements of one of some rows that are sorted sooner than cho
 _LARGE_SHARE = 1 << 7  # one of so many elements, or more of them: they are not inserted
 _ALONE = 1 << 16  # elements of a row that all threads look at, where there are fewer rows than threads
 _TASK = 1 << 14  # elements at least that a thread takes at a time
-_BY_LOOP, _LOOKED_AT = 1 << 19, 1 << 17  # the same of a long row that is cut into parts, and of a part of it
+_LOOKED_AT = 1 << 17  # elements of one row at most that one thread looks at
 _FEW_SELECTED = 1 << 4  # that are selected in rows of any length
 MOST_SELECTED = 32  # of each row: an insertion moves half as many elements
 _BLOCK = 64  # elements, a power of two
@@ -108,16 +108,16 @@ def _kth_found(size: int) -> Iterator[str]:
     """The greatest word that at most k of the ranks precede, as `limit`, and how many do, as `before`: bit by bit,
     until there are k, or all ranks left are equal."""
     word, unsigned, bits = f"i{size}", f"u{max(4, size)}", 8 * size
-    greatest = (1 << (bits - 1)) - 1
-    yield from (f"limit = {word}({-1 - greatest})", f"above = {word}({greatest})", "before = 0", f"bit = {bits - 1}")
+    greatest, least = f"{word}({(1 << (bits - 1)) - 1})", f"{word}({-(1 << (bits - 1))})"
+    yield from (f"limit = {least}", f"above = {greatest}", "before = 0", f"bit = {bits - 1}")
     look = [
-        f"low = {word}({greatest})",
-        f"high = {word}({-1 - greatest})",
+        f"low = {greatest}",
+        f"high = {least}",
         *inside("for index in range(count):", [
             "rank = ranks[index]",
             "is_left = (rank >= limit) & (rank <= above)",
-            f"low = min(low, select(is_left, rank, {word}({greatest})))",
-            f"high = max(high, select(is_left, rank, {word}({-1 - greatest})))",
+            f"low = min(low, select(is_left, rank, {greatest}))",
+            f"high = max(high, select(is_left, rank, {least}))",
         ]),
         *inside("if low == high:", ["limit = low", "bit = -1"]),
     ]  # fmt: skip

@@ -15,7 +15,7 @@ from ...base import HostArray
 from ...counts import count_nonzero
 from .float_ties import are_ties_alike
 from .key_words import ordered_ranks, ordered_words
-from .numpy_sort import ascending, sort_stably, turning
+from .numpy_sort import ascending, sort_by_numpy
 from .numpy_speed import numpy_sorts_slowly
 
 _MOST_LENGTHS = 1 << 10
@@ -36,7 +36,6 @@ class ShortMerge:
 
     def __init__(self, order: SortOrder, dtype: np.dtype[np.generic], with_values: bool) -> None:
         self._order, self._ascends, self._has_ties = order, order is SortOrder.ASCENDING, dtype.kind == "f"
-        self._turn = turning(order, dtype.kind)
         # elements at most that NumPy has a vectorised sort for, which is sooner done than its merge
         self._most_sorted = {"i2": self.most, "i4": self.most, "i8": _FEW, "f4": self.most, "f8": self.most}.get(
             f"{dtype.kind}{dtype.itemsize}".replace("u", "i"), 0
@@ -67,14 +66,8 @@ class ShortMerge:
             words = self._words(keys, x, y) if self._has_ties else None
             if words is not None:
                 keys = keys.take(words.argsort(kind="stable"))
-            elif self._is_sorted_sooner(x, y):
-                if self._turn is not None:
-                    self._turn(keys, keys)
-                keys.sort()
-                if self._turn is not None:
-                    self._turn(keys, keys)
             else:
-                sort_stably(keys, -1, self._order)
+                sort_by_numpy(keys, -1, self._order, None if self._is_sorted_sooner(x, y) else "stable")
         return keys
 
     def _is_sorted_sooner(self, x: HostArray, y: HostArray) -> bool:

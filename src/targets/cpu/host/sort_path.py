@@ -19,7 +19,7 @@ from ..pool import shared_pool
 from .at_sight import LEAST_AT_SIGHT, sorted_at_sight
 from .float_ties import FloatTies
 from .key_words import numbers_as, numbers_of
-from .numpy_sort import NETWORK, lengths_sorted_stably, needs_own_memory, sort_stably, sorted_by_words, turning
+from .numpy_sort import NETWORK, lengths_sorted_stably, needs_own_memory, sort_by_numpy, sorted_by_words, turning
 from .numpy_speed import sorts_halves_fast
 from .partition_sort import part_from
 from .radix_sort import suits_radix
@@ -126,7 +126,7 @@ class SortPath:
     def _sorted_long(self, x: HostArray) -> HostArray:
         if self._suits_numpy(x):
             results = x.copy("K")
-            sort_stably(results, self._along, self._order)
+            sort_by_numpy(results, self._along, self._order)
             return results
         results = new_array(x.shape, x.dtype) if x.flags.c_contiguous else np.empty_like(x)
         self._sort_along(x, results)
