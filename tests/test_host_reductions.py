@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from itertools import combinations_with_replacement, product
 from typing import Any
 
@@ -18,6 +18,7 @@ from gpusort.targets.cpu.host import arg_reduce as extreme_places
 from gpusort.targets.cpu.host import reduce as folding
 from gpusort.targets.cpu.host import reduce_plans as fold_routes
 from gpusort.targets.cpu.host import regrouped
+from gpusort.targets.cpu.host.autotuned import Choices, Way, Ways
 from gpusort.targets.cpu.host.reduce import Axes, Folding, host_reduction
 from gpusort.targets.cpu.host.strides import LoopNest
 from gpusort.targets.cpu.pool import Pool
@@ -61,8 +62,22 @@ def _is_not_loaded(fold: Reducer, dtype: np.dtype[np.generic], nbytes: int) -> b
 
 def _have_loops_reduce(monkeypatch: pytest.MonkeyPatch) -> None:
     """What NumPy would reduce sooner, too."""
-    monkeypatch.setattr(Folding, "_suits_numpy", _never)
+    _have_way(monkeypatch, "loops", "rows", "columns")
     monkeypatch.setattr(folding, "ADDED", 0)
+
+
+def _have_way(monkeypatch: pytest.MonkeyPatch, *preferred: str) -> list[str]:
+    """All results come by the first of these ways that there is, or else by any. Returns the names of those taken."""
+    taken: list[str] = []
+
+    def only(self: Choices, key: Hashable, **named: Way) -> Ways:
+        name = next((name for name in preferred if name in named), next(iter(named)))
+        taken.append(name)
+        return among(self, key, **{name: named[name]})
+
+    among = Choices.among
+    monkeypatch.setattr(Choices, "among", only)
+    return taken
 
 
 def _never(*given: object) -> bool:
@@ -104,7 +119,7 @@ def test_short_arrays_reduce_as_numpys_do(name: str, dtype: str) -> None:
 def test_long_arrays_reduce_as_numpys_do(name: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """By compiled loops, wherever there are any."""
     _have_loops_reduce(monkeypatch)
-    for constant in ("ADDED", "LONG", "_EXACT"):
+    for constant in ("ADDED", "LONG"):
         monkeypatch.setattr(regrouped, constant, 0)
     monkeypatch.setattr(fold_routes, "_SHARED", 1 << 15)
     monkeypatch.setattr(fold_routes, "_SHARED_BYTES", 0)
@@ -226,30 +241,28 @@ def test_which_zero_or_nan_is_the_extreme_does_not_depend_on_what_is_loaded(
                 assert np.asarray(reduced(name, x, axis)).tobytes() == after
 
 
-@pytest.mark.parametrize(
-    ("name", "dtype", "shape", "layout", "axis", "sooner"),
-    [
-        ("max", "i1", (71_616,), "strided", None, True),
-        ("min", "u1", (157_262, 10, 1), "cropped", None, True),
-        ("min", "f8", (3000, 100), "cropped", None, True),
-        ("max", "f8", (139, 649), "strided", (0,), True),
-        ("all", "u4", (1307, 2, 14), "cropped", None, True),
-        ("any", "i2", (213_479,), "C", None, True),
-        ("sum", "u2", (40_000,), "C", None, False),
-        ("max", "f4", (1000, 64), "C", (1,), False),
-        ("max", "f4", (200, 200), "C", (1,), True),
-        ("min", "u1", (10_000, 20), "cropped", (1,), False),
-        ("sum", "u1", (300_000,), "strided", None, False),
-        ("prod", "i4", (1000, 300), "cropped", None, False),
-    ],
-)
-def test_what_numpys_loops_do_sooner_is_left_to_them(
-    name: str, dtype: str, shape: tuple[int, ...], layout: str, axis: tuple[int, ...] | None, sooner: bool
-) -> None:
-    axes = tuple(range(len(shape))) if axis is None else axis
-    x = laid_out(np.full(shape, name == "all", dtype), layout)
-    with background.off():
-        assert (Folding(Reducer(name), x.dtype, axes, x.ndim)(x) is None) is sooner
+@pytest.mark.parametrize("dtype", ["u1", "i8", "f4", "f8", "f2", "M8[s]", "?"])
+@pytest.mark.parametrize("name", ["min", "max", "any", "all", "sum", "argmin", "argmax"])
+def test_each_way_gives_the_same_bits(name: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Signs of zeros and bits of NaNs, too, of which NumPy's loops choose any."""
+    kind = np.dtype(dtype).kind
+    if (name == "sum" and kind in "fM") or (name in ("any", "all") and kind == "M"):
+        pytest.skip("there is one way")
+    taken: set[str] = set()
+    for shape, axis in (((20_000, 3), 1), ((9, 5000), 0), ((300, 200), 1), ((40, 12, 90), 1), ((70_000,), None)):
+        x = sample(dtype, shape, 3)
+        if x.dtype.kind == "f":
+            x.reshape(-1)[::7] = 0.0
+            x.reshape(-1)[::14] = -0.0
+        for layout in LAYOUTS:
+            y, found = laid_out(x, layout), set[bytes]()
+            for way in ("loops", "rows", "columns", "numpy", "regrouped", "threads"):
+                with monkeypatch.context() as patch, background.off():
+                    names = _have_way(patch, way)
+                    found.add(np.asarray(reduced(name, y, axis)).tobytes())
+                    taken.update(names)
+            assert len(found) == 1, (shape, layout)
+    assert len(taken) > 1
 
 
 def _leaves_lines(call: fold_routes.LoopCall) -> bool:
@@ -371,7 +384,7 @@ def test_places_in_rows_of_any_length(name: str, dtype: str, monkeypatch: pytest
     monkeypatch.setattr(extreme_places, "_MANY_ROWS", 0)
     monkeypatch.setattr(extreme_places, "_have_nan_soon", _never)
     monkeypatch.setattr(fold_routes, "_SHARED", 1 << 9)  # elements, of which few rows are cut into parts
-    monkeypatch.setattr(extreme_places, "_MOST_NEIGHBOURS", dict.fromkeys((1, 2, 4, 8), 1 << 20))
+    _have_loops_reduce(monkeypatch)
     generator = np.random.default_rng(1)
     with background.off():
         for shape in ((40, 9), (40, 16), (7, 5, 100), (30, 127), (30, 128), (30, 129), (2, 385), (3, 5000)):
@@ -390,7 +403,7 @@ def test_places_in_rows_of_any_length(name: str, dtype: str, monkeypatch: pytest
 def test_rows_that_suit_numpy_are_shared_by_threads(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GPUSORT_THREADS", "3")
     monkeypatch.setattr(extreme_places, "_SPREAD_BYTES", 0)
-    monkeypatch.setattr(extreme_places, "_MOST_NEIGHBOURS", dict.fromkeys((1, 2, 4, 8), 0))
+    _have_way(monkeypatch, "threads")
     lengths: list[int] = []
 
     def noted(pool: Pool, length: int, work: Callable[[slice], None]) -> None:
@@ -549,7 +562,7 @@ from gpusort.targets.cpu.host.reduce import host_reduction
 from gpusort.targets.cpu.host.cumsum import host_cumsum
 for name in ("sum", "min", "argmax", "any"):
     for dtype in (np.dtype("f4"), np.dtype("u1")):
-        for count in (10, 1000, 30_000):
+        for count in (10, 1000, 15_000):
             host_reduction(Reducer(name), dtype, 2, 0, False)(np.ones((count, 1), dtype))
             host_cumsum(dtype, 2, 0)(np.ones((count // 4, 1), dtype))
 host_reduction(Reducer.MAX, np.dtype("i4"), 2, 0, False)(np.ones((30_000, 8), "i4"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -11,11 +12,11 @@ import numpy.typing as npt
 from ....operations.reduce import Reducer
 from ....types.indices import SortOrder
 from ...base import HostArray
-from ..crew import threads_of_crew
 from ..pool import ALONE, shared_pool
+from .autotuned import Choices, Way, Ways
 from .key_words import ordered_ranks
 from .reduce_loops import can_fold, places_for
-from .reduce_plans import Route, loop_call_of
+from .reduce_plans import LoopCall, loop_call_of
 from .reducers import LONG, HostCall
 from .strides import LoopNest, Routes, shared_across, zeros_and_ones
 
@@ -24,15 +25,8 @@ Places = npt.NDArray[np.intp]
 _SHARED = 1 << 19  # elements: below, waking a thread costs more than it saves
 _HALVES = 1 << 13  # the same of float16
 _LOOKED_AT = 1 << 8  # elements: of rows of one NumPy asks each for its place
-_MANY_ROWS = 1 << 11  # each of which takes NumPy a call of its loop
-_ROW = 32  # elements that NumPy looks at as fast
-# Neighbours in a row that are worth a loop of ours: so many, and as many more as NumPy looks at no faster; of floats
-# half as many, and of float16 all, for these NumPy looks at one by one.
-_NEIGHBOURS, _MOST_NEIGHBOURS = 16, {1: 1 << 13, 2: 1 << 11, 4: 1 << 8, 8: 1 << 6}
-# The same in few rows, where a loop of ours takes longer to begin; they are few whose number times this is.
-_MOST_IN_FEW, _FEW_ROWS = {1: 1 << 10, 2: 1 << 9, 4: 1 << 6, 8: 1 << 5}, 1 << 16
-_FEW, _FEW_BYTES = 16, 32  # neighbours, or bytes of them: of fewer NumPy makes rows
-_BACK = 1 << 6  # elements in a row that NumPy packs sooner than a loop goes back from the last, without vectors
+_MIDDLING, _MANY_ROWS = 1 << 14, 1 << 11  # of fewer elements, in fewer rows, NumPy's loop is done by then
+_ROW = 32  # elements in a row that are not looked at column by column
 _MOST = (1 << 31) - 1  # elements in a row whose places are found as 32 bits
 _FLAT_BYTES = 3 << 23  # below, one core reads a flat array about as fast as it takes to wake another
 _SPREAD_BYTES = 1 << 22  # the same of any other array, which NumPy packs first
@@ -49,7 +43,8 @@ class PlaceFolding:
         # how many elements are worth a look whether NumPy's loop is to be called
         self.least = _LOOKED_AT if axis is not None else _HALVES if dtype == np.float16 else _SHARED
         self._last = SortOrder.DESCENDING if fold is Reducer.ARGMIN else SortOrder.ASCENDING  # in which it is the last
-        self._routes = Routes(self._route)
+        self._ways, self._choices = Routes(self._choose), Choices()
+        self._method = cast("Callable[[HostArray, int | None], Places]", getattr(np.ndarray, fold.value))
 
     def __call__(self, x: HostArray) -> HostArray | None:
         """The results, of the axes that stay; None where NumPy's loop is to give them."""
@@ -61,50 +56,59 @@ class PlaceFolding:
             return None if found is None else found.reshape((1,) * (x.ndim - 1))
         if length == 1:
             return np.zeros(x.shape, np.intp).squeeze(self._axis)
-        if size < LONG and size < _MANY_ROWS * length:
+        if size < _MIDDLING and size < _MANY_ROWS * length:
             return None
-        route = self._routes.of(x)
-        if route is None:
-            return self._in_threads(x, self._axis) if x.nbytes >= _SPREAD_BYTES else None
-        if not can_fold(self._fold, self._dtype, x.nbytes):
-            return None
-        if self._dtype.kind == "f" and route.nest.nearest_is_reduced and _have_nan_soon(x.swapaxes(self._axis, -1)):
-            return None
-        return route.nest.arranged(self._along(x, route))
+        ways = self._ways.of(x)
+        if ways is None:
+            return self._in_threads(x) if _is_shared(x) else None
+        if not ways.choice.fastest:
+            if not can_fold(self._fold, self._dtype, x.nbytes):
+                return None
+            for in_rows in (False, True):
+                places_for(self._fold, self._dtype, in_rows)  # loading takes its time
+        return ways(x)
 
-    def _route(self, x: HostArray) -> Route | None:
-        """None where NumPy's loop takes no longer, which looks at rows, or packs them first."""
+    def _choose(self, x: HostArray) -> Ways | None:
+        """None where there are no loops for what lies like this."""
         assert self._axis is not None
         nest = LoopNest.of(x, (self._axis,), forwards=True)
         if nest is None or len(nest.kept) > 2 or len(nest.reduced) != 1 or nest.reduced[0].length > _MOST:
             return None
-        is_half, length, in_rows = self._dtype == np.float16, nest.reduced[0].length, False
-        if nest.nearest_is_reduced and nest.nearest.stride == 1 and length >= _NEIGHBOURS:
-            few, most = (sizes[self._dtype.itemsize] for sizes in (_MOST_IN_FEW, _MOST_NEIGHBOURS))
-            most = few if nest.rows * few < _FEW_ROWS else most // 2 if self._dtype.kind == "f" else most
-            in_rows = is_half or length <= most or threads_of_crew(x.nbytes) > 0
-        has_few = nest.nearest.length < max(_FEW, _FEW_BYTES // self._dtype.itemsize)
-        goes_back = x.strides[self._axis] < 0 and length >= _BACK and x.size < _SHARED
-        suits_rows = nest.nearest_is_reduced or has_few or goes_back
-        if not is_half and not in_rows and suits_rows and length >= _ROW:
+        named: dict[str, Way] = {}
+        for name, suits, in_rows in (
+            ("rows", nest.nearest_is_reduced and nest.nearest.stride == 1, True),
+            ("columns", not nest.nearest_is_reduced or nest.length < _ROW, False),
+        ):
+            if suits:
+                call = loop_call_of(self._fold, self._dtype, nest.start, nest.kept, nest.reduced, in_rows)
+                named[name] = partial(self._along, nest=nest, call=call, in_rows=in_rows)
+        if not named:
             return None
-        call = loop_call_of(self._fold, self._dtype, nest.start, nest.kept, nest.reduced, in_rows)
-        return Route(nest, in_rows, (call,))
+        if _is_shared(x):
+            named["threads"] = self._in_threads
+        return self._choices.among((nest.alike, x.strides[self._axis] < 0), **named, numpy=self._by_numpy)
 
-    def _along(self, x: HostArray, route: Route) -> Places:
-        (loop, state), (call,) = places_for(self._fold, self._dtype, route.in_rows), route.calls
+    def _by_numpy(self, x: HostArray) -> HostArray:
+        return np.asarray(self._method(x, self._axis))
+
+    def _along(self, x: HostArray, nest: LoopNest, call: LoopCall, in_rows: bool) -> HostArray:
+        """By compiled loops; but NumPy soon ends at a NaN."""
+        assert self._axis is not None
+        if self._dtype.kind == "f" and nest.nearest_is_reduced and _have_nan_soon(x.swapaxes(self._axis, -1)):
+            return self._by_numpy(x)
+        loop, state = places_for(self._fold, self._dtype, in_rows)
         best: HostArray = np.empty(call.parts * call.rows, state)
         where: npt.NDArray[np.int32] = np.empty(call.parts * call.rows, np.int32)
-        call.run(loop, route.nest.span.place(x), best, where)
-        return self._first_best(*(call.wanted(out).reshape(call.parts, -1) for out in (best, where)))
+        call.run(loop, nest.span.place(x), best, where)
+        found = self._first_best(*(call.wanted(out).reshape(call.parts, -1) for out in (best, where)))
+        return nest.arranged(found)
 
-    def _in_threads(self, x: HostArray, axis: int) -> HostArray | None:
-        """By NumPy's loop, threads taking slices along the longest of the other axes; None if there is one thread."""
-        pool, method = shared_pool(), getattr(np, self._fold.value)
-        if pool.threads < 2:
-            return None
+    def _in_threads(self, x: HostArray) -> HostArray:
+        """By NumPy's loop, threads taking slices along the longest of the other axes."""
+        assert self._axis is not None
+        axis, method = self._axis, getattr(np, self._fold.value)
         out: Places = np.empty([1 if other == axis else size for other, size in enumerate(x.shape)], np.intp)
-        shared_across(x, axis, pool, lambda part: method(x[part], axis, out[part], keepdims=True))
+        shared_across(x, axis, shared_pool(), lambda part: method(x[part], axis, out[part], keepdims=True))
         return out.squeeze(axis)
 
     def _first_best(self, best: HostArray, where: npt.NDArray[Any]) -> Places:
@@ -151,6 +155,11 @@ class PlaceFolding:
 
         (shared_pool() if flat.size >= _SHARED else ALONE).run(look, count)
         return self._first_best(best[:, np.newaxis], where[:, np.newaxis]).reshape(())
+
+
+def _is_shared(x: HostArray) -> bool:
+    """Whether threads may find something sooner than one."""
+    return x.nbytes >= _SPREAD_BYTES and shared_pool().threads > 1
 
 
 def _have_nan_soon(rows: HostArray) -> bool:

@@ -20,9 +20,8 @@ from ....operations.reduce import Reducer
 from ....types.errors import InvalidArgumentError
 from ...base import HostArray
 from ...counts import count_nonzero
-from ..crew import threads_of_crew
-from ..loops import Kernel
 from .arg_reduce import PlaceFolding, places_of_bools, places_of_times
+from .autotuned import Choices, Way, Ways
 from .key_words import numbers_as
 from .reduce_loops import can_fold, loop_for
 from .reduce_plans import Route, constant_of, leaps, route_of
@@ -32,47 +31,44 @@ from .strides import LoopNest, Routes
 
 Signed: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 
-_MEMORY = 3 << 23  # bytes: longer arrays are read from memory, which two cores do faster than one
-_CREW_MEMORY = 3 << 20  # the same of threads that wait in compiled code
-_NEAR_BOOLS = 1 << 7  # of which NumPy reads many at once
-_TOLD = 1 << 19  # elements of any and all, by which NumPy's loops are slower than memory
-_SOON = 1 << 16  # elements: of fewer, where some lie in a row, NumPy's loops are through by then
-_NEIGHBOURS = 1 << 5  # which lie in a row then
-_EXTREMES_OF_ROW = 1 << 7  # the same of which the extreme is looked for
-_WIDE = 24  # the same of 64 bits, of whose extremes AVX2 has no instruction
-_FEW_APART = 4  # elements of 64 bits that are reduced to one, beside others that lie apart
-_ROW_APART = 1 << 9  # elements that lie apart, and follow each other
-_APART = 1 << 22  # bytes of elements that lie apart, below which a few threads are hardly sooner than NumPy
-_ROW = 1 << 10  # bytes of neighbours that NumPy's loops need to be fast
-_ROW_OF_FEW, _BESIDE_FEW, _FEW_TOLD = 1 << 8, 1 << 7, 1 << 17  # neighbours that go, or stay, of fewer elements in all
+_FEW = 4  # floats at most that take NumPy hardly longer to compare than it takes to look at the bits of the greatest
 _HEAD = 1 << 9  # elements that may settle what any and all ask
 _ROW_HEAD, _OF_ROW = 1 << 6, 1 << 4  # the same of a row, of which no more than a sixteenth is looked at
 _EXTENT = 1 << 10  # bytes of a row: a loop has read fewer by the time that NumPy has looked at more than the first one
-_TOLD_ROW = 1 << 9  # neighbours in rows of any and all, which NumPy reads sooner where there are not many such
 _FEW_HEADS = 1 << 12  # elements of all rows, which are looked at at once
+_MIDDLING = 1 << 14  # the same where some are kept
+_FLAT = 1 << 16  # elements of which NumPy is done before anything else has begun
 _LONG_HALVES = 1 << 13  # elements of float16, which NumPy looks at one after the other
 _ADDED_HALVES = 1 << 16  # the same of sums and products, for which compiled loops are waited for
 
 
 class Folding:
-    """A reduction of elements of a dtype along some axes."""
+    """A reduction of elements of a dtype along some axes, of long arrays. Sums and products of floats are the compiled
+    loops' alone: which are added by which depends on an array's shape and layout. All else is the same bits whichever
+    way it is found, so that the fastest is."""
 
-    def __init__(self, fold: Reducer, dtype: np.dtype[np.generic], axes: tuple[int, ...], ndim: int) -> None:
+    def __init__(
+        self, fold: Reducer, dtype: np.dtype[np.generic], axes: tuple[int, ...], ndim: int, regrouped: Regrouped | None
+    ) -> None:
         self._is_half = dtype == np.float16
-        self.least = _SOON if ndim == 1 and not fold.adds and dtype.kind not in "mM" else LONG
+        self.least = LONG if len(axes) == ndim or dtype.kind == "f" else _MIDDLING
+        if ndim == 1 and not fold.adds and dtype.kind not in "mM":
+            self.least = _FLAT
         if fold.adds and dtype.kind == "f":
             self.least = ADDED // dtype.itemsize
         if self._is_half:
             self.least = _ADDED_HALVES if fold.adds else _LONG_HALVES
-        self._is_bool = dtype.kind == "b"  # bytes, of which all but zero are true
-        if self._is_bool:
+        self._counts = dtype.kind == "b" and fold.adds
+        if dtype.kind == "b":  # bytes, of which all but zero are true
             fold = {Reducer.MIN: Reducer.ALL, Reducer.MAX: Reducer.ANY}.get(fold, fold)
         self._fold, self._dtype, self._axes = fold, dtype, axes
+        self._regrouped = None if dtype.kind == "f" else regrouped
         self._is_time = dtype.kind in "mM"
         self._seen_as = dtype if self._is_time else numbers_as(dtype)
-        self._waits = fold.adds and dtype.kind == "f"
-        self._routes = Routes(self._route)
-        self._loops: dict[bool, tuple[Kernel, np.dtype[np.generic]]] = {}  # in rows, or not
+        self._made = result_dtype(fold.value, dtype) if self._counts or fold in TRUTHS else None
+        self._waits, self._looks_at_bits = fold.adds and dtype.kind == "f", fold in EXTREMES and dtype.kind == "f"
+        self._few = _FEW if self._looks_at_bits and not self._is_half else 1
+        self._ways, self._choices = Routes(self._choose), Choices()
         self._head: tuple[slice, ...] = ()  # what is looked at before all else
         if fold in TRUTHS and len(axes) == ndim:
             self._head = (slice(round(_HEAD ** (1 / ndim))),) * ndim
@@ -82,65 +78,30 @@ class Folding:
         """The results, of the axes that stay; None where NumPy's loop is to give them."""
         if self._head and self._is_settled(x):
             return np.array(self._fold is Reducer.ANY)
-        counts_bools = self._is_bool and self._fold.adds
-        x, route = self._routes.of_bools(x) if counts_bools else (x, self._routes.of(x))
-        if route is None:
-            return None
-        if self._row_heads and route.nest.nearest_is_reduced and (settled := self._settled_rows(x)) is not None:
-            return settled
-        if route.in_rows not in self._loops:
-            if not self._waits and not can_fold(self._fold, self._seen_as, x.nbytes):
-                return self._by_numpy(x, route)
-            self._loops[route.in_rows] = loop_for(self._fold, self._seen_as, route.in_rows)
-        return self._by_route(x, route, *self._loops[route.in_rows])
+        x, ways = self._ways.of_bools(x) if self._counts else (x, self._ways.of(x))
+        if ways is None:
+            return self._regrouped(x) if self._regrouped is not None else None
+        if not ways.choice.fastest:
+            if not can_fold(self._fold, self._seen_as, x.nbytes):
+                return ways.named["numpy"](x)
+            for in_rows in (False, True):
+                loop_for(self._fold, self._seen_as, in_rows)  # loading takes its time
+        return ways(x)
 
-    def _route(self, x: HostArray) -> Route | None:
-        """None where NumPy's loop takes no longer, or its axes lie in too many ways."""
+    def _choose(self, x: HostArray) -> Ways | None:
+        """None where NumPy's loop is the only way, or is known to take no longer."""
         nest = LoopNest.of(x, self._axes)
-        if nest is None or len(nest.kept) > 2 or len(nest.reduced) > 2 or self._suits_numpy(nest, x):
+        if nest is None or len(nest.kept) > 2 or len(nest.reduced) > 2:
             return None
-        return route_of(self._fold, self._seen_as, nest)
-
-    def _suits_numpy(self, nest: LoopNest, x: HostArray) -> bool:
-        """Whether NumPy's loop takes no longer. (Which floats are added by which does not depend on anything here.)"""
-        near, count, size, nbytes = nest.nearest, nest.rows * nest.length, self._dtype.itemsize, x.nbytes
-        is_flat, in_rows, follow = not nest.kept, nest.nearest_is_reduced, near.stride == 1
-        extremes, tells = self._fold in EXTREMES, self._fold in TRUTHS
-        if self._is_half and nest.length > 1 and self._waits:
-            return False
-        if leaps(nest) or nest.length == 1:  # a copy
-            return nest.length > 1 or not self._is_half or not tells
-        if self._is_half or self._is_time:
-            return False
-        if tells and self._is_bool:
-            return follow and near.length >= _NEAR_BOOLS
-        if follow and size not in x.strides:  # NumPy goes backwards, element by element
-            return False
-        few = _FEW_APART if size == 8 else 2 if self._fold.adds and nest.kept[1:] and near.length >= _ROW_OF_FEW else 1
-        if nest.length <= few and not follow and not in_rows:
-            return True
-        are_lines = follow and not in_rows and len(nest.kept) == 1
-        if self._waits or (self._fold.adds and (size < 8 or not (self._fold is Reducer.SUM or are_lines))):
-            return False
-        if tells and in_rows and follow and near.length >= _TOLD_ROW and nbytes < (3 + size) * _SOON:
-            return True
-        if tells and is_flat:
-            return near.length < _NEIGHBOURS or count < (_TOLD if follow else _SOON)
-        most = _CREW_MEMORY if threads_of_crew(nbytes) > 0 else _MEMORY
-        if extremes and is_flat and follow:
-            return nbytes < most
-        if count < _SOON:
-            return near.length > _EXTREMES_OF_ROW if extremes and in_rows else near.length >= _NEIGHBOURS
-        if extremes and in_rows and not follow:
-            return (is_flat or near.length >= _ROW_APART) and nbytes < min(most, _APART)
-        is_wide = size == 8 or (self._dtype.kind == "f" and not follow)
-        if extremes and is_wide and (is_flat or not in_rows):
-            return near.length >= (_WIDE if size == 8 else _ROW_APART) and nbytes < most
-        least = _ROW_OF_FEW if in_rows else _BESIDE_FEW
-        is_long = near.length * size >= _ROW or (near.length >= least and count < _FEW_TOLD)
-        if not follow or not is_long or nbytes >= most:
-            return False
-        return not tells or (not in_rows and count < {1: _FEW_TOLD, 8: _TOLD}.get(size, 0))
+        if nest.length <= self._few or (self._waits and not self._is_half and leaps(nest)):
+            return None
+        route = route_of(self._fold, self._seen_as, nest)
+        named: dict[str, Way] = {"loops": partial(self._by_loops, route=route)}
+        if not self._waits:
+            named["numpy"] = partial(self._by_numpy, route=route)
+        if self._regrouped is not None and (regroup := self._regrouped.way_of(x)) is not None:
+            named["regrouped"] = regroup
+        return self._choices.among(nest.alike, **named)
 
     def _is_settled(self, x: HostArray) -> bool:
         """Whether the first elements say all."""
@@ -170,17 +131,17 @@ class Folding:
         is_open = found.any() if self._fold is Reducer.ALL else not found.all()
         return None if is_open else found
 
-    def _by_numpy(self, x: HostArray, route: Route) -> HostArray | None:
-        """What NumPy gives in place of loops that are not loaded; None where it is as well as they are."""
-        if self._fold not in EXTREMES or self._dtype.kind != "f":
-            return None
-        found = np.asarray(silently(UFUNCS[self._fold].reduce, x, self._axes))
-        if bool((np.abs(found) > 0).all()):  # values say all about the bits: not of zeros and NaNs
-            return found
-        return self._by_route(x, route, *loop_for(self._fold, self._dtype, route.in_rows))
+    def _by_numpy(self, x: HostArray, route: Route) -> HostArray:
+        found = silently(UFUNCS[self._fold].reduce, x, self._axes, self._made)
+        if self._looks_at_bits and _has_zero_or_nan(found):  # whose bits no value tells
+            return self._by_loops(x, route)
+        return np.asarray(found)
 
-    def _by_route(self, x: HostArray, route: Route, loop: Kernel, state: np.dtype[np.generic]) -> HostArray:
+    def _by_loops(self, x: HostArray, route: Route) -> HostArray:
+        if self._row_heads and route.nest.nearest_is_reduced and (settled := self._settled_rows(x)) is not None:
+            return settled
         memory, ufunc = route.nest.span.place(x), UFUNCS[self._fold]
+        loop, state = loop_for(self._fold, self._seen_as, route.in_rows)
         found = [call.states(loop, state, ufunc, memory) for call in route.calls]
         states = found[0] if len(found) == 1 else silently(ufunc, *found)
         return route.nest.arranged(self._elements(states))
@@ -196,6 +157,12 @@ class Folding:
         if self._waits and self._is_half:
             return silently(rounded, states, self._dtype)
         return states.astype(result_dtype(self._fold.value, self._dtype), copy=False)
+
+
+def _has_zero_or_nan(found: HostArray | np.floating[Any]) -> bool:
+    if not isinstance(found, np.ndarray):
+        return not abs(found) > 0
+    return not silently(np.minimum.reduce, np.abs(found), None) > 0
 
 
 def _as_floats(states: Signed, constant: int) -> Signed:
@@ -248,10 +215,10 @@ def _reduction(
     made = np.dtype(np.bool_) if fold in TRUTHS else None
     settings = (axes[0] if len(axes) == 1 else axes, made, None, keepdims)
     has_loops |= dtype.kind == "b" and (fold.adds or len(axes) < ndim)
-    long = Folding(fold, dtype, axes, ndim) if has_loops and axes else None
+    regrouped = Regrouped.of(fold, dtype, axes, ndim)
+    long = Folding(fold, dtype, axes, ndim, regrouped) if has_loops and axes else None
     if dtype.kind == "f" and dtype.itemsize == 2 and fold.adds:
         return _guarded(partial(_halves, reduce), (axes, keepdims), axes, keepdims, long)
-    regrouped = Regrouped.of(fold, dtype, axes, ndim)
     # NumPy's loops of floats warn of what is no mistake
     return _guarded(reduce, settings, axes, keepdims, long, regrouped, is_silent=dtype.kind == "f")
 
@@ -277,17 +244,16 @@ def _guarded(
 
     def guarded(x: HostArray) -> object:
         size = x.size
-        if (
+        found: HostArray | None = None
+        if size >= least and long is not None:
+            found = long(x)
+        elif (
             size >= LEAST_IN_LINES and regrouped is not None
             and (size >= regroup_from or (shape := x.shape)[-1] <= LINE or (looks and shape[0] <= LINE and x.flags.fnc))
         ):  # fmt: skip
             found = regrouped(x)
-            if found is not None:
-                return in_shape(found, x, axes, keepdims)
-        if size >= least and long is not None:
-            found = long(x)
-            if found is not None:
-                return in_shape(found, x, axes, keepdims)
+        if found is not None:
+            return in_shape(found, x, axes, keepdims)
         try:
             return silence().run(call, x, *settings) if is_silent else call(x, *settings)
         except ValueError as error:

@@ -103,6 +103,7 @@ def taken_in_rows(rows: Elements, places: Places) -> Elements:
 
 R = TypeVar("R")
 _MOST_ROUTES = 64
+_FAR = 3  # elements: what lies farther apart is alike
 
 
 @attrs.frozen
@@ -249,10 +250,24 @@ class LoopNest:
     def nearest(self) -> Loop:
         return (self.reduced if self.nearest_is_reduced else self.kept)[-1]
 
+    @property
+    def alike(self) -> tuple[int, ...]:
+        """What nests have in common whose loops take about as long for each element."""
+        near = self.nearest
+        lengths = (near.length, self.length, self.rows)
+        axes = len(self.kept), len(self.reduced)
+        return (self.nearest_is_reduced, *axes, min(near.stride, _FAR), *map(about, lengths))
+
     def arranged(self, results: HostArray) -> HostArray:
         """Results, in loop order, arranged in the axis order of the array."""
         found = results.reshape(self.shape).transpose(self.order)
         return found[self.turned].copy("K") if self.turned else found
+
+
+def about(number: int) -> int:
+    """The number by its first three bits."""
+    below = max(0, number.bit_length() - 3)
+    return number >> below << below
 
 
 def loops_beside(x: HostArray, outs: Sequence[int], axis: int) -> tuple[Loop, ...]:
