@@ -63,6 +63,7 @@ def _is_not_loaded(fold: Reducer, dtype: np.dtype[np.generic], nbytes: int) -> b
 def _have_loops_reduce(monkeypatch: pytest.MonkeyPatch) -> None:
     """What NumPy would reduce sooner, too."""
     _have_way(monkeypatch, "loops", "rows", "columns")
+    monkeypatch.setattr(Folding, "_suits_numpy", _never)
     monkeypatch.setattr(folding, "ADDED", 0)
 
 

@@ -21,7 +21,7 @@ Way: TypeAlias = Callable[[HostArray], HostArray]
 
 # Each way has a turn of some tries, one after the other, until they have taken so long; then all have another turn: the
 # best try counts, as first ones find caches empty, and whole turns are disturbed by what else the machine does.
-_LEAST_TRIES, _TRIES, _ENOUGH, _TURNS = 2, 6, 3e-4, 2
+_LEAST_TRIES, _TRIES, _ENOUGH, _TURNS = 2, 20, 1e-3, 2
 _CLEAR = 2  # one turn is enough where all other ways take so many times as long
 _MOST_CLASSES = 1 << 8
 

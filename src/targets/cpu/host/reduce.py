@@ -31,7 +31,9 @@ from .strides import LoopNest, Routes
 
 Signed: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 
-_FEW = 4  # floats at most that take NumPy hardly longer to compare than it takes to look at the bits of the greatest
+# Floats whose extremes NumPy's loops find as soon as any: in a row, that lie apart, beside each other, the same of 64 bits.
+_ROW, _APART, _BESIDE, _BESIDE_WIDE = 1 << 7, 1 << 9, 1 << 6, 24
+_MEMORY = 3 << 23  # bytes: longer arrays are read from memory, which two cores do faster than one
 _HEAD = 1 << 9  # elements that may settle what any and all ask
 _ROW_HEAD, _OF_ROW = 1 << 6, 1 << 4  # the same of a row, of which no more than a sixteenth is looked at
 _EXTENT = 1 << 10  # bytes of a row: a loop has read fewer by the time that NumPy has looked at more than the first one
@@ -67,7 +69,6 @@ class Folding:
         self._seen_as = dtype if self._is_time else numbers_as(dtype)
         self._made = result_dtype(fold.value, dtype) if self._counts or fold in TRUTHS else None
         self._waits, self._looks_at_bits = fold.adds and dtype.kind == "f", fold in EXTREMES and dtype.kind == "f"
-        self._few = _FEW if self._looks_at_bits and not self._is_half else 1
         self._ways, self._choices = Routes(self._choose), Choices()
         self._head: tuple[slice, ...] = ()  # what is looked at before all else
         if fold in TRUTHS and len(axes) == ndim:
@@ -81,7 +82,10 @@ class Folding:
         x, ways = self._ways.of_bools(x) if self._counts else (x, self._ways.of(x))
         if ways is None:
             return self._regrouped(x) if self._regrouped is not None else None
-        if not ways.choice.fastest:
+        fastest = ways.choice.fastest
+        if fastest == "numpy" and not self._looks_at_bits:
+            return None
+        if not fastest:
             if not can_fold(self._fold, self._seen_as, x.nbytes):
                 return ways.named["numpy"](x)
             for in_rows in (False, True):
@@ -93,7 +97,7 @@ class Folding:
         nest = LoopNest.of(x, self._axes)
         if nest is None or len(nest.kept) > 2 or len(nest.reduced) > 2:
             return None
-        if nest.length <= self._few or (self._waits and not self._is_half and leaps(nest)):
+        if nest.length == 1 or (not self._is_half and self._suits_numpy(nest, x.nbytes)):
             return None
         route = route_of(self._fold, self._seen_as, nest)
         named: dict[str, Way] = {"loops": partial(self._by_loops, route=route)}
@@ -102,6 +106,18 @@ class Folding:
         if self._regrouped is not None and (regroup := self._regrouped.way_of(x)) is not None:
             named["regrouped"] = regroup
         return self._choices.among(nest.alike, **named)
+
+    def _suits_numpy(self, nest: LoopNest, nbytes: int) -> bool:
+        """Whether floats that lie like this are left to NumPy's loop, so that which are added by which, and which zero
+        or NaN is an extreme, depends on that alone."""
+        if not self._looks_at_bits:
+            return self._waits and leaps(nest)
+        near, beside = nest.nearest, _BESIDE_WIDE if self._dtype.itemsize == 8 else _BESIDE
+        if near.stride > 1 and (nest.nearest_is_reduced or beside == _BESIDE):
+            least = _APART
+        else:
+            least = _ROW if nest.nearest_is_reduced else beside
+        return near.length >= least and nbytes < _MEMORY
 
     def _is_settled(self, x: HostArray) -> bool:
         """Whether the first elements say all."""
