@@ -81,8 +81,7 @@ def _look_later() -> None:
     """Has a thread let go of what has been idle, unless one waits for it to be. It is started as memory is lent, not as
     it comes back: that may be in any thread and at any moment, when nothing should be done that waits for a lock."""
     if not _watching:
-        with suppress(RuntimeError, MemoryError):  # no thread is to be had
-            real_threads.start(_look, ())
+        real_threads.started(_look)
 
 
 def _look() -> None:
