@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import gpusort
+from gpusort.api.in_pieces import desk
 from gpusort.api.in_pieces import plan as pieces_plan
-from gpusort.external import in_pieces
 from gpusort.targets.cuda import pinned, room
 from gpusort.targets.cuda.pinned import PinnedMemory
 from gpusort.targets.cuda.target import CudaTarget
@@ -116,7 +116,7 @@ def test_what_is_interrupted_leaves_no_freed_memory_pinned(memory: PinnedMemory)
 
 def test_the_runs_of_sorts_in_pieces_are_pinned(memory: PinnedMemory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "_SPARE", 0)
-    monkeypatch.setattr(in_pieces, "_LEAST_BYTES", 256)
+    monkeypatch.setattr(desk, "_LEAST_BYTES", 256)
     monkeypatch.setattr(pieces_plan, "ALWAYS_FIT", 0)
     target = CudaTarget()
     monkeypatch.setattr(target, "_pinned", memory)
