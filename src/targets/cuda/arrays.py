@@ -11,6 +11,7 @@ import numpy as np
 
 from ...kernel.launch import Buffer, Role
 from ...types.errors import InvalidArgumentError
+from ...types.libraries import cupy
 from ...types.specs import packed_strides
 from ..base import HostArray
 from ..binding import ArrayProperties, Work, check_arrays, expected, host_properties, named_arrays
@@ -53,8 +54,6 @@ def checked_arrays(work: Work, arrays: Mapping[str, object]) -> dict[str, BoundA
 
 def _given(buffer: Buffer[object], array: object) -> tuple[BoundArray, ArrayProperties]:
     """An array, and its properties for check_arrays."""
-    import cupy
-
     shape: tuple[int, ...]
     device: int | None
     stream: int | None
@@ -78,8 +77,6 @@ def _given(buffer: Buffer[object], array: object) -> tuple[BoundArray, ArrayProp
 
 def common_device(arrays: Sequence[BoundArray]) -> int:
     """The card that holds all device arrays; the current one if there are none. Raises InvalidArgumentError if more."""
-    import cupy
-
     devices = {array.device: array.buffer.name for array in arrays if array.device is not None}
     if len(devices) > 1:
         places = ", ".join(f"{name!r} on device {device}" for device, name in sorted(devices.items()))
@@ -95,8 +92,6 @@ class Binding:
     def __init__(
         self, buffers: Sequence[Buffer[object]], arrays: Mapping[str, BoundArray], stream: Stream, transfers: Transfers
     ) -> None:
-        import cupy
-
         self.stream = stream
         self._transfers = transfers
         self._held: list[MemoryPointer] = []
@@ -130,8 +125,6 @@ class Binding:
                 self._transfers.download([(pointer, array.host)], self.stream)
 
     def _address(self, buffer: Buffer[object], array: BoundArray | None) -> int:
-        import cupy
-
         if array is not None and array.host is None:
             return array.pointer
         memory = cupy.cuda.alloc(buffer.nbytes)

@@ -20,6 +20,7 @@ import numpy as np
 from ...disk_cache.cache import read_sealed, write_sealed
 from ...kernel import ir
 from ...types.errors import TargetUnavailableError
+from ...types.libraries import cupy
 from ..package_stamp import stamp_of_package
 from ..render import ascii_name
 from .shipped import SHIPPED_FOR, shipped_ptx
@@ -115,11 +116,9 @@ def assemble(ptx: str, capability: ComputeCapability) -> tuple[bytes, str]:
 def capability_of_card(device: int | None = None) -> ComputeCapability | None:
     """The compute capability of a card (default: the current one); None where there is none."""
     try:
-        import cupy
+        digits = cupy.cuda.Device(device).compute_capability  # "90" is 9.0, "120" is 12.0
     except ImportError:
         return None
-    try:
-        digits = cupy.cuda.Device(device).compute_capability  # "90" is 9.0, "120" is 12.0
     except cupy.cuda.runtime.CUDARuntimeError:
         return None
     return int(digits[:-1]), int(digits[-1])

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...types.environment import memory_bytes, whole_number
+from ...types.libraries import cupy
 from ..cpu.pool import shared_pool
 
 Bytes = npt.NDArray[np.uint8]
@@ -78,8 +79,6 @@ class _Pinned:
     """Pinned memory, as long as this object lives."""
 
     def __init__(self, nbytes: int) -> None:
-        import cupy
-
         whole = np.empty(nbytes + _ALIGNMENT, np.uint8)
         first = -whole.ctypes.data % _ALIGNMENT
         memory: Bytes = whole[first : first + nbytes]
@@ -94,8 +93,6 @@ class _Pinned:
     def __del__(self) -> None:
         address = getattr(self, "_address", 0)
         if address and self._process == os.getpid() and not sys.is_finalizing():
-            import cupy
-
             cupy.cuda.runtime.setDevice(self._device)  # which a timer's thread has none of
             with suppress(cupy.cuda.runtime.CUDARuntimeError):  # where it was refused
                 cupy.cuda.runtime.hostUnregister(address)
@@ -119,8 +116,6 @@ class PinnedMemory:
         try:
             yield block.memory[:nbytes]
         except BaseException:
-            import cupy
-
             cupy.cuda.runtime.deviceSynchronize()  # a copy may be on its way
             raise
         self._keep(block)
@@ -131,8 +126,6 @@ class PinnedMemory:
         self._idle.clear()
 
     def _block(self, nbytes: int) -> _Pinned | None:
-        import cupy
-
         if not _LEAST <= nbytes <= most_bytes():
             return None
         try:

@@ -20,6 +20,7 @@ import attrs
 from ...forks import never_released_in_children, require_own_process
 from ...kernel.launch import Buffer, Role
 from ...types.bounded import Bounded
+from ...types.libraries import cupy
 from ..base import OnStream
 from .card import device_errors, enters_context
 
@@ -74,8 +75,6 @@ class _Launches:
         """Launches all kernels in one call into C, where no Python signal handler runs. Between two launches an array
         that is sorted in place holds encoded words. So Ctrl-C takes effect before the first launch or after the
         last."""
-        import cupy
-
         self._write(self._addresses, 0, *addresses)
         calls = self._calls.get(stream)
         if calls is None:
@@ -146,8 +145,6 @@ class Plan:
         """Runs on cupy's current device and stream; `given` are addresses in the schedule's order. Scratch comes from
         cupy's pool. That is stream-ordered, so it may be freed while kernels still run."""
         require_own_process("cuda")
-        import cupy
-
         memory = cupy.cuda.alloc(self.scratch_bytes) if self.scratch_bytes else None
         self.run_at(given, 0 if memory is None else memory.ptr, cupy.cuda.get_current_stream().ptr)
 
@@ -192,8 +189,6 @@ class Plan:
         self._free.append(launches)
 
     def _captured(self, addresses: Addresses) -> Graph:
-        import cupy
-
         with cupy.cuda.Stream(non_blocking=True) as recording:
             try:
                 recording.begin_capture()
@@ -207,6 +202,4 @@ class Plan:
 
 def _is_capturing(stream: int) -> bool:
     """Whether the caller captures this stream into a graph of its own. Not for the default stream."""
-    import cupy
-
     return cupy.cuda.runtime.streamIsCapturing(stream)
