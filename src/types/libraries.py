@@ -1,21 +1,27 @@
-"""Libraries that a program may lack, and that take long to import: cupy, imported where it is first used."""
+"""Libraries that a program may lack, and that take long to import: they are imported where they are first used."""
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["cupy"]
+__all__ = ["Library", "cupy"]
+
+
+class Library:
+    """A module. What was used of it once is found here, in less time than by an import."""
+
+    __slots__ = "__dict__", "_module"
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        found = vars(self)[name] = getattr(import_module(self._module), name)
+        return found
+
 
 if TYPE_CHECKING:
     import cupy
 else:
-
-    class _Cupy:
-        """What was used once is found here, in less time than by an import."""
-
-        def __getattr__(self, name: str) -> object:
-            found = vars(self)[name] = getattr(import_module("cupy"), name)
-            return found
-
-    cupy = _Cupy()
+    cupy = Library("cupy")

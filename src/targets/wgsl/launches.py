@@ -17,14 +17,13 @@ from ..needs import kernel_named, require_limits, require_needs
 from .commands import Binding, BufferRange, Clock, Commands, Dispatch, Group, Recorded
 from .device import Device
 from .kernel import PARAMETER_STEP, Kernel
+from .library import wgpu
 from .loops import ITERATIONS
 from .memory import Bytes, Lease, upload
 from .native import commands_for
 from .ranges import Copy, OnWebGpu, buffer_ranges, copies_of
 
 if TYPE_CHECKING:
-    import wgpu
-
     from .session import Session
 
 _MOST_BOUND = 6  # calls in a row write to one recycled buffer after another, of which there are five at most

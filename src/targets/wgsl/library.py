@@ -1,12 +1,15 @@
-"""Imports the WebGPU implementation as `wgpu`: wgpu-py, or under Pyodide the browser's."""
+"""The WebGPU implementation as `wgpu`: wgpu-py, or under Pyodide the browser's."""
 
 from __future__ import annotations
 
-import sys
+from typing import TYPE_CHECKING
 
-if sys.platform == "emscripten":
-    from . import browser as wgpu
-else:
-    import wgpu
+from ...types.libraries import Library
+from .runtime import LIBRARY
 
 __all__ = ["wgpu"]
+
+if TYPE_CHECKING:
+    import wgpu
+else:
+    wgpu = Library(LIBRARY)

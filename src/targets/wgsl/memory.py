@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from ...types.specs import padded
-
-if TYPE_CHECKING:
-    import wgpu
+from .library import wgpu
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 
