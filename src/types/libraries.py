@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["Library", "cupy"]
+__all__ = ["Library", "cupy", "ffi", "js", "nvjitlink", "nvvm"]
 
 
 class Library:
@@ -23,5 +23,9 @@ class Library:
 
 if TYPE_CHECKING:
     import cupy
+    import js
+    from cuda.bindings import nvjitlink, nvvm
+    from pyodide import ffi
 else:
-    cupy = Library("cupy")
+    cupy, js, ffi = Library("cupy"), Library("js"), Library("pyodide.ffi")
+    nvjitlink, nvvm = Library("cuda.bindings.nvjitlink"), Library("cuda.bindings.nvvm")
