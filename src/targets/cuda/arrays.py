@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 import numpy as np
@@ -21,14 +21,6 @@ if TYPE_CHECKING:
     from cupy.cuda import MemoryPointer, Stream
 
 _DEFAULT_STREAM = 1  # the legacy default stream in the CUDA array interface; cupy's is 0
-
-
-@runtime_checkable
-class OnDevice(Protocol):
-    """Any library's device array, by the protocol by which libraries share them."""
-
-    @property
-    def __cuda_array_interface__(self) -> Mapping[str, Any]: ...
 
 
 @attrs.frozen
@@ -60,8 +52,7 @@ def _given(buffer: Buffer[object], array: object) -> tuple[BoundArray, ArrayProp
     if isinstance(array, cupy.ndarray):
         pointer, dtype, shape, stream = array.data.ptr, array.dtype, array.shape, None
         device, packed, read_only = array.device.id, bool(array.flags.c_contiguous), False
-    elif isinstance(array, OnDevice) and not isinstance(array, np.ndarray):
-        interface = array.__cuda_array_interface__
+    elif interface := _told(array):
         shape, dtype, stream = interface["shape"], np.dtype(interface["typestr"]), interface.get("stream")
         (pointer, read_only), strides = interface["data"], interface.get("strides")
         packed = strides is None or strides == packed_strides(shape, dtype.itemsize)
@@ -73,6 +64,11 @@ def _given(buffer: Buffer[object], array: object) -> tuple[BoundArray, ArrayProp
         dtype, shape = buffer.dtype, (buffer.count,)  # bytes, for structs, of which cupy has no dtype
     seen = ArrayProperties(dtype, shape, packed, not read_only, pointer)
     return BoundArray(buffer, None, pointer, device, stream), seen
+
+
+def _told(array: object) -> Mapping[str, Any] | None:
+    """What an array on a card tells of itself, whatever library it is from."""
+    return None if isinstance(array, np.ndarray) else getattr(array, "__cuda_array_interface__", None)
 
 
 def common_device(arrays: Sequence[BoundArray]) -> int:
