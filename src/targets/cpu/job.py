@@ -25,7 +25,6 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from itertools import count as counter
 from typing import TypeAlias
 
@@ -83,13 +82,26 @@ class Job:
 
     def end(self) -> None:
         """Cancels the job and waits for workers that are at a piece, even if interrupted meanwhile."""
+        interruption: BaseException | None = None
+        while True:
+            try:
+                interruption = self._waited() or interruption
+                break
+            except BaseException as failure:  # between the loops within and their `try`
+                interruption = failure
+        if interruption is not None:
+            raise interruption
 
-        def end() -> None:
-            self.cancel()
-            while len(self._left) < len(self._came):
-                self._news.get()
-
-        real_threads.persist(partial(real_threads.persist, end))  # for what strikes the inner one out of its `try`
+    def _waited(self) -> BaseException | None:
+        interruption: BaseException | None = None
+        while True:
+            try:
+                self.cancel()
+                while len(self._left) < len(self._came):
+                    self._news.get()
+                return interruption
+            except BaseException as failure:
+                interruption = failure
 
     def see_through(self, take_part: Callable[[], None]) -> None:
         """Takes part in the job, and leaves it only when nobody is at it any more. An interrupt as `end` is called,
