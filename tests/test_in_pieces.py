@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from random import Random
-from typing import Any
+from typing import Any, TypeAlias
 
-import attrs
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -25,6 +25,7 @@ from tests.covering import examples
 from tests.reference import Array as Sample
 from tests.reference import assert_same_bits, sample
 
+Sort: TypeAlias = Callable[[Sample, Sample], None]
 TASK = Task(Steps(0), (), ())  # whatever it is: these desks sort what they are given
 
 
@@ -60,24 +61,12 @@ class OnHost(Desk):
         return nullcontext(np.empty(nbytes, np.uint8))
 
 
-@attrs.frozen
-class Sorter:
-    """Sorts arrays by themselves."""
-
-    device: OnHost
-    runs: SortedRuns
-    length: int
-
-    def into(self, x: Sample, out: Sample) -> None:
-        self.runs.sort(self.device, self.length, [x], [out])
-
-
-def sorter(x: Sample, length: int, descending: bool = False, stable: bool = False) -> tuple[Sorter, OnHost]:
+def sorter(x: Sample, length: int, descending: bool = False, stable: bool = False) -> tuple[Sort, OnHost]:
     device = OnHost(x.dtype, length, descending, stable)
     order = SortOrder.DESCENDING if descending else SortOrder.ASCENDING
     words = KeyWords(key_for(x.dtype), order).to_words(ranks=stable)
     runs = SortedRuns(lambda: words, (x.dtype,), lambda _: TASK, lambda _: TASK)
-    return Sorter(device, runs, length), device
+    return lambda x, out: runs.sort(device, length, [x], [out]), device
 
 
 @pytest.mark.parametrize("dtype", ["u1", "f4", "i8", "f8", "M8[s]"])
@@ -88,7 +77,7 @@ def test_pieces_come_to_the_whole(dtype: str, stable: bool) -> None:
         for descending in (False, True):
             sort, device = sorter(x, length, descending, stable)
             out = np.empty_like(x)
-            sort.into(x, out)
+            sort(x, out)
             assert_same_bits(out, gpusort.sort(x, descending=descending, stable=stable))
             assert device.pieces == 2 * -(-size // length)
 
@@ -97,7 +86,7 @@ def test_pieces_come_to_the_whole(dtype: str, stable: bool) -> None:
 def test_in_place_and_with_ties(values: int) -> None:
     x = np.random.default_rng(values).integers(0, values, 5000).astype(np.uint16)
     expected = np.sort(x)
-    sorter(x, 777)[0].into(x, x)
+    sorter(x, 777)[0](x, x)
     np.testing.assert_array_equal(x, expected)
 
 
@@ -111,7 +100,7 @@ def test_many_long_runs(lies: str, descending: bool) -> None:
         x.sort()
     x = x[::-1].copy() if lies == "descending" else x + x.dtype.type(1e-3) * (lies[0] == "n") * rng.random(x.size, "f4")
     expected = np.sort(x)[::-1] if descending else np.sort(x)
-    sorter(x, 50_000, descending)[0].into(x, x)
+    sorter(x, 50_000, descending)[0](x, x)
     np.testing.assert_array_equal(x, expected)
 
 
@@ -122,7 +111,7 @@ def test_what_fails_in_place_leaves_every_element(piece: int) -> None:
     sort, device = sorter(x, 1000)
     device.fails_at = piece
     with pytest.raises(RuntimeError, match="stopped working"):
-        sort.into(x, x)
+        sort(x, x)
     np.testing.assert_array_equal(np.sort(x.view(np.uint64)), before)
 
 
