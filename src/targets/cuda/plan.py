@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
 
+from ...arrays.kinds import places, span
 from ...forks import never_released_in_children, require_own_process
 from ...kernel.launch import Buffer, Role
 from ...types.bounded import Bounded
@@ -33,7 +34,6 @@ Addresses: TypeAlias = tuple[int, ...]
 # The arguments of cuLaunchKernel: function, grid, block, shared memory in bytes, stream, parameters, extra.
 Call: TypeAlias = tuple[int, int, int, int, int, int, int, int, int, int, int]
 
-_ALIGNMENT = 256  # bytes, as cupy's allocator aligns
 _CELL = 8  # bytes reserved for each kernel parameter, whatever its type
 _MOST_GRAPHS = 16  # cached for one schedule: each takes some kilobytes on the card
 _MOST_STREAMS = 16  # for which launch arguments are cached
@@ -109,12 +109,9 @@ class Plan:
         """Scratch buffers must come last. `often`: after how many runs with the same addresses a graph is captured."""
         self.buffers = buffers
         self.launches = launches
-        self.scratch_bytes = 0
-        self._scratch: list[int] = []  # offsets in bytes of the scratch buffers in one allocation
-        for buffer in buffers:
-            if buffer.role is Role.SCRATCH:
-                self._scratch.append(self.scratch_bytes)
-                self.scratch_bytes += -(-buffer.nbytes // _ALIGNMENT) * _ALIGNMENT
+        scratch = [buffer.nbytes for buffer in buffers if buffer.role is Role.SCRATCH]
+        self.scratch_bytes = span(scratch)
+        self._scratch = places(0, scratch)  # offsets in bytes of the scratch buffers in one allocation
         self._free: list[_Launches] = []  # not in use; as many in all as there were runs at once
         self._graphs: OrderedDict[Addresses, Graph | int] = OrderedDict()  # LRU; or how often the addresses were used
         self._often = often or max(1, RECORDING // (LAUNCH * max(1, len(launches))))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 
+from ...arrays.kinds import APART
 from ...types.libraries import cupy
 from ..base import Copies, HostArray
 from .card import device_errors
@@ -14,7 +15,6 @@ from .pinned import Bytes, PinnedMemory
 from .transfers import Transfers, bytes_of, is_pinned
 
 _SPARE = 1 << 26  # bytes left for kernels' code and other users of the card
-_ALIGNMENT = 256  # bytes, as cupy's allocator aligns
 
 
 def free_bytes() -> int:
@@ -45,7 +45,7 @@ def cuda_room(nbytes: int, transfers: Transfers, pinned: PinnedMemory) -> Genera
 class CudaRoom:
     """A `Room` (base.py) on the current card. All calls but uploads synchronise their stream before they return."""
 
-    alignment = _ALIGNMENT
+    alignment = APART  # as cupy's allocator aligns
 
     def __init__(self, address: int, transfers: Transfers, pinned: PinnedMemory) -> None:
         self.address = address
