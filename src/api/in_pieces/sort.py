@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import Any
 
 import attrs
@@ -17,6 +17,7 @@ import numpy as np
 
 from ...algos.sizes import LARGEST_U32
 from ...algos.words import Transform
+from ...arrays.kinds import places, span
 from ...external.cuts import held_cuts
 from ...external.order import transform_of
 from ...operations.argsort import Argsort, SortIndices, SortPairs, SortPlaced
@@ -28,8 +29,6 @@ from ...types.dtypes import key_for
 from ...types.keys import RankKey, is_lossy
 from ...types.specs import HostArray
 from .desk import Desk, DType, Flat, InPieces, Piece, Task, fitting, piece_length, specs_on_device
-
-_APART = 64  # bytes from the columns of runs to one another: a multiple of that
 
 
 @attrs.frozen(eq=False)
@@ -135,10 +134,10 @@ class SortedRuns:
     @contextmanager
     def _held(self, desk: Desk, count: int) -> Generator[list[HostArray]]:
         """Host memory for the runs, a column after the other."""
-        sizes = [-(-count * dtype.itemsize // _APART) * _APART for dtype in self.columns]
-        with desk.host_memory(sum(sizes)) as memory:
-            starts = accumulate(sizes, initial=0)
-            yield [memory[at:][: count * d.itemsize].view(d) for at, d in zip(starts, self.columns, strict=False)]
+        sizes = [count * dtype.itemsize for dtype in self.columns]
+        with desk.host_memory(span(sizes)) as memory:
+            lies = zip(places(0, sizes), sizes, self.columns, strict=True)
+            yield [memory[start : start + size].view(dtype) for start, size, dtype in lies]
 
 
 def _stretches(count: int, length: int) -> list[slice]:
