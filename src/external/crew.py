@@ -9,8 +9,9 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import wraps
-from typing import ParamSpec, Self, TypeVar
+from typing import ParamSpec, TypeVar
 
 import attrs
 
@@ -47,7 +48,7 @@ class _Shared:
         self.news.put(None)
 
 
-class Crew:
+class Crew(AbstractContextManager["Crew"]):
     """A number of threads that make calls in the order in which they come. It is to be closed: as a context manager,
     which is entered several times, since an exception that is raised as a function begins skips all of an exit."""
 
@@ -55,9 +56,6 @@ class Crew:
         self._most = threads
         self._started: list[None] = []
         self._shared = _Shared(self)
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
