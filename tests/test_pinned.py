@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 
 import numpy as np
@@ -11,13 +10,14 @@ import pytest
 import gpusort
 from gpusort.api.in_pieces import desk
 from gpusort.api.in_pieces import plan as pieces_plan
+from gpusort.arrays import shelf
 from gpusort.targets.cuda import pinned, room
 from gpusort.targets.cuda.pinned import PinnedMemory
 from gpusort.targets.cuda.target import CudaTarget
 from gpusort.types.errors import InvalidArgumentError
 from tests import fake_cupy
 from tests.reference import assert_same_bits, sample
-from tests.striking import events, strike
+from tests.striking import events, soon, strike
 
 CUDA = "targets/cuda/pinned.py"
 
@@ -87,13 +87,10 @@ def test_a_driver_that_pins_none(memory: PinnedMemory, monkeypatch: pytest.Monke
 
 
 def test_memory_that_nobody_asks_for_is_let_go(memory: PinnedMemory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pinned, "_IDLE_SECONDS", 0.01)
+    monkeypatch.setattr(shelf, "SECONDS", 0.01)
     with memory.taken(2000):
         pass
-    for thread in threading.enumerate():
-        if isinstance(thread, threading.Timer):
-            thread.join(20)
-    assert not fake_cupy.pinned
+    assert soon(lambda: not fake_cupy.pinned)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of what strikes where memory is let go
