@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 
 from .kernel import Kernel
-from .library import wgpu
+from .runtime import wgpu
 
 _RESOLVED = 0x200 | 4  # QUERY_RESOLVE, COPY_SRC
 _BYTES = 16  # two timestamps of 64 bits

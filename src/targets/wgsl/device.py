@@ -16,8 +16,7 @@ from ...types.errors import GpusortError, TargetUnavailableError
 from .c_names import read_types_by_their_own_names
 from .defaults import DEFAULT_LIMITS, NAMES, limits_of
 from .errors import translated_errors
-from .library import wgpu
-from .runtime import IN_BROWSER, NO_ADAPTER, one_opening
+from .runtime import IN_BROWSER, NO_ADAPTER, one_opening, wgpu
 
 if TYPE_CHECKING:
     from . import browser

@@ -6,8 +6,7 @@ import logging
 from functools import cache
 
 from ...types.errors import CapabilityError, DeviceLostError, DeviceMemoryError, GpusortError, InvalidArgumentError
-from .library import wgpu
-from .runtime import IN_BROWSER
+from .runtime import IN_BROWSER, wgpu
 
 _COMPUTE = 4  # ShaderStage.COMPUTE
 # What wgpu says in validation errors of a buffer.

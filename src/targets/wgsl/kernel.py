@@ -18,9 +18,8 @@ from ..needs import kernel_named, require_limits
 from .device import MAX_LANES, Device
 from .errors import innermost, is_loss
 from .legalize import Legalized, Origin, legalize
-from .library import wgpu
 from .loops import has_loops, instrumented, unrolled
-from .runtime import IN_BROWSER
+from .runtime import IN_BROWSER, wgpu
 from .text import Shader, Use, wgsl_of
 
 PARAMETER_STEP = 256  # bytes: the alignment of dynamic offsets that every adapter allows

@@ -17,11 +17,11 @@ from ..needs import kernel_named, require_limits, require_needs
 from .commands import Binding, BufferRange, Clock, Commands, Dispatch, Group, Recorded
 from .device import Device
 from .kernel import PARAMETER_STEP, Kernel
-from .library import wgpu
 from .loops import ITERATIONS
 from .memory import Bytes, Lease, upload
 from .native import commands_for
 from .ranges import Copy, OnWebGpu, buffer_ranges, copies_of
+from .runtime import wgpu
 
 if TYPE_CHECKING:
     from .session import Session

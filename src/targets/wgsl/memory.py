@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...types.specs import padded
-from .library import wgpu
+from .runtime import wgpu
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from .c_names import BACKEND
 from .commands import Binding, BufferRange, Clock, Commands, Dispatch, Group, Recorded
-from .library import wgpu
+from .runtime import wgpu
 
 _RAW = "_internal"  # the attribute of wgpu-py's objects that holds wgpu-native's handle
 _WHAT = "gpusort"  # the name of our error scopes

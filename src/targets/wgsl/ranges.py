@@ -15,8 +15,8 @@ from ...types.specs import padded
 from .commands import BufferRange
 from .device import Device
 from .errors import require_unmapped, require_whole
-from .library import wgpu
 from .memory import Lease
+from .runtime import wgpu
 
 _COPY_SRC, _COPY_DST, _STORAGE = 4, 8, 128  # WebGPU fixes the numbers of these flags
 _WRITTEN = (Role.OUTPUT, Role.INOUT)

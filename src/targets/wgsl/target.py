@@ -20,10 +20,9 @@ from .commands import Clock
 from .device import TIMESTAMPS, device_of_caller, open_device
 from .errors import translated_errors
 from .launches import PreparedLaunches
-from .library import wgpu
 from .memory import Bytes
 from .prepared import WgslPrepared, kernels_named
-from .runtime import LIBRARY, exclusive_use, one_opening
+from .runtime import LIBRARY, exclusive_use, one_opening, wgpu
 from .session import Session
 
 _T = TypeVar("_T")
