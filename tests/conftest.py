@@ -17,6 +17,7 @@ from gpusort.machine import Capability
 from gpusort.targets import registry
 from gpusort.targets.cpu.background import background
 from gpusort.targets.simulator.checks import Checks
+from gpusort.types import libraries
 from tests.chromium import Browser
 from tests.covering import ALWAYS_WHOLE, MARK, TARGET, WHOLE, InTurn, cases_of
 from tests.opened import or_skip
@@ -107,6 +108,12 @@ def browser() -> Iterator[Browser]:
 def young_garbage() -> None:
     """Collections look at what a module's tests make, and not at all that the process holds, which takes a second."""
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def cupy_is_found_anew() -> None:
+    """What a test puts in its place is not used by the next."""
+    vars(libraries.cupy).clear()
 
 
 def pytest_configure(config: pytest.Config) -> None:

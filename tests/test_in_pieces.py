@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from random import Random
-from typing import Any
+from typing import Any, TypeAlias
 
-import attrs
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 import gpusort
 from gpusort.algos.words import KeyWords
-from gpusort.external.in_pieces import Piece, PieceSort, piece_length
+from gpusort.api.in_pieces.desk import Desk, Piece, Task, piece_length
+from gpusort.api.in_pieces.sort import SortedRuns
+from gpusort.api.steps import Steps
 from gpusort.external.pipeline import SLOTS
 from gpusort.targets.cuda.target import CudaTarget
 from gpusort.types.dtypes import key_for
@@ -23,9 +25,12 @@ from tests.covering import examples
 from tests.reference import Array as Sample
 from tests.reference import assert_same_bits, sample
 
+Sort: TypeAlias = Callable[[Sample, Sample], None]
+TASK = Task(Steps(0), (), ())  # whatever it is: these desks sort what they are given
 
-class OnHost:
-    """A device that is the host, with as much room as it says. A task says how many elements a piece has."""
+
+class OnHost(Desk):
+    """On a device that is the host, with as much room as it says."""
 
     def __init__(self, dtype: np.dtype[Any], length: int, descending: bool, stable: bool) -> None:
         self.given = [np.empty(length, dtype) for _ in range(SLOTS)]
@@ -33,43 +38,35 @@ class OnHost:
         self.descending, self.stable = descending, stable
         self.pieces = 0
         self.fails_at = -1
+        self.counts = [0] * SLOTS
 
-    def upload(self, slot: int, piece: Piece[int], /) -> None:
+    def upload(self, slot: int, piece: Piece) -> None:
         whole, (later,) = np.concatenate(piece.given[0]), piece.left
         self.given[slot][: whole.size] = whole
+        self.counts[slot] = whole.size
         later.view(np.uint8)[...] = 0
 
-    def work(self, slot: int, piece: Piece[int], /) -> None:
+    def work(self, slot: int, piece: Piece) -> None:
         self.pieces += 1
         if self.pieces == self.fails_at:
             raise RuntimeError("the device stopped working")
-        given = self.given[slot][: piece.task]
-        self.sorted[slot][: piece.task] = gpusort.sort(given, descending=self.descending, stable=self.stable)
+        given = self.given[slot][: self.counts[slot]]
+        self.sorted[slot][: given.size] = gpusort.sort(given, descending=self.descending, stable=self.stable)
 
-    def download(self, slot: int, piece: Piece[int], /) -> None:
+    def download(self, slot: int, piece: Piece) -> None:
         (elements,) = piece.left
         elements[...] = self.sorted[slot][: elements.size]
 
-    def host_memory(self, nbytes: int, /) -> AbstractContextManager[Sample]:
+    def host_memory(self, nbytes: int) -> AbstractContextManager[Sample]:
         return nullcontext(np.empty(nbytes, np.uint8))
 
 
-@attrs.frozen
-class Sorter:
-    """Sorts arrays by themselves."""
-
-    device: OnHost
-    pieces: PieceSort[int]
-
-    def into(self, x: Sample, out: Sample) -> None:
-        self.pieces.into([x], [out], [x.dtype])
-
-
-def sorter(x: Sample, length: int, descending: bool = False, stable: bool = False) -> tuple[Sorter, OnHost]:
+def sorter(x: Sample, length: int, descending: bool = False, stable: bool = False) -> tuple[Sort, OnHost]:
     device = OnHost(x.dtype, length, descending, stable)
     order = SortOrder.DESCENDING if descending else SortOrder.ASCENDING
     words = KeyWords(key_for(x.dtype), order).to_words(ranks=stable)
-    return Sorter(device, PieceSort(device, words, length, lambda count: count, lambda count: count)), device
+    runs = SortedRuns(lambda: words, (x.dtype,), lambda _: TASK, lambda _: TASK)
+    return lambda x, out: runs.sort(device, length, [x], [out]), device
 
 
 @pytest.mark.parametrize("dtype", ["u1", "f4", "i8", "f8", "M8[s]"])
@@ -80,7 +77,7 @@ def test_pieces_come_to_the_whole(dtype: str, stable: bool) -> None:
         for descending in (False, True):
             sort, device = sorter(x, length, descending, stable)
             out = np.empty_like(x)
-            sort.into(x, out)
+            sort(x, out)
             assert_same_bits(out, gpusort.sort(x, descending=descending, stable=stable))
             assert device.pieces == 2 * -(-size // length)
 
@@ -89,7 +86,7 @@ def test_pieces_come_to_the_whole(dtype: str, stable: bool) -> None:
 def test_in_place_and_with_ties(values: int) -> None:
     x = np.random.default_rng(values).integers(0, values, 5000).astype(np.uint16)
     expected = np.sort(x)
-    sorter(x, 777)[0].into(x, x)
+    sorter(x, 777)[0](x, x)
     np.testing.assert_array_equal(x, expected)
 
 
@@ -103,7 +100,7 @@ def test_many_long_runs(lies: str, descending: bool) -> None:
         x.sort()
     x = x[::-1].copy() if lies == "descending" else x + x.dtype.type(1e-3) * (lies[0] == "n") * rng.random(x.size, "f4")
     expected = np.sort(x)[::-1] if descending else np.sort(x)
-    sorter(x, 50_000, descending)[0].into(x, x)
+    sorter(x, 50_000, descending)[0](x, x)
     np.testing.assert_array_equal(x, expected)
 
 
@@ -114,40 +111,33 @@ def test_what_fails_in_place_leaves_every_element(piece: int) -> None:
     sort, device = sorter(x, 1000)
     device.fails_at = piece
     with pytest.raises(RuntimeError, match="stopped working"):
-        sort.into(x, x)
+        sort(x, x)
     np.testing.assert_array_equal(np.sort(x.view(np.uint64)), before)
 
 
-class PairsOnHost:
-    """The same for keys and what goes along with them, by NumPy."""
+class PairsOnHost(Desk):
+    """The same for keys and what goes along with them, by NumPy. A single one that does is the first of their indices,
+    or the index of a single key."""
 
     def __init__(self) -> None:
         self.given: dict[int, list[Sample]] = {}
         self.made: dict[int, list[Sample]] = {}
 
-    def upload(self, slot: int, piece: Piece[Places], /) -> None:
+    def upload(self, slot: int, piece: Piece) -> None:
         self.given[slot] = [np.concatenate(parts) for parts in piece.given]
 
-    def work(self, slot: int, piece: Piece[Places], /) -> None:
+    def work(self, slot: int, piece: Piece) -> None:
         keys, *others = self.given[slot]
         order = np.argsort(keys, kind="stable")
-        columns = [others[0] + np.arange(piece.task.count)] if piece.task.is_numbered else others
+        columns = [others[0] + np.arange(keys.size)] if others[0].size == 1 else others
         self.made[slot] = [column[order] for column in (keys, *columns)]
 
-    def download(self, slot: int, piece: Piece[Places], /) -> None:
+    def download(self, slot: int, piece: Piece) -> None:
         for column, wanted in zip(self.made[slot][-len(piece.left) :], piece.left, strict=True):
             wanted[...] = column
 
-    def host_memory(self, nbytes: int, /) -> AbstractContextManager[Sample]:
+    def host_memory(self, nbytes: int) -> AbstractContextManager[Sample]:
         return nullcontext(np.empty(nbytes, np.uint8))
-
-
-@attrs.frozen
-class Places:
-    """Of the elements of a run."""
-
-    count: int
-    is_numbered: bool = False
 
 
 @settings(max_examples=examples(60), deadline=None)
@@ -156,13 +146,13 @@ def test_equal_keys_keep_their_order_wherever_runs_are_cut(size: int, length: in
     keys = np.array([some.randrange(values) for _ in range(size)], np.uint32)
     places = np.zeros(size, np.int64)
     device = PairsOnHost()
-    numbered = PieceSort(device, lambda part: part, length, lambda count: Places(count, True), Places)
-    numbered.into([keys], [places], [keys.dtype, places.dtype])
+    numbered = SortedRuns(lambda: lambda part: part, (keys.dtype, places.dtype), lambda _: TASK, lambda _: TASK)
+    numbered.sort(device, length, [keys], [places])
     np.testing.assert_array_equal(places, np.argsort(keys, kind="stable"))
     found, moved = np.zeros_like(keys), np.zeros(size, np.int16)
     values_of = np.arange(size, dtype=np.int16)[::-1].copy()
-    sort = PieceSort(device, lambda part: part, length, Places, Places)
-    sort.into([keys, values_of], [found, moved], [keys.dtype, moved.dtype])
+    pairs = SortedRuns(lambda: lambda part: part, (keys.dtype, moved.dtype), lambda _: TASK, lambda _: TASK)
+    pairs.sort(device, length, [keys, values_of], [found, moved])
     np.testing.assert_array_equal(found, np.sort(keys))
     np.testing.assert_array_equal(moved, values_of[places])
 

@@ -11,12 +11,11 @@ import pytest
 
 import gpusort
 from gpusort.api import call as front
-from gpusort.api.in_pieces import parts
+from gpusort.api.in_pieces import desk, parts
 from gpusort.api.in_pieces import plan as pieces_plan
 from gpusort.api.in_pieces import sort as long_sorts
 from gpusort.api.kernel_plan import KernelPlan
 from gpusort.api.plan import as_tuple
-from gpusort.external import in_pieces
 from gpusort.operations.base import Output
 from gpusort.types.errors import CapabilityError, DeviceMemoryError
 from gpusort.types.keys import SortableKey
@@ -35,8 +34,8 @@ pytestmark = pytest.mark.usefixtures("known_kernels")
 def short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Arrays of some kilobytes are as long here as others of many gigabytes."""
     monkeypatch.setattr(pieces_plan, "ALWAYS_FIT", 0)
-    monkeypatch.setattr(in_pieces, "_LEAST_BYTES", 1 << 9)
-    monkeypatch.setattr(in_pieces, "_MOST", 5)
+    monkeypatch.setattr(desk, "_LEAST_BYTES", 1 << 9)
+    monkeypatch.setattr(desk, "_MOST", 5)
 
 
 @pytest.fixture
@@ -161,7 +160,7 @@ def test_places_in_a_long_row(dtype: str, counted: int, monkeypatch: pytest.Monk
 @pytest.mark.usefixtures("beyond")
 @pytest.mark.parametrize("size", [95, 96, 97, 143, 144, 145, 191, 192, 193])
 def test_sizes_around_the_edges_of_pieces(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_pieces, "_LEAST_BYTES", 48 * 8)  # elements and bytes of a key and its place
+    monkeypatch.setattr(desk, "_LEAST_BYTES", 48 * 8)  # elements and bytes of a key and its place
     x = np.random.default_rng(size).integers(0, 20, size).astype(np.uint32)
     target = HostWithRoom(ROOM)
     checked(target, x, lambda x: gpusort.argsort(x, target=target), np.argsort(x, kind="stable"))

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import gpusort
+from gpusort.api.in_pieces import desk
 from gpusort.api.in_pieces import plan as pieces_plan
 from gpusort.api.kernel_plan import KernelPlan
 from gpusort.api.plan import as_tuple
-from gpusort.external import in_pieces
 from gpusort.targets.base import Copies
 from gpusort.targets.cuda import room
 from gpusort.targets.cuda.target import CudaTarget
@@ -28,7 +28,7 @@ def card(monkeypatch: pytest.MonkeyPatch) -> Iterator[CudaTarget]:
     """A card of 6 KiB."""
     fake_cupy.put_in_place(monkeypatch)
     monkeypatch.setattr(room, "_SPARE", 0)
-    monkeypatch.setattr(in_pieces, "_LEAST_BYTES", 256)
+    monkeypatch.setattr(desk, "_LEAST_BYTES", 256)
     fake_cupy.forget()
     target = CudaTarget()
     monkeypatch.setattr(fake_cupy.pool, "limit", fake_cupy.pool.used_bytes() + 6144)
@@ -73,8 +73,8 @@ def test_every_way(card: CudaTarget, monkeypatch: pytest.MonkeyPatch, name: str)
     monkeypatch.setattr(pieces_plan, "ALWAYS_FIT", 0)
     monkeypatch.setattr(KernelPlan, "device_bytes", 1 << 60)
     monkeypatch.setattr(fake_cupy.pool, "limit", fake_cupy.pool.used_bytes() + (1 << 18))
-    monkeypatch.setattr(in_pieces, "_LEAST_BYTES", 1 << 7)
-    monkeypatch.setattr(in_pieces, "_MOST", 4)
+    monkeypatch.setattr(desk, "_LEAST_BYTES", 1 << 7)
+    monkeypatch.setattr(desk, "_MOST", 4)
     x = sample("f4", 300)
     x[np.isnan(x)] = -1.0
     expected, before = CALLS[name](x, "cpu"), fake_cupy.pool.used_bytes()

@@ -12,8 +12,8 @@ import pytest
 
 import gpusort
 from gpusort.api.call import call, call_with
+from gpusort.api.in_pieces import desk
 from gpusort.api.in_pieces import plan as pieces_plan
-from gpusort.external import in_pieces
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.machine import TargetInfo
@@ -327,7 +327,7 @@ class RowProducts(AlongAxis):
 def test_rows_of_several_arrays_beyond_a_device_are_sent_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Unless all rows of one need the same of another."""
     monkeypatch.setattr(pieces_plan, "ALWAYS_FIT", 0)
-    monkeypatch.setattr(in_pieces, "_LEAST_BYTES", 1 << 10)
+    monkeypatch.setattr(desk, "_LEAST_BYTES", 1 << 10)
     x = np.arange(3000, dtype=np.uint32).reshape(60, 50)
     for left, right, axis in ((x, x + np.uint32(1), 1), (x, x[::-1], 0), (x.T, x.T, -1)):
         target = HostWithRoom(1 << 13)

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 import gpusort
+from gpusort.api.in_pieces import desk
 from gpusort.api.in_pieces import plan as pieces_plan
-from gpusort.external import in_pieces
+from gpusort.arrays import shelf
 from gpusort.targets.cuda import pinned, room
 from gpusort.targets.cuda.pinned import PinnedMemory
 from gpusort.targets.cuda.target import CudaTarget
 from gpusort.types.errors import InvalidArgumentError
 from tests import fake_cupy
 from tests.reference import assert_same_bits, sample
-from tests.striking import events, strike
+from tests.striking import events, soon, strike
 
 CUDA = "targets/cuda/pinned.py"
 
@@ -87,13 +87,10 @@ def test_a_driver_that_pins_none(memory: PinnedMemory, monkeypatch: pytest.Monke
 
 
 def test_memory_that_nobody_asks_for_is_let_go(memory: PinnedMemory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pinned, "_IDLE_SECONDS", 0.01)
+    monkeypatch.setattr(shelf, "SECONDS", 0.01)
     with memory.taken(2000):
         pass
-    for thread in threading.enumerate():
-        if isinstance(thread, threading.Timer):
-            thread.join(20)
-    assert not fake_cupy.pinned
+    assert soon(lambda: not fake_cupy.pinned)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of what strikes where memory is let go
@@ -116,7 +113,7 @@ def test_what_is_interrupted_leaves_no_freed_memory_pinned(memory: PinnedMemory)
 
 def test_the_runs_of_sorts_in_pieces_are_pinned(memory: PinnedMemory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "_SPARE", 0)
-    monkeypatch.setattr(in_pieces, "_LEAST_BYTES", 256)
+    monkeypatch.setattr(desk, "_LEAST_BYTES", 256)
     monkeypatch.setattr(pieces_plan, "ALWAYS_FIT", 0)
     target = CudaTarget()
     monkeypatch.setattr(target, "_pinned", memory)
@@ -124,4 +121,4 @@ def test_the_runs_of_sorts_in_pieces_are_pinned(memory: PinnedMemory, monkeypatc
     x = sample("u4", 1000)
     for _ in range(2):
         assert_same_bits(gpusort.sort(x, target=target), np.sort(x))
-    assert registered() == ["register 4032"]
+    assert registered() == ["register 4096"]

@@ -16,6 +16,7 @@ import pytest
 
 import gpusort
 from gpusort.arrays import recycled as reuse
+from gpusort.arrays import shelf
 from gpusort.external import plans
 from gpusort.types import environment, real_threads
 from gpusort.types.errors import InvalidArgumentError
@@ -120,7 +121,7 @@ def test_threads_take_memory_side_by_side() -> None:
 
 def test_a_longer_one_is_kept_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reuse, "_MOST", 16 << 20)
-    monkeypatch.setattr(reuse, "_LARGE_SECONDS", 0.2)
+    monkeypatch.setattr(shelf, "SECONDS", 0.2)
     first, other = (reuse.new_array((3 * LONG,), DOUBLE) for _ in range(2))
     address = first.ctypes.data
     del first
@@ -194,7 +195,7 @@ def test_where_no_thread_is_to_be_had_a_long_array_is(monkeypatch: pytest.Monkey
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(reuse, "_MOST", 16 << 20)
-    monkeypatch.setattr(reuse, "_LARGE_SECONDS", 0.0)
+    monkeypatch.setattr(shelf, "SECONDS", 0.0)
     for starter in (threading.Thread, real_threads):
         monkeypatch.setattr(starter, "start", refuse)
     assert reuse.new_array((3 * LONG,), DOUBLE).size == 3 * LONG

@@ -203,7 +203,7 @@ def test_a_buffer_that_cannot_be_had(
     forget()
 
     def refuse(*_: object, **__: object) -> None:
-        from gpusort.targets.wgsl.library import wgpu
+        from gpusort.targets.wgsl.runtime import wgpu
 
         raise wgpu.GPUValidationError(f"Validation Error\n\nCaused by:\n  {said}")
 

@@ -11,10 +11,10 @@ import pytest
 
 import gpusort
 from gpusort.algos import copy
+from gpusort.api.in_pieces import desk
 from gpusort.api.in_pieces import plan as pieces_plan
 from gpusort.api.kernel_plan import KernelPlan
 from gpusort.api.plan import as_tuple
-from gpusort.external import in_pieces
 from gpusort.kernel.launch import Schedule
 from gpusort.types.errors import CapabilityError, DeviceMemoryError
 from gpusort.types.indices import ScanKind
@@ -31,7 +31,7 @@ def beyond(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything is too much for the device at once, and pieces are short."""
     monkeypatch.setattr(pieces_plan, "ALWAYS_FIT", 0)
     monkeypatch.setattr(KernelPlan, "device_bytes", 1 << 60)
-    monkeypatch.setattr(in_pieces, "_LEAST_BYTES", 1 << 10)
+    monkeypatch.setattr(desk, "_LEAST_BYTES", 1 << 10)
 
 
 def same(target: HostWithRoom, call: Callable[[], Any], expected: Any, most: int) -> None:
@@ -166,7 +166,7 @@ def test_monoids_of_ones_own_know_where_they_are(kind: ScanKind) -> None:
 def few_places(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels count to a thousand."""
     modules = [f"operations.{name}" for name in ("pieces", "base", "scan", "reduce")]
-    for module in (*modules, "external.in_pieces"):
+    for module in (*modules, "api.in_pieces.desk"):
         monkeypatch.setattr(f"gpusort.{module}.LARGEST_U32", 1000)
 
 

@@ -90,11 +90,8 @@ def _look(lines: Lines, as_it_lies: bool = False) -> Look:
     if lines.first is not None:
         whole, first, end = _look(attrs.evolve(lines, first=None)), lines.first, lines.first + spec.size
         return lambda arrays: whole(arrays).reshape(-1)[first:end]
-    return (lambda arrays: arrays[number].transpose(order)) if _is_turned(lines) else lambda arrays: arrays[number]
-
-
-def _is_turned(lines: Lines) -> bool:
-    return lines.axes is not None and lines.axes != tuple(range(len(lines.axes)))
+    is_turned = order is not None and order != tuple(range(len(order)))
+    return (lambda arrays: arrays[number].transpose(order)) if is_turned else lambda arrays: arrays[number]
 
 
 _LITTLE = 1 << 16  # bytes of scratch that a plan may keep

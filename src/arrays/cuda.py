@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache, partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import attrs
 import numpy as np
@@ -20,11 +20,9 @@ import numpy as np
 from ..forks import require_own_process
 from ..targets.uninterrupted import import_uninterrupted
 from ..types.errors import TargetUnavailableError, UnsupportedTypeError
+from ..types.libraries import cupy
 from ..types.specs import DType, HostArray, Memory, Shape, Spec, bounds
 from .kinds import BEYOND_ALIGNED, Device, Kind, Located, Viewed, places, span
-
-if TYPE_CHECKING:
-    import cupy
 
 A = TypeVar("A")
 
@@ -60,8 +58,6 @@ class CupyKind(Located["cupy.ndarray"]):
         return on_device(array.data.device_id)
 
     def placed(self, like: cupy.ndarray) -> Device[cupy.ndarray]:
-        import cupy
-
         device, alloc = like.data.device_id, cupy.cuda.alloc
         current, stream = cupy.cuda.runtime.getDevice, cupy.cuda.get_current_stream
 
@@ -121,8 +117,6 @@ class InterfaceKind(Viewed[OnCard, "cupy.ndarray"]):
 
     def view(self, array: OnCard, name: str = "x") -> cupy.ndarray:
         """A zero-copy cupy view, which keeps the array alive. Does not synchronise."""
-        import cupy
-
         seen = array.__cuda_array_interface__
         dtype = np.dtype(seen["typestr"])
         if dtype.kind not in _NUMBERS or not dtype.isnative:
@@ -141,8 +135,6 @@ class InterfaceKind(Viewed[OnCard, "cupy.ndarray"]):
         return values
 
     def scope(self, array: OnCard) -> AbstractContextManager[object] | None:
-        import cupy
-
         seen = array.__cuda_array_interface__
         device, stream = device_of(seen["data"][0], seen["shape"]), seen.get("stream")
         owner = 0 if stream == _DEFAULT_STREAM else stream
@@ -164,8 +156,6 @@ INTERFACE, NUMBA = InterfaceKind(), NumbaKind()
 def kind_of(x: object) -> Kind:
     """The kind of something with __cuda_array_interface__."""
     ensure_cupy()
-    import cupy
-
     if isinstance(x, cupy.ndarray):
         return CUPY
     is_numbas = type(x).__module__.startswith("numba.") and "numba.cuda" in sys.modules
@@ -174,15 +164,11 @@ def kind_of(x: object) -> Kind:
 
 @cache
 def device_count() -> int:
-    import cupy
-
     return cupy.cuda.runtime.getDeviceCount()
 
 
 def device_of(pointer: int | None, shape: Sequence[int]) -> int:
     """The device that an address is on; the current one for an array of no elements."""
-    import cupy
-
     require_own_process("cuda")
     runtime = cupy.cuda.runtime
     if not pointer or 0 in shape:
@@ -192,8 +178,6 @@ def device_of(pointer: int | None, shape: Sequence[int]) -> int:
 
 def on_device(device: int) -> AbstractContextManager[object] | None:
     """Makes a device the current one; None if it is."""
-    import cupy
-
     require_own_process("cuda")
     return None if cupy.cuda.runtime.getDevice() == device else cupy.cuda.Device(device)
 
@@ -211,8 +195,6 @@ class _StreamOf:
 @contextmanager
 def on_stream(device: int, pointer: int) -> Generator[None]:
     """Makes another library's stream cupy's current one."""
-    import cupy
-
     with cupy.cuda.Device(device), cupy.cuda.Stream.from_external(_StreamOf(pointer)):
         yield
 
@@ -220,8 +202,6 @@ def on_stream(device: int, pointer: int) -> Generator[None]:
 @contextmanager
 def _in_order_with(device: int, pointer: int) -> Generator[None]:
     """Orders cupy's current stream after another stream's work so far, and that stream after ours, by events."""
-    import cupy
-
     with cupy.cuda.Device(device):
         stream = cupy.cuda.get_current_stream()
         other = cupy.cuda.Stream.from_external(_StreamOf(pointer))

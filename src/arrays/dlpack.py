@@ -13,6 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..types.errors import UnsupportedTypeError
+from ..types.libraries import cupy
 from .host import NUMPY, USERS
 from .kinds import Kind, Located, Viewed
 
@@ -33,7 +34,7 @@ class DLPackKind(Viewed[Any, Any]):
 
     def view(self, array: Any, name: str = "x") -> Any:
         try:
-            return np.from_dlpack(array) if self.is_host else sys.modules["cupy"].from_dlpack(array)
+            return np.from_dlpack(array) if self.is_host else cupy.from_dlpack(array)
         except (TypeError, ValueError, RuntimeError, BufferError) as error:
             raise _refused(name, array, str(error)) from error
 

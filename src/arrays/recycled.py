@@ -10,17 +10,12 @@ only if nobody else holds it, by CPython's own count: whatever a user keeps of a
 from __future__ import annotations
 
 import math
-import os
 import sys
 import weakref
-from collections import deque
-from contextlib import suppress
-from time import monotonic, sleep
 from typing import Any, TypeVar
 
 import numpy as np
 
-from ..types import real_threads
 from ..types.environment import memory_bytes, whole_number, word
 from .shelf import TimedShelf  # in a module of its own, which outlives this one at the end of the process
 
@@ -39,9 +34,6 @@ class _Block(np.ndarray[tuple[int], np.dtype[np.uint8]]):
 
 
 _kept, _large = TimedShelf[_Block](2), TimedShelf[_Block](1)
-_LARGE_SECONDS = 30.0
-_lent: deque[weakref.ref[np.ndarray[Any, Any]]] = deque()  # large wholes, which will come back
-_watching: list[None] = []  # one, if a thread waits until they may have
 
 
 def new_array(shape: tuple[int, ...], dtype: D) -> np.ndarray[Any, D]:
@@ -61,8 +53,7 @@ def new_array(shape: tuple[int, ...], dtype: D) -> np.ndarray[Any, D]:
     whole = block.view(np.ndarray)
     weakref.finalize(whole, shelf.put_now, block).atexit = False
     if is_large:
-        _lent.append(weakref.ref(whole))
-        _look_later()
+        _large.lend(whole)
     first = -int(block.__array_interface__["data"][0]) % _ALIGNMENT  # ctypes may be gone, at the end of the process
     return whole[first : first + nbytes].view(dtype).reshape(shape)
 
@@ -77,35 +68,10 @@ def _most_for_a_while() -> int:
     return memory_bytes() // 8 if _COUNTED and not word("GPUSORT_KEEP_BYTES") else 0
 
 
-def _look_later() -> None:
-    """Has a thread let go of what has been idle, unless one waits for it to be. It is started as memory is lent, not as
-    it comes back: that may be in any thread and at any moment, when nothing should be done that waits for a lock."""
-    if not _watching:
-        with suppress(RuntimeError, MemoryError):  # no thread is to be had
-            real_threads.start(_look, ())
-
-
-def _look() -> None:
-    if _watching:  # callers that came at once have started several
-        return
-    _watching.append(None)
-    sleep(_LARGE_SECONDS)
-    _watching.clear()
-    _large.take(lambda since, _: monotonic() - since >= _LARGE_SECONDS)
-    with suppress(IndexError):
-        for _ in range(len(_lent)):  # one by one, as others append meanwhile
-            whole = _lent.popleft()
-            if whole() is not None:
-                _lent.append(whole)
-    if _lent or _large:
-        _look_later()
-
-
 def forget() -> None:
     """Releases the recycled blocks."""
     _kept.clear()
     _large.clear()
-    _watching.clear()
 
 
 def _is_whole(block: _Block) -> bool:
@@ -116,6 +82,3 @@ def _is_whole(block: _Block) -> bool:
 
 # Whether reference counts are exact, as in CPython with a GIL.
 _COUNTED = sys.implementation.name == "cpython" and bool(getattr(sys, "_is_gil_enabled", lambda: True)())
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_watching.clear)  # the thread is the parent's

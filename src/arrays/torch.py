@@ -14,6 +14,7 @@ from numpy import asarray, ndarray
 
 from ..forks import require_own_process
 from ..types.errors import UnsupportedTypeError
+from ..types.libraries import cupy
 from ..types.specs import DType, HostArray, Memory, Shape, Spec, packed_strides
 from .host import NUMPY
 from .kinds import BEYOND_ALIGNED, ArrayKind, Device, Kind, Located, Viewed
@@ -124,8 +125,6 @@ class CudaTensors(TorchKind, Located["torch.Tensor"]):
         )
 
     def scope(self, array: torch.Tensor) -> AbstractContextManager[object] | None:
-        import cupy
-
         device = array.get_device()
         stream = self._stream(device)
         if cupy.cuda.runtime.getDevice() == device and cupy.cuda.get_current_stream().ptr == stream:
@@ -135,8 +134,6 @@ class CudaTensors(TorchKind, Located["torch.Tensor"]):
         return on_stream(device, stream)
 
     def placed(self, like: torch.Tensor) -> Device[torch.Tensor]:
-        import cupy
-
         from .cuda import on_cuda
 
         place, device, stream, current = like.device, like.get_device(), self._stream, cupy.cuda.runtime.getDevice

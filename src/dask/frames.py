@@ -18,6 +18,7 @@ from ..external.order import KeyColumn, KeyOrder
 from ..types.dtypes import SUPPORTED, is_ordered
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.indices import SortOrder
+from ..types.libraries import Library
 from .cutting import Run, Work
 from .exchange import BOXED, Exchange, exchanged
 from .sorting import checked_target, require
@@ -25,6 +26,9 @@ from .sorting import checked_target, require
 if TYPE_CHECKING:
     import dask.dataframe as dd
     import pandas as pd
+    from dask.dataframe import dispatch
+else:
+    dd, dispatch, pd = map(Library, ("dask.dataframe", "dask.dataframe.dispatch", "pandas"))
 
 
 def sort_values(
@@ -38,11 +42,8 @@ def sort_values(
     rows keep their index. Unlike dask's own, it does not compute the frame first to find its divisions. `target` and
     `exchange` are those of `gpusort.dask.sort`.
     """
-    import dask.dataframe as dd
-    from dask.dataframe.dispatch import make_meta
-
     require("frame", frame, dd.DataFrame)
-    meta = make_meta(frame)
+    meta = dispatch.make_meta(frame)
     keys = _keys(meta, by, ascending)
     work = SortRows(keys, checked_target(target))
     runs = frame.map_partitions(work.to_run, meta=BOXED, enforce_metadata=False)
@@ -117,10 +118,8 @@ class SortRows(Work):
         return (run[0].iloc[start:stop],)
 
     def to_chunk(self, pieces: Sequence[Run]) -> pd.DataFrame:
-        from dask.dataframe.dispatch import concat
-
         some = [frame for (frame,) in pieces if len(frame)]
-        return self.of_chunk(concat(some)) if some else pieces[0][0]  # of columns of categories it unites them
+        return self.of_chunk(dispatch.concat(some)) if some else pieces[0][0]  # of columns of categories it unites them
 
     def _columns(self, frame: pd.DataFrame) -> list[Array]:
         return [values for key in self.keys for values in key.values(frame[key.name])]
@@ -166,8 +165,6 @@ def _key(meta: pd.DataFrame, name: object, descending: bool) -> RowKey:
 
 def _seen(column: pd.Series) -> np.dtype[Any] | None:
     """NumPy's dtype of a column's values: of pandas' masked and Arrow dtypes, and of times with a zone, too."""
-    import pandas as pd
-
     dtype = column.dtype
     if isinstance(dtype, np.dtype):
         return dtype

@@ -8,9 +8,9 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -59,7 +59,7 @@ def naming(path: Path) -> Generator[None]:
         raise
 
 
-class DirectFile:
+class DirectFile(AbstractContextManager["DirectFile"]):
     """A file for direct I/O, opened for reading, or for reading and writing. Offsets count from a byte of it, `base`:
     that of the first element."""
 
@@ -79,9 +79,6 @@ class DirectFile:
             if error.errno != errno.EINVAL:
                 raise
             self._fd = os.open(path, flags, 0o666)  # no O_DIRECT: tmpfs of older kernels, some network file systems
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -7,7 +7,8 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
 from typing import Any, TypeVar, cast
 
-from .crew import Call, Crew
+from ..types.calls import Call
+from .crew import Crew
 
 Loaded = TypeVar("Loaded")
 Worked = TypeVar("Worked")

@@ -187,14 +187,8 @@ def grouped(totals: Sequence[int], most: int) -> list[int]:
 
 def parted_lines(done: set[str]) -> dict[int, Indices]:
     """The partitioned runs that a journal tells of, and where their parts begin."""
-    found: dict[int, Indices] = {}
-    for line in done:
-        match line.split():
-            case ["run", run, _, _, *_]:
-                found[int(run)] = np.array(line.split()[2:], np.int64)
-            case _:
-                pass
-    return found
+    parted = (words for words in map(str.split, done) if words[:1] == ["run"] and len(words) > 3)
+    return {int(run): np.array(ends, np.int64) for _, run, *ends in parted}
 
 
 Runs: TypeAlias = SortedRuns | PartedRuns

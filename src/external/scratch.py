@@ -13,10 +13,10 @@ import os
 import shutil
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from io import FileIO
 from pathlib import Path
-from typing import Self, cast
+from typing import cast
 
 import attrs
 
@@ -32,7 +32,7 @@ _SYNCED, _STOPPED, _RESUMED = "synced", "stopped ", "resumed"
 _SECONDS = 1.0  # between two fsyncs: the work that a power loss may undo
 
 
-class Scratch:
+class Scratch(AbstractContextManager["Scratch"]):
     """The scratch folder of one sort, locked by it. An exception removes it, unless `keep` and steps were completed.
     Enter it twice before it is locked, as in `with scratch, scratch`: if an exception arrives as one exit begins, the
     other runs."""
@@ -58,9 +58,6 @@ class Scratch:
     def part(self) -> Path:
         """The incomplete result: in the target's folder, so that it can be renamed atomically."""
         return self._target.with_name(f"{self._target.name}{PART}")
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, failure: BaseException | None, _: object) -> None:
         may_follow = isinstance(failure, OSError | ValueError) and not isinstance(failure, GpusortError)

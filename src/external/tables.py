@@ -7,7 +7,8 @@ cannot be appended to. Nulls come last in both orders.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
+from itertools import accumulate, pairwise
 from math import isqrt
 from pathlib import Path
 from typing import TypeAlias
@@ -140,12 +141,9 @@ class _Passes:
         self._engine = sort.engine if len(self._lengths) > 1 else sort.engine.alone
         self._meter = Meter(rows * sort.bytes_of_a_row * min(2, len(self._lengths)), sort.report)
         self._rows = RowReader(sort.keys.table.batches(None))
-        self._cut = lru_cache(maxsize=2)(self._find_cut)  # a bucket's end is the next one's start
         self._taken: dict[int, Array] = {}
-        self._samples = Samples.of([], [], 1)
         self._file = self._scratch.folder / "runs"
         self._ends: dict[int, int] = {}  # where runs end in the file, as the journal tells, too
-        self._runs: list[ArrowRun] = []
 
     def run(self) -> None:
         pieces = range(len(self._lengths))
@@ -161,9 +159,22 @@ class _Passes:
         self._meter.skip(sum(self._bytes_of(run) for run in pieces if run not in left))
         self._pass(left, self._load_rows, self._make_run, self._keep_run, "runs")
         with pa.OSFile(str(self._file)) as file:
-            self._runs = [ArrowRun(file, self._ends[run], self._batch, self._sort.keys.by) for run in pieces]
-            self._samples = Samples.of_runs(self._taken, self._lengths, self._gap, self._words_between, self._batch)
-            self._make_buckets(self._load_slices)
+            self._merge([ArrowRun(file, self._ends[run], self._batch, self._sort.keys.by) for run in pieces])
+
+    def _merge(self, runs: Sequence[ArrowRun]) -> None:
+        """Makes buckets, each of a slice of every run. They are as long as runs, and cut one after another."""
+
+        def words(run: int, start: int, stop: int) -> Array:
+            return self._sort.words(pa.Table.from_batches(runs[run].read(start, stop, of_keys=True)))
+
+        samples = Samples.of_runs(self._taken, self._lengths, self._gap, words, self._batch)
+        cuts = pairwise(samples.cut(rank, words).tolist() for rank in accumulate(self._lengths, initial=0))
+
+        def load(piece: int, slot: int) -> Batches:
+            slices = zip(runs, *next(cuts), strict=True)
+            return [batch for run, low, high in slices if low < high for batch in run.read(low, high)]
+
+        self._make_buckets(load)
 
     def _make_buckets(self, load: Callable[[int, int], Batches]) -> None:
         with closing(self._sort.sink()) as sink:
@@ -183,14 +194,6 @@ class _Passes:
     def _load_rows(self, piece: int, slot: int) -> Batches:
         return list(self._rows.read(piece * self._run, self._lengths[piece]))
 
-    def _load_slices(self, piece: int, slot: int) -> Batches:
-        """A bucket's slices of all runs."""
-        batches: Batches = []
-        for run, low, high in zip(self._runs, self._cut(piece), self._cut(piece + 1), strict=True):
-            if low < high:
-                batches += run.read(low, high)
-        return batches
-
     def _make_bucket(self, piece: int, loaded: Batches, slot: int) -> pa.Table:
         return self._sort.sorted(loaded, self._engine)
 
@@ -205,12 +208,3 @@ class _Passes:
             sink.write(table.unify_dictionaries())
         self._ends[piece] = self._file.stat().st_size
         self._scratch.mark(f"run {piece} {self._ends[piece]}", lambda: fsync_path(self._file), now=True)
-
-    def _find_cut(self, bucket: int) -> list[int]:
-        """The position in each run at which a bucket starts."""
-        rank = min(bucket * self._run, self._sort.keys.count)
-        cut: list[int] = self._samples.cut(rank, self._words_between).tolist()
-        return cut
-
-    def _words_between(self, run: int, start: int, stop: int) -> Array:
-        return self._sort.words(pa.Table.from_batches(self._runs[run].read(start, stop, of_keys=True)))

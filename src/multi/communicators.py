@@ -7,16 +7,14 @@ import hashlib
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 import attrs
 import numpy as np
 
 from ..external.cuts import Array
 from ..types.errors import InvalidArgumentError, RankFailedError, UnsupportedTypeError
-
-if TYPE_CHECKING:
-    import cupy
+from ..types.libraries import cupy
 
 _BYTES = 0  # ncclInt8
 _FIRST = 256  # bytes that each rank tells at first: how many it has, and as many of them as fit
@@ -79,8 +77,6 @@ class NcclCommunicator:
         return _gather_bytes(self._gathered, values)
 
     def exchange(self, pieces: Sequence[Array], received: Sequence[Array]) -> None:
-        import cupy
-
         stream = cupy.cuda.get_current_stream().ptr
         nccl = cast(Any, cupy.cuda).nccl
         nccl.groupStart()
@@ -93,8 +89,6 @@ class NcclCommunicator:
 
     def _gathered(self, values: Array) -> Array:
         """All-gathers bytes, as many from each rank, into rows."""
-        import cupy
-
         mine = cupy.asarray(values)
         everyones = cupy.empty((self.size, values.size), np.dtype(np.uint8))
         stream = cupy.cuda.get_current_stream()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
+from typing import Any, ClassVar, TypeAlias, cast
 
 import attrs
 import numpy as np
@@ -20,12 +20,9 @@ from ..external.cuts import Array
 from ..targets.base import Target
 from ..targets.registry import choose
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
+from ..types.libraries import cupy
 from ..types.specs import Memory as Where
 from ..types.specs import Spec
-
-if TYPE_CHECKING:
-    import cupy
-
 
 Mark: TypeAlias = "cupy.cuda.Event | None"  # None on the host
 
@@ -86,13 +83,9 @@ class CudaMemory(Memory):
     _streams: dict[int, cupy.cuda.Stream] = attrs.field(factory=dict[int, Any], eq=False)
 
     def empty(self, count: int, dtype: np.dtype[Any]) -> Array:
-        import cupy
-
         return cast(Array, cupy.empty(count, dtype))
 
     def from_host(self, values: Array) -> Array:
-        import cupy
-
         return cast(Array, cupy.asarray(values))
 
     def to_host(self, array: Array) -> Array:
@@ -102,14 +95,10 @@ class CudaMemory(Memory):
         return self._scope()
 
     def mark(self) -> Mark:
-        import cupy
-
         with self.scope():
             return cupy.cuda.get_current_stream().record()
 
     def copy(self, target: Array, source: Array, after: tuple[Mark, Mark]) -> Mark:
-        import cupy
-
         to, of = cast("cupy.ndarray", target), cast("cupy.ndarray", source)
         there = of.data.device_id
         with self.scope():
@@ -121,8 +110,6 @@ class CudaMemory(Memory):
             return stream.record()
 
     def wait(self, mark: Mark) -> None:
-        import cupy
-
         with self.scope():
             if mark is not None:
                 cupy.cuda.get_current_stream().wait_event(mark)
@@ -134,8 +121,6 @@ class CudaMemory(Memory):
 
     def _stream_from(self, there: int) -> cupy.cuda.Stream:
         """The stream for copies from a device, with peer access enabled where possible."""
-        import cupy
-
         runtime = cupy.cuda.runtime
         if there != self.device and runtime.deviceCanAccessPeer(self.device, there):
             try:
@@ -174,8 +159,6 @@ class RankArray:
             return cast(Array, self.kind.view(self.array))
         if self.spec.memory is Where.HOST:
             return cast(Array, self.array)
-        import cupy
-
         if isinstance(self.array, cupy.ndarray):  # asarray would copy it to the current device
             return cast(Array, self.array)
         with cupy.cuda.Device(self.array.get_device()):
@@ -185,8 +168,6 @@ class RankArray:
     def memory(self) -> Memory:
         if self.spec.memory is Where.HOST:
             return Memory()
-        import cupy
-
         device = cast("cupy.ndarray", self.seen).data.device_id
         return CudaMemory(device, lambda: self.kind.scope(self.array) or cupy.cuda.Device(device))
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import threading
     from importlib.machinery import ModuleSpec
 
-__all__ = ["Empty", "Lock", "RLock", "SimpleQueue", "identity", "persist", "start"]
+__all__ = ["Empty", "Lock", "RLock", "SimpleQueue", "identity", "persist", "start", "started"]
 
 
 def _as_built() -> ModuleType:
@@ -35,6 +35,16 @@ start: Callable[[Callable[..., object], tuple[object, ...]], int] = _built.start
 identity: Callable[[], int] = _built.get_ident
 Lock: Callable[[], threading.Lock] = _built.allocate_lock
 RLock: Callable[[], threading.RLock] = _built.RLock
+
+
+def started(function: Callable[..., object], *given: object) -> bool:
+    """Starts a thread. False where the system gives none: there are too many, too little memory for one, or the
+    interpreter ends."""
+    try:
+        start(function, given)
+    except (RuntimeError, MemoryError):
+        return False
+    return True
 
 
 def persist(step: Callable[[], object]) -> None:

@@ -1,10 +1,13 @@
-"""Runs pieces of host arrays on a device, double-buffered. All device memory is allocated before anything is done: two
-upload slots, two download slots, arrays that stay resident from piece to piece, and scratch."""
+"""Out-of-core work on a device: host arrays larger than its memory are streamed through it in pieces, double-buffered.
+
+Upload, kernels and download of successive pieces overlap in a pipeline. All device memory is allocated before anything
+is done: two upload slots, two download slots, arrays that stay resident from piece to piece, and scratch.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, closing
 from functools import cached_property
 from itertools import accumulate
 from typing import Any, Self, TypeAlias
@@ -12,9 +15,9 @@ from typing import Any, Self, TypeAlias
 import attrs
 import numpy as np
 
+from ...algos.sizes import LARGEST_U32
 from ...arrays.kinds import places, span
-from ...external.in_pieces import Piece
-from ...external.pipeline import SLOTS
+from ...external.pipeline import SLOTS, ahead, run_pipeline
 from ...kernel.launch import Role
 from ...operations.base import Operation
 from ...targets.base import HasRoom, Room, Target
@@ -24,6 +27,10 @@ from ..steps import Launch, Lines, Steps, Way, steps_of
 
 DType: TypeAlias = np.dtype[Any]
 Flat: TypeAlias = Sequence[HostArray]  # arrays of one dimension, packed and in the machine's byte order
+
+# Pieces at least, unless they get too small: the first upload and the last download overlap with nothing.
+_MOST = 12
+_LEAST_BYTES = 1 << 26  # of a piece; a smaller one is not worth its overhead
 
 
 @attrs.frozen(eq=False)
@@ -59,12 +66,22 @@ class Task:
         return span([lines.spec.nbytes for lines in self.steps.temporaries]) + span(buffers)
 
 
+@attrs.frozen(eq=False)
+class Piece:
+    """A piece of work: host inputs, the task on the device, and host outputs."""
+
+    given: Sequence[Flat]  # inputs, each the concatenation of some host arrays
+    task: Task
+    left: Flat  # the host array for each result
+
+
 def specs_on_device(shape: tuple[int, ...], dtypes: Sequence[DType]) -> tuple[Spec, ...]:
     return tuple(Spec(shape, dtype, Memory.CUDA) for dtype in dtypes)
 
 
 class Desk:
-    """Device memory laid out for pieces: double-buffered input and output slots, resident arrays, scratch."""
+    """Device memory laid out for pieces: double-buffered input and output slots, resident arrays, scratch. `upload`,
+    `work` and `download` are called from different threads at the same time."""
 
     def __init__(self, way: InPieces, room: Room) -> None:
         self._target, self._room = way.target, room
@@ -75,14 +92,16 @@ class Desk:
         self._stays, self._scratch = places(starts[-2], way.stays), starts[-1]
         self._uploads: list[object] = [None] * SLOTS  # of each slot, what its work waits for
 
-    def upload(self, slot: int, piece: Piece[Task], /) -> None:
+    def upload(self, slot: int, piece: Piece) -> None:
+        """Uploads the inputs. May also touch (overwrite) the host arrays for results, to fault in their pages."""
         copies: list[tuple[int, HostArray]] = []
         for address, parts in zip(places(self._given[slot], piece.task.given), piece.given, strict=True):
             starts = accumulate((part.nbytes for part in parts), initial=address)
             copies += zip(starts, parts, strict=False)
         self._uploads[slot] = self._room.upload(copies, piece.left)
 
-    def work(self, slot: int, piece: Piece[Task], /) -> None:
+    def work(self, slot: int, piece: Piece) -> None:
+        """Runs the task, from the slot's inputs to its results, behind the piece's upload."""
         task = piece.task
         handles = [*places(self._given[slot], task.given), *places(self._left[slot], task.left), *self._stays]
 
@@ -96,10 +115,32 @@ class Desk:
 
         self._room.work(run, self._uploads[slot])
 
-    def download(self, slot: int, piece: Piece[Task], /) -> None:
+    def download(self, slot: int, piece: Piece) -> None:
+        """Downloads the results. Synchronous."""
         self._room.download([*zip(places(self._left[slot], piece.task.left), piece.left, strict=True)])
 
-    def host_memory(self, nbytes: int, /) -> AbstractContextManager[HostArray]:
+    def send(self, pieces: Iterable[Piece], count: int) -> None:
+        """Streams so many pieces through the device, in order. They are made in a thread of their own, each while the
+        one before is on its way."""
+
+        def load(number: int, slot: int) -> Piece:
+            piece = next(found)
+            self.upload(slot, piece)
+            return piece
+
+        def work(number: int, piece: Piece, slot: int) -> Piece:
+            self.work(slot, piece)
+            return piece
+
+        def keep(number: int, piece: Piece, slot: int) -> None:
+            self.download(slot, piece)
+
+        made = closing(ahead(iter(pieces)))
+        with made as found, made:  # closed twice, as an interrupt may skip one
+            run_pipeline(range(count), load, work, keep)
+
+    def host_memory(self, nbytes: int) -> AbstractContextManager[HostArray]:
+        """Uninitialised bytes on the host for what is sent to the device and back."""
         return self._room.host_memory(nbytes)
 
     def fetch(self, number: int, array: HostArray) -> None:
@@ -109,6 +150,11 @@ class Desk:
     def _scratch_for(self, sizes: Sequence[int]) -> tuple[object, list[Any]]:
         """Scratch of the room: one run uses it at a time."""
         return None, places(self._scratch, sizes)
+
+
+def piece_length(count: int, itemsize: int) -> int:
+    """The preferred length of pieces, in elements, if device memory allows; at most what kernels can index."""
+    return max(1, min(max(-(-count // _MOST), _LEAST_BYTES // max(1, itemsize)), count, LARGEST_U32))
 
 
 @attrs.frozen(eq=False)

@@ -17,7 +17,6 @@ import numpy as np
 
 from ...algos.fit import power_below
 from ...arrays.kinds import span
-from ...external.in_pieces import Piece, each_through, piece_length
 from ...kernel.launch import Role, Schedule
 from ...operations.base import INDEX, Operation
 from ...operations.reduce import Reduce
@@ -27,7 +26,7 @@ from ...types.dtypes import native
 from ...types.errors import CapabilityError
 from ...types.specs import Spec
 from ..steps import Launch, Lines, Slices, Steps, runs_of
-from .desk import Desk, DType, Flat, InPieces, Task, fitting, specs_on_device
+from .desk import Desk, DType, Flat, InPieces, Piece, Task, fitting, piece_length, specs_on_device
 
 _SHARE = 8  # of the memory: what results may take that stay there
 _MOST_PARTS = 1 << 12
@@ -74,13 +73,13 @@ def _in_batches(rows: int, length: int, tasks: dict[int, Task], target: HasRoom)
     batch = max(tasks)
 
     def through(desk: Desk, arrays: Flat, outs: Flat) -> None:
-        each, pieces = [out.size // rows for out in outs], list[Piece[Task]]()
+        each, pieces = [out.size // rows for out in outs], list[Piece]()
         for first in range(0, rows, batch):
             last = min(first + batch, rows)
             left = [out[first * count : last * count] for out, count in zip(outs, each, strict=True)]
             given = [[array[first * length : last * length]] for array in arrays]
             pieces.append(Piece(given, tasks[last - first], left))
-        each_through(desk, pieces)
+        desk.send(pieces, len(pieces))
 
     return InPieces(target, list(tasks.values()), through)
 
@@ -136,10 +135,11 @@ def _with(
 
     def through(desk: Desk, given: Flat, outs: Flat) -> None:
         held = [*given, *outs]
-        each_through(
-            desk, [Piece([[held[n][part]] for n, part in ins], task, [held[n][part] for n, part in left])
-                   for task, ins, left in tasks],
-        )  # fmt: skip
+        pieces = (
+            Piece([[held[n][part]] for n, part in ins], task, [held[n][part] for n, part in left])
+            for task, ins, left in tasks
+        )
+        desk.send(pieces, len(tasks))
         for number, place in places.items():
             if number < len(held):
                 desk.fetch(place, held[number])
@@ -203,9 +203,9 @@ def candidates_in_pieces(
                     Piece([[x[start : start + part]]], task, [each[end - count : end] for each in found])
                     for start, task, end, count in zip(starts.tolist(), searches, ends.tolist(), counts, strict=True)
                 ]
-                each_through(desk, pieces)
+                desk.send(pieces, len(pieces))
                 places += np.repeat(starts, counts)
-                each_through(desk, [Piece([[values if len(outs) > 1 else x[places]]], best, left)])
+                desk.send([Piece([[values if len(outs) > 1 else x[places]]], best, left)], 1)
                 left[-1][...] = places[left[-1].view(np.int64)]
 
         return InPieces(target, [*tasks.values(), best], through)

@@ -1,9 +1,15 @@
-"""Out-of-core sorts of long rows, and merges: sorted runs, exact cuts, buckets (a sample sort with exact splitters)."""
+"""Out-of-core sorts of long rows, and merges: sorted runs, exact cuts, buckets (a sample sort with exact splitters).
+
+A row too long for one piece is sorted as files are. Its elements are sent to the device and back twice, and the runs
+take as much host memory as the row.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from functools import cache, partial
+from itertools import pairwise
 from typing import Any
 
 import attrs
@@ -11,7 +17,8 @@ import numpy as np
 
 from ...algos.sizes import LARGEST_U32
 from ...algos.words import Transform
-from ...external.in_pieces import PieceSort, piece_length
+from ...arrays.kinds import places, span
+from ...external.cuts import held_cuts
 from ...external.order import transform_of
 from ...operations.argsort import Argsort, SortIndices, SortPairs, SortPlaced
 from ...operations.base import INDEX, Operation
@@ -20,17 +27,20 @@ from ...operations.sort import Sort
 from ...targets.base import HasRoom, Target
 from ...types.dtypes import key_for
 from ...types.keys import RankKey, is_lossy
-from .desk import Desk, DType, Flat, InPieces, Task, fitting, specs_on_device
+from ...types.specs import HostArray
+from .desk import Desk, DType, Flat, InPieces, Piece, Task, fitting, piece_length, specs_on_device
 
 
 @attrs.frozen(eq=False)
 class SortedRuns:
-    """How runs and buckets of a row are sorted on the device."""
+    """How a long row is sorted through a device: a column of keys, and columns of values that go with them."""
 
-    words: Callable[[], Transform]  # by which runs are cut
-    columns: tuple[DType, ...]  # of a run: its keys, and what goes along with them
-    run: Callable[[int], Task]  # of so many
-    bucket: Callable[[int], Task]  # which leaves the results
+    words: Callable[[], Transform]  # of keys, to compare runs by
+    # The dtypes of the runs' columns, which may be more than the row's: of indices, of which a run's task is given the
+    # first.
+    columns: tuple[DType, ...]
+    run: Callable[[int], Task]  # the task that sorts a count of elements
+    bucket: Callable[[int], Task]  # the task that sorts a count of elements, concatenated slices of runs
 
     @classmethod
     def of(
@@ -78,6 +88,62 @@ class SortedRuns:
         words = partial(transform_of, dtype, asked.order, ranks=True, key=asked.key)
         return cls(words, columns, run, bucket)
 
+    def sort(self, desk: Desk, length: int, row: Flat, out: Flat) -> None:
+        """Sorts a row, of which a piece has so many elements. `out` has an array for each that a bucket leaves. Those
+        may be the row's: then after an exception they hold its elements in some order."""
+        stretches = _stretches(row[0].size, length)
+        with self._held(desk, row[0].size) as held:
+            runs = [[column[part] for column in held] for part in stretches]
+            numbered = self.columns[len(row) :]
+            pieces = (
+                Piece(
+                    [*[[column[part]] for column in row], *[[np.array([part.start], index)] for index in numbered]],
+                    self.run(run[0].size),
+                    run,
+                )
+                for part, run in zip(stretches, runs, strict=True)
+            )
+            desk.send(pieces, len(stretches))
+            try:
+                self.merge(desk, length, runs, out)
+            except BaseException:
+                for column, kept in zip(out, held, strict=False):
+                    if any(column.ctypes.data == given.ctypes.data for given in row):
+                        np.copyto(column, kept)
+                raise
+
+    def merge(self, desk: Desk, length: int, runs: Sequence[Flat], out: Flat) -> None:
+        """Merges sorted runs of the same columns, in buckets by exact cuts: each element is sent to the device and back
+        once. `out` must not overlap with the runs."""
+        stretches = _stretches(sum(run[0].size for run in runs), length)
+        sizes = [part.stop - part.start for part in stretches]
+        cuts = held_cuts([run[0] for run in runs], sizes, self.words())
+        pieces = (
+            Piece(
+                [
+                    [run[low:high] for run, low, high in zip(column, lows, highs, strict=True) if low < high]
+                    for column in zip(*runs, strict=True)
+                ],
+                self.bucket(size),
+                [column[part] for column in out],
+            )
+            for part, size, (lows, highs) in zip(stretches, sizes, pairwise(cuts), strict=True)
+        )
+        desk.send(pieces, len(stretches))
+
+    @contextmanager
+    def _held(self, desk: Desk, count: int) -> Generator[list[HostArray]]:
+        """Host memory for the runs, a column after the other."""
+        sizes = [count * dtype.itemsize for dtype in self.columns]
+        with desk.host_memory(span(sizes)) as memory:
+            lies = zip(places(0, sizes), sizes, self.columns, strict=True)
+            yield [memory[start : start + size].view(dtype) for start, size, dtype in lies]
+
+
+def _stretches(count: int, length: int) -> list[slice]:
+    """Cuts 0..count into pieces of a length; the last may be shorter."""
+    return [slice(start, min(start + length, count)) for start in range(0, count, length)]
+
 
 def sort_in_pieces(
     operation: Operation, length: int, dtypes: tuple[DType, ...], target: HasRoom, free: int
@@ -88,10 +154,9 @@ def sort_in_pieces(
 
     def made(piece: int) -> InPieces:
         def through(desk: Desk, arrays: Flat, outs: Flat) -> None:
-            sort = PieceSort(desk, runs.words(), piece, runs.run, runs.bucket)
             for first in range(0, arrays[0].size, length):
                 row = slice(first, first + length)
-                sort.into([array[row] for array in arrays], [out[row] for out in outs], runs.columns)
+                runs.sort(desk, piece, [array[row] for array in arrays], [out[row] for out in outs])
 
         tasks = [task for count in _lengths(length, piece) for task in (runs.run(count), runs.bucket(count))]
         return InPieces(target, tasks, through, can_be_in_place=isinstance(operation, Sort))
@@ -117,8 +182,7 @@ def merge_in_pieces(
             each = len(columns)
             are_in_order = not has_ties or all(has_ties_in_order(keys, operation.order) for keys in arrays[::each])
             chosen = runs if are_in_order else tied
-            sort = PieceSort(desk, chosen.words(), piece, chosen.run, chosen.bucket)
-            sort.merge([arrays[:each], arrays[each:]], outs)
+            chosen.merge(desk, piece, [arrays[:each], arrays[each:]], outs)
 
         tasks = [either.bucket(count) for either in (runs, tied) for count in _lengths(length, piece)]
         return InPieces(target, tasks, through)

@@ -13,7 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Generator, Hashable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import chain
 from typing import TypeAlias
 
@@ -127,10 +127,8 @@ class Background:
             self._pending.setdefault(job, steps)
             if not self._is_loading:
                 release_import_lock()
-                # Not by `threading`, whose threads start by a lock that an interrupt would leak. It raises where the
-                # interpreter is shutting down, or there are too many threads, or too little memory for one.
-                with suppress(RuntimeError, MemoryError):
-                    real_threads.start(self._serve, ())
+                # Not by `threading`, whose threads start by a lock that an interrupt would leak.
+                real_threads.started(self._serve)
 
     def _serve(self) -> None:
         """The loading thread: runs jobs until the queue is empty."""

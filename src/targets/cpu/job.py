@@ -208,8 +208,4 @@ def _runner() -> Helper | None:
         return _idle.pop()
     except IndexError:
         runner = Helper()
-        try:
-            real_threads.start(runner.serve, ("gpusort-cpu-run",))
-        except (RuntimeError, MemoryError):
-            return None
-        return runner
+        return runner if real_threads.started(runner.serve, "gpusort-cpu-run") else None

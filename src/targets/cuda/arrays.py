@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 import numpy as np
 
 from ...kernel.launch import Buffer, Role
 from ...types.errors import InvalidArgumentError
+from ...types.libraries import cupy
 from ...types.specs import packed_strides
 from ..base import HostArray
 from ..binding import ArrayProperties, Work, check_arrays, expected, host_properties, named_arrays
@@ -20,14 +21,6 @@ if TYPE_CHECKING:
     from cupy.cuda import MemoryPointer, Stream
 
 _DEFAULT_STREAM = 1  # the legacy default stream in the CUDA array interface; cupy's is 0
-
-
-@runtime_checkable
-class OnDevice(Protocol):
-    """Any library's device array, by the protocol by which libraries share them."""
-
-    @property
-    def __cuda_array_interface__(self) -> Mapping[str, Any]: ...
 
 
 @attrs.frozen
@@ -53,16 +46,13 @@ def checked_arrays(work: Work, arrays: Mapping[str, object]) -> dict[str, BoundA
 
 def _given(buffer: Buffer[object], array: object) -> tuple[BoundArray, ArrayProperties]:
     """An array, and its properties for check_arrays."""
-    import cupy
-
     shape: tuple[int, ...]
     device: int | None
     stream: int | None
     if isinstance(array, cupy.ndarray):
         pointer, dtype, shape, stream = array.data.ptr, array.dtype, array.shape, None
         device, packed, read_only = array.device.id, bool(array.flags.c_contiguous), False
-    elif isinstance(array, OnDevice) and not isinstance(array, np.ndarray):
-        interface = array.__cuda_array_interface__
+    elif interface := _told(array):
         shape, dtype, stream = interface["shape"], np.dtype(interface["typestr"]), interface.get("stream")
         (pointer, read_only), strides = interface["data"], interface.get("strides")
         packed = strides is None or strides == packed_strides(shape, dtype.itemsize)
@@ -76,10 +66,13 @@ def _given(buffer: Buffer[object], array: object) -> tuple[BoundArray, ArrayProp
     return BoundArray(buffer, None, pointer, device, stream), seen
 
 
+def _told(array: object) -> Mapping[str, Any] | None:
+    """What an array on a card tells of itself, whatever library it is from."""
+    return None if isinstance(array, np.ndarray) else getattr(array, "__cuda_array_interface__", None)
+
+
 def common_device(arrays: Sequence[BoundArray]) -> int:
     """The card that holds all device arrays; the current one if there are none. Raises InvalidArgumentError if more."""
-    import cupy
-
     devices = {array.device: array.buffer.name for array in arrays if array.device is not None}
     if len(devices) > 1:
         places = ", ".join(f"{name!r} on device {device}" for device, name in sorted(devices.items()))
@@ -95,8 +88,6 @@ class Binding:
     def __init__(
         self, buffers: Sequence[Buffer[object]], arrays: Mapping[str, BoundArray], stream: Stream, transfers: Transfers
     ) -> None:
-        import cupy
-
         self.stream = stream
         self._transfers = transfers
         self._held: list[MemoryPointer] = []
@@ -130,8 +121,6 @@ class Binding:
                 self._transfers.download([(pointer, array.host)], self.stream)
 
     def _address(self, buffer: Buffer[object], array: BoundArray | None) -> int:
-        import cupy
-
         if array is not None and array.host is None:
             return array.pointer
         memory = cupy.cuda.alloc(buffer.nbytes)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from ...forks import mark_opened, opened_before_fork, require_own_process
 from ...machine import Capability, Limits, TargetInfo
 from ...types.errors import DeviceLostError, DeviceMemoryError, TargetUnavailableError
+from ...types.libraries import cupy
 from ..uninterrupted import import_uninterrupted, run_uninterrupted
 from .compile import INSTALL, ComputeCapability, capability_of_card, require_compiler, version_of
 from .text import WARP
@@ -25,7 +26,6 @@ def require_card() -> None:
         # For the first temporary file, which cupy's compilations need, `tempfile` takes a lock that an interrupt would
         # leave held.
         run_uninterrupted(lambda: tempfile.TemporaryDirectory().cleanup())
-        import cupy
     except ImportError as error:
         raise TargetUnavailableError(f"target 'cuda': cupy is not installed or does not load: {INSTALL}") from error
     require_compiler()
@@ -41,8 +41,6 @@ def require_card() -> None:
 
 
 def describe(device: int) -> TargetInfo:
-    import cupy
-
     card, runtime = cupy.cuda.Device(device), cupy.cuda.runtime
     properties, attributes = runtime.getDeviceProperties(device), card.attributes
     name = properties["name"]
@@ -90,8 +88,6 @@ _LOST = frozenset({46, _NO_CONTEXT, 214, 219, 220, 700, 702, 709, 710, 714, 715,
 @contextmanager
 def device_errors() -> Generator[None]:
     """Raises DeviceMemoryError on out of memory, DeviceLostError once the context is lost; lets other errors pass."""
-    import cupy
-
     try:
         yield
     except cupy.cuda.memory.OutOfMemoryError as error:
@@ -113,8 +109,6 @@ def enters_context(error: BaseException) -> bool:
     A new thread has none before its first call of the runtime, and a launch is one of the driver: the first that fails
     so has started nothing and may be tried again.
     """
-    import cupy
-
     if not isinstance(error, cupy.cuda.driver.CUDADriverError) or error.status != _NO_CONTEXT:
         return False
     runtime = cupy.cuda.runtime

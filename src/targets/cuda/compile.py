@@ -20,6 +20,7 @@ import numpy as np
 from ...disk_cache.cache import read_sealed, write_sealed
 from ...kernel import ir
 from ...types.errors import TargetUnavailableError
+from ...types.libraries import cupy, nvjitlink, nvvm
 from ..package_stamp import stamp_of_package
 from ..render import ascii_name
 from .shipped import SHIPPED_FOR, shipped_ptx
@@ -95,8 +96,6 @@ def _fitting_registers(warps: int, registers: int) -> int:
 def assemble(ptx: str, capability: ComputeCapability) -> tuple[bytes, str]:
     """Assembles PTX by nvJitLink: the cubin, and the log with registers, spills and stack. The driver's own JIT would
     need to be no older than the NVVM that wrote the PTX."""
-    from cuda.bindings import nvjitlink
-
     source = ptx.encode()
     options = [f"-arch=sm_{capability[0]}{capability[1]}", "-O3", "-verbose"]
     linker = nvjitlink.create(len(options), options)
@@ -115,11 +114,9 @@ def assemble(ptx: str, capability: ComputeCapability) -> tuple[bytes, str]:
 def capability_of_card(device: int | None = None) -> ComputeCapability | None:
     """The compute capability of a card (default: the current one); None where there is none."""
     try:
-        import cupy
+        digits = cupy.cuda.Device(device).compute_capability  # "90" is 9.0, "120" is 12.0
     except ImportError:
         return None
-    try:
-        digits = cupy.cuda.Device(device).compute_capability  # "90" is 9.0, "120" is 12.0
     except cupy.cuda.runtime.CUDARuntimeError:
         return None
     return int(digits[:-1]), int(digits[-1])
@@ -193,8 +190,6 @@ def own_stamp() -> str:
 def has_assembler() -> bool:
     """Whether nvJitLink is installed and loads."""
     try:
-        from cuda.bindings import nvjitlink
-
         nvjitlink.version()
     except Exception:  # bindings raise errors of their own for a missing package or library
         return False
@@ -215,8 +210,6 @@ def _no_nvvm(why: str) -> TargetUnavailableError:
 
 def ptx_of(module: str, capability: ComputeCapability) -> str:
     """The PTX of a module, by NVVM: a library, which needs no card. Raises TargetUnavailableError."""
-    from cuda.bindings import nvvm
-
     folder = folder_of_nvvm()
     options = ["-opt=3", f"-arch=compute_{capability[0]}{capability[1]}"]
     program = nvvm.create_program()
@@ -239,8 +232,6 @@ def ptx_of(module: str, capability: ComputeCapability) -> str:
 
 
 def _log(program: int) -> str:
-    from cuda.bindings import nvvm
-
     log = bytearray(nvvm.get_program_log_size(program))
     nvvm.get_program_log(program, log)
     return log.decode(errors="replace").rstrip("\0")

@@ -11,17 +11,17 @@ import ctypes
 import mmap
 import os
 import sys
-from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from functools import cache
-from threading import Timer
 
 import attrs
 import numpy as np
 import numpy.typing as npt
 
+from ...arrays.shelf import TimedShelf
 from ...types.environment import memory_bytes, whole_number
+from ...types.libraries import cupy
 from ..cpu.pool import shared_pool
 
 Bytes = npt.NDArray[np.uint8]
@@ -65,7 +65,6 @@ def _mincore() -> Callable[..., int] | None:
 
 
 _LEAST = 1 << 26  # bytes: for fewer, pinning is not worth it
-_IDLE_SECONDS = 30.0
 _ALIGNMENT = 1 << 21  # bytes: of a huge page
 _PORTABLE = 1  # cudaHostRegisterPortable: pinned for every device of the process
 
@@ -78,8 +77,6 @@ class _Pinned:
     """Pinned memory, as long as this object lives."""
 
     def __init__(self, nbytes: int) -> None:
-        import cupy
-
         whole = np.empty(nbytes + _ALIGNMENT, np.uint8)
         first = -whole.ctypes.data % _ALIGNMENT
         memory: Bytes = whole[first : first + nbytes]
@@ -94,8 +91,6 @@ class _Pinned:
     def __del__(self) -> None:
         address = getattr(self, "_address", 0)
         if address and self._process == os.getpid() and not sys.is_finalizing():
-            import cupy
-
             cupy.cuda.runtime.setDevice(self._device)  # which a timer's thread has none of
             with suppress(cupy.cuda.runtime.CUDARuntimeError):  # where it was refused
                 cupy.cuda.runtime.hostUnregister(address)
@@ -103,11 +98,10 @@ class _Pinned:
 
 @attrs.define(eq=False)
 class PinnedMemory:
-    """Hands out pinned memory, and keeps the last block until nobody has asked for 30 seconds. A call takes the block
-    for itself, so no lock is needed, which an interrupt could leave held."""
+    """Hands out pinned memory, and keeps the last block until nobody has asked for a while. A call takes the block for
+    itself, so no lock is needed, which an interrupt could leave held."""
 
-    _idle: deque[_Pinned] = attrs.field(factory=lambda: deque[_Pinned](maxlen=1))
-    _timer: Timer | None = None
+    _idle: TimedShelf[_Pinned] = attrs.field(factory=lambda: TimedShelf[_Pinned](1))
 
     @contextmanager
     def taken(self, nbytes: int) -> Generator[Bytes]:
@@ -119,38 +113,18 @@ class PinnedMemory:
         try:
             yield block.memory[:nbytes]
         except BaseException:
-            import cupy
-
             cupy.cuda.runtime.deviceSynchronize()  # a copy may be on its way
             raise
-        self._keep(block)
+        self._idle.put_now(block)
+        self._idle.watch()
 
     def release(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
         self._idle.clear()
 
     def _block(self, nbytes: int) -> _Pinned | None:
-        import cupy
-
         if not _LEAST <= nbytes <= most_bytes():
             return None
         try:
-            kept = self._idle.pop()
-        except IndexError:
-            kept = None
-        if kept is not None and nbytes <= kept.memory.size:
-            return kept
-        del kept  # before more is pinned
-        try:
-            return _Pinned(nbytes)
+            return self._idle.take(lambda _, kept: nbytes <= kept.memory.size or None) or _Pinned(nbytes)
         except cupy.cuda.runtime.CUDARuntimeError:
             return None
-
-    def _keep(self, block: _Pinned) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._idle.append(block)
-        self._timer = timer = Timer(_IDLE_SECONDS, self.release)
-        timer.daemon = True
-        timer.start()

@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
 
+from ...arrays.kinds import places, span
 from ...forks import never_released_in_children, require_own_process
 from ...kernel.launch import Buffer, Role
 from ...types.bounded import Bounded
+from ...types.libraries import cupy
 from ..base import OnStream
 from .card import device_errors, enters_context
 
@@ -32,7 +34,6 @@ Addresses: TypeAlias = tuple[int, ...]
 # The arguments of cuLaunchKernel: function, grid, block, shared memory in bytes, stream, parameters, extra.
 Call: TypeAlias = tuple[int, int, int, int, int, int, int, int, int, int, int]
 
-_ALIGNMENT = 256  # bytes, as cupy's allocator aligns
 _CELL = 8  # bytes reserved for each kernel parameter, whatever its type
 _MOST_GRAPHS = 16  # cached for one schedule: each takes some kilobytes on the card
 _MOST_STREAMS = 16  # for which launch arguments are cached
@@ -74,8 +75,6 @@ class _Launches:
         """Launches all kernels in one call into C, where no Python signal handler runs. Between two launches an array
         that is sorted in place holds encoded words. So Ctrl-C takes effect before the first launch or after the
         last."""
-        import cupy
-
         self._write(self._addresses, 0, *addresses)
         calls = self._calls.get(stream)
         if calls is None:
@@ -110,12 +109,9 @@ class Plan:
         """Scratch buffers must come last. `often`: after how many runs with the same addresses a graph is captured."""
         self.buffers = buffers
         self.launches = launches
-        self.scratch_bytes = 0
-        self._scratch: list[int] = []  # offsets in bytes of the scratch buffers in one allocation
-        for buffer in buffers:
-            if buffer.role is Role.SCRATCH:
-                self._scratch.append(self.scratch_bytes)
-                self.scratch_bytes += -(-buffer.nbytes // _ALIGNMENT) * _ALIGNMENT
+        scratch = [buffer.nbytes for buffer in buffers if buffer.role is Role.SCRATCH]
+        self.scratch_bytes = span(scratch)
+        self._scratch = places(0, scratch)  # offsets in bytes of the scratch buffers in one allocation
         self._free: list[_Launches] = []  # not in use; as many in all as there were runs at once
         self._graphs: OrderedDict[Addresses, Graph | int] = OrderedDict()  # LRU; or how often the addresses were used
         self._often = often or max(1, RECORDING // (LAUNCH * max(1, len(launches))))
@@ -146,8 +142,6 @@ class Plan:
         """Runs on cupy's current device and stream; `given` are addresses in the schedule's order. Scratch comes from
         cupy's pool. That is stream-ordered, so it may be freed while kernels still run."""
         require_own_process("cuda")
-        import cupy
-
         memory = cupy.cuda.alloc(self.scratch_bytes) if self.scratch_bytes else None
         self.run_at(given, 0 if memory is None else memory.ptr, cupy.cuda.get_current_stream().ptr)
 
@@ -192,8 +186,6 @@ class Plan:
         self._free.append(launches)
 
     def _captured(self, addresses: Addresses) -> Graph:
-        import cupy
-
         with cupy.cuda.Stream(non_blocking=True) as recording:
             try:
                 recording.begin_capture()
@@ -207,6 +199,4 @@ class Plan:
 
 def _is_capturing(stream: int) -> bool:
     """Whether the caller captures this stream into a graph of its own. Not for the default stream."""
-    import cupy
-
     return cupy.cuda.runtime.streamIsCapturing(stream)

@@ -5,24 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ...arrays.kinds import APART
+from ...types.libraries import cupy
 from ..base import Copies, HostArray
 from .card import device_errors
 from .pinned import Bytes, PinnedMemory
 from .transfers import Transfers, bytes_of, is_pinned
 
-if TYPE_CHECKING:
-    import cupy
-
 _SPARE = 1 << 26  # bytes left for kernels' code and other users of the card
-_ALIGNMENT = 256  # bytes, as cupy's allocator aligns
 
 
 def free_bytes() -> int:
     """Bytes that cupy can allocate on the current card: free memory and its pool's, within the pool's limit if set."""
-    import cupy
-
     pool, (free, _) = cupy.get_default_memory_pool(), cupy.cuda.runtime.memGetInfo()
     limit = pool.get_limit()
     found = free + pool.free_bytes()
@@ -32,8 +28,6 @@ def free_bytes() -> int:
 @contextmanager
 def cuda_room(nbytes: int, transfers: Transfers, pinned: PinnedMemory) -> Generator[CudaRoom]:
     """Allocates on the current card for the length of a with block. Raises DeviceMemoryError."""
-    import cupy
-
     with device_errors():
         memory = cupy.cuda.alloc(nbytes)
         cupy.cuda.get_current_stream().synchronize()  # the pool reuses memory in stream order: kernels may still use it
@@ -51,27 +45,21 @@ def cuda_room(nbytes: int, transfers: Transfers, pinned: PinnedMemory) -> Genera
 class CudaRoom:
     """A `Room` (base.py) on the current card. All calls but uploads synchronise their stream before they return."""
 
-    alignment = _ALIGNMENT
+    alignment = APART  # as cupy's allocator aligns
 
     def __init__(self, address: int, transfers: Transfers, pinned: PinnedMemory) -> None:
-        import cupy
-
         self.address = address
         self._transfers, self._pinned, self._device = transfers, pinned, cupy.cuda.runtime.getDevice()
         with device_errors():
             self._there, self._work, self._back = (cupy.cuda.Stream(non_blocking=True) for _ in range(3))
 
     def upload(self, copies: Copies, later: Sequence[HostArray], /) -> cupy.cuda.Event:
-        import cupy
-
         with cupy.cuda.Device(self._device), device_errors():
             touched = [bytes_of(array) for array in later if array.nbytes and not is_pinned(array)]
             self._transfers.upload(copies, self._there, touched)
             return self._there.record(cupy.cuda.Event(disable_timing=True))
 
     def work(self, run: Callable[[int], object], upload: Any, /) -> None:
-        import cupy
-
         with cupy.cuda.Device(self._device), self._work, device_errors():
             try:
                 self._work.wait_event(upload)
@@ -80,8 +68,6 @@ class CudaRoom:
                 self._work.synchronize()
 
     def download(self, copies: Copies, /) -> None:
-        import cupy
-
         with cupy.cuda.Device(self._device), device_errors():
             self._transfers.download(copies, self._back)
             self._back.synchronize()

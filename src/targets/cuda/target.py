@@ -19,6 +19,7 @@ from ...kernel.launch import Buffer, Role, Schedule, Step
 from ...kernel.passes.safe import Safety
 from ...machine import TargetInfo
 from ...types.layout import Type
+from ...types.libraries import cupy
 from ..base import InTurn, OnStream, arrays_by_name, given_buffers
 from ..binding import Work, host_arrays, is_lasting, work_of
 from ..needs import require_within
@@ -33,7 +34,6 @@ from .text import WARP
 from .transfers import Transfers
 
 if TYPE_CHECKING:
-    import cupy
     from cupy.cuda.function import Function
 
 _MAX_DYNAMIC_BYTES = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: to allow more than 48 KiB
@@ -59,15 +59,11 @@ class CudaTarget:
     def info(self) -> TargetInfo:
         """The current card's."""
         require_own_process(NAME)
-        import cupy
-
         return self._info(cupy.cuda.runtime.getDevice())
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
         """Launches on cupy's current stream; synchronises only if an array is on the host."""
         require_own_process(NAME)
-        import cupy
-
         work = work_of(schedule)
         found = checked_arrays(work, arrays)
         device = common_device(tuple(found.values()))
@@ -107,8 +103,6 @@ class CudaTarget:
     def device_seconds(self, schedule: Schedule, arrays: Mapping[str, object]) -> float:
         """Runs a schedule on device copies of host arrays; returns the launches' time between two CUDA events."""
         require_own_process(NAME)
-        import cupy
-
         begin, end = cupy.cuda.Event(), cupy.cuda.Event()
         with device_errors():
             work = work_of(schedule)
@@ -164,8 +158,6 @@ class CudaTarget:
 
     def _function(self, program: ir.Program, device: int) -> Function:
         """The kernel, compiled, and loaded as a module into the current card's context."""
-        import cupy
-
         with self._lock:
             loaded = self._functions.setdefault(program, {})
             if device not in loaded:
@@ -203,8 +195,6 @@ class CudaPrepared:
 
     def plan(self) -> Plan:
         """The plan for the current device."""
-        import cupy
-
         return self.target.plan_for(self.schedule, cupy.cuda.runtime.getDevice())
 
 

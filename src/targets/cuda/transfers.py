@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import attrs
 import numpy as np
 
+from ...types.libraries import cupy
 from ..base import Copies, HostArray
 from ..cpu.pool import shared_pool, slices
 from .pinned import Bytes, is_mapped, touch, touch_by_threads
@@ -36,8 +37,6 @@ class _Lane:
     """The staging buffers of one copying thread, with an event each. Freed only when no copy uses them."""
 
     def __init__(self) -> None:
-        import cupy
-
         self._events = [cupy.cuda.Event(disable_timing=True) for _ in range(_SLOTS)]
         self._of_slots = np.array([event.ptr for event in self._events], np.int64)
         self._held = np.zeros_like(self._of_slots)
@@ -82,8 +81,6 @@ class Transfers:
         """Queues copies of arrays to addresses on the current card. The arrays may be changed as soon as this returns,
         unless they are pinned or small (then after the stream). `later` is host memory to be written afterwards: pages
         of it that are not there yet are touched meanwhile, which overwrites them."""
-        import cupy
-
         runtime = cupy.cuda.runtime
         if _bytes(copies) < LEAST_BYTES or is_pinned(copies[0][1]):
             for address, array in copies:
@@ -95,8 +92,6 @@ class Transfers:
 
     def download(self, copies: Copies, stream: Stream) -> None:
         """Copies from addresses on the current card into arrays, which are complete once the stream is."""
-        import cupy
-
         runtime = cupy.cuda.runtime
         staged: list[tuple[int, HostArray]] = []
         for address, array in copies:
@@ -110,8 +105,6 @@ class Transfers:
     def _in_lanes(self, way: Way, copies: Copies, stream: Stream, later: Sequence[Bytes]) -> None:
         """Lets threads take pieces of arrays in turn, each with a lane. With pages to touch, at least half of all
         threads do that."""
-        import cupy
-
         from .pinned_copies import moving
 
         pool, device = shared_pool(), cupy.cuda.runtime.getDevice()
@@ -160,8 +153,6 @@ def is_copied_directly(array: HostArray) -> bool:
 
 
 def is_pinned(array: HostArray) -> bool:
-    import cupy
-
     runtime = cupy.cuda.runtime
     return runtime.pointerGetAttributes(array.ctypes.data).type != runtime.memoryTypeUnregistered
 

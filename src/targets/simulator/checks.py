@@ -59,9 +59,6 @@ class Checks:
         if is_any(beyond):
             self.fail(OverflowError, span, f"an add_nowrap does not fit 32 bits in {self.name(lanes, beyond)}")
 
-    def nonzero_divisor(self, divisor: Values, span: Span, lanes: Lanes) -> None:
-        self.fail(ZeroDivisionError, span, f"division by zero in {self.name(lanes, divisor == 0)}")
-
     def race_free(self, statement: ir.Access, region: Region, elements: Indices, lanes: Lanes, kind: Access) -> None:
         """Records accesses; raises DataRaceError."""
         if region.detector is None:

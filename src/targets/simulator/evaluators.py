@@ -74,7 +74,7 @@ def _applied(op: ops.Op, operands: list[Evaluate], type: Type, span: Span) -> Ev
         def checked(run: Lockstep, lanes: Lanes) -> Values:
             a, b = first(run, lanes), second(run, lanes)
             if divides and not are_all(b):
-                run.checks.nonzero_divisor(b, span, lanes)
+                run.checks.fail(ZeroDivisionError, span, f"division by zero in {run.checks.name(lanes, b == 0)}")
             result = evaluate(a, b)
             if not divides:
                 run.checks.no_overflow(a, result, span, lanes)

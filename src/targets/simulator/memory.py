@@ -5,12 +5,13 @@ row for each invocation."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import attrs
 import numpy as np
 import numpy.typing as npt
 
+from ...types import ops
 from ...types.layout import Type
 from ...types.ops import AtomicOp
 from ..counts import is_any
@@ -74,7 +75,7 @@ class Region:
         a segmented scan (Hillis and Steele), as NumPy has no ordered scatter."""
         by_element = np.argsort(elements, kind="stable")
         ordered = elements[by_element]
-        combine = _COMBINE[op]
+        combine = _COMBINE[op.value]
         _, starts = ends_of_runs(ordered[1:] != ordered[:-1])
         so_far = np.broadcast_to(values, elements.shape)[by_element]
         position = np.arange(len(ordered))
@@ -96,14 +97,6 @@ class Region:
 
 _WRITTEN = {size: np.iinfo(f"u{size}").max for size in (1, 2, 4, 8)}  # a set flag, by its size in bytes
 
-_Combine: TypeAlias = Callable[[Values, Values], Values]
-
-_COMBINE: dict[AtomicOp, _Combine] = {
-    AtomicOp.ADD: cast(_Combine, np.add),
-    AtomicOp.MIN: cast(_Combine, np.minimum),
-    AtomicOp.MAX: cast(_Combine, np.maximum),
-    AtomicOp.AND: cast(_Combine, np.bitwise_and),
-    AtomicOp.OR: cast(_Combine, np.bitwise_or),
-    AtomicOp.XOR: cast(_Combine, np.bitwise_xor),
-    AtomicOp.EXCHANGE: lambda before, value: value,
-}
+# What an atomic operation combines by: the operation of its name.
+_COMBINE: dict[str, Callable[[Values, Values], Values]] = {op.name: op.evaluate for op in ops.OPS}
+_COMBINE[AtomicOp.EXCHANGE.value] = lambda before, value: value

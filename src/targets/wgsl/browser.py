@@ -7,11 +7,12 @@ promise resolves, where the browser can do so; the page's event loop keeps runni
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
 from ...types.errors import TargetUnavailableError
+from ...types.libraries import ffi, js
 from .defaults import DEFAULT_LIMITS
 from .javascript import (
     HOW_TO_WAIT,
@@ -25,9 +26,6 @@ from .javascript import (
     require_waiting,
     waited,
 )  # fmt: skip
-
-if TYPE_CHECKING:
-    import js
 
 __all__ = ["GPUAdapter", "GPUDevice", "GPUError", "GPUOutOfMemoryError", "GPUValidationError", "gpu"]
 
@@ -64,8 +62,6 @@ class Errors:
     that waits. Error scopes that the page pushes itself are not disturbed."""
 
     def __init__(self, device: js.GPUDevice) -> None:
-        from pyodide.ffi import create_once_callable, create_proxy
-
         lost: list[str] = []
         refused: list[GPUError] = []
 
@@ -76,8 +72,8 @@ class Errors:
         def is_refused(event: js.GPUUncapturedErrorEvent) -> None:
             refused.append(_KINDS.get(event.error.constructor.name, GPUError)(event.error.message))
 
-        device.lost.then(create_once_callable(is_lost))
-        device.addEventListener("uncapturederror", create_proxy(is_refused))
+        device.lost.then(ffi.create_once_callable(is_lost))
+        device.addEventListener("uncapturederror", ffi.create_proxy(is_refused))
         self._lost, self._refused = lost, refused
 
     def forget(self) -> None:
@@ -140,9 +136,7 @@ class GPU:
     """The browser's `navigator.gpu`, which offers one adapter at most."""
 
     async def enumerate_adapters_async(self) -> list[GPUAdapter]:
-        from js import navigator
-
-        return [] if getattr(navigator, "gpu", None) is None else await openings.answer().awaited()
+        return [] if getattr(js.navigator, "gpu", None) is None else await openings.answer().awaited()
 
     def enumerate_adapters_sync(self) -> list[GPUAdapter]:
         if not can_wait():
@@ -151,9 +145,7 @@ class GPU:
 
 
 def _asked_for_adapter() -> Answer[js.GPUAdapter | None, list[GPUAdapter]]:
-    from js import navigator
-
-    promise = navigator.gpu.requestAdapter(described({"power_preference": "high-performance"}))
+    promise = js.navigator.gpu.requestAdapter(described({"power_preference": "high-performance"}))
     return Answer(promise, lambda found: [GPUAdapter(found)] if found else [])  # null is falsy, and not None everywhere
 
 
@@ -184,11 +176,9 @@ class GPUDevice(Owner["js.GPUDevice"]):
         return Owner(self.js.createComputePipeline(whole))
 
     async def _compiled(self, asked: object, module: Owner[js.GPUShaderModule]) -> js.GPUComputePipeline:
-        from pyodide.ffi import JsException
-
         try:
             return await self.js.createComputePipelineAsync(asked)
-        except JsException as error:
+        except ffi.JsException as error:
             told = (await module.js.getCompilationInfo()).messages
             lines = [f":{one.lineNum}:{one.linePos} {one.message}" for one in told if one.type == "error"]
             self.errors.forget()  # the same error, also reported as an event
@@ -201,11 +191,9 @@ class GPUBuffer(Owner["js.GPUBuffer"]):
         self._device, self.size, self.usage = device, int(js.size), int(js.usage)
 
     async def map_async(self, mode: int, offset: int, size: int) -> None:
-        from pyodide.ffi import JsException
-
         try:
             await self.js.mapAsync(mode, offset, size)
-        except JsException as error:
+        except ffi.JsException as error:
             self._device.errors.require_none()
             raise GPUValidationError(str(error)) from error
         try:
@@ -230,10 +218,8 @@ class GPUQueue(Owner["js.GPUQueue"]):
 
     def write_buffer(self, buffer: object, buffer_offset: int, data: object) -> None:
         """`data` is a NumPy array or another object with the buffer protocol."""
-        from pyodide.ffi import to_js
-
         packed = np.ascontiguousarray(cast("np.ndarray[Any, Any]", data)).reshape(-1).view(np.uint8)
-        self.js.writeBuffer(owned(buffer), buffer_offset, to_js(packed))
+        self.js.writeBuffer(owned(buffer), buffer_offset, ffi.to_js(packed))
 
     async def read_buffer_async(self, buffer: object, buffer_offset: int, size: int) -> memoryview:
         whole = -(-size // _MAPPED_AT) * _MAPPED_AT

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
+from typing import NamedTuple, TypeAlias, cast
 
 import attrs
 import numpy as np
 
 from .kernel import Kernel
-
-if TYPE_CHECKING:
-    import wgpu
-
+from .runtime import wgpu
 
 _RESOLVED = 0x200 | 4  # QUERY_RESOLVE, COPY_SRC
 _BYTES = 16  # two timestamps of 64 bits

@@ -16,11 +16,9 @@ from ...types.errors import GpusortError, TargetUnavailableError
 from .c_names import read_types_by_their_own_names
 from .defaults import DEFAULT_LIMITS, NAMES, limits_of
 from .errors import translated_errors
-from .runtime import IN_BROWSER, NO_ADAPTER, one_opening
+from .runtime import IN_BROWSER, NO_ADAPTER, one_opening, wgpu
 
 if TYPE_CHECKING:
-    import wgpu
-
     from . import browser
 
 ADAPTER_VARIABLE = "GPUSORT_WGSL_ADAPTER"
@@ -78,8 +76,6 @@ class Device:
 def choose_adapter() -> wgpu.GPUAdapter:
     """The preferred adapter: discrete before integrated GPUs before software, or the one that GPUSORT_WGSL_ADAPTER
     names. Raises TargetUnavailableError."""
-    from .library import wgpu
-
     with _quietly():
         if not IN_BROWSER:
             read_types_by_their_own_names()
@@ -121,8 +117,6 @@ def _requested() -> wgpu.GPUDevice:
 @contextmanager
 def _failures_told() -> Generator[None]:
     """Where an adapter has no device for us, or the system no memory or thread for it, there is no such target."""
-    from .library import wgpu
-
     try:
         yield
     except GpusortError:

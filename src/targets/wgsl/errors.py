@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import logging
 from functools import cache
-from typing import TYPE_CHECKING
 
 from ...types.errors import CapabilityError, DeviceLostError, DeviceMemoryError, GpusortError, InvalidArgumentError
-from .runtime import IN_BROWSER
-
-if TYPE_CHECKING:
-    import wgpu
+from .runtime import IN_BROWSER, wgpu
 
 _COMPUTE = 4  # ShaderStage.COMPUTE
 # What wgpu says in validation errors of a buffer.
@@ -50,8 +46,6 @@ class translated_errors:
     def __exit__(self, _class: object, error: BaseException | None, _traceback: object) -> None:
         messages = _listening().messages.pop(id(self), [])
         if error is None and messages:
-            from .library import wgpu
-
             _raise_ours(self._what, wgpu.GPUError("; ".join(messages)))
         elif isinstance(error, Exception):
             _raise_ours(self._what, error)
@@ -75,8 +69,6 @@ def _raise_ours(what: str, error: Exception) -> None:
     """Raises gpusort's error for one of wgpu's; returns for others."""
     if isinstance(error, GpusortError):
         return
-    from .library import wgpu
-
     said = innermost(error)
     if isinstance(error, wgpu.GPUOutOfMemoryError) or (isinstance(error, wgpu.GPUError) and _NO_MEMORY in said):
         raise DeviceMemoryError(f"{what}: the device has too little free memory ({said})") from error

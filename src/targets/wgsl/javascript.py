@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any, Generic, TypeVar, cast
 
 from ...types.errors import CapabilityError
+from ...types.libraries import ffi, js
 
 _T = TypeVar("_T")
 _J = TypeVar("_J")
@@ -23,17 +24,13 @@ HOW_TO_WAIT = (
 
 def can_wait() -> bool:
     """Whether Python can wait for a promise here (JavaScript Promise Integration)."""
-    from pyodide.ffi import can_run_sync
-
-    return can_run_sync()
+    return ffi.can_run_sync()
 
 
 def waited(answer: Awaitable[_T]) -> _T:
     """Suspends Python until a promise resolves; returns its result. The page's event loop keeps running."""
-    from pyodide.ffi import run_sync
-
     with _collector.rests_beside_others():
-        return run_sync(answer)
+        return ffi.run_sync(answer)
 
 
 class _Collector:
@@ -104,10 +101,7 @@ def described(given: object) -> object:
     plain = _plain(given)
     if not isinstance(plain, dict | list):
         return plain
-    from js import Object
-    from pyodide.ffi import to_js
-
-    return to_js(cast(object, plain), dict_converter=Object.fromEntries)
+    return ffi.to_js(cast(object, plain), dict_converter=js.Object.fromEntries)
 
 
 def _plain(given: object) -> object:

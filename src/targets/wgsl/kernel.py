@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import attrs
 
@@ -19,11 +19,8 @@ from .device import MAX_LANES, Device
 from .errors import innermost, is_loss
 from .legalize import Legalized, Origin, legalize
 from .loops import has_loops, instrumented, unrolled
-from .runtime import IN_BROWSER
+from .runtime import IN_BROWSER, wgpu
 from .text import Shader, Use, wgsl_of
-
-if TYPE_CHECKING:
-    import wgpu
 
 PARAMETER_STEP = 256  # bytes: the alignment of dynamic offsets that every adapter allows
 _COMPUTE = 4  # ShaderStage.COMPUTE
@@ -103,8 +100,6 @@ def compile_kernel(program: ir.Program, device: Device) -> Kernel:
 def _pipeline(
     program: ir.Program, text: str, device: wgpu.GPUDevice, layout: wgpu.GPUBindGroupLayout
 ) -> wgpu.GPUComputePipeline:
-    from .library import wgpu
-
     try:
         module = device.create_shader_module(label=program.name, code=text)
         return device.create_compute_pipeline(

@@ -21,10 +21,9 @@ from .loops import ITERATIONS
 from .memory import Bytes, Lease, upload
 from .native import commands_for
 from .ranges import Copy, OnWebGpu, buffer_ranges, copies_of
+from .runtime import wgpu
 
 if TYPE_CHECKING:
-    import wgpu
-
     from .session import Session
 
 _MOST_BOUND = 6  # calls in a row write to one recycled buffer after another, of which there are five at most

@@ -61,57 +61,54 @@ class _Legalizer:
     def __init__(self, program: ir.Program, lanes: int) -> None:
         self.program = program
         self.build = WordBuilder(program.span)
-        self.parameters: dict[ir.Parameter, Value] = {}
-        self.lengths: dict[ir.Memory, ir.Parameter] = {}
-        self.zero: ir.Parameter | None = None
         self.names = {parameter.name for parameter in program.parameters}
+        self.origins: dict[ir.Parameter, Origin] = {}  # of the parameters so far
+        self.parameters = {parameter: self._parameter(parameter) for parameter in program.parameters}
+        self.from_host: dict[ir.Memory | None, Word] = {}  # what the host adds: lengths of memories, and zero
         self.variables: dict[ir.Variable, tuple[ir.Variable, ...]] = {}
-        self.layouts: dict[ir.Memory, ElementLayout] = {}
-        self.atomic: set[ir.Memory] = set()
+        stored = {s.memory for s in statements_in(program.body) if isinstance(s, ir.Store)}
+        self.layouts = {memory: ElementLayout.of(memory, memory in stored) for memory in program.memories}
+        self.atomic = {s.memory for s in statements_in(program.body) if isinstance(s, ir.Atomic)}
         self.broadcast: list[ir.Memory] = []  # one word of workgroup memory, if a load_uniform needs it
-        self.operations = Operations(self.build, self._leaf, self._hidden_zero)
+        self.operations = Operations(self.build, self._leaf, lambda: self._from_host(None, "hidden_zero"))
         self.lanes = Lanes(self.build, program.group_size, lanes)
         self.widths = Widths(program, lanes)
 
     def run(self) -> Legalized:
-        stored = {s.memory for s in statements_in(self.program.body) if isinstance(s, ir.Store)}
-        self.atomic = {s.memory for s in statements_in(self.program.body) if isinstance(s, ir.Atomic)}
-        for memory in self.program.memories:
-            self.layouts[memory] = ElementLayout.of(memory, memory in stored)
-        origins: dict[ir.Parameter, Origin] = {}
-        for parameter in self.program.parameters:
-            origins |= self._parameter(parameter)
         self._statements(self.program.body)
-        origins |= {parameter: Origin(length_of=memory) for memory, parameter in self.lengths.items()}
-        if self.zero is not None:
-            origins[self.zero] = Origin()
         own = tuple(half for halves in self.variables.values() for half in halves)
         legal = attrs.evolve(
             self.program,
-            parameters=tuple(origins),
-            memories=(*(self.layouts[memory].after for memory in self.program.memories), *self.broadcast),
+            parameters=tuple(self.origins),
+            memories=(*(layout.after for layout in self.layouts.values()), *self.broadcast),
             variables=own + tuple(self.build.variables),
             body=self.build.finish(),
         )
-        return Legalized(legal, tuple(origins.values()))
+        return Legalized(legal, tuple(self.origins.values()))
 
-    def _parameter(self, parameter: ir.Parameter) -> dict[ir.Parameter, Origin]:
-        """The parameters that replace one of the program's, with their origins."""
-        span = self.program.span
+    def _parameter(self, parameter: ir.Parameter) -> Value:
+        """One of the program's, by the parameters that replace it."""
         if parameter.type.size == 8:
-            low, high = (self._new_parameter(f"{parameter.name}_{half}") for half in ("low", "high"))
-            self.parameters[parameter] = Pair(*(Word(self.build, ir.Argument(half, span)) for half in (low, high)))
-            return {low: Origin(parameter), high: Origin(parameter, 1)}
-        word = parameter if parameter.type.size == 4 else ir.Parameter(parameter.name, Type.U32)
-        value = Word(self.build, ir.Argument(word, span))
-        self.parameters[parameter] = value.differs(0) if parameter.type is Type.BOOL else value
-        return {word: Origin(parameter)}
+            halves = enumerate(("low", "high"))
+            return Pair(*(self._added(f"{parameter.name}_{half}", Origin(parameter, word)) for word, half in halves))
+        own = parameter if parameter.type.size == 4 else ir.Parameter(parameter.name, Type.U32)
+        self.origins[own] = Origin(parameter)
+        value = Word(self.build, ir.Argument(own, self.program.span))
+        return value.differs(0) if parameter.type is Type.BOOL else value
 
-    def _new_parameter(self, name: str) -> ir.Parameter:
+    def _added(self, name: str, origin: Origin) -> Word:
         """A new U32 parameter with an unused name."""
         name = ir.unused(name, self.names)
         self.names.add(name)
-        return ir.Parameter(name, Type.U32)
+        self.origins[made := ir.Parameter(name, Type.U32)] = origin
+        return Word(self.build, ir.Argument(made, self.program.span))
+
+    def _from_host(self, memory: ir.Memory | None, name: str) -> Word:
+        """A parameter that the host always sets to a memory's length; or to zero, which the driver's compiler cannot
+        know."""
+        if memory not in self.from_host:
+            self.from_host[memory] = self._added(name, Origin(length_of=memory))
+        return self.from_host[memory]
 
     def _halves(self, variable: ir.Variable) -> tuple[ir.Variable, ...]:
         """The variables that replace one: itself, a U32, or two for its low and high words."""
@@ -133,19 +130,11 @@ class _Legalizer:
             case ir.Argument():
                 return self.parameters[node.parameter]
             case ir.Length():
-                if node.memory not in self.lengths:
-                    self.lengths[node.memory] = self._new_parameter(f"{node.memory.name}_length")
-                return Word(self.build, ir.Argument(self.lengths[node.memory], node.span))
+                return self._from_host(node.memory, f"{node.memory.name}_length")
             case ir.BuiltinValue():
                 # A constant, so that expressions with it are folded here, with wrapping: WGSL rejects `64u - 65u`.
                 is_size = node.builtin is ir.Builtin.GROUP_SIZE
                 return self.build.literal(self.program.group_size) if is_size else Word(self.build, node)
-
-    def _hidden_zero(self) -> Word:
-        """A parameter that the host always sets to zero, which the driver's compiler cannot know."""
-        if self.zero is None:
-            self.zero = self._new_parameter("hidden_zero")
-        return Word(self.build, ir.Argument(self.zero, self.build.span))
 
     def _statements(self, block: ir.Block) -> None:
         for statement in block:

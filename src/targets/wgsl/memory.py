@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from contextlib import AbstractContextManager
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from ...types.specs import padded
-
-if TYPE_CHECKING:
-    import wgpu
+from .runtime import wgpu
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 
@@ -71,15 +70,12 @@ class Pool:
         return sum([held.size for held in self._idle])
 
 
-class Lease:
+class Lease(AbstractContextManager["Lease"]):
     """Buffers leased from a pool for one run."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
         self._held: list[_Pooled] = []
-
-    def __enter__(self) -> Lease:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._pool.put_back(self._held)

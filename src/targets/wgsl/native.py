@@ -10,13 +10,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from .c_names import BACKEND
 from .commands import Binding, BufferRange, Clock, Commands, Dispatch, Group, Recorded
-
-if TYPE_CHECKING:
-    import wgpu
+from .runtime import wgpu
 
 _RAW = "_internal"  # the attribute of wgpu-py's objects that holds wgpu-native's handle
 _WHAT = "gpusort"  # the name of our error scopes
@@ -92,8 +90,6 @@ class _raising:
     def __exit__(self, _class: object, error: BaseException | None, _traceback: object) -> None:
         found = self._errors.release(_WHAT)
         if error is None and found is not None:
-            import wgpu
-
             kind, message = found
             raise getattr(wgpu, f"GPU{kind}Error", wgpu.GPUError)(message)
 

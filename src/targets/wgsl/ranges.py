@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import attrs
 
@@ -16,9 +16,7 @@ from .commands import BufferRange
 from .device import Device
 from .errors import require_unmapped, require_whole
 from .memory import Lease
-
-if TYPE_CHECKING:
-    import wgpu
+from .runtime import wgpu
 
 _COPY_SRC, _COPY_DST, _STORAGE = 4, 8, 128  # WebGPU fixes the numbers of these flags
 _WRITTEN = (Role.OUTPUT, Role.INOUT)

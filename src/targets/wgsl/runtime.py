@@ -1,13 +1,22 @@
-"""Which WebGPU implementation is used: wgpu-native through wgpu-py, or the browser's under Pyodide."""
+"""Which WebGPU implementation is used, as `wgpu`: wgpu-native through wgpu-py, or the browser's under Pyodide."""
 
 from __future__ import annotations
 
 import sys
 import threading
 from contextlib import nullcontext
+from typing import TYPE_CHECKING
+
+from ...types.libraries import Library
+
+__all__ = ["IN_BROWSER", "LIBRARY", "NO_ADAPTER", "can_wait", "exclusive_use", "one_opening", "wgpu"]
 
 IN_BROWSER = sys.platform == "emscripten"  # Pyodide's word for it
 LIBRARY = f"{__package__}.browser" if IN_BROWSER else "wgpu"
+if TYPE_CHECKING:
+    import wgpu
+else:
+    wgpu = Library(LIBRARY)
 NO_ADAPTER = (
     "this browser gives the page no WebGPU"
     if IN_BROWSER

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -22,11 +22,8 @@ from .errors import translated_errors
 from .launches import PreparedLaunches
 from .memory import Bytes
 from .prepared import WgslPrepared, kernels_named
-from .runtime import LIBRARY, exclusive_use, one_opening
+from .runtime import LIBRARY, exclusive_use, one_opening, wgpu
 from .session import Session
-
-if TYPE_CHECKING:
-    import wgpu
 
 _T = TypeVar("_T")
 

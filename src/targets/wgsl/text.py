@@ -178,12 +178,8 @@ class _Writer(StatementWriter):
     def builtin(self, builtin: ir.Builtin) -> str:
         self.builtins.add(builtin)
         self.subgroups |= builtin in _OF_SUBGROUPS
-        match builtin:
-            case ir.Builtin.NUM_GROUPS:
-                return "parameters.group_count"
-            case _:
-                name: str = builtin.value
-                return name
+        name: str = builtin.value
+        return "parameters.group_count" if builtin is ir.Builtin.NUM_GROUPS else name
 
     def assign(self, variable: ir.Variable, value: str) -> None:
         keyword = "let " if variable in self.scopes.settled else ""
