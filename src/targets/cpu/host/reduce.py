@@ -31,7 +31,7 @@ from .strides import LoopNest, Routes
 
 Signed: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 
-# Floats whose extremes NumPy's loops find as soon as any: in a row, that lie apart, beside each other, the same of 64 bits.
+# Floats whose extremes NumPy's loops find as soon as any: in a row, lying apart, beside each other, the same of 8 bytes
 _ROW, _APART, _BESIDE, _BESIDE_WIDE = 1 << 7, 1 << 9, 1 << 6, 24
 _MEMORY = 3 << 23  # bytes: longer arrays are read from memory, which two cores do faster than one
 _HEAD = 1 << 9  # elements that may settle what any and all ask
