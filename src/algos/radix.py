@@ -8,7 +8,7 @@ fixed at compile time.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TypeAlias
 
 import attrs
 
@@ -40,17 +40,6 @@ class DigitCounts:
 
     total: U32
     before: U32  # of these, in the tiles before
-
-
-class Histograms(Protocol):
-    """The trait of what a pass keeps of its tiles' histograms. An invocation asks about the digit of its local id."""
-
-    def write(
-        self, cx: Invocation, counts: Storage[U32], totals: Storage[U32], count: U32, policy: RadixPolicy
-    ) -> None: ...
-    def of_digit(
-        self, cx: Invocation, counts: Storage[U32], totals: Storage[U32], here: TilePlace, policy: RadixPolicy
-    ) -> DigitCounts: ...  # fmt: skip
 
 
 @attrs.frozen
@@ -98,6 +87,10 @@ class Summed:
         before = added_up(cx, totals, self.first, self.first + span, policy)
         total = before + added_up(cx, totals, self.first + span, self.first + end, policy)
         return DigitCounts(total, before + added_up(cx, counts, span * _SPAN, cx.group_id, policy))
+
+
+# What a pass keeps of its tiles' histograms. An invocation asks about the digit of its local id.
+Histograms: TypeAlias = Scanned | Summed
 
 
 def added_up(cx: Invocation, histograms: Storage[U32], begin: U32, end: U32, policy: RadixPolicy) -> U32:

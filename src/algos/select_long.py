@@ -11,7 +11,7 @@ from ..kernel.language import *
 from ..types.monoids import OverStates
 from .argsort import OwnWords
 from .bitonic import bitonic_launches
-from .candidates import DIGITS, C, digits_of, first_of
+from .candidates import DIGITS, digits_of, first_of
 from .select_sampled import (
     SampledPolicy,
     SampleParams,
@@ -27,11 +27,11 @@ _FAILURE = 1e-10  # the probability that fewer than k elements pass a threshold
 
 
 @attrs.frozen
-class CandidateKey(OwnWords[C]):
+class CandidateKey(OwnWords[Any]):
     """The key of candidates."""
 
     @property
-    def greatest(self) -> C:
+    def greatest(self) -> Any:
         return self.word.last()
 
 
