@@ -15,6 +15,7 @@ from .sizes import LARGEST_U32
 _DIGIT_BITS = 4
 DIGITS = 1 << _DIGIT_BITS  # the number of values of a digit
 
+
 @attrs.frozen
 class NarrowCandidate:
     """A 32-bit word and the index, in one U64."""
