@@ -127,9 +127,10 @@ def test_a_block_is_indented_by_one_step() -> None:
                variable condition: Bool
         data_at = data[0]
         left = data_at
-        while:
+        loop:
             data_at_2 = data[1]
-        holds (left > data_at_2), do:
+            if invert((left > data_at_2)):
+                break
             bound = left
             for i in range(0, bound, 1):
                 condition = (i == 3)

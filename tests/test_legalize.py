@@ -205,7 +205,7 @@ def _flat(block: ir.Block) -> Iterator[ir.Statement]:
         yield statement
         if isinstance(statement, ir.If):
             yield from _flat(statement.then + statement.otherwise)
-        elif isinstance(statement, ir.For | ir.While):
+        elif isinstance(statement, ir.For | ir.Loop):
             yield from _flat(statement.body)
 
 

@@ -272,11 +272,13 @@ class ControlReader(CallReader, ABC):
         span = self.span(node)
         self.names.forget_changed(node, span)
         with self.builder.nested() as head:
-            condition = self.builder.shallow(self.condition(node.test))  # its subexpressions belong to the head
-        body = self.loop_body(node, {})
-        if isinstance(condition, ir.Const) and condition.value and not leaves_loop(body):
+            ends = apply(ops.INVERT, (self.condition(node.test),), span)
+            if not isinstance(ends, ir.Const) or ends.value:
+                self.builder.emit(ir.If(ends, (ir.Break(span),), (), span))
+        body = (*head, *self.loop_body(node, {}))
+        if not leaves_loop(body):
             self.expected(node, "a loop that ends, by its condition or a `break`, e.g. `while i < n:`")
-        self.builder.emit(ir.While(tuple(head), condition, body, span))
+        self.builder.emit(ir.Loop(body, span))
         return self.block(rest)
 
     def loop_body(self, node: ast.For | ast.While, bound: Bound) -> ir.Block:

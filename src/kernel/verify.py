@@ -136,9 +136,9 @@ def _types(node: ir.Statement) -> tuple[tuple[Type, ...], Type | None]:
         case ir.Subgroup():
             operand, result = node.op.types or (node.operands[0].type, node.operands[0].type)
             return (operand, Type.U32), result
-        case ir.If() | ir.While():
+        case ir.If():
             return (Type.BOOL,), None
         case ir.For():
             return (Type.U32, Type.U32, Type.U32), Type.U32
-        case ir.Barrier() | ir.Break():
+        case ir.Loop() | ir.Barrier() | ir.Break():
             return (), None
