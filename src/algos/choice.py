@@ -91,7 +91,7 @@ def choose_top_k(info: TargetInfo, key: SortableKey[E, N], rows: int, length: in
     for rule in SELECTIONS:
         if rule.matches(info, bits_of(key), rows, length, k):
             try:
-                found = rule.selection.fitted(key, length, k, info)
+                found = rule.algorithm.fitted(key, length, k, info)
             except (CapabilityError, UnsupportedTypeError):
                 continue
             if found.most_rows(key, length, k, info.limits) > 0:
