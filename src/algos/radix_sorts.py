@@ -174,8 +174,8 @@ class _RadixSort:
             orders = (self._order(is_first), self._order(is_last))
             histograms = Summed(U32(number * spans)) if spans else Scanned(has_rows)
             yield radix_count.launch(
-                grid, source, before, Workgroup(U32, policy.radix), counts, totals, histograms, layout, place, orders[0],
-                policy,
+                grid, source, before, Workgroup(U32, policy.radix), counts, totals, histograms, layout, place,
+                orders[0], policy,
             )  # fmt: skip
             if not spans:
                 yield radix_add_up.launch(
