@@ -108,4 +108,4 @@ def test_the_smallest_workgroup_that_holds_a_row_is_taken() -> None:
 def test_keys_of_other_elements_are_refused() -> None:
     assert RadixRows().placements(UnsignedKey(U32, U32, 32))
     with pytest.raises(gpusort.UnsupportedTypeError, match="RadixRows sorts keys whose elements are unsigned integers"):
-        RadixRows().fitted(key_cases.OfFloats(), 8, target_of("simulator").info)
+        RadixRows().placements(key_cases.OfFloats())

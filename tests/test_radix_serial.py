@@ -117,6 +117,6 @@ def test_sort_takes_it(target: str) -> None:
 
 def test_it_refuses_what_it_cannot_sort() -> None:
     with pytest.raises(UnsupportedTypeError, match="SerialRadix sorts keys whose elements are unsigned integers"):
-        SerialRadix().fitted(key_cases.OfFloats(), 8, target_of("simulator").info)
+        SerialRadix().placements(key_cases.OfFloats())
     with pytest.raises(InvalidArgumentError, match="SerialRadixPolicy: shares: expected"):
         SerialRadixPolicy(shares=0)

@@ -160,6 +160,7 @@ class SerialRadix(SortsBatches):
         return self
 
     def placements(self, key: SortableKey[E, W], /) -> tuple[Placement, ...]:
+        require_integers(key, "SerialRadix")
         return (Placement.ELSEWHERE,)
 
     def most_rows(self, length: int, groups: int, /) -> int:

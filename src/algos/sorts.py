@@ -176,6 +176,7 @@ class Radix(SortsBatches):
         return attrs.evolve(self, policy=fitted_radix(self.policy, own, bits_of(key), info, value_bytes))
 
     def placements(self, key: SortableKey[E, W], /) -> tuple[Placement, ...]:
+        require_integers(key, "Radix")
         even = -(-bits_of(key) // self.policy.digit_bits) % 2 == 0
         return super().placements(key) if even else (Placement.ELSEWHERE,)
 
@@ -237,6 +238,10 @@ class RadixRows(SortsBatches):
         """The policy for rows of a length: the smallest workgroup that holds one, a power of two."""
         group_size = max(self.least_group, power_above(-(-length // self.items)))
         return RadixPolicy(self.digit_bits, group_size, self.items, self.strand, self.subgroups)
+
+    def placements(self, key: SortableKey[E, W], /) -> tuple[Placement, ...]:
+        require_integers(key, "RadixRows")
+        return super().placements(key)
 
     def most_rows(self, length: int, groups: int, /) -> int:
         return min(countable_rows(length), groups) if length <= self.capacity else 0
