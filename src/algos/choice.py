@@ -13,12 +13,13 @@ from ..types.errors import CapabilityError, UnsupportedTypeError
 from ..types.keys import RankKey, SortableKey, Word
 from ..types.params import BitonicPolicy, MergePolicy, ReducePolicy, ScanPolicy, power_above
 from ..types.scalars import U32, U64
+from .batch import PairsAlgorithm
 from .fit import fitted_merge, fitted_network, fitted_reduce, fitted_scan_policy, power_below
 from .host_sort import HostSort
 from .layout import Layout
 from .rules import RowsRule
 from .select import ArgsortAndTake, Selection
-from .sorts import Bitonic, PairsAlgorithm, Radix, SortAlgorithm, bits_of, element_bits, fitted, require_integers
+from .sorts import Bitonic, Radix, SortAlgorithm, bits_of, element_bits, fitted, require_integers
 from .table import AXIS_REDUCTIONS, AXIS_SCANS, MERGES, PAIRS, SCAN_BY_SUBGROUPS, SCANS, SELECTIONS, SHORT_SCANS, SORTS
 from .tuned import tuned_rules
 

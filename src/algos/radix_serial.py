@@ -9,7 +9,7 @@ from ..kernel.language import *
 from ..machine import TargetInfo
 from ..types.checks import as_int, instance_of, within
 from ..types.keys import UnsignedKey
-from .batch import Batch, Mode, SortsBatches
+from .batch import Batch, Mode, PairsAlgorithm
 from .bitonic import from_ordered, to_ordered
 from .radix_layout import DigitPlace
 from .sizes import LARGEST_U32, require_countable, require_digits
@@ -149,7 +149,7 @@ def serial_radix_sort(batch: Batch, policy: SerialRadixPolicy, bits: range) -> S
 
 
 @attrs.frozen
-class SerialRadix(SortsBatches):
+class SerialRadix(PairsAlgorithm):
     """LSD radix sort for CPU cores: each invocation serially sorts a share of the elements; of several rows, one
     each."""
 

@@ -7,9 +7,10 @@ from typing import Generic, TypeAlias, TypeVar
 import attrs
 
 from ..machine import Capability, TargetInfo
+from .batch import PairsAlgorithm
 from .layout import Layout
 from .select import Selection
-from .sorts import PairsAlgorithm, SortAlgorithm
+from .sorts import SortAlgorithm
 
 P = TypeVar("P")
 S = TypeVar("S")

@@ -15,7 +15,7 @@ from ..types.errors import CapabilityError, InvalidArgumentError
 from ..types.keys import RankKey
 from ..types.params import MOST_ITEMS, BitonicPolicy, RowsParams
 from .argsort import placed_class
-from .batch import looping_grid
+from .batch import PairsAlgorithm, looping_grid
 from .candidates import DIGITS, first_of
 from .fit import fitted_network, power_below
 from .select_long import Plan, select_sampled
@@ -23,7 +23,7 @@ from .select_rows import PartPolicy, parts_of, select_by_parts
 from .select_sampled import SampledPolicy
 from .sizes import bound_together, countable_rows, require_countable
 from .sort_parts import within
-from .sorts import Bitonic, PairsAlgorithm, argsort
+from .sorts import Bitonic, argsort
 
 
 def top_k(key: SortableKey[E, N], rows: int, length: int, k: int, order: SortOrder, selection: Selection) -> Schedule:
