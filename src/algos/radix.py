@@ -23,8 +23,7 @@ from .radix_tile import (
     clear_counters,
     count_before,
     load_tile,
-    place_numbers,
-    place_values,
+    place_given,
     store_keys,
     store_values,
 )
@@ -206,10 +205,7 @@ def radix_scatter(
         store_keys(cx, tile, target, results, orders[1], mode.keeps_keys, here, bases, targets, place, policy)
         if mode.takes_values:
             cx.barrier()  # the tile is dead from here: the values may be overlaid on it
-            if mode.counts_places:
-                place_numbers(mode.value, here, strand, places, beside, policy)
-            else:
-                place_values(values, here, strand, places, beside, policy)
+            place_given(values, here, strand, places, beside, mode, policy)
             cx.barrier()
             store_values(cx, beside, moved, targets, here, policy)
 

@@ -14,6 +14,7 @@ from ..kernel.language import *
 from ..types.intrinsics import overridable
 from ..types.monoids import Count
 from ..types.params import RadixPolicy
+from .batch import Mode
 from .bitonic import from_ordered, to_ordered
 from .radix_layout import Digit, DigitPlace, Lanes, TilePlace
 from .scan_tile import exclusive_scan_workgroup
@@ -176,13 +177,17 @@ def place_values(
                 beside[places[row]] = values[add_nowrap(first, row * strand.width)]
 
 
-def place_numbers(
-    value: type[V], here: TilePlace, strand: Strand, places: Registers[U32], beside: Workgroup[V], policy: RadixPolicy
-) -> None:
-    """The same for argsort: the values are the keys' indices in their row."""
-    first = here.first() + strand.first_element(policy)
-    for row in dynamic_range(U32(0), U32(policy.items)):
-        beside[places[row]] = value(first + row * strand.width)
+def place_given(
+    values: Storage[V], here: TilePlace, strand: Strand, places: Registers[U32], beside: Workgroup[V], mode: Mode[V],
+    policy: RadixPolicy,
+) -> None:  # fmt: skip
+    """The same in the first pass: for argsort the values are the keys' indices in their row."""
+    if mode.counts_places:
+        first = here.first() + strand.first_element(policy)
+        for row in dynamic_range(U32(0), U32(policy.items)):
+            beside[places[row]] = mode.value(first + row * strand.width)
+    else:
+        place_values(values, here, strand, places, beside, policy)
 
 
 def store_keys(
