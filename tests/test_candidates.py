@@ -136,7 +136,7 @@ def test_digits_of_a_word_are_counted_from_the_least() -> None:
     for bits, word in product((1, 4, 7, 8), (0x0123456789ABCDEF, (1 << 64) - 1)):
         for number in range(-(-64 // bits)):
             place = DigitPlace(U32(number), bits)
-            assert int(place.digit_of(U64(word)).value) == word >> number * bits & (1 << bits) - 1
+            assert int(place.digit_of(U64(word))) == word >> number * bits & (1 << bits) - 1
             assert place.radix == 1 << bits
 
 

@@ -161,26 +161,18 @@ def _copies(
     yield copy_elements.launch(_grid(count), data, goal, params, axes)
 
 
-def take_rows(itemsize: int, rows: int, length: int, taken: int) -> Schedule:
-    """Gathers `taken` elements of each row of `source`, by its row of `indices`, into `target`."""
-    return _taking(itemsize, rows, length, taken, 0, Role.OUTPUT)
-
-
-def take_within(itemsize: int, first: int, count: int, taken: int) -> Schedule:
-    """Gathers into "target" (INOUT) from a piece of a row, "source": `count` elements from index `first`."""
-    return _taking(itemsize, 1, count, taken, first, Role.INOUT)
-
-
-def _taking(itemsize: int, rows: int, length: int, taken: int, first: int, role: Role) -> Schedule:
+def take_rows(itemsize: int, rows: int, length: int, taken: int, first: int | None = None) -> Schedule:
+    """Gathers `taken` elements of each row of `source`, by its row of `indices`, into `target`. With `first`, `source`
+    is a piece of a row, from that index on, and `target` (INOUT) keeps what is not of it."""
     word = math.gcd(itemsize, 8)
     words, element = itemsize // word, UNSIGNED[word]
     count = rows * taken * words
     source = Buffer("source", element, rows * length * words, Role.INPUT)
     indices = Buffer("indices", U64, rows * taken, Role.INPUT)
-    target: Buffer[Any] = Buffer("target", element, count, role)
+    target: Buffer[Any] = Buffer("target", element, count, Role.OUTPUT if first is None else Role.INOUT)
     if count == 0:
         return Schedule((source, indices, target), ())
-    params = TakeParams(U32(count), U32(words), U32(taken), U32(length), U32(first))
+    params = TakeParams(U32(count), U32(words), U32(taken), U32(length), U32(first or 0))
     return Schedule((source, indices, target), (take_elements.launch(_grid(count), source, indices, target, params),))
 
 

@@ -34,14 +34,6 @@ _IN_FLIGHT = 8  # loads of an invocation at a time
 
 
 @attrs.frozen
-class DigitCounts:
-    """The elements of a tile's row with one digit."""
-
-    total: U32
-    before: U32  # of these, in the tiles before
-
-
-@attrs.frozen
 class Scanned:
     """A launch between histogram and scatter makes prefix sums of each digit's counts over the tiles of all rows."""
 
@@ -54,7 +46,7 @@ class Scanned:
 
     def of_digit(
         self, cx: Invocation, counts: Storage[U32], totals: Storage[U32], here: TilePlace, policy: RadixPolicy
-    ) -> DigitCounts:  # fmt: skip
+    ) -> tuple[U32, U32]:  # fmt: skip
         line = cx.local_id * cx.num_groups
         before, total = counts[line + cx.group_id], totals[cx.local_id]
         if self.has_rows:
@@ -63,7 +55,7 @@ class Scanned:
                 total = counts[line + here.next_leader]
             before -= first
             total -= first
-        return DigitCounts(total, before)
+        return total, before
 
 
 @attrs.frozen
@@ -81,14 +73,15 @@ class Summed:
 
     def of_digit(
         self, cx: Invocation, counts: Storage[U32], totals: Storage[U32], here: TilePlace, policy: RadixPolicy
-    ) -> DigitCounts:  # fmt: skip
+    ) -> tuple[U32, U32]:  # fmt: skip
         span, end = cx.group_id // _SPAN, (cx.num_groups + _SPAN - 1) // _SPAN
         before = added_up(cx, totals, self.first, self.first + span, policy)
         total = before + added_up(cx, totals, self.first + span, self.first + end, policy)
-        return DigitCounts(total, before + added_up(cx, counts, span * _SPAN, cx.group_id, policy))
+        return total, before + added_up(cx, counts, span * _SPAN, cx.group_id, policy)
 
 
-# What a pass keeps of its tiles' histograms. An invocation asks about the digit of its local id.
+# What a pass keeps of its tiles' histograms. An invocation asks about the digit of its local id: how many elements of a
+# tile's row have it, and how many of these are in the tiles before.
 Histograms: TypeAlias = Scanned | Summed
 
 
@@ -126,10 +119,10 @@ def radix_count(
         for i in dynamic_range(U32(0), U32(policy.items)):
             words[i] = to_ordered(key, data[add_nowrap(first, i * cx.group_size)], order)
         for i in dynamic_range(U32(0), U32(policy.items)):
-            counters.atomic_add(place.digit_of(words[i]).value, U32(1))
+            counters.atomic_add(place.digit_of(words[i]), U32(1))
     else:
         for i in dynamic_range(cx.local_id, here.remaining(), cx.group_size):
-            counters.atomic_add(place.digit_of(to_ordered(key, data[here.start + i], order)).value, U32(1))
+            counters.atomic_add(place.digit_of(to_ordered(key, data[here.start + i], order)), U32(1))
     cx.barrier()
     if cx.local_id < policy.radix:
         histograms.write(cx, counts, totals, counters[cx.local_id], policy)
@@ -177,8 +170,7 @@ def radix_scatter(
     cx.barrier()
     total, before = U32(0), U32(0)
     if cx.local_id < policy.radix:
-        mine = histograms.of_digit(cx, counts, totals, here, policy)
-        total, before = mine.total, mine.before
+        total, before = histograms.of_digit(cx, counts, totals, here, policy)
         if total == here.end - here.origin:
             bases[0] = U32(1)
     clear_counters(cx, counters, policy)

@@ -56,7 +56,7 @@ def serial_count(
     for digit in dynamic_range(U32(0), U32(place.radix)):
         counters[digit] = U32(0)
     for i in dynamic_range(shares.begin(cx.group_id), shares.end(cx.group_id)):
-        mine = place.digit_of(to_ordered(key, data[i], order)).value
+        mine = place.digit_of(to_ordered(key, data[i], order))
         counters[mine] += U32(1)
     for digit in dynamic_range(U32(0), U32(place.radix)):
         counts[shares.counter(cx.group_id, digit, place.radix)] = counters[digit]
@@ -85,7 +85,7 @@ def serial_scatter(
     origin = shares.origin(cx.group_id)
     for i in dynamic_range(shares.begin(cx.group_id), shares.end(cx.group_id)):
         word = to_ordered(source, data[i], orders[0])
-        mine = place.digit_of(word).value
+        mine = place.digit_of(word)
         to = places[mine]
         places[mine] = to + U32(1)
         if mode.keeps_keys:

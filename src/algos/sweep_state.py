@@ -94,7 +94,7 @@ def count_digits(word: N, counters: Workgroup[U32], copy: U32, passes: int, poli
     """Adds a word's digits to the histograms of their passes."""
     for number in range(passes):
         digit = DigitPlace(U32(number), policy.digit_bits).digit_of(word)
-        counters.atomic_add(copy + (digit.value + number * policy.radix) * policy.copies, U32(1))
+        counters.atomic_add(copy + (digit + number * policy.radix) * policy.copies, U32(1))
 
 
 @kernel
