@@ -8,8 +8,6 @@ fixed at compile time.
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import attrs
 
 from ..kernel.language import *
@@ -34,19 +32,34 @@ _IN_FLIGHT = 8  # loads of an invocation at a time
 
 
 @attrs.frozen
-class Scanned:
-    """A launch between histogram and scatter makes prefix sums of each digit's counts over the tiles of all rows."""
+class Histograms:
+    """What a pass keeps of its tiles' histograms. A launch between histogram and scatter makes prefix sums of each
+    digit's counts over the tiles of all rows. Of one row with few tiles, every tile adds its counts to those of its
+    span of tiles, which are zero at first; the scatter adds up the spans, and the tiles before its own in the span.
+    That saves a launch."""
 
     has_rows: bool
+    first: U32 | None  # this pass's first span, if spans are added up
 
     def write(
         self, cx: Invocation, counts: Storage[U32], totals: Storage[U32], count: U32, policy: RadixPolicy
-    ) -> None:
-        counts[cx.local_id * cx.num_groups + cx.group_id] = count
+    ) -> None:  # fmt: skip
+        """Keeps a tile's count of this invocation's digit, its local id."""
+        if self.first is None:
+            counts[cx.local_id * cx.num_groups + cx.group_id] = count
+        else:
+            counts[cx.group_id * policy.radix + cx.local_id] = count
+            totals.atomic_add((self.first + cx.group_id // _SPAN) * policy.radix + cx.local_id, count)
 
     def of_digit(
         self, cx: Invocation, counts: Storage[U32], totals: Storage[U32], here: TilePlace, policy: RadixPolicy
     ) -> tuple[U32, U32]:  # fmt: skip
+        """How many elements of a tile's row have that digit, and how many of these are in the tiles before."""
+        if self.first is not None:
+            span, end = cx.group_id // _SPAN, (cx.num_groups + _SPAN - 1) // _SPAN
+            earlier = added_up(cx, totals, self.first, self.first + span, policy)
+            all_spans = earlier + added_up(cx, totals, self.first + span, self.first + end, policy)
+            return all_spans, earlier + added_up(cx, counts, span * _SPAN, cx.group_id, policy)
         line = cx.local_id * cx.num_groups
         before, total = counts[line + cx.group_id], totals[cx.local_id]
         if self.has_rows:
@@ -56,33 +69,6 @@ class Scanned:
             before -= first
             total -= first
         return total, before
-
-
-@attrs.frozen
-class Summed:
-    """Of one row with few tiles: every tile adds its counts to those of its span of tiles, which are zero at first; the
-    scatter adds up the spans, and the tiles before its own in the span. That saves a launch."""
-
-    first: U32  # this pass's first span
-
-    def write(
-        self, cx: Invocation, counts: Storage[U32], totals: Storage[U32], count: U32, policy: RadixPolicy
-    ) -> None:  # fmt: skip
-        counts[cx.group_id * policy.radix + cx.local_id] = count
-        totals.atomic_add((self.first + cx.group_id // _SPAN) * policy.radix + cx.local_id, count)
-
-    def of_digit(
-        self, cx: Invocation, counts: Storage[U32], totals: Storage[U32], here: TilePlace, policy: RadixPolicy
-    ) -> tuple[U32, U32]:  # fmt: skip
-        span, end = cx.group_id // _SPAN, (cx.num_groups + _SPAN - 1) // _SPAN
-        before = added_up(cx, totals, self.first, self.first + span, policy)
-        total = before + added_up(cx, totals, self.first + span, self.first + end, policy)
-        return total, before + added_up(cx, counts, span * _SPAN, cx.group_id, policy)
-
-
-# What a pass keeps of its tiles' histograms. An invocation asks about the digit of its local id: how many elements of a
-# tile's row have it, and how many of these are in the tiles before.
-Histograms: TypeAlias = Scanned | Summed
 
 
 def added_up(cx: Invocation, histograms: Storage[U32], begin: U32, end: U32, policy: RadixPolicy) -> U32:

@@ -13,7 +13,7 @@ from ..types.errors import InvalidArgumentError
 from ..types.keys import KeyWrapper, UnsignedKey
 from ..types.params import RadixPolicy
 from .batch import Batch, Mode, Three, looping_grid
-from .radix import Scanned, Summed, radix_add_up, radix_count, radix_scatter, spans_of
+from .radix import Histograms, radix_add_up, radix_count, radix_scatter, spans_of
 from .radix_layout import DigitPlace, Layout
 from .radix_sweep import sweep
 from .sizes import LARGEST_U32, countable_rows, require_countable, require_digits
@@ -172,7 +172,7 @@ class _RadixSort:
             side = 1 if (self.passes - number) % 2 == 1 else 2
             source, target = self._key(is_first), self._key(is_last)
             orders = (self._order(is_first), self._order(is_last))
-            histograms = Summed(U32(number * spans)) if spans else Scanned(has_rows)
+            histograms = Histograms(has_rows, U32(number * spans) if spans else None)
             yield radix_count.launch(
                 grid, source, before, Workgroup(U32, policy.radix), counts, totals, histograms, layout, place,
                 orders[0], policy,
