@@ -11,12 +11,12 @@ import attrs
 import pytest
 
 from gpusort.algos.copy import CopyParams
-from gpusort.algos.copy import Layout as Copied
 from gpusort.algos.merge import Tile
 from gpusort.algos.merge_path import MergeOrder, of_first_before
 from gpusort.algos.radix_layout import Layout
 from gpusort.algos.sizes import LARGEST_U32
 from gpusort.algos.ties import Share, first_not_below
+from gpusort.algos.transpose import Lines
 from gpusort.types.dtypes import key_for
 from gpusort.types.indices import SortOrder
 from gpusort.types.params import MergeParams, MergePolicy, ScanParams
@@ -198,9 +198,9 @@ def test_elements_are_found_by_their_number(axes: int) -> None:
             sizes[axis] = max(1, min(sizes[axis], most))
         strides = [rng.randrange(-(1 << 31), 1 << 31) for _ in range(4)]
         first = rng.randrange(1 << 32)
-        layout = Copied(U32(first), *(U32(stride % (1 << 32)) for stride in strides))
+        lines = Lines.of(first, tuple(strides))
         count = sizes[0] * sizes[1] * sizes[2] * sizes[3]
-        params = CopyParams(U32(count), U32(sizes[1]), U32(sizes[2]), U32(sizes[3]), layout, layout)
+        params = CopyParams(U32(count), U32(sizes[1]), U32(sizes[2]), U32(sizes[3]), lines, lines)
         for number in {0, count - 1, count // 2, rng.randrange(count)}:
             rest, places = number, [0] * 4
             for axis in (3, 2, 1, 0):
@@ -209,4 +209,4 @@ def test_elements_are_found_by_their_number(axes: int) -> None:
             found = params.index_of(U32(number), axes)
             assert [int(getattr(found, f"i{axis}")) for axis in range(4)] == places
             place = first + sum(place * stride for place, stride in zip(places, strides, strict=True))
-            assert int(layout.place(found, axes)) == place % (1 << 32)
+            assert int(found.place(lines, axes)) == place % (1 << 32)

@@ -31,6 +31,28 @@ class Merged(Generic[T]):
     has_ties: bool
 
 
+@attrs.frozen
+class Tile:
+    """A tile of the merged array: its start and length, and its start in each of the two arrays."""
+
+    start: U32
+    count: U32
+    first: U32
+    second: U32
+    of_first: U32  # how many of its elements are of the first array; these are loaded before the others
+
+    @classmethod
+    def of(cls, number: U32, cuts: Storage[U32], params: MergeParams, policy: MergePolicy) -> Tile:
+        start = number * policy.tile
+        count = minimum(params.first + params.second - start, U32(policy.tile))
+        first = cuts[number]
+        second = start - first
+        # If the arrays are not sorted, a cut may be before the last one, or too far behind it: clamp their distance, so
+        # that all accesses are in bounds. Each cut by itself leaves as many elements of both as there are.
+        of_first = minimum(cuts[number + 1] - first, minimum(count, params.first - first))
+        return Tile(start, count, first, second, of_first)
+
+
 @kernel
 def merge_tiles(
     cx: Invocation, key: SortableKey[E, W], first: Storage[E], second: Storage[E], results: Storage[E],
@@ -39,28 +61,22 @@ def merge_tiles(
 ) -> None:  # fmt: skip
     """Merges a tile by a workgroup: loads it, those of the first array before the others, and finds for each merged
     element its index there, `places`."""
+    mine = Tile.of(cx.group_id, cuts, params, policy)
     by = MergeOrder(key, order, mode.has_ties, cuts[params.tiles + 1] != 0 if mode.has_ties else Bool(False))
-    start = cx.group_id * policy.tile
-    count = minimum(params.first + params.second - start, U32(policy.tile))
-    from_first = cuts[cx.group_id]
-    from_second = start - from_first
-    # If the arrays are not sorted, a cut may be before the last one, or too far behind it: clamp their distance, so
-    # that all accesses are in bounds. Each cut by itself leaves as many elements of both as there are.
-    of_first = minimum(cuts[cx.group_id + 1] - from_first, minimum(count, params.first - from_first))
     for step in dynamic_range(U32(0), U32(policy.items)):
         i = step * cx.group_size + cx.local_id
-        if i < of_first:
-            tile[i] = first[from_first + i]
-        elif i < count:
-            tile[i] = second[from_second + (i - of_first)]
+        if i < mine.of_first:
+            tile[i] = first[mine.first + i]
+        elif i < mine.count:
+            tile[i] = second[mine.second + (i - mine.of_first)]
     cx.barrier()
-    diagonal = minimum(cx.local_id * policy.items, count)
-    one = of_first_before(by, tile, tile, of_first, of_first, count - of_first, diagonal)
-    other = of_first + (diagonal - one)
-    last = count - 1
+    diagonal = minimum(cx.local_id * policy.items, mine.count)
+    one = of_first_before(by, tile, tile, mine.of_first, mine.of_first, mine.count - mine.of_first, diagonal)
+    other = mine.of_first + (diagonal - one)
+    last = mine.count - 1
     ours, theirs = by.word(tile[minimum(one, last)]), by.word(tile[minimum(other, last)])
     for step in dynamic_range(U32(0), U32(policy.items)):
-        is_theirs = (one >= of_first) | ((other < count) & (theirs < ours))
+        is_theirs = (one >= mine.of_first) | ((other < mine.count) & (theirs < ours))
         places[cx.local_id * policy.items + step] = other if is_theirs else one
         if is_theirs:
             other = other + 1
@@ -74,14 +90,14 @@ def merge_tiles(
     cx.barrier()
     for step in dynamic_range(U32(0), U32(policy.items)):
         i = step * cx.group_size + cx.local_id
-        if i < count:
+        if i < mine.count:
             place = places[i]
-            results[start + i] = tile[place]
+            results[mine.start + i] = tile[place]
             if mode.takes_values:
-                if place < of_first:
-                    moved[start + i] = first_values[from_first + place]
+                if place < mine.of_first:
+                    moved[mine.start + i] = first_values[mine.first + place]
                 else:
-                    moved[start + i] = second_values[from_second + (place - of_first)]
+                    moved[mine.start + i] = second_values[mine.second + (place - mine.of_first)]
 
 
 def merge_tile_serially(

@@ -10,7 +10,7 @@ from typing import NoReturn, cast
 
 import numpy as np
 
-from ..types.layout import Type, bounds
+from ..types.layout import Type
 from ..types.ops import operators
 from . import ir
 from .builder import MOST_ITERATIONS
@@ -34,7 +34,7 @@ def literal(value: object, type: Type, span: Span) -> ir.Const:
     if type is Type.BOOL and isinstance(value, bool):
         return ir.Const(value, type, span)
     if (type.is_integer or type.is_narrow) and isinstance(value, int) and not isinstance(value, bool):
-        low, high = bounds(type)
+        low, high = type.bounds
         if not low <= value <= high:
             expected(span, f"a literal that fits {type} ({low} to {high}), found {value}, e.g. `{type}(1)`")
         return ir.Const(value, Type.U32 if type.is_narrow else type, span)

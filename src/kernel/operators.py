@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TypeAlias, TypeGuard
 from ..types import ops
 from ..types.elements import class_of
 from ..types.intrinsics import OPERATIONS
-from ..types.layout import Type, bounds
+from ..types.layout import Type
 from ..types.ops import operators
 from ..types.scalars import Scalar
 from . import ir
@@ -159,7 +159,7 @@ def _greatest(side: Value) -> int:
 def _beside(scalar: ir.Expression, number: MemberNumber, span: Span) -> ir.Expression:
     """An enum's number converted to a scalar's type, as a literal would be."""
     to = scalar.type
-    if to is Type.BOOL or to.is_narrow or (to.is_integer and number.greatest > bounds(to)[1]):
+    if to is Type.BOOL or to.is_narrow or (to.is_integer and number.greatest > to.bounds[1]):
         _refuse_number(span)
     return convert(ops.CAST, number.number, to, span)
 

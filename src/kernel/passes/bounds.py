@@ -13,7 +13,7 @@ from itertools import count
 
 import attrs
 
-from ...types.layout import Type, bounds
+from ...types.layout import Type
 from .. import ir
 from .evaluate import Evaluator, Value
 from .facts import Condition, Facts, Sum, assume, both, either, negated, number
@@ -131,9 +131,9 @@ class Ranges:
 
         def body() -> bool:
             if step.is_constant:
-                value = start.plus(facts.unknown(*bounds(Type.U32)), max(1, step.constant))
+                value = start.plus(facts.unknown(*Type.U32.bounds), max(1, step.constant))
             else:
-                value = facts.unknown(*bounds(Type.U32))
+                value = facts.unknown(*Type.U32.bounds)
                 facts.assume(value.plus(start, -1))
             facts.assume(stop.plus(value, -1).plus(number(-1)))
             values.variables[loop.variable] = value  # also where the body sets it: the count goes on
@@ -186,7 +186,7 @@ class Ranges:
         stays = True
         for variable, after in behind.items():
             low, high = ranges[variable]
-            least, most = bounds(variable.type)
+            least, most = variable.type.bounds
             if not self._facts.at_least(after, low):
                 low, stays = least, False
             if not self._facts.at_most(after, high):
