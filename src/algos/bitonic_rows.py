@@ -2,7 +2,7 @@
 
 Each lane holds a block of the row, so passes over short distances are within a lane, and those over longer ones
 exchange words by shuffles. Loads are coalesced, as a sort may start from any permutation; sorted blocks are transposed
-in workgroup memory, so that stores are too.
+in workgroup memory, with a word of padding each against bank conflicts, so that stores are too.
 """
 
 from __future__ import annotations
@@ -27,17 +27,20 @@ def bitonic_rows(
     """Sorts every row: its words, or where values or indices go along its words with their indices, by their `own` key;
     then it is stable. In place, `results` is `data`."""
     entries: Registers[W] = Registers(own.word, policy.items)
-    row, lane, count = row_of(cx, policy), cx.local_id % policy.lanes, count_of(cx, params, policy)
-    first = row * params.length
+    row, lane = cx.group_id * policy.rows + cx.local_id // policy.lanes, cx.local_id % policy.lanes
+    first, count = row * params.length, params.length if row < params.num_rows else U32(0)
     for i in dynamic_range(U32(0), U32(policy.items)):
         element = i * policy.lanes + lane
         entries[i] = entry_of(key, data[first + element], element, order, mode) if element < count else own.greatest
     sort_rows(cx, entries, policy)
-    stage_blocks(cx, tile, entries, policy)
+    staged = cx.local_id // policy.lanes * (policy.lanes * policy.padded)  # where the row begins in the tile
+    for i in dynamic_range(U32(0), U32(policy.items)):
+        tile[staged + lane * policy.padded + i] = entries[i]
+    cx.barrier()
     for i in dynamic_range(U32(0), U32(policy.items)):
         element = i * policy.lanes + lane
         if element < count:
-            found: Any = tile[staged_at(cx, element, policy)]
+            found: Any = tile[staged + element // policy.items * policy.padded + element % policy.items]
             if mode.keeps_keys:
                 results[first + element] = from_ordered(key, found.word if mode.takes_values else found, order)
             if mode.counts_places:
@@ -50,16 +53,6 @@ def entry_of(key: SortableKey[E, N], element: E, place: U32, order: SortOrder, m
     """What is sorted for an element: its word, or that with its index."""
     word: Any = to_ordered(key, element, order)
     return Placed(word, place) if mode.takes_values else word
-
-
-def row_of(cx: Invocation, policy: RowsPolicy) -> U32:
-    """The row of this invocation's lanes."""
-    return cx.group_id * policy.rows + cx.local_id // policy.lanes
-
-
-def count_of(cx: Invocation, params: RowsParams, policy: RowsPolicy) -> U32:
-    """The length of this invocation's row; 0 beyond the last row."""
-    return params.length if row_of(cx, policy) < params.num_rows else U32(0)
 
 
 def sort_rows(cx: Invocation, words: Registers[W], policy: RowsPolicy) -> None:
@@ -97,24 +90,6 @@ def pass_across_lanes(
             mine = words[i]
             other = cx.shuffle_xor(mine, U32(mask))
             words[i] = other if (other < mine) == is_lower else mine
-
-
-def stage_blocks(cx: Invocation, tile: Workgroup[W], words: Registers[W], policy: RowsPolicy) -> None:
-    """Writes the lanes' blocks to workgroup memory, with one word of padding each against bank conflicts."""
-    lane = cx.local_id % policy.lanes
-    for i in dynamic_range(U32(0), U32(policy.items)):
-        tile[first_of_row(cx, policy) + lane * policy.padded + i] = words[i]
-    cx.barrier()
-
-
-def first_of_row(cx: Invocation, policy: RowsPolicy) -> U32:
-    """The index in workgroup memory of this invocation's row."""
-    return cx.local_id // policy.lanes * (policy.lanes * policy.padded)
-
-
-def staged_at(cx: Invocation, element: U32, policy: RowsPolicy) -> U32:
-    """The index in workgroup memory of an element of this invocation's row."""
-    return first_of_row(cx, policy) + element // policy.items * policy.padded + element % policy.items
 
 
 def bitonic_rows_sort(batch: Batch, policy: RowsPolicy) -> Schedule:
