@@ -15,11 +15,11 @@ from gpusort.algos.merge import Tile
 from gpusort.algos.merge_path import MergeOrder, of_first_before
 from gpusort.algos.radix_layout import Layout
 from gpusort.algos.sizes import LARGEST_U32
-from gpusort.algos.ties import Share, first_not_below
+from gpusort.algos.ties import Share, SharesParams, first_not_below
 from gpusort.algos.transpose import Lines
 from gpusort.types.dtypes import key_for
 from gpusort.types.indices import SortOrder
-from gpusort.types.params import MergeParams, MergePolicy, ScanParams
+from gpusort.types.params import MergeParams, MergePolicy
 from gpusort.types.scalars import U32, Bool
 
 UP = SortOrder.ASCENDING
@@ -153,7 +153,7 @@ def test_workgroups_share_the_blocks_of_a_row(rows: int, length: int) -> None:
 def test_shares_of_rows_lie_where_their_elements_do() -> None:
     for rows, length, share in ((1, LARGEST_U32, 1 << 30), (2, (1 << 31) - 1, 400_000_000), (65_536, 5, 2), (3, 7, 9)):
         groups = -(-length // share)
-        params = ScanParams(U32(length), U32(groups), U32(share))
+        params = SharesParams(U32(length), U32(groups), U32(share))
         for index in {0, groups - 1, rows * groups // 2, rows * groups - 1}:
             row, number = divmod(index, groups)
             found = Share.of(U32(index), params)

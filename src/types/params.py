@@ -190,15 +190,6 @@ class ReducePolicy(Policy):
 
 
 @attrs.frozen
-class ScanParams:
-    """One launch of a scan, over every row of a batch."""
-
-    num_elements: U32  # in one row
-    groups_per_row: U32
-    share: U32  # elements for each workgroup, a multiple of the tile
-
-
-@attrs.frozen
 class ScanPolicy(TilePolicy):
     """Tuning of scans. A workgroup goes through its share of a row tile by tile."""
 
