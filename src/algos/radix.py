@@ -15,16 +15,7 @@ from ..types.params import RadixPolicy
 from .batch import Mode
 from .bitonic import from_ordered, to_ordered
 from .radix_layout import DigitPlace, Layout, TilePlace
-from .radix_tile import (
-    Ranking,
-    Strand,
-    clear_counters,
-    count_before,
-    load_tile,
-    place_given,
-    store_keys,
-    store_values,
-)
+from .radix_tile import Ranking, Strand, clear_counters, count_before, load_tile, place_given, store_keys, store_values
 
 MOST_SUMMED = 320  # tiles: with more, a launch of prefix sums is as fast
 _SPAN = 16  # tiles

@@ -14,16 +14,7 @@ from ..types.keys import UnsignedKey
 from ..types.params import MOST_COUNTED, RadixPolicy
 from .batch import Mode
 from .radix_layout import DigitPlace, Layout, TilePlace
-from .radix_tile import (
-    Ranking,
-    Strand,
-    clear_counters,
-    load_tile,
-    place_given,
-    place_values,
-    store_keys,
-    store_values,
-)
+from .radix_tile import Ranking, Strand, clear_counters, load_tile, place_given, place_values, store_keys, store_values
 from .sweep_state import INTO_WORDS, IS_LAST, READS_DATA, RUNS, PassPlan
 
 # A status word, one for each tile and digit value: flags in the two high bits, a count below. Less than OWN: invalid.

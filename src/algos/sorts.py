@@ -19,14 +19,7 @@ from .argsort import bitonic_argsort, placed_class
 from .batch import Batch, PairsAlgorithm
 from .bitonic import bitonic_sort
 from .bitonic_rows import bitonic_rows_sort
-from .fit import (
-    digits_in_tile,
-    fitted_network,
-    fitted_radix,
-    has_whole_subgroups,
-    no_radix,
-    power_below,
-)
+from .fit import digits_in_tile, fitted_network, fitted_radix, has_whole_subgroups, no_radix, power_below
 from .radix_rows import radix_rows_sort
 from .radix_sorts import most_radix_rows, radix_sort
 from .sizes import countable_rows
