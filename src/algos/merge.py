@@ -188,13 +188,11 @@ def merge(
     cuts, unordered = Buffer("cuts", U32, tiles + 2, Role.SCRATCH), Buffer("unordered", U32, checkers, Role.SCRATCH)
     params = MergeParams(U32(first), U32(second), U32(tiles), U32(checkers))
     searchers = Grid(-(-(tiles + 1) // size), size)
-    launches = [
-        find_cuts.launch(
-            searchers, key, one, other, unordered, cuts, Workgroup(U32, size), params, order, has_ties, policy
-        )
-    ]
-    if isinstance(key, FloatKey):
-        launches.insert(0, check_ties(key, one, other, unordered, params, order, policy))
+    launches = [check_ties(key, one, other, unordered, params, order, policy)] if isinstance(key, FloatKey) else []
+    shared = Workgroup(U32, size)
+    launches.append(
+        find_cuts.launch(searchers, key, one, other, unordered, cuts, shared, params, order, has_ties, policy)
+    )
     grid, mode = Grid(tiles, size), Merged(key.element if values is None else values, values is not None, has_ties)
     arrays = *keys, *(carried or keys), cuts
     if size == 1:

@@ -180,13 +180,8 @@ class ReducePolicy(Policy):
 
     @property
     def halvings(self) -> tuple[int, ...]:
-        """The states left before each step of a pairwise reduction: 8, 4, 2."""
-        widths: list[int] = []
-        width = self.items
-        while width > 1:
-            widths.append(width)
-            width = (width + 1) // 2
-        return tuple(widths)
+        """The states left before each step of a pairwise reduction: 8, 4, 2. An odd one is carried along."""
+        return tuple(-(-self.items >> step) for step in range((self.items - 1).bit_length()))
 
 
 @attrs.frozen
