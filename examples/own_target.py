@@ -129,11 +129,8 @@ class Writer:
                 with self.lines.nested(f"for ({head}; {at} < {end}; {at} += {by}) {{", "}"):
                     self.lines.add(f"{self.names.of(variable, variable.name)} = {at};")
                     self.block(body)
-            case ir.While(inner, condition, body):
-                with self.lines.nested("for (;;) {", "}"):
-                    self.block(inner)
-                    self.lines.add(f"if (!{show(condition)}) break;")
-                    self.block(body)
+            case ir.Loop(body):
+                self.braced("for (;;)", body)
             case ir.Break():
                 self.lines.add("break;")
             case ir.Barrier():

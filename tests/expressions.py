@@ -19,7 +19,7 @@ import numpy.typing as npt
 from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from gpusort.targets import registry
 from gpusort.types import ops, scalars
-from gpusort.types.layout import Type, bounds
+from gpusort.types.layout import Type
 from tests import loading
 
 Words = npt.NDArray[np.uint64]
@@ -101,7 +101,7 @@ def edges(of: Type) -> list[int | float | bool]:
         ]
     if of is Type.F64:
         return [0.0, -0.0, 1.0, -1.5, 0.1, 5e-324, 1.7e308, 2.0**53 + 2, float("inf"), float("-inf"), float("nan")]
-    low, high = bounds(of)
+    low, high = of.bounds
     near = (0, 1, 2, 3, 7, 31, 32, 63, 65535, (1 << 24) + 1, (1 << 62) + (1 << 38) + 1)
     signed = (low, low + 1, -1, -2) if low else ()
     return [*signed, *(value for value in near if value <= high), high - 1, high, high // 2 + 1]

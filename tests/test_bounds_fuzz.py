@@ -171,8 +171,8 @@ class _Generator:
         less = self.rng.choice((ops.SUB, ops.SHR))
         body = [*self.block(2, depth + 1), ir.Assign(self.rng.choice(self.variables), read, HERE), *self.access()]
         body.append(ir.Assign(number, ir.Apply(less, (read, _const(1)), Type.U32, HERE), HERE))
-        some = ir.Apply(ops.GT, (read, _const(0)), Type.BOOL, HERE)
-        return [ir.Assign(number, few, HERE), ir.While((), some, tuple(body), HERE)]
+        none = ir.Apply(ops.LE, (read, _const(0)), Type.BOOL, HERE)
+        return [ir.Assign(number, few, HERE), ir.Loop((ir.If(none, (ir.Break(HERE),), (), HERE), *body), HERE)]
 
 
 def _step(seed: object) -> tuple[Step, np.ndarray[tuple[int], np.dtype[np.uint32]]]:
@@ -211,13 +211,14 @@ def _with_rounds_counted(step: Step) -> tuple[Step, dict[int, int]]:
 
     def counting(statement: ir.Statement) -> list[ir.Statement]:
         made = with_blocks(statement, counted)
-        if not isinstance(made, ir.For | ir.While):
+        if not isinstance(made, ir.For | ir.Loop):
             return [made]
         place, variable = places.setdefault(id(statement), len(places)), ir.Variable("rounds", Type.U32)
         variables.append(variable)
         more = ir.Apply(ops.ADD, (ir.Read(variable, HERE), _const(1)), Type.U32, HERE)
         told = ir.Atomic(None, ops.AtomicOp.MAX, counts, _const(place), ir.Read(variable, HERE), HERE)
-        body = (ir.Assign(variable, more, HERE), told, *made.body)
+        tests = 1 if isinstance(made, ir.Loop) else 0  # the round that leaves a loop by its test is not counted
+        body = (*made.body[:tests], ir.Assign(variable, more, HERE), told, *made.body[tests:])
         return [ir.Assign(variable, _const(0), HERE), attrs.evolve(made, body=body)]
 
     program = step.program

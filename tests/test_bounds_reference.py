@@ -25,7 +25,7 @@ from gpusort.kernel.passes.facts import (
 )
 from gpusort.kernel.span import Span
 from gpusort.types import ops
-from gpusort.types.layout import Type, bounds
+from gpusort.types.layout import Type
 from tests.reference import Array
 
 HERE = Span(__file__, 1)
@@ -121,7 +121,7 @@ class Numbers:
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
         self.type = rng.choice(_TYPES)
-        least, most = bounds(self.type)
+        least, most = self.type.bounds
         self.evaluator = Evaluator(Facts(), {}, {})
         ranges = list[range]()
         for _ in range(3):
@@ -144,7 +144,7 @@ class Numbers:
         rng, kind = self.rng, self.rng.randrange(14)
         if depth == 0 or kind < 2:
             if rng.random() < 0.3:
-                return self.const(rng.choice((0, 1, 1, 2, 3, 4, 5, 7, 8, 15, 16, bounds(self.type)[1])))
+                return self.const(rng.choice((0, 1, 1, 2, 3, 4, 5, 7, 8, 15, 16, self.type.bounds[1])))
             return ir.Read(rng.choice([*self.values]), HERE)
         a, b = self.number(depth - 1), self.number(depth - 1)
         if kind == 2:
@@ -235,9 +235,9 @@ def test_products_are_known_up_to_the_last_number_of_a_type() -> None:
         for variable, factor in zip((a, b), factors, strict=True):
             values.variables[variable] = values.facts.unknown(factor - 1, factor)
         product = ir.Apply(ops.MUL, (ir.Read(a, HERE), ir.Read(b, HERE)), type, HERE)
-        assert values.range(values.exact(product), type) == ((factors[0] - 1) * (factors[1] - 1), bounds(type)[1])
+        assert values.range(values.exact(product), type) == ((factors[0] - 1) * (factors[1] - 1), type.bounds[1])
         values.variables[b] = values.facts.unknown(factors[1] - 1, factors[1] + 1)
-        assert values.range(values.exact(product), type) == bounds(type), "one more may wrap"
+        assert values.range(values.exact(product), type) == type.bounds, "one more may wrap"
         values.variables[rest] = values.facts.unknown(2, 6)
         for divisor in (7, 8):
             operands = ir.Read(rest, HERE), ir.Const(divisor, type, HERE)

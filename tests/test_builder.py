@@ -22,14 +22,14 @@ from gpusort.kernel.specialise import specialise
 from gpusort.types import ops
 from gpusort.types.intrinsics import dynamic_range
 from gpusort.types.invocation import Invocation
-from gpusort.types.layout import Type, bounds
+from gpusort.types.layout import Type
 from gpusort.types.memory import Storage
 from gpusort.types.ops import Op
 from gpusort.types.scalars import U32
 
 HERE = Span(__file__, 1)
 TYPES = (Type.BOOL, Type.U32, Type.I32, Type.U64, Type.I64)
-ONES = {of: True if of is Type.BOOL else -1 if bounds(of)[0] else bounds(of)[1] for of in TYPES}
+ONES = {of: True if of is Type.BOOL else -1 if of.bounds[0] else of.bounds[1] for of in TYPES}
 _ONES = "all bits set"
 NEUTRAL: dict[Op, int | str] = {ops.ADD: 0, ops.OR: 0, ops.XOR: 0, ops.MUL: 1, ops.AND: _ONES}
 NEUTRAL_ON_THE_RIGHT = {ops.SUB: 0, ops.SHL: 0, ops.SHR: 0, ops.FLOORDIV: 1}
@@ -72,7 +72,7 @@ def test_what_decides_alone_is_all_there_is(of: Type) -> None:
 
 @pytest.mark.parametrize("of", TYPES[1:], ids=str)
 def test_what_changes_something_stays(of: Type) -> None:
-    x, highest = ir.Read(ir.Variable("x", of), HERE), ir.Const(bounds(of)[1] - 1, of, HERE)
+    x, highest = ir.Read(ir.Variable("x", of), HERE), ir.Const(of.bounds[1] - 1, of, HERE)
     for op in (*NEUTRAL, *NEUTRAL_ON_THE_RIGHT):
         if are_operands(op, of) and op not in (ops.SHL, ops.SHR):
             for operands in ((x, highest), (highest, x)):
@@ -127,9 +127,10 @@ def test_a_block_is_indented_by_one_step() -> None:
                variable condition: Bool
         data_at = data[0]
         left = data_at
-        while:
+        loop:
             data_at_2 = data[1]
-        holds (left > data_at_2), do:
+            if invert((left > data_at_2)):
+                break
             bound = left
             for i in range(0, bound, 1):
                 condition = (i == 3)

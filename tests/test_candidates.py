@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gpusort.algos.candidates import DIGITS, NarrowCandidate, WideCandidate, digits_of, first_of
-from gpusort.algos.partition import BUCKETS, MOST_ITEMS, BucketCounts, CountBuckets, Edges
+from gpusort.algos.partition import BUCKETS, MOST_ITEMS, BucketCounts, CountBuckets, bucket_of
 from gpusort.algos.radix_layout import DigitPlace, Lanes
 from gpusort.algos.select_sampled import SampleParams, select_anew
 from gpusort.algos.sweep_state import INTO_WORDS, IS_LAST, READS_DATA, RUNS, PassPlan, passes_that_run
@@ -114,7 +114,7 @@ def test_a_word_s_bucket_is_told_by_the_splitters() -> None:
         for at, splitter in enumerate(splitters):
             words[at] = U32(splitter)
         for word in range(13):
-            assert int(Edges(words).bucket_of(U32(word))) == sum(splitter <= word for splitter in splitters)
+            assert int(bucket_of(U32(word), words)) == sum(splitter <= word for splitter in splitters)
 
 
 # -- digits and lanes ---------------------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ def test_digits_of_a_word_are_counted_from_the_least() -> None:
     for bits, word in product((1, 4, 7, 8), (0x0123456789ABCDEF, (1 << 64) - 1)):
         for number in range(-(-64 // bits)):
             place = DigitPlace(U32(number), bits)
-            assert int(place.digit_of(U64(word)).value) == word >> number * bits & (1 << bits) - 1
+            assert int(place.digit_of(U64(word))) == word >> number * bits & (1 << bits) - 1
             assert place.radix == 1 << bits
 
 

@@ -179,7 +179,9 @@ def test_what_takes_no_row_once_it_is_fitted_is_passed_over(
     algorithm, fitted = cast("Any", Takes(rows)), cast("Any", Takes(rows, True))
     monkeypatch.setattr(choice, "SORTS", (SortRule("cuda", frozenset(), (32,), range(99), range(9), algorithm),))
     assert (choose_sort(CARD, key_for("u4"), 3, 50, with_tuned=False) == fitted) is is_taken
-    monkeypatch.setattr(choice, "SELECTIONS", (SelectRule("cuda", (32,), range(99), range(9), 7, algorithm),))
+    monkeypatch.setattr(
+        choice, "SELECTIONS", (SelectRule("cuda", frozenset(), (32,), range(99), range(9), algorithm, most_k=7),)
+    )
     assert (choose_top_k(CARD, key_for("u4"), 3, 50, 5) == fitted) is is_taken
 
 

@@ -15,7 +15,7 @@ from gpusort.kernel.span import Span
 from gpusort.targets.cpu.target import CpuTarget
 from gpusort.targets.kernel_text import OPERATIONS
 from gpusort.types import ops, scalars
-from gpusort.types.layout import Type, bounds
+from gpusort.types.layout import Type
 from gpusort.types.ops import Op
 from tests.expressions import UNARY
 from tests.stepped import run_step
@@ -36,7 +36,7 @@ def _values(type: Type, count: int) -> Array:
         made[: len(edges)] = edges
         with np.errstate(all="ignore"):
             return made.astype(type.dtype)
-    low, high = bounds(type)
+    low, high = type.bounds
     made = rng.integers(low, high, count, dtype=type.dtype, endpoint=True)
     small = rng.integers(0, 70, count).astype(type.dtype)
     made = np.where(rng.integers(0, 2, count) == 0, made, small)

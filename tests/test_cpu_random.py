@@ -175,11 +175,11 @@ class _Generator:
         left = self._fresh("left")
         start = _apply(ops.MOD, self.expression(self.uniform if same else self.lanes), _const(4))
         head = [ir.Assign(left, _apply(ops.SUB, self._read(left), _const(1)), HERE)]
-        condition = _apply(ops.GT, self._read(left), _const(0), Type.BOOL)
+        test = ir.If(_apply(ops.LE, self._read(left), _const(0), Type.BOOL), (ir.Break(HERE),), (), HERE)
         body = self.block(3, depth=depth + 1, uniform=same)
         return [
             ir.Assign(left, _apply(ops.ADD, start, _const(1)), HERE),
-            ir.While(tuple(head), condition, tuple(body), HERE),
+            ir.Loop((*head, test, *body), HERE),
         ]
 
     # -- expressions ------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from gpusort.targets.cuda import compile as cuda_compile
 from gpusort.targets.cuda.target import CudaTarget
 from gpusort.targets.kernel_text import OPERATIONS
 from gpusort.types import ops, scalars
-from gpusort.types.layout import Type, bounds
+from gpusort.types.layout import Type
 from tests.cuda_launches import arguments_at, run_kernel
 from tests.expressions import UNARY
 from tests.stepped import run_step
@@ -72,7 +72,7 @@ def values(type: Type, seed: int) -> Array:
         random = rng.standard_normal(COUNT - len(edges)) * 10.0 ** rng.integers(-30, 30, COUNT - len(edges))
         with np.errstate(all="ignore"):
             return rng.permutation(np.concatenate([edges, random])).astype(type.dtype)
-    low, high = bounds(type)
+    low, high = type.bounds
     made = rng.integers(low, high, COUNT, dtype=type.dtype, endpoint=True)
     made[:8] = [low, high, 1, 2, 31, 33, 64, high // 2 + 1]
     return rng.permutation(made)

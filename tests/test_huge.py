@@ -11,15 +11,15 @@ import attrs
 import pytest
 
 from gpusort.algos.copy import CopyParams
-from gpusort.algos.copy import Layout as Copied
 from gpusort.algos.merge import Tile
 from gpusort.algos.merge_path import MergeOrder, of_first_before
 from gpusort.algos.radix_layout import Layout
 from gpusort.algos.sizes import LARGEST_U32
-from gpusort.algos.ties import Share, first_not_below
+from gpusort.algos.ties import Share, SharesParams, first_not_below
+from gpusort.algos.transpose import Lines
 from gpusort.types.dtypes import key_for
 from gpusort.types.indices import SortOrder
-from gpusort.types.params import MergeParams, MergePolicy, ScanParams
+from gpusort.types.params import MergeParams, MergePolicy
 from gpusort.types.scalars import U32, Bool
 
 UP = SortOrder.ASCENDING
@@ -153,7 +153,7 @@ def test_workgroups_share_the_blocks_of_a_row(rows: int, length: int) -> None:
 def test_shares_of_rows_lie_where_their_elements_do() -> None:
     for rows, length, share in ((1, LARGEST_U32, 1 << 30), (2, (1 << 31) - 1, 400_000_000), (65_536, 5, 2), (3, 7, 9)):
         groups = -(-length // share)
-        params = ScanParams(U32(length), U32(groups), U32(share))
+        params = SharesParams(U32(length), U32(groups), U32(share))
         for index in {0, groups - 1, rows * groups // 2, rows * groups - 1}:
             row, number = divmod(index, groups)
             found = Share.of(U32(index), params)
@@ -198,9 +198,9 @@ def test_elements_are_found_by_their_number(axes: int) -> None:
             sizes[axis] = max(1, min(sizes[axis], most))
         strides = [rng.randrange(-(1 << 31), 1 << 31) for _ in range(4)]
         first = rng.randrange(1 << 32)
-        layout = Copied(U32(first), *(U32(stride % (1 << 32)) for stride in strides))
+        lines = Lines.of(first, tuple(strides))
         count = sizes[0] * sizes[1] * sizes[2] * sizes[3]
-        params = CopyParams(U32(count), U32(sizes[1]), U32(sizes[2]), U32(sizes[3]), layout, layout)
+        params = CopyParams(U32(count), U32(sizes[1]), U32(sizes[2]), U32(sizes[3]), lines, lines)
         for number in {0, count - 1, count // 2, rng.randrange(count)}:
             rest, places = number, [0] * 4
             for axis in (3, 2, 1, 0):
@@ -209,4 +209,4 @@ def test_elements_are_found_by_their_number(axes: int) -> None:
             found = params.index_of(U32(number), axes)
             assert [int(getattr(found, f"i{axis}")) for axis in range(4)] == places
             place = first + sum(place * stride for place, stride in zip(places, strides, strict=True))
-            assert int(layout.place(found, axes)) == place % (1 << 32)
+            assert int(found.place(lines, axes)) == place % (1 << 32)

@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 
 from gpusort.algos.cut import Arrangement
-from gpusort.algos.reduce import block_of
 from gpusort.algos.reduce_axis import reduce_columns
 from gpusort.kernel import arguments as checking
 from gpusort.kernel.kernel import Kernel, kernel
@@ -34,7 +33,7 @@ from gpusort.types.intrinsics import bitcast
 from gpusort.types.invocation import Invocation
 from gpusort.types.keys import SignedKey, SortableKey, UnsignedKey
 from gpusort.types.memory import Registers, Storage, Workgroup
-from gpusort.types.monoids import Count, Sum
+from gpusort.types.monoids import Sum
 from gpusort.types.numbers import Numeric
 from gpusort.types.params import ReducePolicy, RowsParams
 from gpusort.types.scalars import F32, I32, U8, U32, U64, Bool, Scalar
@@ -509,7 +508,7 @@ def test_what_only_checkers_know_is_an_invocation_by_its_name() -> None:
 
 def test_the_librarys_kernels_are_held_to_their_annotations() -> None:
     number: Any = target_of  # anything that is no monoid
-    block, finish, shared = block_of(Count()), AsItIs(U32), Workgroup(U32, 4)
+    finish, shared = AsItIs(U32), Workgroup(U32, 4)
     rest: Any = None, ReducePolicy(), Arrangement.ROWS
-    message = refusal(lambda: reduce_columns.launch(GRID, number, block, finish, DATA, shared, OUT, *rest))
+    message = refusal(lambda: reduce_columns.launch(GRID, number, finish, DATA, shared, OUT, *rest))
     assert "expected Monoid[E, S] for 'monoid' of kernel 'reduce_columns'" in message

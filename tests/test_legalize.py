@@ -20,7 +20,7 @@ from gpusort.targets.wgsl.legalize import Legalized, legalize
 from gpusort.targets.wgsl.target import WgslTarget
 from gpusort.types import ops, scalars
 from gpusort.types.errors import CapabilityError
-from gpusort.types.layout import Type, bounds
+from gpusort.types.layout import Type
 from gpusort.types.ops import AtomicOp, Op, SubgroupOp
 from tests.opened import or_skip
 from tests.stepped import run_step
@@ -77,7 +77,7 @@ def values(type: Type, seed: int) -> Array:
         made = rng.standard_normal(COUNT) * 10.0 ** rng.integers(-6, 7, COUNT)
         made[:6] = [0.0, -0.0, 1.0, -1.5, 2.0**24 + 2, 1e-3]
         return made.astype(type.dtype)
-    low, high = bounds(type)
+    low, high = type.bounds
     bits = rng.integers(0, 1 << 64, COUNT, np.uint64) >> rng.integers(0, type.bits, COUNT).astype(np.uint64)
     made_bits = bits.astype(np.dtype(f"u{type.size}")).view(type.dtype)
     edges = [
@@ -205,7 +205,7 @@ def _flat(block: ir.Block) -> Iterator[ir.Statement]:
         yield statement
         if isinstance(statement, ir.If):
             yield from _flat(statement.then + statement.otherwise)
-        elif isinstance(statement, ir.For | ir.While):
+        elif isinstance(statement, ir.For | ir.Loop):
             yield from _flat(statement.body)
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from gpusort.algos.batch import Batch
 from gpusort.algos.bitonic import bitonic_sort
-from gpusort.algos.copy import take_within
+from gpusort.algos.copy import take_rows
 from gpusort.algos.layout import Layout
 from gpusort.algos.merge import merge
 from gpusort.algos.partition import partition
@@ -73,7 +73,7 @@ def sorts(dtype: str) -> Iterator[Schedule]:
     yield partition(key, 3000, 3000, ASCENDING, ScanPolicy(64, 7, subgroups=True))
     network = BitonicPolicy(tile=256, group_size=64, fused_passes=2)
     yield argsort_parts(RankKey(key), (2048, 2048), ASCENDING, network, (Radix(RADIX), None))
-    yield take_within(np.dtype(dtype).itemsize, 0, 2048, 5)
+    yield take_rows(np.dtype(dtype).itemsize, 1, 2048, 5, 0)
     yield RadixRows(items=2, least_group=64, digit_bits=4).schedule(key, 3, 100, ASCENDING, Placement.ELSEWHERE)
 
 

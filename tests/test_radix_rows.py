@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import gpusort
-from gpusort.algos.batch import Batch
-from gpusort.algos.sorts import BitonicRows, PairsAlgorithm, RadixRows
+from gpusort.algos.batch import Batch, PairsAlgorithm
+from gpusort.algos.sorts import BitonicRows, RadixRows
 from gpusort.machine import Capability
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for

@@ -24,7 +24,7 @@ from gpusort.types.intrinsics import (
     sqrt,
     trailing_zeros,
 )
-from gpusort.types.layout import Type, bounds
+from gpusort.types.layout import Type
 from gpusort.types.ops import Op
 from gpusort.types.scalars import F32, F64, I32, I64, U8, U16, U32, U64, Bool, Scalar
 from tests.covering import examples
@@ -72,7 +72,7 @@ def edges(of: Type) -> list[Number]:
         return [False, True]
     if of.is_float:
         return [make(of, value).item() for value in FLOATS]
-    low, high = bounds(of)
+    low, high = of.bounds
     middle = [low + (high - low) // 2, low + (high - low) // 2 + 1]
     # The last two lie just above the middle between two F32s, and a double cannot hold them.
     near = [0, 1, 2, 3, 31, 32, 33, 63, 64, 65535, (1 << 60) + (1 << 36) + 1, (1 << 62) + (1 << 38) + 1]
@@ -84,7 +84,7 @@ def any_of(of: Type) -> st.SearchStrategy[Number]:
         return st.booleans()
     if of.is_float:
         return st.floats(width=32 if of is Type.F32 else 64) | st.sampled_from(edges(of))
-    return st.integers(*bounds(of)) | st.sampled_from(edges(of))
+    return st.integers(*of.bounds) | st.sampled_from(edges(of))
 
 
 def make(of: Type, value: Number) -> Scalar:
@@ -207,7 +207,7 @@ def test_a_lone_zero_divisor_in_an_array_counts(of: Type) -> None:
 
 @pytest.mark.parametrize("of", [of for of in CLASSES if of is not Type.BOOL and not of.is_float], ids=str)
 def test_a_literal_must_fit(of: Type) -> None:
-    low, high = bounds(of)
+    low, high = of.bounds
     for value in (low - 1, high + 1):
         with pytest.raises(ValueError, match=f"{value} does not fit {of}"):
             make(of, value)

@@ -40,7 +40,8 @@ def count(body: ir.Block, variable: ir.Variable = N, start: ir.Expression | None
 
 
 def loop(head: ir.Block, body: ir.Block, of: ir.Variable = X) -> ir.Statement:
-    return ir.While(head, ir.Apply(ops.LT, (ir.Read(of, HERE), const(9)), Type.BOOL, HERE), body, HERE)
+    test = ir.Apply(ops.GE, (ir.Read(of, HERE), const(9)), Type.BOOL, HERE)
+    return ir.Loop((*head, ir.If(test, (ir.Break(HERE),), (), HERE), *body), HERE)
 
 
 def of(*body: ir.Statement) -> Scopes:
@@ -61,8 +62,8 @@ CASES: dict[str, tuple[ir.Block, str, str, str]] = {
     "set of another": ((put(X), ir.Assign(Y, ir.Read(X, HERE), HERE), read(Y)), "xy", "", "n"),
     "set and not read": ((put(X), put(Y), read(Y)), "xy", "", "xn"),
     "set twice and not read": ((put(X), put(X)), "", "", "xyn"),
-    "set in a head, and read in its body": ((loop((put(X),), (read(X),)),), "x", "", "yn"),
-    "set in a body, and read in its head": ((loop((read(Y), put(X)), (put(Y),)),), "x", "", "n"),
+    "set before a test, and read behind it": ((loop((put(X),), (read(X),)),), "x", "", "yn"),
+    "set behind a test, and read before it": ((loop((read(Y), put(X)), (put(Y),)),), "x", "", "n"),
     "set in a body, and read behind": ((put(X), loop((), (put(Y),)), read(Y)), "x", "", "n"),
     "set before a loop, and in it": ((put(X), loop((), (more(X),))), "", "", "yn"),
     "a counter": ((count((read(N),)),), "", "n", "xy"),

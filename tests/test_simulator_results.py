@@ -261,6 +261,7 @@ def test_a_program_is_listed() -> None:
     lines = [line[7:] for line in listing(step.program).splitlines()]
     assert "storage data: U32[]" in lines
     assert "workgroup tile: U32[8]" in lines
-    shown = lines[lines.index("while:") :]
-    assert shown[:3] == ["while:", "holds (half > 0), do:", "    condition = (local_id < half)"]
+    shown = lines[lines.index("loop:") :]
+    test = ["    if invert((half > 0)):", "        break"]
+    assert shown[:4] == ["loop:", *test, "    condition = (local_id < half)"]
     assert shown[-1] == "    out[group_id] = tile_at_3"

@@ -20,7 +20,7 @@ import pytest
 from gpusort.algos.argsort import bitonic_argsort
 from gpusort.algos.batch import Batch
 from gpusort.algos.bitonic import bitonic_sort
-from gpusort.algos.copy import Strided, copy_strided, copy_whole, take_rows, take_within
+from gpusort.algos.copy import Strided, copy_strided, copy_whole, take_rows
 from gpusort.algos.layout import Layout
 from gpusort.algos.merge import merge
 from gpusort.algos.partition import partition
@@ -118,7 +118,7 @@ CASES: dict[str, Callable[[], Schedule]] = {
     "copy": lambda: copy_strided(U32, (30, 40), Strided(0, (40, 1), 1200), Strided(0, (80, 2), 2400)),
     "transposition": lambda: copy_strided(U32, (30, 40), Strided(0, (1, 30), 1200), Strided(0, (40, 1), 1200)),
     "gather": lambda: take_rows(12, 3, 100, 40),
-    "gather within a row": lambda: take_within(8, 30, 70, 90),
+    "gather within a row": lambda: take_rows(8, 1, 70, 90, 30),
     "copy of a line": lambda: copy_strided(U32, (700,), Strided(3, (2,), 1402), Strided(0, (1,), 700)),
     "copy of three axes": lambda: copy_strided(
         U32, (9, 8, 7), Strided(0, (112, 14, 2), 1007), Strided(4, (64, 8, 1), 579)

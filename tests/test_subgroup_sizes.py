@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import gpusort
-from gpusort.algos.batch import Batch
+from gpusort.algos.batch import Batch, PairsAlgorithm
 from gpusort.algos.reduce_axis import reduce_rows
 from gpusort.algos.scan import scan_rows
-from gpusort.algos.sorts import BitonicRows, PairsAlgorithm, Radix, RadixRows
+from gpusort.algos.sorts import BitonicRows, Radix, RadixRows
 from gpusort.kernel import ir
 from gpusort.kernel.launch import Schedule
 from gpusort.kernel.passes.walk import statements_in

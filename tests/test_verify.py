@@ -69,7 +69,7 @@ RIGHT: list[ir.Statement] = [
     subgroup(SubgroupOp.EXCLUSIVE_ADD, WORD, read()),
     ir.Barrier(HERE),
     loop(ir.If(read(HOLDS), (ir.Break(HERE),), (), HERE)),
-    ir.While((assign(const(True, Type.BOOL), HOLDS),), read(HOLDS), (ir.Break(HERE),), HERE),
+    ir.Loop((assign(const(True, Type.BOOL), HOLDS), ir.Break(HERE)), HERE),
 ]
 
 # What is wrong, the rule, and what was found.
@@ -127,8 +127,7 @@ BROKEN: list[tuple[ir.Statement, str, str]] = [
     (loop(variable=STRAY), "a variable is declared", "stray"),
     (loop(variable=WIDE), "for gives U32", "U64"),
     (loop(assign(read(STRAY))), "a variable is declared", "stray"),
-    (ir.While((), read(), (), HERE), "the expression is Bool", "U32"),
-    (ir.While((assign(read(STRAY)),), read(HOLDS), (), HERE), "a variable is declared", "stray"),
+    (ir.Loop((assign(read(STRAY)),), HERE), "a variable is declared", "stray"),
     (ir.Break(HERE), "a break stands in a loop", "none"),
     (ir.If(read(HOLDS), (ir.Break(HERE),), (), HERE), "a break stands in a loop", "none"),
 ]

@@ -88,7 +88,7 @@ def test_compiled_words_are_the_same(key: Key) -> None:
             transforms["elements"] = by.to_elements()
         for name, transform in transforms.items():
             given = transforms["words"](x) if name == "elements" else x
-            found = np.zeros(length, transform.makes)
+            found = np.zeros(length, transform.target.dtype)
             is_compiled = name == "elements" or not isinstance(key, by_numpy)
             with background.off():
                 assert are_compiled(transform, given, found) is is_compiled, name

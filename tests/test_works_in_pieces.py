@@ -107,13 +107,13 @@ def test_the_first_of_long_rows(dtype: str, k: int, largest: bool) -> None:
 
 def test_more_than_can_be_kept_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Soon: with ever smaller parts, of which there are ever more, nothing less would be kept."""
-    gathers, original = list[int](), copy.take_within
+    gathers, original = list[int](), copy.take_rows
 
-    def noted(itemsize: int, first: int, count: int, taken: int) -> Schedule:
-        gathers.append(count)
-        return original(itemsize, first, count, taken)
+    def noted(itemsize: int, rows: int, length: int, taken: int, first: int | None = None) -> Schedule:
+        gathers.append(length)
+        return original(itemsize, rows, length, taken, first)
 
-    monkeypatch.setattr(copy, "take_within", noted)
+    monkeypatch.setattr(copy, "take_rows", noted)
     x = np.arange(4000.0)
     with pytest.raises(DeviceMemoryError, match=r"top_k of x, 32,000 bytes of float64 .*, where 20,000 are free"):
         gpusort.top_k(x, 3900, target=HostWithRoom(20_000))

@@ -10,6 +10,7 @@ import attrs
 
 from ..kernel.language import *
 from ..kernel.launch import unbound
+from ..machine import TargetInfo
 
 T = TypeVar("T")
 Three: TypeAlias = tuple[Buffer[Any], Buffer[Any], Buffer[Any]]
@@ -123,10 +124,18 @@ def looping_grid(count: int, group_size: int = 256, groups: int = 1024) -> Grid:
     return Grid(max(1, min(groups, -(-count // group_size))), group_size)
 
 
-class SortsBatches(ABC):
+class PairsAlgorithm(ABC):
     """The base of the algorithms that sort keys, key-value pairs and permutations alike, stably."""
 
     __slots__ = ()
+
+    @abstractmethod
+    def fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, value_bytes: int = 0, /) -> PairsAlgorithm:
+        """The same, fitted to a target, with values (or indices) of `value_bytes` each, if there are any."""
+
+    @abstractmethod
+    def most_rows(self, length: int, groups: int, /) -> int:
+        """As a SortAlgorithm: the rows that fit one schedule; 0 if one row does not fit."""
 
     @abstractmethod
     def sort(self, batch: Batch, /) -> Schedule:

@@ -172,32 +172,31 @@ def bitonic_tile(
 def bitonic_sort(key: SortableKey[E, W], rows: int, length: int, order: SortOrder, policy: BitonicPolicy) -> Schedule:
     """Sorts every row of `data`, contiguous rows of one length, in place."""
     data = Buffer("data", key.element, rows * length, Role.INOUT)
-    return Schedule((data,), bitonic_launches(key, data, rows, length, order, policy))
+    return Schedule((data,), tuple(bitonic_launches(key, data, rows, length, order, policy)))
 
 
 def bitonic_launches(
     key: SortableKey[E, W], data: Buffer[E], rows: int, length: int, order: SortOrder, policy: BitonicPolicy,
     shares: bool = False,
-) -> tuple[Launch, ...]:  # fmt: skip
+) -> Iterator[Launch]:  # fmt: skip
     """Sorts every row of a buffer. With `shares`, the launches for a length start with those for shorter lengths."""
     require_countable(rows, length)
     network = _Network(key, data, rows, length, order, policy, shares)
-    if not network.stages:
-        return ()
-    launches = [network.in_tiles(0, 0, network.tile_stages - 1)]
+    if network.stages:
+        yield network.in_tiles(0, 0, network.tile_stages - 1)
     for stage in range(network.tile_stages, network.stages):
-        launches += network.merge(stage, 0)
-    return tuple(launches)
+        yield from network.merge(stage, 0)
 
 
 def merge_launches(
     key: SortableKey[E, W], data: Buffer[E], length: int, order: SortOrder, policy: BitonicPolicy
-) -> tuple[Launch, ...]:
+) -> Iterator[Launch]:
     """Sorts a bitonic buffer, by a stage's passes after the first: words fall, then rise; or, if the length is a power
     of two, rise, then fall."""
     require_countable(1, length)
     network = _Network(key, data, 1, length, order, policy)
-    return tuple(network.merge(network.stages, 1)) if network.stages else ()
+    if network.stages:
+        yield from network.merge(network.stages, 1)
 
 
 @attrs.frozen

@@ -2,7 +2,7 @@
 
 Each lane holds a block of the row, so passes over short distances are within a lane, and those over longer ones
 exchange words by shuffles. Loads are coalesced, as a sort may start from any permutation; sorted blocks are transposed
-in workgroup memory, so that stores are too.
+in workgroup memory, with a word of padding each against bank conflicts, so that stores are too.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from ..kernel.language import *
 from ..types.errors import InvalidArgumentError
 from ..types.params import RowsParams, RowsPolicy
-from .argsort import Placed, PlacedKey, placed_key
+from .argsort import Placed, placed_key
 from .batch import Batch, Mode
 from .bitonic import compare_and_swap, from_ordered, to_ordered
 from .sizes import require_countable
@@ -20,61 +20,39 @@ from .sizes import require_countable
 
 @kernel
 def bitonic_rows(
-    cx: Invocation, key: SortableKey[E, W], data: Storage[E], results: Storage[E], tile: Workgroup[W],
-    params: RowsParams, order: SortOrder, policy: RowsPolicy,
-) -> None:  # fmt: skip
-    """Sorts every row of `data` into `results`, which may be the same."""
-    words: Registers[W] = Registers(key.word, policy.items)
-    row, lane, count = row_of(cx, policy), cx.local_id % policy.lanes, count_of(cx, params, policy)
-    first = row * params.length
-    for i in dynamic_range(U32(0), U32(policy.items)):
-        element = i * policy.lanes + lane
-        words[i] = to_ordered(key, data[first + element], order) if element < count else key.greatest
-    sort_rows(cx, words, policy)
-    stage_blocks(cx, tile, words, policy)
-    for i in dynamic_range(U32(0), U32(policy.items)):
-        element = i * policy.lanes + lane
-        if element < count:
-            results[first + element] = from_ordered(key, tile[staged_at(cx, element, policy)], order)
-
-
-@kernel
-def bitonic_rows_placed(
-    cx: Invocation, key: SortableKey[E, N], own: PlacedKey[N], data: Storage[E], results: Storage[E],
-    values: Storage[V], moved: Storage[V], places: Storage[U64], tile: Workgroup[Placed[N]], params: RowsParams,
+    cx: Invocation, key: SortableKey[E, N], own: SortableKey[Any, W], data: Storage[E], results: Storage[E],
+    values: Storage[V], moved: Storage[V], places: Storage[U64], tile: Workgroup[W], params: RowsParams,
     order: SortOrder, mode: Mode[V], policy: RowsPolicy,
 ) -> None:  # fmt: skip
-    """Sorts every row's words with their indices; stable."""
-    words: Registers[Placed[N]] = Registers(own.word, policy.items)
-    row, lane, count = row_of(cx, policy), cx.local_id % policy.lanes, count_of(cx, params, policy)
-    first = row * params.length
+    """Sorts every row: its words, or where values or indices go along its words with their indices, by their `own` key;
+    then it is stable. In place, `results` is `data`."""
+    entries: Registers[W] = Registers(own.word, policy.items)
+    row, lane = cx.group_id * policy.rows + cx.local_id // policy.lanes, cx.local_id % policy.lanes
+    first, count = row * params.length, params.length if row < params.num_rows else U32(0)
     for i in dynamic_range(U32(0), U32(policy.items)):
         element = i * policy.lanes + lane
-        words[i] = own.greatest
-        if element < count:
-            words[i] = Placed(to_ordered(key, data[first + element], order), element)
-    sort_rows(cx, words, policy)
-    stage_blocks(cx, tile, words, policy)
+        entries[i] = entry_of(key, data[first + element], element, order, mode) if element < count else own.greatest
+    sort_rows(cx, entries, policy)
+    staged = cx.local_id // policy.lanes * (policy.lanes * policy.padded)  # where the row begins in the tile
+    for i in dynamic_range(U32(0), U32(policy.items)):
+        tile[staged + lane * policy.padded + i] = entries[i]
+    cx.barrier()
     for i in dynamic_range(U32(0), U32(policy.items)):
         element = i * policy.lanes + lane
         if element < count:
-            found = tile[staged_at(cx, element, policy)]
+            found: Any = tile[staged + element // policy.items * policy.padded + element % policy.items]
             if mode.keeps_keys:
-                results[first + element] = from_ordered(key, found.word, order)
+                results[first + element] = from_ordered(key, found.word if mode.takes_values else found, order)
             if mode.counts_places:
                 places[first + element] = U64(found.place)
             elif mode.takes_values:
                 moved[first + element] = values[first + found.place]
 
 
-def row_of(cx: Invocation, policy: RowsPolicy) -> U32:
-    """The row of this invocation's lanes."""
-    return cx.group_id * policy.rows + cx.local_id // policy.lanes
-
-
-def count_of(cx: Invocation, params: RowsParams, policy: RowsPolicy) -> U32:
-    """The length of this invocation's row; 0 beyond the last row."""
-    return params.length if row_of(cx, policy) < params.num_rows else U32(0)
+def entry_of(key: SortableKey[E, N], element: E, place: U32, order: SortOrder, mode: Mode[V]) -> Any:
+    """What is sorted for an element: its word, or that with its index."""
+    word: Any = to_ordered(key, element, order)
+    return Placed(word, place) if mode.takes_values else word
 
 
 def sort_rows(cx: Invocation, words: Registers[W], policy: RowsPolicy) -> None:
@@ -114,39 +92,17 @@ def pass_across_lanes(
             words[i] = other if (other < mine) == is_lower else mine
 
 
-def stage_blocks(cx: Invocation, tile: Workgroup[W], words: Registers[W], policy: RowsPolicy) -> None:
-    """Writes the lanes' blocks to workgroup memory, with one word of padding each against bank conflicts."""
-    lane = cx.local_id % policy.lanes
-    for i in dynamic_range(U32(0), U32(policy.items)):
-        tile[first_of_row(cx, policy) + lane * policy.padded + i] = words[i]
-    cx.barrier()
-
-
-def first_of_row(cx: Invocation, policy: RowsPolicy) -> U32:
-    """The index in workgroup memory of this invocation's row."""
-    return cx.local_id // policy.lanes * (policy.lanes * policy.padded)
-
-
-def staged_at(cx: Invocation, element: U32, policy: RowsPolicy) -> U32:
-    """The index in workgroup memory of an element of this invocation's row."""
-    return first_of_row(cx, policy) + element // policy.items * policy.padded + element % policy.items
-
-
 def bitonic_rows_sort(batch: Batch, policy: RowsPolicy) -> Schedule:
     """Sorts every row in one launch, stably; with values, or for its permutation, by words with their indices."""
     require_countable(batch.rows, batch.length, policy.rows)
     if batch.length > policy.lanes * policy.items:
         held = f"{policy.lanes} lanes with {policy.items} elements each"
         raise InvalidArgumentError(f"length: expected no more than {held} hold, found {batch.length}")
-    key, params = batch.key, RowsParams(U32(batch.rows), U32(batch.length))
-    grid, tile = Grid(-(-batch.rows // policy.rows), policy.group_size), policy.group_size * policy.padded
-    if not batch.mode().takes_values:
-        words: Workgroup[Any] = Workgroup(key.word, tile)
-        launch = bitonic_rows.launch(grid, key, batch.data, batch.results, words, params, batch.order, policy)
-        return batch.schedule((launch,))
-    own = placed_key(key.word)
-    placed: Workgroup[Any] = Workgroup(own.word, tile)
-    launch = bitonic_rows_placed.launch(
-        grid, key, own, *batch.arguments, placed, params, batch.order, batch.mode(), policy
-    )
+    key, mode = batch.key, batch.mode()
+    own: SortableKey[Any, Any] = placed_key(key.word) if mode.takes_values else key
+    tile: Workgroup[Any] = Workgroup(own.word, policy.group_size * policy.padded)
+    launch = bitonic_rows.launch(
+        Grid(-(-batch.rows // policy.rows), policy.group_size), key, own, *batch.arguments, tile,
+        RowsParams(U32(batch.rows), U32(batch.length)), batch.order, mode, policy,
+    )  # fmt: skip
     return batch.schedule((launch,))

@@ -1,9 +1,9 @@
 """Candidates of top-k: (word, index) as one state, of which no two are equal, so that results do not depend on the
-order in which atomics happen, and rows of equal elements are no special case."""
+order in which atomics happen, and rows of equal elements are no special case. With digits, for radix select."""
 
 from __future__ import annotations
 
-from typing import Any, Generic, Protocol, Self, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 import attrs
 
@@ -14,25 +14,6 @@ from .sizes import LARGEST_U32
 
 _DIGIT_BITS = 4
 DIGITS = 1 << _DIGIT_BITS  # the number of values of a digit
-
-C = TypeVar("C", bound="Candidate")
-
-
-class Candidate(Protocol):
-    """An element's word and its index in the row, ordered by word, then by index; with digits, for radix select."""
-
-    @classmethod
-    def of(cls, word: U32 | U64, place: U32) -> Self: ...
-    @classmethod
-    def last(cls) -> Self: ...  # what comes after all elements
-    @classmethod
-    def last_element(cls) -> Self: ...  # what no element comes after
-    @property
-    def place(self) -> U32: ...
-    def __lt__(self, other: Self, /) -> Bool: ...
-    def digit(self, number: U32, /) -> U32: ...  # counted from the most significant
-    def with_digit(self, number: U32, digit: U32, /) -> Self: ...
-    def begins_as(self, other: Self, number: U32, /) -> Bool: ...  # whether so many digits are the same
 
 
 @attrs.frozen
@@ -47,10 +28,12 @@ class NarrowCandidate:
 
     @classmethod
     def last(cls) -> NarrowCandidate:
+        """What comes after all elements."""
         return NarrowCandidate(U64((1 << 64) - 1))
 
     @classmethod
     def last_element(cls) -> NarrowCandidate:
+        """What no element comes after."""
         return NarrowCandidate(U64((1 << 64) - 2))
 
     @property
@@ -61,6 +44,7 @@ class NarrowCandidate:
         return self.bits < other.bits
 
     def digit(self, number: U32) -> U32:
+        """A digit, counted from the most significant."""
         return U32(self.bits >> (60 - number * _DIGIT_BITS)) & (DIGITS - 1)
 
     def with_digit(self, number: U32, digit: U32) -> NarrowCandidate:
@@ -68,6 +52,7 @@ class NarrowCandidate:
         return NarrowCandidate((self.bits & ~(U64(DIGITS - 1) << shift)) | (U64(digit) << shift))
 
     def begins_as(self, other: NarrowCandidate, number: U32) -> Bool:
+        """Whether so many digits are the same."""
         return ((self.bits ^ other.bits) >> 1) >> (63 - number * _DIGIT_BITS) == 0
 
 
@@ -108,6 +93,9 @@ class WideCandidate:
         if number < 16:
             return NarrowCandidate(self.word).begins_as(NarrowCandidate(other.word), number)
         return (self.word == other.word) & (((self.place ^ other.place) >> 1) >> (95 - number * _DIGIT_BITS) == 0)
+
+
+C = TypeVar("C", NarrowCandidate, WideCandidate)
 
 
 @attrs.frozen

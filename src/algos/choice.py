@@ -13,12 +13,13 @@ from ..types.errors import CapabilityError, UnsupportedTypeError
 from ..types.keys import RankKey, SortableKey, Word
 from ..types.params import BitonicPolicy, MergePolicy, ReducePolicy, ScanPolicy, power_above
 from ..types.scalars import U32, U64
+from .batch import PairsAlgorithm
 from .fit import fitted_merge, fitted_network, fitted_reduce, fitted_scan_policy, power_below
 from .host_sort import HostSort
 from .layout import Layout
 from .rules import RowsRule
 from .select import ArgsortAndTake, Selection
-from .sorts import Bitonic, PairsAlgorithm, Radix, SortAlgorithm, bits_of, element_bits, fitted, require_integers
+from .sorts import Bitonic, Radix, SortAlgorithm, bits_of, element_bits, fitted, require_integers
 from .table import AXIS_REDUCTIONS, AXIS_SCANS, MERGES, PAIRS, SCAN_BY_SUBGROUPS, SCANS, SELECTIONS, SHORT_SCANS, SORTS
 from .tuned import tuned_rules
 
@@ -91,7 +92,7 @@ def choose_top_k(info: TargetInfo, key: SortableKey[E, N], rows: int, length: in
     for rule in SELECTIONS:
         if rule.matches(info, bits_of(key), rows, length, k):
             try:
-                found = rule.selection.fitted(key, length, k, info)
+                found = rule.algorithm.fitted(key, length, k, info)
             except (CapabilityError, UnsupportedTypeError):
                 continue
             if found.most_rows(key, length, k, info.limits) > 0:

@@ -14,33 +14,10 @@ from ..types.scalars import UNSIGNED
 from ..types.specs import bounds
 from .layout import merged
 from .sizes import LARGEST_U32
-from .transpose import transposition, wrapped
+from .transpose import DIMENSIONS, Lines, transposition
 
-DIMENSIONS = 4  # axes of a copy kernel, after merging contiguous ones
 _GROUP_SIZE = 256
 _EACH = 4  # elements for each invocation
-
-
-@attrs.frozen
-class Layout:
-    """An array's offset and strides in a buffer, in elements."""
-
-    first: U32
-    stride0: U32
-    stride1: U32
-    stride2: U32
-    stride3: U32
-
-    def place(self, index: Index, axes: int) -> U32:
-        """The index in the buffer of an element, by its index along the last `axes` axes."""
-        place = self.first + index.i3 * self.stride3
-        if axes > 1:
-            place = place + index.i2 * self.stride2
-        if axes > 2:
-            place = place + index.i1 * self.stride1
-        if axes > 3:
-            place = place + index.i0 * self.stride0
-        return place
 
 
 @attrs.frozen
@@ -49,6 +26,17 @@ class Index:
     i1: U32
     i2: U32
     i3: U32
+
+    def place(self, lines: Lines, axes: int) -> U32:
+        """The index in the buffer of the element with this index along the last `axes` axes."""
+        place = lines.first + self.i3 * lines.stride3
+        if axes > 1:
+            place = place + self.i2 * lines.stride2
+        if axes > 2:
+            place = place + self.i1 * lines.stride1
+        if axes > 3:
+            place = place + self.i0 * lines.stride0
+        return place
 
 
 @attrs.frozen
@@ -59,8 +47,8 @@ class CopyParams:
     size1: U32
     size2: U32
     size3: U32
-    source: Layout
-    target: Layout
+    source: Lines
+    target: Lines
 
     def index_of(self, number: U32, axes: int) -> Index:
         """The index of an element by its number in C order, with one division less than there are axes."""
@@ -88,7 +76,7 @@ def copy_elements(cx: Invocation, source: Storage[E], target: Storage[E], params
     """Copies elements between two strided arrays of one shape."""
     for i in dynamic_range(cx.global_id, params.num_elements, cx.num_groups * cx.group_size):
         index = params.index_of(i, axes)
-        target[params.target.place(index, axes)] = source[params.source.place(index, axes)]
+        target[index.place(params.target, axes)] = source[index.place(params.source, axes)]
 
 
 @kernel
@@ -168,38 +156,25 @@ def _copies(
         return
     missing, axes, count = DIMENSIONS - len(sizes), max(1, len(sizes)), math.prod(sizes)
     _, size1, size2, size3 = map(U32, (1,) * missing + sizes)
-    source_layout, target_layout = _layout(firsts[0], sources, missing), _layout(firsts[1], targets, missing)
-    params = CopyParams(U32(count), size1, size2, size3, source_layout, target_layout)
+    source_lines, target_lines = Lines.of(firsts[0], sources), Lines.of(firsts[1], targets)
+    params = CopyParams(U32(count), size1, size2, size3, source_lines, target_lines)
     yield copy_elements.launch(_grid(count), data, goal, params, axes)
 
 
-def take_rows(itemsize: int, rows: int, length: int, taken: int) -> Schedule:
-    """Gathers `taken` elements of each row of `source`, by its row of `indices`, into `target`."""
-    return _taking(itemsize, rows, length, taken, 0, Role.OUTPUT)
-
-
-def take_within(itemsize: int, first: int, count: int, taken: int) -> Schedule:
-    """Gathers into "target" (INOUT) from a piece of a row, "source": `count` elements from index `first`."""
-    return _taking(itemsize, 1, count, taken, first, Role.INOUT)
-
-
-def _taking(itemsize: int, rows: int, length: int, taken: int, first: int, role: Role) -> Schedule:
+def take_rows(itemsize: int, rows: int, length: int, taken: int, first: int | None = None) -> Schedule:
+    """Gathers `taken` elements of each row of `source`, by its row of `indices`, into `target`. With `first`, `source`
+    is a piece of a row, from that index on, and `target` (INOUT) keeps what is not of it."""
     word = math.gcd(itemsize, 8)
     words, element = itemsize // word, UNSIGNED[word]
     count = rows * taken * words
     source = Buffer("source", element, rows * length * words, Role.INPUT)
     indices = Buffer("indices", U64, rows * taken, Role.INPUT)
-    target: Buffer[Any] = Buffer("target", element, count, role)
+    target: Buffer[Any] = Buffer("target", element, count, Role.OUTPUT if first is None else Role.INOUT)
     if count == 0:
         return Schedule((source, indices, target), ())
-    params = TakeParams(U32(count), U32(words), U32(taken), U32(length), U32(first))
+    params = TakeParams(U32(count), U32(words), U32(taken), U32(length), U32(first or 0))
     return Schedule((source, indices, target), (take_elements.launch(_grid(count), source, indices, target, params),))
 
 
 def _grid(count: int) -> Grid:
     return Grid(-(-count // (_GROUP_SIZE * _EACH)), _GROUP_SIZE)
-
-
-def _layout(first: int, strides: tuple[int, ...], missing: int) -> Layout:
-    stride0, stride1, stride2, stride3 = map(wrapped, (0,) * missing + strides)
-    return Layout(U32(first), stride0, stride1, stride2, stride3)

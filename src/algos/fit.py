@@ -39,12 +39,7 @@ def has_whole_subgroups(group_size: int, info: TargetInfo) -> bool:
 
 def fitted_network(policy: BitonicPolicy, word: object, limits: Limits) -> BitonicPolicy:
     """Fits a bitonic sort of such words; raises CapabilityError if not two of them fit into workgroup memory."""
-    held = limits.workgroup_bytes // bytes_held(word)
-    if held < 2:
-        raise CapabilityError(
-            f"algorithm: a bitonic sort holds two words of {bytes_held(word)} bytes in workgroup memory at least, the "
-            f"target has {limits.workgroup_bytes} bytes"
-        )
+    held = _held("algorithm: a word in a bitonic sort", bytes_held(word), limits, least=2)
     tile, group_size = min(policy.tile, power_below(held)), min(policy.group_size, power_below(limits.group_size))
     return attrs.evolve(policy, tile=tile, group_size=group_size)
 
@@ -126,13 +121,8 @@ def fitted_merge(policy: MergePolicy, key: SortableKey[Any, Any], info: TargetIn
     """Fits a merge. Invocations that share a tile have it and its permutation in workgroup memory."""
     if policy.group_size == 1:
         return policy
-    held = info.limits.workgroup_bytes // (bytes_held(key.element) + WORD_BYTES)
+    held = _held("key: an element to merge", bytes_held(key.element) + WORD_BYTES, info.limits)
     most = min(info.limits.group_size, held)
-    if most < 1:
-        raise CapabilityError(
-            f"key: an element takes {bytes_held(key.element) + WORD_BYTES} bytes of workgroup memory, the target has "
-            f"{info.limits.workgroup_bytes}"
-        )
     size = policy.group_size if policy.group_size <= most else power_below(most)
     return attrs.evolve(policy, group_size=size, items=min(policy.items, held // size))
 
@@ -140,7 +130,7 @@ def fitted_merge(policy: MergePolicy, key: SortableKey[Any, Any], info: TargetIn
 def fitted_reduce(policy: ReducePolicy, state: object, info: TargetInfo) -> ReducePolicy:
     """Fits a reduction to such states; raises CapabilityError if no state fits into workgroup memory or registers."""
     limits = info.limits
-    most = min(limits.group_size, _states(state, limits))
+    most = min(limits.group_size, _held("policy: a state", bytes_held(state), limits))
     size = policy.group_size if policy.group_size <= most else power_below(most)
     subgroups = policy.subgroups and has_whole_subgroups(size, info)
     strand = power_below(min(policy.strand, limits.subgroup_size)) if subgroups else 1
@@ -153,7 +143,7 @@ def fitted_reduce(policy: ReducePolicy, state: object, info: TargetInfo) -> Redu
 def fitted_scan_policy(policy: ScanPolicy, state: object, info: TargetInfo) -> ScanPolicy:
     """Fits a scan to such states; raises CapabilityError if not two states fit into workgroup memory."""
     limits = info.limits
-    held = _states(state, limits, least=2)
+    held = _held("policy: a state", bytes_held(state), limits, least=2)
     most = min(limits.group_size, held // 2)  # a tile of at least an item each, and a state for each invocation
     size = policy.group_size if policy.group_size <= most else power_below(most)
     in_one = Capability.SUBGROUPS in info.capabilities and size <= limits.subgroup_size
@@ -172,13 +162,13 @@ def fitted_partition(policy: ScanPolicy, key: SortableKey[Any, Any], info: Targe
     return attrs.evolve(fitted, items=min(policy.items, MOST_ITEMS, most))
 
 
-def _states(state: object, limits: Limits, least: int = 1) -> int:
-    """The states that fit into workgroup memory; raises CapabilityError for fewer than `least`."""
-    held = limits.workgroup_bytes // bytes_held(state)
+def _held(what: str, nbytes: int, limits: Limits, least: int = 1) -> int:
+    """How many of something fit into workgroup memory; raises CapabilityError for fewer than `least`."""
+    held = limits.workgroup_bytes // nbytes
     if held < least:
         raise CapabilityError(
-            f"policy: a state takes {bytes_held(state)} bytes of workgroup memory, of which the target has "
-            f"{limits.workgroup_bytes}; {least} must fit"
+            f"{what} takes {nbytes} bytes of workgroup memory, of which the target has {limits.workgroup_bytes}; "
+            f"{least} must fit"
         )
     return held
 

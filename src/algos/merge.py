@@ -53,11 +53,16 @@ class Tile:
         return Tile(start, count, first, second, of_first)
 
 
-def merge_tile(
-    cx: Invocation, by: MergeOrder[E, W], first: Storage[E], second: Storage[E], mine: Tile, tile: Workgroup[E],
-    places: Workgroup[U32], policy: MergePolicy,
+@kernel
+def merge_tiles(
+    cx: Invocation, key: SortableKey[E, W], first: Storage[E], second: Storage[E], results: Storage[E],
+    first_values: Storage[T], second_values: Storage[T], moved: Storage[T], cuts: Storage[U32], tile: Workgroup[E],
+    places: Workgroup[U32], params: MergeParams, order: SortOrder, policy: MergePolicy, mode: Merged[T],
 ) -> None:  # fmt: skip
-    """Loads a tile, and merges it: `places` is the index in `tile` of each merged element."""
+    """Merges a tile by a workgroup: loads it, those of the first array before the others, and finds for each merged
+    element its index there, `places`."""
+    mine = Tile.of(cx.group_id, cuts, params, policy)
+    by = MergeOrder(key, order, mode.has_ties, cuts[params.tiles + 1] != 0 if mode.has_ties else Bool(False))
     for step in dynamic_range(U32(0), U32(policy.items)):
         i = step * cx.group_size + cx.local_id
         if i < mine.of_first:
@@ -65,37 +70,24 @@ def merge_tile(
         elif i < mine.count:
             tile[i] = second[mine.second + (i - mine.of_first)]
     cx.barrier()
-    of_second = mine.count - mine.of_first
     diagonal = minimum(cx.local_id * policy.items, mine.count)
-    one = of_first_before(by, tile, tile, mine.of_first, mine.of_first, of_second, diagonal)
+    one = of_first_before(by, tile, tile, mine.of_first, mine.of_first, mine.count - mine.of_first, diagonal)
     other = mine.of_first + (diagonal - one)
     last = mine.count - 1
     ours, theirs = by.word(tile[minimum(one, last)]), by.word(tile[minimum(other, last)])
     for step in dynamic_range(U32(0), U32(policy.items)):
-        from_second = (one >= mine.of_first) | ((other < mine.count) & (theirs < ours))
-        places[cx.local_id * policy.items + step] = other if from_second else one
-        if from_second:
+        is_theirs = (one >= mine.of_first) | ((other < mine.count) & (theirs < ours))
+        places[cx.local_id * policy.items + step] = other if is_theirs else one
+        if is_theirs:
             other = other + 1
         else:
             one = one + 1
-        following = by.word(tile[minimum(other if from_second else one, last)])
-        if from_second:
+        following = by.word(tile[minimum(other if is_theirs else one, last)])
+        if is_theirs:
             theirs = following
         else:
             ours = following
     cx.barrier()
-
-
-@kernel
-def merge_tiles(
-    cx: Invocation, key: SortableKey[E, W], first: Storage[E], second: Storage[E], results: Storage[E],
-    first_values: Storage[T], second_values: Storage[T], moved: Storage[T], cuts: Storage[U32], tile: Workgroup[E],
-    places: Workgroup[U32], params: MergeParams, order: SortOrder, policy: MergePolicy, mode: Merged[T],
-) -> None:  # fmt: skip
-    """Merges a tile by a workgroup."""
-    mine = Tile.of(cx.group_id, cuts, params, policy)
-    by_rank = cuts[params.tiles + 1] != 0 if mode.has_ties else Bool(False)
-    merge_tile(cx, MergeOrder(key, order, mode.has_ties, by_rank), first, second, mine, tile, places, policy)
     for step in dynamic_range(U32(0), U32(policy.items)):
         i = step * cx.group_size + cx.local_id
         if i < mine.count:
@@ -196,13 +188,11 @@ def merge(
     cuts, unordered = Buffer("cuts", U32, tiles + 2, Role.SCRATCH), Buffer("unordered", U32, checkers, Role.SCRATCH)
     params = MergeParams(U32(first), U32(second), U32(tiles), U32(checkers))
     searchers = Grid(-(-(tiles + 1) // size), size)
-    launches = [
-        find_cuts.launch(
-            searchers, key, one, other, unordered, cuts, Workgroup(U32, size), params, order, has_ties, policy
-        )
-    ]
-    if isinstance(key, FloatKey):
-        launches.insert(0, check_ties(key, one, other, unordered, params, order, policy))
+    launches = [check_ties(key, one, other, unordered, params, order, policy)] if isinstance(key, FloatKey) else []
+    shared = Workgroup(U32, size)
+    launches.append(
+        find_cuts.launch(searchers, key, one, other, unordered, cuts, shared, params, order, has_ties, policy)
+    )
     grid, mode = Grid(tiles, size), Merged(key.element if values is None else values, values is not None, has_ties)
     arrays = *keys, *(carried or keys), cuts
     if size == 1:

@@ -107,8 +107,8 @@ class _Reading:
                 return self._if(statement)
             case ir.For():
                 return self._for(statement)
-            case ir.While():
-                return self._while(statement)
+            case ir.Loop():
+                return self._loop(statement)
             case ir.Break():
                 return _break
             case ir.Atomic() | ir.Subgroup() | ir.Barrier():
@@ -154,15 +154,12 @@ class _Reading:
 
         return loop
 
-    def _while(self, statement: ir.While) -> _Statement:
-        head, body = self.block(statement.head), self.block(statement.body)
-        condition = self._expression(statement.condition)
+    def _loop(self, statement: ir.Loop) -> _Statement:
+        body = self.block(statement.body)
 
         def loop(run: _Run) -> None:
             before = run.mask
             while run.mask.any():
-                head(run)
-                run.mask = run.mask & condition(run)
                 body(run)
             run.mask = before
 

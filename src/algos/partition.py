@@ -7,7 +7,7 @@ counted and not written, so that the host can detect it.
 
 from __future__ import annotations
 
-from typing import Any, Generic
+from typing import Any
 
 import attrs
 
@@ -80,20 +80,14 @@ class CountBuckets:
         return a.plus(b)
 
 
-@attrs.frozen
-class Edges(Generic[W]):
-    """The splitters, sorted."""
-
-    words: Registers[W]
-
-    def bucket_of(self, word: W) -> U32:
-        """The bucket of a word: a binary search with three selects."""
-        in_lower = word < self.words[3]
-        in_first = word < (self.words[1] if in_lower else self.words[5])
-        low = self.words[0] if in_first else self.words[2]
-        high = self.words[4] if in_first else self.words[6]
-        is_even = word < (low if in_lower else high)
-        return (U32(0) if in_lower else U32(4)) | (U32(0) if in_first else U32(2)) | (U32(0) if is_even else U32(1))
+def bucket_of(word: W, edges: Registers[W]) -> U32:
+    """The bucket of a word between the sorted splitters: a binary search with three selects."""
+    in_lower = word < edges[3]
+    in_first = word < (edges[1] if in_lower else edges[5])
+    low = edges[0] if in_first else edges[2]
+    high = edges[4] if in_first else edges[6]
+    is_even = word < (low if in_lower else high)
+    return (U32(0) if in_lower else U32(4)) | (U32(0) if in_first else U32(2)) | (U32(0) if is_even else U32(1))
 
 
 def counts_before(
@@ -117,10 +111,9 @@ def part_elements(
     segments: Workgroup[U32], length: U32, order: SortOrder, policy: ScanPolicy,
 ) -> None:  # fmt: skip
     """Partitions a tile. Bucket b is `results` from rooms[2 * b] to rooms[2 * b + 1]; taken[b] counts its elements."""
-    words_between: Registers[W] = Registers(key.word, BUCKETS - 1)
+    edges: Registers[W] = Registers(key.word, BUCKETS - 1)
     for edge in range(BUCKETS - 1):
-        words_between[edge] = between[edge]
-    edges = Edges(words_between)
+        edges[edge] = between[edge]
     first = cx.group_id * policy.tile
     remaining = length - first
     mine = first + cx.local_id
@@ -131,13 +124,13 @@ def part_elements(
         for i in dynamic_range(U32(0), U32(policy.items)):
             words[i] = to_ordered(key, data[add_nowrap(mine, i * cx.group_size)], order)
         for i in dynamic_range(U32(0), U32(policy.items)):
-            buckets[i] = edges.bucket_of(words[i])
+            buckets[i] = bucket_of(words[i], edges)
             counts = counts + (U32(1) << (buckets[i] * 4))
     else:
         for i in dynamic_range(U32(0), U32(policy.items)):
             if i * cx.group_size + cx.local_id < remaining:
                 words[i] = to_ordered(key, data[add_nowrap(mine, i * cx.group_size)], order)
-                buckets[i] = edges.bucket_of(words[i])
+                buckets[i] = bucket_of(words[i], edges)
                 counts = counts + (U32(1) << (buckets[i] * 4))
     before = counts_before(cx, shared, BucketCounts.of(counts), policy)
     strands = cx.group_size // cx.subgroup_size if policy.subgroups else U32(1)

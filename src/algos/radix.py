@@ -8,8 +8,6 @@ fixed at compile time.
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import attrs
 
 from ..kernel.language import *
@@ -17,17 +15,7 @@ from ..types.params import RadixPolicy
 from .batch import Mode
 from .bitonic import from_ordered, to_ordered
 from .radix_layout import DigitPlace, Layout, TilePlace
-from .radix_tile import (
-    Ranking,
-    Strand,
-    clear_counters,
-    count_before,
-    load_tile,
-    place_numbers,
-    place_values,
-    store_keys,
-    store_values,
-)
+from .radix_tile import Ranking, Strand, clear_counters, count_before, load_tile, place_given, store_keys, store_values
 
 MOST_SUMMED = 320  # tiles: with more, a launch of prefix sums is as fast
 _SPAN = 16  # tiles
@@ -35,38 +23,34 @@ _IN_FLIGHT = 8  # loads of an invocation at a time
 
 
 @attrs.frozen
-class DigitCounts:
-    """The elements of a tile's row with one digit."""
-
-    total: U32
-    before: U32  # of these, in the tiles before
-
-
-class Histograms(Protocol):
-    """The trait of what a pass keeps of its tiles' histograms. An invocation asks about the digit of its local id."""
-
-    def write(
-        self, cx: Invocation, counts: Storage[U32], totals: Storage[U32], count: U32, policy: RadixPolicy
-    ) -> None: ...
-    def of_digit(
-        self, cx: Invocation, counts: Storage[U32], totals: Storage[U32], here: TilePlace, policy: RadixPolicy
-    ) -> DigitCounts: ...  # fmt: skip
-
-
-@attrs.frozen
-class Scanned:
-    """A launch between histogram and scatter makes prefix sums of each digit's counts over the tiles of all rows."""
+class Histograms:
+    """What a pass keeps of its tiles' histograms. A launch between histogram and scatter makes prefix sums of each
+    digit's counts over the tiles of all rows. Of one row with few tiles, every tile adds its counts to those of its
+    span of tiles, which are zero at first; the scatter adds up the spans, and the tiles before its own in the span.
+    That saves a launch."""
 
     has_rows: bool
+    first: U32 | None  # this pass's first span, if spans are added up
 
     def write(
         self, cx: Invocation, counts: Storage[U32], totals: Storage[U32], count: U32, policy: RadixPolicy
-    ) -> None:
-        counts[cx.local_id * cx.num_groups + cx.group_id] = count
+    ) -> None:  # fmt: skip
+        """Keeps a tile's count of this invocation's digit, its local id."""
+        if self.first is None:
+            counts[cx.local_id * cx.num_groups + cx.group_id] = count
+        else:
+            counts[cx.group_id * policy.radix + cx.local_id] = count
+            totals.atomic_add((self.first + cx.group_id // _SPAN) * policy.radix + cx.local_id, count)
 
     def of_digit(
         self, cx: Invocation, counts: Storage[U32], totals: Storage[U32], here: TilePlace, policy: RadixPolicy
-    ) -> DigitCounts:  # fmt: skip
+    ) -> tuple[U32, U32]:  # fmt: skip
+        """How many elements of a tile's row have that digit, and how many of these are in the tiles before."""
+        if self.first is not None:
+            span, end = cx.group_id // _SPAN, (cx.num_groups + _SPAN - 1) // _SPAN
+            earlier = added_up(cx, totals, self.first, self.first + span, policy)
+            all_spans = earlier + added_up(cx, totals, self.first + span, self.first + end, policy)
+            return all_spans, earlier + added_up(cx, counts, span * _SPAN, cx.group_id, policy)
         line = cx.local_id * cx.num_groups
         before, total = counts[line + cx.group_id], totals[cx.local_id]
         if self.has_rows:
@@ -75,29 +59,7 @@ class Scanned:
                 total = counts[line + here.next_leader]
             before -= first
             total -= first
-        return DigitCounts(total, before)
-
-
-@attrs.frozen
-class Summed:
-    """Of one row with few tiles: every tile adds its counts to those of its span of tiles, which are zero at first; the
-    scatter adds up the spans, and the tiles before its own in the span. That saves a launch."""
-
-    first: U32  # this pass's first span
-
-    def write(
-        self, cx: Invocation, counts: Storage[U32], totals: Storage[U32], count: U32, policy: RadixPolicy
-    ) -> None:  # fmt: skip
-        counts[cx.group_id * policy.radix + cx.local_id] = count
-        totals.atomic_add((self.first + cx.group_id // _SPAN) * policy.radix + cx.local_id, count)
-
-    def of_digit(
-        self, cx: Invocation, counts: Storage[U32], totals: Storage[U32], here: TilePlace, policy: RadixPolicy
-    ) -> DigitCounts:  # fmt: skip
-        span, end = cx.group_id // _SPAN, (cx.num_groups + _SPAN - 1) // _SPAN
-        before = added_up(cx, totals, self.first, self.first + span, policy)
-        total = before + added_up(cx, totals, self.first + span, self.first + end, policy)
-        return DigitCounts(total, before + added_up(cx, counts, span * _SPAN, cx.group_id, policy))
+        return total, before
 
 
 def added_up(cx: Invocation, histograms: Storage[U32], begin: U32, end: U32, policy: RadixPolicy) -> U32:
@@ -134,10 +96,10 @@ def radix_count(
         for i in dynamic_range(U32(0), U32(policy.items)):
             words[i] = to_ordered(key, data[add_nowrap(first, i * cx.group_size)], order)
         for i in dynamic_range(U32(0), U32(policy.items)):
-            counters.atomic_add(place.digit_of(words[i]).value, U32(1))
+            counters.atomic_add(place.digit_of(words[i]), U32(1))
     else:
         for i in dynamic_range(cx.local_id, here.remaining(), cx.group_size):
-            counters.atomic_add(place.digit_of(to_ordered(key, data[here.start + i], order)).value, U32(1))
+            counters.atomic_add(place.digit_of(to_ordered(key, data[here.start + i], order)), U32(1))
     cx.barrier()
     if cx.local_id < policy.radix:
         histograms.write(cx, counts, totals, counters[cx.local_id], policy)
@@ -185,8 +147,7 @@ def radix_scatter(
     cx.barrier()
     total, before = U32(0), U32(0)
     if cx.local_id < policy.radix:
-        mine = histograms.of_digit(cx, counts, totals, here, policy)
-        total, before = mine.total, mine.before
+        total, before = histograms.of_digit(cx, counts, totals, here, policy)
         if total == here.end - here.origin:
             bases[0] = U32(1)
     clear_counters(cx, counters, policy)
@@ -213,10 +174,7 @@ def radix_scatter(
         store_keys(cx, tile, target, results, orders[1], mode.keeps_keys, here, bases, targets, place, policy)
         if mode.takes_values:
             cx.barrier()  # the tile is dead from here: the values may be overlaid on it
-            if mode.counts_places:
-                place_numbers(mode.value, here, strand, places, beside, policy)
-            else:
-                place_values(values, here, strand, places, beside, policy)
+            place_given(values, here, strand, places, beside, mode, policy)
             cx.barrier()
             store_values(cx, beside, moved, targets, here, policy)
 

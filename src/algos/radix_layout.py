@@ -91,11 +91,6 @@ class Layout:
 
 
 @attrs.frozen
-class Digit:
-    value: U32
-
-
-@attrs.frozen
 class DigitPlace:
     """The bits of a word that make a digit; digit 0 is the least significant."""
 
@@ -106,8 +101,8 @@ class DigitPlace:
     def radix(self) -> int:
         return 1 << self.bits
 
-    def digit_of(self, word: W) -> Digit:
-        return Digit(U32((word >> (self.number * self.bits)) & (self.radix - 1)))
+    def digit_of(self, word: W) -> U32:
+        return U32((word >> (self.number * self.bits)) & (self.radix - 1))
 
 
 @attrs.frozen

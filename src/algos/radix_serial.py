@@ -9,7 +9,7 @@ from ..kernel.language import *
 from ..machine import TargetInfo
 from ..types.checks import as_int, instance_of, within
 from ..types.keys import UnsignedKey
-from .batch import Batch, Mode, SortsBatches
+from .batch import Batch, Mode, PairsAlgorithm
 from .bitonic import from_ordered, to_ordered
 from .radix_layout import DigitPlace
 from .sizes import LARGEST_U32, require_countable, require_digits
@@ -56,7 +56,7 @@ def serial_count(
     for digit in dynamic_range(U32(0), U32(place.radix)):
         counters[digit] = U32(0)
     for i in dynamic_range(shares.begin(cx.group_id), shares.end(cx.group_id)):
-        mine = place.digit_of(to_ordered(key, data[i], order)).value
+        mine = place.digit_of(to_ordered(key, data[i], order))
         counters[mine] += U32(1)
     for digit in dynamic_range(U32(0), U32(place.radix)):
         counts[shares.counter(cx.group_id, digit, place.radix)] = counters[digit]
@@ -85,7 +85,7 @@ def serial_scatter(
     origin = shares.origin(cx.group_id)
     for i in dynamic_range(shares.begin(cx.group_id), shares.end(cx.group_id)):
         word = to_ordered(source, data[i], orders[0])
-        mine = place.digit_of(word).value
+        mine = place.digit_of(word)
         to = places[mine]
         places[mine] = to + U32(1)
         if mode.keeps_keys:
@@ -149,7 +149,7 @@ def serial_radix_sort(batch: Batch, policy: SerialRadixPolicy, bits: range) -> S
 
 
 @attrs.frozen
-class SerialRadix(SortsBatches):
+class SerialRadix(PairsAlgorithm):
     """LSD radix sort for CPU cores: each invocation serially sorts a share of the elements; of several rows, one
     each."""
 

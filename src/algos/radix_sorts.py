@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import product
 from typing import Any, TypeVar
 
 import attrs
@@ -11,7 +13,7 @@ from ..types.errors import InvalidArgumentError
 from ..types.keys import KeyWrapper, UnsignedKey
 from ..types.params import RadixPolicy
 from .batch import Batch, Mode, Three, looping_grid
-from .radix import Scanned, Summed, radix_add_up, radix_count, radix_scatter, spans_of
+from .radix import Histograms, radix_add_up, radix_count, radix_scatter, spans_of
 from .radix_layout import DigitPlace, Layout
 from .radix_sweep import sweep
 from .sizes import LARGEST_U32, countable_rows, require_countable, require_digits
@@ -131,31 +133,27 @@ class _RadixSort:
         if not batch.count:
             return batch.schedule(())
         mode = attrs.evolve(batch.mode(U32), keeps_keys=batch.places is None or self.shares)
-        launches = (self._by_sweeps if policy.sweeps else self._by_counts)(keys, values, mode)
+        launches = [*(self._by_sweeps if policy.sweeps else self._by_counts)(keys, values, mode)]
         if batch.places is U64:
             grid = looping_grid(batch.count, policy.group_size, policy.count_groups)
             launches.append(widen_places.launch(grid, values[1], batch.permutation, U32(batch.count)))
         return batch.schedule(launches)
 
-    def _by_sweeps(self, keys: Three, values: Three, mode: Mode[Any]) -> list[Launch]:
+    def _by_sweeps(self, keys: Three, values: Three, mode: Mode[Any]) -> Iterator[Launch]:
         """One launch a pass; for a row beyond 30-bit counts, one for each of its portions."""
         batch, policy = self.batch, self.policy
         state = SweepState(batch.rows, batch.length, self.passes, policy)
         at, layout = state.at, state.layout()
-        launches = list(prepare(batch.key, keys[0], state, batch.order, batch.in_place))
-        for number in range(self.passes):
-            launches += (
-                sweep.launch(
-                    Grid(tiles, policy.group_size), batch.key, self.plain, *keys, *values, *self._workgroup(mode),
-                    state.buffer(), layout, U32(at.tickets + number), U32(at.plans + number),
-                    U32(at.starts + number * policy.radix), DigitPlace(U32(number), policy.digit_bits), batch.order,
-                    mode, policy,
-                )
-                for tiles in state.sweeps()
+        yield from prepare(batch.key, keys[0], state, batch.order, batch.in_place)
+        for number, tiles in product(range(self.passes), state.sweeps()):
+            yield sweep.launch(
+                Grid(tiles, policy.group_size), batch.key, self.plain, *keys, *values, *self._workgroup(mode),
+                state.buffer(), layout, U32(at.tickets + number), U32(at.plans + number),
+                U32(at.starts + number * policy.radix), DigitPlace(U32(number), policy.digit_bits), batch.order, mode,
+                policy,
             )  # fmt: skip
-        return launches
 
-    def _by_counts(self, keys: Three, values: Three, mode: Mode[Any]) -> list[Launch]:
+    def _by_counts(self, keys: Three, values: Three, mode: Mode[Any]) -> Iterator[Launch]:
         """Three launches a pass: histogram, prefix sum, scatter; with few tiles, no prefix sum."""
         policy, batch = self.policy, self.batch
         of_row = -(-batch.length // policy.tile)
@@ -164,9 +162,9 @@ class _RadixSort:
         spans = 0 if self.shares else spans_of(batch.rows, tiles)  # an exported module has few kernels
         counts = Buffer("counts", U32, tiles * policy.radix, Role.SCRATCH)
         totals = Buffer("totals", U32, max(1, self.passes * spans) * policy.radix, Role.SCRATCH)
-        grid, launches = Grid(tiles, policy.group_size), list[Launch]()
+        grid = Grid(tiles, policy.group_size)
         if spans:
-            launches.append(sweep_clear.launch(grid, totals, U32(0)))
+            yield sweep_clear.launch(grid, totals, U32(0))
         before, beside = keys[0], values[0]
         for number in range(self.passes):
             is_first, is_last = number == 0, number == self.passes - 1
@@ -174,28 +172,21 @@ class _RadixSort:
             side = 1 if (self.passes - number) % 2 == 1 else 2
             source, target = self._key(is_first), self._key(is_last)
             orders = (self._order(is_first), self._order(is_last))
-            histograms = Summed(U32(number * spans)) if spans else Scanned(has_rows)
-            launches.append(
-                radix_count.launch(
-                    grid, source, before, Workgroup(U32, policy.radix), counts, totals, histograms, layout,
-                    place, orders[0], policy,
-                )
+            histograms = Histograms(has_rows, U32(number * spans) if spans else None)
+            yield radix_count.launch(
+                grid, source, before, Workgroup(U32, policy.radix), counts, totals, histograms, layout, place,
+                orders[0], policy,
             )  # fmt: skip
             if not spans:
-                launches.append(
-                    radix_add_up.launch(
-                        Grid(policy.radix, policy.group_size), counts, totals, Workgroup(U32, policy.scanned),
-                        Workgroup(U32, 1), U32(tiles), policy,
-                    )
+                yield radix_add_up.launch(
+                    Grid(policy.radix, policy.group_size), counts, totals, Workgroup(U32, policy.scanned),
+                    Workgroup(U32, 1), U32(tiles), policy,
                 )  # fmt: skip
-            launches.append(
-                radix_scatter.launch(
-                    grid, source, before, target, keys[side], beside, values[side], *self._workgroup(mode), counts,
-                    totals, histograms, layout, place, orders, mode.in_pass(is_first, is_last), policy,
-                )
+            yield radix_scatter.launch(
+                grid, source, before, target, keys[side], beside, values[side], *self._workgroup(mode), counts, totals,
+                histograms, layout, place, orders, mode.in_pass(is_first, is_last), policy,
             )  # fmt: skip
             before, beside = keys[side], values[side]
-        return launches
 
     def _key(self, is_at_end: bool) -> SortableKey[Any, Any]:
         """The key of a pass: the caller's for the first load and the last store, else that of words."""

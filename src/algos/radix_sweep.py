@@ -9,25 +9,12 @@ a launch each.
 
 from __future__ import annotations
 
-from typing import Generic
-
-import attrs
-
 from ..kernel.language import *
 from ..types.keys import UnsignedKey
 from ..types.params import MOST_COUNTED, RadixPolicy
 from .batch import Mode
 from .radix_layout import DigitPlace, Layout, TilePlace
-from .radix_tile import (
-    Ranking,
-    Strand,
-    clear_counters,
-    load_tile,
-    place_numbers,
-    place_values,
-    store_keys,
-    store_values,
-)
+from .radix_tile import Ranking, Strand, clear_counters, load_tile, place_given, place_values, store_keys, store_values
 from .sweep_state import INTO_WORDS, IS_LAST, READS_DATA, RUNS, PassPlan
 
 # A status word, one for each tile and digit value: flags in the two high bits, a count below. Less than OWN: invalid.
@@ -36,6 +23,8 @@ from .sweep_state import INTO_WORDS, IS_LAST, READS_DATA, RUNS, PassPlan
 COUNT = MOST_COUNTED
 OWN = 1 << 30  # the tile's own count (Merrill and Garland's "aggregate")
 UP_TO_HERE = 1 << 31  # the inclusive prefix sum
+
+_UP = SortOrder.ASCENDING  # of words, of which descending ones are mirrored
 
 
 @kernel
@@ -46,14 +35,20 @@ def sweep(
     state: Storage[U32], layout: Layout, ticket: U32, plan_at: U32, first_start: U32, place: DigitPlace,
     order: SortOrder, mode: Mode[V], policy: RadixPolicy,
 ) -> None:  # fmt: skip
-    """Scatters every key of a tile, and its value if it has one, to its sorted index."""
+    """Scatters every key of a tile, and its value if it has one, to its sorted index. The first pass that runs makes
+    words of the elements in `data`, the last makes elements of them; which buffers those between read and write, only
+    the device knows, where passes are skipped."""
     plan = take_tile(cx, counters, bases, state, ticket, plan_at, policy)
     if plan.has(RUNS):
         here = layout.tile_at(bases[1], policy.tile)
         strand = Strand.of(cx, policy)
         mine: Registers[N] = Registers(key.word, policy.items)
-        keys = SweepKeys(key, plain, data, results, words)
-        keys.load(plan, order, here, strand, mine, policy)
+        if plan.has(READS_DATA):
+            load_tile(key, data, order, here, strand, mine, policy)
+        elif plan.has(INTO_WORDS):
+            load_tile(plain, results, _UP, here, strand, mine, policy)
+        else:
+            load_tile(plain, words, _UP, here, strand, mine, policy)
         ranking = Ranking(mine, strand, counters, place)
         ranking.count_strands(cx, policy)
         counts: Registers[U32] = Registers(U32, policy.strands)
@@ -65,13 +60,25 @@ def sweep(
         targets: Registers[U32] = Registers(U32, policy.items)
         ranking.sort_tile(cx, tile, places, policy)
         lead_from_tile(cx, state, bases, layout, here, total, first, first_start, plan.phase_bit(), policy)
-        keys.write(cx, plan, tile, order, bases, targets, here, place, mode, policy)
+        if plan.has(IS_LAST):
+            store_keys(cx, tile, key, results, order, mode.keeps_keys, here, bases, targets, place, policy)
+        elif plan.has(INTO_WORDS):
+            store_keys(cx, tile, plain, words, _UP, True, here, bases, targets, place, policy)
+        else:
+            store_keys(cx, tile, plain, results, _UP, True, here, bases, targets, place, policy)
         if mode.takes_values:
             cx.barrier()  # the tile is dead from here: the values may be overlaid on it
-            held = SweepValues(values, moved, spare, beside)
-            held.put(plan, here, strand, places, mode, policy)
+            if plan.has(READS_DATA):
+                place_given(values, here, strand, places, beside, mode, policy)
+            elif plan.has(INTO_WORDS):
+                place_values(moved, here, strand, places, beside, policy)
+            else:
+                place_values(spare, here, strand, places, beside, policy)
             cx.barrier()
-            held.write(cx, plan, targets, here, policy)
+            if plan.has(INTO_WORDS):
+                store_values(cx, beside, spare, targets, here, policy)
+            else:
+                store_values(cx, beside, moved, targets, here, policy)
 
 
 def take_tile(
@@ -148,72 +155,3 @@ def look_back(state: Storage[U32], status: U32, phase_bit: U32, policy: RadixPol
                     total += word & COUNT
                     before -= policy.radix
     return total
-
-
-@attrs.frozen
-class SweepKeys(Generic[A, N]):
-    """The keys, and the buffers that they may be in: which, only the device knows, where passes are skipped."""
-
-    key: SortableKey[A, N]
-    plain: UnsignedKey[A, N]  # for words, after the first pass
-    data: Storage[A]
-    results: Storage[A]
-    words: Storage[A]
-
-    def load(
-        self, plan: PassPlan, order: SortOrder, here: TilePlace, strand: Strand, mine: Registers[N], policy: RadixPolicy
-    ) -> None:
-        """Loads the strand's keys as words; the first pass that runs transforms them."""
-        if plan.has(READS_DATA):
-            load_tile(self.key, self.data, order, here, strand, mine, policy)
-        elif plan.has(INTO_WORDS):
-            load_tile(self.plain, self.results, SortOrder.ASCENDING, here, strand, mine, policy)
-        else:
-            load_tile(self.plain, self.words, SortOrder.ASCENDING, here, strand, mine, policy)
-
-    def write(
-        self, cx: Invocation, plan: PassPlan, tile: Workgroup[N], order: SortOrder, bases: Workgroup[U32],
-        targets: Registers[U32], here: TilePlace, place: DigitPlace, mode: Mode[V], policy: RadixPolicy,
-    ) -> None:  # fmt: skip
-        """Stores the sorted tile: elements in the last pass, words before. Keeps each one's index in `targets`."""
-        results, words, ascending = self.results, self.words, SortOrder.ASCENDING
-        if plan.has(IS_LAST):
-            store_keys(cx, tile, self.key, results, order, mode.keeps_keys, here, bases, targets, place, policy)
-        elif plan.has(INTO_WORDS):
-            store_keys(cx, tile, self.plain, words, ascending, True, here, bases, targets, place, policy)
-        else:
-            store_keys(cx, tile, self.plain, results, ascending, True, here, bases, targets, place, policy)
-
-
-@attrs.frozen
-class SweepValues(Generic[V]):
-    """The values, the buffers that they may be in, and workgroup memory to sort a tile of them."""
-
-    values: Storage[V]
-    moved: Storage[V]
-    spare: Storage[V]
-    beside: Workgroup[V]
-
-    def put(
-        self, plan: PassPlan, here: TilePlace, strand: Strand, places: Registers[U32], mode: Mode[V],
-        policy: RadixPolicy,
-    ) -> None:  # fmt: skip
-        """Loads the strand's values, each to its key's index in the sorted tile."""
-        if plan.has(READS_DATA):
-            if mode.counts_places:
-                place_numbers(mode.value, here, strand, places, self.beside, policy)
-            else:
-                place_values(self.values, here, strand, places, self.beside, policy)
-        elif plan.has(INTO_WORDS):
-            place_values(self.moved, here, strand, places, self.beside, policy)
-        else:
-            place_values(self.spare, here, strand, places, self.beside, policy)
-
-    def write(
-        self, cx: Invocation, plan: PassPlan, targets: Registers[U32], here: TilePlace, policy: RadixPolicy
-    ) -> None:
-        """Stores the values to their keys' indices in the result."""
-        if plan.has(INTO_WORDS):
-            store_values(cx, self.beside, self.spare, targets, here, policy)
-        else:
-            store_values(cx, self.beside, self.moved, targets, here, policy)

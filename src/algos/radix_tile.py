@@ -14,8 +14,9 @@ from ..kernel.language import *
 from ..types.intrinsics import overridable
 from ..types.monoids import Count
 from ..types.params import RadixPolicy
+from .batch import Mode
 from .bitonic import from_ordered, to_ordered
-from .radix_layout import Digit, DigitPlace, Lanes, TilePlace
+from .radix_layout import DigitPlace, Lanes, TilePlace
 from .scan_tile import exclusive_scan_workgroup
 
 
@@ -101,7 +102,7 @@ class Ranking(Generic[N]):
         """Adds the digits of every strand to its histogram."""
         for row in dynamic_range(U32(0), U32(policy.items)):
             digit = self.place.digit_of(self.words[row])
-            self.counters.atomic_add(self.strand.index * policy.radix + digit.value, U32(1))
+            self.counters.atomic_add(self.strand.index * policy.radix + digit, U32(1))
         cx.barrier()
 
     def total_of_digit(self, cx: Invocation, counts: Registers[U32], policy: RadixPolicy) -> U32:
@@ -136,11 +137,11 @@ class Ranking(Generic[N]):
                     place += counts[row]
         return first
 
-    def take_place(self, cx: Invocation, digit: Digit, policy: RadixPolicy) -> U32:
+    def take_place(self, cx: Invocation, digit: U32, policy: RadixPolicy) -> U32:
         """The next free index of each lane's digit, in lane order; without subgroups, by masks in workgroup memory."""
         if policy.subgroups:
-            return match_and_rank(cx, self.counters, self.strand.index * policy.radix, digit.value)
-        counter = self.strand.index * policy.radix + digit.value
+            return match_and_rank(cx, self.counters, self.strand.index * policy.radix, digit)
+        counter = self.strand.index * policy.radix + digit
         mask = policy.strands * policy.radix + counter
         self.counters.atomic_or(mask, U32(1) << self.strand.lane)
         cx.barrier()
@@ -176,13 +177,17 @@ def place_values(
                 beside[places[row]] = values[add_nowrap(first, row * strand.width)]
 
 
-def place_numbers(
-    value: type[V], here: TilePlace, strand: Strand, places: Registers[U32], beside: Workgroup[V], policy: RadixPolicy
-) -> None:
-    """The same for argsort: the values are the keys' indices in their row."""
-    first = here.first() + strand.first_element(policy)
-    for row in dynamic_range(U32(0), U32(policy.items)):
-        beside[places[row]] = value(first + row * strand.width)
+def place_given(
+    values: Storage[V], here: TilePlace, strand: Strand, places: Registers[U32], beside: Workgroup[V], mode: Mode[V],
+    policy: RadixPolicy,
+) -> None:  # fmt: skip
+    """The same in the first pass: for argsort the values are the keys' indices in their row."""
+    if mode.counts_places:
+        first = here.first() + strand.first_element(policy)
+        for row in dynamic_range(U32(0), U32(policy.items)):
+            beside[places[row]] = mode.value(first + row * strand.width)
+    else:
+        place_values(values, here, strand, places, beside, policy)
 
 
 def store_keys(
@@ -197,7 +202,7 @@ def store_keys(
         position = i * cx.group_size + cx.local_id
         if position < remaining:
             word = tile[position]
-            targets[i] = bases[place.digit_of(word).value] + position
+            targets[i] = bases[place.digit_of(word)] + position
             if keeps_keys:
                 results[targets[i]] = from_ordered(target, word, order)
 

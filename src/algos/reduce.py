@@ -11,7 +11,7 @@ added to a single accumulator (`Totals`); a float sum is then rounded log2(items
 
 from __future__ import annotations
 
-from typing import Any, Generic, Protocol, cast
+from typing import Any, TypeGuard
 
 import attrs
 
@@ -34,57 +34,43 @@ class Share:
     takes_rest: Bool  # whether it also reduces the remainder after the whole blocks
 
 
-class Block(Protocol[E, S]):
-    """The trait of how a block is combined with a single accumulator."""
+def take_block(
+    monoid: Monoid[E, S], total: S, found: Registers[E], index: U32, step: U32, count: U32, policy: ReducePolicy
+) -> S:
+    """Combines the total with the first `count` elements of `found`, whose indices in the row are `index`, `index +
+    step`, and so on, all greater than those of the total."""
+    if is_search(monoid):
+        first: S = search_block(monoid, total, found, index, step, count, policy)
+        return first
+    states: Registers[S] = Registers(monoid.state, policy.items)
+    for i in dynamic_range(U32(0), U32(policy.items)):
+        states[i] = monoid.lift(found[i], index + i * step) if i < count else monoid.identity()
+    return monoid.combine(total, combine_pairs(monoid, states, policy))
 
-    def take(self, total: S, found: Registers[E], index: U32, step: U32, count: U32, policy: ReducePolicy, /) -> S:
-        """Combines the total with the first `count` elements of `found`, whose indices in the row are `index`, `index +
-        step`, and so on, all greater than those of the total."""
-        ...
+
+def is_search(monoid: object) -> TypeGuard[Search[Any, Any]]:
+    return isinstance(monoid, Search)
 
 
-@attrs.frozen
-class InPairs(Generic[E, S]):
-    """Combines a block pairwise, for any monoid."""
-
-    monoid: Monoid[E, S]
-
-    def take(self, total: S, found: Registers[E], index: U32, step: U32, count: U32, policy: ReducePolicy) -> S:
-        states: Registers[S] = Registers(self.monoid.state, policy.items)
+def search_block(
+    search: Search[Any, Any], total: Any, found: Registers[E], index: U32, step: U32, count: U32, policy: ReducePolicy
+) -> Any:
+    """The same for argmin and argmax: finds a block's least word, which is cheap, and its index only if it precedes the
+    total, which is rare."""
+    nothing = search.identity()
+    words: Registers[Any] = Registers(search.key.word, policy.items)
+    least = nothing.rank
+    for i in dynamic_range(U32(0), U32(policy.items)):
+        words[i] = search.word(found[i]) if i < count else nothing.rank
+        least = minimum(least, words[i])
+    rank = search.rank(least)
+    if (count > 0) & Ranked(rank, index).precedes(total):
+        place = nothing.index
         for i in dynamic_range(U32(0), U32(policy.items)):
-            states[i] = self.monoid.lift(found[i], index + i * step) if i < count else self.monoid.identity()
-        return self.monoid.combine(total, combine_pairs(self.monoid, states, policy))
-
-
-@attrs.frozen
-class ByRank(Generic[E, N]):
-    """For argmin and argmax: finds a block's least word, which is cheap, and its index only if it precedes the total,
-    which is rare."""
-
-    search: Search[E, N]
-
-    def take(
-        self, total: Ranked[N], found: Registers[E], index: U32, step: U32, count: U32, policy: ReducePolicy
-    ) -> Ranked[N]:
-        nothing = self.search.identity()
-        words: Registers[N] = Registers(self.search.key.word, policy.items)
-        least = nothing.rank
-        for i in dynamic_range(U32(0), U32(policy.items)):
-            words[i] = self.search.word(found[i]) if i < count else nothing.rank
-            least = minimum(least, words[i])
-        rank = self.search.rank(least)
-        if (count > 0) & Ranked(rank, index).precedes(total):
-            place = nothing.index
-            for i in dynamic_range(U32(0), U32(policy.items)):
-                if self.search.rank(words[i]) == rank:
-                    place = minimum(place, index + i * step)
-            total = Ranked(rank, place)
-        return total
-
-
-def block_of(monoid: Monoid[E, S]) -> Block[E, S]:
-    searches = isinstance(cast(object, monoid), Search)
-    return cast("Block[E, S]", ByRank(cast("Search[Any, Any]", monoid)) if searches else InPairs(monoid))
+            if search.rank(words[i]) == rank:
+                place = minimum(place, index + i * step)
+        total = Ranked(rank, place)
+    return total
 
 
 def combine_pairs(monoid: Monoid[E, S], states: Registers[S], policy: ReducePolicy) -> S:
@@ -96,10 +82,10 @@ def combine_pairs(monoid: Monoid[E, S], states: Registers[S], policy: ReducePoli
     return states[0]
 
 
-def reduce_share(monoid: Monoid[E, S], block: Block[E, S], data: Storage[E], share: Share, policy: ReducePolicy) -> S:
+def reduce_share(monoid: Monoid[E, S], data: Storage[E], share: Share, policy: ReducePolicy) -> S:
     match policy.totals:
         case Totals.ONE:
-            return reduce_blocks(monoid, block, data, share, policy)
+            return reduce_blocks(monoid, data, share, policy)
         case Totals.EACH:
             return reduce_side_by_side(monoid, data, share, policy)
 
@@ -109,7 +95,7 @@ def whole_blocks(share: Share, policy: ReducePolicy) -> U32:
     return share.length - share.length % (share.ranks * policy.items)
 
 
-def reduce_blocks(monoid: Monoid[E, S], block: Block[E, S], data: Storage[E], share: Share, policy: ReducePolicy) -> S:
+def reduce_blocks(monoid: Monoid[E, S], data: Storage[E], share: Share, policy: ReducePolicy) -> S:
     """Reduces a share with a single accumulator."""
     whole = whole_blocks(share, policy)
     total = monoid.identity()
@@ -119,12 +105,12 @@ def reduce_blocks(monoid: Monoid[E, S], block: Block[E, S], data: Storage[E], sh
         place = share.first + index * share.stride
         for i in dynamic_range(U32(0), U32(policy.items)):
             found[i] = data[add_nowrap(place, i * (share.ranks * share.stride))]
-        total = block.take(total, found, index, share.ranks, U32(policy.items), policy)
+        total = take_block(monoid, total, found, index, share.ranks, U32(policy.items), policy)
     if share.takes_rest and whole < share.length:
         load_rest(data, found, share, whole, policy)
         rest = share.length - whole
         count = (rest - minimum(share.rank, rest) + share.ranks - 1) // share.ranks
-        total = block.take(total, found, whole + share.rank, share.ranks, count, policy)
+        total = take_block(monoid, total, found, whole + share.rank, share.ranks, count, policy)
     return total
 
 

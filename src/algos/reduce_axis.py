@@ -18,7 +18,7 @@ from ..types.params import AxisParams, ReducePolicy
 from .columns import Place, load_column, place_of
 from .cut import Arrangement, Columns, Cut
 from .layout import Layout, require_addressable
-from .reduce import Block, Share, block_of, reduce_all, reduce_lanes, reduce_share
+from .reduce import Share, reduce_all, reduce_lanes, reduce_share, take_block
 
 
 def reduce_ranks(
@@ -39,8 +39,8 @@ def reduce_ranks(
 
 
 def reduce_shared_column(
-    cx: Invocation, monoid: Monoid[E, S], block: Block[E, S], data: Storage[E], shared: Workgroup[S], place: Place,
-    params: AxisParams, policy: ReducePolicy, arrangement: Arrangement,
+    cx: Invocation, monoid: Monoid[E, S], data: Storage[E], shared: Workgroup[S], place: Place, params: AxisParams,
+    policy: ReducePolicy, arrangement: Arrangement,
 ) -> S:  # fmt: skip
     """Reduces a share of a column by all its ranks."""
     stride = U32(1) if arrangement is Arrangement.ROWS else params.length_stride
@@ -50,7 +50,7 @@ def reduce_shared_column(
         place.column.first, stride, params.length, place.share * size, params.shares * size, place.rank, ranks,
         place.share == params.shares - 1,
     )  # fmt: skip
-    total = reduce_share(monoid, block, data, mine, policy)
+    total = reduce_share(monoid, data, mine, policy)
     match arrangement:
         case Arrangement.ROWS:
             return reduce_all(cx, monoid, shared, total, policy)
@@ -79,8 +79,8 @@ def reduce_own_column(
 
 @kernel
 def reduce_columns(
-    cx: Invocation, monoid: Monoid[E, S], block: Block[E, S], finish: Finish[S, R], data: Storage[E],
-    shared: Workgroup[S], results: Storage[R], params: AxisParams, policy: ReducePolicy, arrangement: Arrangement,
+    cx: Invocation, monoid: Monoid[E, S], finish: Finish[S, R], data: Storage[E], shared: Workgroup[S],
+    results: Storage[R], params: AxisParams, policy: ReducePolicy, arrangement: Arrangement,
 ) -> None:  # fmt: skip
     """Reduces a workgroup's share of its columns, to one state each."""
     place = place_of(cx, cx.group_id, params, arrangement)
@@ -91,9 +91,9 @@ def reduce_columns(
         case Arrangement.ALONE:
             found: Registers[E] = Registers(monoid.element, policy.items)
             load_column(data, found, place.column, params, policy.items)
-            total = block.take(total, found, U32(0), U32(1), params.length, policy)
+            total = take_block(monoid, total, found, U32(0), U32(1), params.length, policy)
         case _:
-            total = reduce_shared_column(cx, monoid, block, data, shared, place, params, policy, arrangement)
+            total = reduce_shared_column(cx, monoid, data, shared, place, params, policy, arrangement)
     if place.works & (place.rank == 0):
         results[place.share * params.length_result + place.column.result] = finish.finish(total)
 
@@ -155,7 +155,7 @@ def _launch(
     policy: ReducePolicy,
 ) -> Launch:  # fmt: skip
     return reduce_columns.launch(
-        Grid(cut.groups(view), cut.group_size), monoid, block_of(monoid), finish, data,
+        Grid(cut.groups(view), cut.group_size), monoid, finish, data,
         Workgroup(monoid.state, cut.group_size), results, cut.params(view, 1 if view.are_rows else view.count),
         attrs.evolve(policy, group_size=cut.group_size), cut.arrangement,
     )  # fmt: skip

@@ -7,16 +7,19 @@ from typing import Generic, TypeAlias, TypeVar
 import attrs
 
 from ..machine import Capability, TargetInfo
+from .batch import PairsAlgorithm
 from .layout import Layout
 from .select import Selection
-from .sorts import PairsAlgorithm, SortAlgorithm
+from .sorts import SortAlgorithm
 
 P = TypeVar("P")
-S = TypeVar("S", SortAlgorithm, PairsAlgorithm)
+S = TypeVar("S")
 
 
 @attrs.frozen
 class RowsRule(Generic[S]):
+    """A rule for the algorithm by which rows are sorted, or the first k elements of each are found."""
+
     target: str
     needs: frozenset[Capability]
     bits: tuple[int, ...]  # of an element
@@ -26,8 +29,9 @@ class RowsRule(Generic[S]):
     workgroup_bytes: int = 0  # required, where it is more than every adapter has
     elements: range = range(1 << 63)  # in all rows together
     unless: frozenset[Capability] | None = None  # does not match a target with all of these, which has other rules
+    most_k: int = 1 << 63
 
-    def matches(self, info: TargetInfo, bits: int, rows: int, length: int) -> bool:
+    def matches(self, info: TargetInfo, bits: int, rows: int, length: int, k: int = 0) -> bool:
         return (
             info.name == self.target
             and self.needs <= info.capabilities
@@ -37,12 +41,13 @@ class RowsRule(Generic[S]):
             and length in self.lengths
             and rows in self.rows
             and rows * length in self.elements
-            and self.algorithm.most_rows(length, info.limits.groups) > 0
+            and k <= self.most_k
         )
 
 
 SortRule: TypeAlias = RowsRule[SortAlgorithm]
 PairsRule: TypeAlias = RowsRule[PairsAlgorithm]  # whose `bits` are those of key and value together
+SelectRule: TypeAlias = RowsRule[Selection]
 
 
 @attrs.frozen
@@ -66,23 +71,4 @@ class PolicyRule(Generic[P]):
             and self.in_rows in (None, layout.row_stride is not None)
             and layout.length in self.lengths
             and layout.results in self.results
-        )
-
-
-@attrs.frozen
-class SelectRule:
-    target: str
-    bits: tuple[int, ...]  # of an element
-    lengths: range  # of a row
-    rows: range
-    most_k: int
-    selection: Selection
-
-    def matches(self, info: TargetInfo, bits: int, rows: int, length: int, k: int) -> bool:
-        return (
-            info.name == self.target
-            and bits in self.bits
-            and length in self.lengths
-            and rows in self.rows
-            and k <= self.most_k
         )

@@ -3,7 +3,7 @@ The result is the first k of a stable argsort, whichever finds it."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import attrs
 
@@ -15,7 +15,7 @@ from ..types.errors import CapabilityError, InvalidArgumentError
 from ..types.keys import RankKey
 from ..types.params import MOST_ITEMS, BitonicPolicy, RowsParams
 from .argsort import placed_class
-from .batch import looping_grid
+from .batch import PairsAlgorithm, looping_grid
 from .candidates import DIGITS, first_of
 from .fit import fitted_network, power_below
 from .select_long import Plan, select_sampled
@@ -23,23 +23,7 @@ from .select_rows import PartPolicy, parts_of, select_by_parts
 from .select_sampled import SampledPolicy
 from .sizes import bound_together, countable_rows, require_countable
 from .sort_parts import within
-from .sorts import Bitonic, PairsAlgorithm, argsort
-
-
-class Selection(Protocol):
-    """The trait of a top-k algorithm. It must be hashable: it is part of the key of cached schedules."""
-
-    def fitted(self, key: SortableKey[E, N], length: int, k: int, info: TargetInfo, /) -> Selection:
-        """The same, fitted to a target's limits; raises CapabilityError where nothing fits."""
-        ...
-
-    def most_rows(self, key: SortableKey[E, N], length: int, k: int, limits: Limits, /) -> int:
-        """The rows that fit one schedule within these limits; 0 if one row does not fit."""
-        ...
-
-    def schedule(self, key: SortableKey[E, N], rows: int, length: int, k: int, order: SortOrder, /) -> Schedule:
-        """See `top_k`; rows * k is at least 1."""
-        ...
+from .sorts import Bitonic, argsort
 
 
 def top_k(key: SortableKey[E, N], rows: int, length: int, k: int, order: SortOrder, selection: Selection) -> Schedule:
@@ -94,6 +78,7 @@ class ArgsortAndTake:
     network: BitonicPolicy = attrs.field(factory=BitonicPolicy, validator=instance_of(BitonicPolicy))
 
     def fitted(self, key: SortableKey[E, N], length: int, k: int, info: TargetInfo, /) -> ArgsortAndTake:
+        """The same, fitted to a target's limits; raises CapabilityError where nothing fits."""
         sort, ranks = self.sort, RankKey(key)
         return attrs.evolve(
             self, sort=None if sort is None else sort.fitted(ranks, length, info, dtype_of(U32).itemsize),
@@ -101,10 +86,12 @@ class ArgsortAndTake:
         )  # fmt: skip
 
     def most_rows(self, key: SortableKey[E, N], length: int, k: int, limits: Limits, /) -> int:
+        """The rows that fit one schedule within these limits; 0 if one row does not fit."""
         most = rows_within(key, length, k, limits, length * bytes_held(placed_class(key.word)))
         return min(most, (self.sort or Bitonic(self.network)).most_rows(length, limits.groups))
 
     def schedule(self, key: SortableKey[E, N], rows: int, length: int, k: int, order: SortOrder, /) -> Schedule:
+        """See `top_k`; rows * k is at least 1."""
         data, values, indices = known_buffers(key, rows, length, k)
         places = Buffer("places", U64, rows * length, Role.SCRATCH)
         permutation = argsort(self.sort, RankKey(key), rows, length, order, self.network)
@@ -189,6 +176,9 @@ class SelectBySamples:
         if plan is None:
             raise InvalidArgumentError(f"k: {k} of {length} elements are too many for {self} to find by samples")
         return select_sampled(key, rows, length, k, order, known_buffers(key, rows, length, k), plan, self.policy)
+
+
+Selection: TypeAlias = ArgsortAndTake | SelectByParts | SelectBySamples
 
 
 def candidates_of(k: int, itemsize: int) -> int:

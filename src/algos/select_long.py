@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import attrs
@@ -11,7 +12,7 @@ from ..kernel.language import *
 from ..types.monoids import OverStates
 from .argsort import OwnWords
 from .bitonic import bitonic_launches
-from .candidates import DIGITS, C, digits_of, first_of
+from .candidates import DIGITS, digits_of, first_of
 from .select_sampled import (
     SampledPolicy,
     SampleParams,
@@ -27,11 +28,11 @@ _FAILURE = 1e-10  # the probability that fewer than k elements pass a threshold
 
 
 @attrs.frozen
-class CandidateKey(OwnWords[C]):
+class CandidateKey(OwnWords[Any]):
     """The key of candidates."""
 
     @property
-    def greatest(self) -> C:
+    def greatest(self) -> Any:
         return self.word.last()
 
 
@@ -60,6 +61,12 @@ class Plan:
         left = capacity / policy.samples * _poisson_mean_above(math.ceil(wanted))
         again_capacity = max(policy.few, math.ceil(left))
         return cls(rank, capacity, again_capacity if 2 * again_capacity <= capacity else 0)
+
+    def narrowings(self, length: int) -> Iterator[tuple[int, int]]:
+        """For each sampling, the elements before it, and the capacity after it."""
+        yield length, self.capacity
+        if self.again:
+            yield self.capacity, self.again
 
 
 def _poisson_quantile(mean: float) -> int:
@@ -91,57 +98,43 @@ def select_sampled(
     thresholds: Buffer[Any] = Buffer("thresholds", state, rows, Role.SCRATCH)
     counts = Buffer("counts", U32, 2 * rows, Role.SCRATCH)
     rank, share = policy.group_size, max(1, policy.groups // rows)
-    launches: list[Launch] = []
 
     def params(length: int, groups: int, capacity: int) -> SampleParams:
         return SampleParams(U32(length), U32(k), U32(plan.rank), U32(groups), U32(capacity))
 
-    def narrowed(source: Monoid[Any, Any], from_: Buffer[Any], length: int, capacity: int, level: int) -> Buffer[Any]:
-        """Adds the launches that sample and filter; the buffer of candidates, `capacity` for each row."""
-        into: Buffer[Any] = Buffer(f"candidates_{level}", state, rows * capacity, Role.SCRATCH)
-        filter_policy = attrs.evolve(policy, items=min(2, policy.items)) if level else policy  # short: more workgroups
-        ranking, filtering = policy.samples // policy.ranked, min(share, -(-length // filter_policy.filter_tile))
-        launches.append(
-            select_threshold.launch(
-                Grid(rows * ranking, rank), source, from_, Workgroup(state, policy.samples),
-                Workgroup(U32, policy.ranked), thresholds, counts, params(length, ranking, capacity), level, policy,
-            )
-        )  # fmt: skip
-        launches.append(
-            select_below.launch(
-                Grid(rows * filtering, policy.filter_group), source, from_, thresholds,
-                Workgroup(state, policy.staged), Workgroup(U32, 2), into, counts,
-                params(length, filtering, capacity), level, filter_policy,
-            )
-        )  # fmt: skip
-        return into
-
-    left, capacity, level = narrowed(source, data, length, plan.capacity, 0), plan.capacity, 0
-    if plan.again:
-        left, capacity, level = narrowed(OverStates(source), left, plan.capacity, plan.again, 1), plan.again, 1
-    launches.append(
-        select_anew.launch(
+    def launches() -> Iterator[Launch]:
+        left: Buffer[Any] = data
+        elements: Monoid[Any, Any] = source
+        level, capacity, ranking = 0, length, policy.samples // policy.ranked
+        for level, (size, capacity) in enumerate(plan.narrowings(length)):
+            into: Buffer[Any] = Buffer(f"candidates_{level}", state, rows * capacity, Role.SCRATCH)
+            own = attrs.evolve(policy, items=min(2, policy.items)) if level else policy  # short: more workgroups
+            filtering = min(share, -(-size // own.filter_tile))
+            yield select_threshold.launch(
+                Grid(rows * ranking, rank), elements, left, Workgroup(state, policy.samples),
+                Workgroup(U32, policy.ranked), thresholds, counts, params(size, ranking, capacity), level, policy,
+            )  # fmt: skip
+            yield select_below.launch(
+                Grid(rows * filtering, policy.filter_group), elements, left, thresholds,
+                Workgroup(state, policy.staged), Workgroup(U32, 2), into, counts, params(size, filtering, capacity),
+                level, own,
+            )  # fmt: skip
+            left, elements = into, OverStates(source)
+        yield select_anew.launch(
             Grid(rows, policy.filter_group), source, data, left, counts, Workgroup(U32, DIGITS), Workgroup(U32, 1),
             params(length, 1, capacity), U32(plan.capacity), level, digits,
-        )
-    )  # fmt: skip
-    if k < policy.sorted_from:
-        groups = -(-capacity // policy.ranked)
-        launches.append(
-            select_ranked.launch(
+        )  # fmt: skip
+        if k < policy.sorted_from:
+            groups = -(-capacity // policy.ranked)
+            yield select_ranked.launch(
                 Grid(rows * groups, rank), left, counts, data, Workgroup(U32, policy.ranked), values, indices,
                 params(length, groups, capacity), level, policy,
-            )
-        )  # fmt: skip
-    else:
-        own: SortableKey[Any, Any] = CandidateKey(state, state)
-        launches.append(
-            select_padded.launch(Grid(rows * share, rank), source, left, counts, params(length, share, capacity), level)
-        )
-        launches += bitonic_launches(own, left, rows, capacity, SortOrder.ASCENDING, policy.network)
-        launches.append(
-            select_sorted.launch(
-                Grid(rows * share, rank), left, data, values, indices, params(length, share, capacity)
-            )
-        )  # fmt: skip
-    return Schedule(buffers, tuple(launches))
+            )  # fmt: skip
+        else:
+            grid, shared = Grid(rows * share, rank), params(length, share, capacity)
+            yield select_padded.launch(grid, source, left, counts, shared, level)
+            ascending: SortableKey[Any, Any] = CandidateKey(state, state)
+            yield from bitonic_launches(ascending, left, rows, capacity, SortOrder.ASCENDING, policy.network)
+            yield select_sorted.launch(grid, left, data, values, indices, shared)
+
+    return Schedule(buffers, tuple(launches()))

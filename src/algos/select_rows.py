@@ -15,7 +15,7 @@ from ..kernel.language import *
 from ..kernel.launch import unbound
 from ..types.checks import as_int, require, within
 from ..types.monoids import OverStates
-from ..types.params import MOST_INVOCATIONS, MOST_ITEMS
+from ..types.params import MOST_INVOCATIONS, MOST_ITEMS, TilePolicy
 from .candidates import DIGITS, C, digits_of, first_of
 
 D = TypeVar("D")
@@ -32,8 +32,8 @@ class SelectParams:
 
 
 @attrs.frozen
-class PartPolicy(Policy):
-    """Tuning of selection from parts of rows."""
+class PartPolicy(TilePolicy):
+    """Tuning of selection from parts of rows: a part is a tile, or less."""
 
     group_size: int = attrs.field(default=256, converter=as_int, validator=within(1, MOST_INVOCATIONS))
     # elements in an invocation's registers
@@ -45,11 +45,6 @@ class PartPolicy(Policy):
 
     def __attrs_post_init__(self) -> None:
         require(self.sets <= self.group_size, self, "sets", f"at most group_size={self.group_size}")
-
-    @property
-    def tile(self) -> int:
-        """The elements in a part, at most."""
-        return self.group_size * self.items
 
 
 def count_before(candidates: Workgroup[C], mine: C, count: U32) -> U32:

@@ -16,9 +16,9 @@ from ..kernel.language import *
 from ..kernel.launch import is_buffer, unbound
 from ..types.params import BitonicPolicy, PartsParams, RowsParams
 from .argsort import Placed, placed_key, take_places
-from .batch import looping_grid
+from .batch import PairsAlgorithm, looping_grid
 from .bitonic import merge_launches, to_ordered
-from .sorts import PairsAlgorithm, SortAlgorithm, argsort
+from .sorts import SortAlgorithm, argsort
 
 _MOST_GROUPS = 1 << 12  # in the mirrored pass
 

@@ -16,17 +16,10 @@ from ..types.layout import Type
 from ..types.params import MOST_INVOCATIONS, MOST_ITEMS, BitonicPolicy, RadixPolicy, RowsPolicy, power_above
 from ..types.scalars import Scalar
 from .argsort import bitonic_argsort, placed_class
-from .batch import Batch, SortsBatches
+from .batch import Batch, PairsAlgorithm
 from .bitonic import bitonic_sort
 from .bitonic_rows import bitonic_rows_sort
-from .fit import (
-    digits_in_tile,
-    fitted_network,
-    fitted_radix,
-    has_whole_subgroups,
-    no_radix,
-    power_below,
-)
+from .fit import digits_in_tile, fitted_network, fitted_radix, has_whole_subgroups, no_radix, power_below
 from .radix_rows import radix_rows_sort
 from .radix_sorts import most_radix_rows, radix_sort
 from .sizes import countable_rows
@@ -62,20 +55,6 @@ def fitted(
     return fits(key, length, info, *([value_bytes] if value_bytes else ())) if callable(fits) else algorithm
 
 
-class PairsAlgorithm(SortAlgorithm, Protocol):
-    """The trait of an algorithm that also argsorts, and sorts key-value pairs; stable."""
-
-    def fitted(
-        self, key: SortableKey[E, W], length: int, info: TargetInfo, value_bytes: int = ..., /
-    ) -> PairsAlgorithm:
-        """The same, fitted to a target, with values (or indices) of `value_bytes` each, if there are any."""
-        ...
-
-    def sort(self, batch: Batch, /) -> Schedule:
-        """Sorts every row of a batch."""
-        ...
-
-
 @attrs.frozen
 class Bitonic:
     """The bitonic network: in place, without scratch memory, data-independent, and for any key."""
@@ -103,7 +82,7 @@ class Bitonic:
 
 
 @attrs.frozen
-class BitonicRows(SortsBatches):
+class BitonicRows(PairsAlgorithm):
     """The bitonic network in the registers of a subgroup: for short rows, all in one launch.
 
     For targets with Capability.SUBGROUPS, whose subgroups have at least `lanes` lanes.
@@ -161,7 +140,7 @@ class BitonicRows(SortsBatches):
 
 
 @attrs.frozen
-class Radix(SortsBatches):
+class Radix(PairsAlgorithm):
     """LSD radix sort: a few passes over the whole array, whatever its length.
 
     With `policy.sweeps`, one launch a digit with decoupled look-back (Onesweep): for targets with
@@ -188,7 +167,7 @@ class Radix(SortsBatches):
 
 
 @attrs.frozen
-class RadixRows(SortsBatches):
+class RadixRows(PairsAlgorithm):
     """LSD radix sort of rows in workgroup memory, all in one launch, a workgroup for each row.
 
     For targets with Capability.SUBGROUPS, whose subgroups have at least `strand` lanes.

@@ -5,6 +5,7 @@ it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -93,7 +94,7 @@ def count_digits(word: N, counters: Workgroup[U32], copy: U32, passes: int, poli
     """Adds a word's digits to the histograms of their passes."""
     for number in range(passes):
         digit = DigitPlace(U32(number), policy.digit_bits).digit_of(word)
-        counters.atomic_add(copy + (digit.value + number * policy.radix) * policy.copies, U32(1))
+        counters.atomic_add(copy + (digit + number * policy.radix) * policy.copies, U32(1))
 
 
 @kernel
@@ -239,36 +240,22 @@ class SweepState:
 
 def prepare(
     key: SortableKey[A, N], data: Buffer[A], state: SweepState, order: SortOrder, in_place: bool
-) -> tuple[Launch, ...]:
+) -> Iterator[Launch]:
     """The launches before the passes: clear the state, histograms of all digits, digit starts and plans."""
-    policy: RadixPolicy = state.policy
-    buffer: Buffer[U32] = state.buffer()
-    counters = state.passes * policy.radix * policy.copies
-    clearing = looping_grid(buffer.count - state.at.histograms, policy.group_size, MOST_ROUNDS * policy.count_groups)
-    return (
-        sweep_clear.launch(clearing, buffer, U32(state.at.histograms)),
-        sweep_histograms.launch(
-            Grid(state.counting_groups(), policy.count_group), key, data, Workgroup(U32, counters), buffer,
-            state.layout(), U32(state.at.starts), U32(state.at.histograms), state.passes, order, policy,
-        ),
-        *_plans(state, buffer, in_place),
+    policy, buffer, passes, at = state.policy, state.buffer(), state.passes, state.at
+    starts, histograms, plans, idle = map(U32, (at.starts, at.histograms, at.plans, at.idle))
+    clearing = looping_grid(buffer.count - at.histograms, policy.group_size, MOST_ROUNDS * policy.count_groups)
+    yield sweep_clear.launch(clearing, buffer, histograms)
+    counters, shared = Workgroup(U32, passes * policy.radix * policy.copies), Workgroup(U32, policy.scanned)
+    yield sweep_histograms.launch(
+        Grid(state.counting_groups(), policy.count_group), key, data, counters, buffer, state.layout(), starts,
+        histograms, passes, order, policy,
     )  # fmt: skip
-
-
-def _plans(state: SweepState, buffer: Buffer[U32], in_place: bool) -> tuple[Launch, ...]:
-    """The launches from histograms to digit starts and plans."""
-    policy, starts, plans = state.policy, U32(state.at.starts), U32(state.at.plans)
-    shared = Workgroup(U32, policy.scanned)
+    grid, length = Grid(state.rows * passes, policy.group_size), U32(state.length)
     if state.rows == 1:
-        grid = Grid(state.passes, policy.group_size)
-        return (
-            sweep_starts.launch(
-                grid, shared, Workgroup(U32, 1), buffer, U32(state.length), starts, U32(state.at.histograms), plans,
-                state.passes, in_place, policy,
-            ),
-        )  # fmt: skip
-    idle, grid = U32(state.at.idle), Grid(state.rows * state.passes, policy.group_size)
-    return (
-        sweep_row_starts.launch(grid, shared, buffer, U32(state.length), starts, idle, state.passes, policy),
-        sweep_row_plans.launch(Grid(1, state.passes), buffer, U32(state.rows), idle, plans, state.passes, in_place),
-    )
+        yield sweep_starts.launch(
+            grid, shared, Workgroup(U32, 1), buffer, length, starts, histograms, plans, passes, in_place, policy
+        )
+    else:
+        yield sweep_row_starts.launch(grid, shared, buffer, length, starts, idle, passes, policy)
+        yield sweep_row_plans.launch(Grid(1, passes), buffer, U32(state.rows), idle, plans, passes, in_place)

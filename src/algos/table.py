@@ -142,21 +142,21 @@ SELECTIONS: tuple[SelectRule, ...] = tuple(
     )
     for bits, few in ((_NARROW, 1), (_WIDE, 2))  # 64-bit elements take twice the registers
     for rule in (
-        SelectRule(target, bits, range(129), _SEVERAL, 128, ArgsortAndTake(short_rows)),
-        SelectRule(target, bits, range(1025), _ANY, 16, _parts(64, 16 // few, 32)),
-        SelectRule(target, bits, range(1025), _ANY, 32, _parts(128, 8 // few, 64)),
-        SelectRule(target, bits, range(513), _SEVERAL, 512, ArgsortAndTake(short_rows)),
-        SelectRule(target, bits, range(1 << 14), _ANY, 32, _parts(256, 16 // few, 64)),
-        SelectRule(target, bits, range(1 << 14), _ANY, 64, _parts(256, 16 // few, 128)),
-        SelectRule("cuda", bits, range(1025), _ANY, 1024, ArgsortAndTake(RadixRows(items=4))),
-        SelectRule("cuda", bits, range(8193 // few), _ANY, 8192, ArgsortAndTake(RadixRows(items=8))),
-        SelectRule(target, bits, range(1 << 14), _ANY, 128, _parts(256, 16 // few, 256)),
-        SelectRule(target, bits, range(4097), _ANY, 256, _parts(256, 16 // few, 256)),
-        SelectRule(target, bits, _ANY, _ANY, 32, _parts(512, 16 // few, 64)),
-        SelectRule(target, bits, range(1 << 14, 1 << 32), _FEW_ROWS, 1 << 32, SelectBySamples()),
-        SelectRule(target, bits, range(1 << 14, 1 << 22), _MANY_ROWS, 1 << 32, _FEWER_SAMPLES),
-        SelectRule(target, bits, range(1 << 22, 1 << 32), _MANY_ROWS, 1 << 32, SelectBySamples()),
-        SelectRule(target, bits, range(1 << 15), _ANY, 256, _parts(512, 16 // few, 512, 1024)),
+        SelectRule(target, _NONE, bits, range(129), _SEVERAL, ArgsortAndTake(short_rows), most_k=128),
+        SelectRule(target, _NONE, bits, range(1025), _ANY, _parts(64, 16 // few, 32), most_k=16),
+        SelectRule(target, _NONE, bits, range(1025), _ANY, _parts(128, 8 // few, 64), most_k=32),
+        SelectRule(target, _NONE, bits, range(513), _SEVERAL, ArgsortAndTake(short_rows), most_k=512),
+        SelectRule(target, _NONE, bits, range(1 << 14), _ANY, _parts(256, 16 // few, 64), most_k=32),
+        SelectRule(target, _NONE, bits, range(1 << 14), _ANY, _parts(256, 16 // few, 128), most_k=64),
+        SelectRule("cuda", _NONE, bits, range(1025), _ANY, ArgsortAndTake(RadixRows(items=4)), most_k=1024),
+        SelectRule("cuda", _NONE, bits, range(8193 // few), _ANY, ArgsortAndTake(RadixRows(items=8)), most_k=8192),
+        SelectRule(target, _NONE, bits, range(1 << 14), _ANY, _parts(256, 16 // few, 256), most_k=128),
+        SelectRule(target, _NONE, bits, range(4097), _ANY, _parts(256, 16 // few, 256), most_k=256),
+        SelectRule(target, _NONE, bits, _ANY, _ANY, _parts(512, 16 // few, 64), most_k=32),
+        SelectRule(target, _NONE, bits, range(1 << 14, 1 << 32), _FEW_ROWS, SelectBySamples()),
+        SelectRule(target, _NONE, bits, range(1 << 14, 1 << 22), _MANY_ROWS, _FEWER_SAMPLES),
+        SelectRule(target, _NONE, bits, range(1 << 22, 1 << 32), _MANY_ROWS, SelectBySamples()),
+        SelectRule(target, _NONE, bits, range(1 << 15), _ANY, _parts(512, 16 // few, 512, 1024), most_k=256),
     )
 )
 

@@ -14,7 +14,7 @@ import attrs
 from ..kernel.language import *
 from ..types.keys import FloatKey
 from ..types.monoids import Count
-from ..types.params import ScanParams, ScanPolicy
+from ..types.params import ScanPolicy
 from .bitonic import to_ordered
 from .cut import shares
 from .reduce import reduce_workgroup
@@ -44,6 +44,15 @@ class TiesParams:
     num_rows: U32
     num_elements: U32  # in one row
     rows_per_group: U32
+
+
+@attrs.frozen
+class SharesParams:
+    """Long rows, several workgroups to each."""
+
+    num_elements: U32  # in one row
+    groups_per_row: U32
+    share: U32  # elements for each workgroup, a multiple of the tile
 
 
 @attrs.frozen
@@ -78,7 +87,7 @@ class Share:
     count: U32
 
     @classmethod
-    def of(cls, index: U32, params: ScanParams) -> Share:
+    def of(cls, index: U32, params: SharesParams) -> Share:
         row = index // params.groups_per_row
         number = index - row * params.groups_per_row
         place = number * params.share
@@ -201,7 +210,7 @@ def restore_short(
 @kernel
 def count_ties(
     cx: Invocation, key: FloatKey[A, N], data: Storage[A], results: Storage[A], shared: Workgroup[U32],
-    starts: Storage[U32], counts: Storage[U32], params: ScanParams, order: SortOrder, ways: int, policy: ScanPolicy,
+    starts: Storage[U32], counts: Storage[U32], params: SharesParams, order: SortOrder, ways: int, policy: ScanPolicy,
 ) -> None:  # fmt: skip
     """Searches a long row for ties, and counts those of every share if there are any."""
     share = Share.of(cx.group_id, params)
@@ -231,7 +240,7 @@ def count_ties(
 @kernel
 def restore_long(
     cx: Invocation, key: FloatKey[A, N], data: Storage[A], results: Storage[A], tile: Workgroup[U32],
-    shared: Workgroup[U32], starts: Storage[U32], counts: Storage[U32], params: ScanParams, policy: ScanPolicy,
+    shared: Workgroup[U32], starts: Storage[U32], counts: Storage[U32], params: SharesParams, policy: ScanPolicy,
 ) -> None:  # fmt: skip
     """Writes a share's ties, if the row has any, after those of the shares before it."""
     share = Share.of(cx.group_id, params)
@@ -274,7 +283,7 @@ def restore_ties(key: FloatKey[A, N], rows: int, length: int, order: SortOrder, 
     starts = Buffer("starts", U32, 2 * rows, Role.SCRATCH)
     counts = Buffer("counts", U32, 2 * rows * groups, Role.SCRATCH)
     grid = Grid(rows * groups, policy.group_size)
-    params = ScanParams(U32(length), U32(groups), U32(min(each * policy.tile, LARGEST_U32)))
+    params = SharesParams(U32(length), U32(groups), U32(min(each * policy.tile, LARGEST_U32)))
     count = count_ties.launch(grid, key, data, results, shared, starts, counts, params, order, ways, policy)
     write = restore_long.launch(grid, key, data, results, tile, shared, starts, counts, params, policy)
     return Schedule((data, results), (count, write))

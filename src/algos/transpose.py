@@ -11,6 +11,7 @@ from ..kernel.language import *
 from ..types.params import power_above
 from .sizes import LARGEST_U32
 
+DIMENSIONS = 4  # axes of a copy kernel, after merging contiguous ones
 _GROUP_SIZE = 256
 _TILE = 1024  # elements
 _LEAST_SIDE, _MOST_SIDE = 4, 256
@@ -22,13 +23,16 @@ class Lines:
     """An array's offset and strides in a buffer, in elements."""
 
     first: U32
-    outer: U32
-    inner: U32
-    down: U32  # along the target's fastest axis
-    across: U32  # along the source's fastest axis
+    stride0: U32
+    stride1: U32
+    stride2: U32  # of a transposition's arrays along the target's fastest axis, down a tile
+    stride3: U32  # and along the source's, across it
 
-    def origin(self, outer: U32, inner: U32) -> U32:
-        return self.first + outer * self.outer + inner * self.inner
+    @classmethod
+    def of(cls, first: int, strides: tuple[int, ...]) -> Lines:
+        """Those of up to four axes, which are the last ones. Modulo 2**32: negative strides work by overflow."""
+        numbers = (0,) * (DIMENSIONS - len(strides)) + strides
+        return cls(U32(first), *(U32(stride & LARGEST_U32) for stride in numbers))
 
 
 @attrs.frozen
@@ -56,21 +60,22 @@ def transpose_elements(
     first_down = (place - plane * params.tiles_down) * down
     outer = plane // params.size_inner
     inner = plane - outer * params.size_inner
-    read_from, write_to = params.source.origin(outer, inner), params.target.origin(outer, inner)
+    read_from = params.source.first + outer * params.source.stride0 + inner * params.source.stride1
+    write_to = params.target.first + outer * params.target.stride0 + inner * params.target.stride1
     pitch = across + 1  # odd, against bank conflicts down a tile
     for step in range(each):
         i = cx.local_id + step * cx.group_size
         y, x = i // across, i % across
         row, column = first_down + y, first_across + x
         if (row < params.size_down) & (column < params.size_across):
-            tile[y * pitch + x] = source[read_from + row * params.source.down + column * params.source.across]
+            tile[y * pitch + x] = source[read_from + row * params.source.stride2 + column * params.source.stride3]
     cx.barrier()
     for step in range(each):
         i = cx.local_id + step * cx.group_size
         x, y = i // down, i % down
         row, column = first_down + y, first_across + x
         if (row < params.size_down) & (column < params.size_across):
-            target[write_to + row * params.target.down + column * params.target.across] = tile[y * pitch + x]
+            target[write_to + row * params.target.stride2 + column * params.target.stride3] = tile[y * pitch + x]
 
 
 def transposition(
@@ -93,7 +98,7 @@ def transposition(
         return None
     tiles_down, tiles_across = -(-size_down // side_down), -(-size_across // side_across)
     source_lines, target_lines = (
-        Lines(U32(first), *map(wrapped, (*missing, *(strides[axis] for axis in (*others, down, across)))))
+        Lines.of(first, tuple(strides[axis] for axis in (*others, down, across)))
         for first, strides in zip(firsts, (sources, targets), strict=True)
     )
     params = TransposeParams(
@@ -102,11 +107,6 @@ def transposition(
     grid = Grid(outer * inner * tiles_down * tiles_across, _GROUP_SIZE)
     tile = Workgroup(source.element, side_down * (side_across + 1))
     return transpose_elements.launch(grid, source, target, tile, params, side_down, side_across, _TILE // _GROUP_SIZE)
-
-
-def wrapped(distance: int) -> U32:
-    """A stride modulo 2**32, so that negative ones work by overflow."""
-    return U32(distance & LARGEST_U32)
 
 
 def _sides(size_down: int, size_across: int) -> tuple[int, int]:

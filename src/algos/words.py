@@ -46,14 +46,12 @@ class KeyTransform:
     """A function of one-dimensional arrays, by the kernel that states it for one element."""
 
     run: OnArrays
-    source: str
-    target: str
-    takes: np.dtype[np.generic]
-    makes: np.dtype[np.generic]
+    source: Buffer[Any]
+    target: Buffer[Any]
 
     def __call__(self, given: Array) -> Array:
-        found = np.empty(given.size, self.makes)
-        self.run({self.source: given.view(self.takes), self.target: found}, given.size)
+        found = np.empty(given.size, self.target.dtype)
+        self.run({self.source.name: given.view(self.source.dtype), self.target.name: found}, given.size)
         return found
 
 
@@ -90,17 +88,14 @@ class KeyWords:
         if known is not None and known.run.holds:
             return known
         key: SortableKey[Any, Any] = RankKey(self.key) if name == "ranks" else self.key
-        launch: Callable[..., Launch] = write_words.launch
-        source, target = "elements", "words"
+        launch: Callable[..., Launch] = write_elements.launch if name == "elements" else write_words.launch
+        given, made = ("elements", key.element), ("words", key.word)
         if name == "elements":
-            launch, source, target = write_elements.launch, target, source
-        classes: dict[str, type[Any]] = {"elements": self.key.element, "words": self.key.word}
-        one, other = Buffer(source, classes[source], 1, Role.INPUT), Buffer(target, classes[target], 1, Role.OUTPUT)
-        run = OnArrays.of(launch(Grid(1, 1), key, one, other, self.order))
-        made = self._made[name] = KeyTransform(
-            run, source, target, dtype_of(classes[source]), dtype_of(classes[target])
-        )
-        return made
+            given, made = made, given
+        source, target = Buffer(*given, 1, Role.INPUT), Buffer(*made, 1, Role.OUTPUT)
+        run = OnArrays.of(launch(Grid(1, 1), key, source, target, self.order))
+        self._made[name] = KeyTransform(run, source, target)
+        return self._made[name]
 
     def require(self, dtype: np.dtype[np.generic]) -> None:
         """Raises UnsupportedTypeError for a key of another dtype, or whose words are not integers."""

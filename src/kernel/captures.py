@@ -4,7 +4,6 @@ each use, like the guards of a JIT compiler. Variables of this package's own mod
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from copy import copy
 from enum import Enum
@@ -13,6 +12,7 @@ from typing import Any, TypeAlias, cast
 
 import attrs
 
+from ..types.ops import operators
 from ..types.scalars import Scalar
 from .launch import field_names
 
@@ -21,7 +21,6 @@ _INSIDE = f"{_PACKAGE}."
 _NOTHING = object()
 _FLOATS: tuple[type[object], ...] = (float, complex, Scalar)
 _CONTAINERS = (list, dict, set, bytearray)
-_python: Any = operator  # of which typeshed leaves some unknown
 _FROZEN: object = attrs.make_class("_Frozen", (), frozen=True).__setattr__  # that of every frozen attrs class
 
 _Lookup: TypeAlias = tuple[Callable[..., object], tuple[object, ...], object]  # a function, its arguments, its result
@@ -38,7 +37,7 @@ def same(now: object, then: object) -> bool:
         return repr(now) == repr(then)
     try:
         parts = _parts(now), _parts(then)
-        return bool(now == then) and (all(map(operator.is_, *parts)) or all(map(same, *parts)))
+        return bool(now == then) and (all(map(operators.is_, *parts)) or all(map(same, *parts)))
     except Exception:  # a comparison of the user's may do anything
         return False
 
@@ -88,7 +87,7 @@ class Captures:
     def item(self, owner: object, index: object) -> None:
         """Records an element that the kernel read. The container's own record does not compare the contents of
         containers inside it, nor of NumPy's arrays."""
-        self._record(owner, f"[{index!r}]", _python.getitem, owner, index)
+        self._record(owner, f"[{index!r}]", operators.getitem, owner, index)
 
     def call(self, function: Callable[..., object], *arguments: object) -> None:
         """Records the result of one of Python's functions, if an argument is mutable (has no hash) and may change

@@ -4,14 +4,14 @@ and checked before evaluation where possible: `2 ** 10**9` would take minutes an
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import Any, NoReturn, cast
+from typing import NoReturn, cast
 
 import numpy as np
 
-from ..types.layout import Type, bounds
+from ..types.layout import Type
+from ..types.ops import operators
 from . import ir
 from .builder import MOST_ITERATIONS
 from .span import Span, expected
@@ -20,7 +20,6 @@ from .values import Static, Value, of_object
 MOST_BITS = 4096  # of an int
 _MOST_ITEMS = MOST_ITERATIONS  # of a tuple or a text, and of a range that a function goes through
 _COUNTING = (math.factorial, math.comb, math.perm)  # whose results grow faster than their arguments
-_python: Any = operator  # of which typeshed leaves some unknown
 
 
 def literal(value: object, type: Type, span: Span) -> ir.Const:
@@ -35,7 +34,7 @@ def literal(value: object, type: Type, span: Span) -> ir.Const:
     if type is Type.BOOL and isinstance(value, bool):
         return ir.Const(value, type, span)
     if (type.is_integer or type.is_narrow) and isinstance(value, int) and not isinstance(value, bool):
-        low, high = bounds(type)
+        low, high = type.bounds
         if not low <= value <= high:
             expected(span, f"a literal that fits {type} ({low} to {high}), found {value}, e.g. `{type}(1)`")
         return ir.Const(value, Type.U32 if type.is_narrow else type, span)
@@ -87,9 +86,9 @@ def _takes_long(function: object, arguments: Sequence[object]) -> bool:
     match numbers:
         case [a, b] if function is pow:
             return a.bit_length() * b > MOST_BITS
-        case [_, b] if function is _python.lshift:
+        case [_, b] if function is operators.lshift:
             return b > MOST_BITS
-        case [times] if function is _python.mul:
+        case [times] if function is operators.mul:
             return times * max(map(_items_of, arguments)) > _MOST_ITEMS
         case _:
             return False

@@ -36,6 +36,7 @@ from .values import Static, TupleValue, Value, class_behind, enum_number, of_obj
 
 # An item of a block: a statement, or an action between statements (an unrolled loop binds its variable).
 Item: TypeAlias = "ast.stmt | Callable[[], Flow]"
+Case: TypeAlias = tuple[Sequence[Enum], list[ast.stmt]]  # the members of an enum, and what is done for them
 
 
 class Flow(Enum):
@@ -137,7 +138,7 @@ class ControlReader(CallReader, ABC):
         if issubclass(cls, Flag):  # of which one may be several members, or none
             self.expected(node, f"an enum to match, found {cls.__name__}, which is a Flag, e.g. `if x.value & 1 != 0:`")
         require_plain_equality(cls, self.span(node))
-        cases: list[tuple[Sequence[Enum], list[ast.stmt]]] = []
+        cases: list[Case] = []
         covered: set[Enum] = set()
         for case in node.cases:
             if not covered.issuperset(members := self.members(case, cls)):  # else nothing is left for it: `case _:`
@@ -151,13 +152,7 @@ class ControlReader(CallReader, ABC):
             )
         return self.cases(node, subject, cases, rest)
 
-    def cases(
-        self,
-        node: ast.Match,
-        subject: Value,
-        cases: Sequence[tuple[Sequence[Enum], list[ast.stmt]]],
-        rest: Sequence[Item],
-    ) -> Flow:
+    def cases(self, node: ast.Match, subject: Value, cases: Sequence[Case], rest: Sequence[Item]) -> Flow:
         (members, body), *others = cases
         if isinstance(subject, Static):
             return self.block([*body, *rest]) if subject.value in members else self.cases(node, subject, others, rest)
@@ -277,11 +272,13 @@ class ControlReader(CallReader, ABC):
         span = self.span(node)
         self.names.forget_changed(node, span)
         with self.builder.nested() as head:
-            condition = self.builder.shallow(self.condition(node.test))  # its subexpressions belong to the head
-        body = self.loop_body(node, {})
-        if isinstance(condition, ir.Const) and condition.value and not leaves_loop(body):
+            ends = apply(ops.INVERT, (self.condition(node.test),), span)
+            if not isinstance(ends, ir.Const) or ends.value:
+                self.builder.emit(ir.If(ends, (ir.Break(span),), (), span))
+        body = (*head, *self.loop_body(node, {}))
+        if not leaves_loop(body):
             self.expected(node, "a loop that ends, by its condition or a `break`, e.g. `while i < n:`")
-        self.builder.emit(ir.While(tuple(head), condition, body, span))
+        self.builder.emit(ir.Loop(body, span))
         return self.block(rest)
 
     def loop_body(self, node: ast.For | ast.While, bound: Bound) -> ir.Block:

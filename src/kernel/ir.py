@@ -2,7 +2,7 @@
 
 Structs have been split into their fields, helpers inlined, generics monomorphised and compile-time values folded.
 Expressions are pure; what touches memory, other invocations or control flow is a statement. Control flow is
-structured (If, For, While, Break), and variables are mutable rather than in SSA form, as the targets that write
+structured (If, For, Loop, Break), and variables are mutable rather than in SSA form, as the targets that write
 source text want both. Every node has the source line it came from. verify.py states the rules.
 """
 
@@ -253,14 +253,21 @@ class For:
 
 
 @attrs.frozen
-class While:
-    """Repeats: head, leave unless condition, body. The head has the loads of the condition. `poll_cost`: see For."""
+class Loop:
+    """Repeats its body until a Break leaves it. `poll_cost`: see For."""
 
-    head: Block
-    condition: Expression
     body: Block
     span: Span
     poll_cost: int = 0
+
+    @property
+    def test(self) -> Expression | None:
+        """The condition on which it is left, if it begins with a test: with `if condition: break`, and nothing more."""
+        match self.body:
+            case (If(condition, (Break(),), ()), *_):
+                return condition
+            case _:
+                return None
 
 
 @attrs.frozen
@@ -270,7 +277,7 @@ class Break:
     span: Span
 
 
-Statement: TypeAlias = Assign | Load | Store | Atomic | Subgroup | Barrier | If | For | While | Break
+Statement: TypeAlias = Assign | Load | Store | Atomic | Subgroup | Barrier | If | For | Loop | Break
 Block: TypeAlias = tuple[Statement, ...]
 Access: TypeAlias = Load | Store | Atomic  # those with a memory and an index
 

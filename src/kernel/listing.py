@@ -51,10 +51,8 @@ class _Listing:
                     bounds = ", ".join(map(self._text, (start, stop, step)))
                     yield f"{line}for {self._names[variable]} in range({bounds}):"
                     yield from self._block(body, depth + 1)
-                case ir.While(head, condition, body):
-                    yield f"{line}while:"
-                    yield from self._block(head, depth + 1)
-                    yield f"{line}holds {self._text(condition)}, do:"
+                case ir.Loop(body):
+                    yield f"{line}loop:"
                     yield from self._block(body, depth + 1)
                 case ir.Assign(variable, value):
                     yield f"{line}{self._names[variable]} = {self._text(value)}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import operator
 from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any, NoReturn, TypeAlias, TypeGuard
@@ -13,7 +12,8 @@ from typing import Any, NoReturn, TypeAlias, TypeGuard
 from ..types import ops
 from ..types.elements import class_of
 from ..types.intrinsics import OPERATIONS
-from ..types.layout import Type, bounds
+from ..types.layout import Type
+from ..types.ops import operators
 from ..types.scalars import Scalar
 from . import ir
 from .builder import KernelBuilder, apply, convert
@@ -26,30 +26,28 @@ from .values import MemberNumber, Static, StructValue, Value, as_scalar, as_stat
 
 # For each operator: Python's function, the row of the table of operations, the method that a struct may define
 _Evaluate: TypeAlias = Callable[[Any, Any], Any]
-# typeshed leaves the operands of some of these unknown
-_python: Any = operator
 _BINARY: dict[type[ast.AST], tuple[_Evaluate, ops.Op, str]] = {
-    ast.Add: (_python.add, ops.ADD, "__add__"), ast.Sub: (_python.sub, ops.SUB, "__sub__"),
-    ast.Mult: (_python.mul, ops.MUL, "__mul__"), ast.Div: (_python.truediv, ops.DIV, "__truediv__"),
-    ast.FloorDiv: (_python.floordiv, ops.FLOORDIV, "__floordiv__"), ast.Mod: (_python.mod, ops.MOD, "__mod__"),
-    ast.BitAnd: (_python.and_, ops.AND, "__and__"), ast.BitOr: (_python.or_, ops.OR, "__or__"),
-    ast.BitXor: (_python.xor, ops.XOR, "__xor__"), ast.LShift: (_python.lshift, ops.SHL, "__lshift__"),
-    ast.RShift: (_python.rshift, ops.SHR, "__rshift__"), ast.Eq: (_python.eq, ops.EQ, "__eq__"),
-    ast.NotEq: (_python.ne, ops.NE, "__ne__"), ast.Lt: (_python.lt, ops.LT, "__lt__"),
-    ast.LtE: (_python.le, ops.LE, "__le__"), ast.Gt: (_python.gt, ops.GT, "__gt__"),
-    ast.GtE: (_python.ge, ops.GE, "__ge__"), ast.Is: (_python.is_, ops.EQ, "__eq__"),
-    ast.IsNot: (_python.is_not, ops.NE, "__ne__"),
+    ast.Add: (operators.add, ops.ADD, "__add__"), ast.Sub: (operators.sub, ops.SUB, "__sub__"),
+    ast.Mult: (operators.mul, ops.MUL, "__mul__"), ast.Div: (operators.truediv, ops.DIV, "__truediv__"),
+    ast.FloorDiv: (operators.floordiv, ops.FLOORDIV, "__floordiv__"), ast.Mod: (operators.mod, ops.MOD, "__mod__"),
+    ast.BitAnd: (operators.and_, ops.AND, "__and__"), ast.BitOr: (operators.or_, ops.OR, "__or__"),
+    ast.BitXor: (operators.xor, ops.XOR, "__xor__"), ast.LShift: (operators.lshift, ops.SHL, "__lshift__"),
+    ast.RShift: (operators.rshift, ops.SHR, "__rshift__"), ast.Eq: (operators.eq, ops.EQ, "__eq__"),
+    ast.NotEq: (operators.ne, ops.NE, "__ne__"), ast.Lt: (operators.lt, ops.LT, "__lt__"),
+    ast.LtE: (operators.le, ops.LE, "__le__"), ast.Gt: (operators.gt, ops.GT, "__gt__"),
+    ast.GtE: (operators.ge, ops.GE, "__ge__"), ast.Is: (operators.is_, ops.EQ, "__eq__"),
+    ast.IsNot: (operators.is_not, ops.NE, "__ne__"),
 }  # fmt: skip
 # Operators of compile-time values only: Python's function, and what an error expects in place of run-time operands.
 _INSTEAD_OF_IN = "a comparison of scalars instead of `in`, e.g. `a == b or a == c`"
 _FOLDED: dict[type[ast.AST], tuple[_Evaluate, str]] = {
     ast.Pow: (pow, "an operator of the kernel language, e.g. `x * x` instead of `x ** 2`"),
     ast.In: (lambda a, b: a in b, _INSTEAD_OF_IN), ast.NotIn: (lambda a, b: a not in b, _INSTEAD_OF_IN),
-    ast.MatMult: (_python.matmul, "an operator of the kernel language, e.g. a loop over `a[i] * b[i]`"),
+    ast.MatMult: (operators.matmul, "an operator of the kernel language, e.g. a loop over `a[i] * b[i]`"),
 }  # fmt: skip
 _UNARY: dict[type[ast.AST], tuple[Callable[[Any], Any], ops.Op]] = {
-    ast.USub: (operator.neg, ops.NEG), ast.Invert: (operator.invert, ops.INVERT), ast.Not: (operator.not_, ops.INVERT),
-    ast.UAdd: (operator.pos, ops.NEG),
+    ast.USub: (operators.neg, ops.NEG), ast.Invert: (operators.invert, ops.INVERT),
+    ast.Not: (operators.not_, ops.INVERT), ast.UAdd: (operators.pos, ops.NEG),
 }  # fmt: skip
 # The methods by which a struct defines an operator.
 _OF_STRUCTS: dict[type[ast.AST], str] = {
@@ -161,7 +159,7 @@ def _greatest(side: Value) -> int:
 def _beside(scalar: ir.Expression, number: MemberNumber, span: Span) -> ir.Expression:
     """An enum's number converted to a scalar's type, as a literal would be."""
     to = scalar.type
-    if to is Type.BOOL or to.is_narrow or (to.is_integer and number.greatest > bounds(to)[1]):
+    if to is Type.BOOL or to.is_narrow or (to.is_integer and number.greatest > to.bounds[1]):
         _refuse_number(span)
     return convert(ops.CAST, number.number, to, span)
 

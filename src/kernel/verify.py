@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from ..types import ops
-from ..types.layout import Type, bounds
+from ..types.layout import Type
 from ..types.ops import AtomicOp
 from . import ir
 from .passes.walk import blocks_of, expressions_of, variable_set_by
@@ -28,7 +28,7 @@ def _fits(constant: ir.Const) -> bool:
         return isinstance(constant.value, bool)
     if constant.type.is_float:
         return isinstance(constant.value, float)
-    low, high = bounds(constant.type)
+    low, high = constant.type.bounds
     return isinstance(constant.value, int) and not isinstance(constant.value, bool) and low <= constant.value <= high
 
 
@@ -136,9 +136,9 @@ def _types(node: ir.Statement) -> tuple[tuple[Type, ...], Type | None]:
         case ir.Subgroup():
             operand, result = node.op.types or (node.operands[0].type, node.operands[0].type)
             return (operand, Type.U32), result
-        case ir.If() | ir.While():
+        case ir.If():
             return (Type.BOOL,), None
         case ir.For():
             return (Type.U32, Type.U32, Type.U32), Type.U32
-        case ir.Barrier() | ir.Break():
+        case ir.Loop() | ir.Barrier() | ir.Break():
             return (), None

@@ -120,7 +120,7 @@ def _in_pieces(
     given: Spec, rows: int, length: int, taken: int, numbers: tuple[int, int, int], info: TargetInfo
 ) -> Iterator[Work]:  # fmt: skip
     """Gathers in pieces that fit bindings: each piece of the results from each piece of the elements."""
-    from ..algos.copy import take_within
+    from ..algos.copy import take_rows
 
     require_counted(length, info)
     itemsize, (source, indices, target) = given.dtype.itemsize, numbers
@@ -132,4 +132,4 @@ def _in_pieces(
                     "indices": wanted.of(indices, row),
                     "target": wanted.of(target, row),
                 }
-                yield single(take_within(itemsize, piece.first, piece.count, wanted.count), parts)
+                yield single(take_rows(itemsize, 1, piece.count, wanted.count, piece.first), parts)

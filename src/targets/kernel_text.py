@@ -241,7 +241,3 @@ class KernelWriter(StatementWriter):
             self.lines.add(call)
         else:
             self.assign(statement.variable, call)
-
-    def leave_unless(self, condition: ir.Expression) -> None:
-        with self.lines.nested(f"if not {self.text(condition)}:"):
-            self.lines.add(self.leave)

@@ -18,7 +18,7 @@ class StatementWriter(ABC):
     operations: ClassVar[Mapping[str, Row]]
     reserved: ClassVar[frozenset[str]]  # no name of a kernel's may be one of these
     leave: ClassVar[str] = "break"
-    if_, else_, end = "if {}:", "else:", ""  # heads of blocks, and what closes them
+    if_, else_, loop_, end = "if {}:", "else:", "while True:", ""  # heads of blocks, and what closes them
     unread: frozenset[ir.Variable] = frozenset()  # statements that only set these are omitted
 
     def __init__(self, program: ir.Program, lines: Lines) -> None:
@@ -69,8 +69,8 @@ class StatementWriter(ABC):
     @abstractmethod
     def counted(self, loop: ir.For) -> None: ...
 
-    @abstractmethod
-    def conditional(self, loop: ir.While) -> None: ...
+    def repeated(self, loop: ir.Loop) -> None:
+        self.inside(self.loop_, loop.body, self.end)
 
     def text(self, node: ir.Expression) -> str:
         match node:
@@ -120,8 +120,8 @@ class StatementWriter(ABC):
                 self.branch(statement)
             case ir.For():
                 self.counted(statement)
-            case ir.While():
-                self.conditional(statement)
+            case ir.Loop():
+                self.repeated(statement)
             case ir.Break():
                 self.lines.add(self.leave)
             case _:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import typing
 from collections.abc import Callable
 from enum import Enum
-from functools import wraps
+from functools import cache
 from typing import Any, TypeVar, cast
 
 import attrs
@@ -34,19 +34,7 @@ class Leaf:
 
 def _memoised(function: Callable[[object], R]) -> Callable[[object], R]:
     """Memoises a function of element types, without a bound: these are few."""
-    known: dict[object, R] = {}
-
-    @wraps(function)
-    def look_up(element: object) -> R:
-        try:
-            return known[element]
-        except KeyError:
-            answer = known[element] = function(element)
-            return answer
-        except TypeError:  # no hash: it is no element, as the function will say
-            return function(element)
-
-    return look_up
+    return cast("Callable[[object], R]", cache(function))  # to mypy not all classes have a hash
 
 
 @_memoised

@@ -98,8 +98,8 @@ class _BitsKey(Generic[Memory, W]):
 
 
 @attrs.frozen
-class _IntegerKey(_BitsKey[Memory, W]):
-    """The base of both below: a word is the element with some bits flipped."""
+class UnsignedKey(_BitsKey[Memory, W]):
+    """Unsigned integers; also bool, as a byte. Of integers a word is the element with some bits flipped, here none."""
 
     @property
     def flipped(self) -> int:
@@ -121,12 +121,7 @@ class _IntegerKey(_BitsKey[Memory, W]):
 
 
 @attrs.frozen
-class UnsignedKey(_IntegerKey[Memory, W]):
-    """Unsigned integers; also bool, as a byte."""
-
-
-@attrs.frozen
-class SignedKey(_IntegerKey[Memory, W]):
+class SignedKey(UnsignedKey[Memory, W]):
     """Two's complement integers: the sign bit flipped."""
 
     @property

@@ -33,7 +33,7 @@ class Type(Enum):
         self.is_number: bool = self.is_integer or self.is_float
         self.sign: int = 1 << (self.bits - 1) if self.dtype.kind == "i" else 0  # the sign's bit
         self.mask: int = (1 << self.bits) - 1
-        self.low, self.high = -self.sign, self.mask - self.sign  # the least and the greatest integer
+        self.bounds = self.low, self.high = -self.sign, self.mask - self.sign  # the least and the greatest integer
 
     # Enum's own hashes the name, in Python.
     __hash__ = object.__hash__
@@ -41,13 +41,7 @@ class Type(Enum):
     def __str__(self) -> str:
         return self.name.capitalize()
 
-
-def wrap(type: Type, value: int) -> int:
-    """`value` modulo 2**bits, as an integer of this type (two's complement)."""
-    value &= type.mask
-    return value - ((value & type.sign) << 1)
-
-
-def bounds(type: Type) -> tuple[int, int]:
-    """The least and the greatest integer of this type."""
-    return type.low, type.high
+    def wrapped(self, value: int) -> int:
+        """A number modulo 2**bits, as an integer of this type (two's complement)."""
+        value &= self.mask
+        return value - ((value & self.sign) << 1)

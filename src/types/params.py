@@ -27,6 +27,19 @@ def power_above(least: int) -> int:
     return 1 << max(0, least - 1).bit_length()
 
 
+class TilePolicy(Policy):
+    """The base of policies by which a workgroup works on a tile: so many items for each of its invocations."""
+
+    __slots__ = ()
+    group_size: int
+    items: int
+
+    @property
+    def tile(self) -> int:
+        """The elements that a workgroup has at a time."""
+        return self.group_size * self.items
+
+
 @attrs.frozen
 class BitonicParams:
     """One launch of the bitonic network, over every row of a batch."""
@@ -167,26 +180,12 @@ class ReducePolicy(Policy):
 
     @property
     def halvings(self) -> tuple[int, ...]:
-        """The states left before each step of a pairwise reduction: 8, 4, 2."""
-        widths: list[int] = []
-        width = self.items
-        while width > 1:
-            widths.append(width)
-            width = (width + 1) // 2
-        return tuple(widths)
+        """The states left before each step of a pairwise reduction: 8, 4, 2. An odd one is carried along."""
+        return tuple(-(-self.items >> step) for step in range((self.items - 1).bit_length()))
 
 
 @attrs.frozen
-class ScanParams:
-    """One launch of a scan, over every row of a batch."""
-
-    num_elements: U32  # in one row
-    groups_per_row: U32
-    share: U32  # elements for each workgroup, a multiple of the tile
-
-
-@attrs.frozen
-class ScanPolicy(Policy):
+class ScanPolicy(TilePolicy):
     """Tuning of scans. A workgroup goes through its share of a row tile by tile."""
 
     group_size: int = attrs.field(default=256, converter=as_int, validator=within(1, MOST_INVOCATIONS))
@@ -208,24 +207,14 @@ class ScanPolicy(Policy):
         """The last lane of each subgroup has its total, so subgroups must be whole."""
         return Needs(1, self.group_size, or_one=True) if self.subgroups else Needs()
 
-    @property
-    def tile(self) -> int:
-        """Elements that a workgroup scans at a time."""
-        return self.group_size * self.items
-
 
 @attrs.frozen
-class MergePolicy(Policy):
+class MergePolicy(TilePolicy):
     """Tuning of merges. A workgroup of one invocation, for CPUs, merges its tile serially from both ends."""
 
     group_size: int = attrs.field(default=256, converter=as_int, validator=within(1, MOST_INVOCATIONS))
     # elements that an invocation merges; an odd number avoids bank conflicts
     items: int = attrs.field(default=15, converter=as_int, validator=within(1, 1 << 20))
-
-    @property
-    def tile(self) -> int:
-        """Elements of one workgroup."""
-        return self.group_size * self.items
 
 
 @attrs.frozen
@@ -239,7 +228,7 @@ class MergeParams:
 
 
 @attrs.frozen
-class RadixPolicy(Policy):
+class RadixPolicy(TilePolicy):
     """Tuning of radix sorts. A workgroup's tile is divided among strands (subgroups), each of which ranks its elements.
 
     A workgroup needs at least one invocation for each value of a digit.
@@ -282,11 +271,6 @@ class RadixPolicy(Policy):
         if not self.subgroups:
             return Needs(forward_progress=self.sweeps)
         return Needs(self.strand, self.group_size, forward_progress=self.sweeps)
-
-    @property
-    def tile(self) -> int:
-        """Elements that a workgroup sorts."""
-        return self.group_size * self.items
 
     @property
     def radix(self) -> int:

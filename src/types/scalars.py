@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, Sel
 
 import numpy as np
 
-from .layout import Type, wrap
+from .layout import Type
 from .ops import can_cast
 from .traced import Traced
 
@@ -82,7 +82,7 @@ class Scalar:
         if isinstance(value, Scalar):
             if type(value) is not type(self) and not can_cast(value.type, self.type):
                 raise TypeError(f"{value.type} does not convert to {self.type}")
-            return wrap(self.type, int(value._value))
+            return self.type.wrapped(int(value._value))
         of = self.type
         if isinstance(value, _FLOATS):
             raise TypeError(f"a {of} is made of an integer, not of {value!r}")
@@ -207,7 +207,7 @@ class Integer(Number[int]):
         return int(self._same(other))
 
     def _wrapped(self, value: float) -> Self:
-        return self.of_item(wrap(self.type, int(value)))
+        return self.of_item(self.type.wrapped(int(value)))
 
 
 class Unsigned(Integer):

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import count
 
 import attrs
 
-from ...types.layout import Type, bounds
+from ...types.layout import Type
 from .. import ir
 from .evaluate import Evaluator, Value
 from .facts import Condition, Facts, Sum, assume, both, either, negated, number
@@ -28,7 +29,8 @@ class Ranges:
     subgroups of `lanes` lanes. `given` has the values of parameters and the lengths of storage memories."""
 
     def __init__(self, program: ir.Program, groups: int, lanes: int, given: Mapping[object, int]) -> None:
-        self.trip_counts = Counter[int]()  # of loops: an upper bound on the trip count; 0 where none is walked
+        # of loops: an upper bound on the trip count, a Loop's without the round that leaves it; 0 where none is walked
+        self.trip_counts = Counter[int]()
         self._inside: dict[int, bool] = {}
         self._given = given
         self._facts = Facts()
@@ -49,8 +51,11 @@ class Ranges:
                 return self._if(statement)
             case ir.For():
                 self._for(statement)
-            case ir.While():
-                self._while(statement)
+            case ir.Loop():
+                ends_whole = statement.test is not None and not leaves_loop(statement.body[1:])
+                changed = variables_set_in(statement.body)
+                rounds = self._loop(changed, ends_whole, partial(self._block, statement.body))
+                self.trip_counts[id(statement)] = rounds
             case ir.Assign():
                 if statement.variable in self._relevant:
                     self._values.variables[statement.variable] = self._values.of(statement.value)
@@ -126,9 +131,9 @@ class Ranges:
 
         def body() -> bool:
             if step.is_constant:
-                value = start.plus(facts.unknown(*bounds(Type.U32)), max(1, step.constant))
+                value = start.plus(facts.unknown(*Type.U32.bounds), max(1, step.constant))
             else:
-                value = facts.unknown(*bounds(Type.U32))
+                value = facts.unknown(*Type.U32.bounds)
                 facts.assume(value.plus(start, -1))
             facts.assume(stop.plus(value, -1).plus(number(-1)))
             values.variables[loop.variable] = value  # also where the body sets it: the count goes on
@@ -139,16 +144,6 @@ class Ranges:
         self._loop(again, not leaves_loop(loop.body), body)
         for variable in (changed - again) | {loop.variable}:
             values.variables.pop(variable, None)
-
-    def _while(self, loop: ir.While) -> None:
-        def body() -> bool:
-            if not self._block(loop.head):
-                return False
-            assume(self._facts, self._values.condition(loop.condition))
-            return self._block(loop.body)
-
-        ends_whole = not loop.head and not leaves_loop(loop.body)
-        self.trip_counts[id(loop)] = self._loop(variables_set_in((*loop.head, *loop.body)), ends_whole, body)
 
     def _loop(self, changed: frozenset[ir.Variable], ends_whole: bool, body: Callable[[], bool]) -> int:
         """Walks a loop's body for an arbitrary iteration; gives an upper bound on the trip count, from a variable that
@@ -191,7 +186,7 @@ class Ranges:
         stays = True
         for variable, after in behind.items():
             low, high = ranges[variable]
-            least, most = bounds(variable.type)
+            least, most = variable.type.bounds
             if not self._facts.at_least(after, low):
                 low, stays = least, False
             if not self._facts.at_most(after, high):

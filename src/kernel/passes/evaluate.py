@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from ...types import ops
-from ...types.layout import Type, bounds, wrap
+from ...types.layout import Type
 from .. import ir
 from .facts import UNKNOWN, Condition, Facts, Sum, assume, at_least_zero, both, either, negated, number, zero
 
@@ -43,9 +43,9 @@ class Evaluator:
 
     def fitted(self, value: Sum, type: Type) -> Sum:
         """The integer, in the range of the type, that equals a sum modulo 2**bits."""
-        low, high = bounds(type)
+        low, high = type.bounds
         if value.is_constant:
-            return number(wrap(type, value.constant))
+            return number(type.wrapped(value.constant))
         return value if self.facts.within(value, low, high) else self._result(("fitted", value, type), (low, high))
 
     def modular(self, expression: ir.Expression) -> Sum:
@@ -57,11 +57,11 @@ class Evaluator:
         return UNKNOWN if isinstance(value, Sum) else value
 
     def any(self, type: Type) -> Sum:
-        return self.facts.unknown(*bounds(type))
+        return self.facts.unknown(*type.bounds)
 
     def range(self, value: Sum, type: Type) -> tuple[int, int]:
         """The least and greatest value of a number that fits its type."""
-        least, most = bounds(type)
+        least, most = type.bounds
         low, high = max(least, self.facts.lowest(value)), min(most, self.facts.highest(value))
         return (low, high) if low <= high else (least, most)  # contradictory facts: dead code
 
@@ -178,7 +178,7 @@ class Evaluator:
             return b.scaled(a.constant) if a.is_constant else a.scaled(b.constant)
         a, b = self.fitted(a, type), self.fitted(b, type)
         corners = [x * y for x in self.range(a, type) for y in self.range(b, type)]
-        low, high = bounds(type)
+        low, high = type.bounds
         fits = low <= min(corners) and max(corners) <= high
         return self._result((ops.MUL, a, b, type), (min(corners), max(corners)) if fits else (low, high))
 

@@ -133,7 +133,7 @@ def guarded(program: ir.Program, unproven: Collection[int], polling: Mapping[int
             yield from _checked(statement, variables)
             return
         made = with_blocks(statement, block)
-        if isinstance(made, ir.For | ir.While):
+        if isinstance(made, ir.For | ir.Loop):
             made = attrs.evolve(made, poll_cost=polling.get(id(statement), 0))
         elif isinstance(made, ir.If) and any(id(inside) in unproven for inside in statements_in((statement,))):
             made = attrs.evolve(made, overridable=None)  # a target's own implementation would lack the checks
@@ -152,7 +152,7 @@ def long_loops(program: ir.Program, rounds: Mapping[int, int]) -> dict[int, int]
         total = len(block)
         for statement in block:
             inside = sum(map(cost, blocks_of(statement)))
-            if isinstance(statement, ir.For | ir.While):
+            if isinstance(statement, ir.For | ir.Loop):
                 once = 1 + inside
                 inside = once * rounds.get(id(statement), 0)
                 if inside * program.group_size > _LONG:

@@ -31,11 +31,6 @@ class Scopes:
         """`visible` are the variables set further up, in this block or around it."""
         for statement in block:
             match statement:
-                case ir.While():  # targets write the head, the test and the body as one block
-                    within = set(visible)
-                    self._block(statement.head, within)
-                    self._reads(statement, within)
-                    self._block(statement.body, within)
                 case ir.For():
                     self._reads(statement, visible)
                     self._block(statement.body, {*visible, statement.variable})  # set at the top of this block

@@ -48,7 +48,7 @@ class Uniformity:
                     self.divergent.append((statement, cause))
                 case ir.Break() if cause is not None:
                     self._broken.setdefault(loop, cause)
-                case ir.If() | ir.For() | ir.While():
+                case ir.If() | ir.For() | ir.Loop():
                     inside = self._cause_inside(statement, cause)
                     for inner in blocks_of(statement):
                         self._block(inner, inside, loop if isinstance(statement, ir.If) else id(statement))
@@ -69,7 +69,7 @@ class Uniformity:
             case _:
                 return False
 
-    def _cause_inside(self, statement: ir.If | ir.For | ir.While, cause: Span | None) -> Span | None:
+    def _cause_inside(self, statement: ir.If | ir.For | ir.Loop, cause: Span | None) -> Span | None:
         """Where control flow diverged for the blocks inside: further out, here, or by an earlier iteration's break."""
         if cause is not None:
             return cause

@@ -14,10 +14,10 @@ from .. import ir
 # The fields of each statement that hold expressions, those that hold blocks, and whether it sets a variable.
 _EXPRESSIONS: Mapping[type[ir.Statement], tuple[str, ...]] = {
     ir.Assign: ("value",), ir.Load: ("index",), ir.Store: ("index", "value"), ir.Atomic: ("index", "value"),
-    ir.Subgroup: ("operands",), ir.If: ("condition",), ir.For: ("start", "stop", "step"), ir.While: ("condition",),
+    ir.Subgroup: ("operands",), ir.If: ("condition",), ir.For: ("start", "stop", "step"),
 }  # fmt: skip
 _BLOCKS: Mapping[type[ir.Statement], tuple[str, ...]] = {
-    ir.If: ("then", "otherwise"), ir.For: ("body",), ir.While: ("head", "body"),
+    ir.If: ("then", "otherwise"), ir.For: ("body",), ir.Loop: ("body",),
 }  # fmt: skip
 _SETTING = frozenset({ir.Assign, ir.Load, ir.Atomic, ir.Subgroup, ir.For})
 

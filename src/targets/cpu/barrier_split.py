@@ -20,7 +20,6 @@ from ...kernel.passes.uniform import Uniformity
 from ...kernel.passes.walk import (
     blocks_of,
     expressions_of,
-    leaves_loop,
     statements_in,
     variable_set_by,
     variables_in,
@@ -42,21 +41,15 @@ class Assignments:
             self._statement(statement)
 
     def _statement(self, statement: ir.Statement) -> None:
-        if not isinstance(statement, ir.While):  # its condition comes after its head
-            self._read(statement)
+        self._read(statement)
         match statement:
             case ir.If():
                 then, otherwise = self._inside(statement.then), self._inside(statement.otherwise)
                 self.sure |= then & otherwise
             case ir.For():
                 self._inside(statement.body, statement.variable)
-            case ir.While():
-                before = set(self.sure)
-                self.block(statement.head)
-                self._read(statement)
+            case ir.Loop():
                 self._inside(statement.body)
-                if leaves_loop(statement.head):
-                    self.sure = before
             case _:
                 if (variable := variable_set_by(statement)) is not None:
                     self._assign(variable)
@@ -113,7 +106,7 @@ class Combine:
 class Group:
     """A statement that is run once for the whole group, and the pieces of the blocks inside it."""
 
-    statement: ir.Assign | ir.Load | ir.If | ir.For | ir.While | ir.Break
+    statement: ir.Assign | ir.Load | ir.If | ir.For | ir.Loop | ir.Break
     blocks: tuple[Pieces, ...] = ()
 
 
@@ -209,7 +202,7 @@ class _Cutter:
                     close()
                     self.steering.update((statement.variable, *variables_in(statement.index)))
                     pieces.append(Group(statement))
-                case ir.If() | ir.For() | ir.While() | ir.Break():
+                case ir.If() | ir.For() | ir.Loop() | ir.Break():
                     close()
                     pieces.append(self._control(statement, in_group_loop))
                 case ir.Store() | ir.Atomic():
@@ -217,7 +210,7 @@ class _Cutter:
         close()
         return tuple(pieces)
 
-    def _control(self, statement: ir.If | ir.For | ir.While | ir.Break, in_group_loop: bool) -> Piece:
+    def _control(self, statement: ir.If | ir.For | ir.Loop | ir.Break, in_group_loop: bool) -> Piece:
         for expression in expressions_of(statement):
             self.steering.update(variables_in(expression))
         if isinstance(statement, ir.For):
@@ -236,7 +229,7 @@ class _Cutter:
                 return in_group_loop
             case ir.For() if statement.variable in self.group:
                 return True
-            case ir.If() | ir.For() | ir.While():
+            case ir.If() | ir.For() | ir.Loop():
                 inside = in_group_loop and isinstance(statement, ir.If)
                 return any(self._is_lifted(s, inside) for block in blocks_of(statement) for s in block)
             case ir.Load():

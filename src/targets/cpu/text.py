@@ -140,12 +140,9 @@ class LaneWriter(Writer):
                     self.ask(statement, self.size)
                     self.loop_variable(statement)
                     self.pieces(body)
-            case ir.While() as statement, [head, body]:
-                with self.lines.nested("while True:"):
+            case ir.Loop() as statement, [body]:
+                with self.lines.nested(self.loop_):
                     self.ask(statement, self.size)
-                    if head:
-                        self.pieces(head)
-                    self.leave_unless(statement.condition)
                     self.pieces(body)
             case statement, _:
                 self.statement(statement)

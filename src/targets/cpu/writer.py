@@ -42,7 +42,7 @@ _STACK_BYTES = 64 * 1024
 @lru_cache(maxsize=512)
 def asks(program: ir.Program) -> bool:
     """Whether a program has loops that ask whether to stop."""
-    return any(isinstance(s, ir.For | ir.While) and s.poll_cost > 0 for s in statements_in(program.body))
+    return any(isinstance(s, ir.For | ir.Loop) and s.poll_cost > 0 for s in statements_in(program.body))
 
 
 class Writer(KernelWriter):
@@ -124,12 +124,9 @@ class Writer(KernelWriter):
             self.loop_variable(loop)
             self.block(loop.body)
 
-    def conditional(self, loop: ir.While) -> None:
-        with self.lines.nested("while True:"):
+    def repeated(self, loop: ir.Loop) -> None:
+        with self.lines.nested(self.loop_):
             self.ask(loop)
-            for inner in loop.head:
-                self.statement(inner)
-            self.leave_unless(loop.condition)
             self.block(loop.body)
 
     def loop_head(self, loop: ir.For) -> str:
@@ -162,7 +159,7 @@ class Writer(KernelWriter):
                 self.loop_variable(statement)
                 self.block(statement.body)
 
-    def ask(self, loop: ir.For | ir.While, rounds: int = 1) -> None:
+    def ask(self, loop: ir.For | ir.Loop, rounds: int = 1) -> None:
         """Leaves a loop that may go on for ever once the host wants it to end. `left` is work until it is asked."""
         if loop.poll_cost:
             self.lines.add(f"left -= {loop.poll_cost * rounds}")

@@ -226,14 +226,13 @@ class BodyWriter(KernelWriter):
             case _:
                 super().branch(statement)
 
-    def conditional(self, loop: ir.While) -> None:
-        if not loop.head:
-            self.inside(f"while {self.text(loop.condition)}:", loop.body)
-            return
-        with self.lines.nested("while True:"):
-            self.block(loop.head)
-            self.leave_unless(loop.condition)
-            self.block(loop.body)
+    def repeated(self, loop: ir.Loop) -> None:
+        """A test at a loop's beginning goes to its head, from where the compiler also puts it at its end."""
+        match loop.test:
+            case ir.Apply(op, (goes_on,)) if op is ops.INVERT:
+                self.inside(f"while {self.text(goes_on)}:", loop.body[1:])
+            case _:
+                super().repeated(loop)
 
     def counted(self, loop: ir.For) -> None:
         """A while loop with a counter of its own. Where the counter might wrap before it passes the end, a trip count

@@ -129,13 +129,10 @@ class Lockstep:
         self.checks.leave()
         return entered
 
-    def _while(self, statement: ir.While, lanes: Lanes) -> Lanes:
+    def _loop(self, statement: ir.Loop, lanes: Lanes) -> Lanes:
         self.checks.enter("loop", statement.span, lanes)
         entered = lanes
         for _ in range(MOST_ROUNDS):
-            lanes = self._block(statement.head, lanes)
-            if len(lanes):
-                lanes = lanes[cast(Mask, _broadcast(self._evaluate(statement.condition, lanes), lanes))]
             lanes = self._block(statement.body, lanes)
             if not len(lanes):
                 self.checks.leave()
@@ -234,7 +231,7 @@ class Lockstep:
     # What runs each kind of statement; it gives the lanes that continue.
     _run: ClassVar[Mapping[type[ir.Statement], Callable[[Any, Any, Lanes], Lanes]]] = {
         ir.Assign: _set, ir.Load: _load, ir.Store: _store, ir.Atomic: _atomic, ir.Subgroup: _subgroup,
-        ir.Barrier: _barrier, ir.If: _if, ir.For: _for, ir.While: _while, ir.Break: _break,
+        ir.Barrier: _barrier, ir.If: _if, ir.For: _for, ir.Loop: _loop, ir.Break: _break,
     }  # fmt: skip
 
 

@@ -174,13 +174,8 @@ class _Legalizer:
                 build.emit(ir.If(condition, then, otherwise, statement.span))
             case ir.For():
                 self._counted(statement)
-            case ir.While():
-                with build.nested() as head:
-                    self._statements(statement.head)
-                    build.span = statement.span
-                    # Statements that compute the condition go to the end of the head.
-                    condition = self.operations.word(statement.condition).node
-                build.emit(ir.While(tuple(head), condition, self._block(statement.body), statement.span))
+            case ir.Loop():
+                build.emit(ir.Loop(self._block(statement.body), statement.span))
             case ir.Barrier() | ir.Break():
                 build.emit(statement)
 

@@ -68,7 +68,7 @@ def _indexes_registers(loop: ir.For) -> bool:
 
 def has_loops(program: ir.Program) -> bool:
     """Whether a program has loops, and so can overrun."""
-    return any(isinstance(statement, ir.For | ir.While) for statement in statements_in(program.body))
+    return any(isinstance(statement, ir.For | ir.Loop) for statement in statements_in(program.body))
 
 
 def instrumented(program: ir.Program) -> ir.Program:
@@ -110,14 +110,15 @@ class _Instrumenter:
                 assert ended is not None, "verify: a break stands in a loop"
                 build.assign(ended, build.literal(True, Type.BOOL))
                 build.emit(statement)
-            case ir.For():  # lowered to a While
+            case ir.For():  # lowered to a Loop
                 stop, step = self.bound(statement.stop).held("stop"), Word(build, statement.step).held("step")
                 counter = build.read(statement.variable)
                 build.assign(statement.variable, Word(build, statement.start))
+                test = ir.If((~(counter < stop)).node, (ir.Break(statement.span),), (), statement.span)
                 last = ir.Assign(statement.variable, (counter + step).node, statement.span)
-                self.loop((), counter < stop, statement.body, (last,))
-            case ir.While():
-                self.loop(statement.head, Word(build, statement.condition), statement.body, ())
+                self.loop((test, *statement.body, last))
+            case ir.Loop():
+                self.loop(statement.body)
             case _:
                 build.emit(with_blocks(statement, lambda inside: self.nested(inside, ended)))
 
@@ -131,14 +132,11 @@ class _Instrumenter:
         never = self.build.builtin(ir.Builtin.GROUP_ID).equals(0xFFFF_FFFF)  # it is below the number of groups
         return known + never.cast(known.type)
 
-    def loop(self, head: ir.Block, condition: Word, body: ir.Block, last: ir.Block) -> None:
+    def loop(self, body: ir.Block) -> None:
         build, span = self.build, self.build.span
-        true, false = build.literal(True, Type.BOOL), build.literal(False, Type.BOOL)
         ended = build.variable("ended", Type.BOOL)
-        leave = ir.Assign(ended, true.node, span), ir.Break(span)
-        test = ir.If((~condition).node, leave, (), span)
-        inner = (*self.nested(head, ended), test, *self.nested(body, ended), *last)
+        inner = self.nested(body, ended)
         build.span = span
-        build.assign(ended, false)
-        build.emit(ir.While((), true.node, inner, span))
+        build.assign(ended, build.literal(False, Type.BOOL))
+        build.emit(ir.Loop(inner, span))
         build.assign(self.overran, build.read(self.overran) | ~build.read(ended))

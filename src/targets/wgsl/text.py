@@ -85,7 +85,7 @@ def wgsl_of(program: ir.Program, *, enable_line: bool = False) -> Shader:
 
 class _Writer(StatementWriter):
     target, operations, leave = "wgsl", OPERATIONS, "break;"
-    if_, else_, end = "if ({}) {{", "} else {", "}"
+    if_, else_, loop_, end = "if ({}) {{", "} else {", "loop {", "}"
     reserved = RESERVED_NAMES | _OWN_NAMES
 
     def __init__(self, program: ir.Program) -> None:
@@ -240,10 +240,3 @@ class _Writer(StatementWriter):
         kept = self.names.of(object(), name)
         self.lines.add(f"let {kept} = {self.text(bound)};")
         return kept
-
-    def conditional(self, loop: ir.While) -> None:
-        with self.lines.nested("loop {", "}"):
-            self.block(loop.head)
-            if not (isinstance(loop.condition, ir.Const) and loop.condition.value):
-                self.lines.add(f"if (!{self.text(loop.condition)}) {{ break; }}")
-            self.block(loop.body)

@@ -68,7 +68,7 @@ def top_k_by_words(source: Array, by: KeyWords, k: int, policy: HostSortPolicy) 
 def _on_all(transform: KeyTransform, source: Array, policy: HostSortPolicy) -> Array:
     """A transform of all elements: by its compiled kernel if that is loaded, else by NumPy, on pieces side by side."""
     given = source.reshape(-1)
-    results: Array = np.empty(given.size, transform.makes)
+    results: Array = np.empty(given.size, transform.target.dtype)
     pieces = -(-max(given.nbytes, results.nbytes) // _PIECE)
 
     def work(own: slice) -> None:
