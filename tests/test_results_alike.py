@@ -69,6 +69,15 @@ def test_a_prepared_call_refuses_what_a_plain_one_does(target: str) -> None:
         planned(quantity([3.0, 1.0, 2.0], "m"))
 
 
+def test_a_prepared_call_writes_each_time_what_it_gave_first(target: str) -> None:
+    """Also the one value of an array of a subclass, whose function gives a scalar."""
+    planned: Any = gpusort.plan(gpusort.max, quantity([3.0, 1.0, 2.0], "m"), target=target)
+    first = planned(quantity([3.0, 1.0, 2.0], "m"))
+    assert first == 3.0
+    assert planned(quantity([5.0, 1.0, 2.0], "m")) is first
+    assert first == 5.0
+
+
 class Masked(np.ndarray[Any, Any]):
     """One that computes for itself, as arrays with units and masks of other libraries do."""
 
