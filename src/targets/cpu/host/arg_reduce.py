@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ....operations.reduce import Reducer
 from ....types.indices import SortOrder
+from ...addresses import as_writable
 from ...base import HostArray
 from ..crew import threads_of_crew
 from ..pool import ALONE, shared_pool
@@ -23,6 +24,7 @@ Places = npt.NDArray[np.intp]
 
 _SHARED = 1 << 19  # elements: below, waking a thread costs more than it saves
 _HALVES = 1 << 13  # the same of float16
+_COPIED = 1 << 17  # bytes of a read-only array, which NumPy copies before it looks
 _LOOKED_AT = 1 << 8  # elements: of rows of one NumPy asks each for its place
 _MANY_ROWS = 1 << 11  # each of which takes NumPy a call of its loop
 _ROW = 32  # elements that NumPy looks at as fast
@@ -49,10 +51,18 @@ class PlaceFolding:
         # how many elements are worth a look whether NumPy's loop is to be called
         self.least = _LOOKED_AT if axis is not None else _HALVES if dtype == np.float16 else _SHARED
         self._last = SortOrder.DESCENDING if fold is Reducer.ARGMIN else SortOrder.ASCENDING  # in which it is the last
+        self.least = min(self.least, _COPIED // dtype.itemsize)
         self._routes = Routes(self._route)
 
     def __call__(self, x: HostArray) -> HostArray | None:
         """The results, of the axes that stay; None where NumPy's loop is to give them."""
+        if x.nbytes < _COPIED or x.flags.writeable:
+            return self._found(x)
+        x = as_writable(x)
+        found = self._found(x)
+        return np.asarray(getattr(np, self._fold.value)(x, self._axis)) if found is None else found
+
+    def _found(self, x: HostArray) -> HostArray | None:
         if self._axis is None:
             return self._of_all(x)
         size, length = x.size, x.shape[self._axis]
