@@ -40,11 +40,13 @@ class _Writable:
     """What NumPy makes an array of that may be written, whatever the other one may."""
 
     def __init__(self, array: npt.NDArray[Any]) -> None:
-        lies = array.__array_interface__
-        self.__array_interface__ = {**lies, "data": (lies["data"][0], False)}
+        self.__array_interface__ = {
+            "version": 3, "typestr": array.dtype.str, "shape": array.shape, "strides": array.strides,
+            "data": (address_of(array), False),
+        }  # fmt: skip
         self.array = array  # which holds the memory
 
 
 def as_writable(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The same elements for those of NumPy's functions that copy what is read-only, though they only read."""
+    """The same numbers for those of NumPy's functions that copy what is read-only, though they only read."""
     return np.asarray(_Writable(array))
