@@ -190,17 +190,17 @@ class PyArrowKind(ColumnKind):
         if types.is_timestamp(dtype):
             return dtype.tz is None
         return bool(
-            types.is_integer(dtype) or types.is_floating(dtype) or types.is_boolean(dtype) or types.is_date32(dtype)
+            types.is_integer(dtype) or types.is_floating(dtype) or types.is_boolean(dtype) or types.is_date(dtype)
             or types.is_duration(dtype)
         )  # fmt: skip
 
     def _made(self, values: HostArray, like: Any) -> object:
         pyarrow = sys.modules["pyarrow"]
-        made = pyarrow.array(values)
+        made = pyarrow.array(values, like.type if values.dtype.kind in "mM" else None)  # of days there are two types
         return pyarrow.chunked_array([made]) if hasattr(like, "num_chunks") else made
 
     def _scalar(self, value: np.generic, like: Any) -> object:
-        return sys.modules["pyarrow"].array(np.array([value]))[0]  # whose `scalar` takes no days
+        return cast(Any, self._made(np.array([value]), like))[0]
 
 
 PANDAS, PANDAS_ARRAYS, POLARS, PYARROW = PandasKind(), PandasArrayKind(), PolarsKind(), PyArrowKind()
