@@ -56,7 +56,8 @@ class JaxKind(DLPackKind):
     def view(self, array: Any, name: str = "x") -> Any:
         dtype = array.dtype  # or what JAX alone has, of another class or number
         if getattr(dtype, "num", USERS) >= USERS:
-            raise _refused(name, array, f"it is of {dtype}")
+            wider = ", and .astype('float32') has the same numbers" if "float" in str(dtype) else ""
+            raise _refused(name, array, f"it is of {dtype}{wider}")
         return super().view(array, name)
 
     def is_read_only(self, array: Any) -> bool:
