@@ -72,12 +72,15 @@ class PreparedCall(Generic[R_co]):
 
     def viewed_as(self, given: Given, out: object) -> PreparedCall[Any]:
         """The same for arrays of kinds that are viewed as those of this one's."""
-        for kind, like in given:
-            if out is None and is_viewed(kind) and kind.copies:
-                raise UnsupportedTypeError(
-                    f"plan: results are written anew by every call, as arrays like {type(like).__name__} cannot be"
-                )
-        results = given_back(given, self.outs) if out is None else [out]
+        results: Sequence[Any] = [out]
+        if out is None:
+            for kind, like in given:
+                if is_viewed(kind) and kind.copies:
+                    raise _written_anew(like)
+            results = given_back(given, self.outs)
+            for made, held in zip(results, self.outs, strict=True):
+                if isinstance(made, np.ndarray) and held.size and not np.may_share_memory(made, held):
+                    raise _written_anew(cast(object, made))  # whose __array_wrap__ makes a copy
         kinds = [kind for kind, _ in given]
         return attrs.evolve(self, kinds=kinds, results=results, takes_views=any(map(is_viewed, kinds)))
 
@@ -142,6 +145,12 @@ class PreparedCall(Generic[R_co]):
     def cost(self) -> Cost:
         """Launches, temporary bytes and bytes moved."""
         return self.plan.cost()
+
+
+def _written_anew(like: object) -> UnsupportedTypeError:
+    return UnsupportedTypeError(
+        f"plan: results are written anew by every call, as arrays like {type(like).__name__} cannot be"
+    )
 
 
 def _told(spec: Spec) -> str:
