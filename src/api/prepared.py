@@ -72,15 +72,13 @@ class PreparedCall(Generic[R_co]):
 
     def viewed_as(self, given: Given, out: object) -> PreparedCall[Any]:
         """The same for arrays of kinds that are viewed as those of this one's."""
-        results: Sequence[Any] = [out]
-        if out is None:
-            for kind, like in given:
-                if is_viewed(kind) and kind.copies:
-                    raise _written_anew(like)
-            results = given_back(given, self.outs)
-            for made, held in zip(results, self.outs, strict=True):
-                if isinstance(made, np.ndarray) and held.size and not np.may_share_memory(made, held):
-                    raise _written_anew(cast(object, made))  # whose __array_wrap__ makes a copy
+        results = given_back(given, self.outs) if out is None else [out]
+        copied = [like for kind, like in given if out is None and is_viewed(kind) and kind.copies]
+        copied += [made for made, held in zip(results, self.outs, strict=True) if _is_a_copy(made, held)]
+        if copied:
+            raise UnsupportedTypeError(
+                f"plan: results are written anew by every call, as arrays like {type(copied[0]).__name__} cannot be"
+            )
         kinds = [kind for kind, _ in given]
         return attrs.evolve(self, kinds=kinds, results=results, takes_views=any(map(is_viewed, kinds)))
 
@@ -147,10 +145,9 @@ class PreparedCall(Generic[R_co]):
         return self.plan.cost()
 
 
-def _written_anew(like: object) -> UnsupportedTypeError:
-    return UnsupportedTypeError(
-        f"plan: results are written anew by every call, as arrays like {type(like).__name__} cannot be"
-    )
+def _is_a_copy(made: object, held: Any) -> bool:
+    """Whether a result is no view of the memory that is written to: some subclasses of NumPy's array make copies."""
+    return isinstance(made, np.ndarray) and held.size > 0 and not np.may_share_memory(cast(Any, made), held)
 
 
 def _told(spec: Spec) -> str:
