@@ -21,11 +21,11 @@ class Tensor:
 
     def __init__(
         self, inside: Any, *, requires_grad: bool = False, dtype: str | None = None, neg: bool = False,
-        elsewhere: str = "",
+        elsewhere: str = "", freed: bool = False,
     ) -> None:  # fmt: skip
         self.inside, self.requires_grad = inside, requires_grad
         self.dtype = dtype or _NAMES[inside.dtype]
-        self._neg, self._elsewhere = neg, elsewhere
+        self._neg, self._elsewhere, self._freed = neg, elsewhere, freed
         self.layout = "torch.strided"
         self.version = 0
 
@@ -62,8 +62,11 @@ class Tensor:
     def is_neg(self) -> bool:
         return self._neg
 
+    def numel(self) -> int:
+        return int(self.inside.size)
+
     def data_ptr(self) -> int:
-        return int(self.inside.data.ptr if self.is_cuda else self.inside.ctypes.data)
+        return 0 if self._freed else int(self.inside.data.ptr if self.is_cuda else self.inside.ctypes.data)
 
     def get_device(self) -> int:
         return int(self.inside.data.device_id) if self.is_cuda else -1
@@ -85,7 +88,7 @@ class Tensor:
         ):
             if flaw:
                 raise RuntimeError(f"Can't call numpy() on Tensor that {flaw}. Use tensor.{instead}().numpy() instead.")
-        return self.inside
+        return np.empty_like(self.inside) if self._freed else self.inside.view()
 
     def __getitem__(self, index: Any) -> Self:
         return type(self)(self.inside[index])

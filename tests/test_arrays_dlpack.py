@@ -6,6 +6,7 @@ import importlib
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
+from functools import partial
 from types import ModuleType, SimpleNamespace
 from typing import Any, cast
 
@@ -23,6 +24,7 @@ from tests import fake_cupy
 from tests.array_classes import forget_classes
 from tests.new_process import printed
 from tests.plan_keys import layout_of, signature_of
+from tests.striking import events, strike
 
 HOST = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
@@ -238,9 +240,14 @@ def test_jaxs_own_arrays(jnp: Any) -> None:
     assert isinstance(found, jax.Array)
     assert found.unsafe_buffer_pointer() == made.ctypes.data
     np.testing.assert_array_equal(gpusort.sort(x), jnp.sort(x))
-    for refused in (jnp.ones(3, jnp.bfloat16), jnp.ones(3, jnp.float8_e5m2), jax.random.key(0)):
+    wider = r", and \.astype\('float32'\) has the same numbers"
+    for refused, hint in (
+        (jnp.ones(3, "bfloat16"), wider),
+        (jnp.ones(3, jnp.float8_e5m2), wider),
+        (jax.random.key(0), ""),
+    ):
         kind, _ = recognised("x", refused)
-        with pytest.raises(UnsupportedTypeError, match=rf"^x: .* \(it is of {refused.dtype}\)"):
+        with pytest.raises(UnsupportedTypeError, match=rf"^x: .* \(it is of {refused.dtype}{hint}\)"):
             kind.spec("x", refused)
     with pytest.raises(UnsupportedTypeError, match=r"^x: found a traced array"):
         jax.jit(traced)(x)
@@ -256,6 +263,18 @@ def test_results_of_64_bits_keep_them_where_jax_has_none(jnp: Any) -> None:
                     found = cast(Any, gpusort.sort)(given)
                     assert found.dtype == x.dtype
                     np.testing.assert_array_equal(np.asarray(found), np.sort(np.asarray(x)))
+
+
+def test_no_interrupt_leaves_jax_with_64_bits(jnp: Any) -> None:
+    """The context would last for good: JAX's settings are the thread's own."""
+    jax: Any = sys.modules["jax"]
+    with jax.enable_x64(True):
+        x = jnp.array([0.5, 0.1])
+    call = partial(cast(Any, gpusort.sum), x)
+    for place in range(1, events(call) + 1):
+        strike(call, place)
+        assert not jax.config.jax_enable_x64, f"struck at {place}"
+    assert call().dtype == np.float64
 
 
 def test_dtypes_of_other_packages_are_told_from_numpys_of_the_same_kind() -> None:
@@ -282,6 +301,11 @@ for n in (5, 1 << 17, 1 << 23):
     found = gpusort.sort(free)
     assert not found.committed
     assert (found + jax.device_put(x, one)).devices() == {one}
+    with jax.enable_x64(True):
+        wide = jax.numpy.arange(float(n))
+    with jax.default_device(other):
+        found = gpusort.sort(wide)
+    assert found.devices() == {other} and found.dtype == wide.dtype and not found.committed
 print("as JAX does")
 """
 

@@ -98,9 +98,14 @@ def test_a_warm_call_refuses_tensors_without_memory_and_nested_ones() -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed")
     call["sort"](torch.zeros(2, 3))
     rows = [torch.zeros(2), torch.zeros(3)]
-    for x in (torch.zeros(2, 3, device="meta"), torch.nested.nested_tensor(rows)):
+    freed = torch.zeros(2, 3)
+    freed.untyped_storage().resize_(0)
+    for x in (torch.zeros(2, 3, device="meta"), torch.nested.nested_tensor(rows), freed):
         with pytest.raises(gpusort.UnsupportedTypeError, match=r"^x: expected a dense torch tensor"):
             call["sort"](x)
+    for transformed in (torch.func.functionalize(call["sort"]), torch.vmap(call["sort"])):
+        with pytest.raises(gpusort.UnsupportedTypeError, match=r"^x: expected a dense .* outside of torch\.vmap"):
+            transformed(torch.zeros(2, 3))
 
 
 def test_narrow_floats_are_told_how_to_become_wider() -> None:

@@ -168,7 +168,8 @@ def test_times_of_arrow_with_a_zone_are_refused(zone: str) -> None:
             call(x)
 
 
-def test_dates_of_arrow_in_pandas() -> None:
+def test_dates_of_arrow_of_both_types() -> None:
+    """In pandas, and as they are."""
     pandas, pyarrow = library_of("pandas"), pytest.importorskip("pyarrow")
     for arrow in (pyarrow.date32(), pyarrow.date64(), pyarrow.timestamp("s"), pyarrow.duration("ns")):
         values = pyarrow.array(np.array([3, 1, 2]).astype("m8[ns]" if arrow == "duration[ns]" else "M8[D]")).cast(arrow)
@@ -176,6 +177,10 @@ def test_dates_of_arrow_in_pandas() -> None:
         found = cast(Any, gpusort.sort(x))
         assert found.dtype == x.dtype
         assert found.tolist() == x.sort_values().tolist()
+        for given in (values, pyarrow.chunked_array([values])):
+            taken = given.take(cast(Any, gpusort.argsort(given)))
+            assert cast(Any, gpusort.sort(given)).equals(taken)
+            assert cast(Any, gpusort.max(given)).equals(taken[-1])
 
 
 def table_of(package: str) -> tuple[Any, Callable[[Any, Any], Any]]:

@@ -400,6 +400,24 @@ def test_places_in_rows_of_any_length(name: str, dtype: str, monkeypatch: pytest
                     assert_same(reduced(name, lain, -1), by_numpy(name, lain, -1), (shape, most, layout))
 
 
+@pytest.mark.parametrize("dtype", ["u1", "i4", "f2", "f8", "M8[s]"])
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_places_in_arrays_that_may_only_be_read(name: str, dtype: str) -> None:
+    """Which NumPy would copy first: columns of tables are such, and JAX's arrays."""
+    for shape in ((140_000,), (70, 2000), (2000, 70)):
+        x = sample(dtype, shape, seed=1)
+        x.flags.writeable = False
+        for lain in (x, x.T, x[::-1], np.broadcast_to(x[:1], (70, *x.shape[1:]))):
+            for axis, keepdims in ((None, False), (0, True), (-1, False)):
+                found = host_reduction(Reducer(name), x.dtype, x.ndim, axis, keepdims)
+                assert found is not None
+                result = found(lain)
+                expected = getattr(np, name)(lain, axis=axis, keepdims=keepdims)
+                assert type(result) is type(expected)
+                np.testing.assert_array_equal(result, expected)
+            assert not lain.flags.writeable
+
+
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
 def test_rows_that_suit_numpy_are_shared_by_threads(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GPUSORT_THREADS", "3")

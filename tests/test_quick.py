@@ -82,6 +82,20 @@ def test_a_call_that_comes_again_takes_the_arrays_it_is_given(dtype: str, descen
         gpusort.sort(sample(dtype, 10), descending=descending, out=np.empty(10, "c8"))
 
 
+@pytest.mark.parametrize("dtype", ["u1", "i2", "f2", "u4", "i8", "f8", "M8[s]"])
+@pytest.mark.parametrize("length", [5, 17, 700, 1025])
+def test_a_row_and_its_result_overlap_in_steps_of_two_lengths(dtype: str, length: int) -> None:
+    """Where NumPy's own copy of one to the other repeats elements."""
+    for step, other in ((1, 2), (2, 1), (3, 2)):
+        for ahead in (-length, -1, 0, 1, length // 2, length):
+            memory = sample(dtype, 8 * length)
+            x = memory[2 * length :][: step * length : step]
+            out = memory[2 * length + ahead :][: other * length : other]
+            expected = sorted_by_numpy(x.copy())
+            gpusort.sort(x, out=out)
+            np.testing.assert_array_equal(out, expected)
+
+
 @pytest.mark.parametrize("dtype", ["f2", "f4", ">f4", "f8"])
 @pytest.mark.parametrize("shape", [(10, 10), (1, 1024), (1025, 1), (3, 400)])
 def test_rows_whose_floats_numpy_orders_otherwise(dtype: str, shape: tuple[int, int]) -> None:

@@ -69,6 +69,31 @@ def test_a_prepared_call_refuses_what_a_plain_one_does(target: str) -> None:
         planned(quantity([3.0, 1.0, 2.0], "m"))
 
 
+def test_a_prepared_call_writes_each_time_what_it_gave_first(target: str) -> None:
+    """Also the one value of an array of a subclass, whose function gives a scalar."""
+    planned: Any = gpusort.plan(gpusort.max, quantity([3.0, 1.0, 2.0], "m"), target=target)
+    first = planned(quantity([3.0, 1.0, 2.0], "m"))
+    assert first == 3.0
+    assert planned(quantity([5.0, 1.0, 2.0], "m")) is first
+    assert first == 5.0
+
+
+class Copied(np.ndarray[Any, Any]):
+    """One whose results are copies of what they are made of."""
+
+    def __array_wrap__(self, array: Any, *_: object, **__: object) -> Any:
+        return np.array(array).view(Copied)
+
+
+def test_a_call_whose_results_are_copies_is_not_prepared(target: str) -> None:
+    x = np.array([3.0, 1.0, 2.0], np.float32).view(Copied)
+    with pytest.raises(UnsupportedTypeError, match=r"^plan: results are .* as arrays like Copied cannot be"):
+        gpusort.plan(gpusort.sort, x, target=target)
+    out = np.empty(3, np.float32)
+    assert gpusort.plan(gpusort.sort, x, out=out, target=target)(x) is out
+    assert out.tolist() == [1.0, 2.0, 3.0]
+
+
 class Masked(np.ndarray[Any, Any]):
     """One that computes for itself, as arrays with units and masks of other libraries do."""
 

@@ -240,7 +240,7 @@ def test_buffers_that_hold_no_array_are_refused(device: Any) -> None:
         ((good, "u4", (-2,)), InvalidArgumentError, "shape: "),
         ((good, "u4", "10"), UnsupportedTypeError, "shape: expected an int or a sequence of ints, found '1'"),
         ((good, "u4", (2.0, 5)), UnsupportedTypeError, "shape: expected an int or a sequence of ints, found 2.0"),
-        ((good, "no dtype"), UnsupportedTypeError, "dtype: expected a dtype, e.g. 'f4' or x.dtype, found 'no dtype'"),
+        ((good, "no dtype"), UnsupportedTypeError, "dtype: expected a dtype of NumPy, e.g. 'f4', found 'no dtype'"),
     ):
         with pytest.raises(error, match=f"^{expected}"):
             webgpu.array(*arguments)  # pyright: ignore[reportArgumentType]  # the mistakes that are tested

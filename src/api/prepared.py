@@ -72,12 +72,13 @@ class PreparedCall(Generic[R_co]):
 
     def viewed_as(self, given: Given, out: object) -> PreparedCall[Any]:
         """The same for arrays of kinds that are viewed as those of this one's."""
-        for kind, like in given:
-            if out is None and is_viewed(kind) and kind.copies:
-                raise UnsupportedTypeError(
-                    f"plan: results are written anew by every call, as arrays like {type(like).__name__} cannot be"
-                )
         results = given_back(given, self.outs) if out is None else [out]
+        copied = [like for kind, like in given if out is None and is_viewed(kind) and kind.copies]
+        copied += [made for made, held in zip(results, self.outs, strict=True) if _is_a_copy(made, held)]
+        if copied:
+            raise UnsupportedTypeError(
+                f"plan: results are written anew by every call, as arrays like {type(copied[0]).__name__} cannot be"
+            )
         kinds = [kind for kind, _ in given]
         return attrs.evolve(self, kinds=kinds, results=results, takes_views=any(map(is_viewed, kinds)))
 
@@ -142,6 +143,11 @@ class PreparedCall(Generic[R_co]):
     def cost(self) -> Cost:
         """Launches, temporary bytes and bytes moved."""
         return self.plan.cost()
+
+
+def _is_a_copy(made: object, held: Any) -> bool:
+    """Whether a result is no view of the memory that is written to: some subclasses of NumPy's array make copies."""
+    return isinstance(made, np.ndarray) and held.size > 0 and not np.may_share_memory(cast(Any, made), held)
 
 
 def _told(spec: Spec) -> str:

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from functools import cache, lru_cache
 from typing import Any, cast
 
 import numpy as np
 
+from ..targets.uninterrupted import run_uninterrupted
 from ..types.errors import UnsupportedTypeError
 from ..types.libraries import cupy
 from .host import NUMPY, USERS
@@ -20,7 +21,6 @@ from .kinds import Kind, Located, Viewed
 Handover = Callable[[object], object]  # a library's from_dlpack
 
 _LEAST_PUT = 1 << 18  # bytes, where JAX takes memory over in less time than it copies
-_NO_CONTEXT = nullcontext()
 _ON_HOST, _ON_CUDA = (1, 3), (2, 13)  # how DLPack numbers memory: plain and pinned; a device's own and managed
 
 
@@ -57,7 +57,8 @@ class JaxKind(DLPackKind):
     def view(self, array: Any, name: str = "x") -> Any:
         dtype = array.dtype  # or what JAX alone has, of another class or number
         if getattr(dtype, "num", USERS) >= USERS:
-            raise _refused(name, array, f"it is of {dtype}")
+            wider = ", and .astype('float32') has the same numbers" if "float" in str(dtype) else ""
+            raise _refused(name, array, f"it is of {dtype}{wider}")
         return super().view(array, name)
 
     def is_read_only(self, array: Any) -> bool:
@@ -69,13 +70,24 @@ class JaxKind(DLPackKind):
         if not self.is_host:
             return cast(object, jax.dlpack.from_dlpack(values))
         values = np.asarray(values)
-        # JAX would narrow these, also where the array came from a context in which 64 bits are allowed.
-        narrows = values.dtype.itemsize == 8 and values.dtype == like.dtype and not jax.config.jax_enable_x64
-        with jax.enable_x64(True) if narrows else _NO_CONTEXT:
-            if like.committed:
-                return cast(object, jax.dlpack.from_dlpack(values, device=like.sharding))
-            copied = values.nbytes < _LEAST_PUT
-            return cast(object, jax.numpy.array(values) if copied else jax.device_put(values))
+        if not (values.dtype.itemsize == 8 and values.dtype == like.dtype and not jax.config.jax_enable_x64):
+            return _put(jax, values, like)
+        # JAX would narrow these: the array comes from a context in which 64 bits are allowed.
+        device = jax.config.jax_default_device  # also of one thread
+
+        def put_wide() -> object:
+            with jax.enable_x64(True), jax.default_device(device):
+                return _put(jax, values, like)
+
+        return run_uninterrupted(put_wide)  # interrupted while it begins, the context would last for good
+
+
+def _put(jax: Any, values: Any, like: Any) -> object:
+    """An array of JAX."""
+    if like.committed:
+        return cast(object, jax.dlpack.from_dlpack(values, device=like.sharding))
+    copied = values.nbytes < _LEAST_PUT
+    return cast(object, jax.numpy.array(values) if copied else jax.device_put(values))
 
 
 @cache

@@ -118,8 +118,8 @@ class SubclassKind(Viewed[HostArray, HostArray]):
         return np.asarray(array)
 
     def given_back(self, values: HostArray, like: HostArray) -> object:
-        if not np.ndim(values):
-            return np.asarray(values)[()]
+        if not np.ndim(values):  # a scalar, or what a prepared call writes one to
+            return values
         made = like.__array_wrap__(values)
         # A np.matrix makes a row of all its elements, as NumPy does, but also of a column of sums, as NumPy does not.
         is_all = values.size == like.size and 1 not in like.shape

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 _DTYPES = ("uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64",
            "float16", "float32", "float64", "complex64", "complex128")  # fmt: skip
 
+# Of such tensors torch's numpy() gives an array of NumPy's own, with anything in it.
+_NO_MEMORY = "it has no memory, or that was freed"
+
 EmptyStrided: TypeAlias = "Callable[[tuple[int, ...], tuple[int, ...], Hashable], torch.Tensor]"
 
 
@@ -72,9 +75,12 @@ class HostTensors(TorchKind, Viewed["torch.Tensor", HostArray]):
 
     def view(self, array: torch.Tensor, name: str = "x") -> HostArray:
         try:
-            return (array.detach() if array.requires_grad else array).numpy()
+            found: HostArray = (array.detach() if array.requires_grad else array).numpy()
+            if found.flags.owndata and found.size:
+                raise RuntimeError(_NO_MEMORY)
         except (TypeError, RuntimeError) as error:
             raise self._refused(name, array, error) from error
+        return found
 
     def given_back(self, values: HostArray, like: torch.Tensor) -> object:
         try:
@@ -106,7 +112,7 @@ class CudaTensors(TorchKind, Located["torch.Tensor"]):
         require_own_process("cuda")
         try:
             strides = None if array.is_contiguous() else array.stride()
-            aligned = array.data_ptr() & BEYOND_ALIGNED
+            aligned = _address_of(array) & BEYOND_ALIGNED
             return array.dtype, array.shape, strides, array.get_device(), aligned, array.is_neg()
         except RuntimeError:
             return array.dtype, array.layout, type(array)
@@ -115,7 +121,7 @@ class CudaTensors(TorchKind, Located["torch.Tensor"]):
         try:
             if array.dtype not in self._dtypes or array.is_neg():
                 raise RuntimeError("its sign is to be turned yet: call resolve_neg()")
-            is_packed, address = array.is_contiguous(), array.data_ptr()
+            is_packed, address = array.is_contiguous(), _address_of(array)
         except (TypeError, RuntimeError) as error:  # one that is not dense, or not there
             raise self._refused(name, array, error) from error
         dtype = self._dtypes[array.dtype]
@@ -164,6 +170,13 @@ class CudaTensors(TorchKind, Located["torch.Tensor"]):
         return self._empty_strided or (
             lambda shape, strides, dtype: library.empty_strided(shape, strides, dtype=dtype, device=device)
         )
+
+
+def _address_of(array: torch.Tensor) -> int:
+    address = array.data_ptr()
+    if not address and array.numel():
+        raise RuntimeError(_NO_MEMORY)
+    return address
 
 
 def choose(name: str, array: torch.Tensor) -> Kind:

@@ -109,7 +109,7 @@ def checked_dtype(dtype: npt.DTypeLike, argument: str = "dtype") -> np.dtype[Any
     try:
         return np.dtype(dtype)
     except (TypeError, ValueError) as error:  # the latter of fields that do not fit together
-        raise UnsupportedTypeError(f"{argument}: expected a dtype, e.g. 'f4' or x.dtype, found {dtype!r}") from error
+        raise UnsupportedTypeError(f"{argument}: expected a dtype of NumPy, e.g. 'f4', found {dtype!r}") from error
 
 
 def _code(dtype: np.dtype[Any]) -> str:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ....operations.reduce import Reducer
 from ....types.indices import SortOrder
+from ...addresses import as_writable
 from ...base import HostArray
 from ..pool import ALONE, shared_pool
 from .autotuned import Choices, Way, Ways
@@ -24,6 +25,7 @@ Places = npt.NDArray[np.intp]
 
 _SHARED = 1 << 19  # elements: below, waking a thread costs more than it saves
 _HALVES = 1 << 13  # the same of float16
+_COPIED = 1 << 17  # bytes of a read-only array, which NumPy copies before it looks
 _LOOKED_AT = 1 << 8  # elements: of rows of one NumPy asks each for its place
 _MIDDLING, _MANY_ROWS = 1 << 14, 1 << 11  # of fewer elements, in fewer rows, NumPy's loop is done by then
 _ROW = 32  # elements in a row that are not looked at column by column
@@ -43,11 +45,19 @@ class PlaceFolding:
         # how many elements are worth a look whether NumPy's loop is to be called
         self.least = _LOOKED_AT if axis is not None else _HALVES if dtype == np.float16 else _SHARED
         self._last = SortOrder.DESCENDING if fold is Reducer.ARGMIN else SortOrder.ASCENDING  # in which it is the last
+        self.least = min(self.least, _COPIED // dtype.itemsize)
         self._ways, self._choices = Routes(self._choose), Choices()
         self._method = cast("Callable[[HostArray, int | None], Places]", getattr(np.ndarray, fold.value))
 
     def __call__(self, x: HostArray) -> HostArray | None:
         """The results, of the axes that stay; None where NumPy's loop is to give them."""
+        if x.nbytes < _COPIED or x.flags.writeable:
+            return self._found(x)
+        x = as_writable(x)
+        found = self._found(x)
+        return self._by_numpy(x) if found is None else found
+
+    def _found(self, x: HostArray) -> HostArray | None:
         if self._axis is None:
             return self._of_all(x)
         size, length = x.size, x.shape[self._axis]

@@ -20,6 +20,7 @@ from ....operations.reduce import Reducer
 from ....types.errors import InvalidArgumentError
 from ...base import HostArray
 from ...counts import count_nonzero
+from ..crew import threads_of_crew
 from .arg_reduce import PlaceFolding, places_of_bools, places_of_times
 from .autotuned import Choices, Way, Ways
 from .key_words import numbers_as
@@ -34,6 +35,7 @@ Signed: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 # Floats whose extremes NumPy's loops find as soon as any: in a row, lying apart, beside each other, the same of 8 bytes
 _ROW, _APART, _BESIDE, _BESIDE_WIDE = 1 << 7, 1 << 9, 1 << 6, 24
 _MEMORY = 3 << 23  # bytes: longer arrays are read from memory, which two cores do faster than one
+_CREW_MEMORY, _APART_MEMORY = 3 << 20, 1 << 22  # the same of threads that wait in compiled code, and of what lies apart
 _HEAD = 1 << 9  # elements that may settle what any and all ask
 _ROW_HEAD, _OF_ROW = 1 << 6, 1 << 4  # the same of a row, of which no more than a sixteenth is looked at
 _EXTENT = 1 << 10  # bytes of a row: a loop has read fewer by the time that NumPy has looked at more than the first one
@@ -113,11 +115,12 @@ class Folding:
         if not self._looks_at_bits:
             return self._waits and leaps(nest)
         near, beside = nest.nearest, _BESIDE_WIDE if self._dtype.itemsize == 8 else _BESIDE
+        most = _CREW_MEMORY if threads_of_crew(nbytes) > 0 else _MEMORY
         if near.stride > 1 and (nest.nearest_is_reduced or beside == _BESIDE):
-            least = _APART
+            least, most = _APART, min(most, _APART_MEMORY)
         else:
             least = _ROW if nest.nearest_is_reduced else beside
-        return near.length >= least and nbytes < _MEMORY
+        return near.length >= least and nbytes < most
 
     def _is_settled(self, x: HostArray) -> bool:
         """Whether the first elements say all."""
