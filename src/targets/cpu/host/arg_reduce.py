@@ -27,7 +27,7 @@ _SHARED = 1 << 19  # elements: below, waking a thread costs more than it saves
 _HALVES = 1 << 13  # the same of float16
 _COPIED = 1 << 17  # bytes of a read-only array, which NumPy copies before it looks
 _LOOKED_AT = 1 << 8  # elements: of rows of one NumPy asks each for its place
-_MIDDLING, _MANY_ROWS = 1 << 14, 1 << 11  # of fewer elements, in fewer rows, NumPy's loop is done by then
+_MIDDLING, _MANY_ROWS = 1 << 12, 1 << 11  # of fewer elements, in fewer rows, NumPy's loop is done by then
 _ROW = 32  # elements in a row that are not looked at column by column
 _MOST = (1 << 31) - 1  # elements in a row whose places are found as 32 bits
 _FLAT_BYTES = 3 << 23  # below, one core reads a flat array about as fast as it takes to wake another
@@ -66,13 +66,14 @@ class PlaceFolding:
             return None if found is None else found.reshape((1,) * (x.ndim - 1))
         if length == 1:
             return np.zeros(x.shape, np.intp).squeeze(self._axis)
-        if size < _MIDDLING and size < _MANY_ROWS * length:
+        is_few = size < _MANY_ROWS * length
+        if is_few and size < _MIDDLING:
             return None
         ways = self._ways.of(x)
         if ways is None:
             return self._in_threads(x) if _is_shared(x) else None
         if not ways.choice.fastest:
-            if not can_fold(self._fold, self._dtype, x.nbytes):
+            if not can_fold(self._fold, self._dtype, x.nbytes, is_few=is_few and size < LONG):
                 return None
             for in_rows in (False, True):
                 places_for(self._fold, self._dtype, in_rows)  # loading takes its time

@@ -40,7 +40,7 @@ _HEAD = 1 << 9  # elements that may settle what any and all ask
 _ROW_HEAD, _OF_ROW = 1 << 6, 1 << 4  # the same of a row, of which no more than a sixteenth is looked at
 _EXTENT = 1 << 10  # bytes of a row: a loop has read fewer by the time that NumPy has looked at more than the first one
 _FEW_HEADS = 1 << 12  # elements of all rows, which are looked at at once
-_MIDDLING = 1 << 14  # the same where some are kept
+_MIDDLING = 1 << 12  # the same where some are kept
 _FLAT = 1 << 16  # elements of which NumPy is done before anything else has begun
 _LONG_HALVES = 1 << 13  # elements of float16, which NumPy looks at one after the other
 _ADDED_HALVES = 1 << 16  # the same of sums and products, for which compiled loops are waited for
@@ -88,7 +88,7 @@ class Folding:
         if fastest == "numpy" and not self._looks_at_bits:
             return None
         if not fastest:
-            if not can_fold(self._fold, self._seen_as, x.nbytes):
+            if not can_fold(self._fold, self._seen_as, x.nbytes, is_few=x.size < LONG):
                 return ways.named["numpy"](x)
             for in_rows in (False, True):
                 loop_for(self._fold, self._seen_as, in_rows)  # loading takes its time

@@ -152,9 +152,11 @@ class Elements:
                 return cls(np.dtype(f"u{size}"), np.dtype(np.uint8), f"u1({bits} != 0)", f"u1({nothing})", step)
 
 
-def can_fold(fold: Reducer, dtype: np.dtype[np.generic], nbytes: int) -> bool:
-    """Whether so many bytes should be reduced by compiled loops, now or at last: else they are requested."""
-    return background.has(("fold", fold, dtype), partial(_loading, fold, dtype), nbytes)
+def can_fold(fold: Reducer, dtype: np.dtype[np.generic], nbytes: int, *, is_few: bool = False) -> bool:
+    """Whether so many bytes should be reduced by compiled loops, now or at last: else they are requested, where it
+    `is_few` by many calls alone."""
+    job, steps = ("fold", fold, dtype), partial(_loading, fold, dtype)
+    return background.has_for_many(job, steps) if is_few else background.has(job, steps, nbytes)
 
 
 def _loading(fold: Reducer, dtype: np.dtype[np.generic]) -> Iterator[object]:
