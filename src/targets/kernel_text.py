@@ -43,6 +43,16 @@ def stored_type(type: Type) -> Type:
     return Type.U8 if type is Type.BOOL else type
 
 
+def held(value: str, type: Type) -> str:
+    """A value as memory holds it."""
+    return f"u1({value})" if type is Type.BOOL else value
+
+
+def taken(place: str, type: Type) -> str:
+    """The value that memory holds at a place."""
+    return f"({place} != 0)" if type is Type.BOOL else place
+
+
 def literal(value: int | float | bool, type: Type) -> str:
     """A constant of this type: `u4(7)`, `f4(-0.0)`, `True`."""
     if type is Type.BOOL:
@@ -218,14 +228,13 @@ class KernelWriter(StatementWriter):
             self.lines.add("pass")
 
     def loaded(self, load: ir.Load) -> str:
-        place = self.place(load.memory, load.index)
-        return f"({place} != 0)" if load.memory.type is Type.BOOL else place
+        return taken(self.place(load.memory, load.index), load.memory.type)
 
     def assign(self, variable: ir.Variable, value: str) -> None:
         self.lines.add(f"{self.variable(variable)} = {value}")
 
     def store(self, memory: ir.Memory, index: ir.Expression, value: str) -> None:
-        self.put(memory, index, f"u1({value})" if memory.type is Type.BOOL else value)
+        self.put(memory, index, held(value, memory.type))
 
     def put(self, memory: ir.Memory, index: ir.Expression, value: str) -> None:
         """Stores a value of the type that memory holds."""

@@ -80,7 +80,8 @@ def assignments_in(block: ir.Block) -> Assignments:
 
 @attrs.frozen(eq=False)
 class Exchange:
-    """A subgroup operation. Consecutive ones take slots in turn: one is read while the next is filled."""
+    """A subgroup operation between two regions, over what all lanes handed in. Consecutive ones take slots in turn: one
+    is read while the next is filled."""
 
     statement: ir.Subgroup
     slot: int
@@ -96,13 +97,6 @@ class Region:
 
 
 @attrs.frozen
-class Combine:
-    """Between two regions: the subgroup operation over what all lanes handed in."""
-
-    exchange: Exchange
-
-
-@attrs.frozen
 class Group:
     """A statement that is run once for the whole group, and the pieces of the blocks inside it."""
 
@@ -110,7 +104,7 @@ class Group:
     blocks: tuple[Pieces, ...] = ()
 
 
-Piece: TypeAlias = Region | Combine | Group
+Piece: TypeAlias = Region | Exchange | Group
 Pieces: TypeAlias = tuple[Piece, ...]
 
 
@@ -190,7 +184,7 @@ class _Cutter:
                     exchange = Exchange(statement, self._exchanges % 2)
                     self._exchanges += 1
                     close(exchange)
-                    pieces.append(Combine(exchange))
+                    pieces.append(exchange)
                     fetch = exchange
                 case ir.Assign():
                     # It can run before the region being made, unless that reads the variable's old value.

@@ -7,11 +7,10 @@ from ...kernel import ir
 from ...kernel.passes.uniform import check_uniform
 from ...types.layout import Type
 from ...types.ops import SubgroupOp
-from ..kernel_text import TYPE_NAMES, described, stored_type
+from ..kernel_text import TYPE_NAMES, described, held, stored_type, taken
 from ..render import Lines, head_of
 from .barrier_split import (
     BarrierSplit,
-    Combine,
     Exchange,
     Group,
     Pieces,
@@ -61,9 +60,11 @@ class LaneWriter(Writer):
         self.size = program.group_size
         self.subgroup_size = subgroup_size(self.size)
         self._private = private_registers(split)
-        self._lane_arrays = {v: self.names.of(_Own(), f"{v.name}_lanes") for v in self._context()}
+        # By the context variables, in the order of the program, so that the text is the same every time.
+        context = [v for v in program.variables if v in split.context]
+        self._lane_arrays = {v: self.names.of(object(), f"{v.name}_lanes") for v in context}
         self._slots = {
-            key: self.names.of(_Own(), f"{key[0]}_{TYPE_NAMES[key[1]]}_{key[2]}") for key in _slots_of(split)
+            key: self.names.of(object(), f"{key[0]}_{TYPE_NAMES[key[1]]}_{key[2]}") for key in _slots_of(split)
         }
 
     # -- what differs from one lane alone -----------------------------------------------------------------
@@ -89,8 +90,8 @@ class LaneWriter(Writer):
 
     def declare(self) -> None:
         """Context variables, exchanges, workgroup memory and registers."""
-        for variable in self._context():
-            self.array(self._lane_arrays[variable], variable.type, self.size)
+        for variable, name in self._lane_arrays.items():
+            self.array(name, variable.type, self.size)
         for (_, type, _), name in self._slots.items():
             self.array(name, type, self.size)
         for memory in self.program.memories:
@@ -106,10 +107,6 @@ class LaneWriter(Writer):
                 self.zero(variable)
         self.pieces(self.split.pieces)
 
-    def _context(self) -> list[ir.Variable]:
-        """In the order of the program, so that the text is the same every time."""
-        return [v for v in self.program.variables if v in self.split.context]
-
     def _slot(self, kind: str, type: Type, exchange: Exchange) -> str:
         return self._slots[kind, type, exchange.slot]
 
@@ -122,8 +119,8 @@ class LaneWriter(Writer):
             match piece:
                 case Region():
                     self._region(piece)
-                case Combine():
-                    self._combine(piece.exchange)
+                case Exchange():
+                    self._combine(piece)
                 case Group():
                     self._group(piece)
 
@@ -135,14 +132,8 @@ class LaneWriter(Writer):
                 if otherwise:
                     with self.lines.nested("else:"):
                         self.pieces(otherwise)
-            case ir.For() as statement, [body]:
-                with self.lines.nested(self.loop_head(statement)):
-                    self.ask(statement, self.size)
-                    self.loop_variable(statement)
-                    self.pieces(body)
-            case ir.Loop() as statement, [body]:
-                with self.lines.nested(self.loop_):
-                    self.ask(statement, self.size)
+            case ir.For() | ir.Loop() as statement, [body]:
+                with self.round_of(statement, self.size):
                     self.pieces(body)
             case statement, _:
                 self.statement(statement)
@@ -152,23 +143,20 @@ class LaneWriter(Writer):
         maybe = found.assigned - found.sure  # kept as they were on the paths that do not assign them
         with self.lines.nested(f"for lane in range({self.size}):"):
             self.lines.add("local = u4(lane)")
-            for variable in self._context():
+            for variable, array in self._lane_arrays.items():
                 if variable in found.exposed or variable in maybe:
-                    place = f"{self._lane_arrays[variable]}[lane]"
-                    shown = f"({place} != 0)" if variable.type is Type.BOOL else place
-                    self.lines.add(f"{self.variable(variable)} = {shown}")
+                    self.assign(variable, taken(f"{array}[lane]", variable.type))
             if region.fetch is not None:
                 self._fetch(region.fetch)
             for statement in region.statements:
                 self.statement(statement)
             if region.hand_in is not None:
                 operand = region.hand_in.statement.operands[0]
-                place = f"{self._slot('given', operand.type, region.hand_in)}[lane]"
-                self.lines.add(f"{place} = {_held(operand.type, self.text(operand))}")
-            for variable in self._context():
+                array = self._slot("given", operand.type, region.hand_in)
+                self.lines.add(f"{array}[lane] = {held(self.text(operand), operand.type)}")
+            for variable, array in self._lane_arrays.items():
                 if variable in found.assigned:
-                    place = f"{self._lane_arrays[variable]}[lane]"
-                    self.lines.add(f"{place} = {_held(variable.type, self.variable(variable))}")
+                    self.lines.add(f"{array}[lane] = {held(self.variable(variable), variable.type)}")
 
     # -- subgroup operations ------------------------------------------------------------------------------
 
@@ -179,8 +167,7 @@ class LaneWriter(Writer):
             type, array, source = statement.variable.type, "found", "lane"
         else:
             type, array, source = statement.operands[0].type, "given", self._source(statement)
-        place = f"{self._slot(array, type, exchange)}[{source}]"
-        self.assign(statement.variable, f"({place} != 0)" if type is Type.BOOL else place)
+        self.assign(statement.variable, taken(f"{self._slot(array, type, exchange)}[{source}]", type))
 
     def _source(self, statement: ir.Subgroup) -> str:
         """The lane that a shuffle reads. What names no lane gives some lane's value, never a fault."""
@@ -244,10 +231,6 @@ class LaneWriter(Writer):
                 self.lines.add(line)
 
 
-class _Own:
-    """Something to name that the program does not have."""
-
-
 def _slots_of(split: BarrierSplit) -> list[tuple[str, Type, int]]:
     """The arrays that subgroup operations need: what lanes hand in, what is found; in order of first use."""
     found: dict[tuple[str, Type, int], None] = {}
@@ -258,7 +241,3 @@ def _slots_of(split: BarrierSplit) -> list[tuple[str, Type, int]]:
             if not statement.op.is_shuffle:
                 found["found", statement.variable.type, slot] = None
     return list(found)
-
-
-def _held(type: Type, value: str) -> str:
-    return f"u1({value})" if type is Type.BOOL else value

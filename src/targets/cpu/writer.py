@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 
 from ...kernel import ir
@@ -11,7 +12,6 @@ from ...kernel.passes.walk import leaves_loop, statements_in
 from ...types.layout import Type
 from ...types.ops import AtomicOp, SubgroupOp
 from ..kernel_text import RESERVED_NAMES, TYPE_NAMES, KernelWriter, stored_type
-from ..render import Lines
 from .limits import subgroup_size
 
 # What texts call, and their own variables.
@@ -49,10 +49,7 @@ class Writer(KernelWriter):
     """Writes statements of one program, as if one invocation were all there is."""
 
     target, reserved = "cpu", _RESERVED
-
-    def __init__(self, program: ir.Program, lines: Lines) -> None:
-        super().__init__(program, lines)
-        self._stack_left = _STACK_BYTES
+    _stack_left = _STACK_BYTES
 
     # -- names --------------------------------------------------------------------------------------------
 
@@ -118,22 +115,27 @@ class Writer(KernelWriter):
     def counted(self, loop: ir.For) -> None:
         if loop.poll_cost and not leaves_loop(loop.body):
             self._in_parts(loop)
-            return
-        with self.lines.nested(self.loop_head(loop)):
-            self.ask(loop)
-            self.loop_variable(loop)
+        else:
+            self.repeated(loop)
+
+    def repeated(self, loop: ir.For | ir.Loop) -> None:
+        with self.round_of(loop):
             self.block(loop.body)
 
-    def repeated(self, loop: ir.Loop) -> None:
-        with self.lines.nested(self.loop_):
-            self.ask(loop)
-            self.block(loop.body)
-
-    def loop_head(self, loop: ir.For) -> str:
-        """Bounds are 64-bit: nothing overflows, and a range of U32 ends before it wraps. A step of 0 is taken as 1."""
-        return f"for {self.counter(loop)} in range({', '.join(self._bounds(loop))}):"
+    @contextmanager
+    def round_of(self, loop: ir.For | ir.Loop, lanes: int = 1) -> Generator[None]:
+        """Encloses what so many lanes do in each round of a loop."""
+        head = self.loop_
+        if isinstance(loop, ir.For):
+            head = f"for {self.counter(loop)} in range({', '.join(self._bounds(loop))}):"
+        with self.lines.nested(head):
+            self._ask(loop, lanes)
+            if isinstance(loop, ir.For):
+                self._loop_variable(loop)
+            yield
 
     def _bounds(self, statement: ir.For) -> list[str]:
+        """They are 64-bit: nothing overflows, and a range of U32 ends before it wraps. A step of 0 is taken as 1."""
         bounds = (statement.start, statement.stop, statement.step)
         shown = [str(int(b.value)) if isinstance(b, ir.Const) else f"i8({self.text(b)})" for b in bounds]
         if not isinstance(statement.step, ir.Const):
@@ -153,13 +155,13 @@ class Writer(KernelWriter):
             step, long = held, f"{held} * {rounds}"
         self.lines.add(f"{end} = i8({stop})")
         with self.lines.nested(f"for {part} in range({start}, {end}, {long}):"):
-            self.ask(statement, rounds)
+            self._ask(statement, rounds)
             counter = self.counter(statement)
             with self.lines.nested(f"for {counter} in range({part}, min({part} + {long}, {end}), {step}):"):
-                self.loop_variable(statement)
+                self._loop_variable(statement)
                 self.block(statement.body)
 
-    def ask(self, loop: ir.For | ir.Loop, rounds: int = 1) -> None:
+    def _ask(self, loop: ir.For | ir.Loop, rounds: int) -> None:
         """Leaves a loop that may go on for ever once the host wants it to end. `left` is work until it is asked."""
         if loop.poll_cost:
             self.lines.add(f"left -= {loop.poll_cost * rounds}")
@@ -172,7 +174,7 @@ class Writer(KernelWriter):
                 self.lines.add(self.leave)
             self.lines.add(f"left = {PATIENCE}")
 
-    def loop_variable(self, statement: ir.For) -> None:
+    def _loop_variable(self, statement: ir.For) -> None:
         self.assign(statement.variable, f"u4({self.counter(statement)})")
 
     def atomic(self, statement: ir.Atomic) -> None:
