@@ -29,7 +29,6 @@ _TOLERANCE = {Type.F32: 2.0**-12, Type.F64: 2.0**-26}
 _LOST: tuple[Callable[[float], bool], ...] = (lambda number: not math.isfinite(number), lambda number: number == 0)
 _UNKNOWN = Span("<unknown>", 0)
 Number: TypeAlias = int | float | bool
-Leaves: TypeAlias = tuple[Number, ...]
 
 
 class Laws:
@@ -86,15 +85,15 @@ class Laws:
 
     def loses(self, found: object, *operands: object) -> bool:
         """Whether a result overflows or underflows, as far as can be told: none of the operands had."""
-        made, given = [self.numbers(found)], [self.numbers(operand) for operand in operands]
-        return any(any(map(lost, self._floats(made))) and not any(map(lost, self._floats(given))) for lost in _LOST)
+        made, given = self._floats(found), self._floats(*operands)
+        return any(any(map(lost, made)) and not any(map(lost, given)) for lost in _LOST)
 
     def agree(self, found: object, other: object, operands: tuple[object, ...]) -> bool:
         """Whether two results of the operands, among them what is between, agree."""
-        results = self.numbers(found), self.numbers(other)
-        numbers = self._floats([*results, *map(self.numbers, operands)])
+        numbers = self._floats(found, other, *operands)
         scale = max((abs(number) for number in numbers if math.isfinite(number)), default=0.0)
-        return all(self._alike(type, a, b, scale) for type, a, b in zip(self.types, *results, strict=True))
+        results = zip(self.types, _numbers(encode(found)), _numbers(encode(other)), strict=True)
+        return all(self._alike(type, a, b, scale) for type, a, b in results)
 
     @staticmethod
     def _alike(type: Type, a: Number, b: Number, scale: float) -> bool:
@@ -104,13 +103,9 @@ class Laws:
             return abs(a - b) <= _TOLERANCE[type] * scale
         return math.isnan(a) and math.isnan(b)
 
-    def numbers(self, state: object) -> Leaves:
-        """A state's scalars, flattened."""
-        return tuple(_flat(encode(state)))
-
-    def _floats(self, states: Sequence[Leaves]) -> Iterator[float]:
-        for state in states:
-            yield from (number for type, number in zip(self.types, state, strict=True) if type.is_float)
+    def _floats(self, *states: object) -> list[float]:
+        numbers = ((self.types, _numbers(encode(state))) for state in states)
+        return [number for pair in numbers for type, number in zip(*pair, strict=True) if type.is_float]
 
     def fail(self, message: str) -> None:
         line = _line_of(self.monoid.combine)
@@ -126,10 +121,11 @@ def _triples(states: Sequence[Any]) -> Iterator[tuple[Any, Any, Any]]:
         yield draw.choice(states), draw.choice(states), draw.choice(states)
 
 
-def _flat(encoded: object) -> Iterator[Number]:
+def _numbers(encoded: object) -> Iterator[Number]:
+    """A state's scalars, flattened."""
     if isinstance(encoded, tuple):
         for part in cast("tuple[object, ...]", encoded):
-            yield from _flat(part)
+            yield from _numbers(part)
     else:
         yield cast(Number, encoded)
 

@@ -10,20 +10,12 @@ from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from types import CodeType
-from typing import Protocol, runtime_checkable
+from typing import Any
 
 from . import llvm
 from .llvm.stamp import stamp_of
 
 _WITHOUT_REFERENCES = 2  # the version of marshal's format that is the same bytes in every process
-
-
-@runtime_checkable
-class _GivesCode(Protocol):
-    """A loader of modules, as Python's own are and PyInstaller's."""
-
-    def get_code(self, fullname: str, /) -> CodeType | None: ...
 
 
 def stamp_of_package(package: str, file: str) -> str:
@@ -39,8 +31,7 @@ def _codes(package: str) -> Iterator[bytes]:
     """The code of a package's modules, wherever Python has them from."""
     within = pkgutil.iter_modules(import_module(package).__path__, f"{package}.")
     for name in sorted([package, *(module.name for module in within)]):
-        spec = find_spec(name)
-        loader: object = spec.loader if spec is not None else None
+        loader: Any = getattr(find_spec(name), "loader", None)
         yield name.encode()
-        if isinstance(loader, _GivesCode):
+        if hasattr(loader, "get_code"):  # as Python's own loaders have it, and PyInstaller's
             yield marshal.dumps(loader.get_code(name), _WITHOUT_REFERENCES)

@@ -152,6 +152,11 @@ class Desk:
         return None, places(self._scratch, sizes)
 
 
+def lengths_of(count: int, length: int) -> set[int]:
+    """Those of all pieces of a count, of which the last may be shorter."""
+    return {length, count % length or length}
+
+
 def piece_length(count: int, itemsize: int) -> int:
     """The preferred length of pieces, in elements, if device memory allows; at most what kernels can index."""
     return max(1, min(max(-(-count // _MOST), _LEAST_BYTES // max(1, itemsize)), count, LARGEST_U32))

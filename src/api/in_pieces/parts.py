@@ -26,7 +26,7 @@ from ...types.dtypes import native
 from ...types.errors import CapabilityError
 from ...types.specs import Spec
 from ..steps import Launch, Lines, Slices, Steps, runs_of
-from .desk import Desk, DType, Flat, InPieces, Piece, Task, fitting, piece_length, specs_on_device
+from .desk import Desk, DType, Flat, InPieces, Piece, Task, fitting, lengths_of, piece_length, specs_on_device
 
 _SHARE = 8  # of the memory: what results may take that stay there
 _MOST_PARTS = 1 << 12
@@ -46,8 +46,8 @@ def rows_in_pieces(
             return None
 
     def made(batch: int) -> InPieces:
-        counts = {batch, rows % batch or batch}
-        tasks = {count: Task.of(operation, specs_on_device((count, length), dtypes), target) for count in counts}
+        given = {count: specs_on_device((count, length), dtypes) for count in lengths_of(rows, batch)}
+        tasks = {count: Task.of(operation, specs, target) for count, specs in given.items()}
         return _in_batches(rows, length, tasks, target)
 
     try:
@@ -187,7 +187,7 @@ def candidates_in_pieces(
 
     def made(part: int) -> InPieces:
         starts = np.arange(0, length, part)
-        tasks = {count: search(count) for count in (part, length - int(starts[-1]))}
+        tasks = {count: search(count) for count in lengths_of(length, part)}
         searches = [tasks[min(part, length - start)] for start in starts.tolist()]
         counts = [task.left[-1] // INDEX.itemsize for task in searches]
         ends = np.cumsum(counts)

@@ -28,7 +28,7 @@ from ...targets.base import HasRoom, Target
 from ...types.dtypes import key_for
 from ...types.keys import RankKey, is_lossy
 from ...types.specs import HostArray
-from .desk import Desk, DType, Flat, InPieces, Piece, Task, fitting, piece_length, specs_on_device
+from .desk import Desk, DType, Flat, InPieces, Piece, Task, fitting, lengths_of, piece_length, specs_on_device
 
 
 @attrs.frozen(eq=False)
@@ -158,7 +158,7 @@ def sort_in_pieces(
                 row = slice(first, first + length)
                 runs.sort(desk, piece, [array[row] for array in arrays], [out[row] for out in outs])
 
-        tasks = [task for count in _lengths(length, piece) for task in (runs.run(count), runs.bucket(count))]
+        tasks = [task for count in lengths_of(length, piece) for task in (runs.run(count), runs.bucket(count))]
         return InPieces(target, tasks, through, can_be_in_place=isinstance(operation, Sort))
 
     return fitting(piece_length(length, sum(dtype.itemsize for dtype in runs.columns)), made, free)
@@ -184,12 +184,7 @@ def merge_in_pieces(
             chosen = runs if are_in_order else tied
             chosen.merge(desk, piece, [arrays[:each], arrays[each:]], outs)
 
-        tasks = [either.bucket(count) for either in (runs, tied) for count in _lengths(length, piece)]
+        tasks = [either.bucket(count) for either in (runs, tied) for count in lengths_of(length, piece)]
         return InPieces(target, tasks, through)
 
     return fitting(piece_length(length, sum(dtype.itemsize for dtype in columns)), made, free)
-
-
-def _lengths(length: int, piece: int) -> set[int]:
-    """Those of the pieces of a row."""
-    return {piece, length % piece or piece}

@@ -11,7 +11,6 @@ import numpy as np
 from ...kernel import ir
 from ...kernel.launch import Buffer, Role, Schedule, Step
 from ...kernel.passes.safe import Safety
-from ...types.layout import Type
 from ..addresses import address_of
 from ..base import HostArray, elements_of, given_buffers
 from ..binding import Work, host_arrays, work_of
@@ -36,7 +35,7 @@ class Ready:
     kernel: Kernel
     groups: int
     work: int  # elements, of its arrays or by its invocations
-    values: tuple[int | float, ...]
+    values: tuple[int | float, ...]  # parameters as C's types take them
     asks: bool  # whether it looks, as it runs, if it is to stop
     sizes: tuple[int, ...]  # bytes of an element of each of its arrays, as it takes them
 
@@ -47,7 +46,10 @@ class Ready:
             kernel,
             step.groups,
             max(step.groups * program.group_size, sum(buffer.nbytes for buffer in step.buffers) // 4),
-            tuple(_number(p.type, value) for p, value in zip(program.parameters, step.values, strict=True)),
+            tuple(
+                float(value) if parameter.type.is_float else int(value)
+                for parameter, value in zip(program.parameters, step.values, strict=True)
+            ),
             asks(program),
             tuple(stored_type(memory.type).size for memory in program.storage),
         )
@@ -63,11 +65,6 @@ class Ready:
         arguments += self.values
         if groups:
             share_kernel(kernel, groups, arguments, 4 * self.work if self.work >= _WORTH_SHARING else 0)
-
-
-def _number(type: Type, value: int | float | bool) -> int | float:
-    """A parameter as C's types take it."""
-    return int(value) if not type.is_float else float(value)
 
 
 @attrs.frozen(eq=False)
@@ -137,9 +134,6 @@ class CpuKernels:
         for buffer in buffers:
             if buffer.name in unaligned and buffer.role is not Role.INPUT:
                 given[buffer.name][...] = unaligned[buffer.name]
-
-    def prepare(self, schedule: Schedule) -> CpuPrepared:
-        return CpuPrepared(self, schedule)
 
     def ready(self, work: Work) -> tuple[Ready, ...]:
         """Checks and compiles all launches."""

@@ -77,7 +77,9 @@ class CpuTarget:
 
     def prepare(self, schedule: Schedule, /, *, keeps_scratch: bool = False) -> CpuPrepared:
         """A run for packed arrays, which are not checked again."""
-        return self._kernels.prepare(schedule)
+        from .kernels import CpuPrepared
+
+        return CpuPrepared(self._kernels, schedule)
 
     def native(self, operation: Operation, given: Sequence[Spec], /) -> Native | None:
         """The fast path for host arrays, which runs no kernel; None if there is none."""

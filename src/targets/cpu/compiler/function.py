@@ -268,10 +268,11 @@ def _divisions_behind_branches(function: ast.FunctionDef) -> dict[int, list[ast.
                     look([head], loops, branching)
                     short = (id(body),) if _fills_no_vector(head) else ()
                     look(body, (*loops, id(body)), (*branching, *short))
+                case ast.Call(ast.Name("divide" | "remainder")) | ast.BinOp(_, ast.FloorDiv() | ast.Mod(), _):
+                    for loop in branching:
+                        found.setdefault(loop, []).append(node)
+                    look(ast.iter_child_nodes(node), loops, branching)
                 case _:
-                    if isinstance(node, ast.Call | ast.BinOp) and _divides(node):
-                        for loop in branching:
-                            found.setdefault(loop, []).append(node)
                     look(ast.iter_child_nodes(node), loops, branching)
 
     look([function], (), ())
@@ -284,11 +285,3 @@ def _fills_no_vector(head: ast.expr) -> bool:
     numbers = [bound.value for bound in bounds if isinstance(bound, ast.Constant) and isinstance(bound.value, int)]
     rounds = len(range(*numbers)) if 0 < len(numbers) == len(bounds) else 0
     return rounds < _FEW and rounds.bit_count() > 1
-
-
-def _divides(node: ast.Call | ast.BinOp) -> bool:
-    match node:
-        case ast.Call(ast.Name("divide" | "remainder")) | ast.BinOp(_, ast.FloorDiv() | ast.Mod(), _):
-            return True
-        case _:
-            return False

@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from ....compile_log import log_slow
 from ....disk_cache.cache import read_sealed, write_sealed
@@ -19,6 +19,9 @@ from ...package_stamp import stamp_of_package
 from ...uninterrupted import import_uninterrupted
 from ..loops import Kernel
 from .function import llvm_text
+
+if TYPE_CHECKING:
+    from .machine import Machine
 
 _KIND = "cpu"
 # Of serial loops LLVM makes better code at level 3, and takes hardly longer. Where a workgroup's lanes are loops, each
@@ -42,11 +45,15 @@ def load_kernel(name: str, text: str, *, is_serial: bool) -> Kernel:
     """The kernel of a text. Whichever thread asks first compiles it."""
     _load_compiler()
     with compiling():
-        symbol = f"gpusort_{re.sub(r'[^A-Za-z0-9_]', '_', name)[:40]}_{_digest(text)}"
+        from .machine import machine
+
+        here = machine()
+        digest = hashlib.sha256("\0".join((text, here.about, stamp())).encode()).hexdigest()[:32]
+        symbol = f"gpusort_{re.sub(r'[^A-Za-z0-9_]', '_', name)[:40]}_{digest}"
         kernel = loaded.get(symbol)
         if kernel is None:
             with log_slow("cpu", f"kernel {name!r}"):
-                kernel = loaded[symbol] = _made(symbol, text, _SERIAL if is_serial else _LANES)
+                kernel = loaded[symbol] = _made(here, symbol, text, _SERIAL if is_serial else _LANES)
         return kernel
 
 
@@ -64,10 +71,7 @@ def _load_compiler() -> None:
         ) from error
 
 
-def _made(symbol: str, text: str, speed: int) -> Kernel:
-    from .machine import machine
-
-    here = machine()
+def _made(here: Machine, symbol: str, text: str, speed: int) -> Kernel:
     code = read_sealed(_KIND, symbol)
     was_kept = code is not None
     if code is None:
@@ -78,12 +82,6 @@ def _made(symbol: str, text: str, speed: int) -> Kernel:
         types += [ctypes.c_void_p, ctypes.c_int64] if taken.has_length else [_C_TYPES[taken.kind.name]]
     address = here.load(code, symbol)
     return Kernel(ctypes.CFUNCTYPE(ctypes.c_int32, *types)(address), address, was_kept, here)
-
-
-def _digest(text: str) -> str:
-    from .machine import machine
-
-    return hashlib.sha256("\0".join((text, machine().about, stamp())).encode()).hexdigest()[:32]
 
 
 @lru_cache(maxsize=1)
