@@ -77,19 +77,6 @@ class Scalar:
             raise TypeError(f"expected {of} beside {of}, found {other!r}; convert it, e.g. {of}(x)")
         return type(self)(other).item()
 
-    def _integer(self, value: Scalar | int) -> int:
-        """The value of a new integer scalar: another scalar is converted modulo the width, a literal must fit."""
-        if isinstance(value, Scalar):
-            if type(value) is not type(self) and not can_cast(value.type, self.type):
-                raise TypeError(f"{value.type} does not convert to {self.type}")
-            return self.type.wrapped(int(value._value))
-        of = self.type
-        if isinstance(value, _FLOATS):
-            raise TypeError(f"a {of} is made of an integer, not of {value!r}")
-        if not of.low <= value <= of.high:
-            raise ValueError(f"{value} does not fit {of} ({of.low} to {of.high})")
-        return value if type(value) is int or isinstance(value, Traced) else int(value)
-
     @classmethod
     def of_item(cls, value: float) -> Self:
         """A scalar of a value known to be in range."""
@@ -166,16 +153,32 @@ class Number(Scalar, Generic[L]):
         raise NotImplementedError
 
 
-class Integer(Number[int]):
-    """Integers: arithmetic modulo 2**bits, bit operations, and shifts by an amount modulo the width."""
+class _Whole(Scalar):
+    """The base of integers: another scalar is converted modulo the width, a literal must fit."""
 
     __slots__ = ()
 
     def __init__(self, value: Scalar | int) -> None:
-        self._value = self._integer(value)
+        of = self.type
+        if isinstance(value, Scalar):
+            if type(value) is not type(self) and not can_cast(value.type, of):
+                raise TypeError(f"{value.type} does not convert to {of}")
+            self._value = of.wrapped(int(value._value))
+            return
+        if isinstance(value, _FLOATS):
+            raise TypeError(f"a {of} is made of an integer, not of {value!r}")
+        if not of.low <= value <= of.high:
+            raise ValueError(f"{value} does not fit {of} ({of.low} to {of.high})")
+        self._value = value if type(value) is int or isinstance(value, Traced) else int(value)
 
     def __int__(self) -> int:
         return int(self._value)
+
+
+class Integer(_Whole, Number[int]):
+    """Integers to compute with: arithmetic modulo 2**bits, bit operations, and shifts by an amount modulo the width."""
+
+    __slots__ = ()
 
     def __index__(self) -> int:
         return int(self._value)
@@ -253,16 +256,10 @@ class Signed(Integer):
         return self._wrapped(-self._value)
 
 
-class Narrow(Scalar):
+class Narrow(_Whole):
     """Integers in memory only: `U32(x)` widens one to compute with, `U8(word)` truncates to store."""
 
     __slots__ = ()
-
-    def __init__(self, value: Scalar | int) -> None:
-        self._value = self._integer(value)
-
-    def __int__(self) -> int:
-        return int(self._value)
 
 
 class U8(Narrow):

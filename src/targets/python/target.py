@@ -15,7 +15,7 @@ from ...kernel.launch import Buffer, Launch, Role, Schedule, is_buffer
 from ...kernel.span import KernelError
 from ...types.elements import dtype_of
 from ...types.errors import BarrierDivergenceError, InvalidArgumentError, OutOfBoundsError
-from ...types.invocation import Invocation, InvocationIds
+from ...types.invocation import Invocation, InvocationIds, Synchronise
 from ...types.memory import Storage, Workgroup
 from ...types.ops import SubgroupOp
 from ...types.real_threads import SimpleQueue
@@ -24,9 +24,7 @@ from ..binding import work_of
 from ..interpreters import Bytes, Interpreter, bytes_behind, divergence, source_lane, starts_written
 from ..needs import require_limits, require_needs
 from ..refusals import refused_line
-from .threads import InvocationThread, may_wait, run_group, stop
-
-_Synchronise: TypeAlias = Callable[[str, tuple[object, ...]], object]
+from .threads import InvocationThread, Wait, may_wait, run_group, stop
 
 
 class PlainPython(Interpreter):
@@ -91,7 +89,7 @@ class PlainPython(Interpreter):
         return subgroup_result(what, [operands], 0, self._subgroup_size)
 
     def _invocation(
-        self, launch: Launch, group: int, local: int, arguments: list[object], synchronise: _Synchronise
+        self, launch: Launch, group: int, local: int, arguments: list[object], synchronise: Synchronise
     ) -> Callable[[], None]:
         ids = InvocationIds(group, local, launch.grid.groups, launch.grid.group_size, self._subgroup_size)
         cx = Invocation(ids, synchronise)
@@ -152,9 +150,7 @@ def resolve(threads: Sequence[InvocationThread], group: int, subgroup_size: int)
         subgroup = threads[start : start + subgroup_size]
         at_subgroup_operation = [m for m in subgroup if m.waits is not None and not m.waits.is_barrier]
         if at_subgroup_operation:
-            _require_together(at_subgroup_operation[0], subgroup, group)
-            what = at_subgroup_operation[0].waits
-            assert what is not None
+            what = _together(at_subgroup_operation[0], subgroup, group)
             given = [thread.waits.operands for thread in subgroup if thread.waits is not None]
             for lane, thread in enumerate(subgroup):
                 results[thread.local] = subgroup_result(what.what, given, lane, subgroup_size)
@@ -162,7 +158,7 @@ def resolve(threads: Sequence[InvocationThread], group: int, subgroup_size: int)
         return results
     at_barrier = [thread for thread in threads if thread.waits is not None]
     if at_barrier:
-        _require_together(at_barrier[0], threads, group)
+        _together(at_barrier[0], threads, group)
     return {thread.local: None for thread in at_barrier}
 
 
@@ -186,15 +182,15 @@ def subgroup_result(what: str, given: Sequence[Operands], lane: int, size: int) 
             return given[source][0]
 
 
-def _require_together(first: InvocationThread, threads: Sequence[InvocationThread], group: int) -> None:
-    """Raises BarrierDivergenceError unless all wait for the same operation on the same line."""
+def _together(first: InvocationThread, threads: Sequence[InvocationThread], group: int) -> Wait:
+    """What the first waits for. Raises BarrierDivergenceError unless all wait for that operation on that line."""
     wait = first.waits
     assert wait is not None
     arrive = [
         m.local for m in threads if m.waits is not None and (m.waits.what, m.waits.span) == (wait.what, wait.span)
     ]
     if len(arrive) == len(threads):
-        return
+        return wait
     lack = [thread for thread in threads if thread.local not in arrive]
     elsewhere = lack[0].waits
     left = None if elsewhere is None else (f"local {lack[0].local} waits at", elsewhere.span)
