@@ -80,9 +80,7 @@ def argsort_file(
 
     Equal keys keep their order. The rest is as for `sort_file`; the target is .npy or raw, whatever the source is.
     """
-    _sort(
-        source, target, by, descending, memory, target_device, scratch, resume, progress, dtype, argsort=True
-    )  # fmt: skip
+    _sort(source, target, by, descending, memory, target_device, scratch, resume, progress, dtype, argsort=True)
 
 
 def _sort(
@@ -96,9 +94,7 @@ def _sort(
     if progress is not None and not callable(progress):
         raise UnsupportedTypeError(f"progress: expected a function of a Progress, or None, found {progress!r}")
     given, wanted = _source(source), _target(target)
-    where = None if scratch is None else _path("scratch", scratch)
-    if where is not None and not where.is_dir():
-        raise InvalidArgumentError(f"scratch: expected an existing folder, found {where}")
+    where = _folder("scratch", scratch)
     kept, room = Scratch(wanted, where, keep=checked_flag("resume", resume), source=given), bytes_of(memory)
     if dtype is None:
         require_known("source", given)
@@ -160,6 +156,14 @@ def _target(target: Name) -> Path:
     named = Path(target)  # as given: /dev/stdout may lead to a pipe that has no path
     if named.exists() and not named.is_file():  # a device or a pipe, which the result would be renamed over
         raise InvalidArgumentError(f"target: {target} is not a regular file, and would be replaced")
+    return found
+
+
+def _folder(name: str, path: object) -> Path | None:
+    """A folder, if one is named."""
+    found = None if path is None else _path(name, path)
+    if found is not None and not found.is_dir():
+        raise InvalidArgumentError(f"{name}: expected an existing folder, found {found}")
     return found
 
 
@@ -264,9 +268,7 @@ class MappedCall:
 
     def _sort(self, x: HostArray, memory: int) -> MapSort:
         said = word("GPUSORT_SCRATCH")
-        where = _path("GPUSORT_SCRATCH", os.path.expanduser(said)) if said else None
-        if where is not None and not where.is_dir():
-            raise InvalidArgumentError(f"GPUSORT_SCRATCH: expected an existing folder, found {where}")
+        where = _folder("GPUSORT_SCRATCH", os.path.expanduser(said) if said else None)
         engine = OwnEngine.for_files(self.target, memory, "target")
         return MapSort(SortElements(x.dtype, self.order, self.stable, engine), memory, where)
 
