@@ -50,7 +50,7 @@ _KNOWN_OF = {np.dtype(code): known for code, known in _KNOWN.items() if code not
 
 def is_ordered(dtype: np.dtype[Any]) -> bool:
     """Whether there is a key for a dtype."""
-    return _code(dtype) in _KNOWN
+    return name_of(dtype) in _KNOWN
 
 
 def key_for(dtype: npt.DTypeLike, argument: str = "dtype") -> ArrayKey:
@@ -92,7 +92,7 @@ def number_for(dtype: npt.DTypeLike, argument: str = "dtype") -> ArrayNumber:
 
 def _known(dtype: npt.DTypeLike, argument: str) -> _Known:
     found = _KNOWN_OF.get(dtype) if isinstance(dtype, np.dtype) else None
-    return _KNOWN.get(_code(checked_dtype(dtype, argument)), (None, None)) if found is None else found
+    return _KNOWN.get(name_of(checked_dtype(dtype, argument)), (None, None)) if found is None else found
 
 
 def _refused(dtype: npt.DTypeLike, argument: str, what: str, supported: str) -> UnsupportedTypeError:
@@ -112,8 +112,8 @@ def checked_dtype(dtype: npt.DTypeLike, argument: str = "dtype") -> np.dtype[Any
         raise UnsupportedTypeError(f"{argument}: expected a dtype of NumPy, e.g. 'f4', found {dtype!r}") from error
 
 
-def _code(dtype: np.dtype[Any]) -> str:
-    """Kind and size without byte order, such as "f4"."""
+def name_of(dtype: np.dtype[Any]) -> str:
+    """Kind and size without byte order, such as "f4": so texts call it, too."""
     return f"{dtype.kind}{dtype.itemsize}"
 
 

@@ -86,8 +86,3 @@ def numbers_of_plan(names: Sequence[str], unsigned: Container[str]) -> str:
         f"    {name} = {f'u8(plan[{place}])' if name in unsigned else f'plan[{place}]'}"
         for place, name in enumerate(names)
     )
-
-
-def name_of(dtype: np.dtype[np.generic]) -> str:
-    """A dtype as texts call it: u4, f8."""
-    return f"{dtype.kind}{dtype.itemsize}"

@@ -35,7 +35,6 @@ class _Function(Translation):
         super().__init__(text, is_opaque=is_opaque)
         self._compresses = compresses  # whether the processor can compress vectors
         self._heap: list[str] = []
-        self._behind: dict[int, list[ast.AST]] | None = None
 
     def whole(self, name: str) -> str:
         """The module of the function. It ends before it begins where there is no memory left."""
@@ -234,12 +233,37 @@ class _Function(Translation):
         if all lanes divide the same: what the others get is any bits, and so are addresses that are made of it. And
         where rounds are so few that a vector has lanes without one, which it branches for, it may end the process by an
         assertion about the cost of two divisions. One by one divisions are done in any case."""
-        if self._behind is None:
-            self._behind = _divisions_behind_branches(self._function)
         if not any(map(self._may_divide_by_zero, self._behind.get(id(body), ()))):
             return ""
         scalar = self.fact('!{!"llvm.loop.vectorize.enable", i1 false}')
         return f", !llvm.loop !{self.fact(f'distinct !{{%, !{scalar}}}')}"
+
+    @cached_property
+    def _behind(self) -> dict[int, list[ast.AST]]:
+        """Of each loop, by the `id` of its body, what divides behind a branch in it. It is found for all loops at once:
+        one within others would be looked through again for each of them."""
+        found: dict[int, list[ast.AST]] = {}
+
+        def look(nodes: Iterable[ast.AST], loops: tuple[int, ...], branching: tuple[int, ...]) -> None:
+            """`loops` are around the nodes, `branching` those of them that have a branch in between."""
+            for node in nodes:
+                match node:
+                    case ast.If(test, then, otherwise):
+                        look([test], loops, branching)
+                        look([*then, *otherwise], loops, loops)
+                    case ast.For(iter=head, body=body) | ast.While(test=head, body=body):
+                        look([head], loops, branching)
+                        short = (id(body),) if _fills_no_vector(head) else ()
+                        look(body, (*loops, id(body)), (*branching, *short))
+                    case ast.Call(ast.Name("divide" | "remainder")) | ast.BinOp(_, ast.FloorDiv() | ast.Mod(), _):
+                        for loop in branching:
+                            found.setdefault(loop, []).append(node)
+                        look(ast.iter_child_nodes(node), loops, branching)
+                    case _:
+                        look(ast.iter_child_nodes(node), loops, branching)
+
+        look([self._function], (), ())
+        return found
 
     def _may_divide_by_zero(self, node: ast.AST) -> bool:
         """Of what divides, as far as LLVM sees."""
@@ -250,33 +274,6 @@ class _Function(Translation):
                 return not isinstance(other, ast.Constant)
             case _:
                 return True
-
-
-def _divisions_behind_branches(function: ast.FunctionDef) -> dict[int, list[ast.AST]]:
-    """Of each loop, by the `id` of its body, what divides behind a branch in it. It is found for all loops at once: one
-    within others would be looked through again for each of them."""
-    found: dict[int, list[ast.AST]] = {}
-
-    def look(nodes: Iterable[ast.AST], loops: tuple[int, ...], branching: tuple[int, ...]) -> None:
-        """`loops` are around the nodes, `branching` those of them that have a branch in between."""
-        for node in nodes:
-            match node:
-                case ast.If(test, then, otherwise):
-                    look([test], loops, branching)
-                    look([*then, *otherwise], loops, loops)
-                case ast.For(iter=head, body=body) | ast.While(test=head, body=body):
-                    look([head], loops, branching)
-                    short = (id(body),) if _fills_no_vector(head) else ()
-                    look(body, (*loops, id(body)), (*branching, *short))
-                case ast.Call(ast.Name("divide" | "remainder")) | ast.BinOp(_, ast.FloorDiv() | ast.Mod(), _):
-                    for loop in branching:
-                        found.setdefault(loop, []).append(node)
-                    look(ast.iter_child_nodes(node), loops, branching)
-                case _:
-                    look(ast.iter_child_nodes(node), loops, branching)
-
-    look([function], (), ())
-    return found
 
 
 def _fills_no_vector(head: ast.expr) -> bool:

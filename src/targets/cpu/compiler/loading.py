@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from ....compile_log import log_slow
 from ....disk_cache.cache import read_sealed, write_sealed
@@ -28,11 +28,7 @@ _KIND = "cpu"
 # with a copy for either side of its branches, the code grows tenfold and gains nothing.
 _SERIAL, _LANES = 3, 2
 
-_C: TypeAlias = (
-    type[ctypes.c_uint8] | type[ctypes.c_uint16] | type[ctypes.c_uint32] | type[ctypes.c_uint64] | type[ctypes.c_int32]
-    | type[ctypes.c_int64] | type[ctypes.c_float] | type[ctypes.c_double] | type[ctypes.c_void_p]
-)  # fmt: skip
-_C_TYPES: Mapping[str, _C] = {
+_C_TYPES: Mapping[str, type[Any]] = {
     "b1": ctypes.c_uint8, "u1": ctypes.c_uint8, "u2": ctypes.c_uint16, "u4": ctypes.c_uint32, "u8": ctypes.c_uint64,
     "i4": ctypes.c_int32, "i8": ctypes.c_int64, "f4": ctypes.c_float, "f8": ctypes.c_double,
 }  # fmt: skip
@@ -77,7 +73,7 @@ def _made(here: Machine, symbol: str, text: str, speed: int) -> Kernel:
     if code is None:
         code = here.code(llvm_text(text, symbol, is_opaque=here.is_opaque, compresses=here.compresses), speed)
         write_sealed(_KIND, symbol, code)
-    types: list[_C] = []
+    types: list[type[Any]] = []
     for taken in signature_of(text):
         types += [ctypes.c_void_p, ctypes.c_int64] if taken.has_length else [_C_TYPES[taken.kind.name]]
     address = here.load(code, symbol)

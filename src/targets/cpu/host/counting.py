@@ -14,9 +14,10 @@ import numpy.typing as npt
 
 from ....algos.host_sort import HostSortPolicy
 from ....algos.sizes import LARGEST_U32
+from ....types.dtypes import name_of
 from ....types.indices import SortOrder
 from ...base import HostArray
-from ..loops import PIECE, Kernel, compiled, name_of
+from ..loops import PIECE, Kernel, compiled
 from ..pool import Pool
 from .at_sight import Counts, Runs, few_words
 from .key_words import Elements, Places, bits_of, elements_in_order, ordered_ranks, ordered_words

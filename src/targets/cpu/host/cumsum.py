@@ -23,11 +23,12 @@ import numpy.typing as npt
 
 from ....arrays.recycled import new_array
 from ....operations.reduce import Reducer
+from ....types.dtypes import name_of
 from ...base import HostArray
 from ...counts import count_nonzero
 from ..background import background
 from ..crew import share_kernel, threads_of_crew
-from ..loops import Kernel, compiled, inside, name_of, numbers_of_plan, place_of, text_of
+from ..loops import Kernel, compiled, inside, numbers_of_plan, place_of, text_of
 from .reducers import Summing, rounded, silence, silently, takes
 from .regrouped import LEAST_IN_LINES, accumulated, has_short_lines
 from .strides import LoopNest, Routes, loops_around, loops_beside, padded

@@ -14,8 +14,8 @@ from textwrap import indent
 import numpy as np
 import numpy.typing as npt
 
-from ....types.dtypes import native
-from ..loops import Kernel, compiled, name_of
+from ....types.dtypes import name_of, native
+from ..loops import Kernel, compiled
 from .key_words import Elements
 from .numpy_speed import numpy_sorts_slowly
 

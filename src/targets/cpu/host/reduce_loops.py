@@ -17,8 +17,9 @@ import attrs
 import numpy as np
 
 from ....operations.reduce import Reducer
+from ....types.dtypes import name_of
 from ..background import background
-from ..loops import Kernel, compiled, inside, name_of, numbers_of_plan, text_of
+from ..loops import Kernel, compiled, inside, numbers_of_plan, text_of
 from .reducers import TRUTHS, Summing
 
 _PLAN = ("start", "n0", "s0", "n1", "s1", "m0", "t0", "m1", "t1", "parts", "block", "constant")

@@ -12,8 +12,8 @@ import numpy as np
 
 from ....operations.monoids import result_dtype
 from ....operations.reduce import Reducer
+from ....types.dtypes import name_of
 from ...base import HostArray
-from ..loops import name_of
 from .key_words import numbers_as
 
 R = TypeVar("R")

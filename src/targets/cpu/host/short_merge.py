@@ -10,6 +10,7 @@ import numpy as np
 from ....operations.argsort import different_sizes
 from ....operations.merge import has_ties_in_order
 from ....types.bounded import Bounded
+from ....types.dtypes import name_of
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ...counts import count_nonzero
@@ -37,9 +38,8 @@ class ShortMerge:
     def __init__(self, order: SortOrder, dtype: np.dtype[np.generic], with_values: bool) -> None:
         self._order, self._ascends, self._has_ties = order, order is SortOrder.ASCENDING, dtype.kind == "f"
         # elements at most that NumPy has a vectorised sort for, which is sooner done than its merge
-        self._most_sorted = {"i2": self.most, "i4": self.most, "i8": _FEW, "f4": self.most, "f8": self.most}.get(
-            f"{dtype.kind}{dtype.itemsize}".replace("u", "i"), 0
-        )
+        most_sorted = {"i2": self.most, "i4": self.most, "i8": _FEW, "f4": self.most, "f8": self.most}
+        self._most_sorted = most_sorted.get(name_of(dtype).replace("u", "i"), 0)
         self.function: Callable[..., object] = self._merge_by_key if with_values else self._merge
         self._seen = Bounded[object, bool](_MOST_LENGTHS)
 
