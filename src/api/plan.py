@@ -139,14 +139,13 @@ def plan_for(
 ) -> Plan:  # fmt: skip
     """Chooses and makes the plan of an operation for arrays of a kind and these specs on a target. One that keeps its
     scratch is for these specs alone, and a call of it allocates nothing."""
-    if not kind.is_host:
-        return _by_kernels(kind, operation, specs, arrays, target, keeps_scratch)
-    if operation.is_the_hosts(specs[0]):
-        target = target_of("cpu")
-    native = target.native(operation, specs) if isinstance(target, HostTarget) else None
-    plan = HostPlan(kind, operation, target, native)
-    if not keeps_scratch or plan.is_fast(specs):
-        return plan
+    if kind.is_host:
+        if operation.is_the_hosts(specs[0]):
+            target = target_of("cpu")
+        native = target.native(operation, specs) if isinstance(target, HostTarget) else None
+        plan = HostPlan(kind, operation, target, native)
+        if not keeps_scratch or plan.is_fast(specs):
+            return plan
     return _by_kernels(kind, operation, specs, arrays, target, keeps_scratch)
 
 
@@ -163,10 +162,10 @@ def _by_kernels(
 
         if (check := key_check(operation)) is not None:
             check(arrays[0])
-    if kind.is_host and isinstance(target, HasRoom):
-        from .in_pieces.plan import PiecesPlan
+        if isinstance(target, HasRoom):
+            from .in_pieces.plan import PiecesPlan
 
-        return PiecesPlan.of(kind, operation, specs, target, keeps_scratch)
+            return PiecesPlan.of(kind, operation, specs, target, keeps_scratch)
     from .kernel_plan import KernelPlan  # and what launches kernels, which the host's own ways do without
 
     return KernelPlan(kind, operation, specs, target, keeps_scratch)
@@ -203,9 +202,7 @@ class HostPlan(Plan):
     """A plan for NumPy's arrays of any shape and layout, as their signatures leave these out: a fast path of the target
     where it has one, for all arrays or for small ones; else a plan of kernels for each shape."""
 
-    def __init__(
-        self, kind: Located[HostArray], operation: Operation, target: Target, native: Native | None
-    ) -> None:  # fmt: skip
+    def __init__(self, kind: Located[HostArray], operation: Operation, target: Target, native: Native | None) -> None:
         self.kind, self.operation, self.target, self._native = kind, operation, target, native
         self.into_short = None if native is None else native.into_short
         self.run = self._fastest()

@@ -163,7 +163,7 @@ class StreamCall:
 
 def _copies(
     source: Lines, to: Lines, alignment: int, limits: Limits
-) -> Iterator[tuple[Schedule, list[tuple[int, int]]]]:  # fmt: skip
+) -> Iterator[tuple[Schedule, list[tuple[int, int]]]]:
     """Strided copies, with the memory of each: several where 32-bit indices, or a binding, do not span the arrays."""
     shape, size, strides = source.spec.shape, source.spec.dtype.itemsize, source.spec.all_strides
     to_strides = to.spec.all_strides if to.spec.shape == shape else packed_strides(shape, size)  # which it is

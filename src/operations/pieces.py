@@ -102,7 +102,7 @@ def by_indices(find: Operation, given: tuple[Spec, ...], taken: int, info: Targe
 
 def taking(
     given: Spec, rows: int, length: int, taken: int, numbers: tuple[int, int, int], info: TargetInfo
-) -> tuple[Work, ...]:  # fmt: skip
+) -> tuple[Work, ...]:
     """Gathers from each row of an array the elements at the row's indices. Arguments are numbers of arrays."""
     from ..algos.copy import take_rows
 
@@ -118,7 +118,7 @@ def taking(
 
 def _in_pieces(
     given: Spec, rows: int, length: int, taken: int, numbers: tuple[int, int, int], info: TargetInfo
-) -> Iterator[Work]:  # fmt: skip
+) -> Iterator[Work]:
     """Gathers in pieces that fit bindings: each piece of the results from each piece of the elements."""
     from ..algos.copy import take_rows
 

@@ -113,9 +113,7 @@ def works_in_pieces(
     return None
 
 
-def _with(
-    binding: int, operation: Operation, specs: tuple[Spec, ...], target: HasRoom, free: int
-) -> InPieces | None:  # fmt: skip
+def _with(binding: int, operation: Operation, specs: tuple[Spec, ...], target: HasRoom, free: int) -> InPieces | None:
     """None if a work needs more than parts of the arrays. Raises _TooMuchStays."""
     info = attrs.evolve(target.info, limits=attrs.evolve(target.info.limits, storage_bytes=binding))
     results = [Spec(output.shape, output.dtype) for output in operation.outputs(*specs)]
@@ -175,7 +173,7 @@ def _task_of(
 
 def candidates_in_pieces(
     operation: Operation, length: int, dtype: DType, target: HasRoom, free: int
-) -> InPieces | None:  # fmt: skip
+) -> InPieces | None:
     """Top-k, argmin and argmax of long rows, one after another: candidates of each part, then the best of those. The
     host keeps the candidates, with their indices in the row. None for other operations."""
     if not (isinstance(operation, TopK) or (isinstance(operation, Reduce) and operation.reducer.finds_index)):

@@ -115,9 +115,7 @@ def are_in_order(x: HostArray, order: SortOrder, policy: HostSortPolicy) -> bool
     return all(are_all(np.less_equal(numbers[:, :-1], numbers[:, 1:])) for numbers in (windows, far))
 
 
-def argsort_mixed(
-    row: HostArray, order: SortOrder, policy: HostSortPolicy, *, by_bits: bool = False
-) -> Places | None:  # fmt: skip
+def argsort_mixed(row: HostArray, order: SortOrder, policy: HostSortPolicy, *, by_bits: bool = False) -> Places | None:
     """Of a row that one thread has, by NumPy's vector code, if it has any. None where its stable argsort suits: where a
     few elements that are far apart seem to be of few runs, which it merges, or hardly differ, so that it foresees what
     it branches by."""

@@ -121,7 +121,7 @@ class ArgsortPath:
 
     def __init__(
         self, policy: HostSortPolicy, dtype: np.dtype[np.generic], axis: int | None, order: SortOrder, by_bits: bool
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.policy, self.dtype, self.axis, self.order, self.by_bits = policy, dtype, axis, order, by_bits
         is_narrow, suits = dtype.itemsize <= 2, not by_bits
         # elements that NumPy's own argsort is given at once, the same of one row, and of a row that is looked at else

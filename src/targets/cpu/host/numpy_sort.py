@@ -114,9 +114,7 @@ def sorted_by_words(elements: Elements, axis: int, order: SortOrder) -> Elements
     return elements_in_order(words, elements.dtype, order)
 
 
-def sort_by_numpy(
-    elements: Elements, axis: int, order: SortOrder, kind: Literal["stable"] | None = "stable"
-) -> None:  # fmt: skip
+def sort_by_numpy(elements: Elements, axis: int, order: SortOrder, kind: Literal["stable"] | None = "stable") -> None:
     """By NumPy alone, where they lie: by its stable sort, or its vectorised one."""
     if order is SortOrder.ASCENDING:
         elements.sort(axis, kind)

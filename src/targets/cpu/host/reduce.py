@@ -200,7 +200,7 @@ Axes: TypeAlias = int | tuple[int, ...] | None
 
 def host_reduction(
     fold: Reducer, dtype: np.dtype[np.generic], ndim: int, axis: Axes, keepdims: bool
-) -> HostCall | None:  # fmt: skip
+) -> HostCall | None:
     """The reduction of host arrays of a dtype and number of dimensions, as NumPy's function of that name does it. It
     takes any shape and layout, returns scalars where NumPy does, and does not warn of overflow or NaN. An empty array
     without an answer raises InvalidArgumentError. None if there is no such reduction of these elements, or no such

@@ -50,9 +50,7 @@ _SHORT_TIMES = 32  # times of a row
 class SortPath:
     """Along one axis, or of the flattened array. All that can be decided beforehand is."""
 
-    def __init__(
-        self, policy: HostSortPolicy, given: Spec, axis: int | None, order: SortOrder, stable: bool
-    ) -> None:  # fmt: skip
+    def __init__(self, policy: HostSortPolicy, given: Spec, axis: int | None, order: SortOrder, stable: bool) -> None:
         dtype, has_rows = given.dtype, len(given.shape) > 1 and axis is not None
         self._ndim = len(given.shape)
         self._policy, self._dtype, self._axis, self._has_rows = policy, dtype, axis, has_rows

@@ -36,7 +36,7 @@ _PART = 1 << 17  # elements of a row that are worth a thread
 
 def top_k_rows(
     source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy
-) -> tuple[HostArray, npt.NDArray[np.int64]]:  # fmt: skip
+) -> tuple[HostArray, npt.NDArray[np.int64]]:
     """The first k elements of each row of a packed array in an order, NaN and NaT last, and where in the row they
     stand. Of equals the first come first."""
     found = selected_in_rows(source, k, order)
