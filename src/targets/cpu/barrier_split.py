@@ -72,12 +72,6 @@ class Assignments:
         self.sure.add(variable)
 
 
-def assignments_in(block: ir.Block) -> Assignments:
-    found = Assignments()
-    found.block(block)
-    return found
-
-
 @attrs.frozen(eq=False)
 class Exchange:
     """A subgroup operation between two regions, over what all lanes handed in. Consecutive ones take slots in turn: one
@@ -111,7 +105,7 @@ Pieces: TypeAlias = tuple[Piece, ...]
 @attrs.frozen
 class BarrierSplit:
     pieces: Pieces
-    regions: tuple[Region, ...]
+    exchanges: tuple[Exchange, ...]
     group: frozenset[ir.Variable]
     context: frozenset[ir.Variable]
 
@@ -122,17 +116,23 @@ def split_at_barriers(program: ir.Program, uniformity: Uniformity) -> BarrierSpl
     while True:
         cutter = _Cutter(group)
         pieces = cutter.block(program.body, in_group_loop=False)
-        exposed = frozenset(v for region in cutter.regions for v in assignments_in(region_statements(region)).exposed)
+        exposed = frozenset(v for region in cutter.regions for v in assignments_of(region).exposed)
         movable = frozenset(
             v for v in exposed - group if v not in uniformity.varying and v not in cutter.assigned_under_lane_control
         )
         wanted = group | cutter.steering | movable
         if wanted == group:
-            return BarrierSplit(pieces, tuple(cutter.regions), group, exposed - group)
+            return BarrierSplit(pieces, tuple(cutter.exchanges), group, exposed - group)
         group = wanted
 
 
-def region_statements(region: Region) -> ir.Block:
+def assignments_of(region: Region) -> Assignments:
+    found = Assignments()
+    found.block(_statements_of(region))
+    return found
+
+
+def _statements_of(region: Region) -> ir.Block:
     """A region as plain statements, for what it reads and assigns: handing in is an assignment to nothing."""
     before: ir.Block = ()
     after: ir.Block = ()
@@ -153,9 +153,9 @@ class _Cutter:
     def __init__(self, group: frozenset[ir.Variable]) -> None:
         self.group = group
         self.regions: list[Region] = []
+        self.exchanges: list[Exchange] = []
         self.steering: set[ir.Variable] = set()  # variables that control flow outside of the lanes reads
         self.assigned_under_lane_control: set[ir.Variable] = set()
-        self._exchanges = 0
 
     def block(self, block: ir.Block, *, in_group_loop: bool) -> Pieces:
         pieces: list[Piece] = []
@@ -181,8 +181,8 @@ class _Cutter:
                 case ir.Barrier():
                     close()
                 case ir.Subgroup():
-                    exchange = Exchange(statement, self._exchanges % 2)
-                    self._exchanges += 1
+                    exchange = Exchange(statement, len(self.exchanges) % 2)
+                    self.exchanges.append(exchange)
                     close(exchange)
                     pieces.append(exchange)
                     fetch = exchange
@@ -233,7 +233,7 @@ class _Cutter:
 
 
 def _reads(region: Region) -> set[ir.Variable]:
-    read = [e for statement in statements_in(region_statements(region)) for e in expressions_of(statement)]
+    read = [e for statement in statements_in(_statements_of(region)) for e in expressions_of(statement)]
     return {variable for expression in read for variable in variables_in(expression)}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
+from weakref import WeakKeyDictionary
 
 import attrs
 import numpy as np
@@ -76,11 +77,11 @@ class Launches:
     scratch: tuple[Buffer[object], ...]
 
     @classmethod
-    def of(cls, work: Work, ready: Iterable[Ready], given: Iterable[Buffer[object]]) -> Launches:
+    def of(cls, work: Work, given: Iterable[Buffer[object]]) -> Launches:
         scratch = tuple(buffer for buffer in work.buffers if buffer.role is Role.SCRATCH)
         names = [buffer.name for buffer in (*given, *scratch)]
         places = [tuple(names.index(buffer.name) for buffer in step.buffers) for step in work.steps]
-        return cls(work, tuple(zip(ready, places, strict=True)), scratch)
+        return cls(work, tuple(zip(ready(work), places, strict=True)), scratch)
 
     def run(self, given: Iterable[HostArray]) -> None:
         """On packed arrays. Where a launch asks whether to stop, all run on a thread that can be told to."""
@@ -88,12 +89,12 @@ class Launches:
         lying = [(address_of(array), array.nbytes) for array in arrays]
 
         def run_until(stop: Flag | None) -> None:
-            for ready, places in self.launches:
+            for launch, places in self.launches:
                 if stop is not None and stop.is_set():
                     return
-                ready.run([lying[place] for place in places], stop)
+                launch.run([lying[place] for place in places], stop)
 
-        if any(ready.asks for ready, _ in self.launches):
+        if any(launch.asks for launch, _ in self.launches):
             run_stoppable(run_until)
         else:
             run_until(None)
@@ -102,53 +103,48 @@ class Launches:
 class CpuPrepared:
     """A schedule that runs on NumPy arrays, whichever they are. Safe to use from several threads."""
 
-    def __init__(self, kernels: CpuKernels, schedule: Schedule) -> None:
-        self._kernels, self._schedule, self._given = kernels, schedule, given_buffers(schedule)
+    def __init__(self, schedule: Schedule) -> None:
+        self._schedule, self._given = schedule, given_buffers(schedule)
         self._made: Launches | None = None
 
     def run(self, memories: Sequence[object], /) -> None:
         made, work = self._made, work_of(self._schedule)
         if made is None or made.work is not work:  # or what its kernels took from outside changed
-            made = self._made = Launches.of(work, self._kernels.ready(work), self._given)
+            made = self._made = Launches.of(work, self._given)
         made.run([elements_of(buffer, memory) for buffer, memory in zip(self._given, memories, strict=True)])
 
 
 _NAME = "target 'cpu'"
+_kernels: WeakKeyDictionary[ir.Program, Kernel] = WeakKeyDictionary()  # what was compiled
+_safety = Safety(subgroup_size, polls=True)
 
 
-class CpuKernels:
-    """Those of one target, kept once they are compiled."""
+def run(work: Work, arrays: Mapping[str, object]) -> None:
+    """All is checked and compiled before anything is written."""
+    given = host_arrays(work, arrays)
+    # Kernels load elements where these are aligned: others are copied, and what is written is copied back.
+    unaligned = {name: array.copy() for name, array in given.items() if not array.flags.aligned}
+    buffers = [buffer for buffer in work.buffers if buffer.name in given]
+    Launches.of(work, buffers).run([unaligned.get(buffer.name, given[buffer.name]) for buffer in buffers])
+    for buffer in buffers:
+        if buffer.name in unaligned and buffer.role is not Role.INPUT:
+            given[buffer.name][...] = unaligned[buffer.name]
 
-    def __init__(self) -> None:
-        self._kernels: dict[ir.Program, Kernel] = {}
-        self._safety = Safety(subgroup_size, polls=True)
 
-    def run(self, work: Work, arrays: Mapping[str, object]) -> None:
-        """All is checked and compiled before anything is written."""
-        given = host_arrays(work, arrays)
-        # Kernels load elements where these are aligned: others are copied, and what is written is copied back.
-        unaligned = {name: array.copy() for name, array in given.items() if not array.flags.aligned}
-        buffers = [buffer for buffer in work.buffers if buffer.name in given]
-        launches = Launches.of(work, self.ready(work), buffers)
-        launches.run([unaligned.get(buffer.name, given[buffer.name]) for buffer in buffers])
-        for buffer in buffers:
-            if buffer.name in unaligned and buffer.role is not Role.INPUT:
-                given[buffer.name][...] = unaligned[buffer.name]
+def ready(work: Work) -> tuple[Ready, ...]:
+    """Checks and compiles all launches."""
+    for step in work.steps:
+        _check_limits(step)
+    safe = [_safety.safe(step) for step in work.steps]
+    return tuple(Ready.of(_kernel(step.program), step) for step in safe)
 
-    def ready(self, work: Work) -> tuple[Ready, ...]:
-        """Checks and compiles all launches."""
-        for step in work.steps:
-            _check_limits(step)
-        safe = [self._safety.safe(step) for step in work.steps]
-        return tuple(Ready.of(self._kernel(step.program), step) for step in safe)
 
-    def _kernel(self, program: ir.Program) -> Kernel:
-        kernel = self._kernels.get(program)
-        if kernel is None:
-            kernel = self._kernels[program] = load_kernel(
-                program.name, module_text(program), is_serial=program.group_size == 1
-            )
-        return kernel
+def _kernel(program: ir.Program) -> Kernel:
+    kernel = _kernels.get(program)
+    if kernel is None:
+        is_serial = program.group_size == 1
+        kernel = _kernels[program] = load_kernel(program.name, module_text(program), is_serial=is_serial)
+    return kernel
 
 
 def _check_limits(step: Step) -> None:

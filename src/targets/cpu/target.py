@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, cached_property, lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ...types.indices import SortOrder
     from ...types.specs import Spec
     from ..base import Native
-    from .kernels import CpuKernels, CpuPrepared
+    from .kernels import CpuPrepared
 
 _NAME = "cpu"
 
@@ -63,23 +63,18 @@ class CpuTarget:
         driver = f"llvmlite {_llvmlite()}, {threads} thread{'s' if threads > 1 else ''}"
         return TargetInfo(_NAME, _processor(), driver, LIMITS, CAPABILITIES)
 
-    @cached_property
-    def _kernels(self) -> CpuKernels:
-        from .kernels import CpuKernels
-
-        return CpuKernels()
-
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
         """Runs all launches on NumPy arrays, in place."""
         from ..binding import work_of
+        from .kernels import run
 
-        self._kernels.run(work_of(schedule), arrays)
+        run(work_of(schedule), arrays)
 
     def prepare(self, schedule: Schedule, /, *, keeps_scratch: bool = False) -> CpuPrepared:
         """A run for packed arrays, which are not checked again."""
         from .kernels import CpuPrepared
 
-        return CpuPrepared(self._kernels, schedule)
+        return CpuPrepared(schedule)
 
     def native(self, operation: Operation, given: Sequence[Spec], /) -> Native | None:
         """The fast path for host arrays, which runs no kernel; None if there is none."""

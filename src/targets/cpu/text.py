@@ -15,9 +15,8 @@ from .barrier_split import (
     Group,
     Pieces,
     Region,
-    assignments_in,
+    assignments_of,
     private_registers,
-    region_statements,
     split_at_barriers,
 )
 from .limits import subgroup_size
@@ -139,7 +138,7 @@ class LaneWriter(Writer):
                 self.statement(statement)
 
     def _region(self, region: Region) -> None:
-        found = assignments_in(region_statements(region))
+        found = assignments_of(region)
         maybe = found.assigned - found.sure  # kept as they were on the paths that do not assign them
         with self.lines.nested(f"for lane in range({self.size}):"):
             self.lines.add("local = u4(lane)")
@@ -234,10 +233,9 @@ class LaneWriter(Writer):
 def _slots_of(split: BarrierSplit) -> list[tuple[str, Type, int]]:
     """The arrays that subgroup operations need: what lanes hand in, what is found; in order of first use."""
     found: dict[tuple[str, Type, int], None] = {}
-    for region in split.regions:
-        if region.hand_in is not None:
-            statement, slot = region.hand_in.statement, region.hand_in.slot
-            found["given", statement.operands[0].type, slot] = None
-            if not statement.op.is_shuffle:
-                found["found", statement.variable.type, slot] = None
+    for exchange in split.exchanges:
+        statement, slot = exchange.statement, exchange.slot
+        found["given", statement.operands[0].type, slot] = None
+        if not statement.op.is_shuffle:
+            found["found", statement.variable.type, slot] = None
     return list(found)

@@ -55,7 +55,7 @@ def _is_numpys(node: ir.Expression) -> bool:
 def _ready(transform: KeyTransform) -> Ready:
     """Its kernel, which loads LLVM."""
     from ...binding import Work
-    from ..kernels import CpuKernels
+    from ..kernels import ready
 
-    (ready,) = CpuKernels().ready(Work((), (transform.run.step,)))
-    return ready
+    (kernel,) = ready(Work((), (transform.run.step,)))
+    return kernel
