@@ -108,19 +108,12 @@ def dtype_of(element: object) -> np.dtype[Any]:
 @_memoised
 def leaves(element: object) -> tuple[Leaf, ...]:
     """The scalars of an element, in the order of its fields."""
-    cls = class_of(element)
-    if not attrs.has(cls):
-        scalar = scalar_of(element)
-        assert scalar is not None
+    scalar = scalar_of(element)
+    if scalar is not None:
         return (Leaf(scalar, 0),)
-    newtype = scalar_of(element) is not None
-    layout = {} if newtype else dict(dtype_of(element).fields or {})
-    offsets: dict[str, int] = {name: int(field[1]) for name, field in layout.items()}
-    return tuple(
-        Leaf(leaf.type, offsets.get(name, 0) + leaf.offset)
-        for name, field in fields_of(element).items()
-        for leaf in leaves(field)
-    )
+    layout: Any = dtype_of(element).fields
+    fields = fields_of(element).items()
+    return tuple(Leaf(leaf.type, layout[name][1] + leaf.offset) for name, field in fields for leaf in leaves(field))
 
 
 _UNSIGNED = {1: Type.U8, 2: Type.U16, 4: Type.U32, 8: Type.U64}

@@ -31,7 +31,6 @@ class Spec:
     dtype: np.dtype[np.generic]
     memory: Memory = Memory.HOST
     strides: tuple[int, ...] | None = None  # in bytes; None for a C-contiguous array
-
     is_aligned: bool = True
 
     @property
