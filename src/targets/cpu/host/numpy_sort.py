@@ -161,8 +161,8 @@ def _are_zeros(floats: Elements) -> npt.NDArray[np.bool_]:
 
 
 def restore_ties(source: Elements, results: Elements, order: SortOrder, stable: bool = False) -> None:
-    """Writes the zeros and NaNs of sorted rows: in the order of their words or, `stable`, of the source's rows. Several
-    rows with -0.0 are to be in the latter."""
+    """Writes the zeros and NaNs of sorted rows: in the order of their words or, `stable`, of the source's rows. Zeros
+    of several rows in the latter alone: `sort_chunk` sorts those with -0.0 as words else."""
     last, ties = results[..., -1], FloatTies.of(source.dtype)
     has_nans = bool((last != last).any())
     if last.size == 1:
