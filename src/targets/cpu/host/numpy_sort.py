@@ -88,9 +88,11 @@ def sort_chunk(source: HostArray, results: HostArray, order: SortOrder, stable: 
     # NumPy's negative is wrong of floats with some strides.
     is_apart |= results is source or (is_float and turn is not None and not results.flags.forc)
     words: Elements = np.empty_like(numbers) if is_apart else results.view(numbers.dtype)
-    words[...] = numbers
+    if turn is None or numbers.strides != words.strides:
+        words[...] = numbers
+        numbers = words
     if turn is not None:
-        turn(words, words)
+        turn(numbers, words)
     words.sort(axis=-1, kind=kind)
     if back is not None:
         back(words, words)
