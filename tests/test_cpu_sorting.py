@@ -98,8 +98,7 @@ def check_sort(x: Array, order: SortOrder, target: CpuTarget = TARGET) -> None:
 
 def check_argsort(x: Array, order: SortOrder, target: CpuTarget = TARGET) -> None:
     before = x.tobytes()
-    places = np.full(x.shape, -1, np.intp)
-    argsort_rows(x, places, order, target.policy)
+    places = argsort_rows(x, order, target.policy)
     assert x.tobytes() == before
     expected = stable_places(x, order)
     np.testing.assert_array_equal(places, expected)
@@ -203,17 +202,16 @@ def test_many_rows_in_order_are_not_packed(dtype: str, monkeypatch: pytest.Monke
     """NumPy's stable sort sees that each is one run."""
     packed: list[int] = []
 
-    def noted(source: HostArray, order: SortOrder, policy: HostSortPolicy, into: Places) -> Places:
+    def noted(source: HostArray, order: SortOrder, policy: HostSortPolicy) -> Places:
         packed.append(len(source))
-        return places_packed(source, order, policy, into)
+        return places_packed(source, order, policy)
 
     monkeypatch.setattr(argsort, "places_packed", noted)
     for shape in ((40, 700), (4, 3000), (60, 200)):
         rows = np.random.default_rng(1).permutation(np.arange(math.prod(shape))).reshape(shape).astype(dtype)
         for x, expected in ((np.sort(rows, axis=1), 0), (np.sort(rows, axis=1)[:, ::-1].copy(), 0), (rows, 1)):
             packed.clear()
-            places = np.empty(x.shape, np.intp)
-            argsort_rows(x, places, SortOrder.ASCENDING, HostSortPolicy())
+            places = argsort_rows(x, SortOrder.ASCENDING, HostSortPolicy())
             np.testing.assert_array_equal(places, np.argsort(x, axis=1, kind="stable"))
             assert len(packed) == expected
 

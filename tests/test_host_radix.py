@@ -218,8 +218,7 @@ def test_argsort_of_32_bits_is_a_radix_sort_of_the_elements(
     if dtype == "f4":
         x[rng.random(x.size) < 0.1] = np.nan
         x[rng.random(x.size) < 0.1] *= 0  # of both signs, which tie
-    places = np.empty(x.shape, np.intp)
-    argsort.argsort_rows(x[np.newaxis], places[np.newaxis], order, HostSortPolicy(by_radix=True))
+    (places,) = argsort.argsort_rows(x[np.newaxis], order, HostSortPolicy(by_radix=True))
     assert taken == [x.size]
     wide = x.astype(np.float64)  # in which zeros and NaNs tie
     expected = np.argsort(-wide if order is SortOrder.DESCENDING else wide, kind="stable")

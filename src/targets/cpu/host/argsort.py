@@ -10,6 +10,7 @@ import numpy as np
 
 from ....algos.host_sort import HostSortPolicy
 from ....algos.sizes import LARGEST_U32
+from ....arrays.recycled import new_array
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ...counts import are_all, count_nonzero
@@ -27,8 +28,9 @@ from .partition_sort import loading_sorts
 from .radix_sort import argsort_by_radix, suits_radix
 from .row_networks import argsort_short_rows, least_for_networks
 from .sample import is_monotonic, seems_constant
-from .strides import shared_across
+from .strides import shared_across, with_last
 
+INDEX: np.dtype[np.intp] = np.dtype(np.intp)
 _NARROW = 1 << 19  # elements of 32 bits: of more a radix sort scatters too far
 _WINDOWS, _WINDOW = 8, 32  # how many neighbours are looked at, and how many in a row
 _FEWEST, _LEAST = 6, _WINDOWS * _WINDOW  # elements of a row that is looked at with others, and of one alone
@@ -45,14 +47,15 @@ _IN_ORDER, BY_DIGITS = 1 << 19, 1 << 16
 _MOST_TURNS_OF_LONG, _MOST_TURNS = 16, 48
 
 
-def argsort_rows(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy) -> None:
+def argsort_rows(source: HostArray, order: SortOrder, policy: HostSortPolicy) -> Places:
     """Where each row's elements come from, in order. Equal elements keep theirs."""
     rows, length = source.shape
-    if not source.size or argsort_by_network(source, places, order, policy):
-        return
+    found = argsort_by_network(source, 1, order, policy) if source.size else np.empty(source.shape, np.intp)
+    if found is not None:
+        return found
     if source.size < policy.serial_below:
-        _argsort_chunk(source, places, order, policy)
-        return
+        return _of_rows(source, order, policy)
+    places: Places = new_array(source.shape, INDEX)
     pool, is_narrow = shared_pool(), source.itemsize <= 2  # whose rows NumPy has, unless they are long
     long = max(policy.serial_below, policy.deal_from) if is_narrow else policy.serial_below
     is_shared = length >= long and share_each_row(rows, pool.threads, source.itemsize)
@@ -64,23 +67,27 @@ def argsort_rows(source: HostArray, places: Places, order: SortOrder, policy: Ho
                 argsort_one(row, own, order, policy, few)
             else:
                 own[:] = runs
-        return
-    if argsort_rows_by_crew(source, places, order, policy):
-        return
-    chunk = max(1, policy.chunk // length)
-    chunks = [slice(start, start + chunk) for start in range(0, rows, chunk)]
-    pool.run(lambda number: _argsort_chunk(source[chunks[number]], places[chunks[number]], order, policy), len(chunks))
+    elif not argsort_rows_by_crew(source, places, order, policy):
+
+        def write(own: slice) -> None:
+            places[own] = _of_rows(source[own], order, policy)
+
+        chunk = max(1, policy.chunk // length)
+        pool.over(rows, write, -(-rows // chunk))
+    return places
 
 
-def argsort_by_network(x: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy) -> bool:
-    """Along the last axis, where rows are short: by a network, or where they are mostly in order by NumPy, which merges
-    runs. False, and nothing done, where other ways suit."""
+def argsort_by_network(x: HostArray, axis: int, order: SortOrder, policy: HostSortPolicy) -> Places | None:
+    """Along an axis, where rows are short: by a network, or where they are mostly in order by NumPy, which merges runs.
+    None where other ways suit."""
     if x.size < least_for_networks(policy) or x.ndim < 2:
-        return False
-    if not are_in_order(x, order, policy):
-        return argsort_short_rows(x, places, order, policy)
-    places[...] = places_shared(x, -1)
-    return True
+        return None
+    axes = with_last(x, axis)
+    rows = x.transpose(axes)
+    if _are_in_order(rows, order, policy):
+        return places_shared(x, axis)
+    places: Places = np.empty(x.shape, np.intp)
+    return places if argsort_short_rows(rows, places.transpose(axes), order, policy) else None
 
 
 def places_shared(x: HostArray, axis: int, each: int = _IN_ORDER) -> Places:
@@ -98,7 +105,7 @@ def places_shared(x: HostArray, axis: int, each: int = _IN_ORDER) -> Places:
     return places
 
 
-def are_in_order(x: HostArray, order: SortOrder, policy: HostSortPolicy) -> bool:
+def _are_in_order(x: HostArray, order: SortOrder, policy: HostSortPolicy) -> bool:
     """Whether rows seem to be made of few runs, of elements that NumPy merges; or, of narrow ones, in order."""
     least = _FEWEST if x.itemsize > 2 else _WINDOW  # of bytes networks take less time
     if not least <= x.shape[-1] < x.size or order is SortOrder.DESCENDING:
@@ -175,7 +182,7 @@ def _turns(numbers: Elements) -> int:
 def argsort_one(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> None:
     """A row that is worth the compiled loops."""
     if source.itemsize <= 2 and source.size > LARGEST_U32:
-        _argsort_chunk(source[np.newaxis], places[np.newaxis], order, policy)
+        places[:] = _of_rows(source[np.newaxis], order, policy)[0]
     elif _numbered(source, places, order, pool):
         pass
     elif source.dtype == np.float16:
@@ -218,7 +225,7 @@ def _numbered(source: HostArray, places: Places, order: SortOrder, pool: Pool) -
     return True
 
 
-def _argsort_chunk(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy) -> None:
+def _of_rows(source: HostArray, order: SortOrder, policy: HostSortPolicy) -> Places:
     """Of rows that one thread has."""
     rows, length = source.shape
     is_packed = policy.packs(source.size, length, source.dtype)
@@ -227,10 +234,7 @@ def _argsort_chunk(source: HostArray, places: Places, order: SortOrder, policy: 
     if is_packed and rows > 1 and length >= _FEWEST:
         windows = source[:: -(-rows // _WINDOWS), :_WINDOW]
         is_packed = not _has_long_runs(windows, source[rows // 2], order, policy)
-    if is_packed:
-        places_packed(source, order, policy, places)
-    else:
-        places[...] = places_in_order(source, 1, order)
+    return places_packed(source, order, policy) if is_packed else places_in_order(source, 1, order)
 
 
 def can_argsort(dtype: np.dtype[np.generic], nbytes: int) -> bool:

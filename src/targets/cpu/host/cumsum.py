@@ -222,11 +222,8 @@ _COLUMNS = """
         source = start + i8(outer) * s0 + i8(begin) * s1
         place = i8(outer) * o0 + i8(begin) * o1
         for j in range(count):
-            element = flat[source + j * s1]
-            sum = {lifted}
-            sums[j] = sum
-            out[place + j * o1] = {lowered}
-        for r in range(1, i8(length)):
+            sums[j] = {nothing}
+        for r in range(i8(length)):
             base = source + r * step
             to = place + r * out_step
             if (o1 == 1) & (s1 == 1):
@@ -248,7 +245,9 @@ _COLUMNS = """
 def columns(summing: Summing) -> Kernel:
     """For neighbours that stay; a task is a block of them."""
     lifted, lowered = summing.lifted("element"), summing.lowered("sum")
-    body = _COLUMNS.format(state=name_of(summing.state), block=_BLOCK, lifted=lifted, lowered=lowered)
+    body = _COLUMNS.format(
+        state=name_of(summing.state), nothing=_nothing(summing), block=_BLOCK, lifted=lifted, lowered=lowered
+    )
     return _kernel("cumsum_columns", f"{_arrays(summing)}, plan: i8[]", body)
 
 
@@ -259,15 +258,7 @@ def pieces(summing: Summing, writes: bool) -> Kernel:
     state = name_of(summing.state)
     least = "least = min(min(count_0, count_1), min(count_2, count_3))"
 
-    def first(n: int, number: str) -> Iterator[str]:
-        yield f"before_{n} = sums[{number}]"
-        yield f"element = flat[source_{n}]"
-        yield f"sum_{n} = {summing.lifted('element')}"
-        if writes:
-            yield f"sum = {state}(before_{n} + sum_{n})"
-            yield f"out[place_{n}] = {summing.lowered('sum')}"
-
-    def following(n: int) -> Iterator[str]:
+    def element(n: int) -> Iterator[str]:
         yield f"element = flat[source_{n} + i * step]"
         yield f"sum_{n} = {state}(sum_{n} + {summing.lifted('element')})"
         if writes:
@@ -277,10 +268,10 @@ def pieces(summing: Summing, writes: bool) -> Kernel:
     def of_pieces(pieces: dict[int, str], count: str) -> Iterator[str]:
         """Of these numbers, side by side as long as each goes on."""
         for n, number in pieces.items():
-            yield from first(n, number)
-        yield from inside(f"for i in range(1, {count}):", [line for n in pieces for line in following(n)])
+            yield from (f"before_{n} = sums[{number}]", f"sum_{n} = {_nothing(summing)}")
+        yield from inside(f"for i in range({count}):", [line for n in pieces for line in element(n)])
         for n in pieces if len(pieces) > 1 else ():
-            yield from inside(f"for i in range({count}, count_{n}):", following(n))
+            yield from inside(f"for i in range({count}, count_{n}):", element(n))
         if not writes:
             yield from (f"sums[{number}] = sum_{n}" for n, number in pieces.items())
 
@@ -294,6 +285,11 @@ def pieces(summing: Summing, writes: bool) -> Kernel:
     body = text_of(["pieces = (length + size - 1) // size", *tasks])
     arrays = f"{_arrays(summing)}, sums: {state}[], plan: i8[]"
     return _kernel("cumsum_pieces" if writes else "cumsum_totals", arrays, f"\n{body}")
+
+
+def _nothing(summing: Summing) -> str:
+    """What changes no element that it is added to."""
+    return f"{name_of(summing.state)}({'-0.0' if summing.state.kind == 'f' else '0'})"
 
 
 def _arrays(summing: Summing) -> str:

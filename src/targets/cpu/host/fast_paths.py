@@ -10,7 +10,6 @@ import attrs
 import numpy as np
 
 from ....algos.host_sort import HostSort, HostSortPolicy
-from ....arrays.recycled import new_array
 from ....operations.argsort import Argsort, SortPairs, different_sizes
 from ....operations.base import Operation
 from ....operations.merge import Merge
@@ -24,8 +23,9 @@ from ....types.specs import Spec
 from ...base import HostArray, Native
 from .argsort import (
     BY_DIGITS,
+    INDEX,
     LEAST_MIXED,
-    are_in_order,
+    argsort_by_network,
     argsort_mixed,
     argsort_rows,
     argsort_runs,
@@ -37,15 +37,13 @@ from .float_ties import are_ties_alike
 from .key_words import Places, ordered_words
 from .numpy_sort import FEW_HALVES, ascending, places_in_order
 from .reduce import host_reduction
-from .row_networks import are_argsorted_sooner, argsort_short_rows, least_for_networks
 from .select_loops import SHORT_ROWS
 from .short_merge import ShortMerge
 from .sort_path import SHORT, SortPath
-from .strides import along_rows, packed, taken, with_last
+from .strides import along_rows, packed, taken
 from .top_k import top_k_of_row, top_k_rows
 
 _HALF = np.dtype(np.float16)
-_INDEX: np.dtype[np.intp] = np.dtype(np.intp)
 _UP = SortOrder.ASCENDING
 _SCANNED = 1 << 17  # elements of an exclusive scan: of more the kernels take less time
 _NEVER = 1 << 62
@@ -160,16 +158,10 @@ class ArgsortPath:
         x, axis = (x.reshape(-1), -1) if self.axis is None or x.ndim == 0 else (x, self.axis)
         length = x.shape[axis]
         if size == 0 or length == 1:
-            return np.zeros(x.shape, _INDEX)
-        if x.ndim > 1 and not self.by_bits and size >= least_for_networks(self.policy):
-            axes = with_last(x, axis)
-            rows = x.transpose(axes)
-            if are_in_order(rows, self.order, self.policy):
-                return places_shared(x, axis)
-            if are_argsorted_sooner(rows):
-                indices = cast(Places, np.empty(x.shape, _INDEX))
-                if argsort_short_rows(rows, indices.transpose(axes), self.order, self.policy):
-                    return indices
+            return np.zeros(x.shape, INDEX)
+        by_network = None if self.by_bits else argsort_by_network(x, axis, self.order, self.policy)
+        if by_network is not None:
+            return by_network
         if self._is_short(x, length) and not ties_differ and (not self.by_bits or are_ties_alike(x)):
             return places_in_order(x, axis, self.order)
         if self._is_bytes and x.ndim > 1 and length < self.policy.deal_from and abs(x.strides[axis]) > x.itemsize:
@@ -196,9 +188,7 @@ class ArgsortPath:
             merged = argsort_runs(rows[0], order, policy)
             if merged is not None:
                 return merged
-        indices: Places = new_array(rows.shape, _INDEX)
-        argsort_rows(rows, indices, order, policy)
-        return indices
+        return argsort_rows(rows, order, policy)
 
 
 def sorted_pairs(
@@ -230,7 +220,7 @@ def _top_k(
         shape = [k if length > 1 else 1 for length in x.shape]
         return tuple(found.reshape(shape) for found in top_k_of_row(packed(x.reshape(-1)), k, order, policy))
     if k == 1 == x.shape[axis]:
-        return x.copy(), np.zeros(x.shape, _INDEX)
+        return x.copy(), np.zeros(x.shape, INDEX)
     if x.size > SHORT_ROWS:
         return along_rows(x, axis, lambda rows: top_k_rows(rows, k, order, policy))
     if x.ndim == 2 and axis in (-1, 1):  # the commonest, whose shape is the result's

@@ -40,10 +40,10 @@ def numbers_of(elements: Elements) -> Elements:
 def ordered_words(elements: Elements, order: SortOrder) -> Elements:
     """Unsigned integers that ascend as elements should, floats by their bits, NaN and NaT last. The elements' own
     memory where they do."""
-    turned, less, magnitude, infinity, shift, sign, flip = _arrays(elements.dtype, order)
+    turned, less, _, _, shift, sign, flip = _arrays(elements.dtype, order)
     words: Elements = elements.view(sign.dtype)
     if elements.dtype.kind == "f":
-        numbers = words ^ ((words & magnitude) <= infinity) * turned if turned else words
+        numbers = _turned(elements, order) if turned else words
         words = numbers >> shift
         words |= sign  # the bits to flip: of negative floats all
         words ^= numbers
@@ -55,16 +55,26 @@ def ordered_words(elements: Elements, order: SortOrder) -> Elements:
 
 def elements_in_order(words: Elements, dtype: np.dtype[np.generic], order: SortOrder) -> Elements:
     """The elements of a dtype from such words."""
-    turned, less, magnitude, infinity, shift, sign, flip = _arrays(dtype, order)
-    found: Elements = words.view(sign.dtype) + less
+    turned, less, magnitude, _, shift, _, flip = _arrays(dtype, order)
+    found: Elements = words.view(flip.dtype) + less
     found ^= flip
     if dtype.kind == "f":
         numbers = found >> shift
         numbers &= magnitude
         found ^= numbers
         if turned:
-            found ^= ((found & magnitude) <= infinity) * turned
+            found = _turned(found.view(dtype), order)
     return found.view(dtype)
+
+
+def _turned(floats: Elements, order: SortOrder) -> Elements:
+    """Their bits, with the signs turned over, but not of NaNs: of which NumPy soon knows that there are none, unless
+    floats are of 16 bits."""
+    turned, _, magnitude, infinity, *_ = _arrays(floats.dtype, order)
+    bits: Elements = floats.view(turned.dtype)
+    if floats.size and floats.itemsize > 2 and (greatest := floats.item(floats.argmax())) == greatest:
+        return bits ^ turned
+    return bits ^ ((bits & magnitude) <= infinity) * turned
 
 
 def ordered_ranks(elements: Elements, order: SortOrder) -> Elements:

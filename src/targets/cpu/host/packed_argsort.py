@@ -104,8 +104,8 @@ def _numbers(dtype: np.dtype[np.generic]) -> tuple[Elements, list[Elements], lis
     return np.arange(1 << 12, dtype=dtype), [np.array(count, dtype) for count in bits], masks
 
 
-def places_packed(rows: Elements, order: SortOrder, policy: HostSortPolicy, into: Places | None = None) -> Places:
-    """The argsort of rows of 32- or 64-bit elements, by NumPy on this thread: in memory of its own, or `into` this."""
+def places_packed(rows: Elements, order: SortOrder, policy: HostSortPolicy) -> Places:
+    """The argsort of rows of 32- or 64-bit elements, by NumPy on this thread."""
     size, length = rows.size, rows.shape[-1]
     index_bits = max(1, (length - 1).bit_length())
     by_radix = _by_radix(size, length, policy)
@@ -113,15 +113,11 @@ def places_packed(rows: Elements, order: SortOrder, policy: HostSortPolicy, into
     if bits > _NARROW_BITS or length >= _NARROWED or by_radix:
         least = words.item(words.argmin())
         bits = (words.item(words.argmax()) - least).bit_length()
-        own = None if into is None or words.itemsize == 4 else into.view(_WORD)
-        words = np.subtract(words, np.array(least, words.dtype), own)
+        words = words - np.array(least, words.dtype)
     left_out = max(0, bits + index_bits - _WORD_BITS)
     dtype = _WORD if by_radix or bits + index_bits > _NARROW_BITS else _NARROW
     (indices, counts, masks), lost = _numbers(dtype), False
-    if into is not None and words.itemsize == 4 and dtype is _WORD:
-        into.view(_WORD)[...], words = words, into.view(_WORD)
-    else:
-        words = words.astype(dtype, copy=False)
+    words = words.astype(dtype, copy=False)
     if left_out:
         # In what is left out all may be alike, such as of floats that are integers.
         lost = rows.dtype.kind != "f" or bool(np.bitwise_or.reduce(words, axis=None) & masks[left_out])
@@ -133,12 +129,8 @@ def places_packed(rows: Elements, order: SortOrder, policy: HostSortPolicy, into
     words &= masks[index_bits]
     places: Places = words.astype(np.intp) if dtype is _NARROW else words.view(np.intp)
     if tied is not None and not _settled(rows, order, places, tied, least, left_out, policy):
-        places = places_in_order(rows, -1, order)
-    if into is None:
-        return places
-    if not np.may_share_memory(into, places):
-        into[...] = places
-    return into
+        return places_in_order(rows, -1, order)
+    return places
 
 
 def argsort_at_once(row: Elements, order: SortOrder) -> Places | None:

@@ -26,20 +26,22 @@ _PLAN = ("start", "n0", "s0", "n1", "s1", "m0", "t0", "m1", "t1", "parts", "bloc
 _COUNTS = frozenset(["n0", "n1", "m0", "m1", "parts", "block"])
 
 # Divisions take as long as a short row, and are left out where there is nothing to divide.
-_TASK = """
-    blocks = (n1 + block - 1) // block
+_PART = """
     for at in range(first, last):
         task = u8(at)
         part = u8(0)
         outer = task
-        begin = u8(0)
         low = 0
-        high = i8(m0)
+        high = i8({reduced})
         if parts > 1:
-            part = task // (n0 * blocks)
-            outer = task % (n0 * blocks)
-            low = i8(m0 * part // parts)
-            high = i8(m0 * (part + 1) // parts)
+            part = task // ({tasks})
+            outer = task % ({tasks})
+            low = i8({reduced} * part // parts)
+            high = i8({reduced} * (part + 1) // parts)"""
+
+_TASK = f"""
+    blocks = (n1 + block - 1) // block{_PART.format(reduced="m0", tasks="n0 * blocks")}
+        begin = u8(0)
         if blocks > 1:
             begin = outer % blocks * block
             outer = outer // blocks
@@ -47,20 +49,10 @@ _TASK = """
         place = i8((part * n0 + outer) * n1 + begin)
         origin = start + i8(outer) * s0 + i8(begin) * s1"""
 
-_ROW = """
-    for at in range(first, last):
-        task = u8(at)
-        row = task
-        low = 0
-        high = i8(m1)
-        if parts > 1:
-            part = task // (n0 * n1)
-            row = task % (n0 * n1)
-            low = i8(m1 * part // parts)
-            high = i8(m1 * (part + 1) // parts)
-        origin = start + i8(row) * s1
+_ROW = f"""{_PART.format(reduced="m1", tasks="n0 * n1")}
+        origin = start + i8(outer) * s1
         if n0 > 1:
-            origin = start + i8(row // n1) * s0 + i8(row % n1) * s1"""
+            origin = start + i8(outer // n1) * s0 + i8(outer % n1) * s1"""
 
 # For neighbours that go: one result after the other, in any order of operations. Neighbours of which every second one
 # goes are all read, for gathering takes ten times as long on some machines.
@@ -221,8 +213,8 @@ def _rows(made: Elements, ends_early: bool) -> str:
         block = inside(f"for j in range({_BLOCK} * b, min(count, {_BLOCK} * (b + 1))):", step)
         near = inside(f"if found == {made.nothing}:", block)
         near = inside(f"for b in range(i8(u8(count + {_BLOCK - 1}) // {_BLOCK})):", near)
-        begun = [f"found = {made.step.format('out[i8(row)]')}"]
-        ended = [*inside(f"if found != {made.nothing}:", ["out[i8(row)] = found"])]
+        begun = [f"found = {made.step.format('out[i8(outer)]')}"]
+        ended = [*inside(f"if found != {made.nothing}:", ["out[i8(outer)] = found"])]
     return _ROWS.format(
         nothing=made.nothing, skipped=skipped, near=indent(text_of(near), 12 * " "),
         apart=indent(text_of(apart), 20 * " "),

@@ -248,18 +248,16 @@ def sort_short_rows(x: HostArray, results: HostArray, order: SortOrder, policy: 
 
 
 def argsort_short_rows(x: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy) -> bool:
-    """Stable argsorts of several rows, along the last axis. False, and nothing done, where other ways suit."""
-    return are_argsorted_sooner(x) and _by_network(places_network, x, places, order, policy, x.shape[-1])
-
-
-def are_argsorted_sooner(x: HostArray) -> bool:
-    """Whether rows are short: of 8 and 16 bits, of which NumPy finds places by their digits, very short or many."""
+    """Stable argsorts of several rows, along the last axis. False, and nothing done, where other ways suit: of rows of
+    8 and 16 bits, of which NumPy finds places by their digits, unless they are very short or many."""
     length = x.shape[-1]
     longest = _LONGEST_TO_ARGSORT[x.itemsize] if _follow_each_other(x) else _LONGEST_TO_ARGSORT_BESIDE
     if not 1 < length <= longest:
         return False
     by_digits = x.itemsize <= 2 and x.dtype.kind != "f" and length > _SHORT_BY_DIGITS
-    return not by_digits or 2 * x.size >= length * lanes(x.itemsize)
+    if by_digits and 2 * x.size < length * lanes(x.itemsize):
+        return False
+    return _by_network(places_network, x, places, order, policy, length)
 
 
 def _follow_each_other(x: HostArray) -> bool:

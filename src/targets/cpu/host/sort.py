@@ -103,13 +103,11 @@ def _sort_packed(source: HostArray, results: HostArray, order: SortOrder, policy
         for number in range(rows):
             sort_one(*_some(source, results, number), order, policy, few, stable)
         return
-
     # by NumPy's sort alone: all rows by threads that wait in compiled code, or some at a time
-    def by_crew(ordered: HostArray) -> bool:
-        return sort_rows_by_crew(source, ordered, order, policy)
-
-    if rows > 1 and pool is not ALONE and _sort_apart(by_crew, source, results, order, stable):
-        return
+    if rows > 1 and pool is not ALONE:
+        by_crew = partial(sort_rows_by_crew, source, order=order, policy=policy)
+        if _sort_apart(by_crew, source, results, order, stable):
+            return
     _sort_chunks(source, results, order, policy, stable)
 
 
@@ -139,15 +137,14 @@ def _are_sorted_at_sight(
     """Whether the first row is done at sight; each of the others is then looked at for itself."""
     if source.shape[1] < LEAST_AT_SIGHT:
         return False
-    first = sorted_at_sight(source[0], order, policy, stable)
-    if first is None:
-        return False
     for number, row in enumerate(source):
-        seen = sorted_at_sight(row, order, policy, stable) if number else first
-        if seen is None:
-            _sort_packed(*_some(source, results, slice(number, number + 1)), order, policy, stable)
-        else:
+        seen = sorted_at_sight(row, order, policy, stable)
+        if seen is not None:
             results[number] = seen
+        elif not number:
+            return False
+        else:
+            _sort_packed(*_some(source, results, slice(number, number + 1)), order, policy, stable)
     return True
 
 

@@ -61,12 +61,17 @@ class SortPath:
         self._as_integers: Sorted | None = None
         if is_time or (dtype.kind == "f" and not stable):
             self._as_integers = partial(sorted_by_words, axis=self._along, order=order) if has_rows else self._by_bits
+        # How many NumPy sorts as they are, in rows that are not short. Of float16 its vector code leaves rows out of
+        # order that are longer than its network takes.
+        self._most_plain = _FEW_TIMES if is_time else _NEVER
+        if is_half:
+            self._most_plain = NETWORK if stable or has_rows else _FEW_HALVES
         self._bits = SignedBits.of(dtype)
         self._lengths_of_bits = lengths_sorted_stably(self._bits.word)
         # More needs threads, or a radix sort, for which rows are long.
         by_radix = dtype.itemsize >= _LEAST_BY_RADIX and not has_rows
         self._short = max(SHORT, min(policy.serial_below, policy.radix_from) if by_radix else policy.serial_below)
-        if is_half and self._as_integers is None:
+        if is_half and stable:
             self._short = SHORT
         elif is_half and not has_rows:
             self._short = max(SHORT, min(LEAST_AT_SIGHT, policy.serial_below))
@@ -80,9 +85,7 @@ class SortPath:
         self.function = self._sorter(self._sorted, self._short)
         # Longer ones are NumPy's alone as well where it sorts fast, which is measured once: until threads share them.
         self._shares = by_radix or (dtype.itemsize == 2 and not is_half and not has_rows)
-        self._by_numpy: Sorted = self._sorted_long
-        if self._shares or (is_half and self._as_integers is not None and not has_rows):
-            self._by_numpy = self._sorter(self._sorted_long, policy.serial_below if dtype.kind in "fMm" else _NEVER)
+        self._by_numpy = self._sorter(self._sorted_long, policy.serial_below if dtype.kind in "fMm" else _NEVER)
         self.into_short = None if axis is None else self._writer(self.function)
 
     def _sorted(self, x: HostArray) -> HostArray:
@@ -173,9 +176,7 @@ class SortPath:
         axis, stable, network, network_from = self._along, self._stable, self._network, self._network_from
         copy = cast(Sorted, np.ndarray.flatten if self._axis is None else np.ndarray.copy)
         stable_lengths, as_integers, sort_long = self._stable_lengths, self._as_integers or go_on, self._sorted_long
-        most_plain = _most_plain(dtype, by_integers=self._as_integers is not None, has_rows=has_rows)
-        longest = NETWORK if dtype.kind == "f" else _SHORT_TIMES if has_rows else 0
-        most_slow, fast = (SHORT, _FAST_HALVES) if has_rows else (_FEW_HALVES, NETWORK)
+        most_plain, are_integers_sooner = self._most_plain, self._are_integers_sooner
         seen = None if turn is None or dtype.kind not in "bMm" else numbers_as(dtype)
         stable_from = 0 if has_rows else stable_lengths.start or _NEVER
         ties = FloatTies.of(dtype) if dtype.kind == "f" else None
@@ -189,17 +190,15 @@ class SortPath:
                 return go_on(x)
             if has_rows:
                 length = x.shape[axis]
-                # so long that a radix sort, or so short that a network or a copy does it sooner
-                if length >= long_row and suits_radix(size, length, dtype, policy):
-                    return go_on(x)
+                # so short that a copy or a network, or so long that a radix sort does it sooner
                 if length == 1 or (length <= network and size >= network_from):
+                    return go_on(x)
+                if length >= long_row and suits_radix(size, length, dtype, policy):
                     return go_on(x)
                 results = flat = x.copy("K")
             else:
                 results = flat = copy(x)
-            if size > most_plain and (
-                length > longest or (ties and size > most_slow and (length > fast or not sorts_halves_fast()))
-            ):
+            if size > most_plain and are_integers_sooner(size, length):
                 return as_integers(results)
             if ties:
                 if has_rows:
@@ -230,6 +229,13 @@ class SortPath:
 
         return sort
 
+    def _are_integers_sooner(self, size: int, length: int) -> bool:
+        """Whether NumPy sorts times, or float16, sooner as integers: more than `_most_plain` in all."""
+        if self._dtype.kind != "f":
+            return length > (_SHORT_TIMES if self._has_rows else 0)
+        most, fast = (SHORT, _FAST_HALVES) if self._has_rows else (_FEW_HALVES, NETWORK)
+        return length > NETWORK or (size > most and (length > fast or not sorts_halves_fast()))
+
     def _by_bits(self, row: HostArray) -> HostArray:
         """A packed row, which is not kept, sorted as integers."""
         bits, size = self._bits, row.size
@@ -244,11 +250,9 @@ class SortPath:
     def _writer(self, sort: Sorted) -> Callable[[HostArray, HostArray], bool]:
         """Sorts into another array or where it lies: either is written by one call into C. False, and nothing done,
         where the array is longer, or the other one not known to take the result."""
-        short, long_row, axis = self._short, self._long_row, self._along
-        stable_lengths, is_apart = self._stable_lengths, needs_own_memory(self._dtype)
-        at_once = 0  # elements at most that are whole all the time
-        if self._turn is None and self._dtype.kind != "f":
-            at_once = _most_plain(self._dtype, by_integers=self._as_integers is not None, has_rows=self._has_rows)
+        short, long_row, axis, stable_lengths = self._short, self._long_row, self._along, self._stable_lengths
+        is_plain = self._turn is None and self._dtype.kind != "f" and not needs_own_memory(self._dtype)
+        at_once = self._most_plain if is_plain else 0  # elements at most that NumPy may sort where they are wanted
 
         def write(x: HostArray, out: HostArray) -> bool:
             length = x.shape[axis]
@@ -260,29 +264,15 @@ class SortPath:
             if out is not x and ((out.dtype is not x.dtype and out.dtype != x.dtype) or out.shape != x.shape):
                 return False
             # NumPy's copy to a row that overlaps is wrong where one of the two takes longer steps than the other.
-            if (x.size > at_once and length > 1) or (out is not x and out.strides != x.strides):
+            if x.size > at_once or (out is not x and out.strides != x.strides):
                 out[...] = sort(x)
                 return True
-            if out is not x and not is_apart:
+            if out is not x:
                 out[...] = x
-            numbers = x.copy("K") if is_apart else out
-            if length in stable_lengths:
-                numbers.sort(axis, "stable")
-            else:
-                numbers.sort(axis)
-            if is_apart:
-                out[...] = numbers
+            out.sort(axis, "stable" if length in stable_lengths else None)
             return True
 
         return write
-
-
-def _most_plain(dtype: np.dtype[np.generic], *, by_integers: bool, has_rows: bool) -> int:
-    """How many elements NumPy sorts as they are, in rows that are not short. Of float16 its vector code leaves rows out
-    of order that are longer than its network takes."""
-    if dtype.kind == "f" and dtype.itemsize == 2:
-        return _FEW_HALVES if by_integers and not has_rows else NETWORK
-    return _FEW_TIMES if by_integers and dtype.kind != "f" else _NEVER
 
 
 def _seems_alike(x: HostArray) -> bool:

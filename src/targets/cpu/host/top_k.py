@@ -17,14 +17,12 @@ from ....arrays.recycled import new_array
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ..pool import shared_pool
-from .argsort import argsort_row, argsort_rows
+from .argsort import INDEX, argsort_row, argsort_rows
 from .key_words import Elements, Places
 from .numpy_sort import ascending, places_in_order
 from .row_networks import least_for_networks
 from .select_loops import ORDERED, SHORT_ROWS, parted_in_rows, selected_in_rows
 from .strides import taken_in_rows
-
-_INDEX: np.dtype[np.intp] = np.dtype(np.intp)
 
 # Elements of one row, of which as many are worth a loop where new ones come each time; of one or two bytes, which NumPy
 # sorts by their digits, as many as of all rows.
@@ -93,11 +91,10 @@ def _of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) ->
 
 
 def _argsorted(source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) -> Places:
-    everywhere: Places = new_array(source.shape, _INDEX)
-    argsort_rows(source, everywhere, order, policy)
+    everywhere = argsort_rows(source, order, policy)
     if k == source.shape[1]:
         return everywhere
-    places: Places = new_array((len(source), k), _INDEX)
+    places: Places = new_array((len(source), k), INDEX)
     places[...] = everywhere[:, :k]
     return places
 
