@@ -81,7 +81,7 @@ def _have_way(monkeypatch: pytest.MonkeyPatch, *preferred: str) -> list[str]:
     return taken
 
 
-def _never(*given: object) -> bool:
+def _never(*given: object, **named: object) -> bool:
     return False
 
 
@@ -120,7 +120,7 @@ def test_short_arrays_reduce_as_numpys_do(name: str, dtype: str) -> None:
 def test_long_arrays_reduce_as_numpys_do(name: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """By compiled loops, wherever there are any."""
     _have_loops_reduce(monkeypatch)
-    for constant in ("ADDED", "LONG"):
+    for constant in ("ADDED", "LONG", "_EXACT"):
         monkeypatch.setattr(regrouped, constant, 0)
     monkeypatch.setattr(fold_routes, "_SHARED", 1 << 15)
     monkeypatch.setattr(fold_routes, "_SHARED_BYTES", 0)
@@ -257,7 +257,7 @@ def test_each_way_gives_the_same_bits(name: str, dtype: str, monkeypatch: pytest
             x.reshape(-1)[::14] = -0.0
         for layout in LAYOUTS:
             y, found = laid_out(x, layout), set[bytes]()
-            for way in ("loops", "rows", "columns", "numpy", "regrouped", "threads"):
+            for way in ("loops", "rows", "columns", "numpy", "threads"):
                 with monkeypatch.context() as patch, background.off():
                     names = _have_way(patch, way)
                     found.add(np.asarray(reduced(name, y, axis)).tobytes())
@@ -316,6 +316,17 @@ def test_short_lines_are_regrouped_in_either_order(name: str, dtype: str, monkey
         assert_same(reduced(name, turned, axis), by_numpy(name, turned, axis))
         assert len(seen) == 1
         assert seen[0] is not None
+
+
+@pytest.mark.parametrize(("name", "dtype"), [("max", "i4"), ("sum", "i8"), ("any", "u1"), ("all", "i2")])
+def test_short_lines_are_regrouped_without_loops(name: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is loaded for these."""
+    asked: list[Array] = []
+    monkeypatch.setattr(Folding, "__call__", lambda _, x: asked.append(x))
+    for shape in ((5000, 3), (7000, 4)):
+        x = sample(dtype, shape)
+        assert_same(reduced(name, x, 1), by_numpy(name, x, 1))
+    assert not asked
 
 
 @pytest.mark.parametrize("dtype", ["u1", "i8", "f4"])

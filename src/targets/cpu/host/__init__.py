@@ -12,8 +12,9 @@
       argsort      row_networks, crew_rows, counting, radix_sort, NumPy, or
         packed_argsort    a rank and an index make a word: these are sorted
       top_k        `select_loops` for a few of each row, else thresholds by NumPy
-      reduce       NumPy, `regrouped` by NumPy, or `reduce_plans` for `reduce_loops`: which, the first calls find out
-                   (`autotuned`) where the bits are the same; argmin and argmax by `arg_reduce`, likewise
+      reduce       `regrouped` by NumPy, or else NumPy, or `reduce_plans` for `reduce_loops`: which of these two, the
+                   first calls find out (`autotuned`) where the bits are the same; argmin and argmax by `arg_reduce`,
+                   likewise
       cumsum       `regrouped` by NumPy, or loops of its own
       keyed
 

@@ -16,7 +16,7 @@ from ...base import HostArray
 from ..pool import ALONE, shared_pool
 from .autotuned import Choices, Way, Ways
 from .key_words import ordered_ranks
-from .reduce_loops import can_fold, places_for
+from .reduce_loops import can_fold, load, places_for
 from .reduce_plans import LoopCall, loop_call_of
 from .reducers import LONG, HostCall
 from .strides import LoopNest, Routes, shared_across, zeros_and_ones
@@ -75,8 +75,7 @@ class PlaceFolding:
         if not ways.choice.fastest:
             if not can_fold(self._fold, self._dtype, x.nbytes, is_few=is_few and size < LONG):
                 return None
-            for in_rows in (False, True):
-                places_for(self._fold, self._dtype, in_rows)  # loading takes its time
+            load(self._fold, self._dtype)
         return ways(x)
 
     def _choose(self, x: HostArray) -> Ways | None:

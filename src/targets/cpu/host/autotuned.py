@@ -27,13 +27,14 @@ _MOST_CLASSES = 1 << 8
 
 
 class Choice:
-    """Among ways, for arrays of one class. Threads may share one: at worst a try is not counted."""
+    """Among ways, for arrays of one class. Threads may share one: at worst a try is not counted, or a turn is left
+    out."""
 
-    def __init__(self, fastest: str = "") -> None:
-        self.fastest = fastest  # its name, once it is known
+    def __init__(self, *names: str) -> None:
+        self.fastest = names[0] if len(names) == 1 else ""  # its name, once it is known
         self._turn = self._tries = 0
         self._spent = 0.0  # seconds in this turn
-        self._least: dict[str, float] = {}  # seconds an element
+        self._least = dict.fromkeys(names, math.inf)  # seconds an element
 
     def timed(self, ways: dict[str, Way], x: HostArray) -> HostArray:
         """What the way gives whose turn it is."""
@@ -41,7 +42,7 @@ class Choice:
         start = time.perf_counter()
         found = ways[name](x)
         took = time.perf_counter() - start
-        least[name] = min(took / x.size, least.get(name, math.inf))
+        least[name] = min(took / x.size, least[name])
         self._tries, self._spent = self._tries + 1, self._spent + took
         if self._tries >= (_LEAST_TRIES if self._spent >= _ENOUGH else _TRIES):
             self._turn, self._tries, self._spent = self._turn + 1, 0, 0.0
@@ -75,5 +76,5 @@ class Choices:
         key = key, *named
         choice = self._known.get(key)
         if choice is None:
-            choice = self._known[key] = Choice(*named if len(named) == 1 else ())
+            choice = self._known[key] = Choice(*named)
         return Ways(named, choice)

@@ -24,7 +24,7 @@ from ..crew import threads_of_crew
 from .arg_reduce import PlaceFolding, places_of_bools, places_of_times
 from .autotuned import Choices, Way, Ways
 from .key_words import numbers_as
-from .reduce_loops import can_fold, loop_for
+from .reduce_loops import can_fold, load, loop_for
 from .reduce_plans import Route, constant_of, leaps, route_of
 from .reducers import EXTREMES, LONG, TRUTHS, UFUNCS, HostCall, in_shape, rounded, silence, silently, takes
 from .regrouped import ADDED, LEAST_IN_LINES, LINE, Regrouped
@@ -51,9 +51,7 @@ class Folding:
     loops' alone: which are added by which depends on an array's shape and layout. All else is the same bits whichever
     way it is found, so that the fastest is."""
 
-    def __init__(
-        self, fold: Reducer, dtype: np.dtype[np.generic], axes: tuple[int, ...], ndim: int, regrouped: Regrouped | None
-    ) -> None:
+    def __init__(self, fold: Reducer, dtype: np.dtype[np.generic], axes: tuple[int, ...], ndim: int) -> None:
         self._is_half = dtype == np.float16
         self.least = LONG if len(axes) == ndim or dtype.kind == "f" else _MIDDLING
         if ndim == 1 and not fold.adds and dtype.kind not in "mM":
@@ -66,11 +64,11 @@ class Folding:
         if dtype.kind == "b":  # bytes, of which all but zero are true
             fold = {Reducer.MIN: Reducer.ALL, Reducer.MAX: Reducer.ANY}.get(fold, fold)
         self._fold, self._dtype, self._axes = fold, dtype, axes
-        self._regrouped = None if dtype.kind == "f" else regrouped
         self._is_time = dtype.kind in "mM"
         self._seen_as = dtype if self._is_time else numbers_as(dtype)
         self._made = result_dtype(fold.value, dtype) if self._counts or fold in TRUTHS else None
         self._waits, self._looks_at_bits = fold.adds and dtype.kind == "f", fold in EXTREMES and dtype.kind == "f"
+        self._is_numpys_own = not (self._looks_at_bits or self._counts)  # what it makes of the array as it is
         self._ways, self._choices = Routes(self._choose), Choices()
         self._head: tuple[slice, ...] = ()  # what is looked at before all else
         if fold in TRUTHS and len(axes) == ndim:
@@ -83,15 +81,14 @@ class Folding:
             return np.array(self._fold is Reducer.ANY)
         x, ways = self._ways.of_bools(x) if self._counts else (x, self._ways.of(x))
         if ways is None:
-            return self._regrouped(x) if self._regrouped is not None else None
+            return None
         fastest = ways.choice.fastest
-        if fastest == "numpy" and not self._looks_at_bits:
+        if fastest == "numpy" and self._is_numpys_own:
             return None
         if not fastest:
             if not can_fold(self._fold, self._seen_as, x.nbytes, is_few=x.size < LONG):
                 return ways.named["numpy"](x)
-            for in_rows in (False, True):
-                loop_for(self._fold, self._seen_as, in_rows)  # loading takes its time
+            load(self._fold, self._seen_as)
         return ways(x)
 
     def _choose(self, x: HostArray) -> Ways | None:
@@ -105,8 +102,6 @@ class Folding:
         named: dict[str, Way] = {"loops": partial(self._by_loops, route=route)}
         if not self._waits:
             named["numpy"] = partial(self._by_numpy, route=route)
-        if self._regrouped is not None and (regroup := self._regrouped.way_of(x)) is not None:
-            named["regrouped"] = regroup
         return self._choices.among(nest.alike, **named)
 
     def _suits_numpy(self, nest: LoopNest, nbytes: int) -> bool:
@@ -234,10 +229,10 @@ def _reduction(
     made = np.dtype(np.bool_) if fold in TRUTHS else None
     settings = (axes[0] if len(axes) == 1 else axes, made, None, keepdims)
     has_loops |= dtype.kind == "b" and (fold.adds or len(axes) < ndim)
-    regrouped = Regrouped.of(fold, dtype, axes, ndim)
-    long = Folding(fold, dtype, axes, ndim, regrouped) if has_loops and axes else None
+    long = Folding(fold, dtype, axes, ndim) if has_loops and axes else None
     if dtype.kind == "f" and dtype.itemsize == 2 and fold.adds:
         return _guarded(partial(_halves, reduce), (axes, keepdims), axes, keepdims, long)
+    regrouped = Regrouped.of(fold, dtype, axes, ndim)
     # NumPy's loops of floats warn of what is no mistake
     return _guarded(reduce, settings, axes, keepdims, long, regrouped, is_silent=dtype.kind == "f")
 
@@ -264,13 +259,13 @@ def _guarded(
     def guarded(x: HostArray) -> object:
         size = x.size
         found: HostArray | None = None
-        if size >= least and long is not None:
-            found = long(x)
-        elif (
+        if (
             size >= LEAST_IN_LINES and regrouped is not None
             and (size >= regroup_from or (shape := x.shape)[-1] <= LINE or (looks and shape[0] <= LINE and x.flags.fnc))
         ):  # fmt: skip
             found = regrouped(x)
+        if found is None and size >= least and long is not None:
+            found = long(x)
         if found is not None:
             return in_shape(found, x, axes, keepdims)
         try:

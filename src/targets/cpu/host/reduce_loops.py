@@ -152,6 +152,12 @@ def can_fold(fold: Reducer, dtype: np.dtype[np.generic], nbytes: int, *, is_few:
     return background.has_for_many(job, steps) if is_few else background.has(job, steps, nbytes)
 
 
+def load(fold: Reducer, dtype: np.dtype[np.generic]) -> None:
+    """Loads the loops, where they are not: what times them should not wait for that."""
+    for _ in _loading(fold, dtype):
+        pass
+
+
 def _loading(fold: Reducer, dtype: np.dtype[np.generic]) -> Iterator[object]:
     if fold.finds_index:
         yield from (places_for(fold, dtype, in_rows) for in_rows in (False, True))

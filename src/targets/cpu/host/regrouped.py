@@ -10,7 +10,6 @@ take as long or longer until the array leaves the caches.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable
 from typing import TypeAlias, cast
 
@@ -45,6 +44,7 @@ _CHAIN = 1 << 9  # floats of such a row that it adds at a time: the longer, the 
 _SERIAL = 1 << 13  # floats of a line that NumPy multiplies one after the other
 _SIDE, _SIDE_LEFT = 1 << 8, 1 << 5  # products that go on side by side instead, and then of these
 _CACHED = 1 << 15  # elements that each column's turn finds in a cache
+_EXACT = 1 << 18  # elements of which NumPy's loops make as much as compiled ones, whose results are the same
 
 
 class Regrouped:
@@ -62,7 +62,7 @@ class Regrouped:
         if fold.adds and self._is_silent:
             self._most = ADDED // self._size
         elif dtype.kind in "biu" and (self._made == dtype or fold in EXTREMES):
-            self._most = sys.maxsize
+            self._most = _EXACT
         self._routes = Routes(self._regroup)
 
     @classmethod
@@ -77,14 +77,9 @@ class Regrouped:
             return None
         return cls(fold, dtype, axes, ndim)
 
-    def way_of(self, x: HostArray) -> Regroup | None:
-        """What gives the results of arrays that lie like this; None where NumPy takes no longer, or a compiled loop is
-        to do it."""
-        return self._routes.of(x)
-
     def __call__(self, x: HostArray) -> HostArray | None:
-        """The results, of the axes that stay, if there is such a way."""
-        run = self.way_of(x)
+        """The results, of the axes that stay; None where NumPy takes no longer, or a compiled loop is to do it."""
+        run = self._routes.of(x)
         if run is None:
             return None
         return silence().run(run, x) if self._is_silent else run(x)

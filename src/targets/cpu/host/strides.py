@@ -256,7 +256,7 @@ class LoopNest:
         near = self.nearest
         lengths = (near.length, self.length, self.rows)
         axes = len(self.kept), len(self.reduced)
-        return (self.nearest_is_reduced, *axes, min(near.stride, _FAR), *map(about, lengths))
+        return (self.nearest_is_reduced, *axes, min(near.stride, _FAR), *map(_about, lengths))
 
     def arranged(self, results: HostArray) -> HostArray:
         """Results, in loop order, arranged in the axis order of the array."""
@@ -264,7 +264,7 @@ class LoopNest:
         return found[self.turned].copy("K") if self.turned else found
 
 
-def about(number: int) -> int:
+def _about(number: int) -> int:
     """The number by its first three bits."""
     below = max(0, number.bit_length() - 3)
     return number >> below << below
