@@ -34,7 +34,7 @@ DTYPES = ("u4", "i4", "f4", "u8", "i8", "f8")
 Shape: TypeAlias = tuple[int, ...]
 Call: TypeAlias = tuple[Operation, tuple[Spec, ...]]
 # One length for each sort that the rules choose: single rows, and many rows.
-ROW: tuple[Shape, ...] = ((100,), (1000,), (1500,), (5000,), (100_000,), (1 << 20,), (1 << 24,))
+ROW: tuple[Shape, ...] = ((100,), (1000,), (1500,), (5000,), (100_000,), (500_000,), (1 << 20,), (1 << 24,))
 ROWS: tuple[Shape, ...] = ((1000, 100), (1000, 1000), (1000, 3000), (500, 10_000), (100, 100_000))
 # The same for reductions and scans, along any axis.
 LINES: tuple[Shape, ...] = ((100,), (5000,), (100_000,), (1 << 20,), (1 << 26,))

@@ -48,7 +48,7 @@ KEYS: dict[str, str] = {
 _LENGTH = 1 << 16
 # Of examples, with the axis: between them, calls on these take every kernel that a call has.
 _LONG, _WIDE = (1 << 17,), (3, 1 << 17)
-_SHAPES = (((300,), -1), (_LONG, -1), ((300, 300), 0), (_WIDE, -1), (_WIDE, 0))
+_SHAPES = (((300,), -1), (_LONG, -1), ((300, 300), 0), (_WIDE, -1), (_WIDE, 0), ((1000, 1100), -1))
 
 
 @lru_cache(maxsize=16)

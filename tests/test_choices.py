@@ -21,7 +21,7 @@ from gpusort.algos.cut import Columns, shares
 from gpusort.algos.layout import Layout
 from gpusort.algos.radix import spans_of
 from gpusort.algos.rules import PolicyRule, SelectRule, SortRule
-from gpusort.algos.select import ArgsortAndTake
+from gpusort.algos.select import ArgsortAndTake, SelectByDigits, SelectByParts, SelectBySamples
 from gpusort.algos.select_sampled import SampledPolicy, sampled_place
 from gpusort.algos.sorts import BitonicRows, Radix
 from gpusort.types.dtypes import key_for
@@ -183,6 +183,20 @@ def test_what_takes_no_row_once_it_is_fitted_is_passed_over(
         choice, "SELECTIONS", (SelectRule("cuda", frozenset(), (32,), range(99), range(9), algorithm, most_k=7),)
     )
     assert (choose_top_k(CARD, key_for("u4"), 3, 50, 5) == fitted) is is_taken
+
+
+def test_many_rows_are_selected_from_by_digits_and_long_ones_by_samples() -> None:
+    """Unless k is so small that parts of rows are selected from in registers, or rows so short that they are sorted."""
+    wanted = {
+        (1, 20_000, 200): SelectBySamples, (3, 50_000, 5000): SelectBySamples, (8, 50_000, 20): SelectByParts,
+        (8, 50_000, 100): SelectByParts, (8, 50_000, 200): SelectByDigits, (8, 100_000, 200): SelectBySamples,
+        (64, 100_000, 5000): SelectByDigits, (64, 5000, 200): ArgsortAndTake, (256, 5000, 200): SelectByDigits,
+        (256, 2000, 200): ArgsortAndTake, (1000, 2000, 200): SelectByDigits, (1000, 2000, 600): ArgsortAndTake,
+        (1000, 2000, 50): SelectByParts, (1000, 1000, 100): ArgsortAndTake, (1000, 20_000, 100): SelectByDigits,
+        (1000, 300_000, 300): SelectBySamples,
+    }  # fmt: skip
+    found = {case: type(choose_top_k(CARD, key_for("f4"), *case)) for case in wanted}
+    assert found == wanted
 
 
 def test_what_nothing_selects_is_argsorted_with_places_of_32_bits(monkeypatch: pytest.MonkeyPatch) -> None:

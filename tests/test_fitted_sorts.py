@@ -16,22 +16,25 @@ from gpusort.algos.fit import (
     fitted_radix,
     fitted_reduce,
     fitted_scan_policy,
+    power_below,
 )
 from gpusort.algos.select import (
     ArgsortAndTake,
+    SelectByDigits,
     SelectByParts,
     SelectBySamples,
     Selection,
     candidates_of,
     state_bytes,
 )
+from gpusort.algos.select_digits import DigitsPolicy
 from gpusort.algos.select_rows import PartPolicy
 from gpusort.algos.select_sampled import SampledPolicy
 from gpusort.algos.sorts import Radix, RadixRows
 from gpusort.machine import Capability, Limits, TargetInfo
 from gpusort.types.dtypes import key_for
 from gpusort.types.elements import bytes_held
-from gpusort.types.errors import CapabilityError
+from gpusort.types.errors import CapabilityError, InvalidArgumentError
 from gpusort.types.indices import SortOrder
 from gpusort.types.params import BitonicPolicy, MergePolicy, RadixPolicy, ReducePolicy, ScanPolicy
 from gpusort.types.scalars import U32
@@ -263,10 +266,30 @@ def test_a_state_at_least_fits_into_workgroup_memory_and_registers(held: int) ->
 PARTS = SelectByParts(PartPolicy(8, 4, 8, 9), 7)
 NETWORK = ArgsortAndTake(None, BitonicPolicy(64, 16, 2))
 RADIX = attrs.evolve(NETWORK, sort=Radix(RadixPolicy(4, 16, 2, 16, subgroups=False)))
+BY_DIGITS = SelectByDigits(NETWORK, DigitsPolicy(16, 2, digit_bits=4))
+
+
+@pytest.mark.parametrize(("size", "bits"), [(2, 1), (7, 2), (255, 7), (256, 8), (1024, 8)])
+def test_a_selection_by_digits_has_an_invocation_for_each_and_counters_that_fit(size: int, bits: int) -> None:
+    wished, key = SelectByDigits(NETWORK), key_for("f4")
+    policy = wished.fitted(key, 9999, 50, device(1 << 15, size)).policy
+    assert (policy.digit_bits, policy.items, policy.group_size) == (bits, 8, min(256, power_below(size)))
+    memory = 4 * (policy.counters + policy.group_size + 3)
+    assert wished.fitted(key, 9999, 50, device(max(memory, 1 << 10), size)).policy == policy
+    if memory > 1 << 10:
+        with pytest.raises(CapabilityError, match="finds too little workgroup memory on target 'wgsl'"):
+            wished.fitted(key, 9999, 50, device(memory - 1, size))
+    with pytest.raises(CapabilityError, match="finds workgroups of one invocation"):
+        wished.fitted(key, 9999, 50, device(1 << 15, 1))
+    with pytest.raises(InvalidArgumentError, match="group_size: expected at least 16, an invocation for each"):
+        DigitsPolicy(15, digit_bits=4)
+    with pytest.raises(InvalidArgumentError, match="items: expected fewer than 65536 elements in a tile"):
+        DigitsPolicy(1 << 12, 16)
 
 
 @pytest.mark.parametrize(
-    ("selection", "length", "k"), [(NETWORK, 200, 3), (RADIX, 200, 3), (PARTS, 200, 8), (PARTS, 10, 8)]
+    ("selection", "length", "k"),
+    [(NETWORK, 200, 3), (RADIX, 200, 3), (PARTS, 200, 8), (PARTS, 10, 8), (BY_DIGITS, 200, 3)],
 )
 @pytest.mark.parametrize("dtype", ["u2", "u8"])
 def test_as_many_rows_are_selected_from_at_once_as_there_is_room_for(

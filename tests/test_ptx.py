@@ -24,7 +24,8 @@ from gpusort.algos.partition import partition
 from gpusort.algos.radix_sorts import radix_sort
 from gpusort.algos.reduce_axis import reduce_axis, reduce_rows
 from gpusort.algos.scan import scan_axis, scan_in_turn, scan_rows
-from gpusort.algos.select import SelectByParts, SelectBySamples, chosen_indices, top_k
+from gpusort.algos.select import SelectByDigits, SelectByParts, SelectBySamples, chosen_indices, top_k
+from gpusort.algos.select_digits import DigitsPolicy
 from gpusort.algos.select_rows import PartPolicy
 from gpusort.algos.select_sampled import SampledPolicy
 from gpusort.algos.sort_parts import argsort_parts
@@ -248,13 +249,14 @@ def test_selections_compile(dtype: str) -> None:
     key, parts, samples = key_for(dtype), SelectByParts(PartPolicy(64, 2, 32, 40)), SelectBySamples(SELECTED)
     schedules = [top_k(key, 1, 5000, k, ASCENDING, selection) for selection, k in ((parts, 8), (samples, 3))]
     schedules.append(top_k(key, 1, 5000, 20, ASCENDING, samples))  # by the network
+    schedules.append(top_k(key, 3, 5000, 20, ASCENDING, SelectByDigits(policy=DigitsPolicy(256, 4, subgroups=True))))
     schedules.append(chosen_indices(1, 8, 60, 32, 5000))
     found = kernels(schedules)
     assert names_of(found) >= {
         "select_from_parts", "select_threshold", "select_below", "select_anew", "select_ranked",
-        "select_padded", "select_sorted", "place_chosen",
+        "select_padded", "select_sorted", "place_chosen", "select_by_digits", "take_chosen",
     }  # fmt: skip
-    reading = {"i8": {"select_from_parts", "select_threshold", "select_anew"}}
+    reading = {"i8": {"select_from_parts", "select_threshold", "select_anew", "select_by_digits"}}
     check([one for one in found if dtype == "f4" or one.kernel.name in reading.get(dtype, {"select_below"})])
 
 

@@ -16,6 +16,7 @@ from gpusort.algos.candidates import DIGITS
 from gpusort.algos.choice import choose_top_k
 from gpusort.algos.select import (
     ArgsortAndTake,
+    SelectByDigits,
     SelectByParts,
     SelectBySamples,
     Selection,
@@ -24,6 +25,7 @@ from gpusort.algos.select import (
     state_bytes,
     top_k,
 )
+from gpusort.algos.select_digits import DigitsPolicy
 from gpusort.algos.select_long import Plan, select_sampled
 from gpusort.algos.select_rows import PartPolicy
 from gpusort.algos.select_sampled import SampledPolicy
@@ -83,6 +85,7 @@ SAMPLED = SampledPolicy(
 FORMS: dict[str, Selection] = {
     "argsort": ArgsortAndTake(network=NETWORK), "parts": PARTS, "samples": SelectBySamples(SAMPLED),
     "radix": ArgsortAndTake(Radix(RadixPolicy(4, 16, 2, 16, subgroups=False))),
+    "digits": SelectByDigits(ArgsortAndTake(network=NETWORK), DigitsPolicy(16, 3, digit_bits=4, copies=2)),
     "rows": ArgsortAndTake(BitonicRows(lanes=8, items=2, most_items=16, group_size=16)),
 }  # fmt: skip
 
@@ -220,6 +223,27 @@ def test_parts_of_adverse_rows(target: str, dtype: str) -> None:
     rows = np.stack([*adverse(dtype, 100).values()])
     for k in (1, 7, 8):
         check(target, PARTS, rows, k, largest=True)
+
+
+@few_cases(can=lambda case: case["dtype"] in dtypes_for(str(case["target"])), pairs=False)
+@pytest.mark.parametrize("dtype", ["u1", "u4", "f4", "i8", "f8"])
+@pytest.mark.parametrize("length", [47, 48, 49, 97])
+def test_digits_of_adverse_rows(target: str, dtype: str, length: int) -> None:
+    """Tiles are of 48 elements: what ties lies in several of them, and is taken in part."""
+    if target in ("python", "cpu") or dtype not in dtypes_for(target):
+        pytest.skip("takes too long there")
+    rows = np.stack([*adverse(dtype, length).values()])
+    for k in (1, 7, length // 2, length - 1, length):
+        check(target, FORMS["digits"], rows, k, largest=k % 2 == 0)
+
+
+@pytest.mark.parametrize(("digit_bits", "group_size"), [(1, 2), (3, 8), (5, 32), (8, 256), (9, 512)])
+def test_digits_of_any_width_end_with_the_lowest_bit(digit_bits: int, group_size: int) -> None:
+    """Words of 8 bits have one digit of 8 or 9 bits, two of 5, three of 3, and eight."""
+    by_digits = SelectByDigits(ArgsortAndTake(network=NETWORK), DigitsPolicy(group_size, 2, digit_bits=digit_bits))
+    x = np.random.default_rng(digit_bits).integers(0, 256, (2, 300)).astype("u1")
+    for k in (1, 150, 299):
+        check("simulator", by_digits, x, k, largest=False)
 
 
 # The rank of the threshold, and room for candidates of one filter and of two.

@@ -28,7 +28,15 @@ from gpusort.algos.radix_serial import SerialRadix, SerialRadixPolicy
 from gpusort.algos.radix_sorts import numbered, radix_sort, widened
 from gpusort.algos.reduce_axis import reduce_axis, reduce_rows
 from gpusort.algos.scan import scan_axis, scan_in_turn, scan_rows
-from gpusort.algos.select import ArgsortAndTake, SelectByParts, SelectBySamples, chosen_indices, top_k
+from gpusort.algos.select import (
+    ArgsortAndTake,
+    SelectByDigits,
+    SelectByParts,
+    SelectBySamples,
+    chosen_indices,
+    top_k,
+)
+from gpusort.algos.select_digits import DigitsPolicy
 from gpusort.algos.select_rows import PartPolicy
 from gpusort.algos.select_sampled import SampledPolicy
 from gpusort.algos.sort_parts import argsort_parts, sort_parts
@@ -59,6 +67,7 @@ LANES = RadixPolicy(4, 64, 2, 16, lookback=2, count_group=64, count_items=2, cop
 SWEEPS = RadixPolicy(4, 64, 2, 16, lookback=2, count_group=64, count_items=2, copies=2, sweeps=True)
 SMALL = RadixPolicy(2, 4, 1, 4, subgroups=False)
 SCAN, LANES_SCAN = ScanPolicy(32, 3, 4), ScanPolicy(32, 3, 4, subgroups=True)
+NETWORK = ArgsortAndTake(network=BitonicPolicy(64, 16, 2))
 SAMPLED = SampledPolicy(
     samples=64, group_size=64, ranked=16, filter_group=32, items=4, groups=6, staged=64, few=64, sorted_from=30,
     network=BitonicPolicy(64, 16, 2),
@@ -114,7 +123,8 @@ CASES: dict[str, Callable[[], Schedule]] = {
     "top_k by parts": lambda: top_k(KEY, 2, 896, 8, UP, SelectByParts(PartPolicy(32, 4, 16, 40), 5)),
     "top_k by samples": lambda: top_k(KEY, 2, 1536, 20, UP, SelectBySamples(SAMPLED)),
     "top_k by samples, sorted": lambda: top_k(WIDE, 1, 2000, 60, UP, SelectBySamples(SAMPLED)),
-    "top_k by argsort": lambda: top_k(KEY, 2, 200, 90, UP, ArgsortAndTake(network=BitonicPolicy(64, 16, 2))),
+    "top_k by digits": lambda: top_k(KEY, 2, 500, 90, UP, SelectByDigits(NETWORK, DigitsPolicy(32, 3, digit_bits=5))),
+    "top_k by argsort": lambda: top_k(KEY, 2, 200, 90, UP, NETWORK),
     "copy": lambda: copy_strided(U32, (30, 40), Strided(0, (40, 1), 1200), Strided(0, (80, 2), 2400)),
     "transposition": lambda: copy_strided(U32, (30, 40), Strided(0, (1, 30), 1200), Strided(0, (40, 1), 1200)),
     "gather": lambda: take_rows(12, 3, 100, 40),

@@ -146,12 +146,17 @@ def fitted_scan_policy(policy: ScanPolicy, state: object, info: TargetInfo) -> S
     held = _held("policy: a state", bytes_held(state), limits, least=2)
     most = min(limits.group_size, held // 2)  # a tile of at least an item each, and a state for each invocation
     size = policy.group_size if policy.group_size <= most else power_below(most)
-    in_one = Capability.SUBGROUPS in info.capabilities and size <= limits.subgroup_size
     items = min(policy.items, held // size - 1, _registers(state, limits))
     return attrs.evolve(
         policy, group_size=size, items=items, groups=min(policy.groups, limits.groups),
-        subgroups=policy.subgroups and (in_one or has_whole_subgroups(size, info)),
+        subgroups=policy.subgroups and scans_by_subgroups(size, info),
     )  # fmt: skip
+
+
+def scans_by_subgroups(group_size: int, info: TargetInfo) -> bool:
+    """Whether a workgroup can scan by shuffles: in whole subgroups, or within one."""
+    is_within_one = Capability.SUBGROUPS in info.capabilities and group_size <= info.limits.subgroup_size
+    return is_within_one or has_whole_subgroups(group_size, info)
 
 
 def fitted_partition(policy: ScanPolicy, key: SortableKey[Any, Any], info: TargetInfo) -> ScanPolicy:

@@ -165,7 +165,8 @@ def place_values(
     values: Storage[V], here: TilePlace, strand: Strand, places: Registers[U32], beside: Workgroup[V],
     policy: RadixPolicy,
 ) -> None:  # fmt: skip
-    """Loads the strand's values, and writes them to their keys' indices in the sorted tile."""
+    """Loads the strand's values, and writes them to their keys' indices in the sorted tile. Where a word pads the tile
+    the row's last value is loaded, and is never stored: no load waits behind a branch."""
     mine = strand.first_element(policy)
     first = here.start + mine
     if here.remaining() >= policy.tile:
@@ -173,8 +174,7 @@ def place_values(
             beside[places[row]] = values[add_nowrap(first, row * strand.width)]
     else:
         for row in dynamic_range(U32(0), U32(policy.items)):
-            if mine + row * strand.width < here.remaining():
-                beside[places[row]] = values[add_nowrap(first, row * strand.width)]
+            beside[places[row]] = values[here.start + minimum(mine + row * strand.width, here.remaining() - 1)]
 
 
 def place_given(

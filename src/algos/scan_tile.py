@@ -8,7 +8,7 @@ from typing import Generic
 import attrs
 
 from ..kernel.language import *
-from ..types.params import ScanPolicy
+from ..types.params import ScanningPolicy, ScanPolicy
 
 
 @attrs.frozen
@@ -72,7 +72,7 @@ def scan_subgroup(cx: Invocation, monoid: Monoid[E, S], mine: S) -> S:
 
 
 def scan_workgroup(
-    cx: Invocation, monoid: Monoid[E, S], shared: Workgroup[S], mine: S, policy: ScanPolicy
+    cx: Invocation, monoid: Monoid[E, S], shared: Workgroup[S], mine: S, policy: ScanningPolicy
 ) -> Scanned[S]:
     """An exclusive scan over a workgroup, and the total. The caller has a barrier before `shared` is used again."""
     if not policy.subgroups:

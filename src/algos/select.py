@@ -12,18 +12,19 @@ from ..machine import Limits, TargetInfo
 from ..types.checks import instance_of
 from ..types.elements import WORD_BYTES, bytes_held, dtype_of
 from ..types.errors import CapabilityError, InvalidArgumentError
-from ..types.keys import RankKey
+from ..types.keys import RankKey, UnsignedKey
 from ..types.params import MOST_ITEMS, BitonicPolicy, RowsParams
 from .argsort import placed_class
 from .batch import PairsAlgorithm, looping_grid
 from .candidates import DIGITS, first_of
-from .fit import fitted_network, power_below
+from .fit import fitted_network, power_below, scans_by_subgroups
+from .select_digits import PICKED, DigitsPolicy, select_by_digits, take_chosen
 from .select_long import Plan, select_sampled
 from .select_rows import PartPolicy, parts_of, select_by_parts
 from .select_sampled import SampledPolicy
-from .sizes import bound_together, countable_rows, require_countable
+from .sizes import LARGEST_U32, bound_together, countable_rows, require_countable
 from .sort_parts import within
-from .sorts import Bitonic, argsort
+from .sorts import Bitonic, argsort, bits_of
 
 
 def top_k(key: SortableKey[E, N], rows: int, length: int, k: int, order: SortOrder, selection: Selection) -> Schedule:
@@ -178,7 +179,56 @@ class SelectBySamples:
         return select_sampled(key, rows, length, k, order, known_buffers(key, rows, length, k), plan, self.policy)
 
 
-Selection: TypeAlias = ArgsortAndTake | SelectByParts | SelectBySamples
+@attrs.frozen
+class SelectByDigits:
+    """Radix select by a workgroup for each row, and a sort of the rows of the k that it chose: for many rows."""
+
+    sort: ArgsortAndTake = attrs.field(factory=ArgsortAndTake, validator=instance_of(ArgsortAndTake))
+    policy: DigitsPolicy = attrs.field(factory=DigitsPolicy, validator=instance_of(DigitsPolicy))
+
+    def fitted(self, key: SortableKey[E, N], length: int, k: int, info: TargetInfo, /) -> SelectByDigits:
+        size = min(self.policy.group_size, power_below(info.limits.group_size))
+        bits, in_subgroups = min(self.policy.digit_bits, size.bit_length() - 1), scans_by_subgroups(size, info)
+        if not bits:
+            raise CapabilityError(f"algorithm: {self} finds workgroups of one invocation on target {info.name!r}")
+        policy = attrs.evolve(
+            self.policy, group_size=size, digit_bits=bits, subgroups=self.policy.subgroups and in_subgroups
+        )
+        if WORD_BYTES * (policy.counters + policy.group_size + PICKED) > info.limits.workgroup_bytes:
+            raise CapabilityError(f"algorithm: {self} finds too little workgroup memory on target {info.name!r}")
+        return SelectByDigits(self.sort.fitted(chosen_words(key), k, k, info), policy)
+
+    def most_rows(self, key: SortableKey[E, N], length: int, k: int, limits: Limits, /) -> int:
+        if length > LARGEST_U32 - self.policy.tile:
+            return 0
+        most = min(limits.groups, rows_within(key, length, k, limits, k * bytes_held(key.word)))
+        return min(most, self.sort.most_rows(chosen_words(key), k, k, limits))
+
+    def schedule(self, key: SortableKey[E, N], rows: int, length: int, k: int, order: SortOrder, /) -> Schedule:
+        data, values, indices = known_buffers(key, rows, length, k)
+        ranks, policy = RankKey(key), self.policy
+        words = Buffer("words", key.word, rows * k, Role.SCRATCH)
+        chosen, places = Buffer("chosen", U32, rows * k, Role.SCRATCH), Buffer("places", U64, rows * k, Role.SCRATCH)
+        params = RowsParams(U32(rows), U32(length))
+        choose = select_by_digits.launch(
+            Grid(rows, policy.group_size), ranks, data, Workgroup(U32, policy.counters),
+            Workgroup(U32, policy.group_size), Workgroup(U32, PICKED), words, chosen, params, U32(k),
+            -(-bits_of(ranks) // policy.digit_bits), order, policy,
+        )  # fmt: skip
+        sort, network = self.sort.sort, self.sort.network
+        permutation: Schedule = argsort(sort, chosen_words(key), rows, k, SortOrder.ASCENDING, network)
+        known: dict[str, Buffer[Any]] = {"data": words, "places": places}
+        grid = looping_grid(rows * k, network.group_size)
+        take = take_chosen.launch(grid, data, chosen, places, values, indices, params, U32(k))
+        return Schedule((data, values, indices), (choose, *within(permutation, known, "of_argsort"), take))
+
+
+def chosen_words(key: SortableKey[Any, N]) -> UnsignedKey[N, N]:
+    """The key of a key's words as they are."""
+    return UnsignedKey(key.word, key.word, bits_of(key))
+
+
+Selection: TypeAlias = ArgsortAndTake | SelectByParts | SelectBySamples | SelectByDigits
 
 
 def candidates_of(k: int, itemsize: int) -> int:

@@ -9,9 +9,11 @@ import attrs
 
 from ..machine import Capability
 from ..types.params import MergePolicy, RadixPolicy, ReducePolicy, ScanPolicy, Totals
+from .batch import PairsAlgorithm
 from .host_sort import HostSort
 from .rules import PairsRule, PolicyRule, SelectRule, SortRule
-from .select import ArgsortAndTake, SelectByParts, SelectBySamples
+from .select import ArgsortAndTake, SelectByDigits, SelectByParts, SelectBySamples
+from .select_digits import DigitsPolicy
 from .select_rows import PartPolicy
 from .select_sampled import SampledPolicy
 from .sorts import BitonicRows, Radix, RadixRows
@@ -55,11 +57,12 @@ SORTS: tuple[SortRule, ...] = (
     SortRule("cuda", _SUBGROUPS, _WIDE, range(1025), _SEVERAL, BitonicRows(items=8, most_items=32)),
     SortRule("cuda", _SUBGROUPS, _WIDE, range(8193), _ANY, RadixRows(items=8)),
     # Rows beyond workgroup memory. A sweep takes any number of them, so it goes by the elements in all rows.
-    SortRule("cuda", _SWEEPS, _NARROW, _ANY, _ANY, _sweep(8, 8, 32, 256), elements=range(3 << 17)),
-    SortRule("cuda", _SWEEPS, _NARROW, _ANY, _ANY, _sweep(24, 8, 32), elements=range(1 << 22)),
+    SortRule("cuda", _SWEEPS, _NARROW, _ANY, _ANY, _sweep(8, 8, 32, 256), elements=range(5 << 16)),
+    SortRule("cuda", _SWEEPS, _NARROW, _ANY, _ANY, _sweep(12, 8, 32), elements=range(3 << 18)),
+    SortRule("cuda", _SWEEPS, _NARROW, _ANY, _ANY, _sweep(22, 8, 32), elements=range(7 << 19)),
     SortRule("cuda", _SWEEPS, _NARROW, range(1 << 32), _ANY, _sweep(28, 16, 32)),
-    SortRule("cuda", _SWEEPS, _WIDE, _ANY, _ANY, _sweep(8, 4, 16, 256), elements=range(3 << 17)),
-    SortRule("cuda", _SWEEPS, _WIDE, _ANY, _ANY, _sweep(16, 4, 16), elements=range(1 << 22)),
+    SortRule("cuda", _SWEEPS, _WIDE, _ANY, _ANY, _sweep(8, 4, 16, 256), elements=range(5 << 16)),
+    SortRule("cuda", _SWEEPS, _WIDE, _ANY, _ANY, _sweep(14, 4, 16), elements=range(9 << 20)),
     SortRule("cuda", _SWEEPS, _WIDE, range(1 << 32), _ANY, _sweep(18, 4, 16)),
     # Measured on the same card through Vulkan: rows in registers, or in workgroup memory; else three launches a pass.
     SortRule("wgsl", _SWEEPS, _NARROW, range(256, 2049), _ONE, RadixRows(4, most_group=512), 32 << 10),
@@ -97,11 +100,11 @@ PAIRS: tuple[PairsRule, ...] = (
     PairsRule("cuda", _SUBGROUPS, _PAIR + _WIDE_PAIR, range(513, 1025), _SEVERAL, RadixRows(items=4)),
     PairsRule("cuda", _SUBGROUPS, _PAIR, range(8193), _ANY, RadixRows(items=8)),
     PairsRule("cuda", _SUBGROUPS, _WIDE_PAIR, range(4097), _ANY, RadixRows(items=8)),
-    PairsRule("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _ANY, _sweep(8, 8, 32, 256), elements=range(3 << 17)),
-    PairsRule("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _ANY, _sweep(26, 8, 32), elements=range(1 << 25)),
+    PairsRule("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _ANY, _sweep(8, 8, 32, 256), elements=range(5 << 16)),
+    PairsRule("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _ANY, _sweep(12, 8, 32), elements=range(5 << 18)),
     PairsRule("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _ANY, _sweep(28, 8, 32)),
-    PairsRule("cuda", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _ANY, _sweep(8, 4, 16, 256), elements=range(3 << 17)),
-    PairsRule("cuda", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _ANY, _sweep(16, 4, 16), elements=range(1 << 22)),
+    PairsRule("cuda", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _ANY, _sweep(8, 4, 16, 256), elements=range(5 << 16)),
+    PairsRule("cuda", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _ANY, _sweep(14, 4, 16), elements=range(13 << 17)),
     PairsRule("cuda", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _ANY, _sweep(20, 4, 16)),
     PairsRule(
         "wgsl", _SWEEPS, _PAIR, range(513), _SEVERAL, BitonicRows(items=8, most_items=16, group_size=64), 20 << 10
@@ -129,7 +132,38 @@ def _parts(group_size: int, items: int, sets: int, kept: int = 512) -> SelectByP
 
 
 # With many rows, more samples would cost more than reading the rows; with long ones, fewer would let too many pass.
-_FEWER_SAMPLES = SelectBySamples(SampledPolicy(samples=1024, ranked=256, few=1024, groups=1056))
+_FEWER_SAMPLES = SelectBySamples(SampledPolicy(samples=1024, ranked=256, few=1024, groups=1056, sorted_from=1025))
+
+_THOUSAND = range(1000, 1 << 63)
+# Lengths and numbers of rows by which a radix select of each is chosen, and the size of its workgroup: shorter rows are
+# sorted as soon, and each longer one is better read by many workgroups.
+_BY_DIGITS = (
+    (range(4097, 1 << 17), range(256, 1 << 63), 256), (range(8193, 1 << 17), range(64, 256), 512),
+    (range(8193, 1 << 16), range(5, 64), 512),
+)  # fmt: skip
+
+
+def _digits(sort: PairsAlgorithm, group_size: int = 256) -> SelectByDigits:
+    return SelectByDigits(ArgsortAndTake(sort), DigitsPolicy(group_size, subgroups=True))
+
+
+def _selections_on_card(bits: tuple[int, ...], few: int, short_rows: BitonicRows) -> tuple[SelectRule, ...]:
+    """For more than 32 elements of rows beyond 1024."""
+    sorts = ((short_rows, 512), (RadixRows(items=4), 1024), (RadixRows(items=8), 8192 // few))
+    return (
+        SelectRule("cuda", _NONE, bits, range(4097, 8193), _ANY, _parts(512, 16 // few, 128), most_k=64),
+        SelectRule("cuda", _NONE, bits, range(1 << 19), _ANY, _parts(256, 16 // few, 128), most_k=64),
+        SelectRule("cuda", _SWEEPS, bits, range(1025, 1 << 17), _THOUSAND, _digits(short_rows), most_k=512),
+        SelectRule("cuda", _NONE, bits, range(4097, 1 << 18), _ANY, _parts(512, 16 // few, 256, 1024), most_k=128),
+        *(
+            SelectRule("cuda", _SWEEPS, bits, lengths, rows, _digits(sort, group_size), most_k=most_k)
+            for sort, most_k in sorts
+            for lengths, rows, group_size in _BY_DIGITS
+        ),
+        SelectRule("cuda", _NONE, bits, range(1025), _ANY, ArgsortAndTake(RadixRows(items=4)), most_k=1024),
+        SelectRule("cuda", _NONE, bits, range(8193 // few), _ANY, ArgsortAndTake(RadixRows(items=8)), most_k=8192),
+    )
+
 
 # Top-k; if no rule matches, a full argsort. With fewer sets than twice k, candidates would be many more than k.
 # Workgroups are as small as hold a part in registers: one ranks its candidates while others load. For the shortest rows
@@ -147,12 +181,11 @@ SELECTIONS: tuple[SelectRule, ...] = tuple(
         SelectRule(target, _NONE, bits, range(1025), _ANY, _parts(128, 8 // few, 64), most_k=32),
         SelectRule(target, _NONE, bits, range(513), _SEVERAL, ArgsortAndTake(short_rows), most_k=512),
         SelectRule(target, _NONE, bits, range(1 << 14), _ANY, _parts(256, 16 // few, 64), most_k=32),
+        SelectRule(target, _NONE, bits, _ANY, _ANY, _parts(512, 16 // few, 64), most_k=32),
+        *(_selections_on_card(bits, few, short_rows) if target == "cuda" else ()),
         SelectRule(target, _NONE, bits, range(1 << 14), _ANY, _parts(256, 16 // few, 128), most_k=64),
-        SelectRule("cuda", _NONE, bits, range(1025), _ANY, ArgsortAndTake(RadixRows(items=4)), most_k=1024),
-        SelectRule("cuda", _NONE, bits, range(8193 // few), _ANY, ArgsortAndTake(RadixRows(items=8)), most_k=8192),
         SelectRule(target, _NONE, bits, range(1 << 14), _ANY, _parts(256, 16 // few, 256), most_k=128),
         SelectRule(target, _NONE, bits, range(4097), _ANY, _parts(256, 16 // few, 256), most_k=256),
-        SelectRule(target, _NONE, bits, _ANY, _ANY, _parts(512, 16 // few, 64), most_k=32),
         SelectRule(target, _NONE, bits, range(1 << 14, 1 << 32), _FEW_ROWS, SelectBySamples()),
         SelectRule(target, _NONE, bits, range(1 << 14, 1 << 22), _MANY_ROWS, _FEWER_SAMPLES),
         SelectRule(target, _NONE, bits, range(1 << 22, 1 << 32), _MANY_ROWS, SelectBySamples()),

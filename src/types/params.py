@@ -40,6 +40,18 @@ class TilePolicy(Policy):
         return self.group_size * self.items
 
 
+class ScanningPolicy(TilePolicy):
+    """The base of policies by which a workgroup scans."""
+
+    __slots__ = ()
+    subgroups: bool  # whether lanes combine by shuffles before workgroup memory is used
+
+    @property
+    def needs(self) -> Needs:
+        """The last lane of each subgroup has its total, so subgroups must be whole."""
+        return Needs(1, self.group_size, or_one=True) if self.subgroups else Needs()
+
+
 @attrs.frozen
 class BitonicParams:
     """One launch of the bitonic network, over every row of a batch."""
@@ -185,7 +197,7 @@ class ReducePolicy(Policy):
 
 
 @attrs.frozen
-class ScanPolicy(TilePolicy):
+class ScanPolicy(ScanningPolicy):
     """Tuning of scans. A workgroup goes through its share of a row tile by tile."""
 
     group_size: int = attrs.field(default=256, converter=as_int, validator=within(1, MOST_INVOCATIONS))
@@ -193,7 +205,6 @@ class ScanPolicy(TilePolicy):
     items: int = attrs.field(default=15, converter=as_int, validator=within(1, MOST_ITEMS))
     # workgroups, at most
     groups: int = attrs.field(default=1024, converter=as_int, validator=within(1, MOST_GROUPS))
-    # whether lanes combine by shuffles before workgroup memory is used
     subgroups: bool = attrs.field(default=False, validator=is_bool)
     # bytes of neighbouring columns that a workgroup reads at a time, at least: coalesced loads want whole cache lines
     line: int = attrs.field(default=128, converter=as_int, validator=within(1, 1 << 20))
@@ -201,11 +212,6 @@ class ScanPolicy(TilePolicy):
     side_by_side: bool = attrs.field(default=False, validator=is_bool)
     # whether a column of no more than `items` has an invocation of its own, which loads all of it at once
     alone: bool = attrs.field(default=False, validator=is_bool)
-
-    @property
-    def needs(self) -> Needs:
-        """The last lane of each subgroup has its total, so subgroups must be whole."""
-        return Needs(1, self.group_size, or_one=True) if self.subgroups else Needs()
 
 
 @attrs.frozen
