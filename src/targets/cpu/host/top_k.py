@@ -28,7 +28,9 @@ from .strides import taken_in_rows
 # sorts by their digits, as many as of all rows.
 _FEW = 1 << 8
 _BYTES_ORDERED = 1 << 10  # bytes of one of some rows that are sorted sooner than chosen from
-_LARGE = 1 << 4  # of a row that is not short, one of so many elements or more of them: all are sorted
+# Of a row that is not short, one of so many elements or more of them, and all are sorted: integers are sooner than floats,
+# and a very long row is parted among threads.
+_LARGE, _LARGE_OF_INTS, _LARGE_OF_FLOATS, _LARGE_ALONE = 16, 9, 4, 3
 _PART = 1 << 17  # elements of a row that are worth a thread
 
 
@@ -62,9 +64,9 @@ def _places(source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy)
         return places_in_order(source, 1, order)[:, :k].copy()
     if rows < shared_pool().threads and length >= 2 * _PART:
         return np.stack([_of_row(row, k, order, policy) for row in source])
-    are_sorted = length <= (_BYTES_ORDERED if source.itemsize == 1 else ORDERED) or _LARGE * k > length > SHORT_ROWS
+    are_short = length <= (_BYTES_ORDERED if source.itemsize == 1 else ORDERED)
     halves = 5 if source.size >= least_for_networks(policy) else 4  # of k: of more elements some are chosen
-    if are_sorted or 2 * length <= halves * k:
+    if are_short or _is_large(k, source) or 2 * length <= halves * k:
         return _argsorted(source, k, order, policy)
     near = _parted(source, k, order)
     return taken_in_rows(near, _argsorted(taken_in_rows(source, near), k, order, policy))
@@ -72,7 +74,7 @@ def _places(source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy)
 
 def _of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) -> Places:
     size = row.size
-    if _LARGE * k > size > SHORT_ROWS:
+    if _is_large(k, row):
         places: Places = _argsorted(row[np.newaxis], k, order, policy)[0]
         return places
     if size <= (SHORT_ROWS if row.itemsize <= 2 else _FEW) or 2 * k >= size:
@@ -88,6 +90,20 @@ def _of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) ->
         found += np.arange(0, parts * length, length)[:, np.newaxis]
         near = np.concatenate((found.reshape(-1), np.arange(parts * length, size)))
     return near.take(argsort_row(row.take(near), order, policy)[:k])
+
+
+def _is_large(k: int, source: HostArray) -> bool:
+    """Whether so many elements of rows that are not short are wanted that all are sorted."""
+    length, size = source.shape[-1], source.itemsize
+    if source.ndim == 1 and length >= 2 * _PART:
+        large = _LARGE_ALONE
+    elif size <= 2:
+        large = _LARGE
+    elif source.dtype.kind == "f":
+        large = _LARGE_OF_FLOATS
+    else:
+        large = _LARGE_OF_INTS if size == 4 else _LARGE
+    return large * k > length > SHORT_ROWS
 
 
 def _argsorted(source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) -> Places:
