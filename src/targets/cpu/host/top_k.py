@@ -28,8 +28,8 @@ from .strides import taken_in_rows
 # sorts by their digits, as many as of all rows.
 _FEW = 1 << 8
 _BYTES_ORDERED = 1 << 10  # bytes of one of some rows that are sorted sooner than chosen from
-# Of a row that is not short, one of so many elements or more of them, and all are sorted: integers are sooner than floats,
-# and a very long row is parted among threads.
+# Of a row that is not short, one of so many elements or more of them, and all are sorted: integers are sooner than
+# floats, and a very long row is parted among threads.
 _LARGE, _LARGE_OF_INTS, _LARGE_OF_FLOATS, _LARGE_ALONE = 16, 9, 4, 3
 _PART = 1 << 17  # elements of a row that are worth a thread
 
