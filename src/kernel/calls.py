@@ -40,12 +40,11 @@ from .values import (
     InvocationValue,
     MemoryValue,
     Method,
-    Static,
     StructValue,
-    TupleValue,
     Value,
-    as_static,
     class_behind,
+    is_known,
+    is_tuple,
     lift,
     of_object,
 )
@@ -77,26 +76,26 @@ class CallReader(ExpressionReader, ABC):
                 found = self.call_function(node, callee.plain(), [callee.owner])
                 self.require_returned(node, callee, lift(found, span))
                 return found
-            case Static(value=cls) if isinstance(cls, type) and issubclass(cls, Scalar):
-                return scalar_of_class(cls, [given.value for given in self.positional(node)], span)
-            case Static(value=cls) if _origin_of(cls) is Registers:
+            case type() if issubclass(callee, Scalar):
+                return scalar_of_class(callee, [given.value for given in self.positional(node)], span)
+            case _ if _origin_of(callee) is Registers:
                 return registers(self.builder, self.positional(node), span)
-            case Static(value=cls) if isinstance(cls, type) and issubclass(cls, Enum):
-                self.expected(node, f"a member of {cls.__name__}, e.g. `{cls.__name__}.{next(iter(cls)).name}`")
-            case Static(value=function) if isinstance(function, FunctionType) and function in OPERATIONS:
-                return intrinsic(self.builder, function, [given.value for given in self.positional(node)], span)
-            case Static(value=function) if function is dynamic_range:
+            case type() if issubclass(callee, Enum):
+                self.expected(node, f"a member of {callee.__name__}, e.g. `{messages.element_of(callee, None)}`")
+            case FunctionType() if callee in OPERATIONS:
+                return intrinsic(self.builder, callee, [given.value for given in self.positional(node)], span)
+            case FunctionType() if callee is dynamic_range:
                 self.expected(node, "`dynamic_range` in a for loop, e.g. `for i in dynamic_range(U32(0), n):`")
-            case Static(value=function) if isinstance(function, FunctionType):
-                return self.call_function(node, function, [])
-            case Static(value=Kernel() as called):
-                return self.call_function(node, called.function, [])
-            case Static(value=cls) if inspect.isclass(_origin_of(cls)) and is_struct(cls):
-                return self.struct(node, cls)
-            case Static(value=function) if _is_foldable(function):
-                return self.fold_call(node, function)
-            case Static(value=function) if callable(function):
-                self.expected(node, messages.callable_for(function))
+            case FunctionType():
+                return self.call_function(node, callee, [])
+            case Kernel():
+                return self.call_function(node, callee.function, [])
+            case _ if inspect.isclass(_origin_of(callee)) and is_struct(callee):
+                return self.struct(node, callee)
+            case _ if _is_foldable(callee):
+                return self.fold_call(node, callee)
+            case _ if is_known(callee) and callable(callee):
+                self.expected(node, messages.callable_for(callee))
             case _:
                 self.expected(node, f"something to call, found {describe(callee)}, e.g. `partner_of(thread)`")
 
@@ -107,23 +106,21 @@ class CallReader(ExpressionReader, ABC):
 
     def fold_call(self, node: ast.Call, function: object) -> Value:
         """Evaluates one of Python's functions on compile-time values."""
-        arguments = [Given(as_static(given.value), given.span) for given in self.positional(node)]
+        arguments = self.positional(node)
         cls = class_behind(arguments[0].value) if arguments else None
         if function in (isinstance, type) and cls is not None:
             # the class is known at compile time even where the value is not
             if function is type and len(arguments) == 1:
-                return Static(cls)
-            function, arguments[0] = issubclass, Given(Static(cls), arguments[0].span)
-        if function is len and len(arguments) == 1 and isinstance(arguments[0].value, TupleValue):
-            return Static(len(arguments[0].value.items))
-        values: list[object] = []
+                return cls
+            function, arguments[0] = issubclass, Given(cls, arguments[0].span)
+        if function is len and len(arguments) == 1 and is_tuple(items := arguments[0].value):
+            return len(items)
         for given in arguments:
-            if not isinstance(given.value, Static):
+            if not is_known(given.value):
                 name = getattr(function, "__name__", repr(function))
                 hint = messages.instead_of(function, "e.g. a property of the key or the policy")
                 expected(given.span, f"a compile-time value for {name!r}, found {describe(given.value)}, {hint}")
-            values.append(given.value.value)
-        called = cast("Callable[..., object]", function)
+        called, values = cast("Callable[..., object]", function), [given.value for given in arguments]
         found = evaluated(self.span(node), called, *values)
         self.builder.captures.call(called, *values)
         return found
@@ -159,15 +156,15 @@ class CallReader(ExpressionReader, ABC):
         declares. The KernelError is at the line of the method, which is the user's, not where the kernel uses the
         result."""
         function, owner = method.plain(), method.owner
-        name, made = function.__name__, type(owner.value) if isinstance(owner, Static) else class_behind(owner)
+        name, made = function.__name__, type(owner) if is_known(owner) else class_behind(owner)
         for trait, classes in _CLASSES.items():
             if made is not None and name in classes and all(_has(owner, member) for member in members_of(trait)):
                 element = self.attribute(node, owner, classes[name])
-                if isinstance(element, Static) and class_behind(found) is not class_of(element.value):
+                if is_known(element) and class_behind(found) is not class_of(element):
                     source, owned = source_of(function), f"the `{classes[name]}` of {made.__name__}"
                     expected(
-                        source.span(source.tree), f"{shown(element.value)}, {owned}, from {function.__qualname__!r}, "
-                        f"found {describe(found)}, e.g. `return {messages.element_of(element.value, found)}`",
+                        source.span(source.tree), f"{shown(element)}, {owned}, from {function.__qualname__!r}, "
+                        f"found {describe(found)}, e.g. `return {messages.element_of(element, found)}`",
                     )  # fmt: skip
 
     def overridable(self, function: FunctionType, arguments: Sequence[Value], span: Span) -> Value:
@@ -204,7 +201,7 @@ class CallReader(ExpressionReader, ABC):
         made: dict[str, Value] = {}
         for name, annotation in fields.items():
             value = bound[parameters[name]]
-            if isinstance(value, Static) and value.value is attrs.NOTHING:  # the default of a field with a factory
+            if value is attrs.NOTHING:  # the default of a field with a factory
                 self.expected(node, f"a default of {cls.__name__!r} that is known, found a factory's for {name!r}, "
                                 f"e.g. each argument by itself, or `{name}: U32 = U32(0)`")  # fmt: skip
             if isinstance(annotation, EnumMeta):
@@ -269,14 +266,14 @@ def _fits(value: Value, annotation: object) -> bool:
         return issubclass(Invocation, annotation)
     if (behind := class_behind(value)) is not None:
         return issubclass(behind, annotation)
-    return isinstance(value, Static) and not issubclass(annotation, Scalar | Enum)
+    return is_known(value) and not issubclass(annotation, Scalar | Enum)
 
 
 def _has(owner: Value, member: str) -> bool:
     """Whether an object has a member. One with scalar fields, as a key may be, is a StructValue to the reader."""
     if isinstance(owner, StructValue):
         return member in owner.fields or hasattr(class_of(owner.element), member)
-    return isinstance(owner, Static) and hasattr(owner.value, member)
+    return is_known(owner) and hasattr(owner, member)
 
 
 def _is_foldable(function: object) -> bool:

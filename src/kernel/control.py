@@ -32,7 +32,7 @@ from .operators import require_plain_equality
 from .passes.walk import leaves_loop
 from .source import Source, escapes, jumps
 from .span import expected
-from .values import Static, TupleValue, Value, class_behind, enum_number, of_object
+from .values import Value, class_behind, enum_number, is_known, is_tuple, of_object
 
 # An item of a block: a statement, or an action between statements (an unrolled loop binds its variable).
 Item: TypeAlias = "ast.stmt | Callable[[], Flow]"
@@ -132,7 +132,7 @@ class ControlReader(CallReader, ABC):
     def match(self, node: ast.Match, rest: Sequence[Item]) -> Flow:
         """`match` on an enum, which must name every member."""
         subject = self.read(node.subject)
-        cls = type(subject.value) if isinstance(subject, Static) else class_behind(subject)
+        cls = type(subject) if is_known(subject) else class_behind(subject)
         if cls is None or not issubclass(cls, Enum):
             self.expected(node, f"an enum to match, found {describe(subject)}, e.g. `if x == 1:` for a number")
         if issubclass(cls, Flag):  # of which one may be several members, or none
@@ -154,8 +154,8 @@ class ControlReader(CallReader, ABC):
 
     def cases(self, node: ast.Match, subject: Value, cases: Sequence[Case], rest: Sequence[Item]) -> Flow:
         (members, body), *others = cases
-        if isinstance(subject, Static):
-            return self.block([*body, *rest]) if subject.value in members else self.cases(node, subject, others, rest)
+        if is_known(subject):
+            return self.block([*body, *rest]) if subject in members else self.cases(node, subject, others, rest)
         if not others:
             return self.block([*body, *rest])
         span, code = self.span(node), enum_number(subject)
@@ -173,53 +173,49 @@ class ControlReader(CallReader, ABC):
             if isinstance(pattern, ast.MatchAs) and pattern.pattern is None and pattern.name is None:
                 return list(cls)
             member = self.read(pattern.value) if isinstance(pattern, ast.MatchValue) else None
-            if not isinstance(member, Static) or not isinstance(member.value, cls):
-                self.expected(
-                    pattern, f"a member of {cls.__name__}, e.g. `case {cls.__name__}.{next(iter(cls)).name}:`"
-                )
-            found.append(member.value)
+            if not isinstance(member, cls):
+                self.expected(pattern, f"a member of {cls.__name__}, e.g. `case {messages.element_of(cls, None)}:`")
+            found.append(member)
         return found
 
     def for_loop(self, node: ast.For, rest: Sequence[Item]) -> Flow:
         if isinstance(node.iter, ast.Call):
             callee = self.read(node.iter.func)
-            if isinstance(callee, Static) and callee.value is dynamic_range:
+            if callee is dynamic_range:
                 self.counting_loop(node, node.iter)
                 return self.block(rest)
-            if isinstance(callee, Static) and callee.value is range:
+            if callee is range:
                 return self.unrolled(node, self.range_of(node.iter), rest)
         return self.unrolled(node, self.read(node.iter), rest)
 
     def range_of(self, call: ast.Call) -> Value:
         bounds: list[object] = []
         for given in self.positional(call):
-            if not isinstance(given.value, Static):
+            if not is_known(given.value):
                 expected(given.span, f"compile-time ints in `range`, found {describe(given.value)}, "
                                      "e.g. `for i in dynamic_range(U32(0), n):`")  # fmt: skip
-            bounds.append(given.value.value)
+            bounds.append(given.value)
         return evaluated(self.span(call), range, *bounds)
 
     def unrolled(self, node: ast.For, iterable: Value, rest: Sequence[Item]) -> Flow:
         span = self.span(node)
-        if isinstance(iterable, TupleValue):
+        if is_tuple(iterable):
             # evaluated before the loop: an iteration may assign the names they were read from
-            values = [held(self.builder, "item", item, span) for item in iterable.items]
-        elif isinstance(iterable, Static) and hasattr(iterable.value, "__iter__"):
+            values = [held(self.builder, "item", item, span) for item in iterable]
+        elif is_known(iterable) and hasattr(iterable, "__iter__"):
             # at most one more than can be unrolled: the iterable may be infinite
-            iterated = cast("Iterable[object]", iterable.value)
+            iterated = cast("Iterable[object]", iterable)
             items = evaluated(self.span(node.iter), lambda: list(islice(iterated, MOST_ITERATIONS + 1)))
-            assert isinstance(items, Static)
-            values = [of_object(item, span) for item in cast("list[object]", items.value)]
+            values = [of_object(item, span) for item in cast("list[object]", items)]
             if len(values) <= MOST_ITERATIONS:
-                self.builder.captures.call(tuple, iterable.value)
+                self.builder.captures.call(tuple, iterable)
         else:
             example = messages.loop_over(iterable)
             self.expected(node.iter, f"something to loop over, found {describe(iterable)}, e.g. `{example}`")
 
-        counted = iterable.value if isinstance(iterable, Static) else None
         rounds = len(values)
-        if isinstance(counted, range) and counted:  # whose `len` raises beyond sys.maxsize
-            rounds = (counted[-1] - counted[0]) // counted.step + 1
+        if isinstance(iterable, range) and iterable:  # whose `len` raises beyond sys.maxsize
+            rounds = (iterable[-1] - iterable[0]) // iterable.step + 1
         with self.builder.unrolling(rounds, span):
             return self.unrolled_iterations(node, values, rest)
 

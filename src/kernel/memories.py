@@ -20,12 +20,12 @@ from .span import KernelError, Span, expected
 from .values import (
     Given,
     MemoryValue,
-    Static,
-    TupleValue,
     Value,
     as_scalar,
     class_behind,
     from_leaves,
+    is_known,
+    is_tuple,
     lift,
     parts,
     rebuild,
@@ -46,12 +46,12 @@ def new_array(builder: KernelBuilder, name: str, space: ir.Space, element: objec
 def index_in(array: MemoryValue, given: Given) -> ir.Expression:
     """A value as an index. Raises KernelError for a constant beyond the end of an array of known length."""
     value, span = as_scalar(given.value), given.span
-    if isinstance(value, Static) and isinstance(value.value, int):
-        if value.value < 0:
-            expected(span, f"an index counted from the front, found {value.value}, e.g. `data.length - 1`")
-        value = literal(value.value, Type.U32, span)
+    if isinstance(value, int):
+        if value < 0:
+            expected(span, f"an index counted from the front, found {value}, e.g. `data.length - 1`")
+        value = literal(value, Type.U32, span)
     if not isinstance(value, ir.Expression) or value.type is not Type.U32:
-        hint = "data[row * width + column]" if isinstance(value, TupleValue) else "data[thread.value]"
+        hint = "data[row * width + column]" if is_tuple(value) else "data[thread.value]"
         hint = f"data[{messages.converted(value.type, Type.U32)}]" if isinstance(value, ir.Expression) else hint
         expected(span, f"a U32 index, found {describe(value)}, e.g. `{hint}`")
     if isinstance(value, ir.Const) and array.memory.length is not None:
@@ -145,27 +145,27 @@ def _joined(units: Sequence[ir.Expression], to: Type, span: Span) -> ir.Expressi
 def registers(builder: KernelBuilder, given: Sequence[Given], span: Span) -> MemoryValue:
     """`Registers(U32, 8)`."""
     element, length = (one.value for one in given) if len(given) == 2 else (None, None)
-    if not (isinstance(element, Static) and isinstance(length, Static) and isinstance(length.value, int)):
+    if not (is_known(element) and isinstance(length, int)):
         expected(span, "an element class and a compile-time length, e.g. `Registers(U32, 8)`")
-    if length.value < 1:
-        expected(span, f"a length of at least 1, found {length.value}, e.g. `Registers(U32, 8)`")
+    if length < 1:
+        expected(span, f"a length of at least 1, found {length}, e.g. `Registers(U32, 8)`")
     try:
-        dtype_of(element.value)
+        dtype_of(element)
     except TypeError as error:
         raise KernelError(span, f"{error}, e.g. `Registers(U32, 8)`") from None
-    most = MOST_REGISTER_BYTES // bytes_held(element.value)
-    if length.value > most:
-        expected(span, f"at most {most} registers of this class in an array, found {length.value}, "
+    most = MOST_REGISTER_BYTES // bytes_held(element)
+    if length > most:
+        expected(span, f"at most {most} registers of this class in an array, found {length}, "
                        "e.g. workgroup memory, a parameter `tile: Workgroup[U32]`")  # fmt: skip
     name = ir.unused(f"registers_{len(builder.memories)}", {memory.name for memory in builder.memories})
-    return new_array(builder, name, ir.Space.REGISTERS, element.value, length.value)
+    return new_array(builder, name, ir.Space.REGISTERS, element, length)
 
 
 def operand(given: Given, type: Type) -> ir.Expression:
     """An argument as a scalar of a type."""
     value = as_scalar(lift(given.value, given.span))
-    if isinstance(value, Static):
-        return literal(value.value, type, given.span)
+    if is_known(value):
+        return literal(value, type, given.span)
     if not isinstance(value, ir.Expression) or value.type is not type:
         expected(given.span, f"{type}, found {describe(value)}, e.g. `{type}(1)`")
     return value
@@ -183,7 +183,7 @@ def memory_method(builder: KernelBuilder, array: MemoryValue, method: str, given
     value = operand(given[1], Type.U32) if len(given) == 2 else None
     variable = None if op is AtomicOp.STORE else builder.ssa_variable("old", Type.U32)
     builder.emit(ir.Atomic(variable, op, array.memory, index, value, span))
-    return Static(None) if variable is None else ir.Read(variable, span)
+    return None if variable is None else ir.Read(variable, span)
 
 
 def invocation_method(builder: KernelBuilder, method: str, given: Sequence[Given], span: Span) -> Value:
@@ -192,7 +192,7 @@ def invocation_method(builder: KernelBuilder, method: str, given: Sequence[Given
         if given:
             expected(span, "no argument, e.g. `cx.barrier()`")
         builder.emit(ir.Barrier(span))
-        return Static(None)
+        return None
     if method == "load_uniform":
         return _load_uniform(builder, given, span)
     op = _SUBGROUP[method]
@@ -222,7 +222,7 @@ def _load_uniform(builder: KernelBuilder, given: Sequence[Given], span: Span) ->
 
 
 def _shuffle(builder: KernelBuilder, op: SubgroupOp, leaf: Value, lane: ir.Expression, span: Span) -> Value:
-    if isinstance(leaf, Static):
+    if is_known(leaf):
         return leaf
     if not isinstance(leaf, ir.Expression):
         expected(span, f"a scalar or a struct to shuffle, found {describe(leaf)}, e.g. `cx.shuffle(pair, lane)`")

@@ -22,7 +22,7 @@ from .messages import describe, is_from_a_library
 from .names import if_else
 from .source import signature_of
 from .span import Span, expected
-from .values import MemberNumber, Static, StructValue, Value, as_scalar, as_static, class_behind, enum_number, lift
+from .values import MemberNumber, StructValue, Value, as_scalar, class_behind, enum_number, is_known, lift
 
 # For each operator: Python's function, the row of the table of operations, the method that a struct may define
 _Evaluate: TypeAlias = Callable[[Any, Any], Any]
@@ -70,8 +70,8 @@ Inline: TypeAlias = Callable[[FunctionType, Sequence[Value], Span], Value]
 def truth(value: Value, span: Span, is_result: bool = False) -> ir.Expression:
     """A value as a condition: a Bool, or a constant for a compile-time value. `is_result`: it is an operand of `and` or
     `or` that may be the result itself, so it must be a bool: `x > y and 5` would be False or 5."""
-    if isinstance(value, Static):
-        if is_result and not isinstance(value.value, bool):
+    if is_known(value):
+        if is_result and not isinstance(value, bool):
             expected(span, f"a Bool or a bool beside `and` and `or`, found {describe(value)}, e.g. `a if c else b`")
         return ir.Const(is_true(value, span), Type.BOOL, span)
     if not isinstance(value, ir.Expression) or value.type is not Type.BOOL:
@@ -79,9 +79,9 @@ def truth(value: Value, span: Span, is_result: bool = False) -> ir.Expression:
     return value
 
 
-def is_true(value: Static, span: Span) -> bool:
+def is_true(known: Value, span: Span) -> bool:
     """What Python makes of it as a condition, which may be an error, as of an array."""
-    return evaluated(span, bool, value.value) == Static(True)
+    return evaluated(span, bool, known) is True
 
 
 def binary(
@@ -89,11 +89,11 @@ def binary(
 ) -> Value:
     """A binary operator or a comparison. `inline` inlines a struct's method for it; with `is_augmented` (`a += b`) that
     may be `__iadd__`."""
-    if isinstance(whole := as_static(left), Static) and isinstance(other := as_static(right), Static):
-        return evaluated(span, (_FOLDED.get(python) or _BINARY[python])[0], whole.value, other.value)
+    if is_known(left) and is_known(right):
+        return evaluated(span, (_FOLDED.get(python) or _BINARY[python])[0], left, right)
     is_identity = python in (ast.Is, ast.IsNot)
-    if is_identity and any(isinstance(side, Static) and side.value is None for side in (left, right)):
-        return Static(python is ast.IsNot)  # the other is a run-time value, hence not None
+    if is_identity and (left is None or right is None):
+        return python is ast.IsNot  # the other is a run-time value, hence not None
     method = _OF_STRUCTS.get(python, "")
     reflected = _MIRRORED.get(method, f"__r{method[2:]}")
     if method and _has_operators(left):
@@ -102,7 +102,7 @@ def binary(
             return inline(_method_of(right, reflected, span), [right, left], span)
         return inline(_method_of(left, method, span, is_augmented), [left, right], span)
     if method and issubclass(python, ast.operator) and _has_operators(right):
-        if isinstance(left, Static) and isinstance(left.value, int | float):
+        if isinstance(left, int | float):
             return inline(_method_of(right, reflected, span), [right, left], span)
         if hasattr(cls := class_of(right.element), reflected):  # which CPython does not ask: the scalar refuses it
             expected(span, f"the {cls.__name__} on the left of a scalar, found {describe(left)} there, e.g. `v * x`")
@@ -153,7 +153,7 @@ def _greatest(side: Value) -> int:
     """An upper bound of an int operand; -1 for others."""
     if isinstance(side, MemberNumber):
         return side.greatest
-    return side.value if isinstance(side, Static) and isinstance(side.value, int) else -1
+    return side if isinstance(side, int) else -1
 
 
 def _beside(scalar: ir.Expression, number: MemberNumber, span: Span) -> ir.Expression:
@@ -175,10 +175,10 @@ def _widened(value: Value, other: Value, span: Span) -> Value:
     narrow = next((v.type for v in (value, other) if isinstance(v, ir.Expression) and v.type.is_narrow), None)
     if narrow is None:
         return value
-    if isinstance(value, Static):
-        return literal(value.value, narrow, span)
-    is_alike = isinstance(other, Static) or (isinstance(other, ir.Expression) and other.type is narrow)
-    if isinstance(value, ir.Expression) and value.type is narrow and is_alike:
+    if is_known(value):
+        return literal(value, narrow, span)
+    fits = is_known(other) or (isinstance(other, ir.Expression) and other.type is narrow)
+    if isinstance(value, ir.Expression) and value.type is narrow and fits:
         return convert(ops.CAST, value, Type.U32, span)
     return value
 
@@ -186,10 +186,10 @@ def _widened(value: Value, other: Value, span: Span) -> Value:
 def _scalars(op: ops.Op, left: Value, right: Value, span: Span) -> tuple[ir.Expression, ir.Expression]:
     """Two operands as scalars: a Python number becomes a literal of the other operand's type."""
     left, right = as_scalar(left), as_scalar(right)
-    if isinstance(left, ir.Expression) and isinstance(right, Static):
-        return left, literal(right.value, Type.U32 if op in _SHIFTS else left.type, span)
-    if isinstance(left, Static) and isinstance(right, ir.Expression) and op not in _SHIFTS:
-        return literal(left.value, right.type, span), right
+    if isinstance(left, ir.Expression) and is_known(right):
+        return left, literal(right, Type.U32 if op in _SHIFTS else left.type, span)
+    if is_known(left) and isinstance(right, ir.Expression) and op not in _SHIFTS:
+        return literal(left, right.type, span), right
     if isinstance(left, ir.Expression) and isinstance(right, ir.Expression):
         return left, right
     expected(
@@ -239,7 +239,7 @@ def unary(python: type[ast.AST], operand: Value, span: Span, inline: Inline) -> 
     """`-x`, `~x`, `+x` or `not x`."""
     if (method := _OF_STRUCTS.get(python)) and _has_operators(operand):
         return inline(_method_of(operand, method, span), [operand], span)
-    if python is ast.UAdd and not isinstance(operand, Static):
+    if python is ast.UAdd and not is_known(operand):
         number = as_scalar(operand)
         if not isinstance(number, ir.Expression) or not number.type.is_number:
             expected(span, f"a number after `+`, found {describe(operand)}, e.g. `U32(x)`")
@@ -247,8 +247,8 @@ def unary(python: type[ast.AST], operand: Value, span: Span, inline: Inline) -> 
     if isinstance(operand, MemberNumber):
         _refuse_number(span)
     evaluate, op = _UNARY[python]
-    if isinstance(operand, Static):
-        return evaluated(span, evaluate, operand.value)
+    if is_known(operand):
+        return evaluated(span, evaluate, operand)
     if not isinstance(operand, ir.Expression):
         expected(span, f"{op.expects}, found {describe(operand)}, e.g. its field")
     if python is ast.Not and operand.type is not Type.BOOL:
@@ -283,9 +283,9 @@ def intrinsic(builder: KernelBuilder, function: FunctionType, arguments: Sequenc
 
 
 def _bitcast(to: Value, operand: Value, span: Span) -> ir.Expression:
-    if not (isinstance(to, Static) and isinstance(to.value, type) and issubclass(to.value, Scalar)):
+    if not (isinstance(to, type) and issubclass(to, Scalar)):
         expected(span, "a scalar class first, e.g. `bitcast(U32, x)`")
-    operand, type_ = lift(operand, span), to.value.type
+    operand, type_ = lift(operand, span), to.type
     if not isinstance(operand, ir.Expression):
         expected(span, f"a scalar to bitcast, found {describe(operand)}, e.g. `bitcast(U32, x)`")
     if not ops.can_bitcast(operand.type, type_):
@@ -298,9 +298,8 @@ def scalar_of_class(cls: type[Scalar], arguments: Sequence[Value], span: Span) -
     if len(arguments) != 1:
         expected(span, f"one value, e.g. `{cls.__name__}(1)`")
     value = as_scalar(arguments[0])
-    if isinstance(value, Static):
-        is_bool = isinstance(value.value, bool)
-        value = literal(value.value, Type.BOOL if is_bool else cls.type, span)
+    if is_known(value):
+        value = literal(value, Type.BOOL if isinstance(value, bool) else cls.type, span)
     if not isinstance(value, ir.Expression):
         expected(span, f"a scalar to convert to {cls.__name__}, found {describe(value)}, e.g. {_number_of(value)}")
     return convert(ops.CAST, value, cls.type, span)

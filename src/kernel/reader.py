@@ -23,8 +23,9 @@ from .messages import describe
 from .names import assign_slot, held, new_slot
 from .source import Source, escapes, paths_through, source_of
 from .span import KernelError, Span
-from .values import Static, TupleValue, Value, first_difference, lift, shape
+from .values import Value, first_difference, is_alike, is_tuple, lift
 
+_NONE_YET = object()  # the result of a function of which no `return` has been read
 _DEEPEST = 50  # nesting of inlined calls
 _DEEP = 16  # nesting of branches from which on the rest of a block after an early return is guarded by a LeftFlag
 
@@ -61,7 +62,7 @@ class Reader(ControlReader):
         super().__init__(builder, source)
         self.nesting = nesting
         self.entry_depth = builder.depth
-        self.result: Value | None = None  # the return value; a slot, if there are several `return` statements
+        self.result: Value = _NONE_YET  # the return value; a slot, if there are several `return` statements
 
     def inline(self, function: FunctionType, arguments: Sequence[Value], span: Span) -> Value:
         """Inlines a call: reads the function's body with arguments bound to its parameters; gives the return value."""
@@ -90,9 +91,9 @@ class Reader(ControlReader):
                 f"fewer calls, branches and operators inside each other than {self.source.tree.name!r} has, "
                 "e.g. a loop instead of recursion",
             )
-        if self.result is None:
-            return Static(None)
-        if flow is Flow.FALLS and self.result != Static(None):
+        if self.result is _NONE_YET:
+            return None
+        if flow is Flow.FALLS and self.result is not None:
             self.expected(
                 self.source.tree, f"{self.source.tree.name!r} to return on every path, e.g. `return U32(0)` at its end"
             )
@@ -134,7 +135,7 @@ class Reader(ControlReader):
             case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
                 self.assign(target, self.binary(node, op, self.name(target, name), value))
             case ast.AugAssign(target=target):
-                self.assign(target, Static(None))  # raises, as a plain assignment to it would
+                self.assign(target, None)  # raises, as a plain assignment to it would
             case ast.If(test=test, body=body, orelse=otherwise):
                 return self.branch(node, self.condition(test), [*body, *rest], [*otherwise, *rest])
             case ast.Match():
@@ -166,13 +167,13 @@ class Reader(ControlReader):
             case ast.Tuple(elts=targets) | ast.List(elts=targets):
                 if any(isinstance(inner, ast.Starred) for inner in targets):
                     self.expected(target, "a name for each value instead of `*`, e.g. `a, b, c = p`")
-                if not isinstance(value, TupleValue) or len(value.items) != len(targets):
+                if not is_tuple(value) or len(value) != len(targets):
                     self.expected(
                         target, f"{len(targets)} values to unpack, found {describe(value)}, e.g. `a, b = p.a, p.b`"
                     )
                 found = held(self.builder, "part", value, span)  # `a, b = b, a` reads both before it writes either
-                assert isinstance(found, TupleValue)
-                for inner, item in zip(targets, found.items, strict=True):
+                assert is_tuple(found)
+                for inner, item in zip(targets, found, strict=True):
                     self.assign(inner, item)
             case ast.Subscript():
                 array, index = self.place(target, self.read(target.value), target.slice, "data[i] = x")
@@ -188,14 +189,14 @@ class Reader(ControlReader):
         if any(loop.at_run_time for loop in self.loops):
             self.expected(node, "`return` outside run-time loops, e.g. set a variable and `break`")
         span, name = self.span(node), self.source.tree.name.strip("_")  # the variable's name in generated source
-        result = Static(None) if value is None else self.read(value)
+        result = None if value is None else self.read(value)
         if self.builder.depth == self.entry_depth:
             self.result = held(self.builder, name, result, span)
             return Flow.LEAVES
         result = lift(result, span)
-        if self.result is None:
+        if self.result is _NONE_YET:
             self.result = new_slot(self.builder, name, result, span)
-        if shape(self.result) != shape(result):
+        if not is_alike(self.result, result):
             before, found = map(describe, first_difference(self.result, result))
             self.expected(node, f"{before} from every `return`, found {found}, e.g. `return U32(1)`")
         assign_slot(self.builder, self.result, result, "result", span)
