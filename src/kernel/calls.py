@@ -19,7 +19,6 @@ from ..types.deferred import call_signature
 from ..types.elements import class_of, fields_of, is_struct, shown
 from ..types.finishes import Finish
 from ..types.intrinsics import OPERATIONS, OVERRIDABLE, dynamic_range
-from ..types.invocation import Invocation
 from ..types.keys import SortableKey
 from ..types.layout import Type
 from ..types.memory import Registers
@@ -108,7 +107,7 @@ class CallReader(ExpressionReader, ABC):
         """Evaluates one of Python's functions on compile-time values."""
         arguments = self.positional(node)
         cls = class_behind(arguments[0].value) if arguments else None
-        if function in (isinstance, type) and cls is not None:
+        if function in (isinstance, type) and cls is not None and not is_known(arguments[0].value):
             # the class is known at compile time even where the value is not
             if function is type and len(arguments) == 1:
                 return cls
@@ -156,7 +155,7 @@ class CallReader(ExpressionReader, ABC):
         declares. The KernelError is at the line of the method, which is the user's, not where the kernel uses the
         result."""
         function, owner = method.plain(), method.owner
-        name, made = function.__name__, type(owner) if is_known(owner) else class_behind(owner)
+        name, made = function.__name__, class_behind(owner)
         for trait, classes in _CLASSES.items():
             if made is not None and name in classes and all(_has(owner, member) for member in members_of(trait)):
                 element = self.attribute(node, owner, classes[name])
@@ -262,11 +261,10 @@ def _origin_of(thing: object) -> object:
 def _fits(value: Value, annotation: object) -> bool:
     if not isinstance(annotation, type):
         return True  # a type variable or alias: the type checkers' matter; operations check scalars again
-    if isinstance(value, InvocationValue):
-        return issubclass(Invocation, annotation)
-    if (behind := class_behind(value)) is not None:
-        return issubclass(behind, annotation)
-    return is_known(value) and not issubclass(annotation, Scalar | Enum)
+    if is_known(value):
+        return not issubclass(annotation, Scalar | Enum)
+    behind = class_behind(value)
+    return behind is not None and issubclass(behind, annotation)
 
 
 def _has(owner: Value, member: str) -> bool:

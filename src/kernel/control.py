@@ -31,7 +31,6 @@ from .names import Bound, held, names_after
 from .operators import require_plain_equality
 from .passes.walk import leaves_loop
 from .source import Source, escapes, jumps
-from .span import expected
 from .values import Value, class_behind, enum_number, is_known, is_tuple, of_object
 
 # An item of a block: a statement, or an action between statements (an unrolled loop binds its variable).
@@ -132,7 +131,7 @@ class ControlReader(CallReader, ABC):
     def match(self, node: ast.Match, rest: Sequence[Item]) -> Flow:
         """`match` on an enum, which must name every member."""
         subject = self.read(node.subject)
-        cls = type(subject) if is_known(subject) else class_behind(subject)
+        cls = class_behind(subject)
         if cls is None or not issubclass(cls, Enum):
             self.expected(node, f"an enum to match, found {describe(subject)}, e.g. `if x == 1:` for a number")
         if issubclass(cls, Flag):  # of which one may be several members, or none
@@ -179,34 +178,19 @@ class ControlReader(CallReader, ABC):
         return found
 
     def for_loop(self, node: ast.For, rest: Sequence[Item]) -> Flow:
-        if isinstance(node.iter, ast.Call):
-            callee = self.read(node.iter.func)
-            if callee is dynamic_range:
-                self.counting_loop(node, node.iter)
-                return self.block(rest)
-            if callee is range:
-                return self.unrolled(node, self.range_of(node.iter), rest)
+        if isinstance(node.iter, ast.Call) and self.read(node.iter.func) is dynamic_range:
+            self.counting_loop(node, node.iter)
+            return self.block(rest)
         return self.unrolled(node, self.read(node.iter), rest)
-
-    def range_of(self, call: ast.Call) -> Value:
-        bounds: list[object] = []
-        for given in self.positional(call):
-            if not is_known(given.value):
-                expected(given.span, f"compile-time ints in `range`, found {describe(given.value)}, "
-                                     "e.g. `for i in dynamic_range(U32(0), n):`")  # fmt: skip
-            bounds.append(given.value)
-        return evaluated(self.span(call), range, *bounds)
 
     def unrolled(self, node: ast.For, iterable: Value, rest: Sequence[Item]) -> Flow:
         span = self.span(node)
-        if is_tuple(iterable):
-            # evaluated before the loop: an iteration may assign the names they were read from
-            values = [held(self.builder, "item", item, span) for item in iterable]
-        elif is_known(iterable) and hasattr(iterable, "__iter__"):
+        if is_tuple(iterable) or (is_known(iterable) and hasattr(iterable, "__iter__")):
             # at most one more than can be unrolled: the iterable may be infinite
             iterated = cast("Iterable[object]", iterable)
             items = evaluated(self.span(node.iter), lambda: list(islice(iterated, MOST_ITERATIONS + 1)))
-            values = [of_object(item, span) for item in cast("list[object]", items)]
+            # evaluated before the loop: an iteration may assign the names they were read from
+            values = [held(self.builder, "item", of_object(item, span), span) for item in cast("list[object]", items)]
             if len(values) <= MOST_ITERATIONS:
                 self.builder.captures.call(tuple, iterable)
         else:

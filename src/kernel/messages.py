@@ -91,7 +91,7 @@ _INSTEAD: dict[object, str] = {
     int: "I32(x)", float: "F32(x)", bool: "x != 0", abs: "x if x >= 0 else -x", min: _LESSER, max: _GREATER,
     len: "data.length", sum: "a + b", any: "a or b", all: "a and b",
     enumerate: "for i in range(len(table)):", zip: "for i in range(len(table)):",
-    reversed: "for i in range(7, -1, -1):", pow: "x * x", divmod: "a // b", range: "dynamic_range(U32(0), n)",
+    reversed: "for i in range(7, -1, -1):", pow: "x * x", divmod: "a // b", range: "for i in dynamic_range(U32(0), n):",
     math.sqrt: "sqrt(x)", math.exp: "exp(x)", math.log: "log(x)", np.minimum: _LESSER, np.maximum: _GREATER,
     attrs.evolve: "Pair(p.low, x)", dataclasses.replace: "Pair(p.low, x)",
     super: "Base.method(self)", attrs.astuple: "p.low", attrs.asdict: "p.low", typing.assert_never: "match order:",

@@ -24,36 +24,26 @@ from .source import signature_of
 from .span import Span, expected
 from .values import MemberNumber, StructValue, Value, as_scalar, class_behind, enum_number, is_known, lift
 
-# For each operator: Python's function, the row of the table of operations, the method that a struct may define
-_Evaluate: TypeAlias = Callable[[Any, Any], Any]
-_BINARY: dict[type[ast.AST], tuple[_Evaluate, ops.Op, str]] = {
-    ast.Add: (operators.add, ops.ADD, "__add__"), ast.Sub: (operators.sub, ops.SUB, "__sub__"),
-    ast.Mult: (operators.mul, ops.MUL, "__mul__"), ast.Div: (operators.truediv, ops.DIV, "__truediv__"),
-    ast.FloorDiv: (operators.floordiv, ops.FLOORDIV, "__floordiv__"), ast.Mod: (operators.mod, ops.MOD, "__mod__"),
-    ast.BitAnd: (operators.and_, ops.AND, "__and__"), ast.BitOr: (operators.or_, ops.OR, "__or__"),
-    ast.BitXor: (operators.xor, ops.XOR, "__xor__"), ast.LShift: (operators.lshift, ops.SHL, "__lshift__"),
-    ast.RShift: (operators.rshift, ops.SHR, "__rshift__"), ast.Eq: (operators.eq, ops.EQ, "__eq__"),
-    ast.NotEq: (operators.ne, ops.NE, "__ne__"), ast.Lt: (operators.lt, ops.LT, "__lt__"),
-    ast.LtE: (operators.le, ops.LE, "__le__"), ast.Gt: (operators.gt, ops.GT, "__gt__"),
-    ast.GtE: (operators.ge, ops.GE, "__ge__"), ast.Is: (operators.is_, ops.EQ, "__eq__"),
-    ast.IsNot: (operators.is_not, ops.NE, "__ne__"),
-}  # fmt: skip
-# Operators of compile-time values only: Python's function, and what an error expects in place of run-time operands.
+# For each operator: Python's function, and the row of the table of operations; or, where scalars have none, what an
+# error expects instead.
 _INSTEAD_OF_IN = "a comparison of scalars instead of `in`, e.g. `a == b or a == c`"
-_FOLDED: dict[type[ast.AST], tuple[_Evaluate, str]] = {
+_OPERATORS: dict[type[ast.AST], tuple[Callable[..., Any], ops.Op | str]] = {
+    ast.Add: (operators.add, ops.ADD), ast.Sub: (operators.sub, ops.SUB), ast.Mult: (operators.mul, ops.MUL),
+    ast.Div: (operators.truediv, ops.DIV), ast.FloorDiv: (operators.floordiv, ops.FLOORDIV),
+    ast.Mod: (operators.mod, ops.MOD), ast.LShift: (operators.lshift, ops.SHL), ast.RShift: (operators.rshift, ops.SHR),
+    ast.BitAnd: (operators.and_, ops.AND), ast.BitOr: (operators.or_, ops.OR), ast.BitXor: (operators.xor, ops.XOR),
+    ast.Eq: (operators.eq, ops.EQ), ast.NotEq: (operators.ne, ops.NE), ast.Lt: (operators.lt, ops.LT),
+    ast.LtE: (operators.le, ops.LE), ast.Gt: (operators.gt, ops.GT), ast.GtE: (operators.ge, ops.GE),
+    ast.Is: (operators.is_, ops.EQ), ast.IsNot: (operators.is_not, ops.NE), ast.Not: (operators.not_, ops.INVERT),
+    ast.USub: (operators.neg, ops.NEG), ast.UAdd: (operators.pos, ops.NEG), ast.Invert: (operators.invert, ops.INVERT),
     ast.Pow: (pow, "an operator of the kernel language, e.g. `x * x` instead of `x ** 2`"),
-    ast.In: (lambda a, b: a in b, _INSTEAD_OF_IN), ast.NotIn: (lambda a, b: a not in b, _INSTEAD_OF_IN),
     ast.MatMult: (operators.matmul, "an operator of the kernel language, e.g. a loop over `a[i] * b[i]`"),
+    ast.In: (lambda a, b: a in b, _INSTEAD_OF_IN), ast.NotIn: (lambda a, b: a not in b, _INSTEAD_OF_IN),
 }  # fmt: skip
-_UNARY: dict[type[ast.AST], tuple[Callable[[Any], Any], ops.Op]] = {
-    ast.USub: (operators.neg, ops.NEG), ast.Invert: (operators.invert, ops.INVERT),
-    ast.Not: (operators.not_, ops.INVERT), ast.UAdd: (operators.pos, ops.NEG),
-}  # fmt: skip
-# The methods by which a struct defines an operator.
-_OF_STRUCTS: dict[type[ast.AST], str] = {
-    **{python: method for python, (_, _, method) in _BINARY.items() if python not in (ast.Is, ast.IsNot)},
-    ast.Pow: "__pow__", ast.MatMult: "__matmul__",
-    ast.USub: "__neg__", ast.UAdd: "__pos__", ast.Invert: "__invert__",
+# The methods by which a struct defines them, named as Python's functions are.
+_METHODS = {
+    python: f"__{function.__name__.strip('_')}__" for python, (function, _) in _OPERATORS.items()
+    if python not in (ast.Is, ast.IsNot, ast.In, ast.NotIn, ast.Not)
 }  # fmt: skip
 # Those by which the operand on the right answers to a comparison.
 _MIRRORED = {
@@ -89,12 +79,13 @@ def binary(
 ) -> Value:
     """A binary operator or a comparison. `inline` inlines a struct's method for it; with `is_augmented` (`a += b`) that
     may be `__iadd__`."""
+    function, op = _OPERATORS[python]
     if is_known(left) and is_known(right):
-        return evaluated(span, (_FOLDED.get(python) or _BINARY[python])[0], left, right)
+        return evaluated(span, function, left, right)
     is_identity = python in (ast.Is, ast.IsNot)
     if is_identity and (left is None or right is None):
         return python is ast.IsNot  # the other is a run-time value, hence not None
-    method = _OF_STRUCTS.get(python, "")
+    method = _METHODS.get(python, "")
     reflected = _MIRRORED.get(method, f"__r{method[2:]}")
     if method and _has_operators(left):
         in_place = is_augmented and hasattr(class_of(left.element), f"__i{method[2:]}")
@@ -106,9 +97,8 @@ def binary(
             return inline(_method_of(right, reflected, span), [right, left], span)
         if hasattr(cls := class_of(right.element), reflected):  # which CPython does not ask: the scalar refuses it
             expected(span, f"the {cls.__name__} on the left of a scalar, found {describe(left)} there, e.g. `v * x`")
-    if python in _FOLDED:
-        expected(span, _FOLDED[python][1])
-    _, op, _ = _BINARY[python]
+    if isinstance(op, str):
+        expected(span, op)
     if isinstance(left, MemberNumber) or isinstance(right, MemberNumber):
         return _of_numbers(op, left, right, span)
     left, right = lift(left, span), lift(right, span)
@@ -237,7 +227,7 @@ def _method_of(struct: StructValue, name: str, span: Span, is_augmented: bool = 
 
 def unary(python: type[ast.AST], operand: Value, span: Span, inline: Inline) -> Value:
     """`-x`, `~x`, `+x` or `not x`."""
-    if (method := _OF_STRUCTS.get(python)) and _has_operators(operand):
+    if (method := _METHODS.get(python)) and _has_operators(operand):
         return inline(_method_of(operand, method, span), [operand], span)
     if python is ast.UAdd and not is_known(operand):
         number = as_scalar(operand)
@@ -246,9 +236,10 @@ def unary(python: type[ast.AST], operand: Value, span: Span, inline: Inline) -> 
         return operand
     if isinstance(operand, MemberNumber):
         _refuse_number(span)
-    evaluate, op = _UNARY[python]
+    function, op = _OPERATORS[python]
     if is_known(operand):
-        return evaluated(span, evaluate, operand)
+        return evaluated(span, function, operand)
+    assert not isinstance(op, str)
     if not isinstance(operand, ir.Expression):
         expected(span, f"{op.expects}, found {describe(operand)}, e.g. its field")
     if python is ast.Not and operand.type is not Type.BOOL:

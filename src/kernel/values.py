@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, TypeGuard, cast
 import attrs
 
 from ..types.elements import class_of, fields_of, scalar_of
+from ..types.invocation import Invocation
 from ..types.layout import Type
 from ..types.ops import operators
 from ..types.scalars import SCALARS, Scalar
@@ -213,10 +214,16 @@ def is_alike(a: Value, b: Value) -> bool:
 
 
 def class_behind(value: Value) -> type[object] | None:
-    """The class of a run-time struct, enum or scalar."""
-    if isinstance(value, StructValue):
-        return class_of(value.element)
-    return SCALARS[value.type] if isinstance(value, ir.Expression) else None
+    """The class that a value has to Python; None for those without one that matters, as arrays."""
+    match value:
+        case StructValue():
+            return class_of(value.element)
+        case InvocationValue():
+            return Invocation
+        case _ if isinstance(value, ir.Expression):
+            return SCALARS[value.type]
+        case _:
+            return type(value) if is_known(value) else None
 
 
 def first_difference(a: Value, b: Value) -> tuple[Value, Value]:
