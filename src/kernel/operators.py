@@ -27,7 +27,8 @@ from .values import MemberNumber, StructValue, Value, as_scalar, class_behind, e
 # For each operator: Python's function, and the row of the table of operations; or, where scalars have none, what an
 # error expects instead.
 _INSTEAD_OF_IN = "a comparison of scalars instead of `in`, e.g. `a == b or a == c`"
-_OPERATORS: dict[type[ast.AST], tuple[Callable[..., Any], ops.Op | str]] = {
+_Function: TypeAlias = Callable[[Any], Any] | Callable[[Any, Any], Any]
+_OPERATORS: dict[type[ast.AST], tuple[_Function, ops.Op | str]] = {
     ast.Add: (operators.add, ops.ADD), ast.Sub: (operators.sub, ops.SUB), ast.Mult: (operators.mul, ops.MUL),
     ast.Div: (operators.truediv, ops.DIV), ast.FloorDiv: (operators.floordiv, ops.FLOORDIV),
     ast.Mod: (operators.mod, ops.MOD), ast.LShift: (operators.lshift, ops.SHL), ast.RShift: (operators.rshift, ops.SHR),

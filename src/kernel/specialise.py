@@ -24,7 +24,7 @@ from .passes.walk import memories_in
 from .reader import Reader
 from .source import source_of
 from .span import Span
-from .values import InvocationValue, MemoryValue, StructValue, Value, has_number, has_scalars
+from .values import InvocationValue, MemoryValue, StructValue, Value, has_number, has_scalars, of_object
 from .verify import verify
 
 _programs: dict[object, tuple[_Reading, ...]] = {}  # by specialisation key; the newest reading first
@@ -118,7 +118,7 @@ class _Binder:
             )
         if in_struct and isinstance(argument, Enum):
             return StructValue(type(argument), {"value": self.parameter(name, Type.U32)})
-        return argument
+        return of_object(argument, self.span)
 
     def parameter(self, name: str, type: Type) -> ir.Expression:
         taken = {parameter.name for parameter in self.parameters}  # a scalar `p_n` and the field `n` of `p` would clash
