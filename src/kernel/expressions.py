@@ -9,10 +9,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from types import FunctionType
-from typing import Any, NoReturn, cast
+from typing import NoReturn, cast
 
 from ..types import ops
-from ..types.elements import class_of, fields_of
+from ..types.elements import class_of
 from ..types.layout import Type
 from ..types.ops import AtomicOp
 from . import ir, operators
@@ -55,6 +55,7 @@ _INSTEAD: Mapping[type[ast.expr], str] = {
 }
 
 
+_MISSING = object()
 _ATOMICS = frozenset(f"atomic_{op.value}" for op in AtomicOp)
 _ABOUT_LENGTH = frozenset({"size", "shape", "count", "len", "__len__", "ndim", "nbytes"})
 
@@ -82,12 +83,12 @@ class ExpressionReader(ABC):
 
     def read(self, node: ast.expr) -> Value:
         match node:
-            case ast.Constant(value=int() | float() | str() | None as value):
-                return value
             case ast.Name(id=name):
                 return self.name(node, name)
             case ast.Attribute(value=owner, attr=name):
                 return self.attribute(node, self.read(owner), name)
+            case ast.Constant(value=int() | float() | str() | None as value):
+                return value
             case ast.BinOp(left=left, op=op, right=right) | ast.Compare(left=left, ops=[op], comparators=[right]):
                 return self.binary(node, op, self.read(left), right)
             case ast.UnaryOp(op=op, operand=operand):
@@ -234,26 +235,27 @@ class ExpressionReader(ABC):
             case StructValue() if name in owner.fields:
                 return owner.fields[name]
             case StructValue():
-                return self.member(node, owner, class_of(owner.element), name)
+                return self.member(node, owner, name)
             case _ if is_known(owner):
                 return self.known_attribute(node, owner, name)
             case _:
                 self.expected(node, f"a field or method, found `.{name}` of {describe(owner)}, e.g. `stage.value`")
 
     def known_attribute(self, node: ast.AST, thing: object, name: str) -> Value:
-        is_class = isinstance(thing, type) or typing.get_origin(thing) is not None
-        found = inspect.getattr_static(class_of(thing) if is_class else thing, name, None)
-        own = name in getattr(thing, "__dict__", ())  # a function stored in the object itself is not bound to it
-        is_method = isinstance(found, FunctionType) and not is_class and not own
-        self.builder.captures.attribute(type(thing) if is_method else thing, name)
-        if isinstance(found, classmethod) and is_class:  # of `Pair[U32]`, not of `Pair`, to which CPython binds it
-            return Method(thing, name, cast(Any, found).__func__)
-        if found is None and evaluated(self.span(node), hasattr, thing, name) is False:
+        found = evaluated(self.span(node), getattr, thing, name, _MISSING)
+        if found is _MISSING:
             self.expected(node, f"an attribute that exists, found `.{name}` of {describe(thing)}, e.g. a field")
-        return evaluated(self.span(node), getattr, thing, name)
+        origin = typing.get_origin(thing)
+        is_its_own = isinstance(thing, type) or origin is not None or name in getattr(thing, "__dict__", ())
+        is_of_class = isinstance(found, Method) and not is_its_own
+        self.builder.captures.attribute(type(thing) if is_of_class else thing, name)
+        if isinstance(found, Method) and found.owner is origin:  # of `Pair[U32]`, to whose origin CPython binds it
+            return Method(thing, name, found.function)
+        return found
 
-    def member(self, node: ast.AST, owner: Value, cls: type[object], name: str) -> Value:
+    def member(self, node: ast.AST, owner: StructValue, name: str) -> Value:
         """A method, property or class attribute of a struct or enum."""
+        cls = class_of(owner.element)
         self.builder.captures.attribute(cls, name)
         found: object = inspect.getattr_static(cls, name, None)
         if isinstance(found, property) and isinstance(found.fget, FunctionType):
@@ -265,7 +267,9 @@ class ExpressionReader(ABC):
             self.expected(node, f"a field, a method or a property of {cls.__name__}, found `.{name}`, which is none, "
                                 "e.g. `@property` above its definition")  # fmt: skip
         if found is None:
-            self.expected(node, f"a field or method of {cls.__name__}, found `.{name}`, e.g. `.{_first_of(cls)}`")
+            self.expected(
+                node, f"a field or method of {cls.__name__}, found `.{name}`, e.g. `.{next(iter(owner.fields))}`"
+            )
         return of_object(getattr(cls, name), self.span(node))
 
     def builtin(self, node: ast.AST, name: str) -> Value:
@@ -281,8 +285,3 @@ class ExpressionReader(ABC):
         if name not in INVOCATION_METHODS:
             self.expected(node, f"something an invocation has, found `.{name}`, e.g. `cx.local_id` or `cx.barrier()`")
         return Method(InvocationValue(), name)
-
-
-def _first_of(cls: type[object]) -> str:
-    """The name of a struct's first field; `value` of an enum."""
-    return "value" if issubclass(cls, Enum) else next(iter(fields_of(cls)))

@@ -71,11 +71,8 @@ class Reader(ControlReader):
                                     "on a device, e.g. use a loop")  # fmt: skip
         self.builder.count_iteration(span)
         self.builder.captures.function(function)
-        source = source_of(function)
-        reader = Reader(self.builder, source, self.nesting + 1)
-        tree = source.tree.args
-        parameters = [argument.arg for argument in (*tree.posonlyargs, *tree.args, *tree.kwonlyargs)]
-        for name, value in zip(parameters, arguments, strict=True):
+        reader = Reader(self.builder, source_of(function), self.nesting + 1)
+        for name, value in zip(reader.source.parameters, arguments, strict=True):
             reader.names.bind(name, value, span)
         return reader.function_value()
 

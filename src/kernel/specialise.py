@@ -133,7 +133,7 @@ def _read(launch: Launch) -> _Reading:
     builder = KernelBuilder()
     builder.captures.function(launch.kernel.function)
     binder, reader = _Binder(builder, span), Reader(builder, source)
-    cx, *names = (argument.arg for argument in source.tree.args.args)
+    cx, *names = source.parameters
     reader.names.bind(cx, InvocationValue(), span)
     for name, argument in zip(names, launch.arguments, strict=True):
         reader.names.bind(name, binder.bind(name, argument), span)

@@ -212,10 +212,9 @@ def may_wait(function: FunctionType, position: int = 0) -> bool:
         source = source_of(function)
     except KernelError:
         return True
-    parameters = [*source.tree.args.posonlyargs, *source.tree.args.args]
-    if position >= len(parameters):
+    if position >= len(source.parameters):
         return True
-    name = parameters[position].arg
+    name = source.parameters[position]
     harmless = sum(_harmless_uses(node, name, source, function) for node in ast.walk(source.tree))
     uses = sum(isinstance(node, ast.Name) and node.id == name for node in ast.walk(source.tree))
     return harmless < uses
