@@ -56,6 +56,7 @@ _INSTEAD: Mapping[type[ast.expr], str] = {
 
 
 _MISSING = object()
+_BUILTINS = frozenset(builtin.value for builtin in ir.Builtin)
 _ATOMICS = frozenset(f"atomic_{op.value}" for op in AtomicOp)
 _ABOUT_LENGTH = frozenset({"size", "shape", "count", "len", "__len__", "ndim", "nbytes"})
 
@@ -274,14 +275,12 @@ class ExpressionReader(ABC):
 
     def builtin(self, node: ast.AST, name: str) -> Value:
         span = self.span(node)
+        if name in INVOCATION_METHODS:
+            return Method(InvocationValue(), name)
         if name == "global_id":
             group, size = ir.BuiltinValue(ir.Builtin.GROUP_ID, span), ir.BuiltinValue(ir.Builtin.GROUP_SIZE, span)
             first = apply(ops.MUL, (group, size), span)
             return apply(ops.ADD, (first, ir.BuiltinValue(ir.Builtin.LOCAL_ID, span)), span)
-        try:
-            return ir.BuiltinValue(ir.Builtin(name), span)
-        except ValueError:
-            pass
-        if name not in INVOCATION_METHODS:
+        if name not in _BUILTINS:
             self.expected(node, f"something an invocation has, found `.{name}`, e.g. `cx.local_id` or `cx.barrier()`")
-        return Method(InvocationValue(), name)
+        return ir.BuiltinValue(ir.Builtin(name), span)

@@ -27,8 +27,8 @@ from .values import (
     is_known,
     is_tuple,
     lift,
-    parts,
     rebuild,
+    scalars,
 )
 
 _SUBGROUP = {"subgroup_add" if op is SubgroupOp.ADD else op.value: op for op in SubgroupOp}
@@ -90,15 +90,13 @@ def store(builder: KernelBuilder, array: MemoryValue, index: ir.Expression, valu
     """Emits the stores of an element. Raises KernelError for a value of another class than the array's elements."""
     element, value, cls = array.element, lift(value, span), class_of(array.element)
     fits = class_behind(value) is cls or (issubclass(cls, Scalar) and isinstance(value, ir.Expression))
-    types = [part.type if isinstance(part, ir.Expression) else None for part in parts(value)]
-    if not fits or types != [leaf.type for leaf in leaves(element)]:
+    if not fits or [scalar.type for scalar in scalars(value)] != [leaf.type for leaf in leaves(element)]:
         example = messages.element_of(element, value)
         expected(span, f"{cls.__name__} to store, found {describe(value)}, e.g. `{example}`")
     unit, stride = unit_of(element), units_in(element)
     index = builder.hold("index", index, span) if stride > 1 else index
-    for leaf, part in zip(leaves(element), parts(value), strict=True):
-        assert isinstance(part, ir.Expression)
-        for i, piece in enumerate(_split(builder, leaf, part, unit, span)):
+    for leaf, scalar in zip(leaves(element), scalars(value), strict=True):
+        for i, piece in enumerate(_split(builder, leaf, scalar, unit, span)):
             at = _unit_index(index, stride, leaf.offset // unit.size + i, span)
             builder.emit(ir.Store(array.memory, at, piece, span))
 
@@ -201,7 +199,10 @@ def invocation_method(builder: KernelBuilder, method: str, given: Sequence[Given
     if op.types is not None:
         return _subgroup(builder, op, (operand(given[0], op.types[0]),), op.types[1], span)
     lane = builder.hold("lane", operand(given[1], Type.U32), span)
-    return rebuild(lift(given[0].value, span), lambda leaf: _shuffle(builder, op, leaf, lane, span))
+    value = lift(given[0].value, span)
+    if not scalars(value) and not is_known(value):
+        expected(span, f"a scalar or a struct to shuffle, found {describe(value)}, e.g. `cx.shuffle(pair, lane)`")
+    return rebuild(value, lambda scalar: _shuffle(builder, op, scalar, lane, span))
 
 
 def _load_uniform(builder: KernelBuilder, given: Sequence[Given], span: Span) -> Value:
@@ -221,17 +222,15 @@ def _load_uniform(builder: KernelBuilder, given: Sequence[Given], span: Span) ->
     return ir.Read(variable, span)
 
 
-def _shuffle(builder: KernelBuilder, op: SubgroupOp, leaf: Value, lane: ir.Expression, span: Span) -> Value:
-    if is_known(leaf):
-        return leaf
-    if not isinstance(leaf, ir.Expression):
-        expected(span, f"a scalar or a struct to shuffle, found {describe(leaf)}, e.g. `cx.shuffle(pair, lane)`")
-    if leaf.type.size >= 4:
-        return _subgroup(builder, op, (leaf, lane), leaf.type, span)
-    moved = _subgroup(builder, op, (convert(ops.CAST, leaf, Type.U32, span), lane), Type.U32, span)
-    if leaf.type is Type.BOOL:
+def _shuffle(
+    builder: KernelBuilder, op: SubgroupOp, value: ir.Expression, lane: ir.Expression, span: Span
+) -> ir.Expression:
+    if value.type.size >= 4:
+        return _subgroup(builder, op, (value, lane), value.type, span)
+    moved = _subgroup(builder, op, (convert(ops.CAST, value, Type.U32, span), lane), Type.U32, span)
+    if value.type is Type.BOOL:
         return ir.Apply(ops.NE, (moved, ir.Const(0, Type.U32, span)), Type.BOOL, span)
-    return convert(ops.CAST, moved, leaf.type, span)
+    return convert(ops.CAST, moved, value.type, span)
 
 
 def _subgroup(

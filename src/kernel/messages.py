@@ -31,7 +31,6 @@ from .values import (
     Value,
     is_known,
     is_tuple,
-    parts,
 )
 
 _UNSIGNED = {4: Type.U32, 8: Type.U64}  # by size in bytes: what a float is bitcast to
@@ -197,7 +196,7 @@ def describe(value: Value) -> str:
         case type():
             return f"class {value.__name__}"
         case StructValue():
-            fixed = ", ".join(repr(part) for part in parts(value) if is_known(part))
+            fixed = ", ".join(repr(part) for part in value.fields.values() if is_known(part))
             return f"a {class_of(value.element).__name__}{' of ' * bool(fixed)}{fixed}"
         case _ if is_tuple(value):
             return f"a tuple of {len(value)}"

@@ -5,7 +5,7 @@ only scalars reach the IR."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum, Flag
 from types import FunctionType, MethodType
 from typing import Any, TypeAlias, TypeGuard, cast
@@ -151,32 +151,41 @@ def lift(value: Value, span: Span) -> Value:
     return ir.Const(value, Type.BOOL, span) if isinstance(value, bool) else value
 
 
-def parts(value: Value) -> Iterator[Value]:
-    """The leaves of a value, in the order of its fields."""
+def _parts(value: Value) -> tuple[object, Iterable[Value]]:
+    """The parts of a value, which may be scalars; and before them what the same variables cannot differ in."""
     match value:
         case StructValue():
-            for field in value.fields.values():
-                yield from parts(field)
+            return class_of(value.element), value.fields.values()
         case MemberNumber():
-            yield value.number
+            return MemberNumber, (value.number,)
+        case Method():
+            return (value.name, value.function), (value.owner,)
         case _ if is_tuple(value):
-            for item in value:
-                yield from parts(item)
+            return len(value), value
         case _:
-            yield value
+            return value.type if isinstance(value, ir.Expression) else value, ()
 
 
-def rebuild(value: Value, change: Callable[[Value], Value]) -> Value:
-    """A value of the same structure with `change` applied to every leaf."""
+def scalars(value: Value) -> list[ir.Expression]:
+    """The scalars in a value, in the order of its fields."""
+    if isinstance(value, ir.Expression):
+        return [value]
+    return [scalar for part in _parts(value)[1] for scalar in scalars(part)]
+
+
+def rebuild(value: Value, change: Callable[[ir.Expression], ir.Expression]) -> Value:
+    """A value of the same structure with `change` applied to every scalar."""
     match value:
         case StructValue():
             return StructValue(value.element, {n: rebuild(f, change) for n, f in value.fields.items()})
         case MemberNumber():
-            return MemberNumber(cast("ir.Expression", change(value.number)), value.greatest)
+            return MemberNumber(change(value.number), value.greatest)
+        case Method():
+            return Method(rebuild(value.owner, change), value.name, value.function)
         case _ if is_tuple(value):
             return tuple([rebuild(item, change) for item in value])
         case _:
-            return change(value)
+            return change(value) if isinstance(value, ir.Expression) else value
 
 
 def as_scalar(value: Value) -> Value:
@@ -195,22 +204,14 @@ def from_leaves(element: object, leaves: Iterator[ir.Expression]) -> Value:
     return next(leaves)
 
 
-def shape(value: Value) -> object:
-    """The structure and types of a value, of which all that the same variables can hold are the `same`."""
-    match value:
-        case StructValue():
-            return class_of(value.element), *map(shape, value.fields.values())
-        case MemberNumber():
-            return MemberNumber
-        case _ if is_tuple(value):
-            return tuple(map(shape, value))
-        case _:  # compile-time values, arrays and methods have no type of their own: they must be equal
-            return value.type if isinstance(value, ir.Expression) else value
+def _shape(value: Value) -> object:
+    kind, parts = _parts(value)
+    return kind, *map(_shape, parts)
 
 
 def is_alike(a: Value, b: Value) -> bool:
     """Whether the same variables can hold two values."""
-    return same(shape(a), shape(b))
+    return same(_shape(a), _shape(b))
 
 
 def class_behind(value: Value) -> type[object] | None:
@@ -228,13 +229,10 @@ def class_behind(value: Value) -> type[object] | None:
 
 def first_difference(a: Value, b: Value) -> tuple[Value, Value]:
     """For an error message: the first parts in which two values that are not alike differ."""
-    if isinstance(a, StructValue) and isinstance(b, StructValue) and class_of(a.element) is class_of(b.element):
-        sides = zip(a.fields.values(), b.fields.values(), strict=True)
-    elif is_tuple(a) and is_tuple(b) and len(a) == len(b):
-        sides = zip(a, b, strict=True)
-    else:
+    (kind, parts), (other_kind, others) = _parts(a), _parts(b)
+    if not same(kind, other_kind):
         return a, b
-    one, other = next((pair for pair in sides if not is_alike(*pair)), (a, b))
+    one, other = next((pair for pair in zip(parts, others, strict=True) if not is_alike(*pair)), (a, b))
     is_described = one is a or (isinstance(a, StructValue) and is_known(one))  # `describe` names such fields
     return (a, b) if is_described else first_difference(one, other)
 
