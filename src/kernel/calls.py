@@ -145,7 +145,7 @@ class CallReader(ExpressionReader, ABC):
         if hasattr(function, "__wrapped__"):
             expected(span, f"a helper without a decorator around it, found {function.__name__!r}, "
                            "e.g. its body in the helper itself")  # fmt: skip
-        arguments = list(_bound(function, signature_of(function), given, span, named).values())
+        arguments = list(_bound(function, given, span, named).values())
         if function in OVERRIDABLE:
             return self.overridable(function, arguments, span)
         return self.inline(function, arguments, span)
@@ -196,7 +196,7 @@ class CallReader(ExpressionReader, ABC):
         fields = fields_of(element)
         parameters = self.parameters_of(node, cls)
         given, named = self.given_to(node)
-        bound = _bound(cls, _signature_of_class(cls), given, self.span(node), named)
+        bound = _bound(cls, given, self.span(node), named)
         made: dict[str, Value] = {}
         for name, annotation in fields.items():
             value = bound[parameters[name]]
@@ -230,13 +230,10 @@ class CallReader(ExpressionReader, ABC):
 
 
 def _bound(
-    thing: FunctionType | type[object],
-    signature: inspect.Signature,
-    given: Sequence[Value],
-    span: Span,
-    named: Mapping[str, Value],
+    thing: FunctionType | type[object], given: Sequence[Value], span: Span, named: Mapping[str, Value]
 ) -> dict[str, Value]:
     """The value of each parameter."""
+    signature = signature_of(thing) if isinstance(thing, FunctionType) else _signature_of_class(thing)
     parameters = signature.parameters.values()
     if not named and len(given) == len(parameters) and all(p.kind in _PLAIN for p in parameters):
         return dict(zip(signature.parameters, given, strict=True))

@@ -153,10 +153,10 @@ class ControlReader(CallReader, ABC):
 
     def cases(self, node: ast.Match, subject: Value, cases: Sequence[Case], rest: Sequence[Item]) -> Flow:
         (members, body), *others = cases
-        if is_known(subject):
-            return self.block([*body, *rest]) if subject in members else self.cases(node, subject, others, rest)
-        if not others:
+        if not others or (is_known(subject) and subject in members):
             return self.block([*body, *rest])
+        if is_known(subject):
+            return self.cases(node, subject, others, rest)
         span, code = self.span(node), enum_number(subject)
         assert code is not None
         tests = [apply(ops.EQ, (code, ir.Const(m.value, Type.U32, span)), span) for m in members]
@@ -205,32 +205,27 @@ class ControlReader(CallReader, ABC):
 
     def unrolled_iterations(self, node: ast.For, values: Sequence[Value], rest: Sequence[Item]) -> Flow:
         """Reads an unrolled loop's iterations, one after another."""
-        span = self.span(node)
-
-        def step(value: Value) -> Callable[[], Flow]:
-            def bind() -> Flow:
-                self.builder.count_iteration(span)
-                self.assign(node.target, value)
-                return Flow.FALLS
-
-            return bind
-
         if not jumps(node.body):  # a sequence of statements, in which a `return` ends the rest
             items: list[Item] = []
             for value in values:
-                items += [step(value), *node.body]
+                items += [partial(self.start_iteration, node, value), *node.body]
             return self.block([*items, *rest])
         if escapes(node):
             self.expected(node, "no `break` or `continue` beside a `return` in an unrolled loop, e.g. an `if` instead")
-        self.names.lift_changed(node, span)
+        self.names.lift_changed(node, self.span(node))
         for value in values:
-            step(value)()
+            self.start_iteration(node, value)
             loop = Loop(at_run_time=False, continued=[])
             self.loops.append(loop)
             reaches_end = self.block(node.body) is Flow.FALLS
             self.loops.pop()
             ends = [*loop.continued, *([self.names.values] if reaches_end else [])]
             self.names.values = reduce(names_after, ends)
+        return Flow.FALLS
+
+    def start_iteration(self, node: ast.For, value: Value) -> Flow:
+        self.builder.count_iteration(self.span(node))
+        self.assign(node.target, value)
         return Flow.FALLS
 
     def counting_loop(self, node: ast.For, call: ast.Call) -> None:

@@ -62,21 +62,19 @@ def index_in(array: MemoryValue, given: Given) -> ir.Expression:
 
 
 def length_of(array: MemoryValue, span: Span) -> ir.Expression:
-    units = ir.Const(units_in(array.element), Type.U32, span)
-    if array.memory.length is not None:
-        return ir.Const(array.memory.length // int(units.value), Type.U32, span)
-    return apply(ops.FLOORDIV, (ir.Length(array.memory, span), units), span)
+    memory, units = array.memory, ir.Const(units_in(array.element), Type.U32, span)
+    length = ir.Length(memory, span) if memory.length is None else ir.Const(memory.length, Type.U32, span)
+    return apply(ops.FLOORDIV, (length, units), span)
 
 
 def load(builder: KernelBuilder, array: MemoryValue, index: ir.Expression, span: Span) -> Value:
     """Emits the loads of an element into fresh variables, and gives its value."""
-    unit, stride = unit_of(array.element), units_in(array.element)
+    memory, unit, stride = array.memory, unit_of(array.element), units_in(array.element)
     index = builder.hold("index", index, span) if stride > 1 else index
 
     def read(position: int) -> ir.Expression:
-        variable = builder.ssa_variable(array.memory.name + "_at", unit)
-        builder.emit(ir.Load(variable, array.memory, _unit_index(index, stride, position, span), span))
-        return ir.Read(variable, span)
+        at = _unit_index(index, stride, position, span)
+        return builder.result(memory.name + "_at", unit, lambda variable: ir.Load(variable, memory, at, span))
 
     found: list[ir.Expression] = []
     for leaf in leaves(array.element):
@@ -179,9 +177,10 @@ def memory_method(builder: KernelBuilder, array: MemoryValue, method: str, given
         expected(span, f"{wanted}, e.g. `counts.{method}({example})`")
     index = index_in(array, given[0])
     value = operand(given[1], Type.U32) if len(given) == 2 else None
-    variable = None if op is AtomicOp.STORE else builder.ssa_variable("old", Type.U32)
-    builder.emit(ir.Atomic(variable, op, array.memory, index, value, span))
-    return None if variable is None else ir.Read(variable, span)
+    if op is AtomicOp.STORE:
+        builder.emit(ir.Atomic(None, op, array.memory, index, value, span))
+        return None
+    return builder.result("old", Type.U32, lambda variable: ir.Atomic(variable, op, array.memory, index, value, span))
 
 
 def invocation_method(builder: KernelBuilder, method: str, given: Sequence[Given], span: Span) -> Value:
@@ -215,27 +214,21 @@ def _load_uniform(builder: KernelBuilder, given: Sequence[Given], span: Span) ->
     ):
         expected(span, "workgroup memory of U32 and an index, e.g. `cx.load_uniform(shared, 0)`")
     index = index_in(array, given[1])
-    variable = builder.ssa_variable(array.memory.name + "_for_all", Type.U32)
+    name, memory = array.memory.name + "_for_all", array.memory
     builder.emit(ir.Barrier(span))
-    builder.emit(ir.Load(variable, array.memory, index, span, uniform=True))
+    found = builder.result(name, Type.U32, lambda variable: ir.Load(variable, memory, index, span, uniform=True))
     builder.emit(ir.Barrier(span))
-    return ir.Read(variable, span)
+    return found
 
 
 def _shuffle(
     builder: KernelBuilder, op: SubgroupOp, value: ir.Expression, lane: ir.Expression, span: Span
 ) -> ir.Expression:
-    if value.type.size >= 4:
-        return _subgroup(builder, op, (value, lane), value.type, span)
-    moved = _subgroup(builder, op, (convert(ops.CAST, value, Type.U32, span), lane), Type.U32, span)
-    if value.type is Type.BOOL:
-        return ir.Apply(ops.NE, (moved, ir.Const(0, Type.U32, span)), Type.BOOL, span)
-    return convert(ops.CAST, moved, value.type, span)
+    wide = convert(ops.CAST, value, Type.U32, span) if value.type.size < 4 else value
+    return _joined([_subgroup(builder, op, (wide, lane), wide.type, span)], value.type, span)
 
 
 def _subgroup(
     builder: KernelBuilder, op: SubgroupOp, operands: tuple[ir.Expression, ...], type: Type, span: Span
 ) -> ir.Read:
-    variable = builder.ssa_variable(op.value, type)
-    builder.emit(ir.Subgroup(variable, op, operands, span))
-    return ir.Read(variable, span)
+    return builder.result(op.value, type, lambda variable: ir.Subgroup(variable, op, operands, span))

@@ -14,6 +14,7 @@ import ast
 import sys
 from collections.abc import Mapping, Sequence
 from inspect import currentframe
+from traceback import walk_stack
 from types import FunctionType
 
 from .builder import KernelBuilder
@@ -48,11 +49,9 @@ _INSTEAD: Mapping[type[ast.stmt], str] = {
 
 def _outer_frames() -> int:
     """The number of frames on the stack that are not this package's."""
-    frame, count = currentframe(), 0
-    while frame is not None:
-        count += not str(frame.f_globals.get("__name__")).startswith(__name__.partition(".")[0])
-        frame = frame.f_back
-    return count
+    package = __name__.partition(".")[0]
+    stack = walk_stack(currentframe())
+    return sum(not str(frame.f_globals.get("__name__")).startswith(package) for frame, _ in stack)
 
 
 class Reader(ControlReader):

@@ -239,8 +239,5 @@ def first_difference(a: Value, b: Value) -> tuple[Value, Value]:
 
 def enum_number(value: Value) -> ir.Expression | None:
     """The number of a run-time enum's member; None for other values."""
-    if not isinstance(value, StructValue) or not issubclass(class_of(value.element), Enum):
-        return None
-    code = value.fields["value"]
-    assert isinstance(code, ir.Expression)
-    return code
+    is_enum = isinstance(value, StructValue) and issubclass(class_of(value.element), Enum)
+    return scalars(value)[0] if is_enum else None
