@@ -131,13 +131,9 @@ def _read(launch: Launch) -> _Reading:
     source = source_of(launch.kernel.function)
     span = source.span(source.tree)
     builder = KernelBuilder()
-    builder.captures.function(launch.kernel.function)
-    binder, reader = _Binder(builder, span), Reader(builder, source)
-    cx, *names = source.parameters
-    reader.names.bind(cx, InvocationValue(), span)
-    for name, argument in zip(names, launch.arguments, strict=True):
-        reader.names.bind(name, binder.bind(name, argument), span)
-    reader.function_value()
+    binder = _Binder(builder, span)
+    bound = [binder.bind(*pair) for pair in zip(source.parameters[1:], launch.arguments, strict=True)]
+    Reader(builder, source).inline(launch.kernel.function, [InvocationValue(), *bound], span)
     body = builder.finish()
     touched = memories_in(body)
     buffers = [memory for memory in builder.memories if memory.space is ir.Space.STORAGE]
