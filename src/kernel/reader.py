@@ -18,6 +18,7 @@ from traceback import walk_stack
 from types import FunctionType
 
 from .builder import KernelBuilder
+from .captures import is_own
 from .control import ControlReader, Flow, Item
 from .memories import load, store
 from .messages import describe
@@ -49,9 +50,7 @@ _INSTEAD: Mapping[type[ast.stmt], str] = {
 
 def _outer_frames() -> int:
     """The number of frames on the stack that are not this package's."""
-    package = __name__.partition(".")[0]
-    stack = walk_stack(currentframe())
-    return sum(not str(frame.f_globals.get("__name__")).startswith(package) for frame, _ in stack)
+    return sum(not is_own(frame.f_globals.get("__name__")) for frame, _ in walk_stack(currentframe()))
 
 
 class Reader(ControlReader):

@@ -44,16 +44,14 @@ class Source:
             found = self._spans[node] = Span(self.file, self.first_line + line - 1, column)
         return found
 
-    def outer(self, name: str, captures: Captures | None = None) -> object:
+    def outer(self, name: str, captures: Captures) -> object:
         """Resolves a free variable: a closure's cell, a global or a builtin; raises KeyError for none. `captures`
         records it."""
         if name in self.enclosing:
-            if captures is not None:
-                captures.cell(self.enclosing[name])
+            captures.cell(self.enclosing[name])
             return contents_of(self.enclosing[name])
         load(self.globals, name)
-        if captures is not None:
-            captures.name(self.globals, name)
+        captures.name(self.globals, name)
         if name in self.globals:
             return self.globals[name]
         return vars(builtins)[name]

@@ -16,6 +16,7 @@ from types import FunctionType, MethodType
 
 import attrs
 
+from ...kernel.captures import Captures
 from ...kernel.ir import Builtin
 from ...kernel.source import Source, source_of
 from ...kernel.span import KernelError, Span
@@ -243,7 +244,7 @@ def _resolved(node: ast.expr, source: Source) -> object:
     """The global object that a name or dotted name refers to; None if unknown."""
     if isinstance(node, ast.Name):
         try:
-            return source.outer(node.id)
+            return source.outer(node.id, Captures())
         except (KeyError, ValueError):
             return None
     if isinstance(node, ast.Attribute):
