@@ -72,7 +72,7 @@ class CallReader(ExpressionReader, ABC):
             case Method(owner=MemoryValue() as array):
                 return memory_method(self.builder, array, callee.name, self.positional(node), span)
             case Method():
-                found = self.call_function(node, callee.plain(), [callee.owner])
+                found = self.call_function(node, callee.function, [callee.owner])
                 self.require_returned(node, callee, lift(found, span))
                 return found
             case type() if issubclass(callee, Scalar):
@@ -154,7 +154,7 @@ class CallReader(ExpressionReader, ABC):
         """Checks the class of the result of a key's, monoid's or finish's method against the one that the object
         declares. The KernelError is at the line of the method, which is the user's, not where the kernel uses the
         result."""
-        function, owner = method.plain(), method.owner
+        function, owner = cast("FunctionType", method.function), method.owner
         name, made = function.__name__, class_behind(owner)
         for trait, classes in _CLASSES.items():
             if made is not None and name in classes and all(_has(owner, member) for member in members_of(trait)):

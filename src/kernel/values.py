@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum, Flag
 from types import FunctionType, MethodType
-from typing import Any, TypeAlias, TypeGuard, cast
+from typing import Any, TypeAlias, TypeGuard
 
 import attrs
 
@@ -68,16 +68,13 @@ class InvocationValue:
 
 @attrs.frozen
 class Method:
-    """A bound method: `pair.swapped`, `data.atomic_add`, `cx.barrier`. `function` is None for methods of memories and
-    of the invocation, which the reader implements by name."""
+    """A bound method: `pair.swapped`, `data.atomic_add`, `cx.barrier`."""
 
     owner: Value
     name: str
-    function: Callable[..., object] | None = None
-
-    def plain(self) -> FunctionType:
-        """The function. (Type checkers would take a field of type FunctionType for a method of this class.)"""
-        return cast("FunctionType", self.function)
+    # A FunctionType, which type checkers would take for a method of this class. None for methods of memories and of the
+    # invocation, which the reader implements by name.
+    function: Any = None
 
 
 @attrs.frozen
