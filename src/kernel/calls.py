@@ -31,7 +31,7 @@ from .expressions import ExpressionReader
 from .kernel import Kernel
 from .memories import invocation_method, memory_method, registers
 from .messages import describe
-from .operators import intrinsic, scalar_of_class
+from .operators import intrinsic, is_generated, scalar_of_class
 from .source import signature_of, source_of
 from .span import KernelError, Span, expected
 from .values import (
@@ -126,15 +126,11 @@ class CallReader(ExpressionReader, ABC):
 
     def call_function(self, node: ast.Call, function: FunctionType, leading: Sequence[Value]) -> Value:
         """Inlines what a call names, a helper or a method."""
-        parameters = signature_of(function).parameters.values()
-        is_foreign = messages.is_from_a_library(function)
-        if is_foreign and any(p.kind in _ANY_NUMBER for p in parameters):
-            self.expected(node, messages.callable_for(function))
         given, named = self.given_to(node, leading)
         try:
             return self.apply_function(function, given, self.span(node), named)
-        except KernelError:  # its line is in the library: report the line of the call instead
-            if is_foreign:
+        except KernelError:
+            if messages.is_from_a_library(function):  # where its line is: report the line of the call instead
                 self.expected(node, messages.callable_for(function))
             raise
 
@@ -192,14 +188,13 @@ class CallReader(ExpressionReader, ABC):
 
     def struct(self, node: ast.Call, element: Any) -> Value:
         """`Pair(low, high)`: its fields, checked against their annotations."""
-        cls = class_of(element)
-        fields = fields_of(element)
-        parameters = self.parameters_of(node, cls)
+        cls, fields = class_of(element), attrs.fields(cast("Any", class_of(element)))
+        self.require_plain_init(node, cls, fields)
         given, named = self.given_to(node)
         bound = _bound(cls, given, self.span(node), named)
         made: dict[str, Value] = {}
-        for name, annotation in fields.items():
-            value = bound[parameters[name]]
+        for field, (name, annotation) in zip(fields, fields_of(element).items(), strict=True):
+            value = bound[field.alias]
             if value is attrs.NOTHING:  # the default of a field with a factory
                 self.expected(node, f"a default of {cls.__name__!r} that is known, found a factory's for {name!r}, "
                                 f"e.g. each argument by itself, or `{name}: U32 = U32(0)`")  # fmt: skip
@@ -213,20 +208,15 @@ class CallReader(ExpressionReader, ABC):
             made[name] = value
         return StructValue(element, made)
 
-    def parameters_of(self, node: ast.Call, cls: type[object]) -> dict[str, str]:
-        """The `__init__` parameter of each field. Raises KernelError where `__init__` does more than set fields."""
-        parameters: dict[str, str] = {}
+    def require_plain_init(self, node: ast.Call, cls: type[object], fields: tuple[Any, ...]) -> None:
+        """Raises KernelError where `__init__` does more than set fields."""
+        odd = [f" of {field.name!r}" for field in fields if field.converter is not None or not field.init]
         init = inspect.getattr_static(cls, "__init__", None)
-        plain = isinstance(init, FunctionType) and "attrs generated" in init.__code__.co_filename
-        odd = "" if plain and not hasattr(cls, "__attrs_post_init__") else " in `__init__`"
-        for field in cast("tuple[Any, ...]", attrs.fields(cast("Any", cls))):
-            parameters[field.name] = field.alias
-            if field.converter is not None or not field.init:
-                odd = f" of {field.name!r}"
+        if not (isinstance(init, FunctionType) and is_generated(init)) or hasattr(cls, "__attrs_post_init__"):
+            odd.append(" in `__init__`")
         if odd:
-            self.expected(node, f"{cls.__name__} to hold what it is given, without a conversion{odd}, "
+            self.expected(node, f"{cls.__name__} to hold what it is given, without a conversion{odd[0]}, "
                             f"e.g. a classmethod `{cls.__name__}.of(x)`")  # fmt: skip
-        return parameters
 
 
 def _bound(

@@ -208,10 +208,10 @@ def _answers_first(left: StructValue, right: StructValue, reflected: str) -> boo
         return False
     found = inspect.getattr_static(derived, reflected, None)
     is_same = found is inspect.getattr_static(cls, reflected, None) and reflected not in _MIRRORED
-    return isinstance(found, FunctionType) and not is_same and not _is_generated(found)
+    return isinstance(found, FunctionType) and not is_same and not is_generated(found)
 
 
-def _is_generated(method: FunctionType) -> bool:
+def is_generated(method: FunctionType) -> bool:
     return "attrs generated" in method.__code__.co_filename
 
 
@@ -221,7 +221,7 @@ def _method_of(struct: StructValue, name: str, span: Span, is_augmented: bool = 
     found = inspect.getattr_static(cls, name, None)
     if is_augmented:
         found = inspect.getattr_static(cls, f"__i{name[2:]}", found)
-    if not isinstance(found, FunctionType) or _is_generated(found) or is_from_a_library(found):
+    if not isinstance(found, FunctionType) or is_generated(found) or is_from_a_library(found):
         expected(span, f"{cls.__name__} to define `{name}`, or its field, e.g. `x.{next(iter(struct.fields))}`")
     return found
 
