@@ -30,12 +30,15 @@ from .messages import describe
 from .names import Bound, held, names_after
 from .operators import require_plain_equality
 from .passes.walk import leaves_loop
-from .source import Source, escapes, jumps
+from .source import Source, escapes, jumps, paths_through
 from .values import Value, class_behind, enum_number, is_known, is_tuple, of_object
 
 # An item of a block: a statement, or an action between statements (an unrolled loop binds its variable).
 Item: TypeAlias = "ast.stmt | Callable[[], Flow]"
 Case: TypeAlias = tuple[Sequence[Enum], list[ast.stmt]]  # the members of an enum, and what is done for them
+
+
+_DEEP = 16  # nesting of branches from which on the rest of a block after an early return is guarded by a LeftFlag
 
 
 class Flow(Enum):
@@ -69,13 +72,22 @@ class ControlReader(CallReader, ABC):
         self.left_flags: list[LeftFlag] = []  # of enclosing branches
 
     @abstractmethod
-    def block(self, items: Sequence[Item]) -> Flow: ...
-
-    @abstractmethod
     def statement(self, node: ast.stmt, rest: Sequence[Item]) -> Flow: ...
 
     @abstractmethod
     def assign(self, target: ast.expr, value: Value) -> None: ...
+
+    def block(self, items: Sequence[Item]) -> Flow:
+        for position, item in enumerate(items):
+            if isinstance(item, ast.stmt) and escapes(item):
+                rest, paths = items[position + 1 :], paths_through(item)
+                if rest and (paths > 1 or (paths and self.builder.depth >= _DEEP)):
+                    return self.block_with_flag(items[position:], item)
+                return self.statement(item, rest)
+            flow = self.statement(item, ()) if isinstance(item, ast.stmt) else item()
+            if flow is Flow.LEAVES:
+                return flow
+        return Flow.FALLS
 
     def branch(self, node: ast.stmt, condition: ir.Expression, then: Sequence[Item], otherwise: Sequence[Item]) -> Flow:
         if isinstance(condition, ir.Const):

@@ -23,13 +23,12 @@ from .control import ControlReader, Flow, Item
 from .memories import load, store
 from .messages import describe
 from .names import assign_slot, held, new_slot
-from .source import Source, escapes, paths_through, source_of
+from .source import Source, source_of
 from .span import KernelError, Span
 from .values import Value, first_difference, is_alike, is_tuple, lift
 
 _NONE_YET = object()  # the result of a function of which no `return` has been read
 _DEEPEST = 50  # nesting of inlined calls
-_DEEP = 16  # nesting of branches from which on the rest of a block after an early return is guarded by a LeftFlag
 
 # What an error message expects in place of statements that the language does not have.
 _RAISING = "no exceptions in a kernel: a device cannot raise, e.g. write a U32 flag"
@@ -94,21 +93,6 @@ class Reader(ControlReader):
             )
         return self.result
 
-    def block(self, items: Sequence[Item]) -> Flow:
-        for position, item in enumerate(items):
-            if not isinstance(item, ast.stmt):
-                if item() is Flow.LEAVES:
-                    return Flow.LEAVES
-            elif escapes(item) and not isinstance(item, ast.Return | ast.Continue):
-                # The rest of the block is read as part of the side that falls through, or with a flag: see control.py.
-                rest = items[position + 1 :]
-                if rest and (paths_through(item) > 1 or self.builder.depth >= _DEEP):
-                    return self.block_with_flag(items[position:], item)
-                return self.statement(item, rest)
-            elif self.statement(item, ()) is Flow.LEAVES:
-                return Flow.LEAVES
-        return Flow.FALLS
-
     def statement(self, node: ast.stmt, rest: Sequence[Item]) -> Flow:
         match node:
             case ast.Expr(value=ast.Constant()) | ast.Pass() | ast.AnnAssign(target=ast.Name(), value=None):
@@ -166,9 +150,9 @@ class Reader(ControlReader):
                     self.expected(
                         target, f"{len(targets)} values to unpack, found {describe(value)}, e.g. `a, b = p.a, p.b`"
                     )
-                found = held(self.builder, "part", value, span)  # `a, b = b, a` reads both before it writes either
-                assert is_tuple(found)
-                for inner, item in zip(targets, found, strict=True):
+                # `a, b = b, a` reads both before it writes either
+                items = [held(self.builder, "part", item, span) for item in value]
+                for inner, item in zip(targets, items, strict=True):
                     self.assign(inner, item)
             case ast.Subscript():
                 array, index = self.place(target, self.read(target.value), target.slice, "data[i] = x")
