@@ -71,6 +71,10 @@ MESSAGES = {
         "expected one value of 'zero' behind the branch; its compile-time value differs between the paths, "
         "e.g. `zero = F32(-0.0)` before it"
     ),
+    "nothing_or_zero": (
+        "expected one value of 'x' behind the branch; its compile-time value differs between the paths, "
+        "e.g. `x = U32(0)` before it"
+    ),
     "structs_that_differ_at_compile_time": (
         "expected a Scaled of 0.5 for 'scaled' as before, found a Scaled of 2.0, e.g. a name of its own"
     ),

@@ -158,9 +158,9 @@ def _parts(value: Value) -> tuple[object, Iterable[Value]]:
         case Method():
             return (value.name, value.function), (value.owner,)
         case _ if is_tuple(value):
-            return len(value), value
+            return (tuple, len(value)), value
         case _:
-            return value.type if isinstance(value, ir.Expression) else value, ()
+            return value.type if isinstance(value, ir.Expression) else (object, value), ()
 
 
 def scalars(value: Value) -> list[ir.Expression]:
