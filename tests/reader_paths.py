@@ -206,6 +206,27 @@ def method_by_name(cx: Invocation, data: Storage[U32], out: Storage[U32]) -> Non
     out[cx.global_id] = moved
 
 
+@gives(0, 2, 22, 33)
+@kernel
+def method_of_either_object(cx: Invocation, data: Storage[U32], out: Storage[U32]) -> None:
+    x = data[cx.global_id]
+    if x > 1:
+        move = Step(x * 10).up
+    else:
+        move = Step(x).up
+    out[cx.global_id] = move(x)
+
+
+STEP = Step(U32(7))
+DOWN = STEP.down
+
+
+@gives(0, 1, 2, 3)
+@kernel
+def method_of_a_known_object(cx: Invocation, data: Storage[U32], out: Storage[U32]) -> None:
+    out[cx.global_id] = DOWN(data[cx.global_id] + 7)
+
+
 @attrs.frozen
 class Triple:
     first: U32

@@ -24,7 +24,6 @@ from gpusort.kernel.kernel import Kernel, kernel
 from gpusort.kernel.launch import Buffer, Grid, Role
 from gpusort.kernel.span import KernelError, Span
 from gpusort.kernel.specialise import specialise
-from gpusort.kernel.values import Static
 from gpusort.targets.cpu.job import Flag, run_stoppable
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Storage
@@ -210,6 +209,6 @@ def test_what_python_computes_for_a_kernel_is_limited(
 ) -> None:
     """Before it is computed, where that would take long."""
     span = Span("here.py", 1)
-    assert evaluated(span, function, *fits) == Static(function(*fits))
+    assert evaluated(span, function, *fits) == function(*fits)
     with pytest.raises(KernelError):
         evaluated(span, function, *is_too_large)

@@ -71,11 +71,15 @@ MESSAGES = {
         "expected one value of 'zero' behind the branch; its compile-time value differs between the paths, "
         "e.g. `zero = F32(-0.0)` before it"
     ),
+    "nothing_or_zero": (
+        "expected one value of 'x' behind the branch; its compile-time value differs between the paths, "
+        "e.g. `x = U32(0)` before it"
+    ),
     "structs_that_differ_at_compile_time": (
         "expected a Scaled of 0.5 for 'scaled' as before, found a Scaled of 2.0, e.g. a name of its own"
     ),
     "range_of_a_scalar": (
-        "expected compile-time ints in `range`, found a U32, e.g. `for i in dynamic_range(U32(0), n):`"
+        "expected a compile-time value for 'range', found a U32, e.g. `for i in dynamic_range(U32(0), n):`"
     ),
     "break_of_an_unrolled_loop": (
         "expected `break` in a run-time loop; an unrolled one has no end to jump to, e.g. `for i in "

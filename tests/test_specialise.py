@@ -51,7 +51,8 @@ class Held:
 
 @kernel
 def filled(cx: Invocation, data: Storage[F32], numbers: tuple[U32, ...], held: tuple[Held, int]) -> None:
-    data[cx.global_id] = F32(numbers[0] + numbers[1]) / held[0].scale
+    first, second = numbers
+    data[cx.global_id] = F32(first + second) / held[0].scale
 
 
 def test_tuples_are_compile_time_values_with_all_that_is_in_them() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from itertools import repeat
 from typing import NoReturn
@@ -201,6 +201,12 @@ class KernelBuilder(Builder):
         self._ssa.add(made)
         return made
 
+    def result(self, name: str, type: Type, made: Callable[[ir.Variable], ir.Statement]) -> ir.Read:
+        """Emits a statement that sets a fresh variable; gives a read of the variable."""
+        variable = self.ssa_variable(name, type)
+        self.emit(statement := made(variable))
+        return ir.Read(variable, statement.span)
+
     def hold(self, name: str, value: ir.Expression, span: Span) -> ir.Expression:
         """Assigns a value to a fresh variable here, so that it is evaluated once; gives a read of the variable. What
         cannot change later (constants, reads of single-assignment variables) is returned as it is."""
@@ -208,9 +214,7 @@ class KernelBuilder(Builder):
             return value
         if isinstance(value, ir.Read) and value.variable in self._ssa:
             return value
-        variable = self.ssa_variable(name, value.type)
-        self.emit(ir.Assign(variable, value, span))
-        return ir.Read(variable, span)
+        return self.result(name, value.type, lambda variable: ir.Assign(variable, value, span))
 
     def shallow(self, value: ir.Expression, levels: int = _MOST_LEVELS) -> ir.Expression:
         """An expression of at most so many levels: deeper subexpressions are assigned to variables first."""

@@ -19,7 +19,6 @@ from ..types.deferred import call_signature
 from ..types.elements import class_of, fields_of, is_struct, shown
 from ..types.finishes import Finish
 from ..types.intrinsics import OPERATIONS, OVERRIDABLE, dynamic_range
-from ..types.invocation import Invocation
 from ..types.keys import SortableKey
 from ..types.layout import Type
 from ..types.memory import Registers
@@ -32,7 +31,7 @@ from .expressions import ExpressionReader
 from .kernel import Kernel
 from .memories import invocation_method, memory_method, registers
 from .messages import describe
-from .operators import intrinsic, scalar_of_class
+from .operators import intrinsic, is_generated, scalar_of_class
 from .source import signature_of, source_of
 from .span import KernelError, Span, expected
 from .values import (
@@ -40,12 +39,11 @@ from .values import (
     InvocationValue,
     MemoryValue,
     Method,
-    Static,
     StructValue,
-    TupleValue,
     Value,
-    as_static,
     class_behind,
+    is_known,
+    is_tuple,
     lift,
     of_object,
 )
@@ -74,29 +72,29 @@ class CallReader(ExpressionReader, ABC):
             case Method(owner=MemoryValue() as array):
                 return memory_method(self.builder, array, callee.name, self.positional(node), span)
             case Method():
-                found = self.call_function(node, callee.plain(), [callee.owner])
+                found = self.call_function(node, callee.function, [callee.owner])
                 self.require_returned(node, callee, lift(found, span))
                 return found
-            case Static(value=cls) if isinstance(cls, type) and issubclass(cls, Scalar):
-                return scalar_of_class(cls, [given.value for given in self.positional(node)], span)
-            case Static(value=cls) if _origin_of(cls) is Registers:
+            case type() if issubclass(callee, Scalar):
+                return scalar_of_class(callee, [given.value for given in self.positional(node)], span)
+            case _ if _origin_of(callee) is Registers:
                 return registers(self.builder, self.positional(node), span)
-            case Static(value=cls) if isinstance(cls, type) and issubclass(cls, Enum):
-                self.expected(node, f"a member of {cls.__name__}, e.g. `{cls.__name__}.{next(iter(cls)).name}`")
-            case Static(value=function) if isinstance(function, FunctionType) and function in OPERATIONS:
-                return intrinsic(self.builder, function, [given.value for given in self.positional(node)], span)
-            case Static(value=function) if function is dynamic_range:
+            case type() if issubclass(callee, Enum):
+                self.expected(node, f"a member of {callee.__name__}, e.g. `{messages.element_of(callee, None)}`")
+            case FunctionType() if callee in OPERATIONS:
+                return intrinsic(self.builder, callee, [given.value for given in self.positional(node)], span)
+            case FunctionType() if callee is dynamic_range:
                 self.expected(node, "`dynamic_range` in a for loop, e.g. `for i in dynamic_range(U32(0), n):`")
-            case Static(value=function) if isinstance(function, FunctionType):
-                return self.call_function(node, function, [])
-            case Static(value=Kernel() as called):
-                return self.call_function(node, called.function, [])
-            case Static(value=cls) if inspect.isclass(_origin_of(cls)) and is_struct(cls):
-                return self.struct(node, cls)
-            case Static(value=function) if _is_foldable(function):
-                return self.fold_call(node, function)
-            case Static(value=function) if callable(function):
-                self.expected(node, messages.callable_for(function))
+            case FunctionType():
+                return self.call_function(node, callee, [])
+            case Kernel():
+                return self.call_function(node, callee.function, [])
+            case _ if inspect.isclass(_origin_of(callee)) and is_struct(callee):
+                return self.struct(node, callee)
+            case _ if _is_foldable(callee):
+                return self.fold_call(node, callee)
+            case _ if is_known(callee) and callable(callee):
+                self.expected(node, messages.callable_for(callee))
             case _:
                 self.expected(node, f"something to call, found {describe(callee)}, e.g. `partner_of(thread)`")
 
@@ -107,38 +105,32 @@ class CallReader(ExpressionReader, ABC):
 
     def fold_call(self, node: ast.Call, function: object) -> Value:
         """Evaluates one of Python's functions on compile-time values."""
-        arguments = [Given(as_static(given.value), given.span) for given in self.positional(node)]
+        arguments = self.positional(node)
         cls = class_behind(arguments[0].value) if arguments else None
-        if function in (isinstance, type) and cls is not None:
+        if function in (isinstance, type) and cls is not None and not is_known(arguments[0].value):
             # the class is known at compile time even where the value is not
             if function is type and len(arguments) == 1:
-                return Static(cls)
-            function, arguments[0] = issubclass, Given(Static(cls), arguments[0].span)
-        if function is len and len(arguments) == 1 and isinstance(arguments[0].value, TupleValue):
-            return Static(len(arguments[0].value.items))
-        values: list[object] = []
+                return cls
+            function, arguments[0] = issubclass, Given(cls, arguments[0].span)
+        if function is len and len(arguments) == 1 and is_tuple(items := arguments[0].value):
+            return len(items)
         for given in arguments:
-            if not isinstance(given.value, Static):
+            if not is_known(given.value):
                 name = getattr(function, "__name__", repr(function))
                 hint = messages.instead_of(function, "e.g. a property of the key or the policy")
                 expected(given.span, f"a compile-time value for {name!r}, found {describe(given.value)}, {hint}")
-            values.append(given.value.value)
-        called = cast("Callable[..., object]", function)
+        called, values = cast("Callable[..., object]", function), [given.value for given in arguments]
         found = evaluated(self.span(node), called, *values)
         self.builder.captures.call(called, *values)
         return found
 
     def call_function(self, node: ast.Call, function: FunctionType, leading: Sequence[Value]) -> Value:
         """Inlines what a call names, a helper or a method."""
-        parameters = signature_of(function).parameters.values()
-        is_foreign = messages.is_from_a_library(function)
-        if is_foreign and any(p.kind in _ANY_NUMBER for p in parameters):
-            self.expected(node, messages.callable_for(function))
         given, named = self.given_to(node, leading)
         try:
             return self.apply_function(function, given, self.span(node), named)
-        except KernelError:  # its line is in the library: report the line of the call instead
-            if is_foreign:
+        except KernelError:
+            if messages.is_from_a_library(function):  # where its line is: report the line of the call instead
                 self.expected(node, messages.callable_for(function))
             raise
 
@@ -149,7 +141,7 @@ class CallReader(ExpressionReader, ABC):
         if hasattr(function, "__wrapped__"):
             expected(span, f"a helper without a decorator around it, found {function.__name__!r}, "
                            "e.g. its body in the helper itself")  # fmt: skip
-        arguments = list(_bound(function, signature_of(function), given, span, named).values())
+        arguments = list(_bound(function, given, span, named).values())
         if function in OVERRIDABLE:
             return self.overridable(function, arguments, span)
         return self.inline(function, arguments, span)
@@ -158,16 +150,16 @@ class CallReader(ExpressionReader, ABC):
         """Checks the class of the result of a key's, monoid's or finish's method against the one that the object
         declares. The KernelError is at the line of the method, which is the user's, not where the kernel uses the
         result."""
-        function, owner = method.plain(), method.owner
-        name, made = function.__name__, type(owner.value) if isinstance(owner, Static) else class_behind(owner)
+        function, owner = cast("FunctionType", method.function), method.owner
+        name, made = function.__name__, class_behind(owner)
         for trait, classes in _CLASSES.items():
             if made is not None and name in classes and all(_has(owner, member) for member in members_of(trait)):
                 element = self.attribute(node, owner, classes[name])
-                if isinstance(element, Static) and class_behind(found) is not class_of(element.value):
+                if is_known(element) and class_behind(found) is not class_of(element):
                     source, owned = source_of(function), f"the `{classes[name]}` of {made.__name__}"
                     expected(
-                        source.span(source.tree), f"{shown(element.value)}, {owned}, from {function.__qualname__!r}, "
-                        f"found {describe(found)}, e.g. `return {messages.element_of(element.value, found)}`",
+                        source.span(source.tree), f"{shown(element)}, {owned}, from {function.__qualname__!r}, "
+                        f"found {describe(found)}, e.g. `return {messages.element_of(element, found)}`",
                     )  # fmt: skip
 
     def overridable(self, function: FunctionType, arguments: Sequence[Value], span: Span) -> Value:
@@ -196,15 +188,14 @@ class CallReader(ExpressionReader, ABC):
 
     def struct(self, node: ast.Call, element: Any) -> Value:
         """`Pair(low, high)`: its fields, checked against their annotations."""
-        cls = class_of(element)
-        fields = fields_of(element)
-        parameters = self.parameters_of(node, cls)
+        cls, fields = class_of(element), attrs.fields(cast("Any", class_of(element)))
+        self.require_plain_init(node, cls, fields)
         given, named = self.given_to(node)
-        bound = _bound(cls, _signature_of_class(cls), given, self.span(node), named)
+        bound = _bound(cls, given, self.span(node), named)
         made: dict[str, Value] = {}
-        for name, annotation in fields.items():
-            value = bound[parameters[name]]
-            if isinstance(value, Static) and value.value is attrs.NOTHING:  # the default of a field with a factory
+        for field, (name, annotation) in zip(fields, fields_of(element).items(), strict=True):
+            value = bound[field.alias]
+            if value is attrs.NOTHING:  # the default of a field with a factory
                 self.expected(node, f"a default of {cls.__name__!r} that is known, found a factory's for {name!r}, "
                                 f"e.g. each argument by itself, or `{name}: U32 = U32(0)`")  # fmt: skip
             if isinstance(annotation, EnumMeta):
@@ -217,30 +208,22 @@ class CallReader(ExpressionReader, ABC):
             made[name] = value
         return StructValue(element, made)
 
-    def parameters_of(self, node: ast.Call, cls: type[object]) -> dict[str, str]:
-        """The `__init__` parameter of each field. Raises KernelError where `__init__` does more than set fields."""
-        parameters: dict[str, str] = {}
+    def require_plain_init(self, node: ast.Call, cls: type[object], fields: tuple[Any, ...]) -> None:
+        """Raises KernelError where `__init__` does more than set fields."""
+        odd = [f" of {field.name!r}" for field in fields if field.converter is not None or not field.init]
         init = inspect.getattr_static(cls, "__init__", None)
-        plain = isinstance(init, FunctionType) and "attrs generated" in init.__code__.co_filename
-        odd = "" if plain and not hasattr(cls, "__attrs_post_init__") else " in `__init__`"
-        for field in cast("tuple[Any, ...]", attrs.fields(cast("Any", cls))):
-            parameters[field.name] = field.alias
-            if field.converter is not None or not field.init:
-                odd = f" of {field.name!r}"
+        if not (isinstance(init, FunctionType) and is_generated(init)) or hasattr(cls, "__attrs_post_init__"):
+            odd.append(" in `__init__`")
         if odd:
-            self.expected(node, f"{cls.__name__} to hold what it is given, without a conversion{odd}, "
+            self.expected(node, f"{cls.__name__} to hold what it is given, without a conversion{odd[0]}, "
                             f"e.g. a classmethod `{cls.__name__}.of(x)`")  # fmt: skip
-        return parameters
 
 
 def _bound(
-    thing: FunctionType | type[object],
-    signature: inspect.Signature,
-    given: Sequence[Value],
-    span: Span,
-    named: Mapping[str, Value],
+    thing: FunctionType | type[object], given: Sequence[Value], span: Span, named: Mapping[str, Value]
 ) -> dict[str, Value]:
     """The value of each parameter."""
+    signature = signature_of(thing) if isinstance(thing, FunctionType) else _signature_of_class(thing)
     parameters = signature.parameters.values()
     if not named and len(given) == len(parameters) and all(p.kind in _PLAIN for p in parameters):
         return dict(zip(signature.parameters, given, strict=True))
@@ -265,18 +248,17 @@ def _origin_of(thing: object) -> object:
 def _fits(value: Value, annotation: object) -> bool:
     if not isinstance(annotation, type):
         return True  # a type variable or alias: the type checkers' matter; operations check scalars again
-    if isinstance(value, InvocationValue):
-        return issubclass(Invocation, annotation)
-    if (behind := class_behind(value)) is not None:
-        return issubclass(behind, annotation)
-    return isinstance(value, Static) and not issubclass(annotation, Scalar | Enum)
+    if is_known(value):
+        return not issubclass(annotation, Scalar | Enum)
+    behind = class_behind(value)
+    return behind is not None and issubclass(behind, annotation)
 
 
 def _has(owner: Value, member: str) -> bool:
     """Whether an object has a member. One with scalar fields, as a key may be, is a StructValue to the reader."""
     if isinstance(owner, StructValue):
         return member in owner.fields or hasattr(class_of(owner.element), member)
-    return isinstance(owner, Static) and hasattr(owner.value, member)
+    return is_known(owner) and hasattr(owner, member)
 
 
 def _is_foldable(function: object) -> bool:

@@ -64,7 +64,7 @@ class Captures:
 
     def name(self, names: dict[str, Any], name: str) -> None:
         """Records a module's global, or its absence: then the name means a builtin, until the module defines it."""
-        if not _is_own(names.get("__name__")):
+        if not is_own(names.get("__name__")):
             self._record(names, name, names.get, name, _NOTHING)
 
     def cell(self, cell: CellType) -> None:
@@ -74,14 +74,14 @@ class Captures:
         """Records an attribute of a class, a module or another mutable object."""
         cls = owner if isinstance(owner, type) else type(owner)
         frozen = not isinstance(owner, type | ModuleType) and cast(Any, cls).__setattr__ is _FROZEN
-        own = _is_own(getattr(owner, "__name__", None) if isinstance(owner, ModuleType) else cls.__module__)
+        own = is_own(getattr(owner, "__name__", None) if isinstance(owner, ModuleType) else cls.__module__)
         if not (frozen or own or isinstance(owner, Enum)):
             self._record(owner, name, getattr, owner, name, _NOTHING)
 
     def function(self, function: FunctionType) -> None:
         """Records what a function is made of, which may be replaced in place, as IPython's autoreload does."""
         key = id(function), "()"
-        if key not in self._lookups and not _is_own(function.__module__):
+        if key not in self._lookups and not is_own(function.__module__):
             self._lookups[key] = is_made_of, (function, *made_of(function)), True
 
     def item(self, owner: object, index: object) -> None:
@@ -142,5 +142,6 @@ def is_made_of(function: FunctionType, code: CodeType, defaults: object, named: 
     return function.__code__ is code and function.__defaults__ is defaults and same(function.__kwdefaults__, named)
 
 
-def _is_own(module: object) -> bool:
+def is_own(module: object) -> bool:
+    """Whether this is the name of a module of this package."""
     return isinstance(module, str) and (module == _PACKAGE or module.startswith(_INSIDE))

@@ -15,7 +15,7 @@ from ..types.ops import operators
 from . import ir
 from .builder import MOST_ITERATIONS
 from .span import Span, expected
-from .values import Static, Value, of_object
+from .values import Value, of_object
 
 MOST_BITS = 4096  # of an int
 _MOST_ITEMS = MOST_ITERATIONS  # of a tuple or a text, and of a range that a function goes through
@@ -46,9 +46,9 @@ def literal(value: object, type: Type, span: Span) -> ir.Const:
 def require_numbers(values: Sequence[Value], span: Span) -> None:
     """Raises KernelError for an enum member that `lift` left at compile time: its value is no number of a device."""
     for value in values:
-        if isinstance(value, Static) and isinstance(member := value.value, Enum):
-            expected(span, f"a number from 0 to 2**32 - 1 as the value of {member}, which is {member.value!r}, "
-                           f"e.g. `{member.name} = 1`")  # fmt: skip
+        if isinstance(value, Enum):
+            expected(span, f"a number from 0 to 2**32 - 1 as the value of {value}, which is {value.value!r}, "
+                           f"e.g. `{value.name} = 1`")  # fmt: skip
 
 
 def evaluated(span: Span, function: Callable[..., object], *arguments: object) -> Value:

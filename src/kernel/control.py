@@ -30,13 +30,15 @@ from .messages import describe
 from .names import Bound, held, names_after
 from .operators import require_plain_equality
 from .passes.walk import leaves_loop
-from .source import Source, escapes, jumps
-from .span import expected
-from .values import Static, TupleValue, Value, class_behind, enum_number, of_object
+from .source import Source, escapes, jumps, paths_through
+from .values import Value, class_behind, enum_number, is_known, is_tuple, of_object
 
 # An item of a block: a statement, or an action between statements (an unrolled loop binds its variable).
 Item: TypeAlias = "ast.stmt | Callable[[], Flow]"
 Case: TypeAlias = tuple[Sequence[Enum], list[ast.stmt]]  # the members of an enum, and what is done for them
+
+
+_DEEP = 16  # nesting of branches from which on the rest of a block after an early return is guarded by a LeftFlag
 
 
 class Flow(Enum):
@@ -70,13 +72,22 @@ class ControlReader(CallReader, ABC):
         self.left_flags: list[LeftFlag] = []  # of enclosing branches
 
     @abstractmethod
-    def block(self, items: Sequence[Item]) -> Flow: ...
-
-    @abstractmethod
     def statement(self, node: ast.stmt, rest: Sequence[Item]) -> Flow: ...
 
     @abstractmethod
     def assign(self, target: ast.expr, value: Value) -> None: ...
+
+    def block(self, items: Sequence[Item]) -> Flow:
+        for position, item in enumerate(items):
+            if isinstance(item, ast.stmt) and escapes(item):
+                rest, paths = items[position + 1 :], paths_through(item)
+                if rest and (paths > 1 or (paths and self.builder.depth >= _DEEP)):
+                    return self.block_with_flag(items[position:], item)
+                return self.statement(item, rest)
+            flow = self.statement(item, ()) if isinstance(item, ast.stmt) else item()
+            if flow is Flow.LEAVES:
+                return flow
+        return Flow.FALLS
 
     def branch(self, node: ast.stmt, condition: ir.Expression, then: Sequence[Item], otherwise: Sequence[Item]) -> Flow:
         if isinstance(condition, ir.Const):
@@ -132,7 +143,7 @@ class ControlReader(CallReader, ABC):
     def match(self, node: ast.Match, rest: Sequence[Item]) -> Flow:
         """`match` on an enum, which must name every member."""
         subject = self.read(node.subject)
-        cls = type(subject.value) if isinstance(subject, Static) else class_behind(subject)
+        cls = class_behind(subject)
         if cls is None or not issubclass(cls, Enum):
             self.expected(node, f"an enum to match, found {describe(subject)}, e.g. `if x == 1:` for a number")
         if issubclass(cls, Flag):  # of which one may be several members, or none
@@ -154,10 +165,10 @@ class ControlReader(CallReader, ABC):
 
     def cases(self, node: ast.Match, subject: Value, cases: Sequence[Case], rest: Sequence[Item]) -> Flow:
         (members, body), *others = cases
-        if isinstance(subject, Static):
-            return self.block([*body, *rest]) if subject.value in members else self.cases(node, subject, others, rest)
-        if not others:
+        if not others or (is_known(subject) and subject in members):
             return self.block([*body, *rest])
+        if is_known(subject):
+            return self.cases(node, subject, others, rest)
         span, code = self.span(node), enum_number(subject)
         assert code is not None
         tests = [apply(ops.EQ, (code, ir.Const(m.value, Type.U32, span)), span) for m in members]
@@ -173,84 +184,60 @@ class ControlReader(CallReader, ABC):
             if isinstance(pattern, ast.MatchAs) and pattern.pattern is None and pattern.name is None:
                 return list(cls)
             member = self.read(pattern.value) if isinstance(pattern, ast.MatchValue) else None
-            if not isinstance(member, Static) or not isinstance(member.value, cls):
-                self.expected(
-                    pattern, f"a member of {cls.__name__}, e.g. `case {cls.__name__}.{next(iter(cls)).name}:`"
-                )
-            found.append(member.value)
+            if not isinstance(member, cls):
+                self.expected(pattern, f"a member of {cls.__name__}, e.g. `case {messages.element_of(cls, None)}:`")
+            found.append(member)
         return found
 
     def for_loop(self, node: ast.For, rest: Sequence[Item]) -> Flow:
-        if isinstance(node.iter, ast.Call):
-            callee = self.read(node.iter.func)
-            if isinstance(callee, Static) and callee.value is dynamic_range:
-                self.counting_loop(node, node.iter)
-                return self.block(rest)
-            if isinstance(callee, Static) and callee.value is range:
-                return self.unrolled(node, self.range_of(node.iter), rest)
+        if isinstance(node.iter, ast.Call) and self.read(node.iter.func) is dynamic_range:
+            self.counting_loop(node, node.iter)
+            return self.block(rest)
         return self.unrolled(node, self.read(node.iter), rest)
-
-    def range_of(self, call: ast.Call) -> Value:
-        bounds: list[object] = []
-        for given in self.positional(call):
-            if not isinstance(given.value, Static):
-                expected(given.span, f"compile-time ints in `range`, found {describe(given.value)}, "
-                                     "e.g. `for i in dynamic_range(U32(0), n):`")  # fmt: skip
-            bounds.append(given.value.value)
-        return evaluated(self.span(call), range, *bounds)
 
     def unrolled(self, node: ast.For, iterable: Value, rest: Sequence[Item]) -> Flow:
         span = self.span(node)
-        if isinstance(iterable, TupleValue):
-            # evaluated before the loop: an iteration may assign the names they were read from
-            values = [held(self.builder, "item", item, span) for item in iterable.items]
-        elif isinstance(iterable, Static) and hasattr(iterable.value, "__iter__"):
+        if is_tuple(iterable) or (is_known(iterable) and hasattr(iterable, "__iter__")):
             # at most one more than can be unrolled: the iterable may be infinite
-            iterated = cast("Iterable[object]", iterable.value)
+            iterated = cast("Iterable[object]", iterable)
             items = evaluated(self.span(node.iter), lambda: list(islice(iterated, MOST_ITERATIONS + 1)))
-            assert isinstance(items, Static)
-            values = [of_object(item, span) for item in cast("list[object]", items.value)]
+            # evaluated before the loop: an iteration may assign the names they were read from
+            values = [held(self.builder, "item", of_object(item, span), span) for item in cast("list[object]", items)]
             if len(values) <= MOST_ITERATIONS:
-                self.builder.captures.call(tuple, iterable.value)
+                self.builder.captures.call(tuple, iterable)
         else:
             example = messages.loop_over(iterable)
             self.expected(node.iter, f"something to loop over, found {describe(iterable)}, e.g. `{example}`")
 
-        counted = iterable.value if isinstance(iterable, Static) else None
         rounds = len(values)
-        if isinstance(counted, range) and counted:  # whose `len` raises beyond sys.maxsize
-            rounds = (counted[-1] - counted[0]) // counted.step + 1
+        if isinstance(iterable, range) and iterable:  # whose `len` raises beyond sys.maxsize
+            rounds = (iterable[-1] - iterable[0]) // iterable.step + 1
         with self.builder.unrolling(rounds, span):
             return self.unrolled_iterations(node, values, rest)
 
     def unrolled_iterations(self, node: ast.For, values: Sequence[Value], rest: Sequence[Item]) -> Flow:
         """Reads an unrolled loop's iterations, one after another."""
-        span = self.span(node)
-
-        def step(value: Value) -> Callable[[], Flow]:
-            def bind() -> Flow:
-                self.builder.count_iteration(span)
-                self.assign(node.target, value)
-                return Flow.FALLS
-
-            return bind
-
         if not jumps(node.body):  # a sequence of statements, in which a `return` ends the rest
             items: list[Item] = []
             for value in values:
-                items += [step(value), *node.body]
+                items += [partial(self.start_iteration, node, value), *node.body]
             return self.block([*items, *rest])
         if escapes(node):
             self.expected(node, "no `break` or `continue` beside a `return` in an unrolled loop, e.g. an `if` instead")
-        self.names.lift_changed(node, span)
+        self.names.lift_changed(node, self.span(node))
         for value in values:
-            step(value)()
+            self.start_iteration(node, value)
             loop = Loop(at_run_time=False, continued=[])
             self.loops.append(loop)
             reaches_end = self.block(node.body) is Flow.FALLS
             self.loops.pop()
             ends = [*loop.continued, *([self.names.values] if reaches_end else [])]
             self.names.values = reduce(names_after, ends)
+        return Flow.FALLS
+
+    def start_iteration(self, node: ast.For, value: Value) -> Flow:
+        self.builder.count_iteration(self.span(node))
+        self.assign(node.target, value)
         return Flow.FALLS
 
     def counting_loop(self, node: ast.For, call: ast.Call) -> None:

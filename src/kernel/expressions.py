@@ -9,10 +9,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from types import FunctionType
-from typing import Any, NoReturn, cast
+from typing import NoReturn, cast
 
 from ..types import ops
-from ..types.elements import class_of, fields_of
+from ..types.elements import class_of
 from ..types.layout import Type
 from ..types.ops import AtomicOp
 from . import ir, operators
@@ -29,13 +29,12 @@ from .values import (
     MemberNumber,
     MemoryValue,
     Method,
-    Static,
     StructValue,
-    TupleValue,
     Undecided,
     Value,
-    as_static,
     enum_number,
+    is_known,
+    is_tuple,
     lift,
     of_object,
 )
@@ -56,6 +55,8 @@ _INSTEAD: Mapping[type[ast.expr], str] = {
 }
 
 
+_MISSING = object()
+_BUILTINS = frozenset(builtin.value for builtin in ir.Builtin)
 _ATOMICS = frozenset(f"atomic_{op.value}" for op in AtomicOp)
 _ABOUT_LENGTH = frozenset({"size", "shape", "count", "len", "__len__", "ndim", "nbytes"})
 
@@ -83,12 +84,12 @@ class ExpressionReader(ABC):
 
     def read(self, node: ast.expr) -> Value:
         match node:
-            case ast.Constant(value=int() | float() | str() | None as value):
-                return Static(value)
             case ast.Name(id=name):
                 return self.name(node, name)
             case ast.Attribute(value=owner, attr=name):
                 return self.attribute(node, self.read(owner), name)
+            case ast.Constant(value=int() | float() | str() | None as value):
+                return value
             case ast.BinOp(left=left, op=op, right=right) | ast.Compare(left=left, ops=[op], comparators=[right]):
                 return self.binary(node, op, self.read(left), right)
             case ast.UnaryOp(op=op, operand=operand):
@@ -102,7 +103,7 @@ class ExpressionReader(ABC):
             case ast.Subscript(value=owner, slice=index):
                 return self.element(node, owner, index)
             case ast.Tuple(elts=items):
-                return TupleValue(tuple(self.read(item) for item in items))
+                return tuple([self.read(item) for item in items])
             case ast.Constant(value=value):
                 self.expected(node, f"a number, a text or None as a literal, found {value!r}, e.g. `1`")
             case _:
@@ -140,7 +141,7 @@ class ExpressionReader(ABC):
                 found = self.binary(node, test, first, right)
             case _:
                 is_python, found = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not), self.read(node)
-        if is_python and not isinstance(found, Static):
+        if is_python and not is_known(found):
             self.expected(node, "a Bool after `~`, found a bool of Python's own, e.g. `not a == b`, or `~Bool(x)`")
         return found
 
@@ -149,7 +150,7 @@ class ExpressionReader(ABC):
         speculatively."""
         span = self.span(node)
         known = self.read(values[0])
-        if isinstance(known, Static):
+        if is_known(known):
             decides = len(values) == 1 or operators.is_true(known, self.span(values[0])) is not is_and
             return known if decides else self.connective(node, is_and, values[1:], is_result)
         result = operators.truth(known, self.span(values[0]))
@@ -192,27 +193,24 @@ class ExpressionReader(ABC):
 
     def element(self, node: ast.AST, owner: ast.expr, index: ast.expr) -> Value:
         array = self.read(owner)
-        if not isinstance(array, TupleValue | Static):
+        if not is_tuple(array) and not is_known(array):
             return load(self.builder, *self.place(node, array, index, "data[i]"), self.span(node))
         if isinstance(index, ast.Slice):
             self.expected(index, "one compile-time index instead of a slice, e.g. `pair[0]`")
-        position = as_static(self.read(index))
-        if not isinstance(position, Static):
+        position = self.read(index)
+        if not is_known(position):
             self.expected(index, f"a compile-time index into a tuple or a table, found {describe(position)}, e.g. "
                                  "`pair[0]`, or a buffer in place of the table")  # fmt: skip
-        items: Any = array.items if isinstance(array, TupleValue) else array.value
-        number = position.value
-        if isinstance(array, TupleValue) and isinstance(number, int) and -len(items) <= number < len(items):
-            return array.items[number]
-        found = evaluated(self.span(node), lambda: items[number])
-        self.builder.captures.item(items, number)
+        found = evaluated(self.span(node), ops.operators.getitem, array, position)
+        if not is_tuple(array):
+            self.builder.captures.item(array, position)
         return found
 
     def name(self, node: ast.AST, name: str) -> Value:
-        value = self.names.values.get(name)
-        if isinstance(value, Undecided):
-            raise KernelError(self.span(node), value.reason)
-        if value is not None:
+        if name in self.names.values:
+            value = self.names.values[name]
+            if isinstance(value, Undecided):
+                raise KernelError(self.span(node), value.reason)
             return value
         if name in self.source.stores:
             self.expected(node, f"{name!r} to be set on every path to here, e.g. `{name} = U32(0)` before the branch")
@@ -238,65 +236,51 @@ class ExpressionReader(ABC):
             case StructValue() if name in owner.fields:
                 return owner.fields[name]
             case StructValue():
-                return self.member(node, owner, class_of(owner.element), name)
-            case Static(value=thing):
-                return self.static_attribute(node, owner, thing, name)
+                return self.member(node, owner, name)
+            case _ if is_known(owner):
+                return self.known_attribute(node, owner, name)
             case _:
                 self.expected(node, f"a field or method, found `.{name}` of {describe(owner)}, e.g. `stage.value`")
 
-    def static_attribute(self, node: ast.AST, owner: Static, thing: object, name: str) -> Value:
-        is_class = isinstance(thing, type) or typing.get_origin(thing) is not None
-        found = inspect.getattr_static(class_of(thing) if is_class else thing, name, None)
-        own = name in getattr(thing, "__dict__", ())  # a function stored in the object itself is not bound to it
-        is_method = isinstance(found, FunctionType) and not is_class and not own
-        self.builder.captures.attribute(type(thing) if is_method else thing, name)
-        if isinstance(found, FunctionType) and is_method:
-            return Method(owner, name, found)
-        if isinstance(found, classmethod):
-            return Method(owner if is_class else Static(type(thing)), name, _function_of(found))
-        if found is None and evaluated(self.span(node), hasattr, thing, name) == Static(False):
-            self.expected(node, f"an attribute that exists, found `.{name}` of {describe(owner)}, e.g. a field")
-        return evaluated(self.span(node), getattr, thing, name)
+    def known_attribute(self, node: ast.AST, thing: object, name: str) -> Value:
+        found = evaluated(self.span(node), getattr, thing, name, _MISSING)
+        if found is _MISSING:
+            self.expected(node, f"an attribute that exists, found `.{name}` of {describe(thing)}, e.g. a field")
+        origin = typing.get_origin(thing)
+        is_its_own = isinstance(thing, type) or origin is not None or name in getattr(thing, "__dict__", ())
+        is_of_class = isinstance(found, Method) and not is_its_own
+        self.builder.captures.attribute(type(thing) if is_of_class else thing, name)
+        if isinstance(found, Method) and found.owner is origin:  # of `Pair[U32]`, to whose origin CPython binds it
+            return Method(thing, name, found.function)
+        return found
 
-    def member(self, node: ast.AST, owner: Value, cls: type[object], name: str) -> Value:
+    def member(self, node: ast.AST, owner: StructValue, name: str) -> Value:
         """A method, property or class attribute of a struct or enum."""
+        cls = class_of(owner.element)
         self.builder.captures.attribute(cls, name)
         found: object = inspect.getattr_static(cls, name, None)
-        is_descriptor = hasattr(type(found), "__get__")
         if isinstance(found, property) and isinstance(found.fget, FunctionType):
             return self.apply_function(found.fget, [owner], self.span(node))
-        if isinstance(found, classmethod):
-            return Method(Static(cls), name, _function_of(found))
-        if isinstance(found, staticmethod):
-            return Static(found.__func__)
         if isinstance(found, FunctionType):
             return Method(owner, name, found)
-        if is_descriptor:  # CPython would call its __get__, which the reader cannot
+        if hasattr(type(found), "__get__") and not isinstance(found, classmethod | staticmethod):
+            # CPython would call its __get__, which the reader cannot
             self.expected(node, f"a field, a method or a property of {cls.__name__}, found `.{name}`, which is none, "
                                 "e.g. `@property` above its definition")  # fmt: skip
         if found is None:
-            self.expected(node, f"a field or method of {cls.__name__}, found `.{name}`, e.g. `.{_first_of(cls)}`")
-        return of_object(found, self.span(node))
+            self.expected(
+                node, f"a field or method of {cls.__name__}, found `.{name}`, e.g. `.{next(iter(owner.fields))}`"
+            )
+        return of_object(getattr(cls, name), self.span(node))
 
     def builtin(self, node: ast.AST, name: str) -> Value:
         span = self.span(node)
+        if name in INVOCATION_METHODS:
+            return Method(InvocationValue(), name)
         if name == "global_id":
             group, size = ir.BuiltinValue(ir.Builtin.GROUP_ID, span), ir.BuiltinValue(ir.Builtin.GROUP_SIZE, span)
             first = apply(ops.MUL, (group, size), span)
             return apply(ops.ADD, (first, ir.BuiltinValue(ir.Builtin.LOCAL_ID, span)), span)
-        try:
-            return ir.BuiltinValue(ir.Builtin(name), span)
-        except ValueError:
-            pass
-        if name not in INVOCATION_METHODS:
+        if name not in _BUILTINS:
             self.expected(node, f"something an invocation has, found `.{name}`, e.g. `cx.local_id` or `cx.barrier()`")
-        return Method(InvocationValue(), name)
-
-
-def _first_of(cls: type[object]) -> str:
-    """The name of a struct's first field; `value` of an enum."""
-    return "value" if issubclass(cls, Enum) else next(iter(fields_of(cls)))
-
-
-def _function_of(method: Any) -> FunctionType:
-    return cast("FunctionType", method.__func__)
+        return ir.BuiltinValue(ir.Builtin(name), span)

@@ -20,15 +20,15 @@ from .span import KernelError, Span, expected
 from .values import (
     Given,
     MemoryValue,
-    Static,
-    TupleValue,
     Value,
     as_scalar,
     class_behind,
     from_leaves,
+    is_known,
+    is_tuple,
     lift,
-    parts,
     rebuild,
+    scalars,
 )
 
 _SUBGROUP = {"subgroup_add" if op is SubgroupOp.ADD else op.value: op for op in SubgroupOp}
@@ -46,12 +46,12 @@ def new_array(builder: KernelBuilder, name: str, space: ir.Space, element: objec
 def index_in(array: MemoryValue, given: Given) -> ir.Expression:
     """A value as an index. Raises KernelError for a constant beyond the end of an array of known length."""
     value, span = as_scalar(given.value), given.span
-    if isinstance(value, Static) and isinstance(value.value, int):
-        if value.value < 0:
-            expected(span, f"an index counted from the front, found {value.value}, e.g. `data.length - 1`")
-        value = literal(value.value, Type.U32, span)
+    if isinstance(value, int):
+        if value < 0:
+            expected(span, f"an index counted from the front, found {value}, e.g. `data.length - 1`")
+        value = literal(value, Type.U32, span)
     if not isinstance(value, ir.Expression) or value.type is not Type.U32:
-        hint = "data[row * width + column]" if isinstance(value, TupleValue) else "data[thread.value]"
+        hint = "data[row * width + column]" if is_tuple(value) else "data[thread.value]"
         hint = f"data[{messages.converted(value.type, Type.U32)}]" if isinstance(value, ir.Expression) else hint
         expected(span, f"a U32 index, found {describe(value)}, e.g. `{hint}`")
     if isinstance(value, ir.Const) and array.memory.length is not None:
@@ -62,21 +62,19 @@ def index_in(array: MemoryValue, given: Given) -> ir.Expression:
 
 
 def length_of(array: MemoryValue, span: Span) -> ir.Expression:
-    units = ir.Const(units_in(array.element), Type.U32, span)
-    if array.memory.length is not None:
-        return ir.Const(array.memory.length // int(units.value), Type.U32, span)
-    return apply(ops.FLOORDIV, (ir.Length(array.memory, span), units), span)
+    memory, units = array.memory, ir.Const(units_in(array.element), Type.U32, span)
+    length = ir.Length(memory, span) if memory.length is None else ir.Const(memory.length, Type.U32, span)
+    return apply(ops.FLOORDIV, (length, units), span)
 
 
 def load(builder: KernelBuilder, array: MemoryValue, index: ir.Expression, span: Span) -> Value:
     """Emits the loads of an element into fresh variables, and gives its value."""
-    unit, stride = unit_of(array.element), units_in(array.element)
+    memory, unit, stride = array.memory, unit_of(array.element), units_in(array.element)
     index = builder.hold("index", index, span) if stride > 1 else index
 
     def read(position: int) -> ir.Expression:
-        variable = builder.ssa_variable(array.memory.name + "_at", unit)
-        builder.emit(ir.Load(variable, array.memory, _unit_index(index, stride, position, span), span))
-        return ir.Read(variable, span)
+        at = _unit_index(index, stride, position, span)
+        return builder.result(memory.name + "_at", unit, lambda variable: ir.Load(variable, memory, at, span))
 
     found: list[ir.Expression] = []
     for leaf in leaves(array.element):
@@ -90,15 +88,13 @@ def store(builder: KernelBuilder, array: MemoryValue, index: ir.Expression, valu
     """Emits the stores of an element. Raises KernelError for a value of another class than the array's elements."""
     element, value, cls = array.element, lift(value, span), class_of(array.element)
     fits = class_behind(value) is cls or (issubclass(cls, Scalar) and isinstance(value, ir.Expression))
-    types = [part.type if isinstance(part, ir.Expression) else None for part in parts(value)]
-    if not fits or types != [leaf.type for leaf in leaves(element)]:
+    if not fits or [scalar.type for scalar in scalars(value)] != [leaf.type for leaf in leaves(element)]:
         example = messages.element_of(element, value)
         expected(span, f"{cls.__name__} to store, found {describe(value)}, e.g. `{example}`")
     unit, stride = unit_of(element), units_in(element)
     index = builder.hold("index", index, span) if stride > 1 else index
-    for leaf, part in zip(leaves(element), parts(value), strict=True):
-        assert isinstance(part, ir.Expression)
-        for i, piece in enumerate(_split(builder, leaf, part, unit, span)):
+    for leaf, scalar in zip(leaves(element), scalars(value), strict=True):
+        for i, piece in enumerate(_split(builder, leaf, scalar, unit, span)):
             at = _unit_index(index, stride, leaf.offset // unit.size + i, span)
             builder.emit(ir.Store(array.memory, at, piece, span))
 
@@ -145,27 +141,27 @@ def _joined(units: Sequence[ir.Expression], to: Type, span: Span) -> ir.Expressi
 def registers(builder: KernelBuilder, given: Sequence[Given], span: Span) -> MemoryValue:
     """`Registers(U32, 8)`."""
     element, length = (one.value for one in given) if len(given) == 2 else (None, None)
-    if not (isinstance(element, Static) and isinstance(length, Static) and isinstance(length.value, int)):
+    if not (is_known(element) and isinstance(length, int)):
         expected(span, "an element class and a compile-time length, e.g. `Registers(U32, 8)`")
-    if length.value < 1:
-        expected(span, f"a length of at least 1, found {length.value}, e.g. `Registers(U32, 8)`")
+    if length < 1:
+        expected(span, f"a length of at least 1, found {length}, e.g. `Registers(U32, 8)`")
     try:
-        dtype_of(element.value)
+        dtype_of(element)
     except TypeError as error:
         raise KernelError(span, f"{error}, e.g. `Registers(U32, 8)`") from None
-    most = MOST_REGISTER_BYTES // bytes_held(element.value)
-    if length.value > most:
-        expected(span, f"at most {most} registers of this class in an array, found {length.value}, "
+    most = MOST_REGISTER_BYTES // bytes_held(element)
+    if length > most:
+        expected(span, f"at most {most} registers of this class in an array, found {length}, "
                        "e.g. workgroup memory, a parameter `tile: Workgroup[U32]`")  # fmt: skip
     name = ir.unused(f"registers_{len(builder.memories)}", {memory.name for memory in builder.memories})
-    return new_array(builder, name, ir.Space.REGISTERS, element.value, length.value)
+    return new_array(builder, name, ir.Space.REGISTERS, element, length)
 
 
 def operand(given: Given, type: Type) -> ir.Expression:
     """An argument as a scalar of a type."""
     value = as_scalar(lift(given.value, given.span))
-    if isinstance(value, Static):
-        return literal(value.value, type, given.span)
+    if is_known(value):
+        return literal(value, type, given.span)
     if not isinstance(value, ir.Expression) or value.type is not type:
         expected(given.span, f"{type}, found {describe(value)}, e.g. `{type}(1)`")
     return value
@@ -181,9 +177,10 @@ def memory_method(builder: KernelBuilder, array: MemoryValue, method: str, given
         expected(span, f"{wanted}, e.g. `counts.{method}({example})`")
     index = index_in(array, given[0])
     value = operand(given[1], Type.U32) if len(given) == 2 else None
-    variable = None if op is AtomicOp.STORE else builder.ssa_variable("old", Type.U32)
-    builder.emit(ir.Atomic(variable, op, array.memory, index, value, span))
-    return Static(None) if variable is None else ir.Read(variable, span)
+    if op is AtomicOp.STORE:
+        builder.emit(ir.Atomic(None, op, array.memory, index, value, span))
+        return None
+    return builder.result("old", Type.U32, lambda variable: ir.Atomic(variable, op, array.memory, index, value, span))
 
 
 def invocation_method(builder: KernelBuilder, method: str, given: Sequence[Given], span: Span) -> Value:
@@ -192,7 +189,7 @@ def invocation_method(builder: KernelBuilder, method: str, given: Sequence[Given
         if given:
             expected(span, "no argument, e.g. `cx.barrier()`")
         builder.emit(ir.Barrier(span))
-        return Static(None)
+        return None
     if method == "load_uniform":
         return _load_uniform(builder, given, span)
     op = _SUBGROUP[method]
@@ -201,7 +198,10 @@ def invocation_method(builder: KernelBuilder, method: str, given: Sequence[Given
     if op.types is not None:
         return _subgroup(builder, op, (operand(given[0], op.types[0]),), op.types[1], span)
     lane = builder.hold("lane", operand(given[1], Type.U32), span)
-    return rebuild(lift(given[0].value, span), lambda leaf: _shuffle(builder, op, leaf, lane, span))
+    value = lift(given[0].value, span)
+    if not scalars(value) and not is_known(value):
+        expected(span, f"a scalar or a struct to shuffle, found {describe(value)}, e.g. `cx.shuffle(pair, lane)`")
+    return rebuild(value, lambda scalar: _shuffle(builder, op, scalar, lane, span))
 
 
 def _load_uniform(builder: KernelBuilder, given: Sequence[Given], span: Span) -> Value:
@@ -214,29 +214,21 @@ def _load_uniform(builder: KernelBuilder, given: Sequence[Given], span: Span) ->
     ):
         expected(span, "workgroup memory of U32 and an index, e.g. `cx.load_uniform(shared, 0)`")
     index = index_in(array, given[1])
-    variable = builder.ssa_variable(array.memory.name + "_for_all", Type.U32)
+    name, memory = array.memory.name + "_for_all", array.memory
     builder.emit(ir.Barrier(span))
-    builder.emit(ir.Load(variable, array.memory, index, span, uniform=True))
+    found = builder.result(name, Type.U32, lambda variable: ir.Load(variable, memory, index, span, uniform=True))
     builder.emit(ir.Barrier(span))
-    return ir.Read(variable, span)
+    return found
 
 
-def _shuffle(builder: KernelBuilder, op: SubgroupOp, leaf: Value, lane: ir.Expression, span: Span) -> Value:
-    if isinstance(leaf, Static):
-        return leaf
-    if not isinstance(leaf, ir.Expression):
-        expected(span, f"a scalar or a struct to shuffle, found {describe(leaf)}, e.g. `cx.shuffle(pair, lane)`")
-    if leaf.type.size >= 4:
-        return _subgroup(builder, op, (leaf, lane), leaf.type, span)
-    moved = _subgroup(builder, op, (convert(ops.CAST, leaf, Type.U32, span), lane), Type.U32, span)
-    if leaf.type is Type.BOOL:
-        return ir.Apply(ops.NE, (moved, ir.Const(0, Type.U32, span)), Type.BOOL, span)
-    return convert(ops.CAST, moved, leaf.type, span)
+def _shuffle(
+    builder: KernelBuilder, op: SubgroupOp, value: ir.Expression, lane: ir.Expression, span: Span
+) -> ir.Expression:
+    wide = convert(ops.CAST, value, Type.U32, span) if value.type.size < 4 else value
+    return _joined([_subgroup(builder, op, (wide, lane), wide.type, span)], value.type, span)
 
 
 def _subgroup(
     builder: KernelBuilder, op: SubgroupOp, operands: tuple[ir.Expression, ...], type: Type, span: Span
 ) -> ir.Read:
-    variable = builder.ssa_variable(op.value, type)
-    builder.emit(ir.Subgroup(variable, op, operands, span))
-    return ir.Read(variable, span)
+    return builder.result(op.value, type, lambda variable: ir.Subgroup(variable, op, operands, span))

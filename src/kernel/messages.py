@@ -26,12 +26,11 @@ from .values import (
     MemberNumber,
     MemoryValue,
     Method,
-    Static,
     StructValue,
-    TupleValue,
     Undecided,
     Value,
-    parts,
+    is_known,
+    is_tuple,
 )
 
 _UNSIGNED = {4: Type.U32, 8: Type.U64}  # by size in bytes: what a float is bitcast to
@@ -91,7 +90,7 @@ _INSTEAD: dict[object, str] = {
     int: "I32(x)", float: "F32(x)", bool: "x != 0", abs: "x if x >= 0 else -x", min: _LESSER, max: _GREATER,
     len: "data.length", sum: "a + b", any: "a or b", all: "a and b",
     enumerate: "for i in range(len(table)):", zip: "for i in range(len(table)):",
-    reversed: "for i in range(7, -1, -1):", pow: "x * x", divmod: "a // b", range: "dynamic_range(U32(0), n)",
+    reversed: "for i in range(7, -1, -1):", pow: "x * x", divmod: "a // b", range: "for i in dynamic_range(U32(0), n):",
     math.sqrt: "sqrt(x)", math.exp: "exp(x)", math.log: "log(x)", np.minimum: _LESSER, np.maximum: _GREATER,
     attrs.evolve: "Pair(p.low, x)", dataclasses.replace: "Pair(p.low, x)",
     super: "Base.method(self)", attrs.astuple: "p.low", attrs.asdict: "p.low", typing.assert_never: "match order:",
@@ -194,15 +193,13 @@ def _literal(cls: type[Scalar], value: object) -> str:
 def describe(value: Value) -> str:
     """A value of the reader, as error messages name it."""
     match value:
-        case Static(value=type() as cls):
-            return f"class {cls.__name__}"
-        case Static():
-            return f"the compile-time value {value.value!r}"
+        case type():
+            return f"class {value.__name__}"
         case StructValue():
-            fixed = ", ".join(repr(part.value) for part in parts(value) if isinstance(part, Static))
+            fixed = ", ".join(repr(part) for part in value.fields.values() if is_known(part))
             return f"a {class_of(value.element).__name__}{' of ' * bool(fixed)}{fixed}"
-        case TupleValue():
-            return f"a tuple of {len(value.items)}"
+        case _ if is_tuple(value):
+            return f"a tuple of {len(value)}"
         case MemberNumber():
             return "an enum's number"
         case MemoryValue():
@@ -214,17 +211,17 @@ def describe(value: Value) -> str:
         case Undecided():
             return value.reason
         case _:
-            return f"a {value.type}"
+            return f"a {value.type}" if isinstance(value, ir.Expression) else f"the compile-time value {value!r}"
 
 
 def run_time_form(name: str, value: Value) -> str:
     """An assignment that would make a compile-time name a run-time value."""
     match value:
-        case Static(value=bool() as known):
-            return f"{name} = Bool({known})"
-        case Static(value=float() as known):
-            return f"{name} = F32({known})"
-        case Static(value=int() as known):
-            return f"{name} = U32({max(0, known)})"
+        case bool():
+            return f"{name} = Bool({value})"
+        case float():
+            return f"{name} = F32({value})"
+        case int():
+            return f"{name} = U32({max(0, value)})"
         case _:
             return f"{name} = U32(0)"

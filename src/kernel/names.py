@@ -7,16 +7,15 @@ from __future__ import annotations
 import ast
 from typing import TypeAlias
 
-import attrs
-
 from ..types import ops
 from . import ir
 from .builder import KernelBuilder, apply, may_fail
+from .captures import same
 from .compile_time import require_numbers
 from .messages import describe, run_time_form
 from .source import Source, stored_in
 from .span import Span, expected
-from .values import MemoryValue, Method, Static, Undecided, Value, first_difference, lift, parts, rebuild, shape
+from .values import MemoryValue, Method, Undecided, Value, first_difference, is_alike, is_known, lift, rebuild, scalars
 
 Bound: TypeAlias = dict[str, Value]
 Path: TypeAlias = tuple[list[ir.Statement], Bound]  # one side of a branch: its block, and the names at its end
@@ -25,38 +24,25 @@ Side: TypeAlias = tuple[list[ir.Statement], Value]  # one side of `a if c else b
 
 def held(builder: KernelBuilder, name: str, value: Value, span: Span) -> Value:
     """The value, with each scalar in it assigned to a single-assignment variable (see `KernelBuilder.hold`)."""
-
-    if isinstance(value, Static):
-        return value
-
-    def hold(part: Value) -> Value:
-        if isinstance(part, Method):
-            return attrs.evolve(part, owner=rebuild(part.owner, hold))
-        return builder.hold(name, part, span) if isinstance(part, ir.Expression) else part
-
-    return rebuild(value, hold)
+    return value if is_known(value) else rebuild(value, lambda scalar: builder.hold(name, scalar, span))
 
 
 def new_slot(builder: KernelBuilder, name: str, value: Value, span: Span) -> Value:
     """Fresh variables for the scalars of a value: a slot, which can hold any value of this shape."""
-
-    def make(part: Value) -> Value:
-        return ir.Read(builder.variable(name, part.type), span) if isinstance(part, ir.Expression) else part
-
-    return rebuild(value, make)
+    return rebuild(value, lambda scalar: ir.Read(builder.variable(name, scalar.type), span))
 
 
 def assign_slot(builder: KernelBuilder, slot: Value, value: Value, name: str, span: Span) -> None:
     """Assigns a value to a slot. Raises KernelError if it has another shape."""
-    if shape(slot) != shape(value):
-        hint = f"e.g. `{name} = U32(0)`" if isinstance(value, Static) else "e.g. a name of its own"
+    if not is_alike(slot, value):
+        hint = f"e.g. `{name} = U32(0)`" if is_known(value) else "e.g. a name of its own"
         before, found = first_difference(slot, value)
         expected(span, f"{describe(before)} for {name!r} as before, found {describe(found)}, {hint}")
-    if len(list(parts(value))) > 1:  # `a = Pair(a.high, a.low)` must swap: all is read before any of it is written
+    if len(scalars(value)) > 1:  # `a = Pair(a.high, a.low)` must swap: all is read before any of it is written
         value = held(builder, name, value, span)
-    for variable, part in zip(parts(slot), parts(value), strict=True):
-        if isinstance(variable, ir.Read) and isinstance(part, ir.Expression):
-            builder.emit(ir.Assign(variable.variable, part, span))
+    for read, scalar in zip(scalars(slot), scalars(value), strict=True):
+        assert isinstance(read, ir.Read)
+        builder.emit(ir.Assign(read.variable, scalar, span))
 
 
 def if_else(builder: KernelBuilder, condition: ir.Expression, then: Side, otherwise: Side, span: Span) -> Value:
@@ -65,29 +51,22 @@ def if_else(builder: KernelBuilder, condition: ir.Expression, then: Side, otherw
     (first, a), (second, b) = then, otherwise
     if isinstance(a, MemoryValue) and isinstance(b, MemoryValue) and a != b:
         expected(span, "an element on both sides, found an array and another, e.g. `a[i] if c else b[i]`")
-    if shape(a) != shape(b):
+    if not is_alike(a, b):
         a, b = first_difference(a, b)
         require_numbers((a, b), span)
         example = next((f"{side.type}(1)" for side in (a, b) if isinstance(side, ir.Expression)), "U32(1)")
         expected(span, f"one type on both sides, found {describe(a)} and {describe(b)}, e.g. `{example}` for a number")
-    if first or second or any(may_fail(part) for part in (*parts(a), *parts(b))):
+    if first or second or any(map(may_fail, (*scalars(a), *scalars(b)))):
         slot = new_slot(builder, "choice", a, span)
         for block, value in ((first, a), (second, b)):
             with builder.nested(block):
                 assign_slot(builder, slot, value, "choice", span)
         builder.emit(ir.If(condition, tuple(first), tuple(second), span))
         return slot
-    several = len(list(parts(a))) > 1
-    condition = builder.hold("condition", condition, span) if several else condition
-    others = parts(b)
-
-    def pick(part: Value) -> Value:
-        other = next(others)
-        if isinstance(part, ir.Expression) and isinstance(other, ir.Expression):
-            return apply(ops.SELECT, (condition, part, other), span)
-        return part
-
-    return rebuild(a, pick)
+    if len(scalars(a)) > 1:
+        condition = builder.hold("condition", condition, span)
+    others = iter(scalars(b))
+    return rebuild(a, lambda scalar: apply(ops.SELECT, (condition, scalar, next(others)), span))
 
 
 class Names:
@@ -100,10 +79,8 @@ class Names:
 
     def bind(self, name: str, value: Value, span: Span) -> None:
         """Binds a name. A name that several statements assign gets a slot, unless its value is compile-time."""
-        is_stored_again = name in self._slots or (
-            self._source.stores.get(name, 0) > 1 and any(isinstance(part, ir.Expression) for part in parts(value))
-        )
-        if is_stored_again:
+        is_stored_again = self._source.stores.get(name, 0) > 1 and not isinstance(value, Method)
+        if name in self._slots or (is_stored_again and scalars(value)):
             self.values[name] = self._into_slot(name, lift(value, span), span)
         else:
             self.values[name] = held(self._builder, name, value, span)
@@ -121,8 +98,7 @@ class Names:
         names = names_after(names_then, names_otherwise)
         for name in [name for name, value in names.items() if isinstance(value, Undecided)]:
             a, b = lift(names_then[name], span), lift(names_otherwise[name], span)
-            alike = shape(a) == shape(b) == shape(self._slots.get(name, a))
-            if alike and all(isinstance(part, ir.Expression) for part in parts(a)):
+            if is_alike(a, b) and is_alike(a, self._slots.get(name, a)):
                 for block, value in ((first, a), (second, b)):
                     with self._builder.nested(block):
                         names[name] = self._into_slot(name, value, span)
@@ -132,8 +108,8 @@ class Names:
         """Assigns compile-time bools and enums that a loop changes to slots before the loop."""
         for name in stored_in(loop):
             value = self.values.get(name)
-            lifted = value if value is None else lift(value, span)
-            if lifted is not None and lifted != value:
+            lifted = lift(value, span)
+            if not same(lifted, value):
                 self.values[name] = self._into_slot(name, lifted, span)
 
     def forget_changed(self, loop: ast.For | ast.While, span: Span) -> None:
@@ -142,7 +118,7 @@ class Names:
         self.lift_changed(loop, span)
         for name, counts in stored_in(loop).items():
             value = self.values.get(name)
-            if value is None or (not counts and value is self._slots.get(name)):
+            if name not in self.values or (not counts and name in self._slots and value is self._slots[name]):
                 continue
             self.values[name] = Undecided(
                 f"expected {name!r} to count in its loop only, e.g. another name for the value behind the loop"
@@ -159,7 +135,7 @@ def names_after(then: Bound, otherwise: Bound) -> Bound:
     names: Bound = {}
     for name in (name for name in then if name in otherwise):
         a, b = then[name], otherwise[name]
-        if a is b or a == b:
+        if same(a, b):
             names[name] = a
         else:
             names[name] = Undecided(f"expected one value of {name!r} behind the branch; its compile-time value differs "

@@ -22,38 +22,29 @@ from .messages import describe, is_from_a_library
 from .names import if_else
 from .source import signature_of
 from .span import Span, expected
-from .values import MemberNumber, Static, StructValue, Value, as_scalar, as_static, class_behind, enum_number, lift
+from .values import MemberNumber, StructValue, Value, as_scalar, class_behind, enum_number, is_known, lift
 
-# For each operator: Python's function, the row of the table of operations, the method that a struct may define
-_Evaluate: TypeAlias = Callable[[Any, Any], Any]
-_BINARY: dict[type[ast.AST], tuple[_Evaluate, ops.Op, str]] = {
-    ast.Add: (operators.add, ops.ADD, "__add__"), ast.Sub: (operators.sub, ops.SUB, "__sub__"),
-    ast.Mult: (operators.mul, ops.MUL, "__mul__"), ast.Div: (operators.truediv, ops.DIV, "__truediv__"),
-    ast.FloorDiv: (operators.floordiv, ops.FLOORDIV, "__floordiv__"), ast.Mod: (operators.mod, ops.MOD, "__mod__"),
-    ast.BitAnd: (operators.and_, ops.AND, "__and__"), ast.BitOr: (operators.or_, ops.OR, "__or__"),
-    ast.BitXor: (operators.xor, ops.XOR, "__xor__"), ast.LShift: (operators.lshift, ops.SHL, "__lshift__"),
-    ast.RShift: (operators.rshift, ops.SHR, "__rshift__"), ast.Eq: (operators.eq, ops.EQ, "__eq__"),
-    ast.NotEq: (operators.ne, ops.NE, "__ne__"), ast.Lt: (operators.lt, ops.LT, "__lt__"),
-    ast.LtE: (operators.le, ops.LE, "__le__"), ast.Gt: (operators.gt, ops.GT, "__gt__"),
-    ast.GtE: (operators.ge, ops.GE, "__ge__"), ast.Is: (operators.is_, ops.EQ, "__eq__"),
-    ast.IsNot: (operators.is_not, ops.NE, "__ne__"),
-}  # fmt: skip
-# Operators of compile-time values only: Python's function, and what an error expects in place of run-time operands.
+# For each operator: Python's function, and the row of the table of operations; or, where scalars have none, what an
+# error expects instead.
 _INSTEAD_OF_IN = "a comparison of scalars instead of `in`, e.g. `a == b or a == c`"
-_FOLDED: dict[type[ast.AST], tuple[_Evaluate, str]] = {
+_Function: TypeAlias = Callable[[Any], Any] | Callable[[Any, Any], Any]
+_OPERATORS: dict[type[ast.AST], tuple[_Function, ops.Op | str]] = {
+    ast.Add: (operators.add, ops.ADD), ast.Sub: (operators.sub, ops.SUB), ast.Mult: (operators.mul, ops.MUL),
+    ast.Div: (operators.truediv, ops.DIV), ast.FloorDiv: (operators.floordiv, ops.FLOORDIV),
+    ast.Mod: (operators.mod, ops.MOD), ast.LShift: (operators.lshift, ops.SHL), ast.RShift: (operators.rshift, ops.SHR),
+    ast.BitAnd: (operators.and_, ops.AND), ast.BitOr: (operators.or_, ops.OR), ast.BitXor: (operators.xor, ops.XOR),
+    ast.Eq: (operators.eq, ops.EQ), ast.NotEq: (operators.ne, ops.NE), ast.Lt: (operators.lt, ops.LT),
+    ast.LtE: (operators.le, ops.LE), ast.Gt: (operators.gt, ops.GT), ast.GtE: (operators.ge, ops.GE),
+    ast.Is: (operators.is_, ops.EQ), ast.IsNot: (operators.is_not, ops.NE), ast.Not: (operators.not_, ops.INVERT),
+    ast.USub: (operators.neg, ops.NEG), ast.UAdd: (operators.pos, ops.NEG), ast.Invert: (operators.invert, ops.INVERT),
     ast.Pow: (pow, "an operator of the kernel language, e.g. `x * x` instead of `x ** 2`"),
-    ast.In: (lambda a, b: a in b, _INSTEAD_OF_IN), ast.NotIn: (lambda a, b: a not in b, _INSTEAD_OF_IN),
     ast.MatMult: (operators.matmul, "an operator of the kernel language, e.g. a loop over `a[i] * b[i]`"),
+    ast.In: (lambda a, b: a in b, _INSTEAD_OF_IN), ast.NotIn: (lambda a, b: a not in b, _INSTEAD_OF_IN),
 }  # fmt: skip
-_UNARY: dict[type[ast.AST], tuple[Callable[[Any], Any], ops.Op]] = {
-    ast.USub: (operators.neg, ops.NEG), ast.Invert: (operators.invert, ops.INVERT),
-    ast.Not: (operators.not_, ops.INVERT), ast.UAdd: (operators.pos, ops.NEG),
-}  # fmt: skip
-# The methods by which a struct defines an operator.
-_OF_STRUCTS: dict[type[ast.AST], str] = {
-    **{python: method for python, (_, _, method) in _BINARY.items() if python not in (ast.Is, ast.IsNot)},
-    ast.Pow: "__pow__", ast.MatMult: "__matmul__",
-    ast.USub: "__neg__", ast.UAdd: "__pos__", ast.Invert: "__invert__",
+# The methods by which a struct defines them, named as Python's functions are.
+_METHODS = {
+    python: f"__{function.__name__.strip('_')}__" for python, (function, _) in _OPERATORS.items()
+    if python not in (ast.Is, ast.IsNot, ast.In, ast.NotIn, ast.Not)
 }  # fmt: skip
 # Those by which the operand on the right answers to a comparison.
 _MIRRORED = {
@@ -70,8 +61,8 @@ Inline: TypeAlias = Callable[[FunctionType, Sequence[Value], Span], Value]
 def truth(value: Value, span: Span, is_result: bool = False) -> ir.Expression:
     """A value as a condition: a Bool, or a constant for a compile-time value. `is_result`: it is an operand of `and` or
     `or` that may be the result itself, so it must be a bool: `x > y and 5` would be False or 5."""
-    if isinstance(value, Static):
-        if is_result and not isinstance(value.value, bool):
+    if is_known(value):
+        if is_result and not isinstance(value, bool):
             expected(span, f"a Bool or a bool beside `and` and `or`, found {describe(value)}, e.g. `a if c else b`")
         return ir.Const(is_true(value, span), Type.BOOL, span)
     if not isinstance(value, ir.Expression) or value.type is not Type.BOOL:
@@ -79,9 +70,9 @@ def truth(value: Value, span: Span, is_result: bool = False) -> ir.Expression:
     return value
 
 
-def is_true(value: Static, span: Span) -> bool:
+def is_true(known: Value, span: Span) -> bool:
     """What Python makes of it as a condition, which may be an error, as of an array."""
-    return evaluated(span, bool, value.value) == Static(True)
+    return evaluated(span, bool, known) is True
 
 
 def binary(
@@ -89,12 +80,13 @@ def binary(
 ) -> Value:
     """A binary operator or a comparison. `inline` inlines a struct's method for it; with `is_augmented` (`a += b`) that
     may be `__iadd__`."""
-    if isinstance(whole := as_static(left), Static) and isinstance(other := as_static(right), Static):
-        return evaluated(span, (_FOLDED.get(python) or _BINARY[python])[0], whole.value, other.value)
+    function, op = _OPERATORS[python]
+    if is_known(left) and is_known(right):
+        return evaluated(span, function, left, right)
     is_identity = python in (ast.Is, ast.IsNot)
-    if is_identity and any(isinstance(side, Static) and side.value is None for side in (left, right)):
-        return Static(python is ast.IsNot)  # the other is a run-time value, hence not None
-    method = _OF_STRUCTS.get(python, "")
+    if is_identity and (left is None or right is None):
+        return python is ast.IsNot  # the other is a run-time value, hence not None
+    method = _METHODS.get(python, "")
     reflected = _MIRRORED.get(method, f"__r{method[2:]}")
     if method and _has_operators(left):
         in_place = is_augmented and hasattr(class_of(left.element), f"__i{method[2:]}")
@@ -102,13 +94,12 @@ def binary(
             return inline(_method_of(right, reflected, span), [right, left], span)
         return inline(_method_of(left, method, span, is_augmented), [left, right], span)
     if method and issubclass(python, ast.operator) and _has_operators(right):
-        if isinstance(left, Static) and isinstance(left.value, int | float):
+        if isinstance(left, int | float):
             return inline(_method_of(right, reflected, span), [right, left], span)
         if hasattr(cls := class_of(right.element), reflected):  # which CPython does not ask: the scalar refuses it
             expected(span, f"the {cls.__name__} on the left of a scalar, found {describe(left)} there, e.g. `v * x`")
-    if python in _FOLDED:
-        expected(span, _FOLDED[python][1])
-    _, op, _ = _BINARY[python]
+    if isinstance(op, str):
+        expected(span, op)
     if isinstance(left, MemberNumber) or isinstance(right, MemberNumber):
         return _of_numbers(op, left, right, span)
     left, right = lift(left, span), lift(right, span)
@@ -153,7 +144,7 @@ def _greatest(side: Value) -> int:
     """An upper bound of an int operand; -1 for others."""
     if isinstance(side, MemberNumber):
         return side.greatest
-    return side.value if isinstance(side, Static) and isinstance(side.value, int) else -1
+    return side if isinstance(side, int) else -1
 
 
 def _beside(scalar: ir.Expression, number: MemberNumber, span: Span) -> ir.Expression:
@@ -175,10 +166,10 @@ def _widened(value: Value, other: Value, span: Span) -> Value:
     narrow = next((v.type for v in (value, other) if isinstance(v, ir.Expression) and v.type.is_narrow), None)
     if narrow is None:
         return value
-    if isinstance(value, Static):
-        return literal(value.value, narrow, span)
-    is_alike = isinstance(other, Static) or (isinstance(other, ir.Expression) and other.type is narrow)
-    if isinstance(value, ir.Expression) and value.type is narrow and is_alike:
+    if is_known(value):
+        return literal(value, narrow, span)
+    fits = is_known(other) or (isinstance(other, ir.Expression) and other.type is narrow)
+    if isinstance(value, ir.Expression) and value.type is narrow and fits:
         return convert(ops.CAST, value, Type.U32, span)
     return value
 
@@ -186,10 +177,10 @@ def _widened(value: Value, other: Value, span: Span) -> Value:
 def _scalars(op: ops.Op, left: Value, right: Value, span: Span) -> tuple[ir.Expression, ir.Expression]:
     """Two operands as scalars: a Python number becomes a literal of the other operand's type."""
     left, right = as_scalar(left), as_scalar(right)
-    if isinstance(left, ir.Expression) and isinstance(right, Static):
-        return left, literal(right.value, Type.U32 if op in _SHIFTS else left.type, span)
-    if isinstance(left, Static) and isinstance(right, ir.Expression) and op not in _SHIFTS:
-        return literal(left.value, right.type, span), right
+    if isinstance(left, ir.Expression) and is_known(right):
+        return left, literal(right, Type.U32 if op in _SHIFTS else left.type, span)
+    if is_known(left) and isinstance(right, ir.Expression) and op not in _SHIFTS:
+        return literal(left, right.type, span), right
     if isinstance(left, ir.Expression) and isinstance(right, ir.Expression):
         return left, right
     expected(
@@ -217,10 +208,10 @@ def _answers_first(left: StructValue, right: StructValue, reflected: str) -> boo
         return False
     found = inspect.getattr_static(derived, reflected, None)
     is_same = found is inspect.getattr_static(cls, reflected, None) and reflected not in _MIRRORED
-    return isinstance(found, FunctionType) and not is_same and not _is_generated(found)
+    return isinstance(found, FunctionType) and not is_same and not is_generated(found)
 
 
-def _is_generated(method: FunctionType) -> bool:
+def is_generated(method: FunctionType) -> bool:
     return "attrs generated" in method.__code__.co_filename
 
 
@@ -230,25 +221,26 @@ def _method_of(struct: StructValue, name: str, span: Span, is_augmented: bool = 
     found = inspect.getattr_static(cls, name, None)
     if is_augmented:
         found = inspect.getattr_static(cls, f"__i{name[2:]}", found)
-    if not isinstance(found, FunctionType) or _is_generated(found) or is_from_a_library(found):
+    if not isinstance(found, FunctionType) or is_generated(found) or is_from_a_library(found):
         expected(span, f"{cls.__name__} to define `{name}`, or its field, e.g. `x.{next(iter(struct.fields))}`")
     return found
 
 
 def unary(python: type[ast.AST], operand: Value, span: Span, inline: Inline) -> Value:
     """`-x`, `~x`, `+x` or `not x`."""
-    if (method := _OF_STRUCTS.get(python)) and _has_operators(operand):
+    if (method := _METHODS.get(python)) and _has_operators(operand):
         return inline(_method_of(operand, method, span), [operand], span)
-    if python is ast.UAdd and not isinstance(operand, Static):
+    if python is ast.UAdd and not is_known(operand):
         number = as_scalar(operand)
         if not isinstance(number, ir.Expression) or not number.type.is_number:
             expected(span, f"a number after `+`, found {describe(operand)}, e.g. `U32(x)`")
         return operand
     if isinstance(operand, MemberNumber):
         _refuse_number(span)
-    evaluate, op = _UNARY[python]
-    if isinstance(operand, Static):
-        return evaluated(span, evaluate, operand.value)
+    function, op = _OPERATORS[python]
+    if is_known(operand):
+        return evaluated(span, function, operand)
+    assert not isinstance(op, str)
     if not isinstance(operand, ir.Expression):
         expected(span, f"{op.expects}, found {describe(operand)}, e.g. its field")
     if python is ast.Not and operand.type is not Type.BOOL:
@@ -283,9 +275,9 @@ def intrinsic(builder: KernelBuilder, function: FunctionType, arguments: Sequenc
 
 
 def _bitcast(to: Value, operand: Value, span: Span) -> ir.Expression:
-    if not (isinstance(to, Static) and isinstance(to.value, type) and issubclass(to.value, Scalar)):
+    if not (isinstance(to, type) and issubclass(to, Scalar)):
         expected(span, "a scalar class first, e.g. `bitcast(U32, x)`")
-    operand, type_ = lift(operand, span), to.value.type
+    operand, type_ = lift(operand, span), to.type
     if not isinstance(operand, ir.Expression):
         expected(span, f"a scalar to bitcast, found {describe(operand)}, e.g. `bitcast(U32, x)`")
     if not ops.can_bitcast(operand.type, type_):
@@ -298,9 +290,8 @@ def scalar_of_class(cls: type[Scalar], arguments: Sequence[Value], span: Span) -
     if len(arguments) != 1:
         expected(span, f"one value, e.g. `{cls.__name__}(1)`")
     value = as_scalar(arguments[0])
-    if isinstance(value, Static):
-        is_bool = isinstance(value.value, bool)
-        value = literal(value.value, Type.BOOL if is_bool else cls.type, span)
+    if is_known(value):
+        value = literal(value, Type.BOOL if isinstance(value, bool) else cls.type, span)
     if not isinstance(value, ir.Expression):
         expected(span, f"a scalar to convert to {cls.__name__}, found {describe(value)}, e.g. {_number_of(value)}")
     return convert(ops.CAST, value, cls.type, span)

@@ -14,19 +14,21 @@ import ast
 import sys
 from collections.abc import Mapping, Sequence
 from inspect import currentframe
+from traceback import walk_stack
 from types import FunctionType
 
 from .builder import KernelBuilder
+from .captures import is_own
 from .control import ControlReader, Flow, Item
 from .memories import load, store
 from .messages import describe
 from .names import assign_slot, held, new_slot
-from .source import Source, escapes, paths_through, source_of
+from .source import Source, source_of
 from .span import KernelError, Span
-from .values import Static, TupleValue, Value, first_difference, lift, shape
+from .values import Value, first_difference, is_alike, is_tuple, lift
 
+_NONE_YET = object()  # the result of a function of which no `return` has been read
 _DEEPEST = 50  # nesting of inlined calls
-_DEEP = 16  # nesting of branches from which on the rest of a block after an early return is guarded by a LeftFlag
 
 # What an error message expects in place of statements that the language does not have.
 _RAISING = "no exceptions in a kernel: a device cannot raise, e.g. write a U32 flag"
@@ -47,11 +49,7 @@ _INSTEAD: Mapping[type[ast.stmt], str] = {
 
 def _outer_frames() -> int:
     """The number of frames on the stack that are not this package's."""
-    frame, count = currentframe(), 0
-    while frame is not None:
-        count += not str(frame.f_globals.get("__name__")).startswith(__name__.partition(".")[0])
-        frame = frame.f_back
-    return count
+    return sum(not is_own(frame.f_globals.get("__name__")) for frame, _ in walk_stack(currentframe()))
 
 
 class Reader(ControlReader):
@@ -61,7 +59,7 @@ class Reader(ControlReader):
         super().__init__(builder, source)
         self.nesting = nesting
         self.entry_depth = builder.depth
-        self.result: Value | None = None  # the return value; a slot, if there are several `return` statements
+        self.result: Value = _NONE_YET  # the return value; a slot, if there are several `return` statements
 
     def inline(self, function: FunctionType, arguments: Sequence[Value], span: Span) -> Value:
         """Inlines a call: reads the function's body with arguments bound to its parameters; gives the return value."""
@@ -70,11 +68,8 @@ class Reader(ControlReader):
                                     "on a device, e.g. use a loop")  # fmt: skip
         self.builder.count_iteration(span)
         self.builder.captures.function(function)
-        source = source_of(function)
-        reader = Reader(self.builder, source, self.nesting + 1)
-        tree = source.tree.args
-        parameters = [argument.arg for argument in (*tree.posonlyargs, *tree.args, *tree.kwonlyargs)]
-        for name, value in zip(parameters, arguments, strict=True):
+        reader = Reader(self.builder, source_of(function), self.nesting + 1)
+        for name, value in zip(reader.source.parameters, arguments, strict=True):
             reader.names.bind(name, value, span)
         return reader.function_value()
 
@@ -90,28 +85,13 @@ class Reader(ControlReader):
                 f"fewer calls, branches and operators inside each other than {self.source.tree.name!r} has, "
                 "e.g. a loop instead of recursion",
             )
-        if self.result is None:
-            return Static(None)
-        if flow is Flow.FALLS and self.result != Static(None):
+        if self.result is _NONE_YET:
+            return None
+        if flow is Flow.FALLS and self.result is not None:
             self.expected(
                 self.source.tree, f"{self.source.tree.name!r} to return on every path, e.g. `return U32(0)` at its end"
             )
         return self.result
-
-    def block(self, items: Sequence[Item]) -> Flow:
-        for position, item in enumerate(items):
-            if not isinstance(item, ast.stmt):
-                if item() is Flow.LEAVES:
-                    return Flow.LEAVES
-            elif escapes(item) and not isinstance(item, ast.Return | ast.Continue):
-                # The rest of the block is read as part of the side that falls through, or with a flag: see control.py.
-                rest = items[position + 1 :]
-                if rest and (paths_through(item) > 1 or self.builder.depth >= _DEEP):
-                    return self.block_with_flag(items[position:], item)
-                return self.statement(item, rest)
-            elif self.statement(item, ()) is Flow.LEAVES:
-                return Flow.LEAVES
-        return Flow.FALLS
 
     def statement(self, node: ast.stmt, rest: Sequence[Item]) -> Flow:
         match node:
@@ -134,7 +114,7 @@ class Reader(ControlReader):
             case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
                 self.assign(target, self.binary(node, op, self.name(target, name), value))
             case ast.AugAssign(target=target):
-                self.assign(target, Static(None))  # raises, as a plain assignment to it would
+                self.assign(target, None)  # raises, as a plain assignment to it would
             case ast.If(test=test, body=body, orelse=otherwise):
                 return self.branch(node, self.condition(test), [*body, *rest], [*otherwise, *rest])
             case ast.Match():
@@ -166,13 +146,13 @@ class Reader(ControlReader):
             case ast.Tuple(elts=targets) | ast.List(elts=targets):
                 if any(isinstance(inner, ast.Starred) for inner in targets):
                     self.expected(target, "a name for each value instead of `*`, e.g. `a, b, c = p`")
-                if not isinstance(value, TupleValue) or len(value.items) != len(targets):
+                if not is_tuple(value) or len(value) != len(targets):
                     self.expected(
                         target, f"{len(targets)} values to unpack, found {describe(value)}, e.g. `a, b = p.a, p.b`"
                     )
-                found = held(self.builder, "part", value, span)  # `a, b = b, a` reads both before it writes either
-                assert isinstance(found, TupleValue)
-                for inner, item in zip(targets, found.items, strict=True):
+                # `a, b = b, a` reads both before it writes either
+                items = [held(self.builder, "part", item, span) for item in value]
+                for inner, item in zip(targets, items, strict=True):
                     self.assign(inner, item)
             case ast.Subscript():
                 array, index = self.place(target, self.read(target.value), target.slice, "data[i] = x")
@@ -188,14 +168,14 @@ class Reader(ControlReader):
         if any(loop.at_run_time for loop in self.loops):
             self.expected(node, "`return` outside run-time loops, e.g. set a variable and `break`")
         span, name = self.span(node), self.source.tree.name.strip("_")  # the variable's name in generated source
-        result = Static(None) if value is None else self.read(value)
+        result = None if value is None else self.read(value)
         if self.builder.depth == self.entry_depth:
             self.result = held(self.builder, name, result, span)
             return Flow.LEAVES
         result = lift(result, span)
-        if self.result is None:
+        if self.result is _NONE_YET:
             self.result = new_slot(self.builder, name, result, span)
-        if shape(self.result) != shape(result):
+        if not is_alike(self.result, result):
             before, found = map(describe, first_difference(self.result, result))
             self.expected(node, f"{before} from every `return`, found {found}, e.g. `return U32(1)`")
         assign_slot(self.builder, self.result, result, "result", span)

@@ -30,6 +30,7 @@ class Source:
     tree: ast.FunctionDef = attrs.field(eq=False)
     file: str
     first_line: int
+    parameters: tuple[str, ...] = attrs.field(eq=False)
     stores: dict[str, int] = attrs.field(eq=False)  # by name: the assignments to it, a parameter being one
     globals: dict[str, Any] = attrs.field(eq=False)  # the module's namespace itself, not a copy
     enclosing: dict[str, CellType] = attrs.field(eq=False)  # variables of enclosing functions
@@ -43,16 +44,14 @@ class Source:
             found = self._spans[node] = Span(self.file, self.first_line + line - 1, column)
         return found
 
-    def outer(self, name: str, captures: Captures | None = None) -> object:
+    def outer(self, name: str, captures: Captures) -> object:
         """Resolves a free variable: a closure's cell, a global or a builtin; raises KeyError for none. `captures`
         records it."""
         if name in self.enclosing:
-            if captures is not None:
-                captures.cell(self.enclosing[name])
+            captures.cell(self.enclosing[name])
             return contents_of(self.enclosing[name])
         load(self.globals, name)
-        if captures is not None:
-            captures.name(self.globals, name)
+        captures.name(self.globals, name)
         if name in self.globals:
             return self.globals[name]
         return vars(builtins)[name]
@@ -113,9 +112,9 @@ def _source_of(function: FunctionType, _code: CodeType) -> Source:
     if owner:  # in a class, `x.__y` is `x._Class__y` to Python
         _mangle_names(tree, owner)
     enclosing = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-    parameters = (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)
-    stores = Counter([*(argument.arg for argument in parameters), *_stored(tree)])
-    return Source(tree, file, first, stores, function.__globals__, enclosing)
+    parameters = tuple([one.arg for one in (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)])
+    stores = Counter([*parameters, *_stored(tree)])
+    return Source(tree, file, first, parameters, stores, function.__globals__, enclosing)
 
 
 def _mangle_names(tree: ast.AST, owner: str) -> None:

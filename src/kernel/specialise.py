@@ -24,7 +24,7 @@ from .passes.walk import memories_in
 from .reader import Reader
 from .source import source_of
 from .span import Span
-from .values import InvocationValue, MemoryValue, Static, StructValue, Value, has_number, has_scalars
+from .values import InvocationValue, MemoryValue, StructValue, Value, has_number, has_scalars, of_object
 from .verify import verify
 
 _programs: dict[object, tuple[_Reading, ...]] = {}  # by specialisation key; the newest reading first
@@ -118,7 +118,7 @@ class _Binder:
             )
         if in_struct and isinstance(argument, Enum):
             return StructValue(type(argument), {"value": self.parameter(name, Type.U32)})
-        return Static(argument)
+        return of_object(argument, self.span)
 
     def parameter(self, name: str, type: Type) -> ir.Expression:
         taken = {parameter.name for parameter in self.parameters}  # a scalar `p_n` and the field `n` of `p` would clash
@@ -131,13 +131,9 @@ def _read(launch: Launch) -> _Reading:
     source = source_of(launch.kernel.function)
     span = source.span(source.tree)
     builder = KernelBuilder()
-    builder.captures.function(launch.kernel.function)
-    binder, reader = _Binder(builder, span), Reader(builder, source)
-    cx, *names = (argument.arg for argument in source.tree.args.args)
-    reader.names.bind(cx, InvocationValue(), span)
-    for name, argument in zip(names, launch.arguments, strict=True):
-        reader.names.bind(name, binder.bind(name, argument), span)
-    reader.function_value()
+    binder = _Binder(builder, span)
+    bound = [binder.bind(*pair) for pair in zip(source.parameters[1:], launch.arguments, strict=True)]
+    Reader(builder, source).inline(launch.kernel.function, [InvocationValue(), *bound], span)
     body = builder.finish()
     touched = memories_in(body)
     buffers = [memory for memory in builder.memories if memory.space is ir.Space.STORAGE]

@@ -1,33 +1,28 @@
-"""The values of partial evaluation: what a Python expression evaluates to while a kernel is read. A value is either a
-compile-time object (`Static`: an int, an enum member, a class, a key, a policy) or a scalar expression of the IR.
-Structs, enums and tuples group these at compile time, so only scalars reach the IR."""
+"""The values of partial evaluation: what a Python expression evaluates to while a kernel is read. What is known at
+compile time is the Python object itself: an int, an enum member, a class, a key, a policy. What only a device knows is
+a scalar expression of the IR, or one of the classes below. Structs, enums and tuples group scalars at compile time, so
+only scalars reach the IR."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum, Flag
-from types import FunctionType
-from typing import Any, TypeAlias, cast
+from types import FunctionType, MethodType
+from typing import Any, TypeAlias, TypeGuard
 
 import attrs
 
 from ..types.elements import class_of, fields_of, scalar_of
+from ..types.invocation import Invocation
 from ..types.layout import Type
+from ..types.ops import operators
 from ..types.scalars import SCALARS, Scalar
 from . import ir
 from .captures import same
 from .launch import field_names
 from .span import Span
 
-
-@attrs.frozen(eq=False)
-class Static:  # noqa: PLW1641 -- without a hash, as the value may have none
-    """A compile-time value."""
-
-    value: object
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Static) and same(self.value, other.value)
+Value: TypeAlias = object
 
 
 @attrs.frozen
@@ -59,11 +54,6 @@ class MemberNumber:
 
 
 @attrs.frozen
-class TupleValue:
-    items: tuple[Value, ...]
-
-
-@attrs.frozen
 class MemoryValue:
     """An array with its element class; an element of several fields takes several units of the memory."""
 
@@ -78,16 +68,13 @@ class InvocationValue:
 
 @attrs.frozen
 class Method:
-    """A bound method: `pair.swapped`, `data.atomic_add`, `cx.barrier`. `function` is None for methods of memories and
-    of the invocation, which the reader implements by name."""
+    """A bound method: `pair.swapped`, `data.atomic_add`, `cx.barrier`."""
 
     owner: Value
     name: str
-    function: Callable[..., object] | None = None
-
-    def plain(self) -> FunctionType:
-        """The function. (Type checkers would take a field of type FunctionType for a method of this class.)"""
-        return cast("FunctionType", self.function)
+    # A FunctionType, which type checkers would take for a method of this class. None for methods of memories and of the
+    # invocation, which the reader implements by name.
+    function: Any = None
 
 
 @attrs.frozen
@@ -98,17 +85,16 @@ class Undecided:
     reason: str
 
 
-Value: TypeAlias = (
-    Static
-    | ir.Expression
-    | StructValue
-    | MemberNumber
-    | TupleValue
-    | MemoryValue
-    | InvocationValue
-    | Method
-    | Undecided
-)
+_AT_RUN_TIME = ir.Expression | StructValue | MemberNumber | MemoryValue | InvocationValue | Method | Undecided
+
+
+def is_known(value: Value) -> bool:
+    """Whether a value is known at compile time; a tuple is if all its items are."""
+    return all(map(is_known, value)) if is_tuple(value) else not isinstance(value, _AT_RUN_TIME)
+
+
+def is_tuple(value: Value) -> TypeGuard[tuple[Value, ...]]:
+    return isinstance(value, tuple)
 
 
 @attrs.frozen
@@ -123,12 +109,15 @@ def of_object(thing: object, span: Span) -> Value:
     """The value of a Python object from outside the kernel: scalars, and structs of them, become constants."""
     if isinstance(thing, Scalar):
         return ir.Const(thing.item(), thing.type, span)
-    if isinstance(thing, tuple):
-        return TupleValue(tuple(of_object(item, span) for item in cast("tuple[object, ...]", thing)))
+    if is_tuple(thing):
+        items = tuple([of_object(item, span) for item in thing])
+        return items if any(map(operators.is_not, items, thing)) else thing
     if has_scalars(thing):
         names = fields_of(type(thing))
         return StructValue(type(thing), {name: of_object(getattr(thing, name), span) for name in names})
-    return Static(thing)
+    if isinstance(thing, MethodType) and isinstance(thing.__func__, FunctionType):
+        return Method(of_object(thing.__self__, span), thing.__name__, thing.__func__)
+    return thing
 
 
 def has_scalars(thing: object) -> bool:
@@ -147,56 +136,53 @@ def has_number(member: Enum) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= GREATEST_NUMBER
 
 
-def as_static(value: Value) -> Value:
-    """A tuple whose items are all compile-time values as one compile-time tuple; any other value unchanged."""
-    if not isinstance(value, TupleValue):
-        return value
-    items = [item.value for item in map(as_static, value.items) if isinstance(item, Static)]
-    return Static(tuple(items)) if len(items) == len(value.items) else value
-
-
 def lift(value: Value, span: Span) -> Value:
     """The run-time form of a compile-time enum member or bool, also inside tuples; other values are unchanged. The
     bound of an enum's number is widened, so that a variable for it can hold any other."""
     if isinstance(value, MemberNumber):
         return MemberNumber(value.number, GREATEST_NUMBER)
-    if isinstance(value, TupleValue):
-        return TupleValue(tuple(lift(item, span) for item in value.items))
-    if isinstance(value, Static):
-        known = value.value
-        if isinstance(known, Enum) and has_number(known):
-            return StructValue(type(known), {"value": ir.Const(known.value, Type.U32, span)})
-        if isinstance(known, bool):
-            return ir.Const(known, Type.BOOL, span)
-    return value
+    if is_tuple(value):
+        return tuple([lift(item, span) for item in value])
+    if isinstance(value, Enum) and has_number(value):
+        return StructValue(type(value), {"value": ir.Const(value.value, Type.U32, span)})
+    return ir.Const(value, Type.BOOL, span) if isinstance(value, bool) else value
 
 
-def parts(value: Value) -> Iterator[Value]:
-    """The leaves of a value, in the order of its fields."""
+def _parts(value: Value) -> tuple[object, Iterable[Value]]:
+    """The parts of a value, which may be scalars; and before them what the same variables cannot differ in."""
     match value:
         case StructValue():
-            for field in value.fields.values():
-                yield from parts(field)
-        case TupleValue():
-            for item in value.items:
-                yield from parts(item)
+            return class_of(value.element), value.fields.values()
         case MemberNumber():
-            yield value.number
+            return MemberNumber, (value.number,)
+        case Method():
+            return (value.name, value.function), (value.owner,)
+        case _ if is_tuple(value):
+            return (tuple, len(value)), value
         case _:
-            yield value
+            return value.type if isinstance(value, ir.Expression) else (object, value), ()
 
 
-def rebuild(value: Value, change: Callable[[Value], Value]) -> Value:
-    """A value of the same structure with `change` applied to every leaf."""
+def scalars(value: Value) -> list[ir.Expression]:
+    """The scalars in a value, in the order of its fields."""
+    if isinstance(value, ir.Expression):
+        return [value]
+    return [scalar for part in _parts(value)[1] for scalar in scalars(part)]
+
+
+def rebuild(value: Value, change: Callable[[ir.Expression], ir.Expression]) -> Value:
+    """A value of the same structure with `change` applied to every scalar."""
     match value:
         case StructValue():
             return StructValue(value.element, {n: rebuild(f, change) for n, f in value.fields.items()})
-        case TupleValue():
-            return TupleValue(tuple(rebuild(item, change) for item in value.items))
         case MemberNumber():
-            return MemberNumber(cast("ir.Expression", change(value.number)), value.greatest)
+            return MemberNumber(change(value.number), value.greatest)
+        case Method():
+            return Method(rebuild(value.owner, change), value.name, value.function)
+        case _ if is_tuple(value):
+            return tuple([rebuild(item, change) for item in value])
         case _:
-            return change(value)
+            return change(value) if isinstance(value, ir.Expression) else value
 
 
 def as_scalar(value: Value) -> Value:
@@ -215,43 +201,40 @@ def from_leaves(element: object, leaves: Iterator[ir.Expression]) -> Value:
     return next(leaves)
 
 
-def shape(value: Value) -> object:
-    """The structure and types of a value: the same variables can hold any value of the same shape."""
-    match value:
-        case StructValue():
-            return class_of(value.element), tuple((n, shape(f)) for n, f in value.fields.items())
-        case TupleValue():
-            return tuple(shape(item) for item in value.items)
-        case MemberNumber():
-            return MemberNumber
-        case _:  # compile-time values, arrays and methods have no type of their own: they must be equal
-            return value.type if isinstance(value, ir.Expression) else value
+def _shape(value: Value) -> object:
+    kind, parts = _parts(value)
+    return kind, *map(_shape, parts)
+
+
+def is_alike(a: Value, b: Value) -> bool:
+    """Whether the same variables can hold two values."""
+    return same(_shape(a), _shape(b))
 
 
 def class_behind(value: Value) -> type[object] | None:
-    """The class of a run-time struct, enum or scalar."""
-    if isinstance(value, StructValue):
-        return class_of(value.element)
-    return SCALARS[value.type] if isinstance(value, ir.Expression) else None
+    """The class that a value has to Python; None for those without one that matters, as arrays."""
+    match value:
+        case StructValue():
+            return class_of(value.element)
+        case InvocationValue():
+            return Invocation
+        case _ if isinstance(value, ir.Expression):
+            return SCALARS[value.type]
+        case _:
+            return type(value) if is_known(value) else None
 
 
 def first_difference(a: Value, b: Value) -> tuple[Value, Value]:
-    """For an error message: the first parts in which two values of different shapes differ."""
-    if isinstance(a, StructValue) and isinstance(b, StructValue) and class_of(a.element) is class_of(b.element):
-        sides = zip(a.fields.values(), b.fields.values(), strict=True)
-    elif isinstance(a, TupleValue) and isinstance(b, TupleValue) and len(a.items) == len(b.items):
-        sides = zip(a.items, b.items, strict=True)
-    else:
+    """For an error message: the first parts in which two values that are not alike differ."""
+    (kind, parts), (other_kind, others) = _parts(a), _parts(b)
+    if not same(kind, other_kind):
         return a, b
-    one, other = next((pair for pair in sides if shape(pair[0]) != shape(pair[1])), (a, b))
-    is_described = one is a or (isinstance(a, StructValue) and isinstance(one, Static))  # `describe` names such fields
+    one, other = next((pair for pair in zip(parts, others, strict=True) if not is_alike(*pair)), (a, b))
+    is_described = one is a or (isinstance(a, StructValue) and is_known(one))  # `describe` names such fields
     return (a, b) if is_described else first_difference(one, other)
 
 
 def enum_number(value: Value) -> ir.Expression | None:
     """The number of a run-time enum's member; None for other values."""
-    if not isinstance(value, StructValue) or not issubclass(class_of(value.element), Enum):
-        return None
-    code = value.fields["value"]
-    assert isinstance(code, ir.Expression)
-    return code
+    is_enum = isinstance(value, StructValue) and issubclass(class_of(value.element), Enum)
+    return scalars(value)[0] if is_enum else None

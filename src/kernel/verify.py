@@ -118,8 +118,9 @@ class _Verifier:
             self.expression(expression, expected)
         if variable is not None:
             self.require(variable in self.variables, span, "a variable is declared", variable.name)
-            what = node.op.value if isinstance(node, ir.Subgroup) else type(node).__name__.lower()
-            self.require(variable.type is gives, span, f"{what} gives {gives}", str(variable.type))
+            if variable.type is not gives:
+                what = node.op.value if isinstance(node, ir.Subgroup) else type(node).__name__.lower()
+                self.refuse(span, f"{what} gives {gives}", str(variable.type))
 
 
 def _types(node: ir.Statement) -> tuple[tuple[Type, ...], Type | None]:

@@ -16,6 +16,7 @@ from types import FunctionType, MethodType
 
 import attrs
 
+from ...kernel.captures import Captures
 from ...kernel.ir import Builtin
 from ...kernel.source import Source, source_of
 from ...kernel.span import KernelError, Span
@@ -212,10 +213,9 @@ def may_wait(function: FunctionType, position: int = 0) -> bool:
         source = source_of(function)
     except KernelError:
         return True
-    parameters = [*source.tree.args.posonlyargs, *source.tree.args.args]
-    if position >= len(parameters):
+    if position >= len(source.parameters):
         return True
-    name = parameters[position].arg
+    name = source.parameters[position]
     harmless = sum(_harmless_uses(node, name, source, function) for node in ast.walk(source.tree))
     uses = sum(isinstance(node, ast.Name) and node.id == name for node in ast.walk(source.tree))
     return harmless < uses
@@ -244,7 +244,7 @@ def _resolved(node: ast.expr, source: Source) -> object:
     """The global object that a name or dotted name refers to; None if unknown."""
     if isinstance(node, ast.Name):
         try:
-            return source.outer(node.id)
+            return source.outer(node.id, Captures())
         except (KeyError, ValueError):
             return None
     if isinstance(node, ast.Attribute):
