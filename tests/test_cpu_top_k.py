@@ -102,9 +102,25 @@ def test_some_rows_that_are_sorted_and_not_chosen_from(monkeypatch: pytest.Monke
     monkeypatch.delattr(top_k, "_not_behind")
     for dtype, shape, k in (
         ("u1", (12, 900), 64), ("u2", (1, 1000), 10), ("i4", (300, 30), 4), ("f8", (100, 151), 64),
-        ("f8", (3, 5000), 500), ("i4", (1, 5000), 500),
+        ("f8", (3, 5000), 1300), ("i4", (1, 5000), 600), ("i8", (3, 5000), 320), ("u2", (1, 5000), 320),
     ):  # fmt: skip
         check(sample(dtype, shape, seed=k), k)
+
+
+def test_rows_that_are_chosen_from_though_much_is_wanted_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen: list[int] = []
+
+    def argsorted(source: Array, k: int, *given: object) -> Array:
+        chosen.append(source.shape[1])
+        return np.argsort(-source, axis=1, kind="stable")[:, :k]
+
+    monkeypatch.setattr(top_k, "_argsorted", argsorted)
+    for dtype, k in (("f4", 1250), ("f8", 1250), ("i4", 555), ("i8", 312)):
+        x = sample(dtype, (3, 5000), seed=k)
+        x = np.nan_to_num(x) if x.dtype.kind == "f" else x // 2
+        values, _ = top_k.top_k_rows(x, k, SortOrder.DESCENDING, POLICY)
+        np.testing.assert_array_equal(values, -np.sort(-x, axis=1)[:, :k])
+    assert chosen == [1250, 1250, 555, 312], "of the rows' 5000 those that were chosen are sorted"
 
 
 @pytest.mark.parametrize("dtype", ["?", "u1", "i8", "f2", "f4", "f8", "M8[ns]"])
