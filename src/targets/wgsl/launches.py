@@ -164,9 +164,9 @@ class PreparedLaunches:
             copy.put_back(encoder)
 
     def _bound_to(self, memories: Sequence[object], lease: Lease | None) -> _Bound:
-        """Bind groups for these arrays. Scratch is of the lease; without one, or if they keep it, their own. With a
-        lease, what has to be copied is, and arrays that were destroyed raise GPUError; else it is the caller who
-        submits, and what has to be copied raises InvalidArgumentError."""
+        """Bind groups for these arrays; those that were destroyed raise GPUError. Scratch is of the lease; without one,
+        or if they keep it, their own. With a lease, what has to be copied is; else it is the caller who submits, and
+        what has to be copied raises InvalidArgumentError."""
         arrays, device = cast("Sequence[OnWebGpu]", memories), self.session.device
         if lease is None or self._keeps_scratch:
             scratch = self._own_scratch
@@ -174,12 +174,11 @@ class PreparedLaunches:
             scratch = {_PARAMETERS: self._own_parameters, **self._memory(lease, self._scratch)}
         for bound in self.bounds:
             if bound.is_of(arrays, scratch):
-                if lease is not None:
-                    # wgpu-native aborts the process if a submission uses a destroyed buffer. Making a bind group of it
-                    # is a plain error, so a few are made just to check.
-                    given = zip(self._given, arrays, strict=True)
-                    ranges = {buffer.name: BufferRange(array.buffer, array.offset) for buffer, array in given}
-                    self._groups({**scratch, **ranges}, self._covering)
+                # wgpu-native aborts the process if a submission uses a destroyed buffer. Making a bind group of it is a
+                # plain error, so a few are made just to check.
+                given = zip(self._given, arrays, strict=True)
+                ranges = {buffer.name: BufferRange(array.buffer, array.offset) for buffer, array in given}
+                self._groups({**scratch, **ranges}, self._covering)
                 bound.is_repeated = True
                 return bound
         ranges = buffer_ranges(device, self._given, arrays)
