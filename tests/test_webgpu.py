@@ -312,7 +312,7 @@ def test_buffers_that_are_mapped_or_destroyed_are_refused(device: Any) -> None:
         planned = gpusort.plan(argsort, x)
         for _ in range(2):  # of which the second finds what the first has bound
             planned.encode(device.create_command_encoder(), x)
-        calls.append(lambda planned=planned, x=x: planned.encode(device.create_command_encoder(), x))
+        calls.append(partial(planned.encode, device.create_command_encoder(), x))
         buffer.destroy()
         for call in calls:
             with pytest.raises(GpusortError, match=r"has been destroyed|create the buffer with usage COPY_SRC"):
