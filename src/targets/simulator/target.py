@@ -56,10 +56,7 @@ class Simulator(Interpreter):
     def _run_step(self, step: Step, bound: _Bound) -> None:
         program = step.program
         storage = _storage_regions(step, bound)
-        values = {
-            parameter: np.full(1, value, parameter.type.dtype)
-            for parameter, value in zip(program.parameters, step.values, strict=True)
-        }
+        values = {parameter: np.full(1, value, parameter.type.dtype) for parameter, value in step.values.items()}
         sites: dict[int, Span] = {}
         together = max(1, _CHUNK // program.group_size)
         for first in range(0, step.groups, together):
@@ -72,7 +69,7 @@ class Simulator(Interpreter):
 def _storage_regions(step: Step, bound: _Bound) -> dict[str, Region]:
     """The kernel's storage. Memories bound to one buffer share its flags and its race detector."""
     writers = writers_in(step.program)
-    pairs = tuple(zip(step.program.storage, step.buffers, strict=True))
+    pairs = step.buffers.items()
     units = {name: min(m.type.size for m, b in pairs if b.name == name) for name in {b.name for _, b in pairs}}
     detectors = {  # a buffer that is only read needs none
         buffer.name: RaceDetector(buffer.nbytes // units[buffer.name], step.groups == 1)

@@ -41,9 +41,7 @@ class Kernel:
 
     def parameters(self, step: Step, groups_in_row: int) -> bytes:
         """The uniform struct's bytes for one launch."""
-        values = dict(zip(step.program.parameters, step.values, strict=True))
-        counts = dict(zip(step.program.storage, (buffer.nbytes for buffer in step.buffers), strict=True))
-        words = [origin.word_in(values, counts) for origin in self.origins]
+        words = [origin.word_in(step) for origin in self.origins]
         return struct.pack(f"<{2 + len(words)}I", step.groups, groups_in_row, *words)
 
 

@@ -3,6 +3,7 @@ bind groups for the arrays of the last calls."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -74,7 +75,7 @@ class PreparedLaunches:
         """`given` are the buffers that runs on the device pass memories for, in order."""
         self.session = session
         self._given, self._keeps_scratch = given, keeps_scratch
-        self._buffers = {buffer.name: buffer for step in steps for buffer in step.buffers}
+        self._buffers = {buffer.name: buffer for step in steps for buffer in step.buffers.values()}
         device = session.device
         self._sizes = {name: padded(buffer.nbytes) for name, buffer in self._buffers.items()}
         for name, size in self._sizes.items():
@@ -95,7 +96,7 @@ class PreparedLaunches:
             # In two dimensions beyond the limit of one, with few surplus workgroups, which return at once.
             rows = -(-step.groups // device.groups_in_row)
             columns = -(-step.groups // rows)
-            names, block = [buffer.name for buffer in step.buffers], kernel.parameters(step, columns)
+            names, block = [buffer.name for buffer in step.buffers.values()], kernel.parameters(step, columns)
             flag = {_OVERRUN: _NO_OVERRUN.nbytes} if kernel.reports_overrun else {}
             sizes = (len(block), *(self._sizes[name] for name in names), *flag.values())
             number = numbers.setdefault(Binding(kernel, (_PARAMETERS, *names, *flag), sizes), len(numbers))
@@ -245,9 +246,9 @@ def _require_legal(step: Step, kernel: Kernel, device: Device) -> None:
     name, adapter = kernel_named(program), f"adapter {device.info.adapter!r}"
     require_needs(name, program.needs, device.info.limits, device.info.capabilities, adapter)
     require_limits(name, device.info.limits, adapter, groups=step.groups)
-    bound = list(zip(step.buffers, program.storage, kernel.uses, strict=True))
-    for buffer, memory, use in bound:
-        if use.needs_write and sum(other.name == buffer.name for other, _, _ in bound) > 1:
+    times = Counter(buffer.name for buffer in step.buffers.values())
+    for (memory, buffer), use in zip(step.buffers.items(), kernel.uses, strict=True):
+        if use.needs_write and times[buffer.name] > 1:
             raise InvalidArgumentError(
                 f"{name} gets buffer {buffer.name!r} twice and writes "
                 f"to it as {memory.name!r}; WebGPU allows that only of buffers that are read"

@@ -10,11 +10,11 @@ which is read only as `cast(U32, mask)` and `cast(U32, shr(mask, 32))`.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
 
 import attrs
 
 from ...kernel import ir
+from ...kernel.launch import Step
 from ...kernel.passes.walk import statements_in, variables_in
 from ...kernel.passes.widths import Widths
 from ...types import ops
@@ -32,13 +32,13 @@ class Origin:
     word: int = 0  # 0 for the low 32 bits of `parameter`, 1 for the high
     length_of: ir.Memory | None = None  # the number of elements of a storage buffer
 
-    def word_in(self, values: Mapping[ir.Parameter, int | float | bool], sizes: Mapping[ir.Memory, int]) -> int:
-        """The word in a launch, from its values and its buffers' sizes in bytes."""
+    def word_in(self, step: Step) -> int:
+        """The word in a launch."""
         if self.length_of is not None:
-            return sizes[self.length_of] // self.length_of.type.size
+            return step.length_of(self.length_of)
         if self.parameter is None:
             return 0
-        value = values[self.parameter]
+        value = step.values[self.parameter]
         if self.parameter.type.is_float:
             value = int.from_bytes(struct.pack("<f" if self.parameter.type is Type.F32 else "<d", value), "little")
         return int(value) >> 32 * self.word & 0xFFFF_FFFF
