@@ -196,7 +196,7 @@ def _require_legal(program: ir.Program) -> None:
     allowed = (Type.U32, Type.I32, Type.F32, Type.BOOL)
     masks = {s.variable for s in _flat(program.body) if isinstance(s, ir.Subgroup) and s.op is SubgroupOp.BALLOT}
     assert all(v.type in allowed or v in masks for v in program.variables)
-    assert all(m.type in allowed[:3] for m in program.storage)
+    assert all(m.type in allowed[:3] for m in program.memories)
     assert all(p.type in allowed[:3] for p in program.parameters)
 
 

@@ -235,7 +235,8 @@ class ElementLayout:
       bank conflicts.
     - Bool, U8 and U16 in storage: packed, four, four and two in a word. If the kernel stores to the memory, all its
       accesses are atomic, as invocations may own different bytes of one word.
-    - U8 and U16 in workgroup memory or registers: a word each. Bool stays Bool there.
+    - Bool, U8 and U16 in workgroup memory or registers: a word each. (With NVIDIA's Vulkan driver, stores to an array
+      of WGSL's own bool in workgroup memory change other memories.)
     """
 
     before: ir.Memory
@@ -245,23 +246,23 @@ class ElementLayout:
 
     @staticmethod
     def of(memory: ir.Memory, stored: bool) -> ElementLayout:
-        packed = memory.type.size < 4 and memory.space is ir.Space.STORAGE
-        after = memory
+        is_short, after = memory.type.size < 4, memory
         if memory.type.size == 8:
             after = attrs.evolve(memory, type=Type.U32, length=None if memory.length is None else 2 * memory.length)
-        elif packed or memory.type.is_narrow:
+        elif is_short:
             after = attrs.evolve(memory, type=Type.U32)
-        return ElementLayout(memory, after, packed, stored)
+        return ElementLayout(memory, after, is_short and memory.space is ir.Space.STORAGE, stored)
 
     def load(self, index: Word) -> Value:
         """Loads an element: a U32 for U8 and U16, a pair for 64 bits."""
         if self.before.type.size == 8:
             low, high = self._halves(index)
             return Pair(self._word(low, "low"), self._word(high, "high"))
-        if not self.packed:
-            return self._word(index, "item")
-        where, shift = self._where(index)
-        value = (self._word(where, "packed") >> shift) & self._mask
+        if self.packed:
+            where, shift = self._where(index)
+            value = (self._word(where, "packed") >> shift) & self._mask
+        else:
+            value = self._word(index, "item")
         return value.differs(0) if self.before.type is Type.BOOL else value
 
     def store(self, index: Word, value: Value) -> None:
@@ -269,10 +270,12 @@ class ElementLayout:
             low, high = self._halves(index)
             index.build.store(self.after, low, value.low)
             index.build.store(self.after, high, value.high)
-        elif self.packed:
-            self._replace(index, value.cast(Type.U32))
+            return
+        word = value.cast(Type.U32) if self.before.type is Type.BOOL else value
+        if self.packed:
+            self._replace(index, word)
         else:
-            index.build.store(self.after, index, value)
+            index.build.store(self.after, index, word)
 
     def _halves(self, index: Word) -> tuple[Word, Word]:
         index = index.bound("place")
