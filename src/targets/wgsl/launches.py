@@ -173,16 +173,14 @@ class PreparedLaunches:
             scratch = self._own_scratch
         else:
             scratch = {_PARAMETERS: self._own_parameters, **self._memory(lease, self._scratch)}
+        ranges = buffer_ranges(device, self._given, arrays)
         for bound in self.bounds:
             if bound.is_of(arrays, scratch):
                 # wgpu-native aborts the process if a submission uses a destroyed buffer. Making a bind group of it is a
                 # plain error, so a few are made just to check.
-                given = zip(self._given, arrays, strict=True)
-                ranges = {buffer.name: BufferRange(array.buffer, array.offset) for buffer, array in given}
                 self._groups({**scratch, **ranges}, self._covering)
                 bound.is_repeated = True
                 return bound
-        ranges = buffer_ranges(device, self._given, arrays)
         copies = copies_of(device, self._given, ranges, lease)
         memory = {**scratch, **ranges, **{copy.buffer.name: copy.own for copy in copies}}
         bound = _Bound(self._groups(memory), ranges.values(), scratch, copies)
