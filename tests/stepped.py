@@ -20,6 +20,6 @@ def step_of(program: Program, buffers: Sequence[Buffer[Any]], values: Sequence[f
 
 def run_step(target: Target, step: Step, arrays: Mapping[str, object]) -> None:
     """Runs it on the buffers that it uses, as if a schedule of one launch had been read to it."""
-    schedule = Schedule(tuple({buffer.name: buffer for buffer in step.buffers.values()}.values()), ())
+    schedule = Schedule(tuple(step.buffers.values()), ())
     binding._known[id(schedule), True] = ref(schedule), binding.Work(schedule.buffers, (step,)), ()
     target.run(schedule, arrays)

@@ -200,7 +200,7 @@ class Step:
     """A launch whose kernel is specialised: what a target runs."""
 
     program: Program
-    buffers: Mapping[Memory, Buffer[Any]]  # of program.storage, in its order
+    buffers: Mapping[Memory, Buffer[Any]]  # of program.storage, in its order; no two have one name
     values: Mapping[Parameter, int | float | bool]  # of program.parameters, in their order
     groups: int
 

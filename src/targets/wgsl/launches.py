@@ -3,7 +3,6 @@ bind groups for the arrays of the last calls."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -12,12 +11,12 @@ from weakref import ref
 import numpy as np
 
 from ...kernel.launch import Buffer, Role, Step
-from ...types.errors import CapabilityError, InvalidArgumentError
+from ...types.errors import CapabilityError
 from ...types.specs import padded
 from ..needs import kernel_named, require_limits, require_needs
 from .commands import Binding, BufferRange, Clock, Commands, Dispatch, Group, Recorded
 from .device import Device
-from .kernel import PARAMETER_STEP, Kernel
+from .kernel import PARAMETER_STEP
 from .loops import ITERATIONS
 from .memory import Bytes, Lease, upload
 from .native import commands_for
@@ -92,7 +91,7 @@ class PreparedLaunches:
         numbers: dict[Binding, int] = {}
         parameters = bytearray()
         for step, kernel in zip(self.steps, kernels, strict=True):
-            _require_legal(step, kernel, device)
+            _require_legal(step, device)
             # In two dimensions beyond the limit of one, with few surplus workgroups, which return at once.
             rows = -(-step.groups // device.groups_in_row)
             columns = -(-step.groups // rows)
@@ -239,15 +238,7 @@ class PreparedLaunches:
             )
 
 
-def _require_legal(step: Step, kernel: Kernel, device: Device) -> None:
-    program = step.program
-    name, adapter = kernel_named(program), f"adapter {device.info.adapter!r}"
-    require_needs(name, program.needs, device.info.limits, device.info.capabilities, adapter)
+def _require_legal(step: Step, device: Device) -> None:
+    name, adapter = kernel_named(step.program), f"adapter {device.info.adapter!r}"
+    require_needs(name, step.program.needs, device.info.limits, device.info.capabilities, adapter)
     require_limits(name, device.info.limits, adapter, groups=step.groups)
-    times = Counter(buffer.name for buffer in step.buffers.values())
-    for (memory, buffer), use in zip(step.buffers.items(), kernel.uses, strict=True):
-        if use.needs_write and times[buffer.name] > 1:
-            raise InvalidArgumentError(
-                f"{name} gets buffer {buffer.name!r} twice and writes "
-                f"to it as {memory.name!r}; WebGPU allows that only of buffers that are read"
-            )
