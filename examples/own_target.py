@@ -192,15 +192,12 @@ class CTarget:
         kernels = [self._kernel(step) for step in work.steps]  # all or nothing: compiled before anything runs
         memory = bytes_behind(work, arrays)
         for kernel, step in zip(kernels, work.steps, strict=True):
-            views = [
-                memory[buffer.name].view(storage.type.dtype)
-                for buffer, storage in zip(step.buffers, step.program.storage, strict=True)
-            ]
+            views = [memory[buffer.name].view(storage.type.dtype) for storage, buffer in step.buffers.items()]
             kernel.kernel(
                 ctypes.c_uint32(step.groups),
                 *(ctypes.c_void_p(view.ctypes.data) for view in views),
                 *(ctypes.c_uint32(len(view)) for view in views),
-                *(PASSED[p.type](value) for p, value in zip(step.program.parameters, step.values, strict=True)),
+                *(PASSED[parameter.type](value) for parameter, value in step.values.items()),
             )
 
     def _kernel(self, step: Step) -> ctypes.CDLL:

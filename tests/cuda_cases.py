@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpusort.kernel.kernel import kernel
-from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule, Step
+from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from gpusort.targets.cuda.target import CudaTarget
 from gpusort.targets.simulator.target import Simulator
 from gpusort.types.intrinsics import dynamic_range, select
@@ -17,7 +17,7 @@ from gpusort.types.keys import UnsignedKey
 from gpusort.types.memory import Registers, Storage, Workgroup
 from gpusort.types.params import BitonicPolicy
 from gpusort.types.scalars import F32, F64, U32, U64, Bool
-from tests.stepped import run_step
+from tests.stepped import run_step, step_of
 from tests.test_cpu_random import random_program
 
 Array = npt.NDArray[np.generic]
@@ -230,7 +230,7 @@ def check_random_program(target: CudaTarget, seed: int, group_size: int) -> None
     program, count = random_program(seed, group_size), group_size * 3
     sizes = {memory.name: count if memory.name == "data" else TABLE for memory in program.storage}
     buffers = [cast("Buffer[object]", Buffer(name, U32, size, Role.INOUT)) for name, size in sizes.items()]
-    step = Step(program, tuple(buffers), (seed * 7 % 13,), 3)
+    step = step_of(program, buffers, (seed * 7 % 13,), 3)
     rng = np.random.default_rng(seed)
     mine = {name: rng.integers(0, 1 << 32, size, np.uint32) for name, size in sizes.items()}
     theirs = {name: array.copy() for name, array in mine.items()}

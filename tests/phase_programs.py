@@ -65,6 +65,7 @@ def subject(
     cx: Invocation, bytes_: Storage[U8], words: Storage[U64], out: Storage[U32], cells_out: Storage[Cell],
     tinies: Storage[U8], halves: Storage[U16], flags: Storage[Bool], p: Params,
     tile: Workgroup[U32], cells: Workgroup[Cell], shared: Workgroup[U32],
+    signs: Workgroup[Bool], parts: Workgroup[U16], reals: Workgroup[F32], longs: Workgroup[I64],
 ) -> None:
     me = cx.local_id
     x = U32(bytes_[me]) * 17
@@ -75,6 +76,7 @@ def subject(
     kept[1] = cell(y)
     tile[me] = y
     cells[me] = mine
+    signs[me], parts[me], reals[me], longs[me] = mine.flag, mine.half, mine.real, mine.sign
     if me < 4:
         shared[me] = me
     cx.barrier()
@@ -83,6 +85,8 @@ _TAIL = """
     out[cx.global_id] = x ^ y * 3 ^ mine.mixed() ^ tile[me] ^ kept[0].mixed() ^ shared[me % 4]
     cells_out[cx.global_id] = mine + cells[me] + kept[1]
 """
+# The same for all invocations of a workgroup.
+_UNIFORM = ("p.flag", "p.n > 50", "p.mode is Mode.Q", "cx.group_id == 0", "cx.load_uniform(tile, 0) % 2 == 0")
 _NUMBERS = (
     "me", "x", "y", "p.n", "cx.group_id", "cx.lane", "cx.group_size", "U32(0)", "U32(7)", "U32(65535)",
     "U32(4294967295)",
@@ -97,8 +101,30 @@ class PhaseWriter:
         self._random, self._lanes = random, lanes
 
     def module(self) -> str:
-        phases = [line for _ in range(self._random.randrange(3, 9)) for line in self._phase()]
+        phases = self._block(2)
+        if self._random.random() < 0.3:  # the others go on
+            ending = [*_TAIL.strip("\n").split("\n"), "    return"]
+            phases += [f"if {self._random.choice(_UNIFORM)}:", *ending, *self._block(0)]
         return _HEAD + "\n".join(f"    {line}" for line in phases) + _TAIL
+
+    def _block(self, depth: int) -> list[str]:
+        """Phases, some in branches and loops into which all invocations of a workgroup go together."""
+        nests = [depth > 0 and self._random.random() < 0.4 for _ in range(self._random.randrange(1, 4))]
+        return [line for one in nests for line in (self._nest(depth) if one else self._phase())]
+
+    def _nest(self, depth: int) -> list[str]:
+        condition, turn = self._random.choice(_UNIFORM), f"turn_{depth}"
+        one, other = ([f"    {line}" for line in self._block(depth - 1)] for _ in range(2))
+        leaving = [f"    if {condition}:", f"        {self._random.choice(['break', 'continue'])}"]
+        return self._random.choice(
+            [
+                [f"if {condition}:", *one, "else:", *other], [f"if {condition}:", *one],
+                [f"for {turn} in dynamic_range(U32(0), p.n % 3):", *one, *leaving, *other],
+                [f"{turn} = U32(0)", f"while {turn} < 2:", f"    {turn} += 1", *leaving, *one],
+                ["match p.mode:", "    case Mode.P:", *(f"    {line}" for line in one),
+                 "    case Mode.Q | Mode.R:", *(f"    {line}" for line in other)],
+            ]
+        )  # fmt: skip
 
     def _one(self, *choices: Callable[[], str]) -> str:
         return self._random.choice(choices)()
@@ -173,6 +199,12 @@ class PhaseWriter:
                     "x = tile[(me + 1) % cx.group_size]",
                 ],
                 [f"w = {self._cell(3)}", "cx.barrier()", "cells[cx.group_size - 1 - me] = w", "cx.barrier()"],
+                [
+                    f"w = {self._cell(2)}", "cx.barrier()", "signs[me] = w.flag", "parts[me] = w.half",
+                    "reals[cx.group_size - 1 - me] = w.real", "longs[me] = w.sign", "cx.barrier()",
+                    f"x = x ^ U32(signs[{self._index(1)}]) ^ U32(parts[{self._index(1)}]) * 5",
+                    f"y = y + U32(bitcast(U64, longs[{self._index(1)}]) >> 7) ^ U32(reals[{self._index(1)}] > 2.5)",
+                ],
                 [f"v = {self._number(2)}", f"y = {subgroup}"],
                 [f"w = {self._cell(2)}", f"mine = cx.shuffle_xor(w, {lane})"],
                 [

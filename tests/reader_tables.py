@@ -28,6 +28,12 @@ def as_long_as_its_table(cx: Invocation, data: Words, out: Words) -> None:
     out[cx.global_id] = total + data[cx.global_id]
 
 
+@gives(65, 65, 65, 65)
+@kernel
+def the_number_of_a_letter(cx: Invocation, data: Words, out: Words) -> None:
+    out[cx.global_id] = U32(ord("A"))
+
+
 @gives(38, 38, 38, 38)
 @kernel
 def pairs_of_numbers_and_scalars(cx: Invocation, data: Words, out: Words) -> None:

@@ -194,8 +194,8 @@ def shifted_in_two_widths(cx: Invocation, data: Storage[U32], found: Storage[U32
 def findings(step: Step, lanes: int | None = None) -> Ranges:
     """What is found out of a launch, with subgroups as the CPU has them or of so many lanes."""
     program = step.program
-    given: dict[object, int] = {m: b.count for m, b in zip(program.storage, step.buffers, strict=True)}
-    given |= {p: int(value) for p, value in zip(program.parameters, step.values, strict=True)}
+    given: dict[object, int] = {memory: buffer.count for memory, buffer in step.buffers.items()}
+    given |= {parameter: int(value) for parameter, value in step.values.items()}
     return Ranges(program, step.groups, lanes or subgroup_size(program.group_size), given)
 
 

@@ -392,7 +392,7 @@ def test_exactly_what_is_touched_is_proven(guarded: Guarded) -> None:
     step = specialise(launch)
     assert needed(step) == 0
     shorter = Buffer("out", U32, TOUCHED[guarded] - 1, Role.OUTPUT)
-    assert needed(attrs.evolve(step, buffers=(shorter,))) == 1
+    assert needed(attrs.evolve(step, buffers=dict.fromkeys(step.buffers, shorter))) == 1
 
 
 def a_quotient_by_nothing(cx: Invocation, out: Storage[U32], count: U32) -> None:
@@ -524,7 +524,7 @@ def test_findings_depend_on_few_parameters() -> None:
     out = Buffer("out", U32, 9, Role.OUTPUT)
     launch = kernel(of_many).launch(Grid(1, 1), out, U32(1), U32(2), F32(3), U32(4), U32(5))
     program = specialise(launch).program
-    assert [program.parameters[at].name for at in relevant_parameters(program)] == ["b", "e"]
+    assert [parameter.name for parameter in relevant_parameters(program)] == ["b", "e"]
 
 
 def test_loops_in_loops_are_walked_few_times(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,7 @@ from gpusort.types import ops
 from gpusort.types.layout import Type
 from gpusort.types.scalars import U32
 from tests.covering import few_cases
-from tests.stepped import run_step
+from tests.stepped import run_step, step_of
 
 HERE = Span(__file__, 1)
 _BINARY = (ops.ADD, ops.SUB, ops.MUL, ops.XOR, ops.AND, ops.OR, ops.MIN, ops.MAX, ops.SHR, ops.SHL, ops.SUB, ops.ADD)
@@ -183,14 +183,14 @@ def _step(seed: object) -> tuple[Step, np.ndarray[tuple[int], np.dtype[np.uint32
     data: Buffer[U32] = Buffer("data", U32, length, Role.INPUT)
     out: Buffer[U32] = Buffer("out", U32, groups * program.group_size, Role.INOUT)
     small = np.random.default_rng(rng.randrange(1 << 30)).integers(0, rng.choice((3, length + 2, 1 << 32)), length)
-    return Step(program, (data, out), values, groups), small.astype(np.uint32)
+    return step_of(program, (data, out), values, groups), small.astype(np.uint32)
 
 
 def _run(
     target: Simulator | CpuTarget, step: Step, data: np.ndarray[tuple[int], np.dtype[np.uint32]]
 ) -> list[list[int]]:  # fmt: skip
     """What is in all buffers but the first afterwards."""
-    out = {buffer.name: np.zeros(buffer.count, np.uint32) for buffer in step.buffers[1:]}
+    out = {buffer.name: np.zeros(buffer.count, np.uint32) for buffer in [*step.buffers.values()][1:]}
     run_step(target, step, {"data": data.copy()} | out)
     return [array.tolist() for array in out.values()]
 
@@ -198,7 +198,7 @@ def _run(
 def _all_tested(step: Step) -> Step:
     accesses = (s for s in statements_in(step.program.body) if isinstance(s, ir.Load | ir.Store | ir.Atomic))
     program = guarded(step.program, {id(access) for access in accesses}, {})
-    return Step(program, step.buffers, step.values, step.groups)
+    return attrs.evolve(step, program=program)
 
 
 def _with_rounds_counted(step: Step) -> tuple[Step, dict[int, int]]:
@@ -227,7 +227,7 @@ def _with_rounds_counted(step: Step) -> tuple[Step, dict[int, int]]:
         program, body=body, variables=tuple(variables), memories=(*program.memories[:2], counts, *program.memories[2:])
     )
     buffer: Buffer[U32] = Buffer("counts", U32, max(1, len(places)), Role.INOUT)
-    return Step(program, (*step.buffers, buffer), step.values, step.groups), places
+    return attrs.evolve(step, program=program, buffers={**step.buffers, counts: buffer}), places
 
 
 # How many accesses of each part are proven, and the rounds of its loops that are known to be few: so far.
@@ -241,13 +241,13 @@ def test_what_is_proven_stays_inside(part: int) -> None:
     for seed in range(60 * part, 60 * part + 60):
         step, data = _step(seed)
         program, lanes = step.program, subgroup_size(step.program.group_size)
-        given: dict[object, int] = {m: b.count for m, b in zip(program.storage, step.buffers, strict=True)}
-        given |= {p: int(value) for p, value in zip(program.parameters, step.values, strict=True)}
+        given: dict[object, int] = {memory: buffer.count for memory, buffer in step.buffers.items()}
+        given |= {parameter: int(value) for parameter, value in step.values.items()}
         found = Ranges(program, step.groups, lanes, given)
         indices = [s.index for s in statements_in(program.body) if isinstance(s, ir.Load | ir.Store)]
         proven += sum(not isinstance(index, ir.Const) for index in indices) - len(found.unproven)
         rounds += sum(min(most, 100) for most in found.trip_counts.values())
-        tested = Step(guarded(program, found.unproven, {}), step.buffers, step.values, step.groups)
+        tested = attrs.evolve(step, program=guarded(program, found.unproven, {}))
         simulator = Simulator(subgroup_size=lanes)
         counted, places = _with_rounds_counted(step)
         expected, *counts = _run(simulator, _all_tested(counted), data)

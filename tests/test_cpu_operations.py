@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from gpusort.kernel import ir
-from gpusort.kernel.launch import Buffer, Role, Step
+from gpusort.kernel.launch import Buffer, Role
 from gpusort.kernel.span import Span
 from gpusort.targets.cpu.target import CpuTarget
 from gpusort.targets.kernel_text import OPERATIONS
@@ -18,7 +18,7 @@ from gpusort.types import ops, scalars
 from gpusort.types.layout import Type
 from gpusort.types.ops import Op
 from tests.expressions import UNARY
-from tests.stepped import run_step
+from tests.stepped import run_step, step_of
 
 Array = npt.NDArray[np.generic]
 HERE = Span(__file__, 1)
@@ -119,7 +119,7 @@ def test_operations_mean_what_the_table_says(shape: tuple[Type, ...], group_size
     found = [np.zeros(count, type.dtype) for _, type in rows]
     buffers = [Buffer(f"in_{k}", _element(type), count, Role.INPUT) for k, type in enumerate(shape)]
     buffers += [Buffer(f"out_{k}", _element(type), count, Role.OUTPUT) for k, (_, type) in enumerate(rows)]
-    step = Step(_table_program(shape, rows, group_size), tuple(buffers), (), count // group_size)
+    step = step_of(_table_program(shape, rows, group_size), buffers, (), count // group_size)
     arrays = {b.name: a for b, a in zip(buffers, [*operands, *found], strict=True)}
     run_step(TARGET, step, arrays)
     for (op, type), result in zip(rows, found, strict=True):

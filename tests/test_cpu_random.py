@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from gpusort.kernel import ir
-from gpusort.kernel.launch import Buffer, Role, Step
+from gpusort.kernel.launch import Buffer, Role
 from gpusort.kernel.passes.uniform import check_uniform
 from gpusort.kernel.span import KernelError, Span
 from gpusort.targets.cpu.limits import subgroup_size
@@ -22,7 +22,7 @@ from gpusort.types import ops
 from gpusort.types.layout import Type
 from gpusort.types.ops import Op, SubgroupOp
 from gpusort.types.scalars import U32
-from tests.stepped import run_step
+from tests.stepped import run_step, step_of
 
 HERE = Span(__file__, 1)
 _BINARY = (ops.ADD, ops.SUB, ops.MUL, ops.XOR, ops.AND, ops.OR, ops.MIN, ops.MAX, ops.SHR)
@@ -222,7 +222,7 @@ def test_random_programs_mean_what_the_simulator_says(group_size: int) -> None:
         program, count = random_program(seed, group_size), group_size * 3
         data: Buffer[object] = Buffer("data", U32, count, Role.INOUT)
         rows: Buffer[object] = Buffer("table", U32, _TABLE, Role.INPUT)
-        step = Step(program, (data, rows), (seed * 7 % 13,), 3)
+        step = step_of(program, (data, rows), (seed * 7 % 13,), 3)
         table = np.arange(_TABLE, dtype=np.uint32) * np.uint32(2654435761)
         mine = np.random.default_rng(seed).integers(0, 1 << 32, count, dtype=np.uint32)
         theirs = mine.copy()

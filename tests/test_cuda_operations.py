@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 
 from gpusort.kernel import ir
-from gpusort.kernel.launch import Buffer, Role, Step
+from gpusort.kernel.launch import Buffer, Role
 from gpusort.kernel.span import Span
 from gpusort.targets.cuda import compile as cuda_compile
 from gpusort.targets.cuda.target import CudaTarget
@@ -20,7 +20,7 @@ from gpusort.types import ops, scalars
 from gpusort.types.layout import Type
 from tests.cuda_launches import arguments_at, run_kernel
 from tests.expressions import UNARY
-from tests.stepped import run_step
+from tests.stepped import run_step, step_of
 
 Array = npt.NDArray[np.generic]
 HERE = Span(__file__, 1)
@@ -133,7 +133,7 @@ def test_an_operation_means_what_the_table_says_on_a_card(real_card: CudaTarget,
     buffers = [Buffer(f"in_{k}", element(t), COUNT, Role.INPUT) for k, t in enumerate(case.operands)]
     buffers.append(Buffer("out", element(case.result), COUNT, Role.OUTPUT))
     arrays = {b.name: a for b, a in zip(buffers, [*operands, found], strict=True)}
-    run_step(real_card, Step(program_of(case), tuple(buffers), (), 1), arrays)
+    run_step(real_card, step_of(program_of(case), buffers), arrays)
     check(case, operands, found)
 
 

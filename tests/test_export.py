@@ -271,3 +271,19 @@ def test_doubles_are_sorted_but_not_added(tmp_path: Path) -> None:
     assert gpusort.export(("sort", "argsort", "max"), tmp_path, keys=("f64",))
     with pytest.raises(CapabilityError, match="64-bit floats"):
         gpusort.export("sum", tmp_path, keys=("f64",))
+    pytest.importorskip("cuda.bindings")
+    assert gpusort.export(("sum", "cumsum"), tmp_path, keys=("f64",), format="ptx")  # of cards, which add them
+
+
+@kernel
+def ranked(cx: Invocation, data: Storage[U32]) -> None:
+    data[cx.global_id] = cx.exclusive_add(data[cx.global_id])
+
+
+def test_a_kernel_with_subgroups_has_to_say_of_how_many_lanes(tmp_path: Path) -> None:
+    def make(length: int) -> Schedule:
+        data = Buffer("data", U32, length, Role.INOUT)
+        return Schedule((data,), (ranked.launch(Grid(1, 32), data),))
+
+    with pytest.raises(CapabilityError, match=r"'ranked' uses subgroups: .* expected a Policy .*`Needs\(lanes=32\)`"):
+        gpusort.export("schedule", tmp_path, schedules={"ranks": make})

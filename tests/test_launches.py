@@ -173,6 +173,20 @@ def test_an_argument_that_is_not_as_annotated(what: str) -> None:
         assert found.endswith(f"    {name}: {inspect.signature(plain.function).parameters[name].annotation},")
 
 
+def test_another_class_of_the_same_name_is_told_apart() -> None:
+    """As when a cell of a notebook that defines it has run again."""
+    again: Any = attrs.make_class("Params", {"factor": attrs.field(type=U32)}, frozen=True)
+    given = {**ARGUMENTS, "params": again(U32(1))}
+    assert "found Params(factor=U32(1)), of another class named Params, e.g." in refusal(
+        lambda: plain.launch(GRID, *given.values())
+    )
+    element = attrs.make_class("Point", {"x": attrs.field(type=U32)}, frozen=True)
+    other = attrs.make_class("Point", {"x": attrs.field(type=U32)}, frozen=True)
+    assert ", of another class named Point, e.g." in refusal(
+        lambda: moved.launch(GRID, Buffer("data", element, 4, Role.INOUT), Buffer("out", other, 4, Role.INOUT))
+    )
+
+
 def test_a_type_variable_is_one_class() -> None:
     moved.launch(GRID, DATA, OUT)
     found = refusal(lambda: moved.launch(GRID, DATA, WIDE))

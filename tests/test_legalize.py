@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pytest
 
 from gpusort.kernel import ir
-from gpusort.kernel.launch import Buffer, Role, Step
+from gpusort.kernel.launch import Buffer, Role
 from gpusort.kernel.span import Span
 from gpusort.kernel.verify import verify
 from gpusort.targets.simulator.target import Simulator
@@ -23,7 +23,7 @@ from gpusort.types.errors import CapabilityError
 from gpusort.types.layout import Type
 from gpusort.types.ops import AtomicOp, Op, SubgroupOp
 from tests.opened import or_skip
-from tests.stepped import run_step
+from tests.stepped import run_step, step_of
 
 Array: TypeAlias = npt.NDArray[Any]
 HERE = Span(__file__, 1)
@@ -170,7 +170,7 @@ def run_legalized(program: ir.Program, arrays: dict[str, Array], arguments: dict
     before = {memory.name: memory for memory in program.storage}
     memory = {name: words_of(array, before[name].type) for name, array in arrays.items()}
     buffers = tuple(Buffer(m.name, element(m.type), len(memory[m.name]), Role.INOUT) for m in legalized.program.storage)
-    step = Step(legalized.program, buffers, _values(legalized, arrays, arguments), -(-COUNT // GROUP))
+    step = step_of(legalized.program, buffers, _values(legalized, arrays, arguments), -(-COUNT // GROUP))
     run_step(Simulator(), step, memory)
     for name, array in arrays.items():
         array.view(np.uint8)[:] = memory[name].view(np.uint8)[: array.nbytes]
@@ -196,7 +196,7 @@ def _require_legal(program: ir.Program) -> None:
     allowed = (Type.U32, Type.I32, Type.F32, Type.BOOL)
     masks = {s.variable for s in _flat(program.body) if isinstance(s, ir.Subgroup) and s.op is SubgroupOp.BALLOT}
     assert all(v.type in allowed or v in masks for v in program.variables)
-    assert all(m.type in allowed[:3] for m in program.storage)
+    assert all(m.type in allowed[:3] for m in program.memories)
     assert all(p.type in allowed[:3] for p in program.parameters)
 
 
@@ -216,7 +216,7 @@ def wgsl() -> WgslTarget:
 
 def run_wgsl(target: WgslTarget, program: ir.Program, arrays: dict[str, Array]) -> None:
     buffers = tuple(Buffer(m.name, element(m.type), len(arrays[m.name]), Role.INOUT) for m in program.storage)
-    run_step(target, Step(program, buffers, (), -(-COUNT // GROUP)), arrays)
+    run_step(target, step_of(program, buffers, (), -(-COUNT // GROUP)), arrays)
 
 
 def _compare(op: Op, got: Array, wanted: Array, approximate: bool) -> None:

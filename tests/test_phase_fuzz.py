@@ -17,7 +17,7 @@ from gpusort.targets.base import Target
 from gpusort.targets.python.target import PlainPython
 from gpusort.targets.simulator.target import Simulator
 from gpusort.types.memory import Workgroup
-from gpusort.types.scalars import F32, U8, U16, U32, U64, Bool
+from gpusort.types.scalars import F32, I64, U8, U16, U32, U64, Bool
 from tests.covering import few_cases
 from tests.expressions import load
 from tests.phase_programs import PhaseWriter
@@ -45,7 +45,10 @@ def results_of(targets: list[Target], seed: int, lanes: int, folder: Path) -> tu
     }  # fmt: skip
     mode, flag = random.choice([*module.Mode]), Bool(random.random() < 0.5)
     params = module.Params(U32(random.randrange(100)), mode, F32(0.5), flag)
-    shared = Workgroup(U32, size), Workgroup(module.Cell, size), Workgroup(U32, 4)
+    shared = (
+        Workgroup(U32, size), Workgroup(module.Cell, size), Workgroup(U32, 4), Workgroup(Bool, size),
+        Workgroup(U16, size), Workgroup(F32, size), Workgroup(I64, size),
+    )  # fmt: skip
     launch = module.subject.launch(Grid(groups, size), *buffers, params, *shared)
     found: list[_Arrays] = []
     for target in targets:

@@ -33,7 +33,7 @@ def test_buffers_that_are_one_are_one_memory_of_the_program() -> None:
         a, b, c = (buffers[name] for name in names)
         launch = three_in_one.launch(Grid(1, 1), a, b, c, U32(3))
         step = specialise(launch)
-        assert [buffer.name for buffer in step.buffers] == [*dict.fromkeys(names)]
+        assert [buffer.name for buffer in step.buffers.values()] == [*dict.fromkeys(names)]
         assert len(step.program.storage) == len({*names})
         pattern = tuple(names.index(name) for name in names)
         assert programs.setdefault(pattern, step.program) is step.program

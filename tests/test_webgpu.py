@@ -309,10 +309,33 @@ def test_buffers_that_are_mapped_or_destroyed_are_refused(device: Any) -> None:
                 call()
         buffer.unmap()
         assert not sort(x).to_numpy().any()
+        planned = gpusort.plan(argsort, x)
+        for _ in range(2):  # of which the second finds what the first has bound
+            planned.encode(device.create_command_encoder(), x)
+        calls.append(partial(planned.encode, device.create_command_encoder(), x))
         buffer.destroy()
         for call in calls:
             with pytest.raises(GpusortError, match=r"has been destroyed|create the buffer with usage COPY_SRC"):
                 call()
+
+
+def test_a_buffer_that_is_mapped_between_two_calls_is_refused(device: Any) -> None:
+    """As it may be with a feature of wgpu-native's; with its submission the process would end."""
+    mapping = opened({}, "mappable-primary-buffers")
+    if not mapping.features:
+        pytest.skip("the adapter maps no buffers with usage STORAGE")
+    buffer = mapping.create_buffer(size=400, usage=STORAGE | COPY_SRC | 0x01)  # MAP_READ
+    x = webgpu.array(buffer, np.uint32, 100)
+    planned = gpusort.plan(argsort, x)
+    calls: list[Callable[[], Any]] = [
+        partial(planned, x), partial(sort, x), partial(planned.encode, mapping.create_command_encoder(), x),
+    ]  # fmt: skip
+    for call in calls:
+        call()
+    buffer.map_sync("READ")
+    for call in calls:
+        with pytest.raises(InvalidArgumentError, match=r"expected a buffer that is not mapped; call buffer.unmap"):
+            call()
 
 
 def test_a_device_that_lacks_something_is_told_what_to_ask_for(device: Any) -> None:

@@ -107,7 +107,7 @@ class Watched:
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
         for step in map(specialise, schedule.launches):
             assert step.groups <= self.info.limits.groups
-            assert all(buffer.nbytes <= self.info.limits.storage_bytes for buffer in step.buffers)
+            assert all(buffer.nbytes <= self.info.limits.storage_bytes for buffer in step.buffers.values())
             self.programs[step.program] = step.program.name
 
     def source(self, step: Step) -> str:

@@ -210,6 +210,17 @@ def large_tile(cx: Invocation, data: Storage[U32], tile: Workgroup[U64]) -> None
     data[cx.local_id] = U32(tile[cx.local_id])
 
 
+@kernel
+def turned_flags(cx: Invocation, data: Storage[U32], flags: Workgroup[Bool], tile: Workgroup[F32]) -> None:
+    kept: Registers[Bool] = Registers(Bool, 2)
+    kept[cx.local_id & 1] = data[cx.local_id] > 5
+    tile[cx.local_id] = F32(data[cx.local_id])
+    flags[cx.local_id] = kept[cx.local_id & 1]
+    cx.barrier()
+    other = cx.group_size - 1 - cx.local_id
+    data[cx.local_id] = U32(flags[other]) + U32(tile[other] == 5.0) * 2
+
+
 # -- what they mean ----------------------------------------------------------------------------------------
 
 
@@ -257,6 +268,17 @@ def test_long_words_through_workgroup_memory(target: WgslTarget) -> None:
     launch = reverse_long.launch(Grid(8, GROUP), Buffer("data", U64, len(data), Role.INOUT), Workgroup(U64, GROUP))
     target.run(plan(launch), {"data": data})
     np.testing.assert_array_equal(data, wanted)
+
+
+def test_bools_of_a_workgroup_are_words(target: WgslTarget) -> None:
+    """An array of WGSL's bool in workgroup memory overlaps other memories with NVIDIA's Vulkan driver."""
+    data = words("data", GROUP)
+    launch = turned_flags.launch(Grid(1, GROUP), data, Workgroup(Bool, GROUP), Workgroup(F32, GROUP))
+    assert "bool," not in lower_to_wgsl(specialise(launch).program)[1].text
+    found = np.arange(GROUP, dtype=np.uint32)
+    expected = (found > 5) + 2 * (found == 5)
+    target.run(plan(launch), {"data": found})
+    assert found.tolist() == expected[::-1].tolist()
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 255, 1023])

@@ -61,8 +61,7 @@ class OnArrays:
         run = _known.get(step.program)
         if run is None:
             run = _known.setdefault(step.program, _Reading().block(step.program.body))
-        given = zip(step.program.parameters, step.values, strict=True)
-        arguments = {parameter: np.full(1, value, parameter.type.dtype) for parameter, value in given}
+        arguments = {parameter: np.full(1, value, parameter.type.dtype) for parameter, value in step.values.items()}
         return cls(step, run, arguments, captures_of([step]))
 
     def __call__(self, arrays: Mapping[str, npt.NDArray[Any]], count: int) -> None:
@@ -70,7 +69,7 @@ class OnArrays:
         if not count:
             return
         memories: dict[ir.Memory, Values] = {}
-        for memory, buffer in zip(self.step.program.storage, self.step.buffers, strict=True):
+        for memory, buffer in self.step.buffers.items():
             units = arrays[buffer.name].view(memory.type.dtype)
             memories[memory] = units.reshape(count, -1)
         with np.errstate(all="ignore"):

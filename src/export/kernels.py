@@ -80,7 +80,10 @@ def wgsl_kernel(program: ir.Program, *, unrolled: bool = False) -> ExportedKerne
     legal = legalized.program
     held = sum((memory.length or 0) * 4 for memory in legal.memories if memory.space is ir.Space.WORKGROUP)
     if shader.uses_subgroups and not _lanes(program):
-        raise CapabilityError(f"{kernel_named(program)} uses subgroups without saying which it needs")
+        raise CapabilityError(
+            f"{kernel_named(program)} uses subgroups: to be exported, expected a Policy among its arguments that says "
+            "of how many lanes at least, e.g. with `Needs(lanes=32)`"
+        )
     text = re.sub("^(    )+", lambda blanks: " " * (len(blanks[0]) // 4), shader.text, flags=re.MULTILINE)
     return ExportedKernel(
         shader.entry, text, legal.group_size, held,

@@ -29,11 +29,10 @@ from ..operations.monoids import OverMonoid
 from ..operations.reduce import Reduce, Reducer
 from ..operations.scan import Cumsum
 from ..types.elements import dtype_of, leaves
-from ..types.errors import CapabilityError, InvalidArgumentError
+from ..types.errors import InvalidArgumentError
 from ..types.finishes import AsItIs, Finish
 from ..types.indices import ScanKind, SortOrder
 from ..types.keys import RankKey, SortableKey, is_lossy
-from ..types.layout import Type
 from ..types.monoids import Monoid
 from ..types.params import BitonicPolicy, RadixPolicy, ReducePolicy, ScanPolicy
 from ..types.scalars import U32, UNSIGNED
@@ -197,8 +196,6 @@ def _over(
     shortest: int = 0,
 ) -> Variant:  # fmt: skip
     """A scan of one row; a reduction if there is no kind."""
-    if any(leaf.type is Type.F64 for element in (monoid.element, monoid.state) for leaf in leaves(element)):
-        raise CapabilityError(f"operations: {name!r} calculates with 64-bit floats, which WebGPU does not have")
     reduce = fitted_reduce(ReducePolicy(subgroups=bool(info.capabilities)), monoid.state, info)
     scan = fitted_scan_policy(ScanPolicy(subgroups=bool(info.capabilities)), monoid.state, info)
 

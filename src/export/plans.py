@@ -20,7 +20,7 @@ from typing import TypeAlias
 import attrs
 
 from ..kernel import ir
-from ..kernel.launch import Role, Schedule
+from ..kernel.launch import Role, Schedule, Step
 from ..kernel.specialise import specialise
 from ..machine import Limits
 from ..targets.wgsl.defaults import DEFAULTS
@@ -92,27 +92,25 @@ def plans_of(make: Callable[[int], Schedule], kernels: Kernels, shortest: int = 
 
 def _plan(schedule: Schedule, kernels: Kernels, length: Traced | None = None) -> Plan:
     steps = [specialise(launch) for launch in schedule.launches]
-    touched = [buffer.name for step in steps for buffer in step.buffers]
+    touched = [buffer.name for step in steps for buffer in step.buffers.values()]
     buffers = [b for b in schedule.buffers if b.name in touched or b.role is not Role.SCRATCH]
     numbers = {buffer.name: number for number, buffer in enumerate(buffers)}
     launches: list[PlannedLaunch] = []
     for step in steps:
         number, kernel = kernels.of(step.program)
-        values = dict(zip(step.program.parameters, step.values, strict=True))
-        sizes = dict(zip(step.program.storage, (buffer.nbytes for buffer in step.buffers), strict=True))
-        words, bound = tuple(_word(origin, values, sizes) for origin in kernel.origins), step.buffers
+        words, bound = tuple(_word(origin, step) for origin in kernel.origins), step.buffers.values()
         launches.append(PlannedLaunch(number, tuple(numbers[b.name] for b in bound), term_of(step.groups), words))
     planned = tuple(PlannedBuffer(buffer.name, buffer.role, term_of(buffer.nbytes)) for buffer in buffers)
     first, last = (length.range.first, length.range.last) if length is not None else (0, 0)
     return Plan(first, last, planned, tuple(launches))
 
 
-def _word(origin: Origin, values: dict[ir.Parameter, int | float | bool], sizes: dict[ir.Memory, int]) -> Term:
+def _word(origin: Origin, step: Step) -> Term:
     """A word of a launch's parameters."""
-    value = None if origin.parameter is None else values[origin.parameter]
+    value = None if origin.parameter is None else step.values[origin.parameter]
     if isinstance(value, Traced):
         return 0 if origin.word else value.term  # a length fits in the low word
-    return term_of(origin.word_in(values, sizes))
+    return term_of(origin.word_in(step))
 
 
 def verify_plan(plan: Plan, make: Callable[[int], Schedule], kernels: Kernels, rows: int = 1) -> None:

@@ -187,7 +187,11 @@ class _Matcher:
         meaning = _substituted(annotation, self.bound)
         first = {variable: variable.__constraints__[0] for variable in _constrained(meaning)}
         example = example_of(_substituted(meaning, first), value)
-        self.refuse(path, self._named(annotation) + said, shown_value(value), example)
+        kind = cast("Array[object]", value).kind if isinstance(cast(Any, value), Array) else type(value)
+        named = (meaning, *typing.get_args(meaning))
+        is_namesake = kind not in named and shown(kind) in map(shown, named)  # a module or a cell that ran twice
+        found = shown_value(value) + (f", of another class named {shown(kind)}" if is_namesake else "")
+        self.refuse(path, self._named(annotation) + said, found, example)
 
     def refuse(self, path: str, wanted: str, found: str, example: str) -> NoReturn:
         expected(self.span, f"{wanted} for {path!r} of kernel {self.kernel!r}, found {found}, e.g. `{example}`")

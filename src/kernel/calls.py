@@ -51,7 +51,7 @@ from .values import (
 _PLAIN = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _ANY_NUMBER = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 # Python functions that are evaluated at compile time, on compile-time values.
-_FOLDABLE: tuple[object, ...] = (int, bool, float, len, min, max, sum, abs, range, type, isinstance, issubclass)
+_FOLDABLE: tuple[object, ...] = (int, bool, float, len, min, max, sum, abs, ord, range, type, isinstance, issubclass)
 _NO_NAMES: Mapping[str, Value] = {}
 _MATH = ("math", "math.integer")  # modules; the second has the functions of integers from Python 3.15 on
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+from collections.abc import Mapping
 from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast
@@ -16,7 +17,7 @@ from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.memory import Storage, Workgroup
 from ..types.needs import Needs, Policy
 from ..types.scalars import U32, Scalar
-from .ir import Program
+from .ir import Memory, Parameter, Program
 
 if TYPE_CHECKING:
     from .kernel import Kernel
@@ -199,6 +200,10 @@ class Step:
     """A launch whose kernel is specialised: what a target runs."""
 
     program: Program
-    buffers: tuple[Buffer[Any], ...]  # parallel to program.storage
-    values: tuple[int | float | bool, ...]  # parallel to program.parameters
+    buffers: Mapping[Memory, Buffer[Any]]  # of program.storage, in its order; no two have one name
+    values: Mapping[Parameter, int | float | bool]  # of program.parameters, in their order
     groups: int
+
+    def length_of(self, memory: Memory) -> int:
+        """How many scalars a storage memory has."""
+        return self.buffers[memory].nbytes // memory.type.size

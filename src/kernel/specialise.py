@@ -61,8 +61,10 @@ def specialise(launch: Launch) -> Step:
     values: list[int | float | bool] = []
     for argument in launch.arguments:
         _add_scalars(argument, values)
-    buffers = [given[number] for number in dict.fromkeys(firsts)]
-    return Step(found.program, tuple(buffers[number] for number in found.touched), tuple(values), launch.grid.groups)
+    buffers, program = [given[number] for number in dict.fromkeys(firsts)], found.program
+    touched = (buffers[number] for number in found.touched)
+    bound = dict(zip(program.storage, touched, strict=True))
+    return Step(program, bound, dict(zip(program.parameters, values, strict=True)), launch.grid.groups)
 
 
 def _found(key: object) -> _Reading | None:

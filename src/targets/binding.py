@@ -55,7 +55,7 @@ def work_of(schedule: Schedule, *, read_all: bool = True) -> Work:
                 raise
     named = {buffer.name: buffer for buffer in schedule.buffers}
     for step in steps:
-        for buffer in step.buffers:
+        for buffer in step.buffers.values():
             require_declared(buffer.name, named, step.program.name)
         _require_inputs_unwritten(step)
     work = Work(schedule.buffers, tuple(steps))
@@ -81,7 +81,7 @@ def require_declared(name: str, named: Mapping[str, object], kernel: str) -> Non
 def _require_inputs_unwritten(step: Step) -> None:
     """Raises InvalidArgumentError for a kernel that writes to an INPUT buffer, naming the line."""
     writers = writers_in(step.program)
-    for buffer, memory in zip(step.buffers, step.program.storage, strict=True):
+    for memory, buffer in step.buffers.items():
         write = writers.get(memory)
         if write is not None and buffer.role is Role.INPUT:
             raise InvalidArgumentError(

@@ -33,10 +33,10 @@ def require_within(
     require_needs(kernel, program.needs, limits, capabilities, target)
     require_limits(
         kernel, limits, target, group_size=program.group_size, workgroup_bytes=shared, groups=step.groups,
-        storage_buffers=len(step.buffers), storage_bytes=max((b.nbytes for b in step.buffers), default=0),
+        storage_buffers=len(step.buffers), storage_bytes=max((b.nbytes for b in step.buffers.values()), default=0),
     )  # fmt: skip
-    elements = (b.nbytes // m.type.size for b, m in zip(step.buffers, program.storage, strict=True))
-    require_at_most(kernel, "elements in a storage buffer", max(elements, default=0), LARGEST_U32, target)
+    elements = max(map(step.length_of, step.buffers), default=0)
+    require_at_most(kernel, "elements in a storage buffer", elements, LARGEST_U32, target)
 
 
 def require_limits(

@@ -230,11 +230,10 @@ def _builtins(facts: Facts, size: int, groups: int, lanes: int) -> dict[ir.Built
     }
 
 
-def relevant_parameters(program: ir.Program) -> tuple[int, ...]:
-    """The indices of the parameters that the findings depend on: launches that agree in these have the same
-    findings."""
+def relevant_parameters(program: ir.Program) -> tuple[ir.Parameter, ...]:
+    """The parameters that the findings depend on: launches that agree in these have the same findings."""
     found = {expression.parameter for expression in _reads(program) if isinstance(expression, ir.Argument)}
-    return tuple(i for i, p in enumerate(program.parameters) if p in found and not p.type.is_float)
+    return tuple(p for p in program.parameters if p in found and not p.type.is_float)
 
 
 def _reads(program: ir.Program) -> list[ir.Read | ir.Argument]:

@@ -30,7 +30,7 @@ _MOST_COST = 1 << 20  # cap on a loop's poll_cost
 
 @attrs.define
 class _Known:
-    relevant: tuple[int, ...]  # the launch's values that the analysis depends on
+    relevant: tuple[ir.Parameter, ...]  # of whose values the analysis depends
     candidates: frozenset[int]  # the accesses that may get a check
     is_own: bool  # whether all accesses are in gpusort's own source
     final: ir.Program | None = None  # the variant for all later launches
@@ -71,10 +71,10 @@ class Safety:
             return step
         program = known.final
         if program is None:
-            numbers = [step.values[number] for number in known.relevant]
-            launch = (step.groups, *[buffer.count for buffer in step.buffers], *numbers)
+            numbers = [step.values[parameter] for parameter in known.relevant]
+            launch = (step.groups, *[buffer.count for buffer in step.buffers.values()], *numbers)
             program = known.launches.get(launch) or self._analysed(step, known, launch)
-        return step if program is step.program else Step(program, step.buffers, step.values, step.groups)
+        return step if program is step.program else attrs.evolve(step, program=program)
 
     def _new(self, program: ir.Program) -> _Known:
         users = _user_accesses(program)
@@ -86,9 +86,8 @@ class Safety:
     def _analysed(self, step: Step, known: _Known, launch: object) -> ir.Program:
         """The variant for a launch, by range analysis with the launch's numbers."""
         program = step.program
-        bound = zip(program.storage, step.buffers, strict=True)
-        given: dict[object, int] = {memory: buffer.nbytes // memory.type.size for memory, buffer in bound}
-        given |= {program.parameters[number]: int(step.values[number]) for number in known.relevant}
+        given: dict[object, int] = {memory: step.length_of(memory) for memory in step.buffers}
+        given |= {parameter: int(step.values[parameter]) for parameter in known.relevant}
         ranges = Ranges(program, step.groups, self._lanes(program.group_size), given)
         polling = long_loops(program, ranges.trip_counts) if self._polls else {}
         with self._lock:

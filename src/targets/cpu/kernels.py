@@ -46,11 +46,8 @@ class Ready:
         return cls(
             kernel,
             step.groups,
-            max(step.groups * program.group_size, sum(buffer.nbytes for buffer in step.buffers) // 4),
-            tuple(
-                float(value) if parameter.type.is_float else int(value)
-                for parameter, value in zip(program.parameters, step.values, strict=True)
-            ),
+            max(step.groups * program.group_size, sum(buffer.nbytes for buffer in step.buffers.values()) // 4),
+            tuple(float(value) if parameter.type.is_float else int(value) for parameter, value in step.values.items()),
             asks(program),
             tuple(stored_type(memory.type).size for memory in program.storage),
         )
@@ -80,7 +77,7 @@ class Launches:
     def of(cls, work: Work, given: Iterable[Buffer[object]]) -> Launches:
         scratch = tuple(buffer for buffer in work.buffers if buffer.role is Role.SCRATCH)
         names = [buffer.name for buffer in (*given, *scratch)]
-        places = [tuple(names.index(buffer.name) for buffer in step.buffers) for step in work.steps]
+        places = [tuple(names.index(buffer.name) for buffer in step.buffers.values()) for step in work.steps]
         return cls(work, tuple(zip(ready(work), places, strict=True)), scratch)
 
     def run(self, given: Iterable[HostArray]) -> None:

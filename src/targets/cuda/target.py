@@ -144,15 +144,13 @@ class CudaTarget:
 
     def _prepared_launch(self, step: Step, indices: Mapping[str, int], device: int) -> PreparedLaunch:
         program, text = step.program, text_of(step.program)
-        lengths = {m: b.nbytes // m.type.size for m, b in zip(program.storage, step.buffers, strict=True)}
-        values = [np.uint32(lengths[memory]) for memory in text.lengths]
-        parameters = zip(program.parameters, step.values, strict=True)
+        lengths = [np.uint32(step.length_of(memory)) for memory in text.lengths]
         return PreparedLaunch(
             self._function(program, device),
             step.groups,
             program.group_size,
-            tuple(indices[buffer.name] for buffer in step.buffers),
-            (*values, *(_scalar(p.type, value) for p, value in parameters)),
+            tuple(indices[buffer.name] for buffer in step.buffers.values()),
+            (*lengths, *(_scalar(parameter.type, value) for parameter, value in step.values.items())),
             text.dynamic_bytes,
         )
 

@@ -29,7 +29,6 @@ class Region:
     length: int  # of one row
     written: Flags | None  # all bits set where initialised; None: everywhere
     detector: RaceDetector | None  # None where no race is possible
-    scale: int = 1  # detector elements for each element
     firsts: Indices | None = None  # where each invocation's row begins, unless there is one row
 
     @classmethod
@@ -45,14 +44,7 @@ class Region:
         self, elements: Indices, keys: npt.NDArray[np.uint64], kind: Access, site: int, barriers: int
     ) -> Race | None:
         """Records accesses, after so many barriers of all workgroups; returns a race with an earlier one, if any."""
-        if self.detector is None:
-            return None
-        for part in range(self.scale):
-            places = elements if self.scale == 1 else elements * self.scale + part
-            race = self.detector.access(places, keys, kind, site, barriers)
-            if race is not None:
-                return race
-        return None
+        return None if self.detector is None else self.detector.access(elements, keys, kind, site, barriers)
 
     def unwritten(self, elements: Indices) -> Mask | None:
         """A mask of the elements that are not initialised; None if all are."""

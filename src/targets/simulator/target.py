@@ -56,10 +56,7 @@ class Simulator(Interpreter):
     def _run_step(self, step: Step, bound: _Bound) -> None:
         program = step.program
         storage = _storage_regions(step, bound)
-        values = {
-            parameter: np.full(1, value, parameter.type.dtype)
-            for parameter, value in zip(program.parameters, step.values, strict=True)
-        }
+        values = {parameter: np.full(1, value, parameter.type.dtype) for parameter, value in step.values.items()}
         sites: dict[int, Span] = {}
         together = max(1, _CHUNK // program.group_size)
         for first in range(0, step.groups, together):
@@ -70,22 +67,14 @@ class Simulator(Interpreter):
 
 
 def _storage_regions(step: Step, bound: _Bound) -> dict[str, Region]:
-    """The kernel's storage. Memories bound to one buffer share its flags and its race detector."""
-    writers = writers_in(step.program)
-    pairs = tuple(zip(step.program.storage, step.buffers, strict=True))
-    units = {name: min(m.type.size for m, b in pairs if b.name == name) for name in {b.name for _, b in pairs}}
-    detectors = {  # a buffer that is only read needs none
-        buffer.name: RaceDetector(buffer.nbytes // units[buffer.name], step.groups == 1)
-        for memory, buffer in pairs
-        if memory in writers
-    }
-    regions: dict[str, Region] = {}
-    for memory, buffer in pairs:
-        (data, flags), size = bound[buffer.name], memory.type.size
+    """The kernel's storage. A buffer that is only read needs no race detector."""
+    writers, regions = writers_in(step.program), dict[str, Region]()
+    for memory, buffer in step.buffers.items():
+        data, flags = bound[buffer.name]
         items = data.view(memory.type.dtype)
-        written = None if flags is None or flags.all() else flags.view(f"u{size}")
-        scale = size // units[buffer.name]
-        regions[memory.name] = Region(items, len(items), written, detectors.get(buffer.name), scale)
+        written = None if flags is None or flags.all() else flags.view(f"u{memory.type.size}")
+        detector = RaceDetector(len(items), step.groups == 1) if memory in writers else None
+        regions[memory.name] = Region(items, len(items), written, detector)
     return regions
 
 

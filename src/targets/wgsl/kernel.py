@@ -20,7 +20,7 @@ from .errors import innermost, is_loss
 from .legalize import Legalized, Origin, legalize
 from .loops import has_loops, instrumented, unrolled
 from .runtime import IN_BROWSER, wgpu
-from .text import Shader, Use, wgsl_of
+from .text import Shader, wgsl_of
 
 PARAMETER_STEP = 256  # bytes: the alignment of dynamic offsets that every adapter allows
 _COMPUTE = 4  # ShaderStage.COMPUTE
@@ -34,16 +34,13 @@ class Kernel:
     """A compiled program. Its parameters are a uniform struct of 4-byte members, after a header of two (text.py)."""
 
     origins: tuple[Origin, ...]  # of the parameters behind the header
-    uses: tuple[Use, ...]  # one for each storage memory
     reports_overrun: bool  # whether there is one more storage buffer, the overrun flag, behind the program's own
     layout: wgpu.GPUBindGroupLayout
     pipeline: wgpu.GPUComputePipeline
 
     def parameters(self, step: Step, groups_in_row: int) -> bytes:
         """The uniform struct's bytes for one launch."""
-        values = dict(zip(step.program.parameters, step.values, strict=True))
-        counts = dict(zip(step.program.storage, (buffer.nbytes for buffer in step.buffers), strict=True))
-        words = [origin.word_in(values, counts) for origin in self.origins]
+        words = [origin.word_in(step) for origin in self.origins]
         return struct.pack(f"<{2 + len(words)}I", step.groups, groups_in_row, *words)
 
 
@@ -80,9 +77,8 @@ def compile_kernel(program: ir.Program, device: Device) -> Kernel:
         raise CapabilityError(
             f"{kernel_named(program)} uses subgroup operations, which adapter {device.info.adapter!r} lacks{hint}"
         )
-    storage = tuple(shader.uses[memory] for memory in legalized.program.storage)
-    handle = device.handle
-    kinds: list[_Binding] = ["uniform", *("storage" if use.needs_write else "read-only-storage" for use in storage)]
+    handle, uses = device.handle, [shader.uses[memory] for memory in legalized.program.storage]
+    kinds: list[_Binding] = ["uniform", *("storage" if use.needs_write else "read-only-storage" for use in uses)]
     layout = handle.create_bind_group_layout(
         entries=[
             {
@@ -94,7 +90,7 @@ def compile_kernel(program: ir.Program, device: Device) -> Kernel:
         ]
     )
     pipeline = _pipeline(program, shader.text, handle, layout)
-    return Kernel(legalized.origins, storage[: len(program.storage)], reports_overrun, layout, pipeline)
+    return Kernel(legalized.origins, reports_overrun, layout, pipeline)
 
 
 def _pipeline(

@@ -11,12 +11,12 @@ from weakref import ref
 import numpy as np
 
 from ...kernel.launch import Buffer, Role, Step
-from ...types.errors import CapabilityError, InvalidArgumentError
+from ...types.errors import CapabilityError
 from ...types.specs import padded
 from ..needs import kernel_named, require_limits, require_needs
 from .commands import Binding, BufferRange, Clock, Commands, Dispatch, Group, Recorded
 from .device import Device
-from .kernel import PARAMETER_STEP, Kernel
+from .kernel import PARAMETER_STEP
 from .loops import ITERATIONS
 from .memory import Bytes, Lease, upload
 from .native import commands_for
@@ -74,7 +74,7 @@ class PreparedLaunches:
         """`given` are the buffers that runs on the device pass memories for, in order."""
         self.session = session
         self._given, self._keeps_scratch = given, keeps_scratch
-        self._buffers = {buffer.name: buffer for step in steps for buffer in step.buffers}
+        self._buffers = {buffer.name: buffer for step in steps for buffer in step.buffers.values()}
         device = session.device
         self._sizes = {name: padded(buffer.nbytes) for name, buffer in self._buffers.items()}
         for name, size in self._sizes.items():
@@ -91,11 +91,11 @@ class PreparedLaunches:
         numbers: dict[Binding, int] = {}
         parameters = bytearray()
         for step, kernel in zip(self.steps, kernels, strict=True):
-            _require_legal(step, kernel, device)
+            _require_legal(step, device)
             # In two dimensions beyond the limit of one, with few surplus workgroups, which return at once.
             rows = -(-step.groups // device.groups_in_row)
             columns = -(-step.groups // rows)
-            names, block = [buffer.name for buffer in step.buffers], kernel.parameters(step, columns)
+            names, block = [buffer.name for buffer in step.buffers.values()], kernel.parameters(step, columns)
             flag = {_OVERRUN: _NO_OVERRUN.nbytes} if kernel.reports_overrun else {}
             sizes = (len(block), *(self._sizes[name] for name in names), *flag.values())
             number = numbers.setdefault(Binding(kernel, (_PARAMETERS, *names, *flag), sizes), len(numbers))
@@ -164,25 +164,22 @@ class PreparedLaunches:
             copy.put_back(encoder)
 
     def _bound_to(self, memories: Sequence[object], lease: Lease | None) -> _Bound:
-        """Bind groups for these arrays. Scratch is of the lease; without one, or if they keep it, their own. With a
-        lease, what has to be copied is, and arrays that were destroyed raise GPUError; else it is the caller who
-        submits, and what has to be copied raises InvalidArgumentError."""
+        """Bind groups for these arrays; those that were destroyed raise GPUError. Scratch is of the lease; without one,
+        or if they keep it, their own. With a lease, what has to be copied is; else it is the caller who submits, and
+        what has to be copied raises InvalidArgumentError."""
         arrays, device = cast("Sequence[OnWebGpu]", memories), self.session.device
         if lease is None or self._keeps_scratch:
             scratch = self._own_scratch
         else:
             scratch = {_PARAMETERS: self._own_parameters, **self._memory(lease, self._scratch)}
+        ranges = buffer_ranges(device, self._given, arrays)
         for bound in self.bounds:
             if bound.is_of(arrays, scratch):
-                if lease is not None:
-                    # wgpu-native aborts the process if a submission uses a destroyed buffer. Making a bind group of it
-                    # is a plain error, so a few are made just to check.
-                    given = zip(self._given, arrays, strict=True)
-                    ranges = {buffer.name: BufferRange(array.buffer, array.offset) for buffer, array in given}
-                    self._groups({**scratch, **ranges}, self._covering)
+                # wgpu-native aborts the process if a submission uses a destroyed buffer. Making a bind group of it is a
+                # plain error, so a few are made just to check.
+                self._groups({**scratch, **ranges}, self._covering)
                 bound.is_repeated = True
                 return bound
-        ranges = buffer_ranges(device, self._given, arrays)
         copies = copies_of(device, self._given, ranges, lease)
         memory = {**scratch, **ranges, **{copy.buffer.name: copy.own for copy in copies}}
         bound = _Bound(self._groups(memory), ranges.values(), scratch, copies)
@@ -241,15 +238,7 @@ class PreparedLaunches:
             )
 
 
-def _require_legal(step: Step, kernel: Kernel, device: Device) -> None:
-    program = step.program
-    name, adapter = kernel_named(program), f"adapter {device.info.adapter!r}"
-    require_needs(name, program.needs, device.info.limits, device.info.capabilities, adapter)
+def _require_legal(step: Step, device: Device) -> None:
+    name, adapter = kernel_named(step.program), f"adapter {device.info.adapter!r}"
+    require_needs(name, step.program.needs, device.info.limits, device.info.capabilities, adapter)
     require_limits(name, device.info.limits, adapter, groups=step.groups)
-    bound = list(zip(step.buffers, program.storage, kernel.uses, strict=True))
-    for buffer, memory, use in bound:
-        if use.needs_write and sum(other.name == buffer.name for other, _, _ in bound) > 1:
-            raise InvalidArgumentError(
-                f"{name} gets buffer {buffer.name!r} twice and writes "
-                f"to it as {memory.name!r}; WebGPU allows that only of buffers that are read"
-            )

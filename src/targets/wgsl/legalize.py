@@ -10,11 +10,11 @@ which is read only as `cast(U32, mask)` and `cast(U32, shr(mask, 32))`.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
 
 import attrs
 
 from ...kernel import ir
+from ...kernel.launch import Step
 from ...kernel.passes.walk import statements_in, variables_in
 from ...kernel.passes.widths import Widths
 from ...types import ops
@@ -32,13 +32,13 @@ class Origin:
     word: int = 0  # 0 for the low 32 bits of `parameter`, 1 for the high
     length_of: ir.Memory | None = None  # the number of elements of a storage buffer
 
-    def word_in(self, values: Mapping[ir.Parameter, int | float | bool], sizes: Mapping[ir.Memory, int]) -> int:
-        """The word in a launch, from its values and its buffers' sizes in bytes."""
+    def word_in(self, step: Step) -> int:
+        """The word in a launch."""
         if self.length_of is not None:
-            return sizes[self.length_of] // self.length_of.type.size
+            return step.length_of(self.length_of)
         if self.parameter is None:
             return 0
-        value = values[self.parameter]
+        value = step.values[self.parameter]
         if self.parameter.type.is_float:
             value = int.from_bytes(struct.pack("<f" if self.parameter.type is Type.F32 else "<d", value), "little")
         return int(value) >> 32 * self.word & 0xFFFF_FFFF
@@ -235,7 +235,8 @@ class ElementLayout:
       bank conflicts.
     - Bool, U8 and U16 in storage: packed, four, four and two in a word. If the kernel stores to the memory, all its
       accesses are atomic, as invocations may own different bytes of one word.
-    - U8 and U16 in workgroup memory or registers: a word each. Bool stays Bool there.
+    - Bool, U8 and U16 in workgroup memory or registers: a word each. (With NVIDIA's Vulkan driver, stores to an array
+      of WGSL's own bool in workgroup memory change other memories.)
     """
 
     before: ir.Memory
@@ -245,23 +246,23 @@ class ElementLayout:
 
     @staticmethod
     def of(memory: ir.Memory, stored: bool) -> ElementLayout:
-        packed = memory.type.size < 4 and memory.space is ir.Space.STORAGE
-        after = memory
+        is_short, after = memory.type.size < 4, memory
         if memory.type.size == 8:
             after = attrs.evolve(memory, type=Type.U32, length=None if memory.length is None else 2 * memory.length)
-        elif packed or memory.type.is_narrow:
+        elif is_short:
             after = attrs.evolve(memory, type=Type.U32)
-        return ElementLayout(memory, after, packed, stored)
+        return ElementLayout(memory, after, is_short and memory.space is ir.Space.STORAGE, stored)
 
     def load(self, index: Word) -> Value:
         """Loads an element: a U32 for U8 and U16, a pair for 64 bits."""
         if self.before.type.size == 8:
             low, high = self._halves(index)
             return Pair(self._word(low, "low"), self._word(high, "high"))
-        if not self.packed:
-            return self._word(index, "item")
-        where, shift = self._where(index)
-        value = (self._word(where, "packed") >> shift) & self._mask
+        if self.packed:
+            where, shift = self._where(index)
+            value = (self._word(where, "packed") >> shift) & self._mask
+        else:
+            value = self._word(index, "item")
         return value.differs(0) if self.before.type is Type.BOOL else value
 
     def store(self, index: Word, value: Value) -> None:
@@ -269,10 +270,12 @@ class ElementLayout:
             low, high = self._halves(index)
             index.build.store(self.after, low, value.low)
             index.build.store(self.after, high, value.high)
-        elif self.packed:
-            self._replace(index, value.cast(Type.U32))
+            return
+        word = value.cast(Type.U32) if self.before.type is Type.BOOL else value
+        if self.packed:
+            self._replace(index, word)
         else:
-            index.build.store(self.after, index, value)
+            index.build.store(self.after, index, word)
 
     def _halves(self, index: Word) -> tuple[Word, Word]:
         index = index.bound("place")

@@ -81,7 +81,7 @@ class WgslPrepared:
     @property
     def own_bytes(self) -> int:
         """Bytes of scratch, from the pool or kept."""
-        named = {buffer.name: buffer for step in self._work.steps for buffer in step.buffers}
+        named = {buffer.name: buffer for step in self._work.steps for buffer in step.buffers.values()}
         return sum(padded(buffer.nbytes) for buffer in named.values() if buffer.role is Role.SCRATCH)
 
     def prepared_in(self, session: Session) -> PreparedLaunches:
