@@ -147,7 +147,7 @@ class _Passes:
 
     def run(self) -> None:
         pieces = range(len(self._lengths))
-        if len(pieces) == 1:
+        if len(pieces) < 2:
             self._make_buckets(self._load_rows)
             return
         told = (line.split() for line in self._scratch.done if line.startswith("run "))
