@@ -61,7 +61,7 @@ class Work(ABC):
     @property
     def alone(self) -> Self:
         """The same for a single piece, which may use all threads."""
-        return attrs.evolve(cast(Any, self), engine=self.engine.alone)
+        return cast(Self, attrs.evolve(cast(Any, self), engine=self.engine.alone))
 
     def elements(self, piece: Array, start: int) -> Array:
         """A piece of the input, from element `start` on, as runs have it, maybe in place."""
