@@ -25,7 +25,7 @@ from .disk_space import raising_disk_full, require_disk_space
 from .formats import Format
 from .order import Engine
 from .pipeline import run_pipeline
-from .plans import FEW_RUNS, LITTLE_IN_ALL, MIN_RUNS, Plan, data_budget
+from .plans import FEW_RUNS, LARGE_RUN, LITTLE_IN_ALL, MIN_RUNS, Plan, data_budget
 from .progress import Meter, Report
 from .scratch import Scratch, fsync_path
 from .sort import Endpoints, Passes
@@ -35,6 +35,7 @@ from .table_sinks import PyarrowSink, closing
 Batches: TypeAlias = list[pa.RecordBatch]
 
 _BATCH = 1 << 13  # the least rows in a record batch of a run: smaller reads cost more than they save
+_SLICE = 16  # batches that a bucket reads of a run, where memory is no matter: few of them in part
 _MOST = 1 << 30  # bytes of a piece: offsets in Arrow's string columns have 31 bits
 
 
@@ -125,7 +126,9 @@ def _plan_within(memory: int, rows: int, row_bytes: int, extra: int, workers: in
     enough = max(FEW_RUNS, isqrt(rows // _BATCH))  # with more, most of what buckets read of them is thrown away
     memory = max(memory, min(-(-rows // enough) * each, LITTLE_IN_ALL))
     run = max(1, min(memory // each, _MOST // row_bytes))
-    runs = max(-(-rows // run), min(MIN_RUNS, rows))
+    # Longer pieces than that take more memory, and a quarter more time to get it.
+    usual = min(rows * row_bytes // LARGE_RUN, isqrt(rows // (_SLICE * _BATCH)))
+    runs = max(-(-rows // run), min(max(MIN_RUNS, usual), rows))
     run = -(-rows // runs)
     return Plan(run, max(1, min(usual_gap(rows, runs), run // 4)))
 
