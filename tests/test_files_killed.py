@@ -585,6 +585,23 @@ def test_what_somebody_removes_is_named(which: str, suffix: str, tmp_path: Path,
     assert not target.exists()
 
 
+@pytest.mark.parametrize("at", [2, 3])
+def test_runs_of_a_table_that_somebody_removes_are_missed(at: int, tmp_path: Path) -> None:
+    """Though others are written to a file of the same name, where the first were."""
+    source, seen = tmp_path / "source.parquet", list[float]()
+    save_table(source, {"x": np.random.default_rng(0).random(600_000), "y": np.arange(600_000)}, 100_000)
+
+    def remove(progress: gpusort.Progress) -> None:
+        seen.append(progress.done)
+        if len(seen) == at:
+            for runs in tmp_path.glob("*.sorting/runs"):
+                runs.unlink()
+
+    with pytest.raises(gpusort.FileChangedError, match="runs was removed while it was being written: sort anew"):
+        gpusort.sort_file(source, tmp_path / "target.parquet", by="x", memory="1M", progress=remove)
+    assert names(tmp_path) == [source.name]
+
+
 # -- memory -----------------------------------------------------------------------------------------------
 
 

@@ -6,17 +6,19 @@ cannot be appended to. Nulls come last in both orders.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate, pairwise
 from math import isqrt
 from pathlib import Path
-from typing import TypeAlias
+from typing import IO, TypeAlias
 
 import attrs
 import numpy as np
 import pyarrow as pa
 
+from ..types.errors import FileChangedError
 from .arrow_values import bytes_of, naming_pyarrow, take_rows
 from .columns import ColumnOutput, RowKeys, SortColumn, without_pyarrow
 from .cuts import Array, Samples, usual_gap
@@ -31,6 +33,7 @@ from .scratch import Scratch, fsync_path
 from .sort import Endpoints, Passes
 from .table_files import ArrowRun, RowReader
 from .table_sinks import PyarrowSink, closing
+from .versions import is_at
 
 Batches: TypeAlias = list[pa.RecordBatch]
 
@@ -156,13 +159,14 @@ class _Passes:
         told = (line.split() for line in self._scratch.done if line.startswith("run "))
         self._ends = {int(run): int(end) for _, run, end in told}
         self._scratch.require_kept("run ", self._file, max(self._ends.values(), default=0))
-        with self._file.open("ab") as file:
-            file.truncate(max(self._ends.values(), default=0))  # of one that was not written to its end
-        left = [run for run in pieces if run not in self._ends]
-        self._meter.skip(sum(self._bytes_of(run) for run in pieces if run not in left))
-        self._pass(left, self._load_rows, self._make_run, self._keep_run, "runs")
-        with pa.OSFile(str(self._file)) as file:
-            self._merge([ArrowRun(file, self._ends[run], self._batch, self._sort.keys.by) for run in pieces])
+        with self._file.open("ab") as held:  # to be told from another that is made of its name if it is removed
+            held.truncate(max(self._ends.values(), default=0))  # of one that was not written to its end
+            left = [run for run in pieces if run not in self._ends]
+            self._meter.skip(sum(self._bytes_of(run) for run in pieces if run not in left))
+            self._pass(left, self._load_rows, self._make_run, partial(self._keep_run, held), "runs")
+            self._require_there(held)
+            with pa.OSFile(str(self._file)) as file:
+                self._merge([ArrowRun(file, self._ends[run], self._batch, self._sort.keys.by) for run in pieces])
 
     def _merge(self, runs: Sequence[ArrowRun]) -> None:
         """Makes buckets, each of a slice of every run. They are as long as runs, and cut one after another."""
@@ -206,8 +210,13 @@ class _Passes:
         self._taken[piece] = self._sort.words(take_rows(keys, np.arange(0, table.num_rows, self._gap)))
         return table
 
-    def _keep_run(self, piece: int, table: pa.Table, slot: int) -> None:
+    def _keep_run(self, held: IO[bytes], piece: int, table: pa.Table, slot: int) -> None:
         with closing(PyarrowSink.of_arrow(self._file, table.schema, self._batch, "ab")) as sink:
             sink.write(table.unify_dictionaries())
-        self._ends[piece] = self._file.stat().st_size
+        self._require_there(held)
+        self._ends[piece] = os.fstat(held.fileno()).st_size
         self._scratch.mark(f"run {piece} {self._ends[piece]}", lambda: fsync_path(self._file), now=True)
+
+    def _require_there(self, held: IO[bytes]) -> None:
+        if not is_at(self._file, held):
+            raise FileChangedError(f"target: {self._file} was removed while it was being written: sort anew")
