@@ -45,7 +45,7 @@ def exact_cuts(
         words(np.concatenate([run.read(0, 0), *(run.read(at, at + 1) for at in range(0, len(run), gap))]))
         for run in runs
     ]
-    samples = Samples.of(taken, lengths, gap)
+    samples = Samples.of(np.concatenate(taken) if taken else np.empty(0), np.array(lengths, np.int64), gap)
     ranks = accumulate(sizes, initial=0)
     found = [samples.cut(rank, lambda run, start, stop: words(runs[run].read(start, stop))) for rank in ranks]
     return np.array(found, np.int64).reshape(len(sizes) + 1, len(runs))

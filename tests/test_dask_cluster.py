@@ -74,6 +74,17 @@ def test_several_chunks_in_a_file_of_p2p(client: Client, monkeypatch: pytest.Mon
     assert_same_bits(gpusort.dask.sort(given, exchange="p2p").compute(), gpusort.sort(x))
 
 
+def test_the_byte_order_is_kept_by_p2p(client: Client) -> None:
+    """Whose pickles of small arrays do not."""
+    x, numbers = sample(">f4", sum(LENGTHS)), np.arange(sum(LENGTHS)).astype(">i8")
+    found = gpusort.dask.sort(chunked(x), exchange="p2p")
+    pairs = gpusort.dask.sort_by_key(chunked(x), chunked(numbers), exchange="p2p")
+    for part, whole in zip(
+        dask.compute(found, *pairs), (gpusort.sort(x), *gpusort.sort_by_key(x, numbers)), strict=True
+    ):
+        assert_same_bits(part, whole)
+
+
 def test_the_exchange_follows_the_number_of_chunks(client: Client) -> None:
     for count, exchange in ((32, "tasks"), (33, "p2p")):
         x = da.zeros(2 * count, chunks=2)

@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -304,7 +304,7 @@ def sort_again(folder: Path, progress: Callable[[gpusort.Progress], object] | No
 
 def test_runs_of_a_table_that_are_cut_off_are_named(tmp_path: Path, x: Array) -> None:
     source = tmp_path / "source.parquet"
-    save_table(source, x)
+    save_table(source, {"x": x[:FEW], "y": x[:FEW]})
     code = KILLED.replace("{memory}", str(MEMORY)).replace(".npy", ".parquet")
     assert run_sort(code, "9", "True", "sort_file", "x", cwd=tmp_path).returncode == -signal.SIGKILL
     runs = tmp_path / "target.parquet.sorting" / "runs"
@@ -515,7 +515,7 @@ def test_a_source_that_changes_is_never_half_of_a_result(
 ) -> None:
     source, target, seen = tmp_path / f"source{suffix}", tmp_path / f"target{suffix}", list[float]()
     if suffix != ".npy":
-        save_table(source, x)
+        save_table(source, {"x": x[:FEW], "y": x[:FEW]})
 
     def once(progress: gpusort.Progress) -> None:
         if not seen:
@@ -529,16 +529,38 @@ def test_a_source_that_changes_is_never_half_of_a_result(
     assert names(tmp_path) == [name for name in names(tmp_path) if name.startswith("source")]
 
 
-def save_table(path: Path, x: Array) -> None:
+@pytest.mark.parametrize("call", [gpusort.sort_file, gpusort.argsort_file])
+@pytest.mark.parametrize("columns", [1, 2])
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+def test_a_table_of_which_much_is_left_to_read_becomes_shorter(
+    suffix: str, columns: int, call: Callable[..., None], tmp_path: Path
+) -> None:
+    """Which pyarrow takes for a damaged file, or for its end."""
+    source, target = tmp_path / f"source{suffix}", tmp_path / ("target" + (suffix if call is gpusort.sort_file else ""))
+    rows = np.random.default_rng(0).random(600_000)
+    save_table(source, {"x": rows, "y": rows} if columns == 2 else {"x": rows}, 20_000)
+    seen = list[float]()
+
+    def once(progress: gpusort.Progress) -> None:
+        if not seen:
+            os.truncate(source, 0)
+        seen.append(progress.done)
+
+    with pytest.raises(gpusort.FileChangedError, match="written to, replaced or removed"):
+        call(source, target, by="x", memory="1M", progress=once)
+    assert names(tmp_path) == [source.name]
+
+
+def save_table(path: Path, columns: Mapping[str, Array], rows: int = 200) -> None:
     pa = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
-    table = pa.table({"x": x[:FEW], "y": x[:FEW]})
+    table = pa.table(dict(columns))
     if path.suffix == ".parquet":
-        parquet.write_table(table, path, row_group_size=200)
+        parquet.write_table(table, path, row_group_size=rows)
     else:
         with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
-            writer.write_table(table, 200)
+            writer.write_table(table, rows)
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".parquet", ".indices"])
@@ -549,7 +571,7 @@ def test_what_somebody_removes_is_named(which: str, suffix: str, tmp_path: Path,
     source = tmp_path / ("source.parquet" if is_table else "source.npy")
     target = tmp_path / f"target{suffix}"
     if is_table:
-        save_table(source, x)
+        save_table(source, {"x": x[:FEW], "y": x[:FEW]})
 
     def remove(progress: gpusort.Progress) -> None:
         if progress.step == "buckets":
@@ -561,6 +583,23 @@ def test_what_somebody_removes_is_named(which: str, suffix: str, tmp_path: Path,
     with pytest.raises(gpusort.FileChangedError, match=f"{which} was removed while"):
         call(source, target, by="x" if is_table else None, memory=MEMORY, progress=remove)
     assert not target.exists()
+
+
+@pytest.mark.parametrize("at", [2, 3])
+def test_runs_of_a_table_that_somebody_removes_are_missed(at: int, tmp_path: Path) -> None:
+    """Though others are written to a file of the same name, where the first were."""
+    source, seen = tmp_path / "source.parquet", list[float]()
+    save_table(source, {"x": np.random.default_rng(0).random(600_000), "y": np.arange(600_000)}, 100_000)
+
+    def remove(progress: gpusort.Progress) -> None:
+        seen.append(progress.done)
+        if len(seen) == at:
+            for runs in tmp_path.glob("*.sorting/runs"):
+                runs.unlink()
+
+    with pytest.raises(gpusort.FileChangedError, match="runs was removed while it was being written: sort anew"):
+        gpusort.sort_file(source, tmp_path / "target.parquet", by="x", memory="1M", progress=remove)
+    assert names(tmp_path) == [source.name]
 
 
 # -- memory -----------------------------------------------------------------------------------------------

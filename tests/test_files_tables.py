@@ -531,3 +531,13 @@ def test_a_disk_that_is_full_is_no_damaged_source(tmp_path: Path, monkeypatch: p
     with pytest.raises(gpusort.DiskFullError, match="800,000 bytes more"):
         gpusort.argsort_file(tmp_path / "x.parquet", tmp_path / "y.npy", by="a")
     assert [path.name for path in tmp_path.iterdir()] == ["x.parquet"]
+
+
+def test_with_much_memory_a_long_table_is_sorted_in_pieces_that_take_little_of_it() -> None:
+    """And of a run there is enough for each bucket. A table that is not long has few runs, as there were."""
+    plan_within = tables._plan_within  # pyright: ignore[reportPrivateUsage]
+    long = plan_within(8 << 30, 1 << 28, 8, 36, 2)
+    assert long.run * 8 <= 64 << 20
+    assert long.run**2 >= 100_000 << 28
+    assert plan_within(8 << 30, 1 << 24, 300, 36, 2).run >= (1 << 24) // 12
+    assert plan_within(1 << 28, 1 << 22, 40, 36, 2).run == 1 << 19

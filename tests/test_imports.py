@@ -24,7 +24,7 @@ _BELOW: dict[str, frozenset[str]] = {
     "operations": frozenset({"types", "kernel", "machine", "algos"}),
     "arrays": frozenset({"types", "kernel", "machine", "algos", "targets", "forks"}),
     "api": frozenset({"types", "kernel", "machine", "algos", "external", "operations", "arrays", "targets", "forks"}),
-    "multi": frozenset({"types", "kernel", "machine", "algos", "external", "arrays", "api", "targets"}),
+    "multi": frozenset({"types", "kernel", "machine", "algos", "external", "operations", "arrays", "api", "targets"}),
     "dask": frozenset({"types", "kernel", "machine", "algos", "external", "operations", "arrays", "api", "targets"}),
     "export": frozenset({"types", "kernel", "machine", "algos", "operations", "targets"}),
 }

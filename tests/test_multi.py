@@ -624,5 +624,22 @@ def test_wrong_uses() -> None:
             gpusort.UnsupportedTypeError, match=r"parts\[0\]: cannot order elements of dtype complex128"
         ):
             call()
+    for values, why in (
+        (x.astype(complex), "expected elements of 1, 2, 4, 8 bytes"),
+        (x.astype(object), "elements of"),
+    ):
+        with pytest.raises(gpusort.UnsupportedTypeError, match=f"values: {why}"):
+            multi.sort_by_key([x, x], [values, values])
+        np.testing.assert_array_equal(multi.sort_by_key([x[::-1]], [values])[1][0], values[::-1])  # is not merged
+    lazy: Any = pytest.importorskip("dask.array").from_array(x)
+    with pytest.raises(gpusort.UnsupportedTypeError, match=r"parts\[0\]: expected an array on the host or .* Array"):
+        multi.sort([lazy])
     with pytest.raises(gpusort.UnsupportedTypeError, match="communicator: expected cupy's NcclCommunicator"):
         multi.sort_shard(x, object())
+
+
+def test_values_that_are_not_merged_are_refused_before_they_are_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Threads, "exchange", pytest.fail)
+    keys = np.arange(4)
+    told = errors_of(lambda comm: multi.sort_by_key_shard(keys, keys.astype(complex), comm), 2)
+    assert all(text.startswith("values: expected elements of 1, 2, 4, 8 bytes") for text in told)

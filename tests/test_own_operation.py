@@ -30,6 +30,7 @@ from gpusort.operations.base import (
     rows_together,
 )
 from gpusort.operations.reduce import Reduction
+from gpusort.operations.scan import Cumsum
 from gpusort.operations.sort import Sort
 from gpusort.targets.python.target import PlainPython
 from gpusort.targets.simulator.target import Simulator
@@ -336,6 +337,36 @@ def test_rows_of_several_arrays_beyond_a_device_are_sent_in_batches(monkeypatch:
         assert target.rooms[-1].works > 1
     with pytest.raises(gpusort.DeviceMemoryError, match=r"^rowproducts of left, 12,000 bytes .* and right, "):
         call(RowProducts, (1, 1), HostWithRoom(1 << 13), x, x)
+
+
+@attrs.frozen
+class SumThatCopies(Cumsum):
+    """A work of it is a copy."""
+
+    def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
+        found = super().works(given, info)
+        return Works((copying(Copy(1, 0)), *found), found.between)
+
+
+@pytest.mark.parametrize("make", [LowMedian, SumThatCopies])
+def test_what_cannot_be_done_by_parts_is_refused_at_once(
+    make: Callable[[int], Operation], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not when it was tried with ever smaller parts, of which there are ever more."""
+    monkeypatch.setattr(pieces_plan, "ALWAYS_FIT", 0)
+    monkeypatch.setattr(desk, "_LEAST_BYTES", 1 << 10)
+    bindings, works = list[int](), cast(Any, make).works
+
+    def noted(self: object, given: tuple[Spec, ...], info: TargetInfo) -> Works:
+        bindings.append(info.limits.storage_bytes)
+        found: Works = works(self, given, info)
+        return found
+
+    monkeypatch.setattr(make, "works", noted)
+    with pytest.raises(gpusort.DeviceMemoryError):
+        call(make, (0,), HostWithRoom(1 << 14), np.zeros(1 << 16, np.float32))
+    assert 1 << 14 in bindings
+    assert min(bindings) >= 1 << 13
 
 
 def test_a_row_that_no_launch_takes_is_refused_by_what_it_takes_most_of() -> None:

@@ -115,6 +115,7 @@ def _sort(
             raise InvalidArgumentError(
                 f"source: {given} is a table, for which pyarrow is needed: pip install 'gpusort[tables]'"
             )
+        from ..external.arrow_values import naming_pyarrow
         from ..external.columns import RowKeys, without_pyarrow
         from ..external.table_files import open_table
         from ..external.tables import TableSort
@@ -122,7 +123,8 @@ def _sort(
         keys = RowKeys(open_table(given), columns, order)
         if argsort:
             places = finding_indices(keys.dtype, keys.count, keys.dtype.names or (), order, engine)
-            FileSort(given, keys, wanted, places, kept, progress).run(without_pyarrow(room))
+            with naming_pyarrow(given):
+                FileSort(given, keys, wanted, places, kept, progress).run(without_pyarrow(room))
         else:
             TableSort(given, keys, wanted, engine, kept, progress).run(room)
         return

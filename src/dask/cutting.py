@@ -86,13 +86,13 @@ class Brackets:
                 "`x.map_blocks(lambda chunk: chunk.astype('f8'))`"
             )
         gap = max(one.gap for one in drawn)
-        lengths = [one.length for one in drawn]
-        samples = Samples.of([one.words[:: gap // one.gap] for one in drawn], lengths, gap)
+        lengths = np.array([one.length for one in drawn], np.int64)
+        samples = Samples.of(np.concatenate([one.words[:: gap // one.gap] for one in drawn]), lengths, gap)
         low, high = samples.brackets(np.cumsum(lengths)[:-1].tolist())
         if keeps_equals:  # the elements on either side of a cut lie in its brackets
             low, high = np.maximum(low - 1, 0), np.minimum(high + 1, lengths)
-        narrow = np.dtype(np.uint32 if max(lengths) < 1 << 32 else np.int64)
-        return cls(np.array(lengths, np.int64), low.astype(narrow), high.astype(narrow), keeps_equals)
+        narrow = np.dtype(np.uint32 if lengths.max() < 1 << 32 else np.int64)
+        return cls(lengths, low.astype(narrow), high.astype(narrow), keeps_equals)
 
     def inside(self, work: Work, run: Run, number: int) -> Array:
         """The words in all brackets of a run, concatenated."""

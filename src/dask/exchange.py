@@ -17,7 +17,6 @@ from enum import Enum
 from functools import partial
 from itertools import chain
 from math import isqrt
-from operator import itemgetter
 from typing import Any, TypeAlias
 
 import dask.array as da
@@ -26,6 +25,7 @@ from dask.array.utils import meta_from_array
 from dask.base import get_scheduler
 
 from ..external.cuts import Array
+from ..types.dtypes import native
 from ..types.errors import InvalidArgumentError
 from .cutting import Brackets, Counts, Cuts, Run, RunSamples, Work
 
@@ -71,7 +71,7 @@ def exchanged(runs: Boxed, work: Work, exchange: Exchange, meta: Any, chunks: Ch
     """Merges sorted runs into as many chunks."""
     cuts = _cuts(runs, work)
     if exchange is Exchange.SHARED:
-        to_bucket = partial(_bucket_of_shared, work)
+        to_bucket = partial(_bucket_of_shared, work, meta)
         return runs.map_blocks(to_bucket, gathered(list, runs), cuts, token="gpusort-bucket", chunks=chunks, meta=meta)
     count = runs.numblocks[0]
     each = ((1,) * count,)
@@ -80,7 +80,9 @@ def exchanged(runs: Boxed, work: Work, exchange: Exchange, meta: Any, chunks: Ch
         meta=np.empty((0, 0), object),
     )  # fmt: skip
     columns = _to_columns(pieces, exchange)
-    return columns.map_blocks(partial(_bucket, work), token="gpusort-bucket", drop_axis=0, chunks=chunks, meta=meta)
+    return columns.map_blocks(
+        partial(_bucket, work, meta), token="gpusort-bucket", drop_axis=0, chunks=chunks, meta=meta
+    )
 
 
 def boxed(x: da.Array, function: Any, *others: da.Array) -> Boxed:
@@ -104,7 +106,7 @@ def gathered(function: Any, x: da.Array, *others: da.Array, axis: int = 0) -> Bo
 def unzipped(boxes: Boxed, first: Any, second: Any, chunks: Chunks) -> tuple[da.Array, da.Array]:
     """Splits boxed pairs of arrays, with the metas `first` and `second`, into two dask arrays."""
     keys, values = (
-        boxes.map_blocks(itemgetter(number), token="gpusort-part", chunks=chunks, meta=meta)
+        boxes.map_blocks(partial(_part, number, meta), token="gpusort-part", chunks=chunks, meta=meta)
         for number, meta in enumerate((first, second))
     )
     return keys, values
@@ -152,9 +154,10 @@ def _some_cuts(
     return brackets.cuts(inside, first, min(first + _CUTS, count))
 
 
-def _bucket_of_shared(work: Work, _: object, runs: Sequence[Run], cuts: Cuts, *, block_id: tuple[int, ...]) -> Any:
-    pieces = [cuts.piece(work, run, number, block_id[0]) for number, run in enumerate(runs)]
-    return work.to_chunk([piece for piece in pieces if piece is not None])
+def _bucket_of_shared(
+    work: Work, meta: Any, _: object, runs: Sequence[Run], cuts: Cuts, *, block_id: tuple[int, ...]
+) -> Any:
+    return _chunk(work, meta, [cuts.piece(work, run, number, block_id[0]) for number, run in enumerate(runs)])
 
 
 def _pieces(work: Work, run: Run, cuts: Cuts, *, block_id: tuple[int, ...]) -> Array:
@@ -165,5 +168,20 @@ def _pieces(work: Work, run: Run, cuts: Cuts, *, block_id: tuple[int, ...]) -> A
     return row
 
 
-def _bucket(work: Work, column: Array) -> Any:
-    return work.to_chunk([piece for piece in column[:, 0].tolist() if piece is not None])
+def _bucket(work: Work, meta: Any, column: Array) -> Any:
+    return _chunk(work, meta, column[:, 0].tolist())
+
+
+def _chunk(work: Work, meta: Any, pieces: Sequence[Run | None]) -> Any:
+    made = work.to_chunk([piece for piece in pieces if piece is not None])
+    return made if meta.dtype == BOXED.dtype else _in_byte_order(made, meta)
+
+
+def _part(number: int, meta: Any, pair: Run) -> Any:
+    return _in_byte_order(pair[number], meta)
+
+
+def _in_byte_order(chunk: Any, meta: Any) -> Any:
+    """The chunk in the byte order of meta: when joined, and by pickles of p2p, arrays get the machine's."""
+    is_all = native(chunk.dtype) == native(meta.dtype)  # that may differ
+    return chunk.astype(meta.dtype, copy=False) if is_all else chunk

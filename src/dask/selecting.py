@@ -16,7 +16,7 @@ from ..external.cuts import Array, Indices
 from ..types.errors import InvalidArgumentError
 from .cutting import Run
 from .exchange import BOXED, boxed, gathered, meta_of, sorted_chunks, unzipped
-from .sorting import FindIndices, SortKeys, checked, checked_target, joined
+from .sorting import FindIndices, SortKeys, checked, checked_target
 
 
 def top_k(
@@ -79,8 +79,10 @@ class Selection:
     def of_all(self, found: Sequence[tuple[Any, Any, int]]) -> tuple[Any, Any]:
         lengths = [length for _, _, length in found]
         offsets = accumulate(lengths, initial=0)
-        values = joined([values for values, _, _ in found], self.axis)
-        indices = joined([indices + start for (_, indices, _), start in zip(found, offsets, strict=False)], self.axis)
+        values = np.concatenate([values for values, _, _ in found], self.axis)
+        indices = np.concatenate(
+            [indices + start for (_, indices, _), start in zip(found, offsets, strict=False)], self.axis
+        )
         values, order = self._first(values, self.k)
         return values, np.take_along_axis(indices, order, self.axis)
 

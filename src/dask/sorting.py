@@ -171,11 +171,6 @@ def require_sizes(x: da.Array) -> None:
 # -- what tasks do ----------------------------------------------------------------------------------------
 
 
-def joined(parts: Sequence[Any], axis: int = 0) -> Any:
-    """Concatenates, keeping the dtype's byte order."""
-    return np.concatenate(parts, axis).astype(parts[0].dtype, copy=False)
-
-
 @attrs.frozen
 class SortKeys(Work):
     """Sorts keys. Runs are tuples of arrays, keys first."""
@@ -197,7 +192,7 @@ class SortKeys(Work):
         return words_of(host, ORDERS[self.descending], ranks=self.by_ranks)
 
     def to_chunk(self, pieces: Sequence[Run]) -> Any:
-        keys = joined([keys for (keys,) in pieces])
+        keys = np.concatenate([keys for (keys,) in pieces])
         of_chunks.sort_inplace(keys, descending=self.descending, stable=self.by_ranks, target=self.target)
         return keys
 
@@ -217,8 +212,8 @@ class FindIndices(SortKeys):
         return *super().piece(run, start, stop, offset), offset
 
     def to_chunk(self, pieces: Sequence[Run]) -> Any:
-        keys = joined([keys for keys, _, _ in pieces])
-        indices = joined([indices.astype(np.int64) + offset for _, indices, offset in pieces])
+        keys = np.concatenate([keys for keys, _, _ in pieces])
+        indices = np.concatenate([indices.astype(np.int64) + offset for _, indices, offset in pieces])
         order = of_chunks.argsort(keys, descending=self.descending, target=self.target)
         return (keys[order], indices[order]) if self.with_keys else indices[order]
 
@@ -235,4 +230,4 @@ class SortPairs(SortKeys):
 
     def to_chunk(self, pieces: Sequence[Run]) -> Run:
         keys, values = zip(*pieces, strict=True)
-        return self.to_run((joined(keys), joined(values)))
+        return self.to_run((np.concatenate(keys), np.concatenate(values)))

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.indices import SortOrder
-from .arrow_values import key_dtypes, key_values, naming_pyarrow, values_of
+from .arrow_values import key_dtypes, key_values, values_of
 from .cuts import Array, Indices
 from .direct import Bytes
 from .order import KeyColumn, KeyOrder
@@ -77,7 +77,7 @@ class RowKeys:
 
     def opened(self, source: Path) -> AbstractContextManager[KeyInput]:
         """The numbers of all rows as an input of Passes."""
-        return nullcontext(KeyInput(self, source))
+        return nullcontext(KeyInput(self))
 
     @cached_property
     def lexicographic(self) -> KeyOrder:
@@ -110,8 +110,8 @@ class RowKeys:
 class KeyInput:
     """Reads rows' numbers as an input of Passes, in order; from the table's beginning again if it is to go back."""
 
-    def __init__(self, keys: RowKeys, source: Path) -> None:
-        self._keys, self._source = keys, source
+    def __init__(self, keys: RowKeys) -> None:
+        self._keys = keys
         self._rows, self._at = self._reader(), 0
 
     def _reader(self) -> RowReader:
@@ -122,11 +122,10 @@ class KeyInput:
             self._rows = self._reader()
         self._at = stop
         size, end = self._keys.dtype.itemsize, at
-        with naming_pyarrow(self._source):
-            for batch in self._rows.read(start // size, (stop - start) // size):
-                numbers = self._keys.records(batch)
-                buffer[end : end + numbers.size] = numbers
-                end += numbers.size
+        for batch in self._rows.read(start // size, (stop - start) // size):
+            numbers = self._keys.records(batch)
+            buffer[end : end + numbers.size] = numbers
+            end += numbers.size
         return at
 
     def copied(self, start: int, stop: int) -> Bytes:

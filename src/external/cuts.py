@@ -35,12 +35,6 @@ class Samples:
     most: Indices
 
     @classmethod
-    def of(cls, samples: Sequence[Array], lengths: Sequence[int], gap: int) -> Samples:
-        """From the words at positions 0, gap, 2 gap, … of each run."""
-        words = np.concatenate(samples) if samples else np.empty(0)
-        return cls.of_words(words, np.array(lengths, np.int64), gap)
-
-    @classmethod
     def of_runs(
         cls, taken: dict[int, Array], lengths: Sequence[int], gap: int, words: Callable[[int, int, int], Array],
         most: int,
@@ -52,11 +46,12 @@ class Samples:
             if run not in taken:
                 parts = [words(run, at, min(at + step, length))[::gap] for at in range(0, length, step)]
                 taken[run] = np.concatenate(parts)
-        return cls.of([taken.pop(run) for run in range(len(lengths))], lengths, gap)
+        samples = [taken.pop(run) for run in range(len(lengths))]
+        return cls.of(np.concatenate(samples), np.array(lengths, np.int64), gap)
 
     @classmethod
-    def of_words(cls, words: Array, lengths: Indices, gap: int) -> Samples:
-        """The same from all words, of one run after the other."""
+    def of(cls, words: Array, lengths: Indices, gap: int) -> Samples:
+        """From the words at positions 0, gap, 2 gap, … of each run, of one run after the other."""
         counts = counts_of(lengths, gap)
         in_order = np.argsort(words, kind="stable")
         ends = np.cumsum(counts)
@@ -151,7 +146,7 @@ class Bracket:
             whose = np.repeat(np.arange(self.low.size), self.high - self.low)[np.argsort(words, kind="stable")]
             lows = highs = np.array([np.bincount(whose[:rank], minlength=self.low.size) for rank in within])
         else:
-            lows, highs = Samples.of_words(words, self.high - self.low, self.gap).brackets(within)
+            lows, highs = Samples.of(words, self.high - self.low, self.gap).brackets(within)
         return [Bracket.of(*one) for one in zip(self.ranks, self.low + lows, self.low + highs, strict=True)]
 
     def cut(self, words: Callable[[Bracket], Array]) -> Indices:

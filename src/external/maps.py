@@ -13,7 +13,7 @@ import os
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory, TemporaryFile
+from tempfile import NamedTemporaryFile, TemporaryFile
 from typing import Any, cast
 
 import attrs
@@ -209,11 +209,8 @@ class MapSort:
         require_disk_space({folder / "runs": nbytes})
 
         def make() -> DirectFile:
-            with TemporaryDirectory(prefix=f".{beside.name}.", dir=folder) as held:
-                path = Path(held) / "runs"
-                file = DirectFile(path, write=True)
-                path.unlink()
-                return file
+            with NamedTemporaryFile(prefix=f".{beside.name}.", dir=folder) as held:  # whose name goes with the block
+                return DirectFile(Path(held.name), write=True)
 
         with uninterrupted(make) as file:
             file.reserve(nbytes)

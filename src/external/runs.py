@@ -65,7 +65,7 @@ class SortedRuns:
     def __init__(self, work: Work, file: RunFile, lengths: Sequence[int], gap: int) -> None:
         self._work, self._file, self._lengths, self._gap = work, file, lengths, gap
         self._taken: dict[int, Array] = {}  # samples of runs
-        self._samples = Samples.of([], [], 1)
+        self._samples: Samples  # from the first bucket on
         self._starts = list(accumulate(lengths, initial=0))
         self._rank, self._cut = 0, np.zeros(len(lengths), np.int64)  # where the last bucket ended
 

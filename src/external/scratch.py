@@ -24,7 +24,7 @@ from ..types.errors import FileChangedError, GpusortError, InvalidArgumentError
 from .crew import always_uninterrupted, whole
 from .direct import naming
 from .plans import Plan
-from .versions import Facts, identity_of, stamps_of
+from .versions import Facts, identity_of, is_at, stamps_of
 
 _JOURNAL = "journal"
 SCRATCH, PART = ".sorting", ".part"  # how the names end of a scratch folder, and of an incomplete result
@@ -73,19 +73,11 @@ class Scratch(AbstractContextManager["Scratch"]):
         if self._source is not None and identity_of(self._source) != self.identity:
             self.keep = False  # what is done is of no use
             return f"source: {self._source} was written to, replaced or removed while it was being sorted: sort it anew"
-        if not self._is_at(self.folder / _JOURNAL, self._journal):
+        if not is_at(self.folder / _JOURNAL, self._journal):
             return f"target: {self.folder} was removed while {self._target} was being sorted: sort it anew"
         if self._has_part and not self.part.exists():
             return f"target: {self.part} was removed while it was being written: sort it anew"
         return ""
-
-    @staticmethod
-    def _is_at(path: Path, file: FileIO) -> bool:
-        """Whether a path leads to an open file."""
-        try:
-            return os.path.samestat(path.stat(), os.fstat(file.fileno()))
-        except FileNotFoundError:
-            return False
 
     @whole
     def lock(self) -> None:
@@ -129,7 +121,7 @@ class Scratch(AbstractContextManager["Scratch"]):
             raise InvalidArgumentError(
                 f"target: {self._target} is being sorted already, by this process or another"
             ) from error
-        if not self._is_at(path, journal):
+        if not is_at(path, journal):
             journal.close()
             return False
         self._journal = journal

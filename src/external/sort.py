@@ -93,7 +93,7 @@ class Passes:
     def run(self) -> None:
         everyone = range(len(self._lengths))
         if len(everyone) == 1:
-            make = partial(self._make_bucket, self._work.to_result)
+            make = partial(self._make_bucket, self._work.alone.to_result)
             self._pass(everyone, self._lengths, self._load_piece, make, self._keep_bucket, "buckets")
             return
         are_parted = False

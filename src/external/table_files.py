@@ -150,7 +150,9 @@ class RowReader:
 
     def read(self, start: int, count: int) -> Iterator[pa.RecordBatch]:
         while count > 0:
-            batch = next(self._batches) if self._rest is None else self._rest
+            batch = next(self._batches, None) if self._rest is None else self._rest
+            if batch is None:  # pyarrow ends early where the file does
+                raise FileChangedError("source: it has become shorter while it was being sorted")
             part = batch.slice(min(start - self._at, batch.num_rows), count)
             used = min(start - self._at, batch.num_rows) + part.num_rows
             self._rest = batch.slice(used) if used < batch.num_rows else None

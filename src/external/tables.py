@@ -6,17 +6,19 @@ cannot be appended to. Nulls come last in both orders.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate, pairwise
 from math import isqrt
 from pathlib import Path
-from typing import TypeAlias
+from typing import IO, TypeAlias
 
 import attrs
 import numpy as np
 import pyarrow as pa
 
+from ..types.errors import FileChangedError
 from .arrow_values import bytes_of, naming_pyarrow, take_rows
 from .columns import ColumnOutput, RowKeys, SortColumn, without_pyarrow
 from .cuts import Array, Samples, usual_gap
@@ -25,16 +27,18 @@ from .disk_space import raising_disk_full, require_disk_space
 from .formats import Format
 from .order import Engine
 from .pipeline import run_pipeline
-from .plans import FEW_RUNS, LITTLE_IN_ALL, MIN_RUNS, Plan, data_budget
+from .plans import FEW_RUNS, LARGE_RUN, LITTLE_IN_ALL, MIN_RUNS, Plan, data_budget
 from .progress import Meter, Report
 from .scratch import Scratch, fsync_path
 from .sort import Endpoints, Passes
 from .table_files import ArrowRun, RowReader
 from .table_sinks import PyarrowSink, closing
+from .versions import is_at
 
 Batches: TypeAlias = list[pa.RecordBatch]
 
 _BATCH = 1 << 13  # the least rows in a record batch of a run: smaller reads cost more than they save
+_SLICE = 16  # batches that a bucket reads of a run, where memory is no matter: few of them in part
 _MOST = 1 << 30  # bytes of a piece: offsets in Arrow's string columns have 31 bits
 
 
@@ -125,7 +129,9 @@ def _plan_within(memory: int, rows: int, row_bytes: int, extra: int, workers: in
     enough = max(FEW_RUNS, isqrt(rows // _BATCH))  # with more, most of what buckets read of them is thrown away
     memory = max(memory, min(-(-rows // enough) * each, LITTLE_IN_ALL))
     run = max(1, min(memory // each, _MOST // row_bytes))
-    runs = max(-(-rows // run), min(MIN_RUNS, rows))
+    # Longer pieces than that take more memory, and a quarter more time to get it.
+    usual = min(rows * row_bytes // LARGE_RUN, isqrt(rows // (_SLICE * _BATCH)))
+    runs = max(-(-rows // run), min(max(MIN_RUNS, usual), rows))
     run = -(-rows // runs)
     return Plan(run, max(1, min(usual_gap(rows, runs), run // 4)))
 
@@ -147,19 +153,20 @@ class _Passes:
 
     def run(self) -> None:
         pieces = range(len(self._lengths))
-        if len(pieces) == 1:
+        if len(pieces) < 2:
             self._make_buckets(self._load_rows)
             return
         told = (line.split() for line in self._scratch.done if line.startswith("run "))
         self._ends = {int(run): int(end) for _, run, end in told}
         self._scratch.require_kept("run ", self._file, max(self._ends.values(), default=0))
-        with self._file.open("ab") as file:
-            file.truncate(max(self._ends.values(), default=0))  # of one that was not written to its end
-        left = [run for run in pieces if run not in self._ends]
-        self._meter.skip(sum(self._bytes_of(run) for run in pieces if run not in left))
-        self._pass(left, self._load_rows, self._make_run, self._keep_run, "runs")
-        with pa.OSFile(str(self._file)) as file:
-            self._merge([ArrowRun(file, self._ends[run], self._batch, self._sort.keys.by) for run in pieces])
+        with self._file.open("ab") as held:  # to be told from another that is made of its name if it is removed
+            held.truncate(max(self._ends.values(), default=0))  # of one that was not written to its end
+            left = [run for run in pieces if run not in self._ends]
+            self._meter.skip(sum(self._bytes_of(run) for run in pieces if run not in left))
+            self._pass(left, self._load_rows, self._make_run, partial(self._keep_run, held), "runs")
+            self._require_there(held)
+            with pa.OSFile(str(self._file)) as file:
+                self._merge([ArrowRun(file, self._ends[run], self._batch, self._sort.keys.by) for run in pieces])
 
     def _merge(self, runs: Sequence[ArrowRun]) -> None:
         """Makes buckets, each of a slice of every run. They are as long as runs, and cut one after another."""
@@ -203,8 +210,13 @@ class _Passes:
         self._taken[piece] = self._sort.words(take_rows(keys, np.arange(0, table.num_rows, self._gap)))
         return table
 
-    def _keep_run(self, piece: int, table: pa.Table, slot: int) -> None:
+    def _keep_run(self, held: IO[bytes], piece: int, table: pa.Table, slot: int) -> None:
         with closing(PyarrowSink.of_arrow(self._file, table.schema, self._batch, "ab")) as sink:
             sink.write(table.unify_dictionaries())
-        self._ends[piece] = self._file.stat().st_size
+        self._require_there(held)
+        self._ends[piece] = os.fstat(held.fileno()).st_size
         self._scratch.mark(f"run {piece} {self._ends[piece]}", lambda: fsync_path(self._file), now=True)
+
+    def _require_there(self, held: IO[bytes]) -> None:
+        if not is_at(self._file, held):
+            raise FileChangedError(f"target: {self._file} was removed while it was being written: sort anew")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TypeAlias
+from typing import IO, TypeAlias
 
 Facts: TypeAlias = Mapping[str, object]  # a JSON object
 
@@ -25,3 +26,11 @@ def identity_of(source: Path) -> Facts:
 def stamps_of(files: Iterable[Path]) -> Facts:
     """The length and the modification time of files. Whose they are, and for whom, may change."""
     return {str(path): [path.stat().st_size, path.stat().st_mtime_ns] for path in files if path.exists()}
+
+
+def is_at(path: Path, file: IO[bytes]) -> bool:
+    """Whether a path leads to an open file."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False

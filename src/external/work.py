@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Self, cast
 
 import attrs
 import numpy as np
@@ -58,9 +58,18 @@ class Work(ABC):
     def to_bucket(self, piece: Array, out: Array) -> None:
         """Sorts concatenated slices of runs to a bucket of the result. They may be overwritten."""
 
-    @abstractmethod
+    @property
+    def alone(self) -> Self:
+        """The same for a single piece, which may use all threads."""
+        return cast(Self, attrs.evolve(cast(Any, self), engine=self.engine.alone))
+
+    def elements(self, piece: Array, start: int) -> Array:
+        """A piece of the input, from element `start` on, as runs have it, maybe in place."""
+        return piece
+
     def to_result(self, piece: Array, out: Array) -> None:
-        """Sorts the whole input at once."""
+        """Sorts the whole input at once. It may be overwritten."""
+        self.to_bucket(self.elements(piece, 0), out)
 
     @abstractmethod
     def words(self, spilled: Array) -> Array:
@@ -91,8 +100,6 @@ class SortElements(Work):
         return Parting(self, self.order)
 
     def elements(self, piece: Array, start: int) -> Array:
-        """A piece of the input as runs have it: of the machine's byte order, in place."""
-        del start
         return self._swapped(piece).view(self.spilled)
 
     def to_run(self, piece: Array, start: int, out: Array) -> None:
@@ -102,10 +109,6 @@ class SortElements(Work):
         machines = out.view(self.spilled)
         self.engine.sort(piece, machines, self.order, stable=self.stable)
         self._swapped(machines)
-
-    def to_result(self, piece: Array, out: Array) -> None:
-        attrs.evolve(self, engine=self.engine.alone).to_run(piece, 0, out.view(self.spilled))
-        self._swapped(out)
 
     def words(self, spilled: Array) -> Array:
         return words_of(spilled, self.order, ranks=self.stable)
@@ -149,9 +152,6 @@ class SortRecords(ByFields):
         indices = self.keys.argsort(self.keys_of(piece), self.engine)
         np.take(piece, indices, out=out, mode="clip")  # mode "raise" would buffer the output
 
-    def to_result(self, piece: Array, out: Array) -> None:
-        attrs.evolve(self, engine=self.engine.alone).to_bucket(piece, out)
-
     def words(self, spilled: Array) -> Array:
         return self.keys.words(self.keys_of(spilled))
 
@@ -179,7 +179,7 @@ class FindIndices(ByFields):
         np.take(piece["index"], self.keys.argsort(self._of_run(piece), self.engine), out=out, mode="clip")
 
     def to_result(self, piece: Array, out: Array) -> None:
-        out[:] = self.keys.argsort(self.keys_of(piece), self.engine.alone)
+        out[:] = self.keys.argsort(self.keys_of(piece), self.engine)
 
     def words(self, spilled: Array) -> Array:
         return self.keys.words(self._of_run(spilled))
@@ -222,7 +222,7 @@ class FindPackedIndices(FindIndices):
         return Parting(self, SortOrder.ASCENDING)
 
     def elements(self, piece: Array, start: int) -> Array:
-        """The words of a piece's elements, of which the first is element `start`."""
+        """The elements' words."""
         (keys,) = self.keys_of(piece)
         packed, shift = np.empty(piece.size, _WORD), _WORD.type(self.index_bits)
         for first in range(0, piece.size, _BLOCK):

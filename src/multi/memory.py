@@ -143,13 +143,13 @@ class RankArray:
     @classmethod
     def of(cls, name: str, x: object) -> RankArray:
         kind, array = recognised(name, x)
-        spec = kind.spec(name, array)
-        if len(spec.shape) != 1:
-            raise InvalidArgumentError(f"{name}: expected an array of one dimension, found shape {spec.shape}")
-        if spec.memory not in (Where.HOST, Where.CUDA):
+        spec = None if kind.is_deferred else kind.spec(name, array)
+        if spec is None or spec.memory not in (Where.HOST, Where.CUDA):
             raise UnsupportedTypeError(
                 f"{name}: expected an array on the host or on a CUDA device, found {type(x).__name__}"
             )
+        if len(spec.shape) != 1:
+            raise InvalidArgumentError(f"{name}: expected an array of one dimension, found shape {spec.shape}")
         return cls(kind, array, spec)
 
     @property

@@ -9,6 +9,7 @@ from typing import Any, Literal, SupportsIndex, TypeAlias, TypeVar, cast
 import numpy as np
 
 from ..api.arguments import checked_flag, checked_order
+from ..operations.merge import MergeByKey
 from ..types.dtypes import key_for
 from ..types.errors import InvalidArgumentError
 from ..types.keys import SortableKey
@@ -103,6 +104,8 @@ def _in_one_process(
     lengths = [rank[0].spec.size for rank in ranks]
     wanted = sizes_of(sizes, lengths)
     memories = [rank[0].memory for rank in ranks]
+    if len(ranks) > 1:
+        _require_merged(work, ranks[0])
     shards = [
         sort_by_samples(work, memory, tuple(given.seen for given in rank), number, lengths, wanted)
         for number, (rank, memory) in enumerate(zip(ranks, memories, strict=True))
@@ -125,6 +128,8 @@ def _in_many(
                 given = [RankArray.of(name, x) for name, x in named.items()]
                 _require_alike(given, "")
                 work = _checked_work(kind, given[0].spec.dtype, next(iter(named)), descending, key, stable)
+                if comm.size > 1:
+                    _require_merged(work, given)
                 wanted = _checked_sizes(sizes)
                 memory, columns = given[0].memory, tuple(one.seen for one in given)
         except BaseException as error:
@@ -156,6 +161,12 @@ def _checked_work(
     if key is None:
         key_for(dtype, name)
     return kind(dtype, checked_order(descending, key), key, checked_flag("stable", stable))
+
+
+def _require_merged(work: Work, given: Sequence[RankArray]) -> None:
+    """Raises UnsupportedTypeError for values that cannot be merged in the end."""
+    if len(given) > 1:
+        MergeByKey(work.order, work.key).outputs(*[one.spec for one in given] * 2)
 
 
 def sizes_of(sizes: Sizes, lengths: Sequence[int]) -> list[int]:

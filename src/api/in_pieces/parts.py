@@ -84,8 +84,8 @@ def _in_batches(rows: int, length: int, tasks: dict[int, Task], target: HasRoom)
     return InPieces(target, list(tasks.values()), through)
 
 
-class _TooMuchStays(Exception):
-    """What has to stay on the device between works is more than its free memory."""
+class _NotByParts(Exception):
+    """Works do not take arrays part by part, or leave more between them than the device's free memory."""
 
 
 def works_in_pieces(
@@ -102,34 +102,27 @@ def works_in_pieces(
         for binding in bindings:
             try:
                 found = _with(binding, operation, specs, target, free)
-            except CapabilityError:  # of a row of which no binding is so small a part
-                continue
-            except _TooMuchStays:
-                if bindings is less:  # the same with smaller parts, of which there are ever more
+            except (CapabilityError, _NotByParts):
+                if bindings is less:  # the same with smaller parts, and to find out takes ever longer
                     break
                 continue
-            if found is not None and found.nbytes <= free:
+            if found.nbytes <= free:
                 return found
     return None
 
 
-def _with(binding: int, operation: Operation, specs: tuple[Spec, ...], target: HasRoom, free: int) -> InPieces | None:
-    """None if a work needs more than parts of the arrays. Raises _TooMuchStays."""
+def _with(binding: int, operation: Operation, specs: tuple[Spec, ...], target: HasRoom, free: int) -> InPieces:
+    """Raises _NotByParts; CapabilityError where a work takes whole rows, and no binding holds one."""
     info = attrs.evolve(target.info, limits=attrs.evolve(target.info.limits, storage_bytes=binding))
     results = [Spec(output.shape, output.dtype) for output in operation.outputs(*specs)]
     works = operation.works(specs, info)
     arrays = [*specs, *results, *(Spec(output.shape, output.dtype) for output in works.between)]
     stay = [n for n, array in enumerate(arrays) if n > len(results) or (n and array.nbytes <= free // _SHARE)]
     stays = tuple(arrays[number].nbytes for number in stay)
-    if span(stays) > free:
-        raise _TooMuchStays
-    if any(work.copies or work.as_it_lies for work in works):
-        return None
+    if span(stays) > free or any(work.copies for work in works):
+        raise _NotByParts
     places = {number: place for place, number in enumerate(stay)}
-    made = [_task_of(schedule, slices, arrays, places) for work in works for schedule, slices in runs_of(work)]
-    tasks = [task for task in made if task is not None]
-    if not tasks or len(tasks) < len(made):
-        return None
+    tasks = [_task_of(schedule, slices, arrays, places) for work in works for schedule, slices in runs_of(work)]
 
     def through(desk: Desk, given: Flat, outs: Flat) -> None:
         held = [*given, *outs]
@@ -147,16 +140,16 @@ def _with(binding: int, operation: Operation, specs: tuple[Spec, ...], target: H
 
 def _task_of(
     schedule: Schedule, slices: Slices, arrays: Sequence[Spec], stay: dict[int, int]
-) -> tuple[Task, list[Part], list[Part]] | None:
+) -> tuple[Task, list[Part], list[Part]]:
     """A run on parts of arrays (inputs, outputs and intermediates, some of which stay resident, at these places) as a
-    task with its uploads and downloads; None if an array would be uploaded and downloaded."""
+    task with its uploads and downloads. Raises _NotByParts if an array would be uploaded and downloaded."""
     given: list[tuple[Part, int]] = []
     left: list[tuple[Part, int]] = []
     for (number, part), buffer in zip(slices, given_buffers(schedule), strict=True):
         if number in stay:
             continue
         if buffer.role is not (Role.OUTPUT if number else Role.INPUT):
-            return None
+            raise _NotByParts
         first, count = part or (0, arrays[number].size)
         (left if number else given).append(((number, slice(first, first + count)), buffer.nbytes))
     moved = len(given) + len(left)
