@@ -283,9 +283,9 @@ def test_rows_behind_an_axis_of_one_element_are_shared(monkeypatch: pytest.Monke
     """As they are without that axis: some columns at a time."""
     parts: list[int] = []
 
-    def sorted_too(x: HostArray, results: HostArray, order: SortOrder, stable: bool) -> None:
+    def sorted_too(x: HostArray, results: HostArray, order: SortOrder) -> None:
         parts.append(x.size)
-        sort_chunk(x, results, order, stable)
+        sort_chunk(x, results, order)
 
     def argsorted_too(x: HostArray, axis: int, *, is_own: bool) -> Places:
         parts.append(x.size)

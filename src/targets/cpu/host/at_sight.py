@@ -155,11 +155,6 @@ class FewWords:
             tied.setdefault(rank, []).append(np.array(word))
         return cls(bits_of(elements), [*tied.values()])
 
-    @property
-    def ties(self) -> bool:
-        """Whether some compare equal."""
-        return len(self.tied) < self.words.size
-
 
 def few_words(row: Elements, order: SortOrder, most: int = HANDFUL) -> FewWords | None:
     """The words of a row, if a glance tells that they are no more."""
@@ -172,7 +167,7 @@ def few_words(row: Elements, order: SortOrder, most: int = HANDFUL) -> FewWords 
 # -- at sight ------------------------------------------------------------------------------------------------
 
 
-def sorted_at_sight(row: Elements, order: SortOrder, policy: HostSortPolicy, stable: bool) -> Elements | None:
+def sorted_at_sight(row: Elements, order: SortOrder, policy: HostSortPolicy) -> Elements | None:
     """The sorted row, if it has few different values, or is in order or reversed (and too short for several threads).
     None otherwise, mostly after a look at five elements."""
     item, size, is_float, found = numbers_of(row).item, row.size, row.dtype.kind == "f", None
@@ -184,12 +179,12 @@ def sorted_at_sight(row: Elements, order: SortOrder, policy: HostSortPolicy, sta
     different, is_nan = len({a, b, c, d, e}), a != a  # which is not its own equal
     if different < _SEEN or is_nan:
         if are_counted or (is_float and (size >= _FLOATS or different < _DIFFERENT or is_nan)):
-            found = _counted(row, order, policy, stable)
+            found = _counted(row, order, policy)
         elif different < _DIFFERENT:
             return None
     seems_in_order = a != e and (a <= b <= c <= d <= e or a >= b >= c >= d >= e)
     if found is None and seems_in_order and size < policy.part_from(row.dtype):
-        found = _of_neighbours(row, order, stable)
+        found = _of_neighbours(row, order)
     return found
 
 
@@ -203,18 +198,18 @@ def _are_counted_sooner(row: Elements, policy: HostSortPolicy) -> bool:
     return suits_radix(row.size, row.size, row.dtype, policy)
 
 
-def _counted(row: Elements, order: SortOrder, policy: HostSortPolicy, stable: bool) -> Elements | None:
+def _counted(row: Elements, order: SortOrder, policy: HostSortPolicy) -> Elements | None:
     """Sorts a row of few different values by counting each. No compiler is loaded for a short row, unless NumPy sorts
     it slowly."""
     size, is_short = row.itemsize, row.nbytes < policy.few_bytes_from
     if is_short:
-        found = _of_few(row, order, stable)
+        found = _of_few(row, order)
         if found is not None or not suits_radix(row.size, row.size, row.dtype, policy):
             return found
     if not background.has(("each", size), partial(counting_each, size), row.nbytes):
-        return None if is_short else _of_few(row, order, stable)
+        return None if is_short else _of_few(row, order)
     few, pool = few_words(row, order), shared_pool()
-    if few is None or (stable and few.ties):
+    if few is None:
         return None
     packed = np.ascontiguousarray(row)
     runs = Runs.counted(packed, few.words, pool)
@@ -226,10 +221,10 @@ def _counted(row: Elements, order: SortOrder, policy: HostSortPolicy, stable: bo
     return results
 
 
-def _of_few(row: Elements, order: SortOrder, stable: bool) -> Elements | None:
+def _of_few(row: Elements, order: SortOrder) -> Elements | None:
     """Sorts a row of few different values by counting each with NumPy."""
     few, bits = few_words(row, order, HANDFUL_OF_NUMPY), bits_of(row)
-    if few is None or (stable and few.ties):
+    if few is None:
         return None
     words = [*chain.from_iterable(few.tied)]
     counts = [count_nonzero(bits == word) for word in words]
@@ -245,7 +240,7 @@ def _of_few(row: Elements, order: SortOrder, stable: bool) -> Elements | None:
     return results
 
 
-def _of_neighbours(row: Elements, order: SortOrder, stable: bool) -> Elements | None:
+def _of_neighbours(row: Elements, order: SortOrder) -> Elements | None:
     """Sorts a row that is in order or reversed, which comparing all neighbours shows. Not for NaT, which is the least
     integer but comes last, nor for float16, which NumPy compares slowly."""
     numbers, kind = numbers_of(row), row.dtype.kind
@@ -256,7 +251,7 @@ def _of_neighbours(row: Elements, order: SortOrder, stable: bool) -> Elements | 
         return None
     results = _copied(row if (direction > 0) == (order is SortOrder.ASCENDING) else row[::-1])
     if kind == "f":
-        restore_ties(row, results, order, stable)
+        restore_ties(row, results, order)
     return results
 
 

@@ -49,7 +49,7 @@ class FloatTies:
         words, with_sign = source.view(self.word), source.view(self.unsigned)  # float16 is compared one by one
         return bool(words.item(words.argmax()) > _INFINITY or with_sign.item(with_sign.argmax()) > _INFINITY | 0x8000)
 
-    def puts_usual_nans_back(self, source: Elements, results: Elements, stable: bool) -> bool:
+    def puts_usual_nans_back(self, source: Elements, results: Elements) -> bool:
         """Whether all NaNs, of which there are some, are the usual ones, of either sign: these are but counted. They
         are the last ones of a row, or NumPy has left them as they are."""
         if not self.word.isnative:
@@ -60,7 +60,7 @@ class FloatTies:
             return plus == nans and count_nonzero(words == self.usual_nan) == nans
         if plus != nans:
             minus = count_nonzero(given == self.minus_nan)
-            if plus + minus != nans or (stable and plus):
+            if plus + minus != nans:
                 return False
             words[size - minus :] = self.minus_nan
         if plus:
@@ -68,8 +68,9 @@ class FloatTies:
         return True
 
     def puts_nans_back(self, source: Elements, results: Elements, stable: bool) -> bool:
-        """Whether all NaNs, of which there are some, have the same bits; then the results' NaNs have these."""
-        if self.puts_usual_nans_back(source, results, stable):
+        """Whether all NaNs, of which there are some, have the same bits; then the results' NaNs have these. Or unless
+        `stable` all are the usual ones."""
+        if not stable and self.puts_usual_nans_back(source, results):
             return True
         found = bits_of(source)[np.isnan(source)]
         if not _are_alike(found):

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from ....types.indices import SortOrder
 from ...base import HostArray
@@ -61,19 +60,16 @@ def needs_own_memory(dtype: np.dtype[np.generic]) -> bool:
     return dtype.kind in "biu" and (dtype.itemsize == 1 or (dtype.itemsize == 2 and radix_sorts_sooner()))
 
 
-def sort_chunk(source: HostArray, results: HostArray, order: SortOrder, stable: bool) -> None:
+def sort_chunk(source: HostArray, results: HostArray, order: SortOrder) -> None:
     """Sorts a row, or each row of an array, on this thread. `results` is `source` itself, or lies apart. In place, one
-    call into C sorts it or writes it: an interrupt finds the elements as they were, or in order. Floats that tie keep
-    their order, if `stable`, or are put in that of their bits."""
+    call into C sorts it or writes it: an interrupt finds the elements as they were, or in order. Floats that tie are
+    put in the order of their bits."""
     dtype, is_float = source.dtype, source.dtype.kind == "f"
     # NumPy's vector code for float16 leaves many equal elements out of order, and few processors have it. Of rows with
     # -0.0 words take less time than a look for the place of each.
-    are_sorted_sooner = not stable and source.size > source.shape[-1]
-    if is_float and (dtype.itemsize == 2 or (are_sorted_sooner and FloatTies.of(dtype).has_minus_zero(source))):
-        found = sorted_by_words(source, -1, order)
-        if stable:
-            restore_ties(source, found, order, stable)
-        results[...] = found
+    has_rows = source.size > source.shape[-1]
+    if is_float and (dtype.itemsize == 2 or (has_rows and FloatTies.of(dtype).has_minus_zero(source))):
+        results[...] = sorted_by_words(source, -1, order)
         return
     numbers = numbers_of(source)
     kind: Literal["stable"] | None = "stable" if numbers.shape[-1] in lengths_sorted_stably(dtype) else None
@@ -96,8 +92,8 @@ def sort_chunk(source: HostArray, results: HostArray, order: SortOrder, stable: 
     words.sort(axis=-1, kind=kind)
     if back is not None:
         back(words, words)
-    if is_float and not (stable and kind):
-        restore_ties(source, words, order, stable)
+    if is_float:
+        restore_ties(source, words, order)
     if is_apart:
         results[...] = words.view(dtype)
 
@@ -154,47 +150,48 @@ def places_along(words: Elements, axis: int, *, is_own: bool) -> Places:
     return found
 
 
-def _are_zeros(floats: Elements) -> npt.NDArray[np.bool_]:
-    """By their bits: no setting of the processor takes a subnormal for zero."""
-    found: npt.NDArray[np.bool_] = bits_of(floats) << 1 == 0
-    return found
-
-
-def restore_ties(source: Elements, results: Elements, order: SortOrder, stable: bool = False) -> None:
-    """Writes the zeros and NaNs of sorted rows: in the order of their words or, `stable`, of the source's rows. Zeros
-    of several rows in the latter alone: `sort_chunk` sorts those with -0.0 as words else."""
-    last, ties = results[..., -1], FloatTies.of(source.dtype)
+def restore_ties(source: Elements, results: Elements, order: SortOrder) -> None:
+    """Writes the zeros and NaNs of sorted rows, in the order of their words. Zeros of one row alone: `sort_chunk` sorts
+    several with -0.0 as words."""
+    last = results[..., -1]
     has_nans = bool((last != last).any())
     if last.size == 1:
         source, results = source.reshape(-1), results.reshape(-1)
     if results.ndim == 1:
-        _write_zeros_of_one(source, results, order, stable, has_nans=has_nans)
-    elif stable and (results == 0).any() and ties.has_minus_zero(source):  # without -0.0 all are alike
-        results[_are_zeros(results)] = source[_are_zeros(source)]
-    if has_nans and not ties.puts_usual_nans_back(source, results, stable):
-        _write_nans(source, results, order, stable)
+        _write_zeros(source, results, order, has_nans=has_nans)
+    if has_nans and not FloatTies.of(source.dtype).puts_usual_nans_back(source, results):
+        _write_nans(source, results, order)
 
 
-def _write_zeros_of_one(source: Elements, results: Elements, order: SortOrder, stable: bool, *, has_nans: bool) -> None:
-    """Of a row. In the order of their words they need but be counted."""
+def _write_zeros(source: Elements, results: Elements, order: SortOrder, *, has_nans: bool) -> None:
+    """Of a row: they need but be counted."""
     ascends, numbers = order is SortOrder.ASCENDING, results
     if has_nans and not ascends:  # which come last in this order as well
         numbers = results[: results.size - count_nonzero(np.isnan(results))]
     rising = numbers if ascends else numbers[::-1]
     zeros = rising[rising.searchsorted(_ZERO) : rising.searchsorted(_ZERO, "right")]
-    if zeros.size and stable:
-        (zeros if ascends else zeros[::-1])[...] = source[_are_zeros(source)]
-    elif zeros.size:
+    if zeros.size:
         words = bits_of(source)
         minus = count_nonzero(words == words.dtype.type(1 << (8 * words.itemsize - 1)))
         zeros[:minus], zeros[minus:] = -0.0, 0.0
 
 
-def _write_nans(source: Elements, results: Elements, order: SortOrder, stable: bool) -> None:
+def _write_nans(source: Elements, results: Elements, order: SortOrder) -> None:
     """All NaNs of any rows, in one call."""
     are_nans = np.isnan(source)
     found = bits_of(source)[are_nans]
-    if not stable and (found != found[0]).any():
+    if (found != found[0]).any():
         rows = are_nans.reshape(-1, source.shape[-1]).nonzero()[0]
         found = found[np.lexsort((ordered_words(found.view(source.dtype), order), rows))]
     bits_of(results)[np.isnan(results)] = found
+
+
+def keep_ties(source: Elements, results: Elements) -> None:
+    """Of rows that are sorted, with ties in the order of their words: in the order of the source. By their bits, as a
+    setting of the processor may take subnormals for zeros."""
+    given, made, ties = bits_of(source), bits_of(results), FloatTies.of(source.dtype)
+    if ties.has_minus_zero(results.ravel("K")):
+        made[made << 1 == 0] = given[given << 1 == 0]
+    last = results[..., -1]
+    if (last != last).any():
+        made[np.isnan(results)] = given[np.isnan(source)]

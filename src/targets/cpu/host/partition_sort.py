@@ -112,7 +112,7 @@ def sort_long(source: HostArray, results: HostArray, order: SortOrder, policy: H
         if not is_short and sort_few(source, results, order, policy, pool):
             return
         if is_short or (sample.different <= policy.skewed and source.nbytes < policy.skewed_bytes_from):
-            sort_chunk(source, results, order, stable=False)
+            sort_chunk(source, results, order)
             return
     direction = direction_of(numbers, pool)
     directly = results is not source or direction != 0  # in the results' own memory
