@@ -116,7 +116,7 @@ def test_values_that_no_multiplier_parts_are_left_too(monkeypatch: pytest.Monkey
     monkeypatch.setattr(counting, "_TRIES", 0)
     x = chosen_from(np.arange(7))
     places = np.empty(LENGTH, np.intp)
-    assert not counting.argsort_few(x, places, SortOrder.ASCENDING, HostSortPolicy(), shared_pool())
+    assert not counting.argsort_few(x, places, HostSortPolicy(), shared_pool())
     check(x)
 
 

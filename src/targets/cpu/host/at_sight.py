@@ -255,14 +255,14 @@ def _of_neighbours(row: Elements, order: SortOrder) -> Elements | None:
     return results
 
 
-def places_at_sight(row: Elements, order: SortOrder, most: int) -> Places | None:
-    """The argsort of a row that is in order or reversed (by NumPy, whose merge sort then finds a single run), or that
-    has few different values and at most `most` elements. None otherwise, mostly after a look at some elements."""
+def places_at_sight(row: Elements) -> Places | None:
+    """The argsort of a row that ascends or descends (by NumPy, whose merge sort then finds a single run), or that has
+    few different values. None otherwise, mostly after a look at some elements."""
     size, is_half = row.size, row.itemsize == 2  # float16 and 16-bit integers, which NumPy's merge sort compares slowly
     item, half = numbers_of(row).item, size >> 1
     a, b, c, d, e = item(0), item(size >> 2), item(half), item(3 * size >> 2), item(-1)
     is_one, is_run = a == e, False
-    if order is SortOrder.DESCENDING or (is_half and size > _MOST_HALVES) or (is_one and size > _LOOKED):
+    if (is_half and size > _MOST_HALVES) or (is_one and size > _LOOKED):
         pass
     elif a <= b <= c <= d <= e:
         is_run = a <= item(1) <= item(2) <= item(3) and c <= item(half + 1) <= item(half + 2) <= item(half + 3)
@@ -272,12 +272,12 @@ def places_at_sight(row: Elements, order: SortOrder, most: int) -> Places | None
         is_run = b != b and c != c and d != d and e != e
     if is_run:
         return row.argsort(kind="stable")
-    return _places_of_few(row, order) if size <= most and (a != a or len({a, b, c, d, e}) < _DIFFERENT) else None
+    return _places_of_few(row) if a != a or len({a, b, c, d, e}) < _DIFFERENT else None
 
 
-def _places_of_few(row: Elements, order: SortOrder) -> Places | None:
+def _places_of_few(row: Elements) -> Places | None:
     """The argsort of a row of few different values: the positions of each."""
-    few, bits = few_words(row, order, HANDFUL_OF_NUMPY), bits_of(row)
+    few, bits = few_words(row, SortOrder.ASCENDING, HANDFUL_OF_NUMPY), bits_of(row)
     if few is None:
         return None
     if len(few.tied) == 1:

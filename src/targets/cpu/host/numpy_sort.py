@@ -11,13 +11,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
+from ....arrays.recycled import new_array
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ...counts import count_nonzero
+from ..pool import shared_pool
 from .float_ties import FloatTies
 from .key_words import Elements, Places, bits_of, elements_in_order, numbers_of, ordered_ranks, ordered_words
 from .numpy_speed import radix_sorts_sooner
@@ -26,6 +28,8 @@ _SHORT_OF_BYTES = 32  # elements of a row
 NETWORK = 512  # elements of 2 bytes that NumPy sorts in registers, where it has vectorised code for them
 _HALF = np.dtype(np.float16)  # whose places NumPy finds more slowly
 _ZERO = np.array(0.0, np.float16)
+_NAT = np.array(np.iinfo(np.int64).min)
+_SHARED = 1 << 17  # elements that are turned over
 FEW_HALVES, _SHORT_OF_HALVES = 1 << 7, 1 << 5  # elements in all, and of a row
 
 
@@ -118,34 +122,37 @@ def sort_by_numpy(elements: Elements, axis: int, order: SortOrder, kind: Literal
 
 
 def ascending(elements: Elements, order: SortOrder) -> Elements:
-    """Numbers that ascend as native elements should, with NaN last, and tie as they do: the same memory where they
-    do."""
-    kind = elements.dtype.kind
-    if kind in "Mm":
-        return ordered_words(elements, order)
-    if kind == "b":
-        elements = elements.view(np.uint8)
-    elif elements.size > FEW_HALVES and elements.dtype == _HALF and elements.shape[-1] > _SHORT_OF_HALVES:
-        return ordered_ranks(elements, order)
-    if order is SortOrder.ASCENDING:
-        return elements
-    return np.negative(elements) if kind == "f" else np.invert(elements)
+    """Numbers that ascend as native elements should, with NaN and NaT last, and tie as they do: the same memory where
+    they do."""
+    numbers, turn = numbers_of(elements), turning(order, elements.dtype.kind)
+    if turn is None:
+        if numbers is elements or numbers.dtype != _NAT.dtype or not (numbers == _NAT).any():
+            return numbers
+        return numbers - 1  # NaT, the least integer, becomes the greatest
+    if numbers.dtype == _HALF and numbers.size > FEW_HALVES:  # of which NumPy turns over one after the other
+        return ordered_ranks(numbers, order)
+    if numbers.size < _SHARED or not numbers.flags.c_contiguous:
+        return cast(Elements, turn(numbers))
+    turned = new_array(numbers.shape, numbers.dtype)
+    given, made = numbers.reshape(-1), turned.reshape(-1)
+    shared_pool().over(given.size, lambda own: turn(given[own], made[own]), least=_SHARED)
+    return turned
 
 
-def places_in_order(source: HostArray, axis: int, order: SortOrder) -> Places:
-    """By NumPy alone, along an axis."""
-    is_own = order is not SortOrder.ASCENDING or source.dtype.kind not in "biu"
-    return places_along(ascending(source, order), axis, is_own=is_own)
+def compared_soon(numbers: Elements) -> Elements:
+    """The same numbers, or what ascends and ties as they do: in place of more than a few of float16, whose order NumPy
+    finds slowly."""
+    if numbers.size > FEW_HALVES and numbers.dtype == _HALF and numbers.shape[-1] > _SHORT_OF_HALVES:
+        return ordered_ranks(numbers, SortOrder.ASCENDING)
+    return numbers
 
 
-def places_along(words: Elements, axis: int, *, is_own: bool) -> Places:
-    """NumPy's own stable argsort. Of bytes it looks at all 256, however short a row is: not at those of wider words.
-    Where they are not our own, it is given a copy: see needs_own_memory."""
-    if words.itemsize <= 2 and words.dtype.kind in "biu":
-        if words.shape[axis] <= _SHORT_OF_BYTES:
-            words = numbers_of(words).astype(np.int32)
-        elif not is_own:
-            words = words.copy("K")
+def places_in_order(numbers: Elements, axis: int) -> Places:
+    """By NumPy's own stable argsort, along an axis, of numbers that ascend. Of bytes it looks at all 256, however short
+    a row is: not at those of wider words. It is given a copy of narrow ones: see needs_own_memory."""
+    words = compared_soon(numbers)
+    if words is numbers and words.itemsize <= 2 and words.dtype != _HALF:
+        words = words.astype(np.int32) if words.shape[axis] <= _SHORT_OF_BYTES else words.copy("K")
     found: Places = words.argsort(axis, "stable")
     return found
 
