@@ -23,11 +23,12 @@ from ...counts import count_nonzero
 from ..background import background
 from ..crew import share
 from ..loops import Kernel, compiled
-from ..pool import ALONE, Pool, shared_pool
+from ..pool import Pool, shared_pool
 from .key_words import Elements, Places, bits_of, elements_in_order, numbers_of, ordered_ranks, ordered_words
 from .numpy_sort import restore_ties
 from .radix_sort import goes_by_radix, suits_radix
 from .sample import direction_of, some_words
+from .strides import copy_shared
 
 _HALF = np.dtype(np.float16)
 LEAST_AT_SIGHT = 1 << 12  # elements: to sort fewer takes no longer than to check whether they are in order
@@ -168,8 +169,8 @@ def few_words(row: Elements, order: SortOrder, most: int = HANDFUL) -> FewWords 
 
 
 def sorted_at_sight(row: Elements, order: SortOrder, policy: HostSortPolicy) -> Elements | None:
-    """The sorted row, if it has few different values, or is in order or reversed (and too short for several threads).
-    None otherwise, mostly after a look at five elements."""
+    """The sorted row, if it has few different values, or is in order or reversed. None
+    otherwise, mostly after a look at five elements."""
     item, size, is_float, found = numbers_of(row).item, row.size, row.dtype.kind == "f", None
     are_counted = _are_counted_sooner(row, policy)
     a, e = item(0), item(-1)
@@ -183,7 +184,7 @@ def sorted_at_sight(row: Elements, order: SortOrder, policy: HostSortPolicy) -> 
         elif different < _DIFFERENT:
             return None
     seems_in_order = a != e and (a <= b <= c <= d <= e or a >= b >= c >= d >= e)
-    if found is None and seems_in_order and size < policy.part_from(row.dtype):
+    if found is None and seems_in_order:
         found = _of_neighbours(row, order)
     return found
 
@@ -246,7 +247,7 @@ def _of_neighbours(row: Elements, order: SortOrder) -> Elements | None:
     numbers, kind = numbers_of(row), row.dtype.kind
     if row.dtype == _HALF or (kind in "Mm" and np.iinfo(np.int64).min in (numbers[0], numbers[-1])):
         return None
-    direction = direction_of(numbers, ALONE)
+    direction = direction_of(numbers, shared_pool())
     if not direction:
         return None
     results = _copied(row if (direction > 0) == (order is SortOrder.ASCENDING) else row[::-1])
@@ -293,5 +294,5 @@ def _places_of_few(row: Elements) -> Places | None:
 
 def _copied(row: Elements) -> Elements:
     results = new_array(row.shape, row.dtype)
-    results[...] = row
+    copy_shared(row, results)
     return results

@@ -18,13 +18,13 @@ from ..pool import ALONE, Pool, share_each_row, shared_pool
 from .at_sight import LEAST_AT_SIGHT, counting_each, fill, sorted_at_sight
 from .counting import count_words, rank_found, sort_by_counting, sort_few
 from .crew_rows import sort_rows_by_crew
-from .key_words import numbers_as, numbers_of
+from .key_words import numbers_as
 from .numpy_sort import sort_chunk
 from .partition import reverse
 from .partition_sort import loading_sorts, part_from, sort_long
 from .radix_sort import can_sort_by_radix, sort_by_radix, suits_radix
 from .row_networks import sort_short_rows
-from .sample import different_of, seems_constant, seems_in_order
+from .sample import different_of, seems_constant
 from .strides import copy_shared
 
 _SHORT, _FEW, _HARDLY_ANY = 1 << 15, 10, 3  # a row, and how many of its elements that are looked at may differ there
@@ -85,18 +85,20 @@ def _suits_numpy_as_they_lie(source: HostArray, policy: HostSortPolicy) -> bool:
 
 def _sort_packed(source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy) -> None:
     (rows, length), pool = source.shape, pool_for(source, policy)
-    if suits_radix(source.size, length, source.dtype, policy) and not (rows == 1 and _is_easy(source[0], policy)):
-        if rows == 1 and _is_counted(source, results, order, policy):
-            return
-        if rows > 1 and _are_sorted_at_sight(source, results, order, policy):
-            return
-        if _sort_by_radix(source, results, order, policy):
-            return
-    elif (
+    is_shared = (
         source.size >= policy.serial_below
         and share_each_row(rows, pool.threads, source.itemsize)
         and length >= part_from(source.dtype, policy, pool.threads)
-    ):
+    )
+    by_radix = suits_radix(source.size, length, source.dtype, policy)
+    if rows > 1 and (is_shared or by_radix) and _are_sorted_at_sight(source, results, order, policy):
+        return
+    if by_radix and not (rows == 1 and seems_constant(source[0], _FEW if length < _SHORT else _HARDLY_ANY)):
+        if rows == 1 and _is_counted(source, results, order, policy):
+            return
+        if _sort_by_radix(source, results, order, policy):
+            return
+    elif is_shared:
         few = pool.of_at_most(policy.threads_for(source.nbytes // rows))
         for number in range(rows):
             sort_one(*_some(source, results, number), order, policy, few)
@@ -131,7 +133,7 @@ def _some(source: HostArray, results: HostArray, which: int | slice) -> tuple[Ho
 
 def _are_sorted_at_sight(source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy) -> bool:
     """Whether the first row is done at sight; each of the others is then looked at for itself."""
-    if source.shape[1] < LEAST_AT_SIGHT:
+    if source.shape[1] < LEAST_AT_SIGHT or source.itemsize == 1:
         return False
     for number, row in enumerate(source):
         seen = sorted_at_sight(row, order, policy)
@@ -166,14 +168,6 @@ def _sort_by_radix(source: HostArray, results: HostArray, order: SortOrder, poli
     worth_a_thread = _WORTH_ONE_THAT_WAITS if threads_of_crew(source.nbytes) else _WORTH_A_THREAD
     some = shared_pool().of_at_most(min(policy.most_threads, -(-source.size // worth_a_thread)))
     return _sort_apart(lambda ordered: sort_by_radix(source, ordered, order, some), source, results)
-
-
-def _is_easy(row: HostArray, policy: HostSortPolicy) -> bool:
-    """Whether so few elements of a row differ that NumPy sorts it sooner, or a long one seems to be in order."""
-    numbers = numbers_of(row)
-    is_long = row.size >= policy.part_from(row.dtype)
-    few = _FEW if row.size < _SHORT else _HARDLY_ANY
-    return seems_constant(numbers, few) or (is_long and seems_in_order(numbers) and can_sort(row.dtype, row.nbytes))
 
 
 def _is_counted(source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy) -> bool:
