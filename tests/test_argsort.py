@@ -12,8 +12,8 @@ from gpusort.targets.base import HostTarget
 from gpusort.targets.cpu.host import argsort as host_argsort
 from gpusort.targets.cpu.host import fast_paths
 from gpusort.targets.cpu.host.at_sight import places_at_sight
-from gpusort.targets.cpu.host.float_ties import are_ties_alike
 from gpusort.targets.cpu.host.numpy_sort import ascending, places_in_order
+from gpusort.targets.cpu.host.signed_bits import are_ties_alike
 from gpusort.types.indices import SortOrder
 from tests.covering import few_cases
 from tests.new_process import run_sort

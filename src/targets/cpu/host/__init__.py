@@ -8,7 +8,7 @@
           partition_sort  a long row: parted by all threads (`partition`), its parts sorted by NumPy (`numpy_pointer`)
           counting        a long row of bytes or pairs of bytes, or of few different elements
           crew_rows       many rows, by threads that wait in compiled code
-          numpy_sort      all else: NumPy's sort in our order, with zeros and NaNs put back (`float_ties`)
+          numpy_sort      all else: NumPy's sort in our order, with zeros and NaNs put back (`signed_bits`)
       argsort      row_networks, crew_rows, counting, radix_sort, NumPy, or
         packed_argsort    a rank and an index make a word: these are sorted
       top_k        `select_loops` for a few of each row, else thresholds by NumPy

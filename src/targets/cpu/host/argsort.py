@@ -25,7 +25,6 @@ from ..pool import Pool, share_each_row, shared_pool
 from .at_sight import places_at_sight
 from .counting import argsort_few, rank_found
 from .crew_rows import argsort_rows_by_crew
-from .float_ties import are_ties_alike
 from .key_words import Elements, Places, constants, numbers_of, ordered_words
 from .numpy_sort import FEW_HALVES, ascending, places_in_order
 from .numpy_speed import numpy_argsorts_fast, numpy_sorts_slowly
@@ -34,6 +33,7 @@ from .partition_sort import loading_sorts
 from .radix_sort import argsort_by_radix, suits_radix
 from .row_networks import argsort_short_rows, least_for_networks
 from .sample import is_monotonic, seems_constant
+from .signed_bits import are_ties_alike
 from .strides import along_rows, packed, shared_across, with_last
 
 INDEX: np.dtype[np.intp] = np.dtype(np.intp)

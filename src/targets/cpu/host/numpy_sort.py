@@ -20,9 +20,9 @@ from ....types.indices import SortOrder
 from ...base import HostArray
 from ...counts import count_nonzero
 from ..pool import shared_pool
-from .float_ties import FloatTies
 from .key_words import Elements, Places, bits_of, elements_in_order, numbers_of, ordered_ranks, ordered_words
 from .numpy_speed import radix_sorts_sooner
+from .signed_bits import SignedBits
 
 _SHORT_OF_BYTES = 32  # elements of a row
 NETWORK = 512  # elements of 2 bytes that NumPy sorts in registers, where it has vectorised code for them
@@ -72,7 +72,7 @@ def sort_chunk(source: HostArray, results: HostArray, order: SortOrder) -> None:
     # NumPy's vector code for float16 leaves many equal elements out of order, and few processors have it. Of rows with
     # -0.0 words take less time than a look for the place of each.
     has_rows = source.size > source.shape[-1]
-    if is_float and (dtype.itemsize == 2 or (has_rows and FloatTies.of(dtype).has_minus_zero(source))):
+    if is_float and (dtype.itemsize == 2 or (has_rows and SignedBits.of(dtype).has_minus_zero(source))):
         results[...] = sorted_by_words(source, -1, order)
         return
     numbers = numbers_of(source)
@@ -166,7 +166,7 @@ def restore_ties(source: Elements, results: Elements, order: SortOrder) -> None:
         source, results = source.reshape(-1), results.reshape(-1)
     if results.ndim == 1:
         _write_zeros(source, results, order, has_nans=has_nans)
-    if has_nans and not FloatTies.of(source.dtype).puts_usual_nans_back(source, results):
+    if has_nans and not SignedBits.of(source.dtype).puts_nans_back(source, results):
         _write_nans(source, results, order)
 
 
@@ -186,19 +186,18 @@ def _write_zeros(source: Elements, results: Elements, order: SortOrder, *, has_n
 def _write_nans(source: Elements, results: Elements, order: SortOrder) -> None:
     """All NaNs of any rows, in one call."""
     are_nans = np.isnan(source)
-    found = bits_of(source)[are_nans]
-    if (found != found[0]).any():
-        rows = are_nans.reshape(-1, source.shape[-1]).nonzero()[0]
-        found = found[np.lexsort((ordered_words(found.view(source.dtype), order), rows))]
-    bits_of(results)[np.isnan(results)] = found
+    found = source[are_nans]
+    rows = are_nans.reshape(-1, source.shape[-1]).nonzero()[0]
+    words = ordered_words(found, order)
+    results[np.isnan(results)] = found[words.argsort() if results.ndim == 1 else np.lexsort((words, rows))]
 
 
 def keep_ties(source: Elements, results: Elements) -> None:
     """Of rows that are sorted, with ties in the order of their words: in the order of the source. By their bits, as a
     setting of the processor may take subnormals for zeros."""
-    given, made, ties = bits_of(source), bits_of(results), FloatTies.of(source.dtype)
-    if ties.has_minus_zero(results.ravel("K")):
+    given, made, bits = bits_of(source), bits_of(results), SignedBits.of(source.dtype)
+    if bits.has_minus_zero(results.ravel("K")):
         made[made << 1 == 0] = given[given << 1 == 0]
     last = results[..., -1]
-    if (last != last).any():
+    if (last != last).any() and not bits.puts_nans_back(source, results):
         made[np.isnan(results)] = given[np.isnan(source)]

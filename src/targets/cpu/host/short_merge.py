@@ -14,10 +14,10 @@ from ....types.dtypes import name_of
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ...counts import count_nonzero
-from .float_ties import are_ties_alike
 from .key_words import ordered_ranks, ordered_words
 from .numpy_sort import ascending, places_in_order, sort_by_numpy
 from .numpy_speed import numpy_sorts_slowly
+from .signed_bits import are_ties_alike
 
 _MOST_LENGTHS = 1 << 10
 _FEW = 1 << 11  # elements of which a look whether to sort or to merge them takes longer than it can save

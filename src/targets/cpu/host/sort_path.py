@@ -17,7 +17,6 @@ from ...base import HostArray
 from ...counts import count_nonzero
 from ..pool import shared_pool
 from .at_sight import LEAST_AT_SIGHT, sorted_at_sight
-from .float_ties import FloatTies
 from .key_words import numbers_as, numbers_of
 from .numpy_sort import (
     NETWORK,
@@ -191,10 +190,10 @@ class SortPath:
         axis, network, network_from = self._along, self._network, self._network_from
         copy = cast(Sorted, np.ndarray.flatten if self._axis is None else np.ndarray.copy)
         stable_lengths, as_integers = self._stable_lengths, self._as_integers or go_on
-        most_plain, are_integers_sooner, keeps_ties = self._most_plain, self._are_integers_sooner, self._keeps_ties
+        most_plain, are_integers_sooner = self._most_plain, self._are_integers_sooner
         seen = None if turn is None or dtype.kind not in "bMm" else numbers_as(dtype)
         stable_from = 0 if has_rows else stable_lengths.start or _NEVER
-        ties = FloatTies.of(dtype) if dtype.kind == "f" else None
+        ties = self._bits if dtype.kind == "f" else None
         few = ties.few if ties else 0
         few_compared = _FEW_COMPARED if dtype.itemsize == 2 else _MOST_COMPARED
         last_of = tuple([-1 if number == axis % self._ndim else slice(None) for number in range(self._ndim)])
@@ -238,7 +237,7 @@ class SortPath:
                     has_nan = ties.has_nan(results[last_of])
                 else:
                     has_nan = (greatest := flat.item(flat.argmax())) != greatest
-                if has_nan and not ties.puts_nans_back(x, results, keeps_ties):
+                if has_nan and not ties.puts_nans_back(x, results):
                     return as_integers(x.copy("K") if has_rows else copy(x))
             return results
 
