@@ -111,7 +111,7 @@ _MOST = 256  # as many as a byte tells apart
 _SEEN_OF_MOST = 176  # so many of them are seen at a glance, or a few more than that
 _SAMPLE = 4096  # here all of them are seen, and often, unless some are rare
 _TRIES = 64
-_FEW_OTHERS = 16  # one in so many
+_FEW_OTHERS = 32  # one in so many
 
 
 @attrs.frozen

@@ -45,23 +45,24 @@ class SignedBits:
     def put_in_order(self, words: Elements, order: SortOrder) -> Elements:
         """Sorted words, of which there are some, in the order of their elements: where they are, if they ascend."""
         if self.is_time:
-            nats = int(words.searchsorted(self.word.type(self.least), "right"))
+            nats = 0 if words.item(0) > self.least else int(words.searchsorted(self.word.type(self.least), "right"))
             return np.concatenate((words[nats:], words[:nats])) if nats else words
         below = int(words.searchsorted(self.zero))
-        negative, positive = words[:below], words[below:]
-        plus, minus = words.size - below, below
-        if words.item(-1) > self.last or (below and negative.item(-1) > self.last_negative):
-            plus, minus = (
-                int(some.searchsorted(self.word.type(last), "right"))
-                for some, last in ((positive, self.last), (negative, self.last_negative))
-            )
-        elif order is SortOrder.ASCENDING:
-            negative[:] = negative[::-1]
-            return words
-        numbers = negative[:minus][::-1], positive[:plus]
+        negative = words[:below]
+        nans: tuple[Elements, ...] = ()
+        if words.item(-1) <= self.last and (not below or negative.item(-1) <= self.last_negative):
+            if order is SortOrder.ASCENDING:
+                negative[:] = negative[::-1]
+                return words
+            positive = words[below:]
+        else:
+            minus = int(negative.searchsorted(self.word.type(self.last_negative), "right"))
+            plus = below + int(words[below:].searchsorted(self.word.type(self.last), "right"))
+            positive, nans = words[below:plus], (words[plus:], negative[minus:][::-1])
+            negative = negative[:minus]
         if order is SortOrder.DESCENDING:
-            numbers = numbers[1][::-1], numbers[0][::-1]
-        return np.concatenate((*numbers, positive[plus:], negative[minus:][::-1]))
+            return np.concatenate((positive[::-1], negative, *nans))
+        return np.concatenate((negative[::-1], positive, *nans))
 
     def has_minus_zero(self, source: Elements) -> bool:
         """Whether -0.0 is among floats; after a sort it may have become another zero."""

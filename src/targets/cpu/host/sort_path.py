@@ -76,21 +76,19 @@ class SortPath:
             self._most_plain = NETWORK if has_rows else _FEW_HALVES
         self._bits = SignedBits.of(dtype)
         self._lengths_of_bits = lengths_sorted_stably(self._bits.word)
-        # More needs threads, or a radix sort, for which rows are long.
-        by_radix = dtype.itemsize >= _LEAST_BY_RADIX and not has_rows
-        self._short = max(SHORT, min(policy.serial_below, policy.radix_from) if by_radix else policy.serial_below)
-        if is_half and not has_rows:
-            self._short = max(SHORT, min(LEAST_AT_SIGHT, policy.serial_below))
+        # More needs a look, threads, or a radix sort, for which rows are long.
+        self._looks = dtype.itemsize > 1
+        longer = policy.serial_below
+        if self._looks and not has_rows and (is_half or dtype.itemsize >= _LEAST_BY_RADIX):
+            longer = min(longer, LEAST_AT_SIGHT if is_half else policy.radix_from)
+        self._short = max(SHORT, longer)
         self._long_row = policy.radix_from if has_rows else _NEVER
         # Of rows so short networks sort so many sooner.
         self._network = longest_of_few(dtype.itemsize) if has_rows and dtype.kind not in "Mm" else 0
         self._network_from = least_for_networks(policy)
         self._stable_lengths = lengths_sorted_stably(dtype)
-        self._looks = dtype.itemsize > 1
+        self._plain = self._sorter(self._sorted_long, _NEVER)
         self.function = self._sorter(self._keeping_ties if self._keeps_ties else self._sorted, self._short)
-        # Longer ones are NumPy's alone as well where it sorts fast, which is measured once: until threads share them.
-        self._shares = by_radix or (dtype.itemsize == 2 and not is_half and not has_rows)
-        self._by_numpy = self._sorter(self._sorted_long, policy.serial_below if dtype.kind in "fMm" else _NEVER)
         self.into_short = None if axis is None else self._writer(self.function)
 
     def _sorted(self, x: HostArray) -> HostArray:
@@ -103,23 +101,19 @@ class SortPath:
         seen = self._at_sight(x)
         if seen is not None:
             return seen
-        size, dtype, policy = x.size, self._dtype, self._policy
-        if self._has_rows and self._looks and size >= policy.serial_below and x.shape[self._along] > _LONG_OF_ROWS:
-            is_alone = shared_pool().threads == 1 and abs(x.strides[self._along]) == x.itemsize
-            if is_alone or _seems_alike(x):
-                return self._of_plain(x)
-        is_one_threads = size < policy.serial_below or (
-            self._shares and size < part_from(dtype, policy, shared_pool().threads)
-        )
-        if is_one_threads and not suits_radix(size, size, dtype, policy):
-            return self._by_numpy(x)
-        return self._sorted_long(x)
+        return self._plain(x) if self._suits_numpy(x) else self._sorted_long(x)
 
-    @cached_property
-    def _of_plain(self) -> Sorted:
-        """Of rows that are not worth sharing out: there are no threads for it, or NumPy takes little time for few
-        different values."""
-        return self._sorter(self._sorted_long, _NEVER)
+    def _suits_numpy(self, x: HostArray) -> bool:
+        """Whether NumPy's sort on this thread takes the least time: of what is not worth sharing out, or rows of few
+        different values, unless it goes by radix. Of times it takes too long."""
+        size, dtype, policy, shared_from = x.size, self._dtype, self._policy, self._policy.serial_below
+        if size >= shared_from and self._looks:
+            if not self._has_rows:
+                shared_from = max(shared_from, part_from(dtype, policy, shared_pool().threads))
+            elif x.shape[self._along] > _LONG_OF_ROWS and dtype.kind not in "Mm":
+                is_alone = shared_pool().threads == 1 and abs(x.strides[self._along]) == x.itemsize
+                return is_alone or _seems_alike(x)
+        return size < shared_from and not suits_radix(size, size, dtype, policy)
 
     def _is_one_row(self, x: HostArray) -> bool:
         """Such as a column of a table: whichever way it lies, flattening it copies nothing."""
