@@ -27,7 +27,7 @@ from .signed_bits import SignedBits
 _SHORT_OF_BYTES = 32  # elements of a row
 NETWORK = 512  # elements of 2 bytes that NumPy sorts in registers, where it has vectorised code for them
 _HALF = np.dtype(np.float16)  # whose places NumPy finds more slowly
-_ZERO = np.array(0.0, np.float16)
+_ZERO, _SIGN_OF_HALF = np.array(0.0, np.float16), np.array(0x8000, np.uint16)
 _NAT = np.array(np.iinfo(np.int64).min)
 _SHARED = 1 << 17  # elements that are turned over
 FEW_HALVES, _SHORT_OF_HALVES = 1 << 7, 1 << 5  # elements in all, and of a row
@@ -129,8 +129,8 @@ def ascending(elements: Elements, order: SortOrder) -> Elements:
         if numbers is elements or numbers.dtype != _NAT.dtype or not (numbers == _NAT).any():
             return numbers
         return numbers - 1  # NaT, the least integer, becomes the greatest
-    if numbers.dtype == _HALF and numbers.size > FEW_HALVES:  # of which NumPy turns over one after the other
-        return ordered_ranks(numbers, order)
+    if numbers.dtype == _HALF:  # of which NumPy turns over one after the other
+        return (bits_of(numbers) ^ _SIGN_OF_HALF).view(_HALF)
     if numbers.size < _SHARED or not numbers.flags.c_contiguous:
         return cast(Elements, turn(numbers))
     turned = new_array(numbers.shape, numbers.dtype)
