@@ -180,7 +180,8 @@ def _write_zeros(source: Elements, results: Elements, order: SortOrder, *, has_n
     if zeros.size:
         words = bits_of(source)
         minus = count_nonzero(words == words.dtype.type(1 << (8 * words.itemsize - 1)))
-        zeros[:minus], zeros[minus:] = -0.0, 0.0
+        if minus:
+            zeros[:minus], zeros[minus:] = -0.0, 0.0
 
 
 def _write_nans(source: Elements, results: Elements, order: SortOrder) -> None:
