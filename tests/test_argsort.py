@@ -9,8 +9,7 @@ import pytest
 
 import gpusort
 from gpusort.targets.base import HostTarget
-from gpusort.targets.cpu.host import argsort as host_argsort
-from gpusort.targets.cpu.host import fast_paths
+from gpusort.targets.cpu.host import argsort_path, fast_paths
 from gpusort.targets.cpu.host.at_sight import places_at_sight
 from gpusort.targets.cpu.host.numpy_sort import ascending, places_in_order
 from gpusort.targets.cpu.host.signed_bits import are_ties_alike
@@ -181,7 +180,7 @@ def test_few_floats_are_looked_at_for_ties_once(monkeypatch: pytest.MonkeyPatch)
         looked.append(source.size)
         return are_ties_alike(source)
 
-    monkeypatch.setattr(host_argsort, "are_ties_alike", noted)
+    monkeypatch.setattr(argsort_path, "are_ties_alike", noted)
     keys = np.array([0.0, -0.0, 3.0, -1.0])
     for descending, expected in ((False, [3, 1, 0, 2]), (True, [2, 0, 1, 3])):
         looked.clear()

@@ -25,16 +25,15 @@ from ..pool import Pool, share_each_row, shared_pool
 from .at_sight import places_at_sight
 from .counting import argsort_few, rank_found
 from .crew_rows import argsort_rows_by_crew
-from .key_words import Elements, Places, constants, numbers_of, ordered_words
-from .numpy_sort import FEW_HALVES, ascending, places_in_order
+from .key_words import Elements, Places, constants, numbers_of
+from .numpy_sort import places_in_order
 from .numpy_speed import numpy_argsorts_fast, numpy_sorts_slowly
 from .packed_argsort import argsort_at_once, argsort_packed, pack, places_packed, rank, rank_halves, unpack
 from .partition_sort import loading_sorts
 from .radix_sort import argsort_by_radix, suits_radix
 from .row_networks import argsort_short_rows, least_for_networks
 from .sample import is_monotonic, seems_constant
-from .signed_bits import are_ties_alike
-from .strides import along_rows, packed, shared_across, with_last
+from .strides import packed, shared_across, with_last
 
 INDEX: np.dtype[np.intp] = np.dtype(np.intp)
 _HALF = np.dtype(np.float16)
@@ -44,67 +43,18 @@ _WINDOWS, _WINDOW = 8, 32  # how many neighbours are looked at, and how many in 
 _FEWEST, _LEAST = 6, _WINDOWS * _WINDOW  # elements of a row that is looked at with others, and of one alone
 _WORD = 8  # bytes
 _DIFFERENT, _FEW_ALIKE = 3, 3 << 6  # of so few that differ among some, in a row of less elements for a byte of one
-_FEW_IN_ROWS = 1 << 10  # elements
 LEAST_MIXED, _FEW_RUNS = 5 << 7, 4  # elements of a row that is looked at for runs, and of how many NumPy merges them
 _AT_ONCE = 1 << 9  # elements of a row, for each byte of one: of more, NumPy sorts words sooner than it finds places
 _GLANCE, _FEW_FALLS = 16, 2  # elements of the first row, looked at first; how many may be less than the one before
 _FAR_FIRST, _FAR = 1 << 6, 1 << 10  # how many are looked at that are far apart
 # Elements that are worth a thread, of rows in order and of bytes: of fewer they wait for each other's calls of NumPy.
-_IN_ORDER, _BY_DIGITS = 1 << 19, 1 << 16
+_IN_ORDER, BY_DIGITS = 1 << 19, 1 << 16
 # Of those far apart: each doubling of the number of runs costs a merge of all, a third of what it costs to sort packed
 # words. Few threads share shorter rows; these may rather have some elements out of place.
 _MOST_TURNS_OF_LONG, _MOST_TURNS = 16, 48
 
 
-class ArgsortPath:
-    """The permutation that sorts along one axis, or of the flattened array. `by_bits`, of floats: -0.0 before 0.0, and
-    NaNs by their bits; of all else that ties the bits are alike."""
-
-    def __init__(
-        self, policy: HostSortPolicy, dtype: np.dtype[np.generic], axis: int | None, order: SortOrder, by_bits: bool
-    ) -> None:
-        self._policy, self._axis, self._order, self._by_bits = policy, axis, order, by_bits
-        self._is_turned = order is not _UP or dtype.kind not in "iuf"
-        self._is_narrow = dtype.itemsize <= 2
-        # How many, in one row and in several, NumPy's own argsort takes no longer for.
-        of_row = LEAST_MIXED if not self._is_narrow else FEW_HALVES if dtype == _HALF else policy.deal_from
-        self._few = of_row, 0 if self._is_narrow else _FEW_IN_ROWS
-
-    def run(self, x: HostArray, /) -> HostArray:
-        x, axis = (x.reshape(-1), 0) if self._axis is None or x.ndim == 0 else (x, self._axis)
-        size, is_row, are_alike = x.size, x.ndim < 2, not self._by_bits or are_ties_alike(x)
-        if size < self._few[not is_row] and are_alike:
-            own = ascending(x, self._order) if self._order is not _UP else x
-            if own is x and self._is_narrow:
-                own = x.copy()  # needs_own_memory says why
-            found: Places = own.argsort(axis, "stable")
-            return found
-        if size == 0 or x.shape[axis] == 1:
-            return np.zeros(x.shape, INDEX)
-        if is_row or x.shape[axis] == size:  # such as a table's column
-            return argsort_row(self._numbers(x.reshape(-1), are_alike), self._policy).reshape(x.shape)
-        return self._of_rows(x, axis, are_alike)
-
-    def _numbers(self, x: HostArray, are_alike: bool) -> HostArray:
-        """What ascends and ties as the elements should."""
-        if not are_alike:
-            return ordered_words(x, self._order)
-        return ascending(x, self._order) if self._is_turned else x
-
-    def _of_rows(self, x: HostArray, axis: int, are_alike: bool) -> HostArray:
-        policy, length = self._policy, x.shape[axis]
-        by_network = argsort_by_network(x, axis, self._order, policy) if are_alike else None
-        if by_network is not None:
-            return by_network
-        x = self._numbers(x, are_alike)
-        if x.size < policy.serial_below and not policy.packs(x.size, length, x.dtype):
-            return places_in_order(x, axis)
-        if _is_counted(x) and length < policy.deal_from and abs(x.strides[axis]) > x.itemsize:
-            return places_shared(x, axis, _BY_DIGITS)  # none are transposed
-        return along_rows(x, axis, lambda rows: (argsort_rows(rows, policy),))[0]
-
-
-def _is_counted(numbers: HostArray) -> bool:
+def is_counted(numbers: HostArray) -> bool:
     """Whether NumPy places them by their digits."""
     return numbers.itemsize <= 2 and numbers.dtype != _HALF
 
@@ -112,7 +62,7 @@ def _is_counted(numbers: HostArray) -> bool:
 def argsort_row(row: HostArray, policy: HostSortPolicy) -> Places:
     """Where a row's elements come from, in order, by the first way that suits. Equal elements keep theirs."""
     size, is_wide, found = row.size, row.itemsize > 2, None
-    if LEAST_MIXED <= size < policy.serial_below and not _is_counted(row):
+    if LEAST_MIXED <= size < policy.serial_below and not is_counted(row):
         if size >= policy.pack_from or not is_wide:
             found = places_at_sight(row)
         if found is None and is_wide:

@@ -21,7 +21,8 @@ from ....types.dtypes import native
 from ....types.indices import ScanKind, SortOrder
 from ....types.specs import Spec
 from ...base import HostArray, Native
-from .argsort import INDEX, ArgsortPath
+from .argsort import INDEX
+from .argsort_path import ArgsortPath
 from .cumsum import from_zero, host_cumsum, shifted
 from .key_words import Places
 from .reduce import host_reduction
