@@ -44,16 +44,17 @@ class ArgsortPath:
 
     def run(self, x: HostArray, /) -> HostArray:
         x, axis = (x.reshape(-1), 0) if self._axis is None or x.ndim == 0 else (x, self._axis)
-        size, is_row, are_alike = x.size, x.ndim < 2, not self._by_bits or are_ties_alike(x)
+        size, length = x.size, x.shape[axis]
+        if size == 0 or length == 1:
+            return np.zeros(x.shape, INDEX)
+        is_row, are_alike = length == size, not self._by_bits or are_ties_alike(x)  # such as a table's column
         if size < self._few[not is_row] and are_alike:
             own = ascending(x, self._order) if self._order is not _UP else x
             if own is x and self._is_narrow:
                 own = x.copy()  # needs_own_memory says why
             found: Places = own.argsort(axis, "stable")
             return found
-        if size == 0 or x.shape[axis] == 1:
-            return np.zeros(x.shape, INDEX)
-        if is_row or x.shape[axis] == size:  # such as a table's column
+        if is_row:
             return argsort_row(self._numbers(x.reshape(-1), are_alike), self._policy).reshape(x.shape)
         return self._of_rows(x, axis, are_alike)
 

@@ -28,7 +28,7 @@ _SHORT_OF_BYTES = 32  # elements of a row
 NETWORK = 512  # elements of 2 bytes that NumPy sorts in registers, where it has vectorised code for them
 _HALF = np.dtype(np.float16)  # whose places NumPy finds more slowly
 _ZERO, _SIGN_OF_HALF = np.array(0.0, np.float16), np.array(0x8000, np.uint16)
-_NAT = np.array(np.iinfo(np.int64).min)
+_NAT = np.iinfo(np.int64).min
 _SHARED = 1 << 17  # elements that are turned over
 FEW_HALVES, _SHORT_OF_HALVES = 1 << 7, 1 << 5  # elements in all, and of a row
 
@@ -126,7 +126,7 @@ def ascending(elements: Elements, order: SortOrder) -> Elements:
     they do."""
     numbers, turn = numbers_of(elements), turning(order, elements.dtype.kind)
     if turn is None:
-        if numbers is elements or numbers.dtype != _NAT.dtype or not (numbers == _NAT).any():
+        if elements.dtype.kind not in "Mm" or not numbers.size or numbers.item(numbers.argmin()) != _NAT:
             return numbers
         return numbers - 1  # NaT, the least integer, becomes the greatest
     if numbers.dtype == _HALF:  # of which NumPy turns over one after the other
@@ -151,8 +151,11 @@ def places_in_order(numbers: Elements, axis: int) -> Places:
     """By NumPy's own stable argsort, along an axis, of numbers that ascend. Of bytes it looks at all 256, however short
     a row is: not at those of wider words. It is given a copy of narrow ones: see needs_own_memory."""
     words = compared_soon(numbers)
-    if words is numbers and words.itemsize <= 2 and words.dtype != _HALF:
-        words = words.astype(np.int32) if words.shape[axis] <= _SHORT_OF_BYTES else words.copy("K")
+    if words.itemsize <= 2 and words.dtype != _HALF:
+        if words.shape[axis] <= _SHORT_OF_BYTES:
+            words = words.astype(np.int32)
+        elif words is numbers:
+            words = words.copy("K")
     found: Places = words.argsort(axis, "stable")
     return found
 

@@ -75,7 +75,9 @@ def _of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) ->
     if _LARGE * k > size > SHORT_ROWS:
         places: Places = _argsorted(row[np.newaxis], k, order, policy)[0]
         return places
-    if size <= (SHORT_ROWS if row.itemsize <= 2 else _FEW) or 2 * k >= size:
+    if size <= SHORT_ROWS and row.itemsize <= 2:
+        return places_in_order(ascending(row, order), -1)[:k]
+    if size <= _FEW or 2 * k >= size:
         return argsort_row(ascending(row, order), policy)[:k]
     parts = max(1, min(shared_pool().threads, size // max(_PART, 8 * k)))
     length = size // parts
