@@ -9,10 +9,10 @@ import pytest
 
 import gpusort
 from gpusort.targets.base import HostTarget
-from gpusort.targets.cpu.host import fast_paths
+from gpusort.targets.cpu.host import argsort_path, fast_paths
 from gpusort.targets.cpu.host.at_sight import places_at_sight
-from gpusort.targets.cpu.host.float_ties import are_ties_alike
-from gpusort.targets.cpu.host.numpy_sort import places_in_order
+from gpusort.targets.cpu.host.numpy_sort import ascending, places_in_order
+from gpusort.targets.cpu.host.signed_bits import are_ties_alike
 from gpusort.types.indices import SortOrder
 from tests.covering import few_cases
 from tests.new_process import run_sort
@@ -52,7 +52,7 @@ def test_numpy_counts_bytes_in_memory_that_no_other_thread_changes(dtype: str) -
     x = np.arange(600).reshape(3, 200).astype(dtype)
     for order in SortOrder:
         Watched.sorted_in.clear()
-        places = places_in_order(x.view(Watched), 1, order)
+        places = places_in_order(ascending(x.view(Watched), order), 1)
         assert len(Watched.sorted_in) == 1
         assert not np.shares_memory(Watched.sorted_in[0], x)
         is_down = order is SortOrder.DESCENDING
@@ -180,7 +180,7 @@ def test_few_floats_are_looked_at_for_ties_once(monkeypatch: pytest.MonkeyPatch)
         looked.append(source.size)
         return are_ties_alike(source)
 
-    monkeypatch.setattr(fast_paths, "are_ties_alike", noted)
+    monkeypatch.setattr(argsort_path, "are_ties_alike", noted)
     keys = np.array([0.0, -0.0, 3.0, -1.0])
     for descending, expected in ((False, [3, 1, 0, 2]), (True, [2, 0, 1, 3])):
         looked.clear()
@@ -253,7 +253,7 @@ def test_rows_of_few_elements_and_runs_are_seen_as_such(dtype: str) -> None:
                     descends = order is SortOrder.DESCENDING
                     expected = stable_order(row, descends)
                     np.testing.assert_array_equal(gpusort.argsort(row, descending=descends), expected, name)
-                    places = places_at_sight(row, order, length)
+                    places = places_at_sight(ascending(row, order))
                     if places is not None:
                         np.testing.assert_array_equal(places, expected, name)
                         found.add(name)

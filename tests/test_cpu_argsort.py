@@ -11,6 +11,7 @@ import gpusort
 from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.targets.cpu.host import argsort, packed_argsort
 from gpusort.targets.cpu.host.argsort import LEAST_MIXED, argsort_mixed, argsort_row
+from gpusort.targets.cpu.host.numpy_sort import ascending
 from gpusort.types.indices import SortOrder
 from tests.covering import few_cases
 from tests.reference import Array, sample
@@ -88,7 +89,7 @@ def test_every_way_is_numpys_order(ways: list[str], dtype: str, length: int) -> 
         row = x.astype(x.dtype.newbyteorder("="))
         for order in SortOrder:
             np.testing.assert_array_equal(
-                argsort_row(row, order, POLICY), stable_order(row, order is SortOrder.DESCENDING), name
+                argsort_row(ascending(row, order), POLICY), stable_order(row, order is SortOrder.DESCENDING), name
             )
 
 
@@ -118,7 +119,7 @@ def test_each_way_is_taken(ways: list[str], request: pytest.FixtureRequest) -> N
     ):  # fmt: skip
         x = rng.permutation(length) if not few else rng.integers(0, 20, length)
         ways.clear()
-        found = argsort_mixed(x.astype(dtype), SortOrder.ASCENDING, POLICY)
+        found = argsort_mixed(x.astype(dtype), POLICY)
         expected = WAYS[0] if argsorts and at_once else WAYS[1]
         assert ways == ([expected] if sorts else [])
         assert (found is None) is not sorts
@@ -128,27 +129,26 @@ def test_a_nan_is_left_to_words(ways: list[str], request: pytest.FixtureRequest)
     """As NumPy's argsort leaves its vector code then."""
     x = np.random.default_rng(1).standard_normal(1000)
     x[501] = np.nan
-    assert argsort_mixed(x, SortOrder.ASCENDING, POLICY) is not None or "[slow]" in request.node.name
+    assert argsort_mixed(x, POLICY) is not None or "[slow]" in request.node.name
     assert ways == {"argsorts": [*WAYS], "sorts": [WAYS[1]], "slow": []}[request.node.name.split("[")[1][:-1]]
 
 
 @pytest.mark.parametrize("dtype", WORDS)
 def test_what_is_in_order_is_left_to_numpys_merge(ways: list[str], dtype: str) -> None:
-    ramp = np.sort(sample(dtype, 1500))
-    runs = np.concatenate([np.sort(part) for part in np.array_split(sample(dtype, 1500), 3)])
+    x = ascending(sample(dtype, 1500), SortOrder.ASCENDING)
+    ramp, runs = np.sort(x), np.concatenate([np.sort(part) for part in np.array_split(x, 3)])
     for x in (ramp, ramp[::-1].copy(), runs, np.full_like(ramp, ramp[7])):
-        assert argsort_mixed(x, SortOrder.ASCENDING, POLICY) is None
+        assert argsort_mixed(x, POLICY) is None
     assert not ways
 
 
 @pytest.mark.parametrize("dtype", ["f8", "i8"])
 def test_numpys_vector_code_gets_memory_that_no_other_thread_changes(dtype: str) -> None:
     x = np.random.default_rng(1).permutation(1000).astype(dtype)
-    for order in SortOrder:
-        Watched.sorted_in.clear()
-        assert packed_argsort.argsort_at_once(x.view(Watched), order) is not None
-        assert len(Watched.sorted_in) == 1
-        assert not np.shares_memory(Watched.sorted_in[0], x)
+    Watched.sorted_in.clear()
+    assert packed_argsort.argsort_at_once(x.view(Watched)) is not None
+    assert len(Watched.sorted_in) == 1
+    assert not np.shares_memory(Watched.sorted_in[0], x)
 
 
 def test_words_of_small_numbers_are_narrow(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,6 +166,6 @@ def test_words_of_small_numbers_are_narrow(monkeypatch: pytest.MonkeyPatch) -> N
             x = np.random.default_rng(1).integers(0, spread, 1 << 11).astype(dtype)
             x[:2] = np.array([0, spread - 1]).astype(dtype)
             sorted_bits.clear()
-            found = packed_argsort.places_packed(x, SortOrder.ASCENDING, POLICY)
+            found = packed_argsort.places_packed(x, POLICY)
             np.testing.assert_array_equal(found, np.argsort(x, kind="stable"))
             assert sorted_bits == [bits]

@@ -51,9 +51,9 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return done
 
 
-def sorted_by(policy: HostSortPolicy, x: Array, order: SortOrder = SortOrder.ASCENDING, stable: bool = False) -> Array:
+def sorted_by(policy: HostSortPolicy, x: Array, order: SortOrder = SortOrder.ASCENDING) -> Array:
     results = np.empty_like(x)
-    sort_rows(x[np.newaxis], results[np.newaxis], order, policy, stable)
+    sort_rows(x[np.newaxis], results[np.newaxis], order, policy)
     return results
 
 
@@ -67,7 +67,7 @@ def test_it_sorts_as_the_pool_does(dtype: str, order: SortOrder, jobs: list[bool
         assert_same_bits(sorted_by(POLICY, x, order), expected)
         assert jobs == [True]
         jobs.clear()
-        sort_rows(x[np.newaxis], x[np.newaxis], order, POLICY, stable=False)
+        sort_rows(x[np.newaxis], x[np.newaxis], order, POLICY)
         assert_same_bits(x, expected)
         jobs.clear()
 

@@ -18,7 +18,7 @@ from gpusort.targets.cpu.host import argsort
 from gpusort.targets.cpu.host import row_networks as many_rows
 from gpusort.targets.cpu.host import sort as host_sort
 from gpusort.targets.cpu.host.key_words import Places
-from gpusort.targets.cpu.host.numpy_sort import places_along, sort_chunk
+from gpusort.targets.cpu.host.numpy_sort import places_in_order, sort_chunk
 from gpusort.targets.cpu.host.row_networks import exchanges
 from gpusort.targets.cpu.loops import Kernel
 from gpusort.targets.cpu.pool import share_each_row
@@ -283,17 +283,17 @@ def test_rows_behind_an_axis_of_one_element_are_shared(monkeypatch: pytest.Monke
     """As they are without that axis: some columns at a time."""
     parts: list[int] = []
 
-    def sorted_too(x: HostArray, results: HostArray, order: SortOrder, stable: bool) -> None:
+    def sorted_too(x: HostArray, results: HostArray, order: SortOrder) -> None:
         parts.append(x.size)
-        sort_chunk(x, results, order, stable)
+        sort_chunk(x, results, order)
 
-    def argsorted_too(x: HostArray, axis: int, *, is_own: bool) -> Places:
+    def argsorted_too(x: HostArray, axis: int) -> Places:
         parts.append(x.size)
-        return places_along(x, axis, is_own=is_own)
+        return places_in_order(x, axis)
 
     monkeypatch.setenv("GPUSORT_THREADS", "2")
     monkeypatch.setattr(host_sort, "sort_chunk", sorted_too)
-    monkeypatch.setattr(argsort, "places_along", argsorted_too)
+    monkeypatch.setattr(argsort, "places_in_order", argsorted_too)
     x, y = numbers("f4", (1, 300, 600)), numbers("u1", (1, 300, 600))
     target = CpuTarget(HostSortPolicy(by_radix=False))
     calls: list[Callable[[], object]] = [

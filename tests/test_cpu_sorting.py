@@ -23,10 +23,11 @@ from gpusort.targets.base import HostArray
 from gpusort.targets.cpu.compiler import loading
 from gpusort.targets.cpu.compiler.machine import Machine, machine
 from gpusort.targets.cpu.host import argsort, at_sight, radix_sort, sort_path
-from gpusort.targets.cpu.host.argsort import argsort_rows, argsort_runs
+from gpusort.targets.cpu.host.argsort import argsort_row, argsort_rows
 from gpusort.targets.cpu.host.at_sight import sorted_at_sight
 from gpusort.targets.cpu.host.fast_paths import fast_path
 from gpusort.targets.cpu.host.key_words import Places, elements_in_order, ordered_words
+from gpusort.targets.cpu.host.numpy_sort import ascending
 from gpusort.targets.cpu.host.packed_argsort import places_packed
 from gpusort.targets.cpu.host.partition import part_in_turn
 from gpusort.targets.cpu.host.sort import sort_rows
@@ -98,14 +99,14 @@ def check_sort(x: Array, order: SortOrder, target: CpuTarget = TARGET) -> None:
 
 def check_argsort(x: Array, order: SortOrder, target: CpuTarget = TARGET) -> None:
     before = x.tobytes()
-    places = argsort_rows(x, order, target.policy)
+    numbers = ascending(x, order)
+    places = argsort_rows(numbers, target.policy)
     assert x.tobytes() == before
     expected = stable_places(x, order)
     np.testing.assert_array_equal(places, expected)
-    merged = argsort_runs(x[0], order, target.policy) if len(x) == 1 and x.size else None
+    for row, own in zip(numbers, expected, strict=True):
+        np.testing.assert_array_equal(argsort_row(row, target.policy), own)
     assert x.tobytes() == before
-    if merged is not None:
-        np.testing.assert_array_equal(merged, expected[0])
 
 
 @pytest.mark.parametrize("order", SortOrder)
@@ -202,25 +203,29 @@ def test_many_rows_in_order_are_not_packed(dtype: str, monkeypatch: pytest.Monke
     """NumPy's stable sort sees that each is one run."""
     packed: list[int] = []
 
-    def noted(source: HostArray, order: SortOrder, policy: HostSortPolicy) -> Places:
+    def noted(source: HostArray, policy: HostSortPolicy) -> Places:
         packed.append(len(source))
-        return places_packed(source, order, policy)
+        return places_packed(source, policy)
 
     monkeypatch.setattr(argsort, "places_packed", noted)
     for shape in ((40, 700), (4, 3000), (60, 200)):
         rows = np.random.default_rng(1).permutation(np.arange(math.prod(shape))).reshape(shape).astype(dtype)
         for x, expected in ((np.sort(rows, axis=1), 0), (np.sort(rows, axis=1)[:, ::-1].copy(), 0), (rows, 1)):
             packed.clear()
-            places = argsort_rows(x, SortOrder.ASCENDING, HostSortPolicy())
+            places = argsort_rows(x, HostSortPolicy())
             np.testing.assert_array_equal(places, np.argsort(x, axis=1, kind="stable"))
             assert len(packed) == expected
+
+
+def is_merged(row: HostArray, policy: HostSortPolicy) -> bool:
+    return argsort._is_merged(row[np.newaxis], policy)
 
 
 def test_long_runs_are_merged() -> None:
     x = np.arange(20000, dtype="f8")
     for row in (x, x[::-1].copy(), np.concatenate([x, x])):
-        assert argsort_runs(row, SortOrder.ASCENDING, SMALL) is not None
-    assert argsort_runs(sample("f8", 20000), SortOrder.ASCENDING, SMALL) is None
+        assert is_merged(row, SMALL)
+    assert not is_merged(sample("f8", 20000), SMALL)
 
 
 def test_rows_with_some_elements_out_of_place_are_merged() -> None:
@@ -228,18 +233,18 @@ def test_rows_with_some_elements_out_of_place_are_merged() -> None:
     x = np.arange(20000, dtype="f8")
     moved = np.random.default_rng(1).choice(x.size, 260, replace=False)
     x[moved] = x[moved[::-1]]
-    assert argsort_runs(x, SortOrder.ASCENDING, HostSortPolicy()) is not None
-    assert argsort_runs(x, SortOrder.ASCENDING, SMALL) is None
+    assert is_merged(x, HostSortPolicy())
+    assert not is_merged(x, SMALL)
 
 
 def test_many_runs_are_sorted_as_what_is_in_no_order() -> None:
     """As the buckets of a file sort are: a merge for each doubling of their number would take longer."""
     several, many = np.resize(np.arange(3000.0), 8 * 3000), np.resize(np.arange(1000.0), 24 * 1000)
-    assert argsort_runs(several, SortOrder.ASCENDING, SMALL) is not None
-    assert argsort_runs(many, SortOrder.ASCENDING, SMALL) is None
+    assert is_merged(several, SMALL)
+    assert not is_merged(many, SMALL)
     nearly = np.arange(24000.0)
     nearly[100::200] = 0.5  # 120 runs, but each goes on where the one before has ended
-    assert argsort_runs(nearly, SortOrder.ASCENDING, SMALL) is not None
+    assert is_merged(nearly, SMALL)
     for x in (several, many, nearly):
         check_argsort(x[np.newaxis], SortOrder.ASCENDING)
 
@@ -362,22 +367,21 @@ def test_rows_that_are_sorted_at_sight(dtype: str, order: SortOrder, monkeypatch
                 expected = in_order(row[np.newaxis], order)[0].view(dtype)
             for x in (np.array(row), np.repeat(row, 2)[::2]):
                 before, path = x.tobytes(), SortPath(policy, NUMPY.spec("x", x), 0, order, stable)
-                if sorted_at_sight(x, order, policy, stable) is not None:
-                    found.add(f"{name}{' stably' * stable}")
+                if sorted_at_sight(x, order, policy) is not None:
+                    found.add(name)
                 assert_same_bits(path.function(x), expected)
                 assert x.tobytes() == before
                 path.into((x,), (x,))
                 assert_same_bits(np.array(x), expected)
-    assert {"constant", "constant stably", "two", "three"} <= found
+    assert {"constant", "two", "three"} <= found
     assert found.isdisjoint({"few", "some", "skewed", "nearly"})
     if is_float:
         assert {"zeros", "nans of both signs"} <= found
-        assert "nans of both signs stably" not in found
     elif np.dtype(dtype).kind in "iu":
-        assert {"ascending", "descending", "two stably"} <= found
+        assert {"ascending", "descending", "two"} <= found
     if dtype in ("f4", "f8"):
         ways = [f"{way} {zeros}" for way in ("ascending", "descending") for zeros in ("zeros", "by zeros")]
-        assert {*ways, *(f"{way} stably" for way in ways)} <= found
+        assert {*ways} <= found
 
 
 def test_few_different_elements_are_numpys_where_it_sorts_them_fast() -> None:
@@ -388,7 +392,7 @@ def test_few_different_elements_are_numpys_where_it_sorts_them_fast() -> None:
     ):  # fmt: skip
         policy = attrs.evolve(HostSortPolicy(), by_radix=by_radix)
         for x in (np.ones(length, dtype), np.resize([1, 2], length).astype(dtype)):
-            assert (sorted_at_sight(x, SortOrder.ASCENDING, policy, False) is not None) is is_at_sight
+            assert (sorted_at_sight(x, SortOrder.ASCENDING, policy) is not None) is is_at_sight
             path = SortPath(policy, NUMPY.spec("x", x), 0, SortOrder.ASCENDING, False)
             np.testing.assert_array_equal(path.function(x), np.sort(x))
 
@@ -399,7 +403,7 @@ def test_a_handful_of_elements_is_counted_where_numpy_sorts_slowly(dtype: str, b
     """More of them than are worth NumPy's loops."""
     policy = attrs.evolve(HostSortPolicy(), by_radix=by_radix)
     x = np.resize([3, 1, 7, 1, 5, 9, 1, 4, 1, 1], 40_000).astype(dtype)
-    found = sorted_at_sight(x, SortOrder.ASCENDING, policy, False)
+    found = sorted_at_sight(x, SortOrder.ASCENDING, policy)
     assert (found is not None) is by_radix
     if found is not None:
         np.testing.assert_array_equal(found, np.sort(x))

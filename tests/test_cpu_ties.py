@@ -8,9 +8,12 @@ import pytest
 
 import gpusort
 from gpusort.algos.host_sort import HostSortPolicy
+from gpusort.arrays.host import NUMPY
+from gpusort.targets.base import HostArray
 from gpusort.targets.cpu.background import background
-from gpusort.targets.cpu.host.numpy_sort import restore_ties, sort_chunk
+from gpusort.targets.cpu.host.numpy_sort import keep_ties, restore_ties, sort_chunk
 from gpusort.targets.cpu.host.sort import sort_rows
+from gpusort.targets.cpu.host.sort_path import SortPath
 from gpusort.targets.cpu.target import CpuTarget
 from gpusort.types.indices import SortOrder
 from tests.reference import assert_same_bits, sample, sorted_by_numpy
@@ -21,6 +24,10 @@ IN_PARTS = attrs.evolve(POLICY, serial_below=256, part_bytes_from=4096, chunk=50
 SHAPES = ((0, 3), (3, 0), (1, 1), (1, 50), (40, 30), (20, 400), (2, 5000), (3, 1200), (1, 40_000))
 
 
+def sort_stably(x: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy) -> None:
+    SortPath(policy, NUMPY.spec("x", x), -1, order, stable=True).into((x,), (results,))
+
+
 @pytest.mark.parametrize("order", SortOrder)
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 def test_every_kind_of_long_row(dtype: str, order: SortOrder) -> None:
@@ -29,10 +36,10 @@ def test_every_kind_of_long_row(dtype: str, order: SortOrder) -> None:
         expected = sorted_by_numpy(x, descending=order is SortOrder.DESCENDING)
         results = by_words(x, order)
         for row in range(len(x)):
-            restore_ties(x[row : row + 1], results[row : row + 1], order, stable=True)
+            keep_ties(x[row : row + 1], results[row : row + 1])
         assert_same_bits(results, expected)
         together = by_words(x, order)
-        restore_ties(x, together, order, stable=True)
+        keep_ties(x, together)
         assert_same_bits(together, expected)
 
 
@@ -46,10 +53,10 @@ def test_what_need_not_be_stable_is_in_the_order_of_words(dtype: str, order: Sor
         together, apart = np.empty_like(x), expected.copy()
         apart[apart == 0] = 0.0
         apart[np.isnan(apart)] = np.nan
-        sort_chunk(x, together, order, stable=False)
+        sort_chunk(x, together, order)
         assert_same_bits(together, expected)
         for row in range(len(x)):
-            restore_ties(x[row : row + 1], apart[row : row + 1], order, stable=False)
+            restore_ties(x[row : row + 1], apart[row : row + 1], order)
         assert_same_bits(apart, expected)
 
 
@@ -59,7 +66,7 @@ def test_a_row_of_many_pieces(order: SortOrder) -> None:
     x = sample("f4", 300_000, seed=4)
     x[70_000:140_000] = np.abs(np.nan_to_num(x[70_000:140_000])) + 1
     results = by_words(x, order)
-    restore_ties(x[np.newaxis], results[np.newaxis], order, stable=True)
+    keep_ties(x[np.newaxis], results[np.newaxis])
     assert_same_bits(results, sorted_by_numpy(x, descending=order is SortOrder.DESCENDING))
 
 
@@ -71,9 +78,9 @@ def test_sorting(dtype: str, descending: bool) -> None:
         for shape in SHAPES:
             x = sample(dtype, shape, seed=shape[1])
             expected, results = sorted_by_numpy(x, descending=descending), np.empty_like(x)
-            sort_rows(x, results, order, policy, stable=True)
+            sort_stably(x, results, order, policy)
             assert_same_bits(results, expected)
-            sort_rows(x, x, order, policy, stable=True)
+            sort_stably(x, x, order, policy)
             assert_same_bits(x, expected)
 
 
@@ -84,7 +91,7 @@ def test_each_kind_of_row_beside_others_of_it(dtype: str, order: SortOrder) -> N
     for row in kinds_of_rows(dtype, 60):
         x = np.tile(row, (5, 1))
         results = np.empty_like(x)
-        sort_rows(x, results, order, POLICY, stable=True)
+        sort_stably(x, results, order, POLICY)
         assert_same_bits(results, sorted_by_numpy(x, descending=order is SortOrder.DESCENDING))
 
 
@@ -111,14 +118,13 @@ def test_columns() -> None:
     assert_same_bits(results, sorted_by_numpy(x, axis=0, descending=True))
 
 
-@pytest.mark.parametrize("stable", [False, True])
-def test_rows_that_lie_apart_are_brought_together_some_at_a_time(stable: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_lie_apart_are_brought_together_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gpusort.targets.cpu.host.sort._AT_ONCE", 1000)
     x = sample("f4", (300, 7, 5), seed=4).transpose(2, 1, 0)
     results, mine = np.empty_like(x), x.copy("K")
-    sort_rows(x, results, SortOrder.ASCENDING, POLICY, stable)
-    sort_rows(mine, mine, SortOrder.ASCENDING, POLICY, stable)
-    expected = sorted_by_numpy(x) if stable else by_words(x.reshape(-1, 300), SortOrder.ASCENDING).reshape(x.shape)
+    sort_rows(x, results, SortOrder.ASCENDING, POLICY)
+    sort_rows(mine, mine, SortOrder.ASCENDING, POLICY)
+    expected = by_words(x.reshape(-1, 300), SortOrder.ASCENDING).reshape(x.shape)
     assert_same_bits(results.copy(), expected)
     assert_same_bits(mine.copy(), expected)
 
@@ -127,7 +133,7 @@ def test_a_source_that_lies_where_the_results_do() -> None:
     whole = sample("f4", (1, 3000), seed=1)
     source, results = whole[:, :2500], whole[:, 500:]
     expected = sorted_by_numpy(source)
-    sort_rows(source, results, SortOrder.ASCENDING, POLICY, stable=True)
+    sort_stably(source, results, SortOrder.ASCENDING, POLICY)
     assert_same_bits(results.copy(), expected)
 
 
@@ -143,5 +149,5 @@ def test_in_place_nothing_is_lost(step: str, monkeypatch: pytest.MonkeyPatch) ->
     before = x.copy()
     monkeypatch.setattr(f"gpusort.targets.cpu.host.{step}", strike)
     with pytest.raises(KeyboardInterrupt):
-        sort_rows(x, x, SortOrder.ASCENDING, IN_PARTS, stable=True)
+        sort_rows(x, x, SortOrder.ASCENDING, IN_PARTS)
     assert_same_bits(x, before)

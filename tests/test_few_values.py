@@ -116,7 +116,7 @@ def test_values_that_no_multiplier_parts_are_left_too(monkeypatch: pytest.Monkey
     monkeypatch.setattr(counting, "_TRIES", 0)
     x = chosen_from(np.arange(7))
     places = np.empty(LENGTH, np.intp)
-    assert not counting.argsort_few(x, places, SortOrder.ASCENDING, HostSortPolicy(), shared_pool())
+    assert not counting.argsort_few(x, places, HostSortPolicy(), shared_pool())
     check(x)
 
 
@@ -140,7 +140,7 @@ def test_a_handful_is_sorted_at_sight(dtype: str, count: int, order: SortOrder) 
         for row in (x, np.repeat(x[::7], 2)[::2]):
             before = row.tobytes()
             with background.off():
-                found = sorted_at_sight(row, order, policy, False)
+                found = sorted_at_sight(row, order, policy)
             assert (found is not None) is (count <= most)
             if found is not None:
                 assert_same_bits(found, in_order(row, order))
@@ -155,21 +155,17 @@ def test_a_handful_is_sorted_at_sight(dtype: str, count: int, order: SortOrder) 
 
 @pytest.mark.parametrize("few_bytes_from", [1, 1 << 40])
 def test_a_handful_of_floats_that_tie(few_bytes_from: int) -> None:
-    """In the order of their bits, unless they are to keep theirs."""
+    """In the order of their bits."""
     policy = HostSortPolicy(few_bytes_from=few_bytes_from)
     for values in ([0.0, -0.0], [np.nan, -np.nan, 1.0], [0.0, 2.0, np.nan]):
         x = np.array(values, np.float32)[np.random.default_rng(1).integers(0, len(values), 40_000)]
         for order in SortOrder:
             with background.off():
-                found = sorted_at_sight(x, order, policy, False)
+                found = sorted_at_sight(x, order, policy)
                 assert found is not None
                 assert_same_bits(found, in_bit_order(x, order is SortOrder.DESCENDING, 0))
-                stable = sorted_at_sight(x, order, policy, True)
-            assert (stable is None) is (values != [0.0, 2.0, np.nan])
-            if stable is not None:
-                assert_same_bits(stable, found)
 
 
 def test_what_comes_again_after_an_even_number_is_seen() -> None:
     x = np.resize(np.array([7, 5], np.float64), 1 << 16)
-    assert sorted_at_sight(x, SortOrder.ASCENDING, HostSortPolicy(), False) is not None
+    assert sorted_at_sight(x, SortOrder.ASCENDING, HostSortPolicy()) is not None

@@ -1,4 +1,8 @@
-"""Stable argsort of host arrays: chooses an algorithm by dtype, length and number of rows."""
+"""Stable argsort of host arrays: chooses an algorithm by dtype, length and number of rows.
+
+All of it is about numbers that ascend: of what is to descend, of times and of floats by their bits, others are made
+first that ascend and tie as the elements should.
+"""
 
 from __future__ import annotations
 
@@ -18,19 +22,22 @@ from ..background import background
 from ..crew import share
 from ..loops import PIECE
 from ..pool import Pool, share_each_row, shared_pool
+from .at_sight import places_at_sight
 from .counting import argsort_few, rank_found
 from .crew_rows import argsort_rows_by_crew
-from .key_words import Elements, Places, constants, numbers_of, ordered_words
-from .numpy_sort import places_along, places_in_order
+from .key_words import Elements, Places, constants, numbers_of
+from .numpy_sort import places_in_order
 from .numpy_speed import numpy_argsorts_fast, numpy_sorts_slowly
 from .packed_argsort import argsort_at_once, argsort_packed, pack, places_packed, rank, rank_halves, unpack
 from .partition_sort import loading_sorts
 from .radix_sort import argsort_by_radix, suits_radix
 from .row_networks import argsort_short_rows, least_for_networks
 from .sample import is_monotonic, seems_constant
-from .strides import shared_across, with_last
+from .strides import packed, shared_across, with_last
 
 INDEX: np.dtype[np.intp] = np.dtype(np.intp)
+_HALF = np.dtype(np.float16)
+_UP = SortOrder.ASCENDING
 _NARROW = 1 << 19  # elements of 32 bits: of more a radix sort scatters too far
 _WINDOWS, _WINDOW = 8, 32  # how many neighbours are looked at, and how many in a row
 _FEWEST, _LEAST = 6, _WINDOWS * _WINDOW  # elements of a row that is looked at with others, and of one alone
@@ -47,14 +54,36 @@ _IN_ORDER, BY_DIGITS = 1 << 19, 1 << 16
 _MOST_TURNS_OF_LONG, _MOST_TURNS = 16, 48
 
 
-def argsort_rows(source: HostArray, order: SortOrder, policy: HostSortPolicy) -> Places:
-    """Where each row's elements come from, in order. Equal elements keep theirs."""
+def is_counted(numbers: HostArray) -> bool:
+    """Whether NumPy places them by their digits."""
+    return numbers.itemsize <= 2 and numbers.dtype != _HALF
+
+
+def argsort_row(row: HostArray, policy: HostSortPolicy) -> Places:
+    """Where a row's elements come from, in order, by the first way that suits. Equal elements keep theirs."""
+    size, is_wide, found = row.size, row.itemsize > 2, None
+    if LEAST_MIXED <= size < policy.serial_below and not is_counted(row):
+        if size >= policy.pack_from or not is_wide:
+            found = places_at_sight(row)
+        if found is None and is_wide:
+            found = argsort_mixed(row, policy)
+        if found is not None:
+            return found
+    if size < (policy.pack_from if is_wide else policy.deal_from):
+        return places_in_order(row, -1)
+    rows = packed(row)[np.newaxis]
+    (found,) = (row.argsort(kind="stable"),) if _is_merged(rows, policy) else argsort_rows(rows, policy)
+    return found
+
+
+def argsort_rows(source: HostArray, policy: HostSortPolicy) -> Places:
+    """The same of each row of a packed array."""
     rows, length = source.shape
-    found = argsort_by_network(source, 1, order, policy) if source.size else np.empty(source.shape, np.intp)
+    found = argsort_by_network(source, 1, _UP, policy) if source.size else np.empty(source.shape, np.intp)
     if found is not None:
         return found
     if source.size < policy.serial_below:
-        return _of_rows(source, order, policy)
+        return _of_rows(source, policy)
     places: Places = new_array(source.shape, INDEX)
     pool, is_narrow = shared_pool(), source.itemsize <= 2  # whose rows NumPy has, unless they are long
     long = max(policy.serial_below, policy.deal_from) if is_narrow else policy.serial_below
@@ -62,15 +91,14 @@ def argsort_rows(source: HostArray, order: SortOrder, policy: HostSortPolicy) ->
     if is_shared and can_argsort(source.dtype, source.nbytes):
         few = pool.of_at_most(policy.threads_for(8 * length))  # words of 64 bits are sorted
         for row, own in zip(source, places, strict=True):
-            runs = argsort_runs(row, order, policy) if rows > 1 else None  # one alone has been looked at
-            if runs is None:
-                argsort_one(row, own, order, policy, few)
+            if rows > 1 and _is_merged(row[np.newaxis], policy):  # one alone has been looked at
+                own[:] = row.argsort(kind="stable")
             else:
-                own[:] = runs
-    elif not argsort_rows_by_crew(source, places, order, policy):
+                argsort_one(row, own, policy, few)
+    elif not argsort_rows_by_crew(source, places, policy):
 
         def write(own: slice) -> None:
-            places[own] = _of_rows(source[own], order, policy)
+            places[own] = _of_rows(source[own], policy)
 
         chunk = max(1, policy.chunk // length)
         pool.over(rows, write, -(-rows // chunk))
@@ -84,7 +112,7 @@ def argsort_by_network(x: HostArray, axis: int, order: SortOrder, policy: HostSo
         return None
     axes = with_last(x, axis)
     rows = x.transpose(axes)
-    if _are_in_order(rows, order, policy):
+    if order is _UP and _are_in_order(rows, policy):
         return places_shared(x, axis)
     places: Places = np.empty(x.shape, np.intp)
     return places if argsort_short_rows(rows, places.transpose(axes), order, policy) else None
@@ -95,82 +123,75 @@ def places_shared(x: HostArray, axis: int, each: int = _IN_ORDER) -> Places:
     elements."""
     pool = shared_pool().of_at_most(x.size // each)
     if pool.threads < 2:
-        return places_along(x, axis, is_own=False)
+        return places_in_order(x, axis)
     places: Places = np.empty(x.shape, np.intp)
 
     def write(part: tuple[slice, ...]) -> None:
-        places[part] = places_along(x[part], axis, is_own=False)
+        places[part] = places_in_order(x[part], axis)
 
     shared_across(x, axis, pool, write)
     return places
 
 
-def _are_in_order(x: HostArray, order: SortOrder, policy: HostSortPolicy) -> bool:
+def _are_in_order(x: HostArray, policy: HostSortPolicy) -> bool:
     """Whether rows seem to be made of few runs, of elements that NumPy merges; or, of narrow ones, in order."""
     least = _FEWEST if x.itemsize > 2 else _WINDOW  # of bytes networks take less time
-    if not least <= x.shape[-1] < x.size or order is SortOrder.DESCENDING:
+    if not least <= x.shape[-1] < x.size:
         return False
     rows = numbers_of(x[(0,) * (x.ndim - 2)])
     first = rows[0, :_GLANCE].tolist()
     if _FEW_FALLS < sum(map(gt, first, first[1:])) < len(first) - 1 - _FEW_FALLS:
         return False
-    some = rows[:: -(-len(rows) // _WINDOWS)]
-    windows = some[:, :_WINDOW]
     if x.itemsize > 2:
-        return _has_long_runs(windows, rows[len(rows) // 2], order, policy)
+        return _has_long_runs(rows, policy)
+    some = rows[:: -(-len(rows) // _WINDOWS)]
     far = some[:, :: -(-x.shape[-1] // _FAR_FIRST)]
-    return all(are_all(np.less_equal(numbers[:, :-1], numbers[:, 1:])) for numbers in (windows, far))
+    return all(are_all(np.less_equal(numbers[:, :-1], numbers[:, 1:])) for numbers in (some[:, :_WINDOW], far))
 
 
-def argsort_mixed(row: HostArray, order: SortOrder, policy: HostSortPolicy, *, by_bits: bool = False) -> Places | None:
+def argsort_mixed(row: HostArray, policy: HostSortPolicy) -> Places | None:
     """Of a row that one thread has, by NumPy's vector code, if it has any. None where its stable argsort suits: where a
     few elements that are far apart seem to be of few runs, which it merges, or hardly differ, so that it foresees what
     it branches by."""
     if numpy_sorts_slowly(_WORD):
         return None
     size, itemsize, is_float = row.size, row.itemsize, row.dtype.kind == "f"
-    some: list[float] = numbers_of(row)[size // (2 * _GLANCE) :: size // _GLANCE].tolist()
+    some: list[float] = row[size // (2 * _GLANCE) :: size // _GLANCE].tolist()
     in_order, different = sorted(some), len(set(some))
     if some == in_order or some == in_order[::-1] or (different <= _DIFFERENT and size < _FEW_ALIKE * itemsize):
         return None
     if not _FEW_RUNS <= sum(map(gt, some, some[1:])) < len(some) - _FEW_RUNS:
         return None
-    if by_bits:
-        row, order = ordered_words(row, order), SortOrder.ASCENDING
     # Words of 64-bit floats that have equals are made twice; those of 32-bit integers are made soonest.
     suits = is_float or itemsize > 4 if different == len(some) else is_float and itemsize > 4
     if suits and size < _AT_ONCE * itemsize and numpy_argsorts_fast(itemsize):
-        found = argsort_at_once(row, order)
+        found = argsort_at_once(row)
         if found is not None:
             return found
-    return places_packed(row, order, policy)
+    return places_packed(row, policy)
 
 
-def argsort_row(row: HostArray, order: SortOrder, policy: HostSortPolicy) -> Places:
-    """Of a row that one thread has, packed or not."""
-    found = argsort_mixed(row, order, policy) if row.itemsize > 2 and row.size >= LEAST_MIXED else None
-    return places_in_order(row, -1, order) if found is None else found
-
-
-def argsort_runs(row: HostArray, order: SortOrder, policy: HostSortPolicy) -> Places | None:
-    """The same of a row that is made of a few long runs, which NumPy merges; else None."""
-    if row.size < max(policy.pack_from, _LEAST):
-        return None
-    step = row.size // _WINDOWS
-    windows: Elements = row[: _WINDOWS * step].reshape(_WINDOWS, step)[:, :_WINDOW]
-    return row.argsort(kind="stable") if _has_long_runs(windows, row, order, policy) else None
-
-
-def _has_long_runs(windows: HostArray, row: HostArray, order: SortOrder, policy: HostSortPolicy) -> bool:
-    """Whether neighbours mostly go on as they began, and those far apart too, so that NumPy's merge of runs has little
-    to do: a few runs, or rows that are nearly in order."""
-    if order is SortOrder.DESCENDING or row.itemsize <= 2:
+def _has_long_runs(rows: HostArray, policy: HostSortPolicy) -> bool:
+    """Whether neighbours in some rows, or all over a single one, mostly go on as they began, and those far apart too,
+    so that NumPy's merge of runs has little to do: a few runs, or rows that are nearly in order."""
+    row = rows[len(rows) // 2]
+    if row.itemsize <= 2:
         return False
+    if len(rows) == 1:
+        step = row.size // _WINDOWS
+        windows = row[: _WINDOWS * step].reshape(_WINDOWS, step)[:, :_WINDOW]
+    else:
+        windows = rows[:: -(-len(rows) // _WINDOWS), :_WINDOW]
     if _turns(windows) * _LEAST > policy.few_turns * windows.size:
         return False
     far: Elements = row[:: max(1, row.size // _FAR)]
     most = _MOST_TURNS if row.size < policy.serial_below else _MOST_TURNS_OF_LONG
     return row.size <= _WINDOW or _turns(far) * _FAR < most * far.size
+
+
+def _is_merged(row: HostArray, policy: HostSortPolicy) -> bool:
+    """The same of a single row, which NumPy merges then."""
+    return row.size >= max(policy.pack_from, _LEAST) and _has_long_runs(row, policy)
 
 
 def _turns(numbers: Elements) -> int:
@@ -179,62 +200,57 @@ def _turns(numbers: Elements) -> int:
     return count_nonzero(rises[..., :-1] != rises[..., 1:])
 
 
-def argsort_one(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> None:
+def argsort_one(source: HostArray, places: Places, policy: HostSortPolicy, pool: Pool) -> None:
     """A row that is worth the compiled loops."""
     if source.itemsize <= 2 and source.size > LARGEST_U32:
-        places[:] = _of_rows(source[np.newaxis], order, policy)[0]
-    elif _numbered(source, places, order, pool):
+        places[:] = _of_rows(source[np.newaxis], policy)[0]
+    elif _numbered(source, places, pool):
         pass
-    elif source.dtype == np.float16:
-        argsort_by_radix(_ranks(source, order, pool), places, SortOrder.ASCENDING, pool.threads)
+    elif source.dtype == _HALF:
+        argsort_by_radix(_ranks(source, pool), places, pool.threads)
     elif source.itemsize <= 2:  # of a copy, as other threads may change what is counted first
-        argsort_by_radix(source.copy(), places, order, pool.threads)
-    elif argsort_few(source, places, order, policy, pool):
+        argsort_by_radix(source.copy(), places, pool.threads)
+    elif argsort_few(source, places, policy, pool):
         pass
     elif (
         source.itemsize == 4 and source.size <= _NARROW and suits_radix(source.size, source.size, source.dtype, policy)
     ):
-        argsort_by_radix(source, places, order, pool.threads)
+        argsort_by_radix(source, places, pool.threads)
     else:
-        argsort_packed(source, places, order, policy, pool)
+        argsort_packed(source, places, policy, pool)
 
 
-def _ranks(halves: HostArray, order: SortOrder, pool: Pool) -> Elements:
+def _ranks(halves: HostArray, pool: Pool) -> Elements:
     """Of float16, where the kernels would make them anew in each pass."""
     ranks: Elements = np.empty(halves.shape, np.uint16)
-    share(rank_halves(), halves.size, pool, halves.view(np.int16), ranks, constants(halves.dtype, order))
+    share(rank_halves(), halves.size, pool, halves.view(np.int16), ranks, constants(halves.dtype, _UP))
     return ranks
 
 
-def _numbered(source: HostArray, places: Places, order: SortOrder, pool: Pool) -> bool:
-    """Writes the places of a row that is in this order or, without equals, in the other; False, and nothing done, if it
-    is in neither."""
-    numbers, last = numbers_of(source), source.size - 1
-    if source.dtype.kind in "Mm" and np.iinfo(np.int64).min in (numbers[0], numbers[-1]):
-        return False  # NaT is last in either
-    same, other = (np.less_equal, np.greater) if order is SortOrder.ASCENDING else (np.greater_equal, np.less)
-    is_same = is_monotonic(numbers, same, pool)
-    if not is_same and not is_monotonic(numbers, other, pool):
+def _numbered(source: HostArray, places: Places, pool: Pool) -> bool:
+    """Writes the places of a row that ascends or, without equals, descends; False, and nothing done, if it does
+    neither."""
+    last, ascends = source.size - 1, is_monotonic(source, np.less_equal, pool)
+    if not ascends and not is_monotonic(source, np.greater, pool):
         return False
 
     def number(own: slice) -> None:
-        first, past = (own.start, own.stop) if is_same else (last - own.start, last - own.stop)
-        places[own] = np.arange(first, past, 1 if is_same else -1)
+        first, past = (own.start, own.stop) if ascends else (last - own.start, last - own.stop)
+        places[own] = np.arange(first, past, 1 if ascends else -1)
 
     pool.over(source.size, number, -(-source.size // PIECE))
     return True
 
 
-def _of_rows(source: HostArray, order: SortOrder, policy: HostSortPolicy) -> Places:
+def _of_rows(source: HostArray, policy: HostSortPolicy) -> Places:
     """Of rows that one thread has."""
     rows, length = source.shape
     is_packed = policy.packs(source.size, length, source.dtype)
     if is_packed and (source.itemsize > 4 or numpy_sorts_slowly(_WORD)):
         is_packed = not seems_constant(source[rows // 2], few=2)  # NumPy's stable sort sees long runs
     if is_packed and rows > 1 and length >= _FEWEST:
-        windows = source[:: -(-rows // _WINDOWS), :_WINDOW]
-        is_packed = not _has_long_runs(windows, source[rows // 2], order, policy)
-    return places_packed(source, order, policy) if is_packed else places_in_order(source, 1, order)
+        is_packed = not _has_long_runs(source, policy)
+    return places_packed(source, policy) if is_packed else places_in_order(source, 1)
 
 
 def can_argsort(dtype: np.dtype[np.generic], nbytes: int) -> bool:
@@ -242,7 +258,7 @@ def can_argsort(dtype: np.dtype[np.generic], nbytes: int) -> bool:
 
 
 def _argsorting(dtype: np.dtype[np.generic]) -> Iterator[object]:
-    size, is_half = dtype.itemsize, dtype == np.float16
+    size, is_half = dtype.itemsize, dtype == _HALF
     if size >= 4:
         yield rank(size, dtype.kind == "f")
         yield pack()
@@ -256,5 +272,5 @@ def _argsorting(dtype: np.dtype[np.generic]) -> Iterator[object]:
     for counted in {dtype if narrow else np.dtype(np.uint8), dtype if size <= 2 else np.dtype(np.uint8)}:
         row: HostArray = np.zeros(2, counted)
         places: Places = np.empty(2, np.intp)
-        argsort_by_radix(row, places, SortOrder.ASCENDING, 1)
+        argsort_by_radix(row, places, 1)
         yield None

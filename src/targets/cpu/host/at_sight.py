@@ -23,11 +23,12 @@ from ...counts import count_nonzero
 from ..background import background
 from ..crew import share
 from ..loops import Kernel, compiled
-from ..pool import ALONE, Pool, shared_pool
+from ..pool import Pool, shared_pool
 from .key_words import Elements, Places, bits_of, elements_in_order, numbers_of, ordered_ranks, ordered_words
 from .numpy_sort import restore_ties
 from .radix_sort import goes_by_radix, suits_radix
 from .sample import direction_of, some_words
+from .strides import copy_shared
 
 _HALF = np.dtype(np.float16)
 LEAST_AT_SIGHT = 1 << 12  # elements: to sort fewer takes no longer than to check whether they are in order
@@ -155,11 +156,6 @@ class FewWords:
             tied.setdefault(rank, []).append(np.array(word))
         return cls(bits_of(elements), [*tied.values()])
 
-    @property
-    def ties(self) -> bool:
-        """Whether some compare equal."""
-        return len(self.tied) < self.words.size
-
 
 def few_words(row: Elements, order: SortOrder, most: int = HANDFUL) -> FewWords | None:
     """The words of a row, if a glance tells that they are no more."""
@@ -172,9 +168,9 @@ def few_words(row: Elements, order: SortOrder, most: int = HANDFUL) -> FewWords 
 # -- at sight ------------------------------------------------------------------------------------------------
 
 
-def sorted_at_sight(row: Elements, order: SortOrder, policy: HostSortPolicy, stable: bool) -> Elements | None:
-    """The sorted row, if it has few different values, or is in order or reversed (and too short for several threads).
-    None otherwise, mostly after a look at five elements."""
+def sorted_at_sight(row: Elements, order: SortOrder, policy: HostSortPolicy) -> Elements | None:
+    """The sorted row, if it has few different values, or is in order or reversed. None
+    otherwise, mostly after a look at five elements."""
     item, size, is_float, found = numbers_of(row).item, row.size, row.dtype.kind == "f", None
     are_counted = _are_counted_sooner(row, policy)
     a, e = item(0), item(-1)
@@ -184,12 +180,12 @@ def sorted_at_sight(row: Elements, order: SortOrder, policy: HostSortPolicy, sta
     different, is_nan = len({a, b, c, d, e}), a != a  # which is not its own equal
     if different < _SEEN or is_nan:
         if are_counted or (is_float and (size >= _FLOATS or different < _DIFFERENT or is_nan)):
-            found = _counted(row, order, policy, stable)
+            found = _counted(row, order, policy)
         elif different < _DIFFERENT:
             return None
     seems_in_order = a != e and (a <= b <= c <= d <= e or a >= b >= c >= d >= e)
-    if found is None and seems_in_order and size < policy.part_from(row.dtype):
-        found = _of_neighbours(row, order, stable)
+    if found is None and seems_in_order:
+        found = _of_neighbours(row, order)
     return found
 
 
@@ -203,18 +199,18 @@ def _are_counted_sooner(row: Elements, policy: HostSortPolicy) -> bool:
     return suits_radix(row.size, row.size, row.dtype, policy)
 
 
-def _counted(row: Elements, order: SortOrder, policy: HostSortPolicy, stable: bool) -> Elements | None:
+def _counted(row: Elements, order: SortOrder, policy: HostSortPolicy) -> Elements | None:
     """Sorts a row of few different values by counting each. No compiler is loaded for a short row, unless NumPy sorts
     it slowly."""
     size, is_short = row.itemsize, row.nbytes < policy.few_bytes_from
     if is_short:
-        found = _of_few(row, order, stable)
+        found = _of_few(row, order)
         if found is not None or not suits_radix(row.size, row.size, row.dtype, policy):
             return found
     if not background.has(("each", size), partial(counting_each, size), row.nbytes):
-        return None if is_short else _of_few(row, order, stable)
+        return None if is_short else _of_few(row, order)
     few, pool = few_words(row, order), shared_pool()
-    if few is None or (stable and few.ties):
+    if few is None:
         return None
     packed = np.ascontiguousarray(row)
     runs = Runs.counted(packed, few.words, pool)
@@ -226,10 +222,10 @@ def _counted(row: Elements, order: SortOrder, policy: HostSortPolicy, stable: bo
     return results
 
 
-def _of_few(row: Elements, order: SortOrder, stable: bool) -> Elements | None:
+def _of_few(row: Elements, order: SortOrder) -> Elements | None:
     """Sorts a row of few different values by counting each with NumPy."""
     few, bits = few_words(row, order, HANDFUL_OF_NUMPY), bits_of(row)
-    if few is None or (stable and few.ties):
+    if few is None:
         return None
     words = [*chain.from_iterable(few.tied)]
     counts = [count_nonzero(bits == word) for word in words]
@@ -245,29 +241,29 @@ def _of_few(row: Elements, order: SortOrder, stable: bool) -> Elements | None:
     return results
 
 
-def _of_neighbours(row: Elements, order: SortOrder, stable: bool) -> Elements | None:
+def _of_neighbours(row: Elements, order: SortOrder) -> Elements | None:
     """Sorts a row that is in order or reversed, which comparing all neighbours shows. Not for NaT, which is the least
     integer but comes last, nor for float16, which NumPy compares slowly."""
     numbers, kind = numbers_of(row), row.dtype.kind
     if row.dtype == _HALF or (kind in "Mm" and np.iinfo(np.int64).min in (numbers[0], numbers[-1])):
         return None
-    direction = direction_of(numbers, ALONE)
+    direction = direction_of(numbers, shared_pool())
     if not direction:
         return None
     results = _copied(row if (direction > 0) == (order is SortOrder.ASCENDING) else row[::-1])
     if kind == "f":
-        restore_ties(row, results, order, stable)
+        restore_ties(row, results, order)
     return results
 
 
-def places_at_sight(row: Elements, order: SortOrder, most: int) -> Places | None:
-    """The argsort of a row that is in order or reversed (by NumPy, whose merge sort then finds a single run), or that
-    has few different values and at most `most` elements. None otherwise, mostly after a look at some elements."""
+def places_at_sight(row: Elements) -> Places | None:
+    """The argsort of a row that ascends or descends (by NumPy, whose merge sort then finds a single run), or that has
+    few different values. None otherwise, mostly after a look at some elements."""
     size, is_half = row.size, row.itemsize == 2  # float16 and 16-bit integers, which NumPy's merge sort compares slowly
     item, half = numbers_of(row).item, size >> 1
     a, b, c, d, e = item(0), item(size >> 2), item(half), item(3 * size >> 2), item(-1)
     is_one, is_run = a == e, False
-    if order is SortOrder.DESCENDING or (is_half and size > _MOST_HALVES) or (is_one and size > _LOOKED):
+    if (is_half and size > _MOST_HALVES) or (is_one and size > _LOOKED):
         pass
     elif a <= b <= c <= d <= e:
         is_run = a <= item(1) <= item(2) <= item(3) and c <= item(half + 1) <= item(half + 2) <= item(half + 3)
@@ -277,12 +273,12 @@ def places_at_sight(row: Elements, order: SortOrder, most: int) -> Places | None
         is_run = b != b and c != c and d != d and e != e
     if is_run:
         return row.argsort(kind="stable")
-    return _places_of_few(row, order) if size <= most and (a != a or len({a, b, c, d, e}) < _DIFFERENT) else None
+    return _places_of_few(row) if a != a or len({a, b, c, d, e}) < _DIFFERENT else None
 
 
-def _places_of_few(row: Elements, order: SortOrder) -> Places | None:
+def _places_of_few(row: Elements) -> Places | None:
     """The argsort of a row of few different values: the positions of each."""
-    few, bits = few_words(row, order, HANDFUL_OF_NUMPY), bits_of(row)
+    few, bits = few_words(row, SortOrder.ASCENDING, HANDFUL_OF_NUMPY), bits_of(row)
     if few is None:
         return None
     if len(few.tied) == 1:
@@ -298,5 +294,5 @@ def _places_of_few(row: Elements, order: SortOrder) -> Places | None:
 
 def _copied(row: Elements) -> Elements:
     results = new_array(row.shape, row.dtype)
-    results[...] = row
+    copy_shared(row, results)
     return results

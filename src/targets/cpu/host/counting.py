@@ -111,7 +111,7 @@ _MOST = 256  # as many as a byte tells apart
 _SEEN_OF_MOST = 176  # so many of them are seen at a glance, or a few more than that
 _SAMPLE = 4096  # here all of them are seen, and often, unless some are rare
 _TRIES = 64
-_FEW_OTHERS = 16  # one in so many
+_FEW_OTHERS = 32  # one in so many
 
 
 @attrs.frozen
@@ -194,17 +194,17 @@ def _runs_by_hash(source: Elements, order: SortOrder, policy: HostSortPolicy, po
     return Runs(finder.values[sequence], counts_of(which, pool)[: sequence.size].cumsum())
 
 
-def argsort_few(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> bool:
+def argsort_few(source: HostArray, places: Places, policy: HostSortPolicy, pool: Pool) -> bool:
     """Whether the row is of few different elements, and is done."""
     finder = finder_for(source, policy) if source.size <= LARGEST_U32 else None
     if finder is None:
         return False
-    ranks = ordered_ranks(finder.values.view(source.dtype), order)
+    ranks = ordered_ranks(finder.values.view(source.dtype), SortOrder.ASCENDING)
     own: U8s = np.unique(ranks, return_inverse=True)[1].astype(np.uint8)  # what compares equal ranks equal
     which = _ranked(source, finder, own, pool)
     if which is None:
         return False
-    argsort_by_radix(which, places, SortOrder.ASCENDING, pool.threads)
+    argsort_by_radix(which, places, pool.threads)
     return True
 
 

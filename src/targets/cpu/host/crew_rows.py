@@ -55,14 +55,14 @@ def sort_rows_by_crew(source: HostArray, results: HostArray, order: SortOrder, p
     return _by_crew("sort", source, results, np.dtype(f"i{source.itemsize}"), turns, order, more, policy)
 
 
-def argsort_rows_by_crew(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy) -> bool:
+def argsort_rows_by_crew(source: HostArray, places: Places, policy: HostSortPolicy) -> bool:
     """Where each row's elements come from, in order: an element and its place in a row make a word. False, and nothing
     done, where other ways are faster or the crew is busy."""
     if source.itemsize > 4 or source.shape[-1] > LARGEST_U32:
         return False
     loops = partial(rank_and_pack, source.itemsize, source.dtype.kind == "f"), unpack
     more = _INDEX_BITS, (1 << _INDEX_BITS) - 1, 0
-    return _by_crew("argsort", source, places, _UNSIGNED, loops, order, more, policy)
+    return _by_crew("argsort", source, places, _UNSIGNED, loops, SortOrder.ASCENDING, more, policy)
 
 
 def _by_crew(

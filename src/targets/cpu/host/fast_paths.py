@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import cast
 
 import attrs
@@ -21,32 +21,18 @@ from ....types.dtypes import native
 from ....types.indices import ScanKind, SortOrder
 from ....types.specs import Spec
 from ...base import HostArray, Native
-from .argsort import (
-    BY_DIGITS,
-    INDEX,
-    LEAST_MIXED,
-    argsort_by_network,
-    argsort_mixed,
-    argsort_rows,
-    argsort_runs,
-    places_shared,
-)
-from .at_sight import places_at_sight
+from .argsort import INDEX
+from .argsort_path import ArgsortPath
 from .cumsum import from_zero, host_cumsum, shifted
-from .float_ties import are_ties_alike
-from .key_words import Places, ordered_words
-from .numpy_sort import FEW_HALVES, ascending, places_in_order
+from .key_words import Places
 from .reduce import host_reduction
 from .select_loops import SHORT_ROWS
 from .short_merge import ShortMerge
-from .sort_path import SHORT, SortPath
+from .sort_path import SortPath
 from .strides import along_rows, packed, taken
 from .top_k import top_k_of_row, top_k_rows
 
-_HALF = np.dtype(np.float16)
-_UP = SortOrder.ASCENDING
 _SCANNED = 1 << 17  # elements of an exclusive scan: of more the kernels take less time
-_NEVER = 1 << 62
 _MOST_AXES = 32  # of arrays that NumPy's own sorts take
 
 
@@ -111,84 +97,6 @@ def _by_copies(found: Native, dtypes: Sequence[np.dtype[np.generic]]) -> Native:
 
 def _turned(x: HostArray) -> HostArray:
     return x.astype(native(x.dtype))
-
-
-class ArgsortPath:
-    """The permutation that sorts along one axis, or of the flattened array. `by_bits`, of floats: -0.0 before 0.0, and
-    NaNs by their bits; of all else that ties the bits are alike."""
-
-    def __init__(
-        self, policy: HostSortPolicy, dtype: np.dtype[np.generic], axis: int | None, order: SortOrder, by_bits: bool
-    ) -> None:
-        self.policy, self.dtype, self.axis, self.order, self.by_bits = policy, dtype, axis, order, by_bits
-        is_narrow, suits = dtype.itemsize <= 2, not by_bits
-        # elements that NumPy's own argsort is given at once, the same of one row, and of a row that is looked at else
-        self.most = 0 if order is not _UP else FEW_HALVES if dtype.itemsize == 2 else SHORT
-        self.most_of_row = self.most
-        if self.most and suits and dtype != _HALF and dtype.kind in "iuf":
-            longer = policy.deal_from if is_narrow else min(policy.pack_from, policy.serial_below)
-            self.most_of_row = max(self.most, longer - 1)
-        self._is_bytes = is_narrow and dtype != _HALF  # or two, which NumPy places by their digits
-        self.most_at_sight = policy.serial_below - 1 if suits and not self._is_bytes else 0
-        self.mixed_from = _NEVER if is_narrow else LEAST_MIXED
-
-    def run(self, x: HostArray, /) -> HostArray:
-        ties_differ, size = False, x.size
-        if x.ndim > 1 and (size >= self.mixed_from if self.axis is None else x.shape[self.axis] == size > 1):
-            found = self._of_one_row.run(x.reshape(-1))  # such as a table's column
-            return found if self.axis is None else found.reshape(x.shape)
-        if x.ndim == 1 or self.axis is None:
-            is_at_once = self.most and size <= self.most_of_row and x.ndim > 0
-        else:
-            is_at_once = self.most and size <= self.most and x.itemsize > 2
-        if size >= LEAST_MIXED and x.ndim == 1:
-            if not is_at_once and size <= self.most_at_sight:
-                at_sight = places_at_sight(x, self.order, size)
-                if at_sight is not None:
-                    return at_sight
-            if self.mixed_from <= size < self.policy.serial_below:
-                mixed = argsort_mixed(x, self.order, self.policy, by_bits=self.by_bits)
-                if mixed is not None:
-                    return mixed
-        if is_at_once:
-            if not self.by_bits or are_ties_alike(x):
-                own = x.copy() if self._is_bytes else x  # needs_own_memory says why
-                return own.argsort(self.axis, "stable")
-            ties_differ = True
-        x, axis = (x.reshape(-1), -1) if self.axis is None or x.ndim == 0 else (x, self.axis)
-        length = x.shape[axis]
-        if size == 0 or length == 1:
-            return np.zeros(x.shape, INDEX)
-        by_network = None if self.by_bits else argsort_by_network(x, axis, self.order, self.policy)
-        if by_network is not None:
-            return by_network
-        if self._is_short(x, length) and not ties_differ and (not self.by_bits or are_ties_alike(x)):
-            return places_in_order(x, axis, self.order)
-        if self._is_bytes and x.ndim > 1 and length < self.policy.deal_from and abs(x.strides[axis]) > x.itemsize:
-            return places_shared(ascending(x, self.order), axis, BY_DIGITS)  # none are transposed
-        return along_rows(x, axis, lambda rows: (self._indices(rows),))[0]
-
-    @cached_property
-    def _of_one_row(self) -> ArgsortPath:
-        return ArgsortPath(self.policy, self.dtype, 0, self.order, self.by_bits)
-
-    def _is_short(self, x: HostArray, length: int) -> bool:
-        """Whether NumPy's own argsort is as fast as ours."""
-        if x.size <= SHORT:
-            return True
-        if x.itemsize <= 2 and x.size == length:
-            return x.size < self.policy.deal_from
-        return x.size < self.policy.serial_below and not self.policy.packs(x.size, length, x.dtype)
-
-    def _indices(self, rows: HostArray) -> Places:
-        order, policy = self.order, self.policy
-        if self.by_bits:
-            rows, order = ordered_words(rows, order), _UP
-        if len(rows) == 1:
-            merged = argsort_runs(rows[0], order, policy)
-            if merged is not None:
-                return merged
-        return argsort_rows(rows, order, policy)
 
 
 def sorted_pairs(

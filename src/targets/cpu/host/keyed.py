@@ -51,7 +51,7 @@ def sort_by_words(source: Array, by: KeyWords, policy: HostSortPolicy, stable: b
 def argsort_by_words(source: Array, by: KeyWords, policy: HostSortPolicy, *, ranks: bool = True) -> Places:
     """Where each row's elements come from, in order. Equals, by `ranks` or by words, keep theirs."""
     by.require(source.dtype)
-    return argsort_rows(_on_all(by.to_words(ranks=ranks), source, policy), SortOrder.ASCENDING, policy)
+    return argsort_rows(_on_all(by.to_words(ranks=ranks), source, policy), policy)
 
 
 def top_k_by_words(source: Array, by: KeyWords, k: int, policy: HostSortPolicy) -> tuple[Array, Places]:

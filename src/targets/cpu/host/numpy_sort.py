@@ -11,22 +11,25 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
-import numpy.typing as npt
 
+from ....arrays.recycled import new_array
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ...counts import count_nonzero
-from .float_ties import FloatTies
+from ..pool import shared_pool
 from .key_words import Elements, Places, bits_of, elements_in_order, numbers_of, ordered_ranks, ordered_words
 from .numpy_speed import radix_sorts_sooner
+from .signed_bits import SignedBits
 
 _SHORT_OF_BYTES = 32  # elements of a row
 NETWORK = 512  # elements of 2 bytes that NumPy sorts in registers, where it has vectorised code for them
 _HALF = np.dtype(np.float16)  # whose places NumPy finds more slowly
-_ZERO = np.array(0.0, np.float16)
+_ZERO, _SIGN_OF_HALF = np.array(0.0, np.float16), np.array(0x8000, np.uint16)
+_NAT = np.iinfo(np.int64).min
+_SHARED = 1 << 17  # elements that are turned over
 FEW_HALVES, _SHORT_OF_HALVES = 1 << 7, 1 << 5  # elements in all, and of a row
 
 
@@ -61,19 +64,16 @@ def needs_own_memory(dtype: np.dtype[np.generic]) -> bool:
     return dtype.kind in "biu" and (dtype.itemsize == 1 or (dtype.itemsize == 2 and radix_sorts_sooner()))
 
 
-def sort_chunk(source: HostArray, results: HostArray, order: SortOrder, stable: bool) -> None:
+def sort_chunk(source: HostArray, results: HostArray, order: SortOrder) -> None:
     """Sorts a row, or each row of an array, on this thread. `results` is `source` itself, or lies apart. In place, one
-    call into C sorts it or writes it: an interrupt finds the elements as they were, or in order. Floats that tie keep
-    their order, if `stable`, or are put in that of their bits."""
+    call into C sorts it or writes it: an interrupt finds the elements as they were, or in order. Floats that tie are
+    put in the order of their bits."""
     dtype, is_float = source.dtype, source.dtype.kind == "f"
     # NumPy's vector code for float16 leaves many equal elements out of order, and few processors have it. Of rows with
     # -0.0 words take less time than a look for the place of each.
-    are_sorted_sooner = not stable and source.size > source.shape[-1]
-    if is_float and (dtype.itemsize == 2 or (are_sorted_sooner and FloatTies.of(dtype).has_minus_zero(source))):
-        found = sorted_by_words(source, -1, order)
-        if stable:
-            restore_ties(source, found, order, stable)
-        results[...] = found
+    has_rows = source.size > source.shape[-1]
+    if is_float and (dtype.itemsize == 2 or (has_rows and SignedBits.of(dtype).has_minus_zero(source))):
+        results[...] = sorted_by_words(source, -1, order)
         return
     numbers = numbers_of(source)
     kind: Literal["stable"] | None = "stable" if numbers.shape[-1] in lengths_sorted_stably(dtype) else None
@@ -96,8 +96,8 @@ def sort_chunk(source: HostArray, results: HostArray, order: SortOrder, stable: 
     words.sort(axis=-1, kind=kind)
     if back is not None:
         back(words, words)
-    if is_float and not (stable and kind):
-        restore_ties(source, words, order, stable)
+    if is_float:
+        restore_ties(source, words, order)
     if is_apart:
         results[...] = words.view(dtype)
 
@@ -122,79 +122,86 @@ def sort_by_numpy(elements: Elements, axis: int, order: SortOrder, kind: Literal
 
 
 def ascending(elements: Elements, order: SortOrder) -> Elements:
-    """Numbers that ascend as native elements should, with NaN last, and tie as they do: the same memory where they
-    do."""
-    kind = elements.dtype.kind
-    if kind in "Mm":
-        return ordered_words(elements, order)
-    if kind == "b":
-        elements = elements.view(np.uint8)
-    elif elements.size > FEW_HALVES and elements.dtype == _HALF and elements.shape[-1] > _SHORT_OF_HALVES:
-        return ordered_ranks(elements, order)
-    if order is SortOrder.ASCENDING:
-        return elements
-    return np.negative(elements) if kind == "f" else np.invert(elements)
+    """Numbers that ascend as native elements should, with NaN and NaT last, and tie as they do: the same memory where
+    they do."""
+    numbers, turn = numbers_of(elements), turning(order, elements.dtype.kind)
+    if turn is None:
+        if elements.dtype.kind not in "Mm" or not numbers.size or numbers.item(numbers.argmin()) != _NAT:
+            return numbers
+        return numbers - 1  # NaT, the least integer, becomes the greatest
+    if numbers.dtype == _HALF:  # of which NumPy turns over one after the other
+        return (bits_of(numbers) ^ _SIGN_OF_HALF).view(_HALF)
+    if numbers.size < _SHARED or not numbers.flags.c_contiguous:
+        return cast(Elements, turn(numbers))
+    turned = new_array(numbers.shape, numbers.dtype)
+    given, made = numbers.reshape(-1), turned.reshape(-1)
+    shared_pool().over(given.size, lambda own: turn(given[own], made[own]), least=_SHARED)
+    return turned
 
 
-def places_in_order(source: HostArray, axis: int, order: SortOrder) -> Places:
-    """By NumPy alone, along an axis."""
-    is_own = order is not SortOrder.ASCENDING or source.dtype.kind not in "biu"
-    return places_along(ascending(source, order), axis, is_own=is_own)
+def compared_soon(numbers: Elements) -> Elements:
+    """The same numbers, or what ascends and ties as they do: in place of more than a few of float16, whose order NumPy
+    finds slowly."""
+    if numbers.size > FEW_HALVES and numbers.dtype == _HALF and numbers.shape[-1] > _SHORT_OF_HALVES:
+        return ordered_ranks(numbers, SortOrder.ASCENDING)
+    return numbers
 
 
-def places_along(words: Elements, axis: int, *, is_own: bool) -> Places:
-    """NumPy's own stable argsort. Of bytes it looks at all 256, however short a row is: not at those of wider words.
-    Where they are not our own, it is given a copy: see needs_own_memory."""
-    if words.itemsize <= 2 and words.dtype.kind in "biu":
+def places_in_order(numbers: Elements, axis: int) -> Places:
+    """By NumPy's own stable argsort, along an axis, of numbers that ascend. Of bytes it looks at all 256, however short
+    a row is: not at those of wider words. It is given a copy of narrow ones: see needs_own_memory."""
+    words = compared_soon(numbers)
+    if words.itemsize <= 2 and words.dtype != _HALF:
         if words.shape[axis] <= _SHORT_OF_BYTES:
-            words = numbers_of(words).astype(np.int32)
-        elif not is_own:
+            words = words.astype(np.int32)
+        elif words is numbers:
             words = words.copy("K")
     found: Places = words.argsort(axis, "stable")
     return found
 
 
-def _are_zeros(floats: Elements) -> npt.NDArray[np.bool_]:
-    """By their bits: no setting of the processor takes a subnormal for zero."""
-    found: npt.NDArray[np.bool_] = bits_of(floats) << 1 == 0
-    return found
-
-
-def restore_ties(source: Elements, results: Elements, order: SortOrder, stable: bool = False) -> None:
-    """Writes the zeros and NaNs of sorted rows: in the order of their words or, `stable`, of the source's rows. Zeros
-    of several rows in the latter alone: `sort_chunk` sorts those with -0.0 as words else."""
-    last, ties = results[..., -1], FloatTies.of(source.dtype)
+def restore_ties(source: Elements, results: Elements, order: SortOrder) -> None:
+    """Writes the zeros and NaNs of sorted rows, in the order of their words. Zeros of one row alone: `sort_chunk` sorts
+    several with -0.0 as words."""
+    last = results[..., -1]
     has_nans = bool((last != last).any())
     if last.size == 1:
         source, results = source.reshape(-1), results.reshape(-1)
     if results.ndim == 1:
-        _write_zeros_of_one(source, results, order, stable, has_nans=has_nans)
-    elif stable and (results == 0).any() and ties.has_minus_zero(source):  # without -0.0 all are alike
-        results[_are_zeros(results)] = source[_are_zeros(source)]
-    if has_nans and not ties.puts_usual_nans_back(source, results, stable):
-        _write_nans(source, results, order, stable)
+        _write_zeros(source, results, order, has_nans=has_nans)
+    if has_nans and not SignedBits.of(source.dtype).puts_nans_back(source, results):
+        _write_nans(source, results, order)
 
 
-def _write_zeros_of_one(source: Elements, results: Elements, order: SortOrder, stable: bool, *, has_nans: bool) -> None:
-    """Of a row. In the order of their words they need but be counted."""
+def _write_zeros(source: Elements, results: Elements, order: SortOrder, *, has_nans: bool) -> None:
+    """Of a row: they need but be counted."""
     ascends, numbers = order is SortOrder.ASCENDING, results
     if has_nans and not ascends:  # which come last in this order as well
         numbers = results[: results.size - count_nonzero(np.isnan(results))]
     rising = numbers if ascends else numbers[::-1]
     zeros = rising[rising.searchsorted(_ZERO) : rising.searchsorted(_ZERO, "right")]
-    if zeros.size and stable:
-        (zeros if ascends else zeros[::-1])[...] = source[_are_zeros(source)]
-    elif zeros.size:
+    if zeros.size:
         words = bits_of(source)
         minus = count_nonzero(words == words.dtype.type(1 << (8 * words.itemsize - 1)))
-        zeros[:minus], zeros[minus:] = -0.0, 0.0
+        if minus:
+            zeros[:minus], zeros[minus:] = -0.0, 0.0
 
 
-def _write_nans(source: Elements, results: Elements, order: SortOrder, stable: bool) -> None:
+def _write_nans(source: Elements, results: Elements, order: SortOrder) -> None:
     """All NaNs of any rows, in one call."""
     are_nans = np.isnan(source)
-    found = bits_of(source)[are_nans]
-    if not stable and (found != found[0]).any():
-        rows = are_nans.reshape(-1, source.shape[-1]).nonzero()[0]
-        found = found[np.lexsort((ordered_words(found.view(source.dtype), order), rows))]
-    bits_of(results)[np.isnan(results)] = found
+    found = source[are_nans]
+    rows = are_nans.reshape(-1, source.shape[-1]).nonzero()[0]
+    words = ordered_words(found, order)
+    results[np.isnan(results)] = found[words.argsort() if results.ndim == 1 else np.lexsort((words, rows))]
+
+
+def keep_ties(source: Elements, results: Elements) -> None:
+    """Of rows that are sorted, with ties in the order of their words: in the order of the source. By their bits, as a
+    setting of the processor may take subnormals for zeros."""
+    given, made, bits = bits_of(source), bits_of(results), SignedBits.of(source.dtype)
+    if bits.has_minus_zero(results.ravel("K")):
+        made[made << 1 == 0] = given[given << 1 == 0]
+    last = results[..., -1]
+    if (last != last).any() and not bits.puts_nans_back(source, results):
+        made[np.isnan(results)] = given[np.isnan(source)]

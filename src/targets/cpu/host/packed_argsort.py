@@ -21,7 +21,7 @@ from ..crew import share
 from ..loops import Kernel, compiled, inside, text_of
 from ..pool import ALONE, Pool
 from .key_words import Elements, Places, constants, lines_of_bits, ordered_ranks, ranked
-from .numpy_sort import ascending, places_in_order
+from .numpy_sort import places_in_order
 from .partition_sort import part_from, sort_long
 from .radix_sort import can_sort_by_radix, sort_by_bits, suits_radix
 
@@ -104,12 +104,12 @@ def _numbers(dtype: np.dtype[np.generic]) -> tuple[Elements, list[Elements], lis
     return np.arange(1 << 12, dtype=dtype), [np.array(count, dtype) for count in bits], masks
 
 
-def places_packed(rows: Elements, order: SortOrder, policy: HostSortPolicy) -> Places:
+def places_packed(rows: Elements, policy: HostSortPolicy) -> Places:
     """The argsort of rows of 32- or 64-bit elements, by NumPy on this thread."""
     size, length = rows.size, rows.shape[-1]
     index_bits = max(1, (length - 1).bit_length())
     by_radix = _by_radix(size, length, policy)
-    words, least, bits = ordered_ranks(rows, order), 0, 8 * rows.itemsize
+    words, least, bits = ordered_ranks(rows, _UP), 0, 8 * rows.itemsize
     if bits > _NARROW_BITS or length >= _NARROWED or by_radix:
         least = words.item(words.argmin())
         bits = (words.item(words.argmax()) - least).bit_length()
@@ -128,18 +128,16 @@ def places_packed(rows: Elements, order: SortOrder, policy: HostSortPolicy) -> P
     tied = _tied(words, index_bits) if lost else None
     words &= masks[index_bits]
     places: Places = words.astype(np.intp) if dtype is _NARROW else words.view(np.intp)
-    if tied is not None and not _settled(rows, order, places, tied, least, left_out, policy):
-        return places_in_order(rows, -1, order)
+    if tied is not None and not _settled(rows, places, tied, least, left_out, policy):
+        return places_in_order(rows, -1)
     return places
 
 
-def argsort_at_once(row: Elements, order: SortOrder) -> Places | None:
+def argsort_at_once(row: Elements) -> Places | None:
     """Of a row of less than 2^16 elements, by NumPy's argsort that keeps no order of equals: if there are some, all are
     sorted again, by their number and the index. None where there is a NaN, which makes it slow. It is given memory that
     no other thread changes meanwhile, as it may trust what it has seen."""
-    elements = ascending(row, order)
-    if elements is row:
-        elements = row.copy()
+    elements = row.copy()
     if row.dtype.kind == "f" and (greatest := elements.item(elements.argmax())) != greatest:
         return None
     places: Places = elements.argsort()
@@ -156,11 +154,11 @@ def argsort_at_once(row: Elements, order: SortOrder) -> Places | None:
     return words.astype(np.intp)
 
 
-def argsort_packed(row: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> None:
+def argsort_packed(row: HostArray, places: Places, policy: HostSortPolicy, pool: Pool) -> None:
     """Of a packed row of such elements, by all threads of a pool."""
     dtype, size, words = row.dtype, row.size, places.view(_WORD)
     index_bits, ends, seen = max(1, (size - 1).bit_length()), np.array([-1, 0]).view(_WORD), np.zeros(1, _WORD)
-    signed, limits = row.view(f"i{dtype.itemsize}"), constants(dtype, order)
+    signed, limits = row.view(f"i{dtype.itemsize}"), constants(dtype, _UP)
     share(rank(dtype.itemsize, dtype.kind == "f"), size, pool, signed, words, limits, ends)
     least, bits = int(ends[0]), (int(ends[1]) - int(ends[0])).bit_length()
     left_out = max(0, bits + index_bits - _WORD_BITS)
@@ -168,8 +166,8 @@ def argsort_packed(row: HostArray, places: Places, order: SortOrder, policy: Hos
     words = _sorted(words, range(index_bits, index_bits + max(1, bits - left_out)), policy, pool)
     tied = _tied(words, index_bits, pool) if int(seen[0]) & ((1 << left_out) - 1) else None
     share(unpack(), size, pool, words, places.view(_WORD), (1 << index_bits) - 1)
-    if tied is not None and not _settled(row, order, places, tied, least, left_out, policy, pool):
-        places[...] = places_in_order(row, 0, order)
+    if tied is not None and not _settled(row, places, tied, least, left_out, policy, pool):
+        places[...] = places_in_order(row, 0)
 
 
 def _by_radix(size: int, length: int, policy: HostSortPolicy) -> bool:
@@ -208,8 +206,7 @@ def _tied(words: Elements, index_bits: int, pool: Pool = ALONE) -> _Bools | None
 
 
 def _settled(
-    rows: Elements, order: SortOrder, places: Places, tied: _Bools, least: int, left_out: int, policy: HostSortPolicy,
-    pool: Pool = ALONE,
+    rows: Elements, places: Places, tied: _Bools, least: int, left_out: int, policy: HostSortPolicy, pool: Pool = ALONE
 ) -> bool:  # fmt: skip
     """Sorts those elements again whose ranks tie with a neighbour's: by the number of their tie, the bits that were
     lost, and the index. Returns False, having done nothing, if these do not fit into a word."""
@@ -220,7 +217,7 @@ def _settled(
     chosen = members.nonzero()[0]
     found, are_first = flat[chosen], ~tied[chosen]
     everywhere = found if flat.size == length else found + chosen // length * length
-    words = ordered_ranks(rows.reshape(-1)[everywhere], order)
+    words = ordered_ranks(rows.reshape(-1)[everywhere], _UP)
     if ((words[1:] >= words[:-1]) | are_first[1:]).all():
         return True
     ties = np.cumsum(are_first).astype(_WORD)

@@ -2,7 +2,7 @@
 sorts the parts in parallel.
 
 NumPy's vectorised sort runs without the GIL. A pass of partition is cheap beside it, so each thread gets a part of its
-own to sort. Input that is in order, or holds few different elements, is seen first.
+own to sort. Input that holds few different elements is seen first.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ from .numpy_pointer import sort_address
 from .numpy_sort import restore_ties, sort_chunk
 from .numpy_speed import radix_sorts_sooner
 from .partition import COUNTERS, part_in_turn, reverse
-from .sample import Sample, direction_of
-from .strides import copy_shared
+from .sample import Sample
 
 _SORT, _RESULTS, _SIZE, _ARRAYS = range(at.ARGUMENTS, at.ARGUMENTS + 4)
 _PASSES, _BLOCK = range(_ARRAYS + 8, _ARRAYS + 10)
@@ -108,26 +107,19 @@ def sort_long(source: HostArray, results: HostArray, order: SortOrder, policy: H
     """Sorts a one-dimensional array of 32- or 64-bit elements. `results` is `source` itself, or lies apart."""
     numbers, is_short = numbers_of(source), source.nbytes < policy.few_bytes_from
     sample = Sample.of(numbers, policy)
+    is_left = False
     if sample.different <= policy.some:
         if not is_short and sort_few(source, results, order, policy, pool):
             return
-        if is_short or (sample.different <= policy.skewed and source.nbytes < policy.skewed_bytes_from):
-            sort_chunk(source, results, order, stable=False)
-            return
-    direction = direction_of(numbers, pool)
-    directly = results is not source or direction != 0  # in the results' own memory
-    ordered = numbers_of(results) if directly else np.empty_like(numbers)
-    if direction or not _sort_shared(numbers, ordered, sample, policy, pool):
-        if results is not source or not directly:
-            copy_shared(numbers, ordered)
-        if direction < 0:
-            _reverse_all(ordered, pool)
-        elif not direction:
-            ordered.sort()
+        is_left = is_short or (sample.different <= policy.skewed and source.nbytes < policy.skewed_bytes_from)
+    ordered = np.empty_like(numbers) if results is source else numbers_of(results)
+    if is_left or not _sort_shared(numbers, ordered, sample, policy, pool):
+        sort_chunk(source, results, order)
+        return
     _turn(ordered, order, source.dtype.kind, pool)
     if source.dtype.kind == "f":
         restore_ties(source, ordered, order)
-    if not directly:
+    if results is source:
         numbers_of(results)[...] = ordered
 
 

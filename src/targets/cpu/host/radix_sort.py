@@ -73,10 +73,10 @@ def sort_by_radix(source: HostArray, results: HostArray, order: SortOrder, pool:
         sort_by_bits(some, found, order, bits, threads)
 
 
-def argsort_by_radix(row: HostArray, places: Places, order: SortOrder, threads: int) -> None:
+def argsort_by_radix(row: HostArray, places: Places, threads: int) -> None:
     """Writes where the elements of a row come from, in order. Equal ones keep theirs."""
     bits, policy = range(8 * row.itemsize), _policy(threads)
-    prepared = prepared_sort(row.dtype, order, 1, row.size, bits, policy, finds_places=True)
+    prepared = prepared_sort(row.dtype, SortOrder.ASCENDING, 1, row.size, bits, policy, finds_places=True)
     prepared.run([bits_of(row), places.view(np.uint64)])
 
 

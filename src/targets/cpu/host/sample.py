@@ -53,17 +53,8 @@ def is_monotonic(source: Elements, test: np.ufunc, pool: Pool) -> bool:
     def holds(own: slice) -> bool:
         return bool(test(source[own], source[own.start + 1 : own.stop + 1]).all())
 
-    return _seems_monotonic(source, test) and pool.all_over(source.size - 1, holds, -(-source.size // PIECE))
-
-
-def seems_in_order(source: Elements) -> bool:
-    """Whether a few elements of a row are in one order or the other."""
-    return _seems_monotonic(source, np.less_equal) or _seems_monotonic(source, np.greater_equal)
-
-
-def _seems_monotonic(source: Elements, test: np.ufunc) -> bool:
     few = sample_of(source, _FEW)
-    return bool(test(few[:-1], few[1:]).all())
+    return bool(test(few[:-1], few[1:]).all()) and pool.all_over(source.size - 1, holds, -(-source.size // PIECE))
 
 
 def seems_constant(source: Elements, few: int) -> bool:

@@ -14,10 +14,10 @@ from ....types.dtypes import name_of
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ...counts import count_nonzero
-from .float_ties import are_ties_alike
 from .key_words import ordered_ranks, ordered_words
-from .numpy_sort import ascending, sort_by_numpy
+from .numpy_sort import ascending, places_in_order, sort_by_numpy
 from .numpy_speed import numpy_sorts_slowly
+from .signed_bits import are_ties_alike
 
 _MOST_LENGTHS = 1 << 10
 _FEW = 1 << 11  # elements of which a look whether to sort or to merge them takes longer than it can save
@@ -98,7 +98,7 @@ class ShortMerge:
         keys, moved = _concatenate((x, y)), _concatenate((values, other_values))
         if 2 * keys.size <= self.most or not self._are_joined(x, y):
             words = self._words(keys, x, y)
-            places = (ascending(keys, self._order) if words is None else words).argsort(kind="stable")
+            places = places_in_order(ascending(keys, self._order) if words is None else words, -1)
             keys, moved = keys.take(places), moved.take(places)
         return keys, moved.astype(values.dtype, copy=False)  # fields are packed where arrays are joined
 

@@ -18,13 +18,13 @@ from ..pool import ALONE, Pool, share_each_row, shared_pool
 from .at_sight import LEAST_AT_SIGHT, counting_each, fill, sorted_at_sight
 from .counting import count_words, rank_found, sort_by_counting, sort_few
 from .crew_rows import sort_rows_by_crew
-from .key_words import numbers_as, numbers_of
-from .numpy_sort import restore_ties, sort_chunk
+from .key_words import numbers_as
+from .numpy_sort import sort_chunk
 from .partition import reverse
 from .partition_sort import loading_sorts, part_from, sort_long
 from .radix_sort import can_sort_by_radix, sort_by_radix, suits_radix
 from .row_networks import sort_short_rows
-from .sample import different_of, seems_constant, seems_in_order
+from .sample import different_of, seems_constant
 from .strides import copy_shared
 
 _SHORT, _FEW, _HARDLY_ANY = 1 << 15, 10, 3  # a row, and how many of its elements that are looked at may differ there
@@ -36,36 +36,34 @@ _AT_ONCE = 1 << 26  # bytes of rows that are brought together in scratch memory
 _WORTH_A_THREAD, _WORTH_ONE_THAT_WAITS = 1 << 16, 1 << 14  # elements that are sorted by radix
 
 
-def sort_rows(
-    source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, stable: bool = False
-) -> None:
+def sort_rows(source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy) -> None:
     """Sorts each row, along the last axis, into `results`, which is `source` itself or lies apart. Both of any layout.
     In place, an exception leaves the elements of each row in it, in some order: long rows are sorted in scratch memory,
-    and one call into C copies the result back, which no signal handler interrupts. `stable` keeps floats that tie,
-    zeros of both signs and NaNs of differing bits, in the order they came in; all else that ties is alike."""
-    length, in_place, stable = source.shape[-1], results is source, stable and source.dtype.kind == "f"
+    and one call into C copies the result back, which no signal handler interrupts. Floats that tie, zeros of both signs
+    and NaNs of differing bits, are put in the order of their bits; all else that ties is alike."""
+    length, in_place = source.shape[-1], results is source
     if length < 2 or not source.size:
         if not in_place:
             results[...] = source
         return
     if not in_place and np.may_share_memory(source, results):
         source = source.copy()  # the same memory by another name, or some of it
-    if not stable and sort_short_rows(source, results, order, policy):
+    if sort_short_rows(source, results, order, policy):
         return
     if _suits_numpy_as_they_lie(source, policy):
-        _sort_chunks(source, results, order, policy, stable)
+        _sort_chunks(source, results, order, policy)
         return
     if source.ndim > 1 and len(source) > 1 and source.nbytes > _AT_ONCE and not is_packed(source):
         step = max(1, len(source) * _AT_ONCE // source.nbytes)
         for first in range(0, len(source), step):
-            sort_rows(*_some(source, results, slice(first, first + step)), order, policy, stable)
+            sort_rows(*_some(source, results, slice(first, first + step)), order, policy)
         return
     found = results if is_packed(results) else np.empty(source.shape, native(source.dtype))
     if not is_packed(source):
         copy_shared(source, found)
         source = found
     rows = source.reshape(-1, length)
-    _sort_packed(rows, rows if found is source else found.reshape(-1, length), order, policy, stable)
+    _sort_packed(rows, rows if found is source else found.reshape(-1, length), order, policy)
     if found is not results and in_place:
         results[...] = found
     elif found is not results:
@@ -85,36 +83,38 @@ def _suits_numpy_as_they_lie(source: HostArray, policy: HostSortPolicy) -> bool:
     return length < part_from(dtype, policy, shared_pool().threads)
 
 
-def _sort_packed(source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, stable: bool) -> None:
+def _sort_packed(source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy) -> None:
     (rows, length), pool = source.shape, pool_for(source, policy)
-    if suits_radix(source.size, length, source.dtype, policy) and not (rows == 1 and _is_easy(source[0], policy)):
-        if rows == 1 and _is_counted(source, results, order, policy, stable):
-            return
-        if rows > 1 and _are_sorted_at_sight(source, results, order, policy, stable):
-            return
-        if _sort_by_radix(source, results, order, policy, stable):
-            return
-    elif (
+    is_shared = (
         source.size >= policy.serial_below
         and share_each_row(rows, pool.threads, source.itemsize)
         and length >= part_from(source.dtype, policy, pool.threads)
-    ):
+    )
+    by_radix = suits_radix(source.size, length, source.dtype, policy)
+    if rows > 1 and (is_shared or by_radix) and _are_sorted_at_sight(source, results, order, policy):
+        return
+    if by_radix and not (rows == 1 and seems_constant(source[0], _FEW if length < _SHORT else _HARDLY_ANY)):
+        if rows == 1 and _is_counted(source, results, order, policy):
+            return
+        if _sort_by_radix(source, results, order, policy):
+            return
+    elif is_shared:
         few = pool.of_at_most(policy.threads_for(source.nbytes // rows))
         for number in range(rows):
-            sort_one(*_some(source, results, number), order, policy, few, stable)
+            sort_one(*_some(source, results, number), order, policy, few)
         return
     # by NumPy's sort alone: all rows by threads that wait in compiled code, or some at a time
     if rows > 1 and pool is not ALONE:
         by_crew = partial(sort_rows_by_crew, source, order=order, policy=policy)
-        if _sort_apart(by_crew, source, results, order, stable):
+        if _sort_apart(by_crew, source, results):
             return
-    _sort_chunks(source, results, order, policy, stable)
+    _sort_chunks(source, results, order, policy)
 
 
-def _sort_chunks(source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, stable: bool) -> None:
+def _sort_chunks(source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy) -> None:
     """By NumPy, some rows at a time: parts of the longest axis but theirs."""
     if source.size < policy.serial_below or source.ndim < 2:
-        sort_chunk(source, results, order, stable)
+        sort_chunk(source, results, order)
         return
     longest = max(range(source.ndim - 1), key=source.shape.__getitem__)
     rows = source.swapaxes(0, longest)
@@ -122,7 +122,7 @@ def _sort_chunks(source: HostArray, results: HostArray, order: SortOrder, policy
     pieces = min(len(rows), -(-rows.size // policy.chunk))
     if source.shape[-1] >= _LONG and not is_packed(source):
         pieces = len(rows)  # of a single one ties are found sooner
-    shared_pool().over(len(rows), lambda own: sort_chunk(*_some(rows, to, own), order, stable), pieces)
+    shared_pool().over(len(rows), lambda own: sort_chunk(*_some(rows, to, own), order), pieces)
 
 
 def _some(source: HostArray, results: HostArray, which: int | slice) -> tuple[HostArray, HostArray]:
@@ -131,20 +131,18 @@ def _some(source: HostArray, results: HostArray, which: int | slice) -> tuple[Ho
     return some, some if results is source else results[which]
 
 
-def _are_sorted_at_sight(
-    source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, stable: bool
-) -> bool:
+def _are_sorted_at_sight(source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy) -> bool:
     """Whether the first row is done at sight; each of the others is then looked at for itself."""
-    if source.shape[1] < LEAST_AT_SIGHT:
+    if source.shape[1] < LEAST_AT_SIGHT or source.itemsize == 1:
         return False
     for number, row in enumerate(source):
-        seen = sorted_at_sight(row, order, policy, stable)
+        seen = sorted_at_sight(row, order, policy)
         if seen is not None:
             results[number] = seen
         elif not number:
             return False
         else:
-            _sort_packed(*_some(source, results, slice(number, number + 1)), order, policy, stable)
+            _sort_packed(*_some(source, results, slice(number, number + 1)), order, policy)
     return True
 
 
@@ -153,69 +151,42 @@ def pool_for(source: HostArray, policy: HostSortPolicy) -> Pool:
     return ALONE if source.size < policy.serial_below else shared_pool()
 
 
-def _sort_apart(
-    sort: Callable[[HostArray], bool | None], source: HostArray, results: HostArray, order: SortOrder, stable: bool
-) -> bool:
-    """What sorts rows into memory that lies apart sorts in place too; ties are looked up in the source. False, and
-    nothing done, where it says so."""
+def _sort_apart(sort: Callable[[HostArray], bool | None], source: HostArray, results: HostArray) -> bool:
+    """What sorts rows into memory that lies apart sorts in place too. False, and nothing done, where it says so."""
     ordered = np.empty_like(source) if results is source else results
     if sort(ordered) is False:
         return False
-    if stable:
-        restore_ties(source, ordered, order, stable)
     if ordered is not results:
         results[...] = ordered
     return True
 
 
-def _sort_by_radix(
-    source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, stable: bool
-) -> bool:
+def _sort_by_radix(source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy) -> bool:
     """Whether the kernels are there, and packed rows are sorted by them."""
     if not can_sort_by_radix(source.dtype, order, source.nbytes):
         return False
     worth_a_thread = _WORTH_ONE_THAT_WAITS if threads_of_crew(source.nbytes) else _WORTH_A_THREAD
     some = shared_pool().of_at_most(min(policy.most_threads, -(-source.size // worth_a_thread)))
-    return _sort_apart(lambda ordered: sort_by_radix(source, ordered, order, some), source, results, order, stable)
+    return _sort_apart(lambda ordered: sort_by_radix(source, ordered, order, some), source, results)
 
 
-def _is_easy(row: HostArray, policy: HostSortPolicy) -> bool:
-    """Whether so few elements of a row differ that NumPy sorts it sooner, or a long one seems to be in order."""
-    numbers = numbers_of(row)
-    is_long = row.size >= policy.part_from(row.dtype)
-    few = _FEW if row.size < _SHORT else _HARDLY_ANY
-    return seems_constant(numbers, few) or (is_long and seems_in_order(numbers) and can_sort(row.dtype, row.nbytes))
-
-
-def _is_counted(source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, stable: bool) -> bool:
+def _is_counted(source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy) -> bool:
     """Whether the row is of few different elements and done, in a fraction of the time that a radix sort takes."""
     if 2 * source.nbytes < policy.few_bytes_from or different_of(source[0], policy.glance) > _DIFFERENT:
         return False
     if not can_sort(source.dtype, source.nbytes):
         return False
-    pool = shared_pool()
-    return _sort_apart(
-        lambda ordered: sort_few(source[0], ordered[0], order, policy, pool), source, results, order, stable
-    )
+    return sort_few(*_some(source, results, 0), order, policy, shared_pool())
 
 
-def sort_one(
-    source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, pool: Pool, stable: bool
-) -> None:
+def sort_one(source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> None:
     """A row that is worth the compiled loops, if these are there."""
-
-    def sort(ordered: HostArray) -> None:
-        if source.itemsize <= 2:
-            sort_by_counting(source, ordered, order, pool)
-        else:
-            sort_long(source, ordered, order, policy, pool)
-
     if not can_sort(source.dtype, source.nbytes):
-        sort_chunk(source, results, order, stable)
-    elif stable:
-        _sort_apart(sort, source, results, order, stable)
+        sort_chunk(source, results, order)
+    elif source.itemsize <= 2:
+        sort_by_counting(source, results, order, pool)
     else:
-        sort(results)
+        sort_long(source, results, order, policy, pool)
 
 
 def can_sort(dtype: np.dtype[np.generic], nbytes: int) -> bool:

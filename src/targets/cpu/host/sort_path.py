@@ -17,9 +17,16 @@ from ...base import HostArray
 from ...counts import count_nonzero
 from ..pool import shared_pool
 from .at_sight import LEAST_AT_SIGHT, sorted_at_sight
-from .float_ties import FloatTies
 from .key_words import numbers_as, numbers_of
-from .numpy_sort import NETWORK, lengths_sorted_stably, needs_own_memory, sort_by_numpy, sorted_by_words, turning
+from .numpy_sort import (
+    NETWORK,
+    keep_ties,
+    lengths_sorted_stably,
+    needs_own_memory,
+    sort_by_numpy,
+    sorted_by_words,
+    turning,
+)
 from .numpy_speed import sorts_halves_fast
 from .partition_sort import part_from
 from .radix_sort import suits_radix
@@ -36,7 +43,6 @@ _FEW_HALVES, _FEW_TIMES = 1 << 8, 1 << 9  # the same of float16 and of times: mo
 _FEW_COMPARED, _MOST_COMPARED = 1 << 6, 1 << 13
 _FAST_HALVES = 1 << 7  # elements of a row of float16
 _NEVER = 1 << 62
-_LONG = 1 << 15  # elements of rows with -0.0, which are put right after the sort
 _LONG_OF_ROWS = 1 << 7  # elements of rows that no network sorts
 _SEEN, _ALIKE = 12, 2  # elements that are looked at, and how many may differ there
 _LEAST_BY_RADIX = 4  # bytes of an element
@@ -55,37 +61,34 @@ class SortPath:
         self._ndim = len(given.shape)
         self._policy, self._dtype, self._axis, self._has_rows = policy, dtype, axis, has_rows
         self._along = -1 if axis is None else axis  # of what is flattened, if need be
-        self._order, self._turn, self._stable = order, turning(order, dtype.kind), stable
+        self._order, self._turn, self._keeps_ties = order, turning(order, dtype.kind), stable and dtype.kind == "f"
         is_half = dtype.kind == "f" and dtype.itemsize == 2
         is_time = dtype.kind in "Mm" and order is SortOrder.ASCENDING
         self._as_integers: Sorted | None = None
-        if is_time or (dtype.kind == "f" and not stable):
+        if self._keeps_ties:
+            self._as_integers = self._keeping_ties
+        elif is_time or dtype.kind == "f":
             self._as_integers = partial(sorted_by_words, axis=self._along, order=order) if has_rows else self._by_bits
         # How many NumPy sorts as they are, in rows that are not short. Of float16 its vector code leaves rows out of
         # order that are longer than its network takes.
         self._most_plain = _FEW_TIMES if is_time else _NEVER
         if is_half:
-            self._most_plain = NETWORK if stable or has_rows else _FEW_HALVES
+            self._most_plain = NETWORK if has_rows else _FEW_HALVES
         self._bits = SignedBits.of(dtype)
         self._lengths_of_bits = lengths_sorted_stably(self._bits.word)
-        # More needs threads, or a radix sort, for which rows are long.
-        by_radix = dtype.itemsize >= _LEAST_BY_RADIX and not has_rows
-        self._short = max(SHORT, min(policy.serial_below, policy.radix_from) if by_radix else policy.serial_below)
-        if is_half and stable:
-            self._short = SHORT
-        elif is_half and not has_rows:
-            self._short = max(SHORT, min(LEAST_AT_SIGHT, policy.serial_below))
+        # More needs a look, threads, or a radix sort, for which rows are long.
+        self._looks = dtype.itemsize > 1
+        longer = policy.serial_below
+        if self._looks and not has_rows and (is_half or dtype.itemsize >= _LEAST_BY_RADIX):
+            longer = min(longer, LEAST_AT_SIGHT if is_half else policy.radix_from)
+        self._short = max(SHORT, longer)
         self._long_row = policy.radix_from if has_rows else _NEVER
         # Of rows so short networks sort so many sooner.
-        by_network = has_rows and not (stable and dtype.kind == "f")
-        self._network = longest_of_few(dtype.itemsize) if by_network and dtype.kind not in "Mm" else 0
+        self._network = longest_of_few(dtype.itemsize) if has_rows and dtype.kind not in "Mm" else 0
         self._network_from = least_for_networks(policy)
         self._stable_lengths = lengths_sorted_stably(dtype)
-        self._looks = dtype.itemsize > 1
-        self.function = self._sorter(self._sorted, self._short)
-        # Longer ones are NumPy's alone as well where it sorts fast, which is measured once: until threads share them.
-        self._shares = by_radix or (dtype.itemsize == 2 and not is_half and not has_rows)
-        self._by_numpy = self._sorter(self._sorted_long, policy.serial_below if dtype.kind in "fMm" else _NEVER)
+        self._plain = self._sorter(self._sorted_long, _NEVER)
+        self.function = self._sorter(self._keeping_ties if self._keeps_ties else self._sorted, self._short)
         self.into_short = None if axis is None else self._writer(self.function)
 
     def _sorted(self, x: HostArray) -> HostArray:
@@ -98,23 +101,19 @@ class SortPath:
         seen = self._at_sight(x)
         if seen is not None:
             return seen
-        size, dtype, policy = x.size, self._dtype, self._policy
-        if self._has_rows and self._looks and size >= policy.serial_below and x.shape[self._along] > _LONG_OF_ROWS:
-            is_alone = shared_pool().threads == 1 and abs(x.strides[self._along]) == x.itemsize
-            if is_alone or _seems_alike(x):
-                return self._of_plain(x)
-        is_one_threads = size < policy.serial_below or (
-            self._shares and size < part_from(dtype, policy, shared_pool().threads)
-        )
-        if is_one_threads and not suits_radix(size, size, dtype, policy):
-            return self._by_numpy(x)
-        return self._sorted_long(x)
+        return self._plain(x) if self._suits_numpy(x) else self._sorted_long(x)
 
-    @cached_property
-    def _of_plain(self) -> Sorted:
-        """Of rows that are not worth sharing out: there are no threads for it, or NumPy takes little time for few
-        different values."""
-        return self._sorter(self._sorted_long, _NEVER)
+    def _suits_numpy(self, x: HostArray) -> bool:
+        """Whether NumPy's sort on this thread takes the least time: of what is not worth sharing out, or rows of few
+        different values, unless it goes by radix. Of times it takes too long."""
+        size, dtype, policy, shared_from = x.size, self._dtype, self._policy, self._policy.serial_below
+        if size >= shared_from and self._looks:
+            if not self._has_rows:
+                shared_from = max(shared_from, part_from(dtype, policy, shared_pool().threads))
+            elif x.shape[self._along] > _LONG_OF_ROWS and dtype.kind not in "Mm":
+                is_alone = shared_pool().threads == 1 and abs(x.strides[self._along]) == x.itemsize
+                return is_alone or _seems_alike(x)
+        return size < shared_from and not suits_radix(size, size, dtype, policy)
 
     def _is_one_row(self, x: HostArray) -> bool:
         """Such as a column of a table: whichever way it lies, flattening it copies nothing."""
@@ -122,13 +121,9 @@ class SortPath:
 
     @cached_property
     def _of_one_row(self) -> SortPath:
-        return SortPath(self._policy, Spec((0,), self._dtype), 0, self._order, self._stable)
+        return SortPath(self._policy, Spec((0,), self._dtype), 0, self._order, self._keeps_ties)
 
     def _sorted_long(self, x: HostArray) -> HostArray:
-        if self._suits_numpy(x):
-            results = x.copy("K")
-            sort_by_numpy(results, self._along, self._order)
-            return results
         results = new_array(x.shape, x.dtype) if x.flags.c_contiguous else np.empty_like(x)
         self._sort_along(x, results)
         return results
@@ -138,7 +133,7 @@ class SortPath:
         if self._is_one_row(x):
             row = x.reshape(-1)
             self._of_one_row.into((row,), (row if results is x else results.reshape(-1),))
-        elif self._axis is None or x.size < self._policy.serial_below:
+        elif self._axis is None or self._keeps_ties or x.size < self._policy.serial_below:
             results[...] = self.function(x)
         elif (seen := self._at_sight(x)) is not None:
             results[...] = seen
@@ -149,23 +144,36 @@ class SortPath:
     def _at_sight(self, x: HostArray) -> HostArray | None:
         if not self._looks or x.ndim != 1 or x.size < LEAST_AT_SIGHT:
             return None
-        return sorted_at_sight(x, self._order, self._policy, self._stable)
+        return sorted_at_sight(x, self._order, self._policy)
 
-    def _suits_numpy(self, x: HostArray) -> bool:
-        """Whether floats that keep their ties are few, or rows short: NumPy's stable sort then takes less time than
-        putting ties back."""
-        if not self._stable or self._dtype.kind != "f":
-            return False
+    def _keeping_ties(self, x: HostArray) -> HostArray:
+        """Floats, with those that tie in the order they came in: where they are few, or rows short, NumPy's stable sort
+        takes less time than putting ties back."""
+        if self._axis is None:
+            x = x.ravel()
         length = x.shape[self._along]
+        if length == 1:
+            return x.copy("K")
         is_short = x.size < self._policy.serial_below and length <= _SHORT_STABLE
-        return is_short or x.size <= (_FEW_OF_ROWS if length <= _ROW else _FEW_STABLE)
+        if is_short or x.size <= (_FEW_OF_ROWS if length <= _ROW else _FEW_STABLE):
+            results = x.copy("K")
+            sort_by_numpy(results, self._along, self._order)
+            return results
+        results = self._unstable.function(x)
+        keep_ties(x.swapaxes(self._along, -1), results.swapaxes(self._along, -1))
+        return results
+
+    @cached_property
+    def _unstable(self) -> SortPath:
+        given = Spec((0,) * (self._ndim if self._has_rows else 1), self._dtype)
+        return SortPath(self._policy, given, self._along, self._order, stable=False)
 
     def _sort_along(self, x: HostArray, results: HostArray) -> None:
         if x.ndim > 1:
             axes, in_place = with_last(x, self._along), results is x
             x = x.transpose(axes)
             results = x if in_place else results.transpose(axes)
-        sort_rows(x, results, self._order, self._policy, self._stable)
+        sort_rows(x, results, self._order, self._policy)
 
     # -- short arrays ----------------------------------------------------------------------------------------
 
@@ -173,13 +181,13 @@ class SortPath:
         """Sorts up to `most` elements into a new array. `go_on` does what is longer, and floats whose bits NumPy may
         lose, unless they are sorted as integers."""
         dtype, turn, has_rows, long_row, policy = self._dtype, self._turn, self._has_rows, self._long_row, self._policy
-        axis, stable, network, network_from = self._along, self._stable, self._network, self._network_from
+        axis, network, network_from = self._along, self._network, self._network_from
         copy = cast(Sorted, np.ndarray.flatten if self._axis is None else np.ndarray.copy)
-        stable_lengths, as_integers, sort_long = self._stable_lengths, self._as_integers or go_on, self._sorted_long
+        stable_lengths, as_integers = self._stable_lengths, self._as_integers or go_on
         most_plain, are_integers_sooner = self._most_plain, self._are_integers_sooner
         seen = None if turn is None or dtype.kind not in "bMm" else numbers_as(dtype)
         stable_from = 0 if has_rows else stable_lengths.start or _NEVER
-        ties = FloatTies.of(dtype) if dtype.kind == "f" else None
+        ties = self._bits if dtype.kind == "f" else None
         few = ties.few if ties else 0
         few_compared = _FEW_COMPARED if dtype.itemsize == 2 else _MOST_COMPARED
         last_of = tuple([-1 if number == axis % self._ndim else slice(None) for number in range(self._ndim)])
@@ -204,7 +212,7 @@ class SortPath:
                 if has_rows:
                     flat = results.ravel("K")  # as it lies: all else would be packed before a look
                 if (size > few or count_nonzero(flat) != size) and ties.has_minus_zero(flat):
-                    return as_integers(results) if size < _LONG or not has_rows else sort_long(results)
+                    return as_integers(results)
             numbers = results if seen is None else results.view(seen)
             if turn is not None:
                 turn(numbers, numbers)
@@ -223,7 +231,7 @@ class SortPath:
                     has_nan = ties.has_nan(results[last_of])
                 else:
                     has_nan = (greatest := flat.item(flat.argmax())) != greatest
-                if has_nan and not ties.puts_nans_back(x, results, stable):
+                if has_nan and not ties.puts_nans_back(x, results):
                     return as_integers(x.copy("K") if has_rows else copy(x))
             return results
 

@@ -19,7 +19,7 @@ from ...base import HostArray
 from ..pool import shared_pool
 from .argsort import INDEX, argsort_row, argsort_rows
 from .key_words import Elements, Places
-from .numpy_sort import ascending, places_in_order
+from .numpy_sort import ascending, compared_soon, places_in_order
 from .row_networks import least_for_networks
 from .select_loops import ORDERED, SHORT_ROWS, parted_in_rows, selected_in_rows
 from .strides import taken_in_rows
@@ -61,7 +61,7 @@ def _places(source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy)
     if not k or not rows:
         return np.empty((rows, k), np.intp)
     if source.size <= (SHORT_ROWS << 1 if source.itemsize == 1 else SHORT_ROWS):
-        return places_in_order(source, 1, order)[:, :k].copy()
+        return places_in_order(ascending(source, order), 1)[:, :k].copy()
     if rows < shared_pool().threads and length >= 2 * _PART:
         return np.stack([_of_row(row, k, order, policy) for row in source])
     are_short = length <= (_BYTES_ORDERED if source.itemsize == 1 else ORDERED)
@@ -77,19 +77,21 @@ def _of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) ->
     if _is_large(k, row):
         places: Places = _argsorted(row[np.newaxis], k, order, policy)[0]
         return places
-    if size <= (SHORT_ROWS if row.itemsize <= 2 else _FEW) or 2 * k >= size:
-        return argsort_row(row, order, policy)[:k]
+    if size <= SHORT_ROWS and row.itemsize <= 2:
+        return places_in_order(ascending(row, order), -1)[:k]
+    if size <= _FEW or 2 * k >= size:
+        return argsort_row(ascending(row, order), policy)[:k]
     parts = max(1, min(shared_pool().threads, size // max(_PART, 8 * k)))
     length = size // parts
     found = parted_in_rows(row[: parts * length].reshape(parts, length), k, order)
     if found is None:
-        near = _not_behind(ascending(row, order), k)
+        near = _not_behind(compared_soon(ascending(row, order)), k)
     elif parts == 1:
         near = found[0]
     else:
         found += np.arange(0, parts * length, length)[:, np.newaxis]
         near = np.concatenate((found.reshape(-1), np.arange(parts * length, size)))
-    return near.take(argsort_row(row.take(near), order, policy)[:k])
+    return near.take(argsort_row(ascending(row.take(near), order), policy)[:k])
 
 
 def _is_large(k: int, source: HostArray) -> bool:
@@ -107,7 +109,7 @@ def _is_large(k: int, source: HostArray) -> bool:
 
 
 def _argsorted(source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) -> Places:
-    everywhere = argsort_rows(source, order, policy)
+    everywhere = argsort_rows(ascending(source, order), policy)
     if k == source.shape[1]:
         return everywhere
     places: Places = new_array((len(source), k), INDEX)
@@ -123,7 +125,7 @@ def _parted(source: HostArray, k: int, order: SortOrder) -> Places:
     places: Places = np.empty((len(source), k), np.intp)
 
     def part(own: slice) -> None:
-        places[own] = _parted_by_numpy(ascending(source[own], order), k)
+        places[own] = _parted_by_numpy(compared_soon(ascending(source[own], order)), k)
 
     shared_pool().over(len(source), part, -(-_PART // source.shape[1]))
     return places
