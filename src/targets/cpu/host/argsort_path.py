@@ -47,8 +47,12 @@ class ArgsortPath:
         size, length = x.size, x.shape[axis]
         if size == 0 or length == 1:
             return np.zeros(x.shape, INDEX)
-        is_row, are_alike = length == size, not self._by_bits or are_ties_alike(x)  # such as a table's column
-        if size < self._few[not is_row] and are_alike:
+        is_row = length == size  # such as a table's column
+        is_small = size < self._few[not is_row]
+        are_alike = not self._by_bits or (
+            is_small and are_ties_alike(x)
+        )  # of more, words are sorted sooner than a look
+        if is_small and are_alike:
             own = ascending(x, self._order) if self._order is not _UP else x
             if own is x and self._is_narrow:
                 own = x.copy()  # needs_own_memory says why

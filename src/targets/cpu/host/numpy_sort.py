@@ -160,12 +160,17 @@ def places_in_order(numbers: Elements, axis: int) -> Places:
     return found
 
 
+def _end_as_nan(results: Elements) -> bool:
+    """Whether the last of sorted rows, of any, is NaN."""
+    last = results.item(-1) if results.ndim == 1 else results[..., -1]
+    return bool(last != last) if results.ndim == 1 else bool((last != last).any())
+
+
 def restore_ties(source: Elements, results: Elements, order: SortOrder) -> None:
     """Writes the zeros and NaNs of sorted rows, in the order of their words. Zeros of one row alone: `sort_chunk` sorts
     several with -0.0 as words."""
-    last = results[..., -1]
-    has_nans = bool((last != last).any())
-    if last.size == 1:
+    has_nans = _end_as_nan(results)
+    if results.size == results.shape[-1]:
         source, results = source.reshape(-1), results.reshape(-1)
     if results.ndim == 1:
         _write_zeros(source, results, order, has_nans=has_nans)
@@ -199,9 +204,9 @@ def _write_nans(source: Elements, results: Elements, order: SortOrder) -> None:
 def keep_ties(source: Elements, results: Elements) -> None:
     """Of rows that are sorted, with ties in the order of their words: in the order of the source. By their bits, as a
     setting of the processor may take subnormals for zeros."""
-    given, made, bits = bits_of(source), bits_of(results), SignedBits.of(source.dtype)
+    bits = SignedBits.of(source.dtype)
     if bits.has_minus_zero(results.ravel("K")):
+        given, made = bits_of(source), bits_of(results)
         made[made << 1 == 0] = given[given << 1 == 0]
-    last = results[..., -1]
-    if (last != last).any() and not bits.puts_nans_back(source, results):
-        made[np.isnan(results)] = given[np.isnan(source)]
+    if _end_as_nan(results) and not bits.puts_nans_back(source, results):
+        bits_of(results)[np.isnan(results)] = bits_of(source)[np.isnan(source)]
