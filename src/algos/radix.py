@@ -150,7 +150,7 @@ def radix_scatter(
         total, before = histograms.of_digit(cx, counts, totals, here, policy)
         if total == here.end - here.origin:
             bases[0] = U32(1)
-    clear_counters(cx, counters, policy)
+    clear_counters(cx, counters, policy.counters)
     if cx.load_uniform(bases, 0) == 1:
         copy_tile(cx, target, results, orders[1], values, moved, strand, words, here, mode, policy)
     else:

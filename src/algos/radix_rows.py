@@ -37,7 +37,7 @@ def radix_rows(
     places: Registers[U32] = Registers(U32, policy.items)
     for number in dynamic_range(U32(0), U32(passes)):
         ranking = Ranking(words, strand, counters, DigitPlace(number, policy.digit_bits))
-        clear_counters(cx, counters, policy)
+        clear_counters(cx, counters, policy.counters)
         cx.barrier()
         ranking.count_strands(cx, policy)
         counts: Registers[U32] = Registers(U32, policy.strands)

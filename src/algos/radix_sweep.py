@@ -89,7 +89,7 @@ def take_tile(
     if cx.local_id == 0:
         bases[1] = state.atomic_add(ticket, U32(1))
         bases[0] = state[plan_at]
-    clear_counters(cx, counters, policy)
+    clear_counters(cx, counters, policy.counters)
     return PassPlan(cx.load_uniform(bases, 0))
 
 

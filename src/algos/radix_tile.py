@@ -57,9 +57,9 @@ def load_tile(
             )
 
 
-def clear_counters(cx: Invocation, counters: Workgroup[U32], policy: RadixPolicy) -> None:
+def clear_counters(cx: Invocation, counters: Workgroup[U32], count: int) -> None:
     """Zeroes all counters; the caller has a barrier before their use."""
-    for i in dynamic_range(cx.local_id, U32(policy.counters), cx.group_size):
+    for i in dynamic_range(cx.local_id, U32(count), cx.group_size):
         counters[i] = U32(0)
 
 

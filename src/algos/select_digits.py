@@ -16,6 +16,7 @@ from ..types.checks import as_int, is_bool, require, within
 from ..types.monoids import Count
 from ..types.params import MOST_INVOCATIONS, MOST_ITEMS, RowsParams, ScanningPolicy
 from .bitonic import to_ordered
+from .radix_tile import clear_counters
 from .scan_tile import scan_workgroup
 
 _HALF = 1 << 16  # two counts in one word: a tile has fewer elements
@@ -71,8 +72,7 @@ def kth_word(
     copy = cx.local_id % policy.copies
     for number in dynamic_range(U32(0), U32(passes)):
         shift = (passes - 1 - number) * policy.digit_bits
-        for i in dynamic_range(cx.local_id, U32(policy.counters), cx.group_size):
-            counters[i] = U32(0)
+        clear_counters(cx, counters, policy.counters)
         cx.barrier()
         for start in dynamic_range(U32(0), length, U32(policy.tile)):
             rest = length - start
