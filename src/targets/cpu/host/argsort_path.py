@@ -48,32 +48,28 @@ class ArgsortPath:
         if size == 0 or length == 1:
             return np.zeros(x.shape, INDEX)
         is_row = length == size  # such as a table's column
-        is_small = size < self._few[not is_row]
-        are_alike = not self._by_bits or (
-            is_small and are_ties_alike(x)
-        )  # of more, words are sorted sooner than a look
-        if is_small and are_alike:
+        if size < self._few[not is_row] and (not self._by_bits or are_ties_alike(x)):
             own = ascending(x, self._order) if self._order is not _UP else x
             if own is x and self._is_narrow:
                 own = x.copy()  # needs_own_memory says why
             found: Places = own.argsort(axis, "stable")
             return found
         if is_row:
-            return argsort_row(self._numbers(x.reshape(-1), are_alike), self._policy).reshape(x.shape)
-        return self._of_rows(x, axis, are_alike)
+            return argsort_row(self._numbers(x.reshape(-1)), self._policy).reshape(x.shape)
+        return self._of_rows(x, axis)
 
-    def _numbers(self, x: HostArray, are_alike: bool) -> HostArray:
+    def _numbers(self, x: HostArray) -> HostArray:
         """What ascends and ties as the elements should."""
-        if not are_alike:
+        if self._by_bits:
             return ordered_words(x, self._order)
         return ascending(x, self._order) if self._is_turned else x
 
-    def _of_rows(self, x: HostArray, axis: int, are_alike: bool) -> HostArray:
+    def _of_rows(self, x: HostArray, axis: int) -> HostArray:
         policy, length = self._policy, x.shape[axis]
-        by_network = argsort_by_network(x, axis, self._order, policy) if are_alike else None
+        by_network = None if self._by_bits else argsort_by_network(x, axis, self._order, policy)
         if by_network is not None:
             return by_network
-        x = self._numbers(x, are_alike)
+        x = self._numbers(x)
         if x.size < policy.serial_below and not policy.packs(x.size, length, x.dtype):
             return places_in_order(x, axis)
         if is_counted(x) and length < policy.deal_from and abs(x.strides[axis]) > x.itemsize:

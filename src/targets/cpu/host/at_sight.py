@@ -169,8 +169,8 @@ def few_words(row: Elements, order: SortOrder, most: int = HANDFUL) -> FewWords 
 
 
 def sorted_at_sight(row: Elements, order: SortOrder, policy: HostSortPolicy) -> Elements | None:
-    """The sorted row, if it has few different values, or is in order or reversed. None
-    otherwise, mostly after a look at five elements."""
+    """The sorted row, if it has few different values, or is in order or reversed. None otherwise, mostly after a look
+    at five elements."""
     item, size, is_float, found = numbers_of(row).item, row.size, row.dtype.kind == "f", None
     are_counted = _are_counted_sooner(row, policy)
     a, e = item(0), item(-1)

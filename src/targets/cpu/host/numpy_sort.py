@@ -162,8 +162,11 @@ def places_in_order(numbers: Elements, axis: int) -> Places:
 
 def _end_as_nan(results: Elements) -> bool:
     """Whether the last of sorted rows, of any, is NaN."""
-    last = results.item(-1) if results.ndim == 1 else results[..., -1]
-    return bool(last != last) if results.ndim == 1 else bool((last != last).any())
+    if results.ndim == 1:
+        last = results.item(-1)
+        return bool(last != last)
+    ends = results[..., -1]
+    return bool((ends != ends).any())
 
 
 def restore_ties(source: Elements, results: Elements, order: SortOrder) -> None:
@@ -196,9 +199,12 @@ def _write_nans(source: Elements, results: Elements, order: SortOrder) -> None:
     """All NaNs of any rows, in one call."""
     are_nans = np.isnan(source)
     found = source[are_nans]
-    rows = are_nans.reshape(-1, source.shape[-1]).nonzero()[0]
     words = ordered_words(found, order)
-    results[np.isnan(results)] = found[words.argsort() if results.ndim == 1 else np.lexsort((words, rows))]
+    if results.ndim == 1:
+        places = words.argsort()
+    else:
+        places = np.lexsort((words, are_nans.reshape(-1, source.shape[-1]).nonzero()[0]))
+    results[np.isnan(results)] = found[places]
 
 
 def keep_ties(source: Elements, results: Elements) -> None:
