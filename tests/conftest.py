@@ -111,8 +111,11 @@ def young_garbage() -> None:
 
 
 @pytest.fixture(autouse=True)
-def cupy_is_found_anew() -> None:
-    """What a test puts in its place is not used by the next."""
+def cupy_is_found_anew() -> Iterator[None]:
+    """What a test puts in its place is not used by the next, nor by what is made once for several: that is made before
+    this."""
+    vars(libraries.cupy).clear()
+    yield
     vars(libraries.cupy).clear()
 
 

@@ -188,9 +188,12 @@ def test_what_takes_no_row_once_it_is_fitted_is_passed_over(
 def test_many_rows_are_selected_from_by_digits_and_long_ones_by_samples() -> None:
     """Unless k is so small that parts of rows are selected from in registers, or rows so short that they are sorted."""
     wanted = {
-        (1, 20_000, 200): SelectBySamples, (3, 50_000, 5000): SelectBySamples, (8, 50_000, 20): SelectByParts,
-        (8, 50_000, 100): SelectByParts, (8, 50_000, 200): SelectByDigits, (8, 100_000, 200): SelectBySamples,
-        (64, 100_000, 5000): SelectByDigits, (64, 5000, 200): ArgsortAndTake, (256, 5000, 200): SelectByDigits,
+        (1, 20_000, 257): SelectBySamples, (1, 20_000, 500): ArgsortAndTake, (1, 1_000_000, 5000): ArgsortAndTake,
+        (3, 50_000, 5000): ArgsortAndTake, (8, 50_000, 20): SelectByParts, (8, 50_000, 100): SelectByParts,
+        (8, 50_000, 200): ArgsortAndTake, (8, 100_000, 200): SelectBySamples, (20, 50_000, 200): SelectByDigits,
+        (64, 100_000, 5000): SelectByDigits, (64, 100_000, 20_000): SelectByDigits, (8, 100_000, 9000): ArgsortAndTake,
+        (300, 300_000, 20_000): SelectByDigits, (64, 100_000, 60_000): ArgsortAndTake,
+        (3, 10_000_000, 50_000): SelectBySamples, (64, 5000, 200): ArgsortAndTake, (256, 5000, 200): SelectByDigits,
         (256, 2000, 200): ArgsortAndTake, (1000, 2000, 200): SelectByDigits, (1000, 2000, 600): ArgsortAndTake,
         (1000, 2000, 50): SelectByParts, (1000, 1000, 100): ArgsortAndTake, (1000, 20_000, 100): SelectByDigits,
         (1000, 300_000, 300): SelectBySamples,

@@ -91,6 +91,8 @@ def choose_top_k(info: TargetInfo, key: SortableKey[E, N], rows: int, length: in
     """The top-k algorithm for rows of a length: the first matching rule that fits, else a full argsort."""
     for rule in SELECTIONS:
         if rule.matches(info, bits_of(key), rows, length, k):
+            if rule.algorithm is None:
+                break
             try:
                 found = rule.algorithm.fitted(key, length, k, info)
             except (CapabilityError, UnsupportedTypeError):

@@ -63,6 +63,14 @@ def clear_counters(cx: Invocation, counters: Workgroup[U32], count: int) -> None
         counters[i] = U32(0)
 
 
+def sum_of_copies(counters: Workgroup[U32], counter: U32, copies: int) -> U32:
+    """A privatised counter's total. Lanes begin at different copies, which are in different banks of memory."""
+    total = U32(0)
+    for i in dynamic_range(U32(0), U32(copies)):
+        total += counters[counter * copies + (counter + i) % copies]
+    return total
+
+
 def count_before(cx: Invocation, shared: Workgroup[U32], mine: U32, subgroups: int, policy: RadixPolicy) -> U32:
     """An exclusive prefix sum over the workgroup; invocations beyond the first `subgroups` subgroups must have 0."""
     if not policy.subgroups:

@@ -30,6 +30,8 @@ class RowsRule(Generic[S]):
     elements: range = range(1 << 63)  # in all rows together
     unless: frozenset[Capability] | None = None  # does not match a target with all of these, which has other rules
     most_k: int = 1 << 63
+    least_k: int = 0
+    ratios: range = range(1 << 63)  # of the length to k, rounded down
 
     def matches(self, info: TargetInfo, bits: int, rows: int, length: int, k: int = 0) -> bool:
         return (
@@ -41,13 +43,14 @@ class RowsRule(Generic[S]):
             and length in self.lengths
             and rows in self.rows
             and rows * length in self.elements
-            and k <= self.most_k
+            and self.least_k <= k <= self.most_k
+            and length // max(k, 1) in self.ratios
         )
 
 
 SortRule: TypeAlias = RowsRule[SortAlgorithm]
 PairsRule: TypeAlias = RowsRule[PairsAlgorithm]  # whose `bits` are those of key and value together
-SelectRule: TypeAlias = RowsRule[Selection]
+SelectRule: TypeAlias = RowsRule[Selection | None]  # None for a full argsort, as PairsRules choose it
 
 
 @attrs.frozen

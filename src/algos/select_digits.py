@@ -16,7 +16,7 @@ from ..types.checks import as_int, is_bool, require, within
 from ..types.monoids import Count
 from ..types.params import MOST_INVOCATIONS, MOST_ITEMS, RowsParams, ScanningPolicy
 from .bitonic import to_ordered
-from .radix_tile import clear_counters
+from .radix_tile import clear_counters, sum_of_copies
 from .scan_tile import scan_workgroup
 
 _HALF = 1 << 16  # two counts in one word: a tile has fewer elements
@@ -85,8 +85,7 @@ def kth_word(
         cx.barrier()
         count = U32(0)
         if cx.local_id < policy.radix:
-            for i in dynamic_range(U32(0), U32(policy.copies)):
-                count += counters[cx.local_id * policy.copies + (cx.local_id + i) % policy.copies]
+            count = sum_of_copies(counters, cx.local_id, policy.copies)
         before = scan_workgroup(cx, Count(), shared, count, policy).before
         if (before < wanted) & (wanted <= before + count):
             picked[_DIGIT] = cx.local_id

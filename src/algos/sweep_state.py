@@ -16,7 +16,7 @@ from ..types.params import RadixPolicy
 from .batch import looping_grid
 from .bitonic import to_ordered
 from .radix_layout import DigitPlace, Layout
-from .radix_tile import count_before
+from .radix_tile import clear_counters, count_before, sum_of_copies
 
 # The bits of a pass's plan. It reads the caller's buffer if no earlier pass runs.
 RUNS, READS_DATA, IS_LAST, INTO_WORDS, IS_ODD = 1, 2, 4, 8, 1 << 31
@@ -64,8 +64,7 @@ def sweep_histograms(
     for i in dynamic_range(cx.global_id, cleared, cx.num_groups * cx.group_size):
         state[i] = U32(0)
     bins = passes * policy.radix
-    for counter in dynamic_range(cx.local_id, U32(bins * policy.copies), cx.group_size):
-        counters[counter] = U32(0)
+    clear_counters(cx, counters, bins * policy.copies)
     cx.barrier()
     mine = cx.local_id % policy.copies
     block = cx.group_size * policy.count_items
@@ -83,9 +82,7 @@ def sweep_histograms(
                 count_digits(to_ordered(key, data[start + i], order), counters, mine, passes, policy)
     cx.barrier()
     for counter in dynamic_range(cx.local_id, U32(bins), cx.group_size):
-        total = U32(0)
-        for j in dynamic_range(U32(0), U32(policy.copies)):
-            total += counters[counter * policy.copies + (counter + j) % policy.copies]
+        total = sum_of_copies(counters, counter, policy.copies)
         if total > 0:
             state.atomic_add(first_counter + share.row * bins + counter, total)
 

@@ -63,6 +63,7 @@ SORTS: tuple[SortRule, ...] = (
     SortRule("cuda", _SWEEPS, _NARROW, range(1 << 32), _ANY, _sweep(28, 16, 32)),
     SortRule("cuda", _SWEEPS, _WIDE, _ANY, _ANY, _sweep(8, 4, 16, 256), elements=range(5 << 16)),
     SortRule("cuda", _SWEEPS, _WIDE, _ANY, _ANY, _sweep(14, 4, 16), elements=range(9 << 20)),
+    SortRule("cuda", _SWEEPS, _WIDE, _ANY, _SEVERAL, _sweep(14, 4, 16)),
     SortRule("cuda", _SWEEPS, _WIDE, range(1 << 32), _ANY, _sweep(18, 4, 16)),
     # Measured on the same card through Vulkan: rows in registers, or in workgroup memory; else three launches a pass.
     SortRule("wgsl", _SWEEPS, _NARROW, range(256, 2049), _ONE, RadixRows(4, most_group=512), 32 << 10),
@@ -102,6 +103,7 @@ PAIRS: tuple[PairsRule, ...] = (
     PairsRule("cuda", _SUBGROUPS, _WIDE_PAIR, range(4097), _ANY, RadixRows(items=8)),
     PairsRule("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _ANY, _sweep(8, 8, 32, 256), elements=range(5 << 16)),
     PairsRule("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _ANY, _sweep(12, 8, 32), elements=range(5 << 18)),
+    PairsRule("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _SEVERAL, _sweep(26, 8, 32)),
     PairsRule("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _ANY, _sweep(28, 8, 32)),
     PairsRule("cuda", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _ANY, _sweep(8, 4, 16, 256), elements=range(5 << 16)),
     PairsRule("cuda", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _ANY, _sweep(14, 4, 16), elements=range(13 << 17)),
@@ -141,6 +143,9 @@ _BY_DIGITS = (
     (range(4097, 1 << 17), range(256, 1 << 63), 256), (range(8193, 1 << 17), range(64, 256), 512),
     (range(8193, 1 << 16), range(5, 64), 512),
 )  # fmt: skip
+# More than workgroup memory sorts, of too many rows to sort all: a workgroup is as large as it is long at work.
+_MANY_BY_DIGITS = ((range(4097, 1 << 17), 512), (range(1 << 17, 1 << 32), 1024))
+_FORTY = range(40, 1 << 63)
 
 
 def _digits(sort: PairsAlgorithm, group_size: int = 256) -> SelectByDigits:
@@ -148,20 +153,42 @@ def _digits(sort: PairsAlgorithm, group_size: int = 256) -> SelectByDigits:
 
 
 def _selections_on_card(bits: tuple[int, ...], few: int, short_rows: BitonicRows) -> tuple[SelectRule, ...]:
-    """For more than 32 elements of rows beyond 1024."""
+    """For more than 32 elements of rows beyond 1024. The more are wanted, the more elements are sorted as soon as
+    sampled."""
     sorts = ((short_rows, 512), (RadixRows(items=4), 1024), (RadixRows(items=8), 8192 // few))
+    long = range(8193 // few, 1 << 63)
     return (
         SelectRule("cuda", _NONE, bits, range(4097, 8193), _ANY, _parts(512, 16 // few, 128), most_k=64),
         SelectRule("cuda", _NONE, bits, range(1 << 19), _ANY, _parts(256, 16 // few, 128), most_k=64),
         SelectRule("cuda", _SWEEPS, bits, range(1025, 1 << 17), _THOUSAND, _digits(short_rows), most_k=512),
         SelectRule("cuda", _NONE, bits, range(4097, 1 << 18), _ANY, _parts(512, 16 // few, 256, 1024), most_k=128),
+        SelectRule("cuda", _SWEEPS, bits, long, _MANY_ROWS, None, elements=range(1 << 19), least_k=129),
+        *(
+            SelectRule("cuda", _SWEEPS, bits, long, _ANY, None, elements=range(most), least_k=least_k)
+            for most, least_k in ((1 << 17, 500), (1 << 19, 2000), ((1 << 20) + 1, 4000))
+        ),
         *(
             SelectRule("cuda", _SWEEPS, bits, lengths, rows, _digits(sort, group_size), most_k=most_k)
             for sort, most_k in sorts
             for lengths, rows, group_size in _BY_DIGITS
         ),
+        *(
+            SelectRule(
+                "cuda",
+                _SWEEPS,
+                bits,
+                lengths,
+                _FORTY,
+                _digits(_sweep(12, 8, 32), group_size),
+                ratios=range(2, 64),
+                least_k=1024,
+            )
+            for lengths, group_size in _MANY_BY_DIGITS
+        ),
+        SelectRule("cuda", _SWEEPS, bits, long, _ANY, None, elements=range(1 << 22), least_k=8000),
         SelectRule("cuda", _NONE, bits, range(1025), _ANY, ArgsortAndTake(RadixRows(items=4)), most_k=1024),
         SelectRule("cuda", _NONE, bits, range(8193 // few), _ANY, ArgsortAndTake(RadixRows(items=8)), most_k=8192),
+        SelectRule("cuda", _SWEEPS, bits, long, _ANY, None, ratios=range(32), least_k=257),
     )
 
 

@@ -114,7 +114,7 @@ def argsort_by_network(x: HostArray, axis: int, order: SortOrder, policy: HostSo
     rows = x.transpose(axes)
     if order is _UP and _are_in_order(rows, policy):
         return places_shared(x, axis)
-    places: Places = np.empty(x.shape, np.intp)
+    places: Places = new_array(x.shape, INDEX)
     return places if argsort_short_rows(rows, places.transpose(axes), order, policy) else None
 
 

@@ -29,7 +29,8 @@ from .reduce import host_reduction
 from .select_loops import SHORT_ROWS
 from .short_merge import ShortMerge
 from .sort_path import SortPath
-from .strides import along_rows, packed, taken
+from .strides import along_rows, packed
+from .taking import taken
 from .top_k import top_k_of_row, top_k_rows
 
 _SCANNED = 1 << 17  # elements of an exclusive scan: of more the kernels take less time

@@ -27,7 +27,8 @@ from .compiled_words import are_compiled
 from .fast_paths import sorted_pairs
 from .key_words import Places
 from .sort import pool_for, sort_rows
-from .strides import along_rows, taken_in_rows
+from .strides import along_rows
+from .taking import taken_in_rows
 from .top_k import top_k_rows
 
 # Bytes worked on together: what is made of them on the way stays in the nearer caches, and in memory that the C library

@@ -11,19 +11,16 @@ import attrs
 import numpy as np
 
 from ....arrays.host import copy_elements, is_packed
-from ....arrays.recycled import new_array
 from ....types.bounded import Bounded
 from ....types.dtypes import native
 from ....types.specs import merged_axes, order_of_axes
 from ...addresses import address_of
 from ...base import HostArray
 from ..pool import Pool, shared_pool
-from .key_words import Elements, Places
 
 Axes: TypeAlias = tuple[int, ...]
 
 _SHARED = 1 << 22  # bytes: below, one call of NumPy copies them sooner
-_TAKEN = 1 << 17  # elements: below, waking a thread saves nothing
 
 
 def with_last(x: HostArray, axis: int) -> Axes:
@@ -77,28 +74,6 @@ def shared_across(x: HostArray, axis: int, pool: Pool, work: Callable[[tuple[sli
     the threads of a pool."""
     across = max(set(range(x.ndim)) - {axis % x.ndim}, key=x.shape.__getitem__)
     pool.over(x.shape[across], lambda own: work((*(slice(None),) * across, own)))
-
-
-def taken(x: Elements, places: Places) -> Elements:
-    """The elements of a flattened array at these places, many by all threads: each waits for memory."""
-    if places.size < _TAKEN:
-        return x.take(places)
-    flat = packed(x.reshape(-1))  # once, such as a column of records: each call of `take` would copy all of it
-    found = new_array(places.shape, x.dtype)
-    wanted, to = places.reshape(-1), found.reshape(-1)
-
-    def take(own: slice) -> None:
-        flat.take(wanted[own], None, to[own], "wrap")  # which writes at once, where "raise" would look first
-
-    shared_pool().over(wanted.size, take, least=_TAKEN >> 2)
-    return found
-
-
-def taken_in_rows(rows: Elements, places: Places) -> Elements:
-    """The elements at these places of each row. NumPy's function for that takes as long as a short row."""
-    length: int = rows.shape[1]
-    starts: Places = np.arange(0, rows.size, length)
-    return taken(rows, places + starts[:, np.newaxis] if len(rows) > 1 else places)
 
 
 R = TypeVar("R")

@@ -13,16 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ....algos.host_sort import HostSortPolicy
-from ....arrays.recycled import new_array
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ..pool import shared_pool
-from .argsort import INDEX, argsort_row, argsort_rows
+from .argsort import argsort_by_network, argsort_row, argsort_rows
 from .key_words import Elements, Places
 from .numpy_sort import ascending, compared_soon, places_in_order
 from .row_networks import least_for_networks
 from .select_loops import ORDERED, SHORT_ROWS, parted_in_rows, selected_in_rows
-from .strides import taken_in_rows
+from .taking import taken_in_rows, taken_with_places
 
 # Elements of one row, of which as many are worth a loop where new ones come each time; of one or two bytes, which NumPy
 # sorts by their digits, as many as of all rows.
@@ -42,8 +41,7 @@ def top_k_rows(
     found = selected_in_rows(source, k, order)
     if found is not None:
         return found
-    places = _places(source, k, order, policy)
-    return taken_in_rows(source, places), places
+    return taken_with_places(source, _places(source, k, order, policy))
 
 
 def top_k_of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) -> tuple[HostArray, Places]:
@@ -57,11 +55,12 @@ def top_k_of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolic
 
 
 def _places(source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) -> Places:
+    """Where they stand: packed, or the first ones of places of all elements."""
     rows, length = source.shape
     if not k or not rows:
         return np.empty((rows, k), np.intp)
     if source.size <= (SHORT_ROWS << 1 if source.itemsize == 1 else SHORT_ROWS):
-        return places_in_order(ascending(source, order), 1)[:, :k].copy()
+        return places_in_order(ascending(source, order), 1)[:, :k]
     if rows < shared_pool().threads and length >= 2 * _PART:
         return np.stack([_of_row(row, k, order, policy) for row in source])
     are_short = length <= (_BYTES_ORDERED if source.itemsize == 1 else ORDERED)
@@ -109,12 +108,8 @@ def _is_large(k: int, source: HostArray) -> bool:
 
 
 def _argsorted(source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) -> Places:
-    everywhere = argsort_rows(ascending(source, order), policy)
-    if k == source.shape[1]:
-        return everywhere
-    places: Places = new_array((len(source), k), INDEX)
-    places[...] = everywhere[:, :k]
-    return places
+    found = argsort_by_network(source, 1, order, policy)  # which takes elements in any order as they are
+    return (argsort_rows(ascending(source, order), policy) if found is None else found)[:, :k]
 
 
 def _parted(source: HostArray, k: int, order: SortOrder) -> Places:
