@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import gpusort
 from gpusort.algos.choice import choose_axis_scan
 from gpusort.algos.cut import Columns, Cut
 from gpusort.algos.layout import Layout, layout_to_scan
@@ -28,6 +29,8 @@ SUM = Sum(number_for("u4"))
 POLICIES = (
     ScanPolicy(8, 2, 5, line=8), ScanPolicy(16, 3, 40, line=32), ScanPolicy(8, 1, 3, side_by_side=True),
     ScanPolicy(16, 1, 200, line=4), ScanPolicy(8, 5, alone=True), ScanPolicy(8, 1, 40, side_by_side=True),
+    ScanPolicy(16, 3, subgroups=True, strand=4), ScanPolicy(32, 1, subgroups=True, strand=2),
+    ScanPolicy(8, 40, subgroups=True, strand=8),
 )  # fmt: skip
 
 
@@ -87,6 +90,32 @@ def test_the_order_of_elements_is_kept(policy: ScanPolicy) -> None:
             mine = int(x[i, column]) | 1
             factor, offset = factor * mine % 2**32, (offset * mine + i) % 2**32
             assert (int(found["factor"][i, column]), int(found["offset"][i, column])) == (factor, offset)
+
+
+def test_strands_are_fitted_to_every_target(target: str) -> None:
+    policy = ScanPolicy(64, 3, subgroups=True, strand=64)
+    for rows, length in ((3, 40), (70, 20)) if target in ("cpu", "python") else ((3, 40), (70, 20), (500, 33)):
+        x = np.random.default_rng(rows).integers(0, 1 << 32, (rows, length), np.uint32)
+        for exclusive in (False, True):
+            found = gpusort.scan(x, SUM, exclusive=exclusive, policy=policy, target=target)
+            expected = x.cumsum(axis=1, dtype=np.uint64)
+            np.testing.assert_array_equal(found, expected - x * np.uint64(exclusive))
+
+
+@pytest.mark.parametrize("kind", ScanKind)
+@pytest.mark.parametrize("length", [1, 2, 4, 5, 33, 97])
+def test_strands_keep_the_order_of_rows(length: int, kind: ScanKind) -> None:
+    """Of one more than a workgroup has strands for."""
+    x = np.random.default_rng(4).integers(0, 1 << 32, (9, length), np.uint32)
+    found = scanned("simulator", Composition(), x, 1, kind, ScanPolicy(32, 3, subgroups=True, strand=4))
+    assert found is not None
+    for row in range(9):
+        factor, offset = 1, 0
+        for i in range(length):
+            before, mine = (factor, offset), int(x[row, i]) | 1
+            factor, offset = factor * mine % 2**32, (offset * mine + i) % 2**32
+            wanted = before if kind is ScanKind.EXCLUSIVE else (factor, offset)
+            assert (int(found["factor"][row, i]), int(found["offset"][row, i])) == wanted
 
 
 def test_sums_have_numpys_dtype_and_float16_is_rounded_once(target: str) -> None:

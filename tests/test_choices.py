@@ -231,6 +231,16 @@ def test_scans_of_rows_have_policies_of_their_own(
     assert choose_axis_scan(U32, layout, CARD) == short.policy
 
 
+@pytest.mark.parametrize(
+    ("rows", "length", "strand", "tile"),
+    [(5000, 17, 8, 1024), (5000, 100, 8, 2048), (5000, 161, 1, 224), (100, 100, 1, 224), (100, 4000, 1, 4352),
+     (100, 5000, 1, 5632), (100, 9000, 1, 9216), (3, 4000, 1, 3840), (100, 10_000, 1, 3840)],
+)  # fmt: skip
+def test_rows_share_subgroups_or_have_one_tile_on_a_card(rows: int, length: int, strand: int, tile: int) -> None:
+    found = choose_axis_scan(U32, Layout.rows(rows, length), CARD)
+    assert (found.strand, found.tile) == (strand, tile)
+
+
 def test_words_that_are_no_elements_are_sorted_in_registers_and_not_with_values() -> None:
     """Floats as they are: a pair's words take the place of its elements."""
     key = OfFloats()

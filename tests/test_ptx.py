@@ -234,7 +234,8 @@ def test_scans_along_axes_compile(dtype: str) -> None:
     columns = scan_axis(total, Layout(1, 5000, 3, 0, 3, 1), ScanKind.INCLUSIVE, policy, finish_of(total))
     rows = scan_axis(total, Layout.rows(3, 50), ScanKind.INCLUSIVE, policy, finish_of(total))
     short = scan_axis(total, Layout.rows(30, 3), ScanKind.INCLUSIVE, ScanPolicy(64, 4, alone=True), finish_of(total))
-    found = kernels([columns, rows, short])
+    few = [scan_rows(total, 30, 90, kind, ScanPolicy(64, 4, subgroups=True, strand=8)) for kind in ScanKind]
+    found = kernels([columns, rows, short, *few])
     names = {"scan_totals", "scan_shares"}
     assert names_of(found) == names
     check(found)

@@ -120,6 +120,9 @@ CASES: dict[str, Callable[[], Schedule]] = {
     "scan of short columns": lambda: scan_axis(
         TOTAL, Layout(1, 3, 100, 0, 100, 1), ScanKind.INCLUSIVE, ScanPolicy(32, 4, alone=True)
     ),
+    "scan of rows by strands": lambda: scan_rows(
+        TOTAL, 9, 90, ScanKind.EXCLUSIVE, ScanPolicy(32, 4, subgroups=True, strand=8)
+    ),
     "top_k by parts": lambda: top_k(KEY, 2, 896, 8, UP, SelectByParts(PartPolicy(32, 4, 16, 40), 5)),
     "top_k by samples": lambda: top_k(KEY, 2, 1536, 20, UP, SelectBySamples(SAMPLED)),
     "top_k by samples, sorted": lambda: top_k(WIDE, 1, 2000, 60, UP, SelectBySamples(SAMPLED)),

@@ -29,9 +29,11 @@ def bitonic_rows(
     entries: Registers[W] = Registers(own.word, policy.items)
     row, lane = cx.group_id * policy.rows + cx.local_id // policy.lanes, cx.local_id % policy.lanes
     first, count = row * params.length, params.length if row < params.num_rows else U32(0)
+    begin = minimum(row, params.num_rows - 1) * params.length  # where all may load, and wait for no branch
     for i in dynamic_range(U32(0), U32(policy.items)):
         element = i * policy.lanes + lane
-        entries[i] = entry_of(key, data[first + element], element, order, mode) if element < count else own.greatest
+        loaded = entry_of(key, data[begin + minimum(element, params.length - 1)], element, order, mode)
+        entries[i] = loaded if element < count else own.greatest
     sort_rows(cx, entries, policy)
     staged = cx.local_id // policy.lanes * (policy.lanes * policy.padded)  # where the row begins in the tile
     for i in dynamic_range(U32(0), U32(policy.items)):

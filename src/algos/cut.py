@@ -89,7 +89,7 @@ class Arrangement(Enum):
 
     GRID = auto()  # lanes x ranks; ranks combine in workgroup memory
     ROWS = auto()  # one row, of contiguous elements; all invocations are its ranks
-    STRANDS = auto()  # the ranks of a column are lanes of one subgroup, and combine by shuffles
+    STRANDS = auto()  # the ranks of a column are lanes of one subgroup, and combine, or scan, by shuffles
     SIDE_BY_SIDE = auto()  # one column for each invocation, contiguous ones, and no invocation without one
     ALONE = auto()  # one short column for each invocation, which loads all of it at once
 
@@ -135,6 +135,8 @@ class Cut:
         size, items = policy.group_size, policy.items
         if _is_short(view, policy):
             return cls(Arrangement.ALONE, size, size, 1, 1)
+        if policy.strand > 1 and view.are_rows and view.ranks_are_neighbours:
+            return cls(Arrangement.STRANDS, size, size // policy.strand, policy.strand, 1)
         if view.are_rows:
             each, number = shares(view.count, view.length, policy)
             return cls(Arrangement.ROWS, size, 1, size, number, min(each * policy.tile, LARGEST_U32))

@@ -147,9 +147,11 @@ def fitted_scan_policy(policy: ScanPolicy, state: object, info: TargetInfo) -> S
     most = min(limits.group_size, held // 2)  # a tile of at least an item each, and a state for each invocation
     size = policy.group_size if policy.group_size <= most else power_below(most)
     items = min(policy.items, held // size - 1, _registers(state, limits))
+    in_strands = policy.strand > 1 and policy.subgroups and has_whole_subgroups(size, info)
     return attrs.evolve(
         policy, group_size=size, items=items, groups=min(policy.groups, limits.groups),
         subgroups=policy.subgroups and scans_by_subgroups(size, info),
+        strand=power_below(min(policy.strand, limits.subgroup_size)) if in_strands else 1,
     )  # fmt: skip
 
 

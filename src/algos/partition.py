@@ -14,7 +14,7 @@ import attrs
 from ..kernel.language import *
 from ..types.params import ScanPolicy
 from .bitonic import from_ordered, to_ordered
-from .scan_tile import exclusive_scan_workgroup, scan_subgroup
+from .scan_tile import exclusive_scan_workgroup, scan_lanes
 from .sizes import require_countable
 
 BUCKETS = 8
@@ -97,7 +97,7 @@ def counts_before(
     `shared`."""
     if not policy.subgroups:
         return exclusive_scan_workgroup(cx, CountBuckets(), shared, mine)
-    up_to_me = scan_subgroup(cx, CountBuckets(), mine)
+    up_to_me = scan_lanes(cx, CountBuckets(), mine, cx.lane, cx.subgroup_size)
     if cx.lane == cx.subgroup_size - 1:
         shared[cx.subgroup_id] = up_to_me
     cx.barrier()

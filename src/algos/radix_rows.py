@@ -26,10 +26,8 @@ def radix_rows(
     words: Registers[N] = Registers(key.word, policy.items)
     for i in dynamic_range(U32(0), U32(policy.items)):
         element = first + i * strand.width
-        if element < params.length:
-            words[i] = to_ordered(key, data[row + element], order)
-        else:
-            words[i] = key.greatest
+        word = to_ordered(key, data[row + minimum(element, params.length - 1)], order)  # waits for no branch
+        words[i] = word if element < params.length else key.greatest
     came_from: Registers[U32] = Registers(U32, policy.items if mode.takes_values else 1)
     if mode.takes_values:
         for i in dynamic_range(U32(0), U32(policy.items)):

@@ -43,7 +43,7 @@ def load_tile(
     source: SortableKey[A, N], data: Storage[A], order: SortOrder, here: TilePlace, strand: Strand,
     words: Registers[N], policy: RadixPolicy,
 ) -> None:  # fmt: skip
-    """Loads the strand's words, padded with the greatest word, which ranks last."""
+    """Loads the strand's words, padded with the greatest word, which ranks last. No load waits behind a branch."""
     mine = strand.first_element(policy)
     first = here.start + mine
     if here.remaining() >= policy.tile:
@@ -51,10 +51,9 @@ def load_tile(
             words[row] = to_ordered(source, data[add_nowrap(first, row * strand.width)], order)
     else:
         for row in dynamic_range(U32(0), U32(policy.items)):
-            is_there = mine + row * strand.width < here.remaining()
-            words[row] = (
-                to_ordered(source, data[add_nowrap(first, row * strand.width)], order) if is_there else source.greatest
-            )
+            offset = mine + row * strand.width
+            word = to_ordered(source, data[here.start + minimum(offset, here.remaining() - 1)], order)
+            words[row] = word if offset < here.remaining() else source.greatest
 
 
 def clear_counters(cx: Invocation, counters: Workgroup[U32], count: int) -> None:

@@ -22,7 +22,7 @@ from ..types.params import AxisParams, ScanPolicy
 from .columns import Place, load_column, place_of
 from .cut import Arrangement, Columns, Cut
 from .layout import Layout, require_addressable
-from .scan_tile import Scanned, exclusive_scan_ranks, load_tile, scan_workgroup, store_tile
+from .scan_tile import Scanned, exclusive_scan_ranks, load_tile, scan_lanes, scan_workgroup, store_tile
 
 
 @attrs.frozen
@@ -103,6 +103,30 @@ def tile_of(params: AxisParams, policy: ScanPolicy, arrangement: Arrangement) ->
     return U32(policy.tile) if arrangement is Arrangement.ROWS else params.ranks * policy.items
 
 
+def scan_strand(
+    cx: Invocation, monoid: Monoid[E, S], finish: Finish[S, R], data: Storage[E], results: Storage[R], place: Place,
+    carry: S, params: AxisParams, policy: ScanPolicy, kind: ScanKind,
+) -> None:  # fmt: skip
+    """Scans a row by the lanes of a strand, which have neighbouring elements: their loads are coalesced as they are."""
+    found: Registers[E] = Registers(monoid.element, policy.items)
+    last = cx.lane - place.rank + (params.ranks - 1)
+    for start in dynamic_range(U32(0), params.length, params.ranks * policy.items):
+        rest = params.length - start
+        for i in dynamic_range(U32(0), U32(policy.items)):
+            found[i] = data[place.column.first + start + minimum(i * params.ranks + place.rank, rest - 1)]
+        for i in dynamic_range(U32(0), U32(policy.items)):
+            offset = i * params.ranks + place.rank
+            mine = monoid.lift(found[i], start + offset) if offset < rest else monoid.identity()
+            following = monoid.combine(carry, scan_lanes(cx, monoid, mine, place.rank, params.ranks))
+            shown = following
+            if kind is ScanKind.EXCLUSIVE:
+                below = cx.shuffle_up(following, U32(1))
+                shown = below if place.rank > 0 else carry
+            if place.works & (offset < rest):
+                results[place.column.result + start + offset] = finish.finish(shown)
+            carry = cx.shuffle(following, last)
+
+
 @kernel
 def scan_totals(
     cx: Invocation, monoid: Monoid[E, S], data: Storage[E], tile: Workgroup[S], shared: Workgroup[S],
@@ -171,6 +195,8 @@ def scan_shares(
                 if place.works:
                     results[index * params.length_result + column.result] = finish.finish(shown)
                 carry = following
+        case Arrangement.STRANDS:
+            scan_strand(cx, monoid, finish, data, results, place, carry, params, policy, kind)
         case Arrangement.ALONE:
             loaded: Registers[E] = Registers(monoid.element, policy.items)
             load_column(data, loaded, column, params, policy.items)
@@ -224,7 +250,9 @@ def scan_in_turn(
     results = Buffer("results", finish.result, length, Role.OUTPUT)
     carried = Buffer("carried", monoid.state, leaves + 1, Role.INOUT)
     handed, row = Carry(U32(first > 0), U32(leaves)), Layout.rows(1, length)
-    launches = _scan(own, row, kind, attrs.evolve(policy, alone=False), finish, data, results, carried, handed)
+    launches = _scan(
+        own, row, kind, attrs.evolve(policy, alone=False, strand=1), finish, data, results, carried, handed
+    )
     return Schedule((data, results, carried), launches)
 
 

@@ -60,12 +60,12 @@ def store_tile(
             results[first + index] = finish.finish(tile[index])
 
 
-def scan_subgroup(cx: Invocation, monoid: Monoid[E, S], mine: S) -> S:
-    """An inclusive scan over a subgroup, by shuffles (Hillis-Steele)."""
+def scan_lanes(cx: Invocation, monoid: Monoid[E, S], mine: S, rank: U32, ranks: U32) -> S:
+    """An inclusive scan over so many lanes of a subgroup, by shuffles (Hillis-Steele)."""
     distance = U32(1)
-    while distance < cx.subgroup_size:
+    while distance < ranks:
         before = cx.shuffle_up(mine, distance)
-        if cx.lane >= distance:
+        if rank >= distance:
             mine = monoid.combine(before, mine)
         distance = distance * 2
     return mine
@@ -79,7 +79,7 @@ def scan_workgroup(
         before = exclusive_scan_workgroup(cx, monoid, shared, mine)
         return Scanned(before, shared[cx.group_size - 1])
     lanes = minimum(cx.subgroup_size, cx.group_size)
-    up_to_me = scan_subgroup(cx, monoid, mine)
+    up_to_me = scan_lanes(cx, monoid, mine, cx.lane, cx.subgroup_size)
     if cx.lane == lanes - 1:
         shared[cx.subgroup_id] = up_to_me
     cx.barrier()

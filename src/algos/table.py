@@ -295,11 +295,27 @@ MERGES: Mapping[str, MergePolicy] = {
     "python": MergePolicy(4, 3), "simulator": MergePolicy(32, 5),
 }  # fmt: skip
 
-SHORT_SCANS: tuple[PolicyRule[ScanPolicy], ...] = tuple(
-    PolicyRule(target, _NONE, None, lengths, _MANY_COLUMNS, ScanPolicy(256, items, alone=True))
-    for target in ("cuda", "wgsl")
-    for lengths, items in _SHORT_AXES
-)
+# Of columns that an invocation loads whole; of rows that lanes of a subgroup share, where workgroups would be idle.
+SHORT_SCANS: tuple[PolicyRule[ScanPolicy], ...] = (
+    *(
+        PolicyRule(target, _NONE, None, lengths, _MANY_COLUMNS, ScanPolicy(256, items, alone=True))
+        for target in ("cuda", "wgsl")
+        for lengths, items in _SHORT_AXES
+    ),
+    *(
+        PolicyRule(
+            "cuda", _SUBGROUPS, True, lengths, range(1 << 11, 1 << 63), ScanPolicy(256, items, subgroups=True, strand=8)
+        )
+        for lengths, items in ((range(17, 33), 4), (range(33, 161), 8))
+    ),
+    *(  # rows of one tile, of which two of the usual size would be padding for the most part
+        PolicyRule("cuda", _SUBGROUPS, True, lengths, range(32, 1 << 63), ScanPolicy(size, items, 4096, True))
+        for lengths, size, items in (
+            (range(3841, 4353), 256, 17), (range(4353, 5633), 512, 11), (range(5633, 6657), 512, 13),
+            (range(6657, 7681), 512, 15), (range(7681, 9217), 1024, 9),
+        )
+    ),
+)  # fmt: skip
 # Down columns. On a CPU the running states of a row of columns are in L1; on a card two workgroups of 512 with 16 loads
 # in flight each are resident on a multiprocessor.
 AXIS_SCANS: Mapping[str, ScanPolicy] = {

@@ -212,6 +212,14 @@ class ScanPolicy(ScanningPolicy):
     side_by_side: bool = attrs.field(default=False, validator=is_bool)
     # whether a column of no more than `items` has an invocation of its own, which loads all of it at once
     alone: bool = attrs.field(default=False, validator=is_bool)
+    # with subgroups, the lanes of one that share a contiguous row; 1: all rows have workgroups of their own
+    strand: int = attrs.field(default=1, converter=as_int, validator=power_within(1, _WIDE_MASK))
+
+    @property
+    def needs(self) -> Needs:
+        """A strand is within a subgroup."""
+        needs = super().needs
+        return needs if self.strand == 1 else Needs(self.strand, self.group_size)
 
 
 @attrs.frozen
