@@ -257,3 +257,11 @@ def test_rows_of_new_lengths_need_no_plan(monkeypatch: pytest.MonkeyPatch) -> No
     assert gpusort.top_k(x[:0].reshape(0, 5), 3)[0].shape == (0, 3)
     with pytest.raises(InvalidArgumentError, match="expected 0 to the 2 elements of a row, found 3"):
         gpusort.top_k(x[:2], 3)
+
+
+@pytest.mark.parametrize("shape", [(300,), (5000,), (LONG,), (300, 7), (300, 40), (40, 5000)])
+def test_results_hold_no_memory_of_what_was_not_chosen(shape: tuple[int, ...]) -> None:
+    x = np.random.default_rng(1).random(shape, np.float32)
+    for k in (1, shape[-1] // 3, shape[-1] * 3 // 4, shape[-1]):
+        for found in gpusort.top_k(x, k):
+            assert found.base is None or found.base.nbytes == found.nbytes
