@@ -146,6 +146,11 @@ _BY_DIGITS = (
 # More than workgroup memory sorts, of too many rows to sort all: a workgroup is as large as it is long at work.
 _MANY_BY_DIGITS = ((range(4097, 1 << 17), 512), (range(1 << 17, 1 << 32), 1024))
 _FORTY = range(40, 1 << 63)
+# Numbers of rows, how many elements these have, and how many of a row are wanted at least, for all to be argsorted.
+_ALL_SORTED = (
+    (_MANY_ROWS, range(1 << 19), 129), (_ANY, range(1 << 17), 500), (_ANY, range(1 << 19), 2000),
+    (_ANY, range((1 << 20) + 1), 4000),
+)  # fmt: skip
 
 
 def _digits(sort: PairsAlgorithm, group_size: int = 256) -> SelectByDigits:
@@ -162,10 +167,9 @@ def _selections_on_card(bits: tuple[int, ...], few: int, short_rows: BitonicRows
         SelectRule("cuda", _NONE, bits, range(1 << 19), _ANY, _parts(256, 16 // few, 128), most_k=64),
         SelectRule("cuda", _SWEEPS, bits, range(1025, 1 << 17), _THOUSAND, _digits(short_rows), most_k=512),
         SelectRule("cuda", _NONE, bits, range(4097, 1 << 18), _ANY, _parts(512, 16 // few, 256, 1024), most_k=128),
-        SelectRule("cuda", _SWEEPS, bits, long, _MANY_ROWS, None, elements=range(1 << 19), least_k=129),
         *(
-            SelectRule("cuda", _SWEEPS, bits, long, _ANY, None, elements=range(most), least_k=least_k)
-            for most, least_k in ((1 << 17, 500), (1 << 19, 2000), ((1 << 20) + 1, 4000))
+            SelectRule("cuda", _SWEEPS, bits, long, rows, None, elements=elements, least_k=least_k)
+            for rows, elements, least_k in _ALL_SORTED
         ),
         *(
             SelectRule("cuda", _SWEEPS, bits, lengths, rows, _digits(sort, group_size), most_k=most_k)
@@ -173,17 +177,8 @@ def _selections_on_card(bits: tuple[int, ...], few: int, short_rows: BitonicRows
             for lengths, rows, group_size in _BY_DIGITS
         ),
         *(
-            SelectRule(
-                "cuda",
-                _SWEEPS,
-                bits,
-                lengths,
-                _FORTY,
-                _digits(_sweep(12, 8, 32), group_size),
-                ratios=range(2, 64),
-                least_k=1024,
-            )
-            for lengths, group_size in _MANY_BY_DIGITS
+            SelectRule("cuda", _SWEEPS, bits, lengths, _FORTY, many, ratios=range(2, 64), least_k=1024)
+            for lengths, many in ((lengths, _digits(_sweep(12, 8, 32), size)) for lengths, size in _MANY_BY_DIGITS)
         ),
         SelectRule("cuda", _SWEEPS, bits, long, _ANY, None, elements=range(1 << 22), least_k=8000),
         SelectRule("cuda", _NONE, bits, range(1025), _ANY, ArgsortAndTake(RadixRows(items=4)), most_k=1024),
