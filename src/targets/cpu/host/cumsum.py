@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import cache
 from typing import TypeAlias, cast
 
 import attrs
@@ -128,14 +128,13 @@ class LongScan:
         self._dtype, self._axis = dtype, axis
         self._summing = Summing.of(Reducer.SUM, dtype)
         self._routes = Routes(self._route)
-        self._loops = ("scan", dtype), partial(_loading, self._summing)
 
     def __call__(self, x: HostArray) -> HostArray | None:
         """The sums; None where NumPy's loop is to add."""
         x, route = self._routes.of_bools(x) if self._dtype.kind == "b" else (x, self._routes.of(x))
         if route is None:
             return None
-        if background.has(*self._loops, x.nbytes):
+        if background.has((_loading, self._summing), x.nbytes):
             return self._by_route(x, route)
         return self._by_numpy(x, int(route.plan[-1])) if route.pieces > 1 and self._dtype.kind == "f" else None
 
