@@ -24,7 +24,7 @@ from ..crew import threads_of_crew
 from .arg_reduce import PlaceFolding, places_of_bools, places_of_times
 from .autotuned import Choices, Way, Ways
 from .key_words import numbers_as
-from .reduce_loops import can_fold, load, loop_for
+from .reduce_loops import can_fold, loop_for
 from .reduce_plans import Route, constant_of, leaps, route_of
 from .reducers import EXTREMES, LONG, TRUTHS, UFUNCS, HostCall, in_shape, rounded, silence, silently, takes
 from .regrouped import ADDED, LEAST_IN_LINES, LINE, Regrouped
@@ -85,10 +85,8 @@ class Folding:
         fastest = ways.choice.fastest
         if fastest == "numpy" and self._is_numpys_own:
             return None
-        if not fastest:
-            if not can_fold(self._fold, self._seen_as, x.nbytes, is_few=x.size < LONG):
-                return ways.named["numpy"](x)
-            load(self._fold, self._seen_as)
+        if not fastest and not can_fold(self._fold, self._seen_as, x.nbytes, is_few=x.size < LONG):
+            return ways.named["numpy"](x)
         return ways(x)
 
     def _choose(self, x: HostArray) -> Ways | None:
