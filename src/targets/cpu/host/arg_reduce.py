@@ -72,8 +72,10 @@ class PlaceFolding:
         ways = self._ways.of(x)
         if ways is None:
             return self._in_threads(x) if _is_shared(x) else None
-        is_known = ways.choice.fastest or can_fold(self._fold, self._dtype, x.nbytes, is_few=is_few and size < LONG)
-        return ways(x) if is_known else None
+        fastest = ways.choice.fastest
+        if not fastest and not can_fold(self._fold, self._dtype, x.nbytes, is_few=is_few and size < LONG):
+            fastest = "numpy"
+        return None if fastest == "numpy" else ways(x)
 
     def _choose(self, x: HostArray) -> Ways | None:
         """None where there are no loops for what lies like this."""

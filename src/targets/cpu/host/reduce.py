@@ -84,9 +84,9 @@ class Folding:
         fastest = ways.choice.fastest
         if not fastest and not can_fold(self._fold, self._seen_as, x.nbytes, is_few=x.size < LONG):
             fastest = "numpy"
-        if fastest == "numpy" and not self._looks_at_bits:  # what it makes of the array as it is
-            return None
-        return ways.named[fastest](x) if fastest else ways(x)
+        if fastest != "numpy":
+            return ways(x)
+        return ways.named[fastest](x) if self._looks_at_bits else None
 
     def _choose(self, x: HostArray) -> Ways | None:
         """None where NumPy's loop is the only way, or is known to take no longer."""
