@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ import gpusort
 from gpusort.compile_log import log_slow
 from gpusort.operations.reduce import Reducer
 from gpusort.targets.cpu import background
-from gpusort.targets.cpu.background import Background, Steps
+from gpusort.targets.cpu.background import Background, Job
 from gpusort.targets.cpu.compiler import loading
 from gpusort.targets.cpu.host import partition_sort, radix_sort
 from gpusort.targets.cpu.host.argsort import can_argsort
@@ -154,10 +154,10 @@ def test_a_job_is_loaded_once(loads: Background) -> None:
             steps.append(step)
             yield step
 
-    asked = [loads.has("job", load, 8) for _ in range(5)]
+    asked = [loads.has((load,), 8) for _ in range(5)]
     assert not asked[0]
     assert loads.wait(60)
-    assert loads.has("job", load, 8)
+    assert loads.has((load,), 8)
     assert steps == [0, 1, 2]
 
 
@@ -166,16 +166,16 @@ def test_calls_on_little_load_nothing_until_there_are_many(loads: Background, mo
     monkeypatch.setattr(background, "_MANY", 10)
     steps: list[int] = []
 
-    def load() -> Iterator[object]:
-        steps.append(1)
-        yield 1
+    def load(step: int) -> Iterator[object]:
+        steps.append(step)
+        yield step
 
-    assert not any(loads.has_for_many("job", load) for _ in range(10))
+    assert not any(loads.has((load, 1), 8, is_little=True) for _ in range(10))
     assert loads.wait(0)  # for nothing is asked for
-    assert not loads.has_for_many("other job", load)
-    assert not loads.has_for_many("job", load)
+    assert not loads.has((load, 2), 8, is_little=True)
+    assert not loads.has((load, 1), 8, is_little=True)
     assert loads.wait(60)
-    assert loads.has_for_many("job", load)
+    assert loads.has((load, 1), 8, is_little=True)
     assert steps == [1]
 
 
@@ -185,24 +185,24 @@ def test_a_job_that_ends_as_it_is_asked_for_is_not_loaded_again(
     import_module("llvmlite.binding")
     steps: list[int] = []
 
-    class EndsAsItIsAskedFor(dict[Hashable, bool]):
-        def get(self, job: Hashable, default: Any = None) -> Any:
+    class EndsAsItIsAskedFor(dict[Job, bool]):
+        def get(self, job: Job, default: Any = None) -> Any:
             self[job] = True
             return default
 
     monkeypatch.setattr(loads, "_done", EndsAsItIsAskedFor())
-    assert not loads.has("job", lambda: iter(map(steps.append, range(3))), 8)
+    assert not loads.has((map, steps.append, (0, 1, 2)), 8)
     assert loads.wait(60)
     assert not steps
 
 
 def test_a_failure_is_told_and_numpy_goes_on(loads: Background, caplog: pytest.LogCaptureFixture) -> None:
-    def load() -> Iterator[object]:
-        yield 0
+    def load(number: int) -> Iterator[object]:
+        yield number
         raise OSError("no compiler today")
 
-    for name in ("job", "job", "other job"):
-        assert not loads.has(name, load, 8)
+    for number in (0, 0, 1):
+        assert not loads.has((load, number), 8)
         assert loads.wait(60)
     assert [str(failure) for failure in loads.failures] == ["no compiler today"] * 2
     (record,) = caplog.records
@@ -219,13 +219,13 @@ def test_a_caller_who_cannot_load_a_compiler_takes_numpys_way(
 
     monkeypatch.setenv("GPUSORT_THREADS", threads)
     monkeypatch.setattr(background, "import_uninterrupted", refuse)
-    assert not any(loads.has("job", lambda: iter(()), nbytes) for _ in range(3))
+    assert not any(loads.has((iter, ()), nbytes) for _ in range(3))
     assert [str(failure) for failure in loads.failures] == ["no room for llvmlite.binding"]
     assert len(caplog.records) == 1
 
 
 def test_an_array_so_large_that_loading_is_worth_it_waits(loads: Background) -> None:
-    assert loads.has("job", lambda: iter(()), 1 << 28)
+    assert loads.has((iter, ()), 1 << 28)
 
 
 def test_a_stopped_thread_loads_nothing_more(loads: Background) -> None:
@@ -240,7 +240,7 @@ def test_a_stopped_thread_loads_nothing_more(loads: Background) -> None:
         steps.append(1)
 
     import_module("llvmlite.binding")
-    assert not loads.has("job", load, 8)
+    assert not loads.has((load,), 8)
     stopping = threading.Thread(target=loads.stop)
     stopping.start()
     while not loads.is_stopping:
@@ -248,7 +248,7 @@ def test_a_stopped_thread_loads_nothing_more(loads: Background) -> None:
     stopped.set()
     stopping.join()
     assert steps in ([], [0])
-    assert not loads.has("other", load, 8)
+    assert not loads.has((iter, ()), 8)
 
 
 # -- which loops a dtype needs ------------------------------------------------------------------------------
@@ -304,8 +304,9 @@ def _require_stable(row: Array, ordered: Array, places: npt.NDArray[np.intp]) ->
     assert (places[1:] > places[:-1])[are_equal].all()
 
 
-def _load_all(_: Background, job: object, steps: Steps, nbytes: int) -> bool:
-    for _step in steps():
+def _load_all(_: Background, job: Job, nbytes: int, *, is_little: bool = False) -> bool:
+    load, *given = job
+    for _step in cast("Iterator[object]", load(*given)):
         pass
     return True
 
@@ -333,7 +334,7 @@ def _never(*_: object) -> bool:
     return False
 
 
-def _always(*_: object) -> bool:
+def _always(*_: object, **named: object) -> bool:
     return True
 
 

@@ -50,6 +50,19 @@ def test_long_arrays_on_the_host(length: int) -> None:
     np.testing.assert_array_equal(gpusort.argsort(x), np.argsort(x, kind="stable"))
 
 
+def test_what_the_first_of_each_row_settle() -> None:
+    """Rows of many that lie apart: those at the beginning, if they say all."""
+    x = np.zeros((1000, 50), np.bool_)
+    for _ in range(2):
+        for row in (None, 999, 31, 7):
+            if row is not None:
+                x[row] ^= True
+            for name in ("argmax", "argmin"):
+                found, expected = getattr(gpusort, name)(x, axis=0), getattr(np, name)(x, axis=0)
+                np.testing.assert_array_equal(found, expected, f"{name} {row}")
+        x[5, 3] ^= True
+
+
 def test_keys_and_values_come_back_byte_by_byte(target: str) -> None:
     x = bools(target, 1)[0]
     places = np.argsort(x, kind="stable")

@@ -11,7 +11,9 @@ import gpusort
 from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.targets.cpu.host import argsort, packed_argsort
 from gpusort.targets.cpu.host.argsort import LEAST_MIXED, argsort_mixed, argsort_row
-from gpusort.targets.cpu.host.numpy_sort import ascending
+from gpusort.targets.cpu.host.key_words import Places
+from gpusort.targets.cpu.host.numpy_sort import ascending, places_in_order
+from gpusort.targets.cpu.pool import Pool, shared_pool
 from gpusort.types.indices import SortOrder
 from tests.covering import few_cases
 from tests.reference import Array, sample
@@ -149,6 +151,41 @@ def test_numpys_vector_code_gets_memory_that_no_other_thread_changes(dtype: str)
     assert packed_argsort.argsort_at_once(x.view(Watched)) is not None
     assert len(Watched.sorted_in) == 1
     assert not np.shares_memory(Watched.sorted_in[0], x)
+
+
+def test_ties_whose_lost_bits_fit_in_no_word_are_left_to_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in rows of millions; here words have fewer bits."""
+    monkeypatch.setattr(packed_argsort, "_WORD_BITS", 24)
+    left: list[int] = []
+
+    def by_numpy(row: Array, axis: int) -> Places:
+        left.append(row.size)
+        return places_in_order(row, axis)
+
+    monkeypatch.setattr(packed_argsort, "places_in_order", by_numpy)
+    for x in (sample("i8", 5000), np.random.default_rng(1).standard_normal(5000)):
+        places: Places = np.empty(x.size, np.intp)
+        packed_argsort.argsort_packed(x, places, POLICY, shared_pool())
+        for found in (packed_argsort.places_packed(x, POLICY), places):
+            np.testing.assert_array_equal(found, np.argsort(x, kind="stable"))
+    assert left == [5000] * 4
+
+
+def test_long_rows_that_are_in_order_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads sort one after the other together, but for those that NumPy merges sooner."""
+    monkeypatch.setenv("GPUSORT_THREADS", "2")
+    rng, sorted_ = np.random.default_rng(1), list[bool]()
+    usual = argsort.argsort_one
+
+    def noted(row: Array, places: Places, policy: HostSortPolicy, pool: Pool) -> None:
+        sorted_.append(bool((row[1:] >= row[:-1]).all()))
+        usual(row, places, policy, pool)
+
+    monkeypatch.setattr(argsort, "argsort_one", noted)
+    x = rng.integers(0, 1 << 20, (3, 1 << 17))
+    x[1].sort()
+    np.testing.assert_array_equal(gpusort.argsort(x, axis=1), np.argsort(x, axis=1, kind="stable"))
+    assert sorted_ == [False, False]
 
 
 def test_words_of_small_numbers_are_narrow(monkeypatch: pytest.MonkeyPatch) -> None:

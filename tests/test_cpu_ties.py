@@ -101,7 +101,7 @@ def test_short_rows_before_any_loop_is_loaded(dtype: str, descending: bool, monk
     """As in a process's first calls. NumPy's own stable sort, which the shortest ones are given to, keeps ties as they
     came."""
 
-    def never(*_: object) -> bool:
+    def never(*_: object, **named: object) -> bool:
         return False
 
     monkeypatch.setattr(background, "has", never)

@@ -172,6 +172,16 @@ def test_one_element_decides_wherever_it_is(name: str, dtype: str) -> None:
         assert reduced(name, x) == (not decides)
 
 
+@pytest.mark.parametrize("name", ["any", "all"])
+def test_first_elements_settle_rows_or_do_not(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of so many rows that those in the corners are asked first."""
+    _have_way(monkeypatch, "loops")
+    x = np.full((300, 2000), name == "all", "i2")
+    for rows, column in ((slice(0, 0), 0), (slice(None, None, 2), 1500), (slice(0, 300, 299), 3), (slice(None), 40)):
+        x[rows, column] = name == "any"
+        assert_same(reduced(name, x, 1), by_numpy(name, x, 1), (rows, column))
+
+
 def test_bytes_of_bools_that_are_neither_0_nor_1_are_true() -> None:
     x = np.arange(300_000, dtype=np.uint8).view(np.bool_).reshape(-1, 3)
     for axis in (None, 0, 1):

@@ -32,7 +32,7 @@ SHAPES = (
 )
 
 
-def never(*_: object) -> bool:
+def never(*_: object, **named: object) -> bool:
     return False
 
 

@@ -24,8 +24,9 @@ from ..uninterrupted import import_uninterrupted
 from .crew import load_crew
 from .pool import thread_count
 
-# What loads a job's code, one kernel after another: between two of them a fork, or the process's end, comes through.
-Steps: TypeAlias = Callable[[], Iterator[object]]
+# What loads code, and what it is called with. It gives a kernel, or an iterator that loads one after the other: between
+# two of them a fork, or the process's end, comes through.
+Job: TypeAlias = tuple[Callable[..., object], *tuple[Hashable, ...]]
 
 _COMPILER = "llvmlite.binding"
 
@@ -35,11 +36,6 @@ _PAUSE = 0.001  # seconds between two looks whether all is loaded
 _AT_EXIT = 20.0  # seconds that the end of a process waits for one kernel
 
 
-def in_turn(*loops: Callable[[], object]) -> Steps:
-    """Each made after the one before."""
-    return lambda: (loop() for loop in loops)
-
-
 class Background:
     """A queue of jobs that load compiled code, filled by calls that could use it."""
 
@@ -47,22 +43,27 @@ class Background:
         self.failures: list[BaseException] = []
         self.in_caller = False  # for tests and measurements of the compiled ways: whoever needs them loads them
         self._asked = False  # whether anything was asked for before
-        self._done: dict[Hashable, bool] = {}  # whether it worked
-        self._calls: dict[Hashable, int] = {}  # of those on little, while they are few
+        self._done: dict[Job, bool] = {}  # whether it worked
+        self._calls: dict[Job, int] = {}  # of those on little, while they are few
         self.forget()
 
     def forget(self) -> None:
         """Resets the state in a forked child, where the loading thread does not exist."""
         self._lock = real_threads.Lock()
-        self._pending: dict[Hashable, Steps] = {}  # in order, until they are done
+        self._pending: dict[Job, None] = {}  # in order, until they are done
         self._is_loading = False  # whether a thread is there
         self.is_stopping = False
 
-    def has(self, job: Hashable, steps: Steps, nbytes: int) -> bool:
-        """Whether a call on so many bytes should take the compiled path now; if not, its code is being loaded."""
+    def has(self, job: Job, nbytes: int, *, is_little: bool = False) -> bool:
+        """Whether a call on so many bytes should take the compiled path now; if not, its code is being loaded. Of calls
+        on so little that each saves some microseconds only many are a reason to load anything."""
         done = self._done.get(job)
         if done is not None:
             return done
+        if is_little:
+            self._calls[job] = calls = self._calls.get(job, 0) + 1
+            if calls <= _MANY and not self.in_caller:
+                return False
         if self.in_caller or nbytes >= _WORTH_WAITING:
             return self._has_compiler(job)
         if not self._asked and _COMPILER not in sys.modules:
@@ -70,21 +71,13 @@ class Background:
             return False
         if thread_count() < 2:
             return self._has_compiler(job)
-        self._ask(job, steps)
+        self._ask(job)
         return False
 
-    def has_for_many(self, job: Hashable, steps: Steps) -> bool:
-        """The same of a call on so little that only many of them are a reason to load anything."""
-        done = self._done.get(job)
-        if done is not None:
-            return done
-        self._calls[job] = calls = self._calls.get(job, 0) + 1
-        return (self.in_caller or calls > _MANY) and self.has(job, steps, 0)
-
-    def foresee(self, job: Hashable, steps: Steps) -> None:
+    def foresee(self, job: Job) -> None:
         """Loads what calls are going to need; these load it themselves where there is one thread alone."""
-        if job not in self._done and thread_count() > 1:
-            self._ask(job, steps)
+        if thread_count() > 1:
+            self._ask(job)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Waits until all requested code is loaded; returns whether it is."""
@@ -109,7 +102,7 @@ class Background:
         while self._is_loading and time.monotonic() < until:
             time.sleep(_PAUSE)
 
-    def _has_compiler(self, job: Hashable) -> bool:
+    def _has_compiler(self, job: Job) -> bool:
         """Whether the caller can compile what a job loads. It may not, as where memory is scarce."""
         try:
             import_uninterrupted(_COMPILER)
@@ -119,12 +112,12 @@ class Background:
             self._tell(failure)
             return False
 
-    def _ask(self, job: Hashable, steps: Steps) -> None:
+    def _ask(self, job: Job) -> None:
         """Enqueues a job. Safe to interrupt: the next request starts again; of two loading threads one leaves."""
         with self._lock:
             if self.is_stopping or job in self._done:  # by now
                 return
-            self._pending.setdefault(job, steps)
+            self._pending[job] = None
             if not self._is_loading:
                 release_import_lock()
                 # Not by `threading`, whose threads start by a lock that an interrupt would leak.
@@ -136,23 +129,22 @@ class Background:
             if self._is_loading:
                 return
             self._is_loading = True
-        while (found := self._next()) is not None:
-            job, steps = found
-            worked = self._worked(steps)
+        while (job := self._next()) is not None:
+            worked = self._worked(job)
             with self._lock:
                 self._pending.pop(job, None)
                 self._done[job] = worked
 
-    def _next(self) -> tuple[Hashable, Steps] | None:
+    def _next(self) -> Job | None:
         with self._lock:
             if self._pending and not self.is_stopping:
-                return next(iter(self._pending.items()))
+                return next(iter(self._pending))
             self._is_loading = False
             return None
 
-    def _worked(self, steps: Steps) -> bool:
+    def _worked(self, job: Job) -> bool:
         try:
-            loading = chain(load_crew(), steps())
+            loading = chain(load_crew(), _steps(job))
             while not self.is_stopping:
                 with compiling():
                     if next(loading, self) is self:
@@ -173,6 +165,13 @@ class Background:
         logging.getLogger("gpusort").warning(
             "target 'cpu': compiled loops cannot be loaded, NumPy does without them", exc_info=failure
         )
+
+
+def _steps(job: Job) -> Iterator[object]:
+    load, *given = job
+    loaded = load(*given)
+    if isinstance(loaded, Iterator):
+        yield from loaded
 
 
 background = Background()

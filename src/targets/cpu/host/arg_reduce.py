@@ -16,7 +16,7 @@ from ...base import HostArray
 from ..pool import ALONE, shared_pool
 from .autotuned import Choices, Way, Ways
 from .key_words import ordered_ranks
-from .reduce_loops import can_fold, load, places_for
+from .reduce_loops import can_fold, places_for
 from .reduce_plans import LoopCall, loop_call_of
 from .reducers import LONG, HostCall
 from .strides import LoopNest, Routes, shared_across, zeros_and_ones
@@ -72,11 +72,10 @@ class PlaceFolding:
         ways = self._ways.of(x)
         if ways is None:
             return self._in_threads(x) if _is_shared(x) else None
-        if not ways.choice.fastest:
-            if not can_fold(self._fold, self._dtype, x.nbytes, is_few=is_few and size < LONG):
-                return None
-            load(self._fold, self._dtype)
-        return ways(x)
+        fastest = ways.choice.fastest
+        if not fastest and not can_fold(self._fold, self._dtype, x.nbytes, is_few=is_few and size < LONG):
+            fastest = "numpy"
+        return None if fastest == "numpy" else ways(x)
 
     def _choose(self, x: HostArray) -> Ways | None:
         """None where there are no loops for what lies like this."""

@@ -7,7 +7,6 @@ first that ascend and tie as the elements should.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from operator import gt
 
 import numpy as np
@@ -254,7 +253,7 @@ def _of_rows(source: HostArray, policy: HostSortPolicy) -> Places:
 
 
 def can_argsort(dtype: np.dtype[np.generic], nbytes: int) -> bool:
-    return background.has(("argsort", dtype), partial(_argsorting, dtype), nbytes)
+    return background.has((_argsorting, dtype), nbytes)
 
 
 def _argsorting(dtype: np.dtype[np.generic]) -> Iterator[object]:

@@ -8,7 +8,7 @@ the row is in the nearest cache: with the runs to be written, that takes about t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from itertools import chain
 
 import attrs
@@ -207,7 +207,7 @@ def _counted(row: Elements, order: SortOrder, policy: HostSortPolicy) -> Element
         found = _of_few(row, order)
         if found is not None or not suits_radix(row.size, row.size, row.dtype, policy):
             return found
-    if not background.has(("each", size), partial(counting_each, size), row.nbytes):
+    if not background.has((counting_each, size), row.nbytes):
         return None if is_short else _of_few(row, order)
     few, pool = few_words(row, order), shared_pool()
     if few is None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import TYPE_CHECKING
+
+import attrs
 
 from ....algos.words import Array, KeyTransform
 from ....kernel import ir
 from ....kernel.passes.walk import expressions_of, nodes_in, statements_in
 from ....types import ops
 from ...addresses import address_of
-from ..background import background, in_turn
+from ..background import background
 from ..crew import share_kernel
 
 if TYPE_CHECKING:
@@ -22,11 +24,10 @@ _FEW = 1 << 12  # elements: fewer take NumPy so little time that only many calls
 def are_compiled(transform: KeyTransform, source: Array, results: Array) -> bool:
     """Writes what a transform makes of packed elements; False, and nothing is done, where NumPy is to do it: as long as
     the kernel is not loaded, and for loops that may not end, which Ctrl-C stops there."""
-    program, load = transform.run.step.program, in_turn(partial(_ready, transform))
+    program, is_few = transform.run.step.program, source.size < _FEW
     if not _is_compilable(program):
         return False
-    is_few = source.size < _FEW
-    if not (background.has_for_many(program, load) if is_few else background.has(program, load, source.nbytes)):
+    if not background.has((_Compiled.load, _Compiled(program, transform)), source.nbytes, is_little=is_few):
         return False
     ready, count = _ready(transform), source.size
     if ready.asks:
@@ -35,6 +36,17 @@ def are_compiled(transform: KeyTransform, source: Array, results: Array) -> bool
     numbers = [count, address_of(source), taken, address_of(results), made, *ready.values]
     share_kernel(ready.kernel, count, numbers, 0 if is_few else source.nbytes)
     return True
+
+
+@attrs.frozen
+class _Compiled:
+    """The kernel of a program, which is the same for all transforms that have it."""
+
+    program: ir.Program
+    transform: KeyTransform = attrs.field(eq=False)
+
+    def load(self) -> Ready:
+        return _ready(self.transform)
 
 
 @lru_cache(maxsize=256)

@@ -6,8 +6,8 @@ Elements become words that compare as integers, so no zero and no NaN is to be p
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache, partial
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import TypeAlias
 
 import numpy as np
@@ -17,14 +17,16 @@ from ....algos.sizes import LARGEST_U32
 from ....types.indices import SortOrder
 from ...addresses import address_of
 from ...base import HostArray
-from ..background import background, in_turn
+from ..background import background
 from ..crew import crew, threads_of_crew
-from ..loops import Kernel, compiled, inside, place_of, text_of
-from .key_words import Places, constants, lines_of_bits, turned, turned_back
+from ..loops import Kernel, compiled, inside, text_of
+from .key_words import Places, lines_of_bits, place_of_constants, turned, turned_back
 from .numpy_pointer import sort_address
 from .packed_argsort import rank_and_pack, unpack
 
-_Loading: TypeAlias = Callable[[], Kernel]
+# For elements of so many bytes, floats or not: what sorts rows by the two that follow it, the loop that makes words of
+# elements, and the one that makes of these what is wanted.
+_Loops: TypeAlias = Callable[[int, bool], Iterator[Kernel]]
 
 _SHORTEST = 1 << 6  # elements
 _MANY = 8  # rows for each thread
@@ -49,10 +51,8 @@ def sort_rows_by_crew(source: HostArray, results: HostArray, order: SortOrder, p
     and nothing done, where other ways are faster or the crew is busy."""
     if source.itemsize < 4:
         return False
-    kind = source.itemsize, source.dtype.kind == "f"
-    turns = partial(_turn, *kind, True), partial(_turn, *kind, False)
-    more = 0, *place_of(constants(source.dtype, order))
-    return _by_crew("sort", source, results, np.dtype(f"i{source.itemsize}"), turns, order, more, policy)
+    more = 0, *place_of_constants(source.dtype, order)
+    return _by_crew(_sorting, source, results, np.dtype(f"i{source.itemsize}"), order, more, policy)
 
 
 def argsort_rows_by_crew(source: HostArray, places: Places, policy: HostSortPolicy) -> bool:
@@ -60,25 +60,36 @@ def argsort_rows_by_crew(source: HostArray, places: Places, policy: HostSortPoli
     done, where other ways are faster or the crew is busy."""
     if source.itemsize > 4 or source.shape[-1] > LARGEST_U32:
         return False
-    loops = partial(rank_and_pack, source.itemsize, source.dtype.kind == "f"), unpack
     more = _INDEX_BITS, (1 << _INDEX_BITS) - 1, 0
-    return _by_crew("argsort", source, places, _UNSIGNED, loops, SortOrder.ASCENDING, more, policy)
+    return _by_crew(_argsorting, source, places, _UNSIGNED, SortOrder.ASCENDING, more, policy)
 
 
 def _by_crew(
-    name: str, source: HostArray, results: HostArray, word: np.dtype[np.generic], loops: tuple[_Loading, _Loading],
-    order: SortOrder, more: tuple[int, int, int], policy: HostSortPolicy,
+    loops: _Loops, source: HostArray, results: HostArray, word: np.dtype[np.generic], order: SortOrder,
+    more: tuple[int, int, int], policy: HostSortPolicy,
 ) -> bool:  # fmt: skip
-    """By loops that make words of elements, and of these what is wanted."""
     (rows, length), dtype, threads = source.shape, source.dtype, threads_of_crew(source.nbytes, policy)
     if not threads or length < _SHORTEST or rows < _MANY * threads or not sort_address(word):
         return False
-    if not background.has((name, "rows", dtype), in_turn(_sort_rows, *loops), source.nbytes):
+    kind = dtype.itemsize, dtype.kind == "f"
+    if not background.has((loops, *kind), source.nbytes):
         return False
-    before, after = (loop().address for loop in loops)
+    sort, before, after = loops(*kind)
     lie = address_of(source), source.itemsize, address_of(results), results.itemsize, length
-    numbers = before, sort_address(word), after, *lie, *place_of(constants(dtype, order)), *more
-    return crew().run(_sort_rows(), rows, numbers, threads)
+    numbers = before.address, sort_address(word), after.address, *lie, *place_of_constants(dtype, order), *more
+    return crew().run(sort, rows, numbers, threads)
+
+
+def _sorting(size: int, is_float: bool) -> Iterator[Kernel]:
+    yield _sort_rows()
+    yield _turn(size, is_float, True)
+    yield _turn(size, is_float, False)
+
+
+def _argsorting(size: int, is_float: bool) -> Iterator[Kernel]:
+    yield _sort_rows()
+    yield rank_and_pack(size, is_float)
+    yield unpack()
 
 
 @cache

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import cache
 from typing import TypeAlias, cast
 
 import attrs
@@ -31,7 +31,7 @@ from ..crew import share_kernel, threads_of_crew
 from ..loops import Kernel, compiled, inside, numbers_of_plan, place_of, text_of
 from .reducers import Summing, rounded, silence, silently, takes
 from .regrouped import LEAST_IN_LINES, accumulated, has_short_lines
-from .strides import LoopNest, Routes, loops_around, loops_beside, padded
+from .strides import LoopNest, Routes, loops_around, loops_beside, padded, zeros_and_ones
 
 HostScan: TypeAlias = Callable[[HostArray], HostArray]
 
@@ -128,18 +128,19 @@ class LongScan:
         self._dtype, self._axis = dtype, axis
         self._summing = Summing.of(Reducer.SUM, dtype)
         self._routes = Routes(self._route)
-        self._loops = ("scan", dtype), partial(_loading, self._summing)
 
     def __call__(self, x: HostArray) -> HostArray | None:
         """The sums; None where NumPy's loop is to add."""
-        x, route = self._routes.of_bools(x) if self._dtype.kind == "b" else (x, self._routes.of(x))
+        route = self._routes.of(x)
         if route is None:
             return None
-        if background.has(*self._loops, x.nbytes):
+        if background.has((_loading, self._summing), x.nbytes):
             return self._by_route(x, route)
         return self._by_numpy(x, int(route.plan[-1])) if route.pieces > 1 and self._dtype.kind == "f" else None
 
     def _route(self, x: HostArray) -> _Route | None:
+        if self._dtype.kind == "b":
+            x = zeros_and_ones(x)
         nest, axis = LoopNest.of(x, (), forwards=True), self._axis
         if nest is None:
             return None
@@ -180,6 +181,8 @@ class LongScan:
 
     def _by_route(self, x: HostArray, route: _Route) -> HostArray:
         nest, summing = route.nest, self._summing
+        if self._dtype.kind == "b":
+            x = zeros_and_ones(x)
         results: HostArray = new_array(nest.shape, summing.result)
         places, plan = (*nest.span.place(x), *place_of(results)), place_of(route.plan)
         nbytes = results.nbytes if x.size >= _SHARED or threads_of_crew(results.nbytes) > 0 else 0

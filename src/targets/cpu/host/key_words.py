@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ....types.dtypes import FloatBits
 from ....types.indices import SortOrder
+from ..loops import place_of
 
 # Of any dtype that is sorted here, or the unsigned integers of its bits.
 Elements: TypeAlias = npt.NDArray[Any]
@@ -110,6 +111,12 @@ def constants(dtype: np.dtype[np.generic], order: SortOrder) -> Elements:
         case _:
             found = [~sign if is_down else sign, 0, 0, 0, 0]
     return np.array(found, f"i{dtype.itemsize}")
+
+
+@cache
+def place_of_constants(dtype: np.dtype[np.generic], order: SortOrder) -> tuple[int, int]:
+    """As compiled loops take them: they are kept for good."""
+    return place_of(constants(dtype, order))
 
 
 @cache

@@ -44,12 +44,12 @@ def goes_by_radix(itemsize: int, policy: HostSortPolicy) -> bool:
 
 def can_sort_by_radix(dtype: np.dtype[np.generic], order: SortOrder, nbytes: int) -> bool:
     """Whether the kernels are there, for rows of so many bytes in all."""
-    return background.has(("radix", dtype, order), lambda: loading(dtype, order), nbytes)
+    return background.has((loading, dtype, order), nbytes)
 
 
 def foresee_radix(dtype: np.dtype[np.generic], order: SortOrder) -> None:
     """Has the kernels be loaded, for rows that are yet to come."""
-    background.foresee(("radix", dtype, order), lambda: loading(dtype, order))
+    background.foresee((loading, dtype, order))
 
 
 def loading(dtype: np.dtype[np.generic], order: SortOrder) -> Iterator[object]:

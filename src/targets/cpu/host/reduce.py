@@ -24,11 +24,11 @@ from ..crew import threads_of_crew
 from .arg_reduce import PlaceFolding, places_of_bools, places_of_times
 from .autotuned import Choices, Way, Ways
 from .key_words import numbers_as
-from .reduce_loops import can_fold, load, loop_for
+from .reduce_loops import can_fold, loop_for
 from .reduce_plans import Route, constant_of, leaps, route_of
 from .reducers import EXTREMES, LONG, TRUTHS, UFUNCS, HostCall, in_shape, rounded, silence, silently, takes
 from .regrouped import ADDED, LEAST_IN_LINES, LINE, Regrouped
-from .strides import LoopNest, Routes
+from .strides import LoopNest, Routes, zeros_and_ones
 
 Signed: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 
@@ -68,7 +68,6 @@ class Folding:
         self._seen_as = dtype if self._is_time else numbers_as(dtype)
         self._made = result_dtype(fold.value, dtype) if self._counts or fold in TRUTHS else None
         self._waits, self._looks_at_bits = fold.adds and dtype.kind == "f", fold in EXTREMES and dtype.kind == "f"
-        self._is_numpys_own = not (self._looks_at_bits or self._counts)  # what it makes of the array as it is
         self._ways, self._choices = Routes(self._choose), Choices()
         self._head: tuple[slice, ...] = ()  # what is looked at before all else
         if fold in TRUTHS and len(axes) == ndim:
@@ -79,21 +78,19 @@ class Folding:
         """The results, of the axes that stay; None where NumPy's loop is to give them."""
         if self._head and self._is_settled(x):
             return np.array(self._fold is Reducer.ANY)
-        x, ways = self._ways.of_bools(x) if self._counts else (x, self._ways.of(x))
+        ways = self._ways.of(x)
         if ways is None:
             return None
         fastest = ways.choice.fastest
-        if fastest == "numpy" and self._is_numpys_own:
-            return None
-        if not fastest:
-            if not can_fold(self._fold, self._seen_as, x.nbytes, is_few=x.size < LONG):
-                return ways.named["numpy"](x)
-            load(self._fold, self._seen_as)
-        return ways(x)
+        if not fastest and not can_fold(self._fold, self._seen_as, x.nbytes, is_few=x.size < LONG):
+            fastest = "numpy"
+        if fastest != "numpy":
+            return ways(x)
+        return ways.named[fastest](x) if self._looks_at_bits else None
 
     def _choose(self, x: HostArray) -> Ways | None:
         """None where NumPy's loop is the only way, or is known to take no longer."""
-        nest = LoopNest.of(x, self._axes)
+        nest = LoopNest.of(zeros_and_ones(x) if self._counts else x, self._axes)
         if nest is None or len(nest.kept) > 2 or len(nest.reduced) > 2:
             return None
         if nest.length == 1 or (not self._is_half and self._suits_numpy(nest, x.nbytes)):
@@ -154,7 +151,8 @@ class Folding:
     def _by_loops(self, x: HostArray, route: Route) -> HostArray:
         if self._row_heads and route.nest.nearest_is_reduced and (settled := self._settled_rows(x)) is not None:
             return settled
-        memory, ufunc = route.nest.span.place(x), UFUNCS[self._fold]
+        x, ufunc = zeros_and_ones(x) if self._counts else x, UFUNCS[self._fold]
+        memory = route.nest.span.place(x)
         loop, state = loop_for(self._fold, self._seen_as, route.in_rows)
         found = [call.states(loop, state, ufunc, memory) for call in route.calls]
         states = found[0] if len(found) == 1 else silently(ufunc, *found)

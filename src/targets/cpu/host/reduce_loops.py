@@ -8,7 +8,7 @@ task is one block in one part; its results are in `out` at (part, first kept ind
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache, partial
+from functools import cache
 from itertools import chain
 from textwrap import indent
 from typing import Any, cast
@@ -147,22 +147,13 @@ class Elements:
 
 def can_fold(fold: Reducer, dtype: np.dtype[np.generic], nbytes: int, *, is_few: bool = False) -> bool:
     """Whether so many bytes should be reduced by compiled loops, now or at last: else they are requested, where it
-    `is_few` by many calls alone."""
-    job, steps = ("fold", fold, dtype), partial(_loading, fold, dtype)
-    return background.has_for_many(job, steps) if is_few else background.has(job, steps, nbytes)
-
-
-def load(fold: Reducer, dtype: np.dtype[np.generic]) -> None:
-    """Loads the loops, where they are not: what times them should not wait for that."""
-    for _ in _loading(fold, dtype):
-        pass
+    `is_few` by many calls alone. All of them are there then: what times them should not wait for that."""
+    return background.has((_loading, fold, dtype), nbytes, is_little=is_few) and all(_loading(fold, dtype))
 
 
 def _loading(fold: Reducer, dtype: np.dtype[np.generic]) -> Iterator[object]:
-    if fold.finds_index:
-        yield from (places_for(fold, dtype, in_rows) for in_rows in (False, True))
-    else:
-        yield from (loop_for(fold, dtype, in_rows) for in_rows in (False, True))
+    of = places_for if fold.finds_index else loop_for
+    yield from (of(fold, dtype, in_rows) for in_rows in (False, True))
 
 
 @cache

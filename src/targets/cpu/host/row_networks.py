@@ -11,7 +11,7 @@ it runs, whether they overlap.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache, partial
+from functools import cache
 
 import attrs
 import numpy as np
@@ -19,10 +19,10 @@ import numpy as np
 from ....algos.host_sort import HostSortPolicy
 from ....types.indices import SortOrder
 from ...base import HostArray
-from ..background import background, in_turn
+from ..background import background
 from ..crew import share_kernel
 from ..loops import Kernel, compiled, inside, numbers_of_plan, place_of, text_of
-from .key_words import Places, constants, lines_of_bits, ranked, turned, turned_back
+from .key_words import Places, lines_of_bits, place_of_constants, ranked, turned, turned_back
 from .numpy_speed import numpy_sorts_slowly
 from .strides import Loop, Span, loops_beside, padded
 
@@ -290,7 +290,7 @@ def _by_network(
     if length > full and (length > 2 * full if are_few else used < _FULL):
         return False
     kind = 1 << (length - 1).bit_length(), dtype.itemsize, dtype.kind == "f"
-    if not background.has((of, *kind), in_turn(partial(of, *kind)), x.nbytes):
+    if not background.has((of, *kind), x.nbytes):
         return False
     if used < _LEAST_USED < rows / width:
         packed = np.ascontiguousarray(x).reshape(-1, length)  # one after the other
@@ -302,7 +302,7 @@ def _by_network(
     two = [number for loop in (outer, near) for number in (loop.length, loop.stride, loop.out)]
     plan = np.array([source.before, goal.before, *two, length, x.strides[-1] // x.itemsize, outs[-1]], np.int64)
     tasks = _blocks(outer, near, width)
-    numbers = (*source.place(x), *goal.place(results), *place_of(plan), *place_of(constants(dtype, order)))
+    numbers = (*source.place(x), *goal.place(results), *place_of(plan), *place_of_constants(dtype, order))
     least = -(-tasks * _TASKS // max(1, x.size))  # tasks
     share_kernel(of(*kind), tasks, numbers, x.nbytes if x.size >= policy.serial_below else 0, least=least)
     return True

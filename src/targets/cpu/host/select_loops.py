@@ -7,8 +7,8 @@ so far, and they are done with that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import cache, partial
+from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
 
@@ -16,11 +16,11 @@ from ....algos.sizes import LARGEST_U32
 from ....arrays.recycled import new_array
 from ....types.indices import SortOrder
 from ...base import HostArray
-from ..background import background, in_turn
+from ..background import background
 from ..crew import share_kernel
 from ..loops import Kernel, compiled, inside, place_of, text_of
 from ..pool import shared_pool
-from .key_words import Places, constants, lines_of_bits, ranked
+from .key_words import Places, lines_of_bits, place_of_constants, ranked
 
 _INDEX: np.dtype[np.intp] = np.dtype(np.intp)
 
@@ -134,7 +134,7 @@ def _kth_found(size: int) -> Iterator[str]:
 
 
 @cache
-def part_rows(size: int, is_float: bool, most_sampled: int = _FEW_SAMPLED) -> Kernel:
+def part_rows(size: int, is_float: bool, most_sampled: int) -> Kernel:
     """The same for any k up to a fourth of `most_sampled`; `places` as they lie, not in order, and no values. What
     precedes the k-th so far, at first that of the best of a sample's columns, is kept until there is no more room: then
     the k-th of what is kept is found, and what does not precede it is dropped, of equals the last ones."""
@@ -213,29 +213,12 @@ def _takes(word: str) -> str:
     return f"start: i8, stop: i8, {elements}, length: i8, k: i8, m: i8"
 
 
-class _Selecting:
-    """A loop that selects in rows of a dtype, in an order."""
-
-    def __init__(self, of: Callable[[int, bool], Kernel], dtype: np.dtype[np.generic], order: SortOrder) -> None:
-        kind = dtype.itemsize, dtype.kind == "f"
-        self._job, self._kernel = (of, *kind), partial(of, *kind)
-        self._steps, self._word = in_turn(self._kernel), np.dtype(f"i{dtype.itemsize}")
-        self._constants = place_of(constants(dtype, order))  # which are kept for good
-
-    def is_there(self, source: HostArray) -> bool:
-        if source.size <= SHORT_ROWS:
-            return background.has_for_many(self._job, self._steps)
-        return background.has(self._job, self._steps, source.nbytes)
-
-    def run(self, source: HostArray, places: Places, values: HostArray | None = None) -> None:
-        (rows, k), length = places.shape, source.shape[1]
-        found, wanted = ((0, 0), 0) if values is None else (place_of(values), k)
-        where = *place_of(source.view(self._word)), *place_of(places), *found, *self._constants
-        nbytes = source.nbytes if source.size > _TASK else 0
-        share_kernel(self._kernel(), rows, (*where, length, k, wanted), nbytes, least=-(-_TASK // length))
-
-
-_selecting = cache(_Selecting)
+def _run(loop: Kernel, source: HostArray, order: SortOrder, places: Places, values: HostArray | None = None) -> None:
+    (rows, k), length = places.shape, source.shape[1]
+    found, wanted = ((0, 0), 0) if values is None else (place_of(values), k)
+    where = *place_of(source), *place_of(places), *found, *place_of_constants(source.dtype, order)
+    nbytes = source.nbytes if source.size > _TASK else 0
+    share_kernel(loop, rows, (*where, length, k, wanted), nbytes, least=-(-_TASK // length))
 
 
 def selected_in_rows(source: HostArray, k: int, order: SortOrder) -> tuple[HostArray, Places] | None:
@@ -247,24 +230,23 @@ def selected_in_rows(source: HostArray, k: int, order: SortOrder) -> tuple[HostA
         return None
     if length > (_LOOKED_AT if rows == 1 else _ALONE) and rows < max(2, shared_pool().threads):
         return None
-    loop = _selecting(select_in_rows, source.dtype, order)
-    if not loop.is_there(source):
+    kind, are_few = (source.itemsize, source.dtype.kind == "f"), source.size <= SHORT_ROWS
+    if not background.has((select_in_rows, *kind), source.nbytes, is_little=are_few):
         return None
-    make = np.empty if source.size <= SHORT_ROWS else new_array
+    make = np.empty if are_few else new_array
     values, places = make((rows, k), source.dtype), make((rows, k), _INDEX)
-    loop.run(source, places, values)
+    _run(select_in_rows(*kind), source, order, places, values)
     return values, places
 
 
 def parted_in_rows(source: HostArray, k: int, order: SortOrder) -> Places | None:
     """Where the first k elements of each row stand, as they lie; each row has more. None if other ways suit."""
-    loop = _selecting(part_rows if 4 * k <= _FEW_SAMPLED else _part_for_many, source.dtype, order)
-    if not 0 < 4 * k <= _MOST_SAMPLED or source.shape[1] > LARGEST_U32 or not loop.is_there(source):
+    most = _FEW_SAMPLED if 4 * k <= _FEW_SAMPLED else _MOST_SAMPLED
+    kind, are_few = (source.itemsize, source.dtype.kind == "f", most), source.size <= SHORT_ROWS
+    if not 0 < 4 * k <= most or source.shape[1] > LARGEST_U32:
+        return None
+    if not background.has((part_rows, *kind), source.nbytes, is_little=are_few):
         return None
     places: Places = new_array((len(source), k), _INDEX)
-    loop.run(source, places)
+    _run(part_rows(*kind), source, order, places)
     return places
-
-
-def _part_for_many(size: int, is_float: bool) -> Kernel:
-    return part_rows(size, is_float, _MOST_SAMPLED)

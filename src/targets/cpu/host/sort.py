@@ -191,7 +191,7 @@ def sort_one(source: HostArray, results: HostArray, order: SortOrder, policy: Ho
 
 def can_sort(dtype: np.dtype[np.generic], nbytes: int) -> bool:
     """Whether a long row of so many bytes should be sorted by compiled loops, now or at last."""
-    return background.has(("sort", dtype), partial(_sorting, dtype), nbytes)
+    return background.has((_sorting, dtype), nbytes)
 
 
 def _sorting(dtype: np.dtype[np.generic]) -> Iterator[object]:

@@ -116,17 +116,11 @@ class Routes(Generic[R]):
             route = self._known[lies] = self._make(x)
             return route
 
-    def of_bools(self, x: HostArray) -> tuple[HostArray, R | None]:
-        """The same for bools to be counted, with these as 0 and 1."""
-        if self.of(x) is None:
-            return x, None
-        x = zeros_and_ones(x)
-        return x, self.of(x)
-
 
 def zeros_and_ones(x: HostArray) -> HostArray:
-    """Bools as bytes that are such: a true bool may be any byte but zero. They may lie in another way than the bools,
-    of which NumPy copies those that lie apart in a third of the time that it takes to compare them."""
+    """Bools as bytes that are such: a true bool may be any byte but zero. Of arrays that lie alike they lie alike, in
+    another way than the bools maybe: NumPy copies those that lie apart in a third of the time that it takes to compare
+    them."""
     if 1 not in x.strides:
         x = x.copy("K")
     return np.not_equal(x.view(np.uint8), 0).view(np.uint8)

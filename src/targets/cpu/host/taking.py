@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 
 from ....arrays.host import is_packed
 from ....arrays.recycled import new_array
 from ...addresses import address_of
-from ..background import background, in_turn
+from ..background import background
 from ..crew import share_kernel
 from ..loops import Kernel, compiled, inside, place_of, text_of
 from ..pool import shared_pool
@@ -67,10 +67,10 @@ def _taken_by_loop(rows: Elements, places: Places, kept: Places | None) -> Eleme
     size, (number, count), step = rows.itemsize, places.shape, places.strides[0] // places.itemsize
     if places.size <= _FEW_IN_ROWS or number < 2 or size > 8 or not is_packed(rows) or places.strides[1] != 8:
         return None
-    if not background.has((take_in_rows, size), in_turn(partial(take_in_rows, size)), places.nbytes):
+    if not background.has((take_in_rows, size), places.nbytes):
         return None
     found = new_array(places.shape, rows.dtype)
-    both = *place_of(rows.view(f"i{size}")), address_of(places), number * step, *place_of(found)
+    both = *place_of(rows), address_of(places), number * step, *place_of(found)
     where = *both, *((0, 0) if kept is None else place_of(kept)), rows.shape[1], step, count, int(kept is not None)
     nbytes = places.nbytes if places.size > _TASK else 0
     share_kernel(take_in_rows(size), number, where, nbytes, least=-(-_TASK // count))

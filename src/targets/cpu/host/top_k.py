@@ -74,13 +74,13 @@ def _places(source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy)
 
 
 def _of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) -> Places:
-    size = row.size
-    if _is_large(k, row):
+    size, is_large = row.size, _is_large(k, row)
+    if is_large and row.itemsize > 2:  # of which looks for what is soon done mostly take longer than they save
         places: Places = _argsorted(row[np.newaxis], k, order, policy)[0]
         return places
     if size <= SHORT_ROWS and row.itemsize <= 2:
         return places_in_order(ascending(row, order), -1)[:k]
-    if size <= _FEW or 2 * k >= size:
+    if size <= _FEW or 2 * k >= size or is_large:
         return argsort_row(ascending(row, order), policy)[:k]
     parts = max(1, min(shared_pool().threads, size // max(_PART, 8 * k)))
     length = size // parts
