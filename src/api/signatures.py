@@ -43,6 +43,7 @@ Nested: TypeAlias = "Sequence[T | Nested[T]]"
 Axes: TypeAlias = SupportsIndex | tuple[SupportsIndex, ...]
 Axis: TypeAlias = Axes | None
 AxisOrAll: TypeAlias = SupportsIndex | None
+Written: TypeAlias = "np.ndarray[Any, Any] | OnCard | Tensor | Array | Exchanged"  # what calls may write to
 Where: TypeAlias = "str | Target"
 Keyed: TypeAlias = "SortableKey[Any, Any] | None"
 Chosen: TypeAlias = "SortAlgorithm | None"
@@ -52,6 +53,12 @@ class Tensor(Protocol):
     @property
     def is_cuda(self) -> bool: ...
     def detach(self) -> Self: ...
+
+
+class Exchanged(Protocol):
+    """An array of whatever library, by DLPack."""
+
+    def __dlpack__(self) -> Any: ...
 
 
 class Chunked(Protocol):

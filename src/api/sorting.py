@@ -35,6 +35,7 @@ from .signatures import (
     Row2,
     Shape,
     Where,
+    Written,
 )
 
 
@@ -132,7 +133,7 @@ def sort(
 
 
 def sort_inplace(
-    x: object, /, *, axis: SupportsIndex = -1, descending: bool = False, stable: bool = False, target: Where = "auto",
+    x: Written, /, *, axis: SupportsIndex = -1, descending: bool = False, stable: bool = False, target: Where = "auto",
     algorithm: Chosen = None, key: Keyed = None,
 ) -> None:  # fmt: skip
     """Sorts an array in place. If a target cannot use its layout, a copy is sorted and written back.

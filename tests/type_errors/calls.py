@@ -274,6 +274,7 @@ def no_array() -> None:
     gpusort.sum(None)  # E: call-overload, reportArgumentType+reportCallIssue
     gpusort.max({1: 2})  # E: call-overload, reportArgumentType+reportCallIssue
     gpusort.sort({1, 2})  # E: call-overload, reportArgumentType+reportCallIssue
+    gpusort.sort_inplace([2, 1])  # E: arg-type, reportArgumentType
 
 
 @attrs.frozen
