@@ -21,12 +21,12 @@ D = TypeVar("D", bound=np.dtype[np.generic])
 Shape = TypeVar("Shape", bound=tuple[int, ...])
 G = TypeVar("G", bound=np.generic)
 F = TypeVar("F", bound=np.floating | np.timedelta64)
-Other = TypeVar("Other", bound="OnCard | Tensor | Array | Chunked")
+Other = TypeVar("Other", bound="OnCard | Tensor | Array | Sharded | Chunked")
 # For calls whose results are of the library of what is given: these, and columns, of which single values are not.
-Like = TypeVar("Like", bound="OnCard | Tensor | Array | Chunked | Column")
+Like = TypeVar("Like", bound="OnCard | Tensor | Array | Sharded | Chunked | Column")
 # The same, and NumPy's of one dimension.
-Row = TypeVar("Row", bound="np.ndarray[tuple[int], Any] | OnCard | Tensor | Array | Chunked | Column")
-Row2 = TypeVar("Row2", bound="np.ndarray[tuple[int], Any] | OnCard | Tensor | Array | Chunked | Column")
+Row = TypeVar("Row", bound="np.ndarray[tuple[int], Any] | OnCard | Tensor | Array | Sharded | Chunked | Column")
+Row2 = TypeVar("Row2", bound="np.ndarray[tuple[int], Any] | OnCard | Tensor | Array | Sharded | Chunked | Column")
 
 # Variables in place of what they are bound by, though an overload has each once: of an array whose class has Any in it,
 # mypy gives Any where several overloads take it, unless all do by the same class. `NDArray[G]` is such an array for any
@@ -61,6 +61,13 @@ class Exchanged(Protocol):
     def __dlpack__(self) -> Any: ...
 
 
+class Sharded(Protocol):
+    """An array of JAX."""
+
+    @property
+    def is_fully_addressable(self) -> bool: ...
+
+
 class Chunked(Protocol):
     """An array of dask."""
 
@@ -69,6 +76,6 @@ class Chunked(Protocol):
 
 
 class Column(Protocol):
-    """A Series or an Index of pandas, or a Series of polars."""
+    """A Series or an Index of pandas, or a Series of polars. One value of it is NumPy's or Python's, of any class."""
 
     def to_frame(self) -> object: ...

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import (
     TYPE_CHECKING,
+    Any,
     Generic,
     Literal,
     NotRequired,
@@ -28,7 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..types.specs import HostArray
-from .signatures import Axes, F, G, Given, Keyed, Like, Nested, Numpys, Other, Shape, Signed, Unsigned, Where
+from .signatures import Axes, Column, F, G, Given, Keyed, Like, Nested, Numpys, Other, Shape, Signed, Unsigned, Where
 
 if TYPE_CHECKING:
     from ..types.monoids import Monoid
@@ -113,6 +114,8 @@ class Arithmetic(Protocol):
     def __call__(self, x: Nested[float], /, **how: Unpack[Either[Axes]]) -> np.float64 | NDArray[np.float64]: ...
     @overload
     def __call__(self, x: Other, /, **how: Unpack[Either[Axes]]) -> Other: ...
+    @overload
+    def __call__(self, x: Column, /, **how: Unpack[Either[Axes]]) -> Any: ...
     @overload  # one or the other
     def __call__(
         self, x: Numpys[Shape, G] | Other, /, **how: Unpack[Either[Axes]]
@@ -157,6 +160,8 @@ class Extremum(Protocol):
     @overload
     def __call__(self, x: Other, /, *, key: Keyed = None, **how: Unpack[Either[Axes]]) -> Other: ...
     @overload
+    def __call__(self, x: Column, /, *, key: Keyed = None, **how: Unpack[Either[Axes]]) -> Any: ...
+    @overload
     def __call__(
         self, x: Numpys[Shape, G] | Other, /, *, key: Keyed = None, **how: Unpack[Either[Axes]]
     ) -> G | NDArray[G] | Other: ...
@@ -170,6 +175,8 @@ class Settled(Protocol[G_co, A_contra]):
 
     @overload
     def __call__(self, x: Other, /, **how: Unpack[Either[A_contra]]) -> Other: ...
+    @overload
+    def __call__(self, x: Column, /, **how: Unpack[Either[A_contra]]) -> Any: ...
     @overload
     def __call__(self, x: HostArray | ArrayLike, /, **how: Unpack[ToOne]) -> G_co: ...
     @overload

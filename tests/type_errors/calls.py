@@ -169,7 +169,28 @@ def right_columns(keys: Column[int], values: Column[float]) -> None:
     assert_type(gpusort.merge(keys, keys), Column[int])
     assert_type(gpusort.top_k(values, 2), tuple[Column[float], Column[float]])
     assert_type(gpusort.cumsum(keys), Column[int])
-    assert_type(gpusort.sum(keys), np.generic | HostArray)
+    assert_type(gpusort.sum(keys), Any)  # NumPy's scalar for pandas, Python's for polars
+    assert_type(gpusort.max(keys, axis=0), Any)
+    assert_type(gpusort.argmin(keys), Any)
+
+
+class Sharded:
+    """As JAX's arrays: NumPy could make an array of it, but that is not what comes back."""
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        return True
+
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> npt.NDArray[np.float64]:
+        return np.zeros(3)
+
+
+def right_arrays_of_jax(x: Sharded) -> None:
+    assert_type(gpusort.sort(x), Sharded)
+    assert_type(gpusort.top_k(x, 2), tuple[Sharded, Sharded])
+    assert_type(gpusort.merge(x, x), Sharded)
+    assert_type(gpusort.sum(x), Sharded)
+    assert_type(gpusort.argmax(x), Sharded)
 
 
 class Series:
