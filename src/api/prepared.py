@@ -192,8 +192,9 @@ class Planning:
 def plan(function: Callable[P, R_co], /, *arrays: P.args, **settings: P.kwargs) -> PreparedCall[R_co]:
     """Prepares the call `function(*arrays, **settings)`, without making it: chooses the algorithm, and allocates
     results and scratch. The first run compiles what is not compiled yet. A prepared call takes arrays of the same kind,
-    shape, dtype and layout, and writes into the same results each time: `out`, or its own. A function of yours can be
-    prepared if it passes its arrays and its `target` to one call of gpusort, and returns the result unchanged."""
+    shape, dtype and layout, and writes into the same results each time: `out`, or its own. A function or a method of
+    yours can be prepared if it passes its arrays and its `target` to one call of gpusort, and returns the result
+    unchanged."""
     is_ours = check_planned(function)
     planning = Planning(settings.get("target", "auto"), None if is_ours else arrays)
     try:
