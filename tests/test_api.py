@@ -354,7 +354,7 @@ def test_a_mistake_is_named_and_leaves_the_input_alone(mistake: str) -> None:
         (np.array(1), np.exceptions.AxisError, "axis: axis -1"),
     ],
 )
-def test_in_place_needs_an_array_that_can_be_written(x: object, error: type[Exception], message: str) -> None:
+def test_in_place_needs_an_array_that_can_be_written(x: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=f"^{message}") as e:
         gpusort.sort_inplace(x)
     assert e.value.__context__ is None or e.value.__suppress_context__  # as if of `out`, which nobody has given

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ import pytest
 
 import gpusort
 from gpusort.api import call
+from gpusort.api.sorting import Sorting
 from gpusort.types.elements import dtype_of
 from gpusort.types.errors import InvalidArgumentError, UnsupportedTypeError
 from gpusort.types.scalars import U32
@@ -248,6 +249,65 @@ def test_a_users_function_is_planned_if_it_hands_its_target_over() -> None:
     assert gpusort.plan(smallest, x)(x + 1).tolist() == [1.0, 4.0]
     with pytest.raises(UnsupportedTypeError, match=r"function: <function .*smallest_here .* does not hand its target"):
         gpusort.plan(smallest_here, x)
+
+
+class Sorter:
+    def __init__(self, *, descending: bool) -> None:
+        self.descending = descending
+
+    def sorted(self, x: npt.NDArray[np.float64], *, target: Any = "auto") -> npt.NDArray[np.float64]:
+        return gpusort.sort(x, descending=self.descending, target=target)
+
+    @classmethod
+    def upwards(cls, x: npt.NDArray[np.float64], **how: Unpack[Sorting]) -> npt.NDArray[np.float64]:
+        return gpusort.sort(x, axis=0, **how)
+
+
+def test_methods_and_functions_of_any_names_are_planned() -> None:
+    x = np.array([2.0, 3.0, 1.0])
+    assert gpusort.plan(Sorter(descending=True).sorted, x)(x).tolist() == [3.0, 2.0, 1.0]
+    assert gpusort.plan(Sorter.upwards, x, stable=True)(x).tolist() == [1.0, 2.0, 3.0]
+
+
+def test_a_users_function_may_choose_by_its_target() -> None:
+    x = np.array([2, 3, 1])
+
+    def downwards_on_cpu(x: npt.NDArray[np.int64], *, target: str) -> npt.NDArray[np.int64]:
+        return gpusort.sort(x, descending=target == "cpu", target=target)
+
+    for target, expected in (("cpu", [3, 2, 1]), ("python", [1, 2, 3])):
+        assert downwards_on_cpu(x, target=target).tolist() == expected
+        assert gpusort.plan(downwards_on_cpu, x, target=target)(x).tolist() == expected
+
+    def opened(x: npt.NDArray[np.int64], *, target: str) -> npt.NDArray[np.int64]:
+        return gpusort.sort(x, target=gpusort.target(target))
+
+    with pytest.raises(
+        InvalidArgumentError, match=r"^target: .* found what gpusort\.plan hands over in place of 'cpu'$"
+    ):
+        gpusort.plan(opened, x, target="cpu")
+
+
+def test_a_users_function_that_needs_results_is_told_that_there_are_none() -> None:
+    x = np.array([2, 3, 1])
+
+    def first_two(x: npt.NDArray[np.int64], *, target: Any = "auto") -> npt.NDArray[np.int64]:
+        return gpusort.sort(x, target=target)[:2]
+
+    def forgets(x: npt.NDArray[np.int64], *, target: Any = "auto") -> None:
+        gpusort.sort(x, target=target)
+
+    def fails(x: npt.NDArray[np.int64], *, target: Any = "auto") -> None:
+        raise TypeError("of its own")
+
+    with pytest.raises(TypeError, match="not subscriptable") as e:
+        gpusort.plan(first_two, x)
+    assert e.value.__notes__ == ["gpusort.plan: a function gets a PreparedCall in place of results, and must return it"]
+    with pytest.raises(UnsupportedTypeError, match=r"<function .* does not return what gpusort gives, as it is"):
+        gpusort.plan(forgets, x)
+    with pytest.raises(TypeError, match="of its own") as e:
+        gpusort.plan(fails, x)
+    assert not hasattr(e.value, "__notes__")
 
 
 @pytest.mark.parametrize("algorithm", [None, gpusort.Bitonic(), gpusort.SerialRadix()], ids=repr)

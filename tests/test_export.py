@@ -206,6 +206,10 @@ def test_a_key_of_ones_own(tmp_path: Path) -> None:
     [
         ({"operations": "sorted"}, "operations: expected some of sort, argsort"),
         ({"operations": "reduce"}, "monoids: expected some for 'reduce'"),
+        ({"k": (3, 10)}, "k: expected none without the operation 'top_k', found 3, 10"),
+        ({"operations": "sum", "values": "u32"}, "values: expected none without the operation 'sort', found u32"),
+        ({"monoids": {"own": LogSumExp()}}, "monoids: expected none without the operation 'reduce', found own"),
+        ({"schedules": {"own": len}}, "schedules: expected none without the operation 'schedule', found own"),
         ({"schedules": ("here",)}, "schedules: expected 'module:attribute'"),
         ({"keys": ("u33",)}, "keys: expected some of u8"),
         ({"keys": ("nowhere:KEY",)}, "keys: 'nowhere:KEY' cannot be imported"),

@@ -400,3 +400,18 @@ def test_fields_at_other_places_are_refused_with_what_puts_them_right() -> None:
         gpusort.sort(x)
     with pytest.raises(gpusort.UnsupportedTypeError, match=r"cannot add .* of several fields by a monoid of your own$"):
         gpusort.sum(x)
+
+
+@pytest.mark.parametrize("dtype", [">i4", ">i8", ">M8[s]"])
+def test_the_byte_order_of_results_is_that_without_a_key(target: str, dtype: str) -> None:
+    """Elements that are moved keep it, and extremes are in the machine's, as NumPy's are."""
+    x = np.array([[3, 1, 2]], dtype)
+    for key in None, key_for(dtype):
+        how: Any = {"key": key, "target": target}
+        moved = gpusort.sort(x, **how), gpusort.sort(x, stable=True, **how), gpusort.top_k(x, 2, **how)[0]
+        moved += *gpusort.sort_by_key(x[0], x[0], **how), gpusort.merge(x[0, :1], x[0, :1], **how)
+        assert {found.dtype.str for found in moved} == {dtype}
+        assert_same_bits(moved[0], np.sort(x))
+        for shape in x, x[:, :0]:
+            assert gpusort.max(shape, axis=0, **how).dtype == np.max(x, axis=0).dtype
+        assert_same_bits(gpusort.min(x, axis=1, **how), np.min(x, axis=1))

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence, Sized
 from contextlib import nullcontext
 from functools import partial
-from types import FunctionType
+from inspect import Parameter
+from types import FunctionType, MethodType
 from typing import Any, Generic, NoReturn, ParamSpec, SupportsIndex, TypeAlias, TypeVar, cast, overload
 
 import attrs
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from ..arrays.kinds import Kind, Located, is_viewed
 from ..arrays.registry import recognised
 from ..types.deferred import call_signature
-from ..types.errors import InvalidArgumentError, UnsupportedTypeError
+from ..types.errors import GpusortError, InvalidArgumentError, UnsupportedTypeError
 from ..types.specs import Memory, Spec, comes_to_host
 from .plan import Cost, Plan, one_or_all, require_all, require_fitting, specs_of
 
@@ -155,13 +156,22 @@ def _told(spec: Spec) -> str:
     return f"{spec.dtype} of shape {spec.shape}{lies}{'' if spec.is_aligned else ', not aligned'}"
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class Planning:
-    """Passed in place of a target: the call is then prepared, and not run."""
+    """Passed in place of a target: the call is then prepared, and not run. It equals the target, by which a user's
+    function may choose what to call; but no plan is kept by it."""
 
     target: Any
     given: tuple[object, ...] | None = None  # what a user's function was called with, and hands over as it is
     was_used: bool = False
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or bool(self.target == other)
+
+    def __repr__(self) -> str:
+        return f"what gpusort.plan hands over in place of {self.target!r}"
 
     def inner(self, arrays: Sequence[object]) -> Planning:
         """What the call is prepared with. Raises UnsupportedTypeError for other arrays than the user's function was
@@ -182,13 +192,20 @@ class Planning:
 def plan(function: Callable[P, R_co], /, *arrays: P.args, **settings: P.kwargs) -> PreparedCall[R_co]:
     """Prepares the call `function(*arrays, **settings)`, without making it: chooses the algorithm, and allocates
     results and scratch. The first run compiles what is not compiled yet. A prepared call takes arrays of the same kind,
-    shape, dtype and layout, and writes into the same results each time: `out`, or its own. A function of yours can be
-    prepared if it passes its arrays and its `target` to one call of gpusort, and returns the result unchanged."""
+    shape, dtype and layout, and writes into the same results each time: `out`, or its own. A function or a method of
+    yours can be prepared if it passes its arrays and its `target` to one call of gpusort, and returns the result
+    unchanged."""
     is_ours = check_planned(function)
-    planning = {**settings, "target": Planning(settings.get("target", "auto"), None if is_ours else arrays)}
-    found = cast(Callable[..., object], function)(*arrays, **planning)
+    planning = Planning(settings.get("target", "auto"), None if is_ours else arrays)
+    try:
+        found = cast(Callable[..., object], function)(*arrays, **{**settings, "target": planning})
+    except Exception as error:
+        if planning.was_used and not isinstance(error, GpusortError):
+            error.add_note("gpusort.plan: a function gets a PreparedCall in place of results, and must return it")
+        raise
     if not isinstance(found, PreparedCall):
-        raise UnsupportedTypeError(f"function: {function!r} does not hand its target over to gpusort")
+        does_not = "return what gpusort gives, as it is" if planning.was_used else "hand its target over to gpusort"
+        raise UnsupportedTypeError(f"function: {function!r} does not {does_not}")
     return cast(PreparedCall[R_co], found)
 
 
@@ -201,8 +218,9 @@ def check_planned(function: object) -> bool:
     home, name = getattr(function, "__module__", None), getattr(function, "__name__", None)
     is_ours = str(home).startswith(f"{__package__}.") and home not in _OTHERS
     is_the_packages = str(home).partition(".")[0] == str(__package__).partition(".")[0]
-    users = function if isinstance(function, FunctionType) and not is_the_packages else None  # which may end in `call`
-    if (is_ours and name != "sort_inplace") or (users and "target" in call_signature(users).parameters):
+    # A caller's own may end in `call`.
+    users = function if isinstance(function, FunctionType | MethodType) and not is_the_packages else None
+    if (is_ours and name != "sort_inplace") or (users and _takes_target(users)):
         return is_ours
     found = repr(function)
     if isinstance(function, PreparedCall):
@@ -218,3 +236,9 @@ def check_planned(function: object) -> bool:
     raise UnsupportedTypeError(
         f"function: expected one of gpusort's functions of arrays, e.g. gpusort.sort, found {found}"
     )
+
+
+def _takes_target(function: Callable[..., object]) -> bool:
+    """By its name, or as any other."""
+    found = call_signature(function).parameters
+    return "target" in found or any(parameter.kind is Parameter.VAR_KEYWORD for parameter in found.values())

@@ -1,11 +1,13 @@
 """Reductions over axes and prefix scans, with NumPy's result dtypes; and of any monoid."""
 
+# Of variables that an overload has once: signatures.py says why.
+# pyright: reportInvalidTypeVarUse=false
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, SupportsIndex, TypeVar, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..operations.reduce import Fold, Reduce, Reducer
 from ..operations.scan import Cumsum, Scan
@@ -14,7 +16,7 @@ from ..types.indices import ScanKind
 from ..types.specs import HostArray
 from .arguments import axes_or_none, axis_or_none, check_like, check_policy, checked_flag
 from .call import call
-from .signatures import Axis, AxisOrAll, F, Keyed, Like, Nested, Signed, Unsigned, Where
+from .signatures import Axis, AxisOrAll, F, G, Given, Keyed, Like, Nested, Numpys, Shape, Signed, Unsigned, Where
 from .signatures_reductions import is_arithmetic, is_extremum, is_place, is_reduce, is_scan, is_truth
 
 if TYPE_CHECKING:
@@ -154,7 +156,7 @@ def _scan(axis: int, exclusive: bool, policy: ScanPolicy | None, monoid: Monoid[
 
 
 @overload
-def cumsum(x: NDArray[F], /, *, axis: AxisOrAll = None, target: Where = "auto") -> NDArray[F]: ...
+def cumsum(x: Numpys[Shape, F], /, *, axis: AxisOrAll = None, target: Where = "auto") -> NDArray[F]: ...
 @overload
 def cumsum(x: Signed, /, *, axis: AxisOrAll = None, target: Where = "auto") -> NDArray[np.int64]: ...
 @overload
@@ -168,9 +170,9 @@ def cumsum(x: Nested[float], /, *, axis: AxisOrAll = None, target: Where = "auto
 @overload
 def cumsum(x: Like, /, *, axis: AxisOrAll = None, target: Where = "auto") -> Like: ...
 @overload
-def cumsum(x: HostArray | Like, /, *, axis: AxisOrAll = None, target: Where = "auto") -> HostArray | Like: ...
+def cumsum(x: Numpys[Shape, G] | Like, /, *, axis: AxisOrAll = None, target: Where = "auto") -> HostArray | Like: ...
 @overload
-def cumsum(x: ArrayLike, /, *, axis: AxisOrAll = None, target: Where = "auto") -> HostArray: ...
+def cumsum(x: Given, /, *, axis: AxisOrAll = None, target: Where = "auto") -> HostArray: ...
 def cumsum(x: object, /, *, axis: AxisOrAll = None, target: Where = "auto") -> object:
     """The cumulative sum along an axis, in the dtype of NumPy's `cumsum`.
 

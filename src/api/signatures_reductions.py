@@ -4,12 +4,17 @@ To Python a bool is an int, and an int a float, so overloads for lists of them o
 those of monoids, the last of which takes what states of scalars have left: that is what the ignores here are for.
 """
 
+# Of variables that an overload has once: signatures.py says why.
+# pyright: reportInvalidTypeVarUse=false
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import (
     TYPE_CHECKING,
+    Any,
     Generic,
+    Literal,
+    NotRequired,
     Protocol,
     SupportsIndex,
     TypeAlias,
@@ -24,34 +29,61 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..types.specs import HostArray
-from .signatures import Along, Axes, Either, F, Kept, Keyed, Like, Nested, Other, Signed, ToOne, Unsigned, Where
+from .signatures import Axes, Column, F, G, Given, Keyed, Like, Nested, Numpys, Other, Shape, Signed, Unsigned, Where
 
 if TYPE_CHECKING:
     from ..types.monoids import Monoid
     from ..types.params import ReducePolicy, ScanPolicy
     from ..types.scalars import U32
 
+A = TypeVar("A")
 E = TypeVar("E")
 S = TypeVar("S")
 P = TypeVar("P")
-G = TypeVar("G", bound=np.generic)
 G_co = TypeVar("G_co", bound=np.generic, covariant=True)
 A_contra = TypeVar("A_contra", contravariant=True)
 
 Reducing: TypeAlias = "ReducePolicy | None"
+
+# What a call may say by name, and so what comes back: one value; an array, for axes that are kept, or for those that
+# are left; or, where a checker cannot know, either.
+
+
+class ToOne(TypedDict, total=False):
+    axis: None
+    keepdims: Literal[False]
+    target: Where
+
+
+class Kept(TypedDict):
+    axis: NotRequired[None]
+    keepdims: Literal[True]
+    target: NotRequired[Where]
+
+
+class Along(TypedDict, Generic[A]):
+    axis: A
+    keepdims: NotRequired[bool]
+    target: NotRequired[Where]
+
+
+class Either(TypedDict, Generic[A], total=False):
+    axis: A | None
+    keepdims: bool
+    target: Where
 
 
 class Arithmetic(Protocol):
     """sum, prod: floats and times of their own class, integers in 64 bits."""
 
     @overload
-    def __call__(self, x: NDArray[F], /, **how: Unpack[ToOne]) -> F: ...
+    def __call__(self, x: Numpys[Shape, F], /, **how: Unpack[ToOne]) -> F: ...
     @overload
-    def __call__(self, x: NDArray[F], /, **how: Unpack[Kept]) -> NDArray[F]: ...
+    def __call__(self, x: Numpys[Shape, F], /, **how: Unpack[Kept]) -> NDArray[F]: ...
     @overload
-    def __call__(self, x: NDArray[F], /, **how: Unpack[Along[Axes]]) -> NDArray[F]: ...
+    def __call__(self, x: Numpys[Shape, F], /, **how: Unpack[Along[Axes]]) -> NDArray[F]: ...
     @overload
-    def __call__(self, x: NDArray[F], /, **how: Unpack[Either[Axes]]) -> F | NDArray[F]: ...
+    def __call__(self, x: Numpys[Shape, F], /, **how: Unpack[Either[Axes]]) -> F | NDArray[F]: ...
     @overload
     def __call__(self, x: Signed, /, **how: Unpack[ToOne]) -> np.int64: ...
     @overload
@@ -82,23 +114,27 @@ class Arithmetic(Protocol):
     def __call__(self, x: Nested[float], /, **how: Unpack[Either[Axes]]) -> np.float64 | NDArray[np.float64]: ...
     @overload
     def __call__(self, x: Other, /, **how: Unpack[Either[Axes]]) -> Other: ...
-    @overload  # one or the other
-    def __call__(self, x: HostArray | Other, /, **how: Unpack[Either[Axes]]) -> np.generic | HostArray | Other: ...
     @overload
-    def __call__(self, x: ArrayLike, /, **how: Unpack[Either[Axes]]) -> np.generic | HostArray: ...
+    def __call__(self, x: Column, /, **how: Unpack[Either[Axes]]) -> Any: ...
+    @overload  # one or the other
+    def __call__(
+        self, x: Numpys[Shape, G] | Other, /, **how: Unpack[Either[Axes]]
+    ) -> np.generic | HostArray | Other: ...
+    @overload
+    def __call__(self, x: Given, /, **how: Unpack[Either[Axes]]) -> np.generic | HostArray: ...
 
 
 class Extremum(Protocol):
     """min, max: the class of the elements."""
 
     @overload
-    def __call__(self, x: NDArray[G], /, *, key: Keyed = None, **how: Unpack[ToOne]) -> G: ...
+    def __call__(self, x: Numpys[Shape, G], /, *, key: Keyed = None, **how: Unpack[ToOne]) -> G: ...
     @overload
-    def __call__(self, x: NDArray[G], /, *, key: Keyed = None, **how: Unpack[Kept]) -> NDArray[G]: ...
+    def __call__(self, x: Numpys[Shape, G], /, *, key: Keyed = None, **how: Unpack[Kept]) -> NDArray[G]: ...
     @overload
-    def __call__(self, x: NDArray[G], /, *, key: Keyed = None, **how: Unpack[Along[Axes]]) -> NDArray[G]: ...
+    def __call__(self, x: Numpys[Shape, G], /, *, key: Keyed = None, **how: Unpack[Along[Axes]]) -> NDArray[G]: ...
     @overload
-    def __call__(self, x: NDArray[G], /, *, key: Keyed = None, **how: Unpack[Either[Axes]]) -> G | NDArray[G]: ...
+    def __call__(self, x: Numpys[Shape, G], /, *, key: Keyed = None, **how: Unpack[Either[Axes]]) -> G | NDArray[G]: ...
     @overload
     def __call__(  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappingOverload]
         self, x: Nested[bool], /, *, key: Keyed = None, **how: Unpack[ToOne]
@@ -124,21 +160,23 @@ class Extremum(Protocol):
     @overload
     def __call__(self, x: Other, /, *, key: Keyed = None, **how: Unpack[Either[Axes]]) -> Other: ...
     @overload
-    def __call__(
-        self, x: NDArray[G] | Other, /, *, key: Keyed = None, **how: Unpack[Either[Axes]]
-    ) -> G | NDArray[G] | Other: ...
+    def __call__(self, x: Column, /, *, key: Keyed = None, **how: Unpack[Either[Axes]]) -> Any: ...
     @overload
     def __call__(
-        self, x: ArrayLike, /, *, key: Keyed = None, **how: Unpack[Either[Axes]]
-    ) -> np.generic | HostArray: ...
+        self, x: Numpys[Shape, G] | Other, /, *, key: Keyed = None, **how: Unpack[Either[Axes]]
+    ) -> G | NDArray[G] | Other: ...
+    @overload
+    def __call__(self, x: Given, /, *, key: Keyed = None, **how: Unpack[Either[Axes]]) -> np.generic | HostArray: ...
 
 
-# The ignore: fields of a TypedDict are invariant to pyright, and to mypy what a call takes is contravariant.
-class Settled(Protocol[G_co, A_contra]):  # pyright: ignore[reportInvalidTypeVarUse]
+# To mypy what a call takes is contravariant; to pyright fields of a TypedDict are invariant.
+class Settled(Protocol[G_co, A_contra]):
     """argmin, argmax, any, all: one class whatever the elements; along axes of these."""
 
     @overload
     def __call__(self, x: Other, /, **how: Unpack[Either[A_contra]]) -> Other: ...
+    @overload
+    def __call__(self, x: Column, /, **how: Unpack[Either[A_contra]]) -> Any: ...
     @overload
     def __call__(self, x: HostArray | ArrayLike, /, **how: Unpack[ToOne]) -> G_co: ...
     @overload

@@ -1,5 +1,7 @@
 """The public functions that order elements: sort, sort_inplace, argsort, sort_by_key, merge, merge_by_key and top_k."""
 
+# Of variables that an overload has once: signatures.py says why.
+# pyright: reportInvalidTypeVarUse=false
 from __future__ import annotations
 
 from collections.abc import Hashable
@@ -7,7 +9,7 @@ from typing import Any, SupportsIndex, TypedDict, Unpack, cast, overload
 
 import numpy as np
 from numpy import memmap, ndarray
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..operations.argsort import Argsort, SortPairs
 from ..operations.merge import Merge, MergeByKey
@@ -18,7 +20,39 @@ from ..types.specs import HostArray
 from .arguments import ORDERS, axis_or_none, check_like, checked_count, checked_flag, checked_order
 from .call import AUTO, Settings, call, call_in_place, call_with, find_also, find_plan
 from .prepared import Planning
-from .signatures import AxisOrAll, Chosen, D, Keyed, Like, Nested, Ordered, Permuting, Row, Row2, Shape, Sorting, Where
+from .signatures import (
+    AxisOrAll,
+    Chosen,
+    D,
+    Given,
+    Given2,
+    Given3,
+    Given4,
+    Keyed,
+    Like,
+    Nested,
+    Row,
+    Row2,
+    Shape,
+    Where,
+    Written,
+)
+
+
+class Ordered(TypedDict, total=False):
+    """What sorts and merges may be told by name."""
+
+    descending: bool
+    target: Where
+    key: Keyed
+
+
+class Permuting(Ordered, total=False):
+    stable: bool
+
+
+class Sorting(Permuting, total=False):
+    algorithm: Chosen
 
 
 @overload
@@ -32,7 +66,7 @@ def sort(
 ) -> np.ndarray[tuple[int], D]: ...
 @overload  # an axis that may be None
 def sort(
-    x: np.ndarray[tuple[int, ...], D], /, *, axis: AxisOrAll, out: None = None, **how: Unpack[Sorting]
+    x: np.ndarray[Shape, D], /, *, axis: AxisOrAll, out: None = None, **how: Unpack[Sorting]
 ) -> np.ndarray[tuple[int, ...], D]: ...
 @overload  # the ignores: to Python a bool is an int, and an int a float, so these overlap, and are read in turn
 def sort(  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappingOverload]
@@ -50,10 +84,10 @@ def sort(
 def sort(x: Like, /, *, axis: AxisOrAll = -1, out: Like | None = None, **how: Unpack[Sorting]) -> Like: ...
 @overload  # one or the other, or along an axis or none
 def sort(
-    x: np.ndarray[tuple[int, ...], D] | Like, /, *, axis: AxisOrAll = -1, out: None = None, **how: Unpack[Sorting]
+    x: np.ndarray[Shape, D] | Like, /, *, axis: AxisOrAll = -1, out: None = None, **how: Unpack[Sorting]
 ) -> np.ndarray[tuple[int, ...], D] | Like: ...
 @overload
-def sort(x: ArrayLike, /, *, axis: AxisOrAll = -1, out: None = None, **how: Unpack[Sorting]) -> HostArray: ...
+def sort(x: Given, /, *, axis: AxisOrAll = -1, out: None = None, **how: Unpack[Sorting]) -> HostArray: ...
 def sort(
     x: object, /, *, axis: AxisOrAll = -1, descending: bool = False, stable: bool = False,
     out: object = None, target: Where = "auto", algorithm: Chosen = None, key: Keyed = None,
@@ -99,7 +133,7 @@ def sort(
 
 
 def sort_inplace(
-    x: object, /, *, axis: SupportsIndex = -1, descending: bool = False, stable: bool = False, target: Where = "auto",
+    x: Written, /, *, axis: SupportsIndex = -1, descending: bool = False, stable: bool = False, target: Where = "auto",
     algorithm: Chosen = None, key: Keyed = None,
 ) -> None:  # fmt: skip
     """Sorts an array in place. If a target cannot use its layout, a copy is sorted and written back.
@@ -149,10 +183,12 @@ def argsort(
 @overload
 def argsort(x: Like, /, *, axis: AxisOrAll = -1, **how: Unpack[Permuting]) -> Like: ...
 @overload
-def argsort(x: HostArray | Like, /, *, axis: AxisOrAll = -1, **how: Unpack[Permuting]) -> NDArray[np.int64] | Like: ...
+def argsort(
+    x: np.ndarray[Shape, D] | Like, /, *, axis: AxisOrAll = -1, **how: Unpack[Permuting]
+) -> NDArray[np.int64] | Like: ...
 @overload
 def argsort(
-    x: ArrayLike, /, *, axis: AxisOrAll = -1, **how: Unpack[Permuting]
+    x: Given, /, *, axis: AxisOrAll = -1, **how: Unpack[Permuting]
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]: ...
 def argsort(
     x: object, /, *, axis: AxisOrAll = -1, descending: bool = False, stable: bool = True,
@@ -175,7 +211,7 @@ def sort_by_key(  # type: ignore[overload-overlap, unused-ignore]
     keys: Row, values: Row2, /, **how: Unpack[Ordered]
 ) -> tuple[Row, Row2]: ...
 @overload
-def sort_by_key(keys: ArrayLike, values: ArrayLike, /, **how: Unpack[Ordered]) -> tuple[HostArray, HostArray]: ...
+def sort_by_key(keys: Given, values: Given2, /, **how: Unpack[Ordered]) -> tuple[HostArray, HostArray]: ...
 def sort_by_key(
     keys: object, values: object, /, *, descending: bool = False, target: Where = "auto", key: Keyed = None,
 ) -> tuple[object, object]:  # fmt: skip
@@ -193,7 +229,7 @@ def merge(  # type: ignore[overload-overlap, unused-ignore]
     x: Row, y: Row, /, **how: Unpack[Ordered]
 ) -> Row: ...
 @overload
-def merge(x: ArrayLike, y: ArrayLike, /, **how: Unpack[Ordered]) -> HostArray: ...
+def merge(x: Given, y: Given2, /, **how: Unpack[Ordered]) -> HostArray: ...
 def merge(x: object, y: object, /, *, descending: bool = False, target: Where = "auto", key: Keyed = None) -> object:
     """Merges two sorted arrays of one dimension and dtype into a new array.
 
@@ -213,7 +249,7 @@ def merge_by_key(  # type: ignore[overload-overlap, unused-ignore]
 ) -> tuple[Row, Row2]: ...
 @overload
 def merge_by_key(
-    keys: ArrayLike, values: ArrayLike, other_keys: ArrayLike, other_values: ArrayLike, /, **how: Unpack[Ordered]
+    keys: Given, values: Given2, other_keys: Given3, other_values: Given4, /, **how: Unpack[Ordered]
 ) -> tuple[HostArray, HostArray]: ...
 def merge_by_key(
     keys: object, values: object, other_keys: object, other_values: object, /, *, descending: bool = False,
@@ -237,16 +273,16 @@ class TopKOptions(TypedDict, total=False):
 
 @overload
 def top_k(
-    x: np.ndarray[tuple[int, ...], D], /, k: SupportsIndex, **how: Unpack[TopKOptions]
+    x: np.ndarray[Shape, D], /, k: SupportsIndex, **how: Unpack[TopKOptions]
 ) -> tuple[np.ndarray[tuple[int, ...], D], NDArray[np.int64]]: ...
 @overload
 def top_k(x: Like, /, k: SupportsIndex, **how: Unpack[TopKOptions]) -> tuple[Like, Like]: ...
 @overload
 def top_k(
-    x: np.ndarray[tuple[int, ...], D] | Like, /, k: SupportsIndex, **how: Unpack[TopKOptions]
+    x: np.ndarray[Shape, D] | Like, /, k: SupportsIndex, **how: Unpack[TopKOptions]
 ) -> tuple[np.ndarray[tuple[int, ...], D] | Like, NDArray[np.int64] | Like]: ...
 @overload
-def top_k(x: ArrayLike, /, k: SupportsIndex, **how: Unpack[TopKOptions]) -> tuple[HostArray, NDArray[np.int64]]: ...
+def top_k(x: Given, /, k: SupportsIndex, **how: Unpack[TopKOptions]) -> tuple[HostArray, NDArray[np.int64]]: ...
 def top_k(
     x: object, /, k: SupportsIndex, *, axis: AxisOrAll = -1, largest: bool = True, sorted: bool = True,
     target: Where = "auto", key: Keyed = None,

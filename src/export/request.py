@@ -82,17 +82,24 @@ def checked_request(
         "monoids": _named("monoids", monoids),
         "schedules": _named("schedules", schedules),
     }
-    for operation, what in (("reduce", "monoids"), ("scan", "monoids"), ("schedule", "schedules")):
-        if operation in operations and not own[what]:
-            raise InvalidArgumentError(f"{what}: expected some for {operation!r}, e.g. 'module:attribute'")
+    for what, given, example, takers in (
+        ("monoids", own["monoids"], "'module:attribute'", ("reduce", "scan")),
+        ("schedules", own["schedules"], "'module:attribute'", ("schedule",)),
+        ("k", k, "10", ("top_k",)),
+        ("values", values, None, ("sort",)),
+    ):
+        taking = [operation for operation in operations if operation in takers]
+        if taking and example and not given:
+            raise InvalidArgumentError(f"{what}: expected some for {taking[0]!r}, e.g. {example}")
+        if given and not taking:
+            found = ", ".join(map(str, given))
+            raise InvalidArgumentError(f"{what}: expected none without the operation {takers[0]!r}, found {found}")
     _require("monoids", "a monoid", own["monoids"], _OF_MONOIDS)
     for name, schedule in own["schedules"].items():
         if not callable(schedule):
             raise InvalidArgumentError(f"schedules: expected a function of a length for {name!r}, found {schedule!r}")
     if lanes < 0 or lanes > MOST_LANES or lanes & (lanes - 1):
         raise InvalidArgumentError(f"lanes: expected 0, or a power of two up to {MOST_LANES}, found {lanes}")
-    if "top_k" in operations and not k:
-        raise InvalidArgumentError("k: expected some for 'top_k', e.g. 10")
     for value in values:
         if value not in TYPES:
             raise InvalidArgumentError(f"values: expected some of {', '.join(TYPES)}, found {value!r}")

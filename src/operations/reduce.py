@@ -12,9 +12,9 @@ import numpy as np
 
 from ..algos.sizes import LARGEST_U32
 from ..machine import TargetInfo
-from ..types.dtypes import number_for
+from ..types.dtypes import SUPPORTED, is_ordered, native, number_for
 from ..types.elements import dtype_of, encode
-from ..types.errors import InvalidArgumentError
+from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.keys import SortableKey, is_lossy, ranked
 from ..types.scalars import U32
 from ..types.specs import HostArray, Spec
@@ -146,10 +146,14 @@ class Reduce(Reduction):
         (x,) = given
         if self.reducer.adds:
             number_for(x.dtype, "x")
+        elif self.reducer in (Reducer.ANY, Reducer.ALL) and not is_ordered(x.dtype):
+            raise UnsupportedTypeError(
+                f"x: cannot tell whether elements of dtype {x.dtype} are true; supported: {SUPPORTED}"
+            )
         else:
             key_of("x", x, self.key, by_numbers=True)
         by_key = self.key is not None and self.reducer in (Reducer.MIN, Reducer.MAX)
-        dtype = x.dtype if by_key else result_dtype(self.reducer.value, x.dtype)
+        dtype = native(x.dtype) if by_key else result_dtype(self.reducer.value, x.dtype)
         if x.size == 0:
             self.answer(x)
         return (Output(self.shape(x), dtype, (), is_scalar=True),)
@@ -162,7 +166,7 @@ class Reduce(Reduction):
         if self.key is not None:
             if math.prod(self.shape(x)):
                 raise InvalidArgumentError("x: an empty row has neither a least nor a greatest element")
-            return (np.empty(self.shape(x), x.dtype),)
+            return (np.empty(self.shape(x), native(x.dtype)),)
         numpys: Callable[..., Any] = getattr(np, self.reducer.value)
         try:
             found = numpys(np.empty(x.shape, x.dtype), axis=self.axis, keepdims=self.keepdims)

@@ -15,6 +15,8 @@ from gpusort.types.monoids import MinMax, Product, Sum
 from gpusort.types.scalars import F32, U32
 
 N = TypeVar("N")
+G = TypeVar("G", bound=np.generic)
+Real = TypeVar("Real", bound=np.floating)
 F4s = np.ndarray[tuple[int], np.dtype[np.float32]]
 I4s = np.ndarray[tuple[int], np.dtype[np.int32]]
 Grid = np.ndarray[tuple[int, int], np.dtype[np.float32]]
@@ -110,6 +112,32 @@ def right_where_it_is_not_known(
     assert_type(gpusort.all(i2, keepdims=kept), np.bool_ | npt.NDArray[np.bool_])
 
 
+def right_in_generic_functions(x: npt.NDArray[G], sizes: np.ndarray[tuple[int, ...], np.dtype[G]]) -> None:
+    """Which are of any elements: no result is Any."""
+    assert_type(gpusort.sort(x), npt.NDArray[G])
+    assert_type(gpusort.sort(sizes, axis=0, descending=True), np.ndarray[tuple[int, ...], np.dtype[G]])
+    assert_type(gpusort.argsort(x), npt.NDArray[np.int64])
+    assert_type(gpusort.top_k(x, 2), tuple[np.ndarray[tuple[int, ...], np.dtype[G]], npt.NDArray[np.int64]])
+    assert_type(gpusort.sort_by_key(x, x), tuple[npt.NDArray[G], npt.NDArray[G]])
+    assert_type(gpusort.merge(x, x), npt.NDArray[G])
+    assert_type(gpusort.merge_by_key(x, x, x, x), tuple[npt.NDArray[G], npt.NDArray[G]])
+    assert_type(gpusort.max(x), G)
+    assert_type(gpusort.min(sizes), G)
+    assert_type(gpusort.max(sizes, axis=0), npt.NDArray[G])
+
+
+def right_of_any_numbers(
+    floats: npt.NDArray[Real], halves: npt.NDArray[np.floating], signed: npt.NDArray[np.signedinteger]
+) -> None:
+    assert_type(gpusort.sum(floats), Real)
+    assert_type(gpusort.sum(floats, axis=0), npt.NDArray[Real])
+    assert_type(gpusort.cumsum(floats), npt.NDArray[Real])
+    assert_type(gpusort.sort(halves), npt.NDArray[np.floating])
+    assert_type(gpusort.sum(halves), np.floating)
+    assert_type(gpusort.prod(signed), np.int64)
+    assert_type(gpusort.cumsum(signed), npt.NDArray[np.int64])
+
+
 def right_lists(flat: list[int], deep: list[list[float]], flags: list[bool]) -> None:
     assert_type(gpusort.sort([2, 1]), npt.NDArray[np.int64])
     assert_type(gpusort.sort(flags, descending=True), npt.NDArray[np.bool_])
@@ -141,7 +169,28 @@ def right_columns(keys: Column[int], values: Column[float]) -> None:
     assert_type(gpusort.merge(keys, keys), Column[int])
     assert_type(gpusort.top_k(values, 2), tuple[Column[float], Column[float]])
     assert_type(gpusort.cumsum(keys), Column[int])
-    assert_type(gpusort.sum(keys), np.generic | HostArray)
+    assert_type(gpusort.sum(keys), Any)  # NumPy's scalar for pandas, Python's for polars
+    assert_type(gpusort.max(keys, axis=0), Any)
+    assert_type(gpusort.argmin(keys), Any)
+
+
+class Sharded:
+    """As JAX's arrays: NumPy could make an array of it, but that is not what comes back."""
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        return True
+
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> npt.NDArray[np.float64]:
+        return np.zeros(3)
+
+
+def right_arrays_of_jax(x: Sharded) -> None:
+    assert_type(gpusort.sort(x), Sharded)
+    assert_type(gpusort.top_k(x, 2), tuple[Sharded, Sharded])
+    assert_type(gpusort.merge(x, x), Sharded)
+    assert_type(gpusort.sum(x), Sharded)
+    assert_type(gpusort.argmax(x), Sharded)
 
 
 class Series:
@@ -156,6 +205,8 @@ def right_array_likes(series: Series, like: npt.ArrayLike) -> None:
     assert_type(gpusort.sort(like, axis=None), HostArray)
     assert_type(gpusort.argsort(series), np.ndarray[tuple[int, ...], Places])
     assert_type(gpusort.sort_by_key(series, [1, 2, 3]), tuple[HostArray, HostArray])
+    assert_type(gpusort.merge(series, [1, 2, 3]), HostArray)
+    assert_type(gpusort.merge_by_key(series, [1], like, (2.0, 3.0)), tuple[HostArray, HostArray])
     assert_type(gpusort.sum(like), np.generic | HostArray)
     assert_type(gpusort.cumsum(series), HostArray)
     assert_type(gpusort.argmin(series), np.int64)
@@ -244,6 +295,7 @@ def no_array() -> None:
     gpusort.sum(None)  # E: call-overload, reportArgumentType+reportCallIssue
     gpusort.max({1: 2})  # E: call-overload, reportArgumentType+reportCallIssue
     gpusort.sort({1, 2})  # E: call-overload, reportArgumentType+reportCallIssue
+    gpusort.sort_inplace([2, 1])  # E: arg-type, reportArgumentType
 
 
 @attrs.frozen

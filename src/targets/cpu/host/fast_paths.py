@@ -39,15 +39,15 @@ _MOST_AXES = 32  # of arrays that NumPy's own sorts take
 
 def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolicy) -> Native | None:
     """The CPU's implementation of an operation without a kernel; None if there is none."""
+    if not isinstance(operation, Reduce) and not all(spec.dtype.isnative for spec in given):
+        found = fast_path(operation, [attrs.evolve(spec, dtype=native(spec.dtype)) for spec in given], policy)
+        return None if found is None else _by_copies(found, [output.dtype for output in operation.outputs(*given)])
     if isinstance(operation, Sort | Argsort | SortPairs | Reduce | Merge | TopK) and operation.key is not None:
         from .keyed import keyed_path  # which reads kernels
 
         return keyed_path(operation, policy)
     if isinstance(operation, Sort | Argsort) and len(given[0].shape) > _MOST_AXES:
         return None
-    if not isinstance(operation, Reduce) and not all(spec.dtype.isnative for spec in given):
-        found = fast_path(operation, [attrs.evolve(spec, dtype=native(spec.dtype)) for spec in given], policy)
-        return None if found is None else _by_copies(found, [output.dtype for output in operation.outputs(*given)])
     match operation:
         case Sort(axis, order, stable, None, (None | HostSort()) as chosen):
             policy = policy if chosen is None else chosen.policy

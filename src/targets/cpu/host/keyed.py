@@ -83,7 +83,7 @@ def _on_all(transform: KeyTransform, source: Array, policy: HostSortPolicy) -> A
 def _along(x: HostArray, /, axis: int | None, work: Callable[[HostArray], HostArray]) -> HostArray:
     """What is done to packed rows, to an array of any layout."""
     (found,) = along_rows(x, axis, lambda rows: (work(rows),))
-    return found if found.dtype == np.intp else found.astype(x.dtype, copy=False)
+    return found
 
 
 def keyed_path(operation: Operation, policy: HostSortPolicy) -> Native | None:
