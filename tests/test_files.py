@@ -435,9 +435,9 @@ def test_a_bucket_reads_a_run_but_once(tmp_path: Path, monkeypatch: pytest.Monke
     seen: list[tuple[int, int]] = []
     read = DirectFile.read
 
-    def noted(self: DirectFile, buffer: Bytes, at: int, start: int, stop: int) -> int:
+    def noted(self: DirectFile, buffer: Bytes, start: int, stop: int) -> Bytes:
         seen.append((start, stop))
-        return read(self, buffer, at, start, stop)
+        return read(self, buffer, start, stop)
 
     monkeypatch.setattr(DirectFile, "read", noted)
     x = np.random.default_rng(0).integers(0, 1 << 40, 1 << 18)

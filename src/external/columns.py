@@ -117,16 +117,16 @@ class KeyInput:
     def _reader(self) -> RowReader:
         return RowReader(self._keys.table.batches(self._keys.by, _ROWS))
 
-    def read(self, buffer: Bytes, at: int, start: int, stop: int) -> int:
+    def read(self, buffer: Bytes, start: int, stop: int) -> Bytes:
         if start < self._at:
             self._rows = self._reader()
         self._at = stop
-        size, end = self._keys.dtype.itemsize, at
+        size, end = self._keys.dtype.itemsize, 0
         for batch in self._rows.read(start // size, (stop - start) // size):
             numbers = self._keys.records(batch)
             buffer[end : end + numbers.size] = numbers
             end += numbers.size
-        return at
+        return buffer[:end]
 
     def copied(self, start: int, stop: int) -> Bytes:
         """At most as many bytes, from near there. Raises Unbalanced."""

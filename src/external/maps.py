@@ -97,10 +97,11 @@ class ArrayEndpoint:
         self.mapping = mapping
         self._bytes: Bytes = np.asarray(array).view(np.uint8)
 
-    def read(self, buffer: Bytes, at: int, start: int, stop: int) -> int:
-        buffer[at : at + stop - start] = self._bytes[start:stop]
+    def read(self, buffer: Bytes, start: int, stop: int) -> Bytes:
+        found = buffer[: stop - start]
+        found[:] = self._bytes[start:stop]
         self._drop_pages(start, stop)
-        return at
+        return found
 
     def copied(self, start: int, stop: int) -> Bytes:
         found: Bytes = self._bytes[start:stop].copy()
@@ -132,9 +133,9 @@ class InPlaceEndpoint(ArrayEndpoint):
         self._scratch = scratch
         self._begun = 0  # bytes that are journalled as being overwritten
 
-    def read(self, buffer: Bytes, at: int, start: int, stop: int) -> int:
-        found = super().read(buffer, at, start, stop)
-        self._journal(start, stop, _checksum(buffer[found : found + stop - start]))
+    def read(self, buffer: Bytes, start: int, stop: int) -> Bytes:
+        found = super().read(buffer, start, stop)
+        self._journal(start, stop, _checksum(found))
         return found
 
     def write(self, buffer: Bytes, nbytes: int, offset: int) -> None:

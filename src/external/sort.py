@@ -35,8 +35,8 @@ _WORTH_PARTING = 1 << 28  # bytes: to load compiled loops, and to look for pivot
 class Input(Protocol):
     """The input, from its first element on. Pieces are read in ascending order; some may be skipped."""
 
-    def read(self, buffer: Bytes, at: int, start: int, stop: int, /) -> int:
-        """Reads bytes start..stop into a buffer at or after `at`; returns their position."""
+    def read(self, buffer: Bytes, start: int, stop: int, /) -> Bytes:
+        """Reads bytes start..stop into a buffer; returns the part of it that has them."""
         ...
 
     def copied(self, start: int, stop: int, /) -> Bytes:
@@ -110,7 +110,7 @@ class Passes:
         buckets = self._runs.buckets()
         self._starts = list(accumulate(buckets, initial=0))
         left = [n for n in range(len(buckets)) if self._runs.bucket_step(n) not in self._scratch.done]
-        make = partial(self._make_bucket, self._runs.to_bucket)
+        make = partial(self._make_bucket, self._runs.work.to_bucket)
         self._pass(left, buckets, self._load_bucket, make, self._keep_bucket, "buckets")
 
     def _parted(self) -> Runs:
@@ -141,10 +141,9 @@ class Passes:
         run_pipeline(left, load, make, keep, lambda piece: self._meter.add(lengths[piece] * size, step), self._workers)
 
     def _load_piece(self, piece: int, slot: int) -> Array:
-        size = self._work.source.itemsize
-        start = piece * self._plan.run * size
-        at = self._ends.given.read(self._loaded[slot], 0, start, start + self._lengths[piece] * size)
-        return _elements(self._loaded[slot], at, self._work.source, self._lengths[piece])
+        source, first = self._work.source, piece * self._plan.run
+        start, stop = (at * source.itemsize for at in (first, first + self._lengths[piece]))
+        return self._ends.given.read(self._loaded[slot], start, stop).view(source)
 
     def _make_run(self, piece: int, loaded: Array, slot: int) -> int:
         lead = self._ends.runs.lead(self._file.start(piece))
