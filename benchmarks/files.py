@@ -72,7 +72,7 @@ def by_numpy(folder: Path, memory: str, workers: int = 1) -> None:
     layout = layout_of(source, None)
     work = SortElements(layout.dtype, SortOrder.ASCENDING, False, NumpyEngine(workers))
     scratch = Scratch(target, None, keep=False, source=source)
-    FileSort(source, layout, target, work, scratch, None).run(bytes_of(memory))
+    FileSort(layout, work, scratch, None).run(bytes_of(memory))
 
 
 def by_two_of_numpy(folder: Path, memory: str) -> None:

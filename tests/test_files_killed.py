@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import random
 import shutil
@@ -161,6 +163,42 @@ def test_killed_between_its_name_and_its_end(x: Array, tmp_path: Path, monkeypat
     assert_sorted(tmp_path, x)
 
 
+def left_by_a_sort_that_ended(source: Path, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of which the folder alone could not be removed."""
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "rmtree", lambda path, ignore_errors: None)
+        gpusort.sort_file(source, target, memory=MEMORY, resume=True)
+    assert f"{target.name}.sorting" in names(target.parent)
+
+
+@pytest.mark.parametrize("change", ["source", "arguments", "target"])
+def test_what_has_changed_since_it_had_its_name_is_sorted_anew(
+    change: str, x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = tmp_path / "source.npy", tmp_path / "target.npy"
+    left_by_a_sort_that_ended(source, target, monkeypatch)
+    if change == "source":
+        np.save(source, x[: COUNT // 2])
+    elif change == "target":
+        written_into(target)
+    gpusort.sort_file(source, target, memory=MEMORY, resume=True, descending=change == "arguments")
+    expected = gpusort.sort(np.load(source), descending=change == "arguments")
+    np.testing.assert_array_equal(np.load(target), expected)
+    assert names(tmp_path) == ["source.npy", "target.npy"]
+
+
+def test_what_is_written_to_a_file_after_it_was_sorted_over_itself_is_sorted(
+    x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "source.npy"
+    left_by_a_sort_that_ended(source, source, monkeypatch)
+    written_into(source)
+    changed = np.load(source)
+    gpusort.sort_file(source, source, memory=MEMORY, resume=True)
+    np.testing.assert_array_equal(np.load(source), np.sort(changed))
+    assert names(tmp_path) == ["source.npy"]
+
+
 def test_stopped_when_it_has_its_name(x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also over itself: the source is gone by then, and nothing is to be done again."""
     source, sync = tmp_path / "source.npy", scratch.fsync_path
@@ -244,6 +282,21 @@ def test_a_part_that_is_gone_is_written_again(x: Array, tmp_path: Path) -> None:
     assert killed(tmp_path, RUNS + 9, resume=True)[0] == -signal.SIGKILL
     (tmp_path / "target.npy.part").unlink()
     gpusort.sort_file(tmp_path / "source.npy", tmp_path / "target.npy", resume=True)
+    assert_sorted(tmp_path, x)
+
+
+def test_a_part_that_is_made_again_is_not_for_more_users_than_the_target(x: Array, tmp_path: Path) -> None:
+    target = tmp_path / "target.npy"
+    target.touch(0o600)
+    assert killed(tmp_path, RUNS + 9, resume=True)[0] == -signal.SIGKILL
+    (tmp_path / "target.npy.part").unlink()
+    modes: set[int] = set()
+
+    def look(progress: gpusort.Progress) -> None:
+        modes.add((tmp_path / "target.npy.part").stat().st_mode & 0o777)
+
+    gpusort.sort_file(tmp_path / "source.npy", target, resume=True, progress=look)
+    assert modes == {0o600}
     assert_sorted(tmp_path, x)
 
 
@@ -376,6 +429,19 @@ def test_two_at_once(tmp_path: Path) -> None:
     gpusort.sort_file(source, target, memory=MEMORY, progress=again)
     assert refused
     assert names(tmp_path) == ["source.npy", "target.npy"]
+
+
+@pytest.mark.usefixtures("x")
+def test_where_files_cannot_be_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on some network file systems: nobody else is said to have the file."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    said = r"target: .*journal cannot be locked: have scratch files elsewhere .*: .* locks"
+    with pytest.raises(gpusort.InvalidArgumentError, match=said):
+        gpusort.sort_file(tmp_path / "source.npy", tmp_path / "target.npy")
 
 
 # -- room -------------------------------------------------------------------------------------------------

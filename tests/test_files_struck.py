@@ -205,7 +205,7 @@ def test_ctrl_c_as_a_sort_is_resumed_keeps_what_is_done(tmp_path: Path, monkeypa
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Scratch, "resumed_plan", strike_here)
+        patched.setattr(Scratch, "claim", strike_here)
         with pytest.raises(KeyboardInterrupt):
             gpusort.sort_file(source, target, memory=MEMORY, resume=True)
     rest: list[gpusort.Progress] = []

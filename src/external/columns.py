@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import attrs
@@ -75,7 +74,7 @@ class RowKeys:
     def count(self) -> int:
         return self.table.rows
 
-    def opened(self, source: Path) -> AbstractContextManager[KeyInput]:
+    def opened(self) -> AbstractContextManager[KeyInput]:
         """The numbers of all rows as an input of Passes."""
         return nullcontext(KeyInput(self))
 

@@ -24,11 +24,11 @@ from ..types.errors import FileChangedError, GpusortError, InvalidArgumentError
 from .crew import always_uninterrupted, whole
 from .direct import naming
 from .plans import Plan
-from .versions import Facts, identity_of, is_at, stamps_of
+from .versions import Facts, identity_of, is_at, stamp_of, stamps_of
 
 _JOURNAL = "journal"
 SCRATCH, PART = ".sorting", ".part"  # how the names end of a scratch folder, and of an incomplete result
-_SYNCED, _STOPPED, _RESUMED = "synced", "stopped ", "resumed"
+_SYNCED, _STOPPED, _RESUMED, _WHOLE = "synced", "stopped ", "resumed", "whole "
 _SECONDS = 1.0  # between two fsyncs: the work that a power loss may undo
 
 
@@ -49,7 +49,7 @@ class Scratch(AbstractContextManager["Scratch"]):
         self.identity: Facts = {} if source is None else identity_of(source)
         self._source = source
         self._is_ours = False  # ours to remove: a sort that was killed may have left what is to be resumed
-        self._target = target
+        self.target = target
         self._journal: FileIO | None = None  # while the lock is held
         self._has_part = False  # while the whole result is there, and has not got its name
         self._last_sync = time.monotonic()
@@ -57,7 +57,7 @@ class Scratch(AbstractContextManager["Scratch"]):
     @property
     def part(self) -> Path:
         """The incomplete result: in the target's folder, so that it can be renamed atomically."""
-        return self._target.with_name(f"{self._target.name}{PART}")
+        return self.target.with_name(f"{self.target.name}{PART}")
 
     def __exit__(self, kind: type[BaseException] | None, failure: BaseException | None, _: object) -> None:
         may_follow = isinstance(failure, OSError | ValueError) and not isinstance(failure, GpusortError)
@@ -74,7 +74,7 @@ class Scratch(AbstractContextManager["Scratch"]):
             self.keep = False  # what is done is of no use
             return f"source: {self._source} was written to, replaced or removed while it was being sorted: sort it anew"
         if not is_at(self.folder / _JOURNAL, self._journal):
-            return f"target: {self.folder} was removed while {self._target} was being sorted: sort it anew"
+            return f"target: {self.folder} was removed while {self.target} was being sorted: sort it anew"
         if self._has_part and not self.part.exists():
             return f"target: {self.part} was removed while it was being written: sort it anew"
         return ""
@@ -118,9 +118,10 @@ class Scratch(AbstractContextManager["Scratch"]):
             fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             journal.close()
-            raise InvalidArgumentError(
-                f"target: {self._target} is being sorted already, by this process or another"
-            ) from error
+            reason = f"{self.target} is being sorted already, by this process or another"
+            if not isinstance(error, BlockingIOError):  # of some network file systems
+                reason = f"{path} cannot be locked: have scratch files elsewhere (scratch=, --scratch): {error}"
+            raise InvalidArgumentError(f"target: {reason}") from error
         if not is_at(path, journal):
             journal.close()
             return False
@@ -154,9 +155,28 @@ class Scratch(AbstractContextManager["Scratch"]):
         assert self._journal is not None  # it is locked
         return self._journal.fileno()
 
-    def resumed_plan(self, work: str, plan: Plan) -> Plan:
-        """The plan of the call that is resumed; this one, if there is none."""
-        return self.claim({**self.identity, "target": str(self._target), "work": work}, plan, resume=self.keep)
+    def sort(self, work: str, plan: Plan, by: Callable[[Plan], None]) -> None:
+        """Sorts by this plan, or by that of the call that is resumed, and publishes the result; unless that call has
+        done so, and only failed to remove this folder."""
+        with self, self:
+            self.lock()
+            identity, is_over = {**self.identity, "target": str(self.target), "work": work}, self._is_over()
+            if self.keep and is_over and self._has_made(identity):
+                return
+            found = self.claim(identity, plan, resume=self.keep and not is_over)
+            # The result must not be readable by more users than the file that it replaces.
+            if self.target.exists() and not self.part.exists():
+                self.part.touch(0o600, exist_ok=False)
+            by(found)
+            self.publish()
+
+    def _has_made(self, identity: Facts) -> bool:
+        """Whether the target is an earlier call's result, and of the same data and arguments. Of a file that was sorted
+        over itself nothing is as it was but its name."""
+        is_over_itself = self._source == self.target
+        known = {name: identity[name] for name in ("path", "target", "work")} if is_over_itself else identity
+        is_whole = self._lines()[-1] == self._whole(self.target)
+        return is_whole and {**self.sorted_before, **known} == self.sorted_before
 
     @whole
     def claim(self, identity: Facts, plan: Plan, *, resume: bool) -> Plan:
@@ -186,15 +206,13 @@ class Scratch(AbstractContextManager["Scratch"]):
         for entry in self.folder.iterdir():
             if entry.name != _JOURNAL:
                 entry.unlink()
-        if self._target.exists():  # the result must not be readable by more users than the file that it replaces
-            self.part.touch(0o600, exist_ok=False)
         self._write(json.dumps({"of": identity, "plan": attrs.asdict(plan), "boot": _boot()}))
         return plan
 
     def _note_stop(self) -> None:
         """Journals how files are left."""
         with suppress(OSError):  # the exception under way matters more
-            if not self.is_published():
+            if not self._is_over():
                 files = [self.part, *(path for path in self.folder.iterdir() if path.name != _JOURNAL)]
                 self._write(f"{_STOPPED}{json.dumps(stamps_of(files))}")
 
@@ -238,13 +256,13 @@ class Scratch(AbstractContextManager["Scratch"]):
         """Whether the journal has a line that begins with a word."""
         return any(line.startswith(word) for line in self._lines()[1:])
 
-    def is_published(self) -> bool:
-        """Whether an earlier call published the result, and only failed to remove this folder."""
-        return self._lines()[-1:] == [self._whole(self._target)] and not self.part.exists()
+    def _is_over(self) -> bool:
+        """Whether a call has published its result."""
+        return any(line.startswith(_WHOLE) for line in self._lines()[-1:]) and not self.part.exists()
 
     @staticmethod
     def _whole(path: Path) -> str:
-        return f"whole {path.stat().st_ino}" if path.exists() else ""
+        return f"{_WHOLE}{path.stat().st_ino} {stamp_of(path)}" if path.exists() else ""
 
     def mark(self, step: str, sync: Callable[[], object], *, now: bool = False) -> None:
         """Journals a completed step. `sync` is called if an fsync is due, or `now`: it must make all data written so
@@ -274,11 +292,11 @@ class Scratch(AbstractContextManager["Scratch"]):
             raise FileChangedError(changed)
         fsync_path(self.part)
         self._write(self._whole(self.part))
-        if self._target.exists():
-            self.part.chmod(self._target.stat().st_mode & 0o7777)
-        os.replace(self.part, self._target)
+        if self.target.exists():
+            self.part.chmod(self.target.stat().st_mode & 0o7777)
+        os.replace(self.part, self.target)
         self._has_part, self._source = False, None  # which the result may have replaced
-        fsync_path(self._target.parent)
+        fsync_path(self.target.parent)
 
 
 def fsync_path(path: Path) -> None:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import partial
 from itertools import accumulate
-from pathlib import Path
 from typing import Any, Protocol
 
 import attrs
@@ -180,16 +179,14 @@ class Elements(Protocol):
 
     @property
     def count(self) -> int: ...
-    def opened(self, source: Path, /) -> AbstractContextManager[Input]: ...
+    def opened(self) -> AbstractContextManager[Input]: ...
 
 
 @attrs.frozen(eq=False)
 class FileSort:
     """The sort of one file."""
 
-    source: Path
     layout: Elements
-    target: Path
     work: Work
     scratch: Scratch
     report: Report | None
@@ -197,16 +194,11 @@ class FileSort:
     def run(self, memory: int) -> None:
         """Sorts. The result is renamed to the target when it is complete."""
         whole = self.layout.count * self.work.result.itemsize
-        with raising_disk_full(whole, self.scratch.folder.parent, self.target.parent), self.scratch as scratch, scratch:
-            scratch.lock()
-            if scratch.keep and scratch.is_published():
-                return
-            plan = Plan.within(memory, self.layout.count, self.work)
-            self._run(scratch.resumed_plan(repr(self.work), plan))
-            scratch.publish()
+        with raising_disk_full(whole, self.scratch.folder.parent, self.scratch.part.parent):
+            self.scratch.sort(repr(self.work), Plan.within(memory, self.layout.count, self.work), self._run)
 
     def _run(self, plan: Plan) -> None:
-        header = header_for(self.target, self.work.result, self.layout.count)
+        header = header_for(self.scratch.target, self.work.result, self.layout.count)
         count, spilled = self.layout.count, self.work.spilled.itemsize
         whole = len(header) + count * self.work.result.itemsize
         spill = count * spilled if count > plan.run else 0
@@ -215,7 +207,7 @@ class FileSort:
         self.scratch.require_kept("bucket", self.scratch.part, whole)
         require_disk_space({runs_file: spill, self.scratch.part: whole})
         with (
-            self.layout.opened(self.source) as given,
+            self.layout.opened() as given,
             DirectFile(runs_file, write=True) as runs,
             DirectFile(self.scratch.part, write=True, base=len(header)) as made,
         ):

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..types.errors import FileChangedError
-from .arrow_values import bytes_of, naming_pyarrow, take_rows
+from .arrow_values import bytes_of, take_rows
 from .columns import ColumnOutput, RowKeys, SortColumn, without_pyarrow
 from .cuts import Array, Samples, usual_gap
 from .direct import DirectFile
@@ -48,7 +48,6 @@ class TableSort:
 
     source: Path
     keys: RowKeys
-    target: Path
     engine: Engine
     scratch: Scratch
     report: Report | None
@@ -56,26 +55,27 @@ class TableSort:
     def run(self, memory: int) -> None:
         """Sorts. The result is renamed to the target when it is complete."""
         extra = self.keys.lexicographic.extra  # raises for columns that cannot be ordered, before anything is written
-        whole = self.source.stat().st_size
-        room = raising_disk_full(whole, self.scratch.folder.parent, self.target.parent)
-        with naming_pyarrow(self.source), room, self.scratch as scratch, scratch:
-            scratch.lock()
-            if scratch.keep and scratch.is_published():
-                return
-            work = f"sort by {self.keys.by} {self.keys.order.value}"
-            plan = scratch.resumed_plan(work, self._plan(without_pyarrow(memory), extra))
-            spill = self.keys.count * self.bytes_of_a_row if self.keys.count > plan.run else 0
-            require_disk_space({scratch.folder / "runs": spill, scratch.part: whole})
-            if self.numbers is None:
-                _Passes(self, plan).run()
-            else:
-                self._sort_numbers(self.numbers, plan, spill)
-            scratch.publish()
+        work = f"sort by {self.keys.by} {self.keys.order.value}"
+        with raising_disk_full(self._whole, self.scratch.folder.parent, self.scratch.part.parent):
+            self.scratch.sort(work, self._plan(without_pyarrow(memory), extra), self._run)
+
+    def _run(self, plan: Plan) -> None:
+        spill = self.keys.count * self.bytes_of_a_row if self.keys.count > plan.run else 0
+        require_disk_space({self.scratch.folder / "runs": spill, self.scratch.part: self._whole})
+        if self.numbers is None:
+            _Passes(self, plan).run()
+        else:
+            self._sort_numbers(self.numbers, plan, spill)
 
     def _plan(self, memory: int, extra: int) -> Plan:
         if self.numbers is not None:
             return Plan.within(memory * 2 // 3, self.keys.count, self.numbers)  # a third is for what is encoded
         return _plan_within(data_budget(memory), self.keys.count, self.bytes_of_a_row, extra, self.engine.workers)
+
+    @property
+    def _whole(self) -> int:
+        """About the bytes of the result."""
+        return self.source.stat().st_size
 
     @cached_property
     def bytes_of_a_row(self) -> int:
@@ -95,7 +95,7 @@ class TableSort:
         self.scratch.done = work.reliable(self.scratch.done)
         self.scratch.require_kept("run ", self.scratch.folder / "runs", spill)
         runs_file = DirectFile(self.scratch.folder / "runs", write=True)
-        with closing(self.sink()) as sink, runs_file as runs, self.keys.opened(self.source) as given:
+        with closing(self.sink()) as sink, runs_file as runs, self.keys.opened() as given:
             runs.reserve(spill)
             ends = Endpoints(given, runs, ColumnOutput(sink, self.keys.table.schema))
             Passes(work, self.keys.count, plan, ends, self.scratch, self.report).run()
@@ -114,7 +114,7 @@ class TableSort:
         return self.keys.of([table[name].combine_chunks() for name in self.keys.by])
 
     def sink(self) -> PyarrowSink:
-        if Format.of(self.target) is Format.ARROW:
+        if Format.of(self.scratch.target) is Format.ARROW:
             return PyarrowSink.of_arrow(self.scratch.part, self.keys.table.schema)
         return PyarrowSink.of_parquet(self.scratch.part, self.keys.table)
 
