@@ -20,7 +20,7 @@ import pytest
 
 import gpusort
 from gpusort.api.engine import OwnEngine
-from gpusort.external import direct, scratch
+from gpusort.external import direct, journal, scratch
 from gpusort.external.pipeline import slots_for
 from gpusort.external.plans import Plan
 from tests.covering import few_cases
@@ -222,11 +222,11 @@ def test_stopped_when_it_has_its_name(x: Array, tmp_path: Path, monkeypatch: pyt
 def test_after_a_loss_of_power_only_what_was_synced_is_believed(
     seconds: str | float, is_synced: bool, x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = f"from gpusort.external import scratch\nscratch._SECONDS = float({seconds})"  # however long a step takes
+    first = f"from gpusort.external import journal\njournal._SECONDS = float({seconds})"  # however long a step takes
     assert killed(tmp_path, 7, resume=True, first=first)[0] == -signal.SIGKILL
     if BOOT.exists():
         assert BOOT.read_text().strip() in (tmp_path / "target.npy.sorting" / "journal").read_text()
-    monkeypatch.setattr(scratch, "_boot", lambda: "another")
+    monkeypatch.setattr(journal, "_boot", lambda: "another")
     steps: list[gpusort.Progress] = []
     gpusort.sort_file(tmp_path / "source.npy", tmp_path / "target.npy", resume=True, progress=steps.append)
     assert len(steps) < STEPS if is_synced else len(steps) == STEPS
@@ -234,7 +234,7 @@ def test_after_a_loss_of_power_only_what_was_synced_is_believed(
 
 
 def test_lines_above_the_last_sync() -> None:
-    above: Callable[[str, list[str]], list[str]] = scratch._before_last  # pyright: ignore[reportPrivateUsage]
+    above: Callable[[str, list[str]], list[str]] = journal._before_last  # pyright: ignore[reportPrivateUsage]
     assert above("synced", []) == above("synced", ["run 1"]) == []
     assert above("synced", ["run 1", "synced", "run 2", "synced", "run 3"]) == ["run 1", "synced", "run 2"]
 

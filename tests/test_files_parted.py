@@ -247,15 +247,15 @@ import os, signal, sys
 import numpy as np
 import gpusort
 from gpusort.api import engine
-from gpusort.external import scratch, sort
+from gpusort.external import journal, sort
 sort._WORTH_PARTING, engine._LITTLE = 0, int(sys.argv[2])
-mark, left = scratch.Scratch._write, [int(sys.argv[1])]
+mark, left = journal.Journal.write, [int(sys.argv[1])]
 def write(self, line):
     mark(self, line)
     left[0] -= 1
     if not left[0]:
         os.kill(os.getpid(), signal.SIGKILL)
-scratch.Scratch._write = write
+journal.Journal.write = write
 if sys.argv[3] == "file":
     gpusort.sort_file("source.npy", "target.npy", memory=300_000, resume=True)
 else:

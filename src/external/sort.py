@@ -20,12 +20,13 @@ from .cuts import Array
 from .direct import Bytes, DirectFile, buffer_for
 from .disk_space import raising_disk_full, require_disk_space
 from .formats import header_for
+from .journal import NoJournal
 from .parting import Unbalanced
 from .pipeline import run_pipeline, slots_for
 from .plans import Plan, beside
 from .progress import Meter, Report
 from .runs import SORTED, PartedRuns, RunFile, Runs, SortedRuns, parted_lines
-from .scratch import NoJournal, Scratch
+from .scratch import Scratch
 from .work import Work
 
 _WORTH_PARTING = 1 << 28  # bytes: to load compiled loops, and to look for pivots, takes as long as is saved with less
@@ -73,9 +74,9 @@ class Passes:
     """Runs the two passes as pipelines; a single pass if everything fits into memory."""
 
     def __init__(
-        self, work: Work, count: int, plan: Plan, ends: Endpoints, scratch: Scratch | NoJournal, report: Report | None
+        self, work: Work, count: int, plan: Plan, ends: Endpoints, journal: NoJournal, report: Report | None
     ) -> None:
-        self._work, self._count, self._plan, self._scratch, self._ends = work, count, plan, scratch, ends
+        self._work, self._count, self._plan, self._journal, self._ends = work, count, plan, journal, ends
         self._lengths = [min(plan.run, count - start) for start in range(0, max(1, count), plan.run)]
         sizes = self._work.source.itemsize, self._work.spilled.itemsize, self._work.result.itemsize
         longest = max(self._lengths)
@@ -101,21 +102,21 @@ class Passes:
             are_parted = True
         if not are_parted:
             self._meter.begin_anew()
-            if SORTED not in self._scratch.done and parted_lines(self._scratch.done):
-                self._scratch.mark(SORTED, self._ends.runs.sync)
-                self._scratch.sync(self._ends.runs.sync)  # before what is void is written over
+            if SORTED not in self._journal.done and parted_lines(self._journal.done):
+                self._journal.mark(SORTED, self._ends.runs.sync)
+                self._journal.sync(self._ends.runs.sync)  # before what is void is written over
             self._make_runs(SortedRuns(self._work, self._file, self._lengths, self._plan.gap))
-        self._scratch.sync(self._ends.runs.sync)
+        self._journal.sync(self._ends.runs.sync)
         buckets = self._runs.buckets()
         self._starts = list(accumulate(buckets, initial=0))
-        left = [n for n in range(len(buckets)) if self._runs.bucket_step(n) not in self._scratch.done]
+        left = [n for n in range(len(buckets)) if self._runs.bucket_step(n) not in self._journal.done]
         make = partial(self._make_bucket, self._runs.work.to_bucket)
         self._pass(left, buckets, self._load_bucket, make, self._keep_bucket, "buckets")
 
     def _parted(self) -> Runs:
         """Runs to be partitioned. Raises Unbalanced if that is not possible, or not worth it, or if an earlier call has
         sorted them."""
-        parting, done = self._work.parting, self._scratch.done
+        parting, done = self._work.parting, self._journal.done
         if parting is None or SORTED in done or any(f"run {run}" in done for run in range(len(self._lengths))):
             raise Unbalanced
         whole = PartedRuns(parting, self._file, self._lengths, None)
@@ -128,7 +129,7 @@ class Passes:
 
     def _make_runs(self, runs: Runs) -> None:
         self._runs = runs
-        left = runs.left(self._scratch.done)
+        left = runs.left(self._journal.done)
         self._pass(left, self._lengths, self._load_piece, self._make_run, self._keep_run, "runs")
 
     def _pass(
@@ -152,7 +153,7 @@ class Passes:
 
     def _keep_run(self, piece: int, nbytes: int, slot: int) -> None:
         self._ends.runs.write(self._sorted[slot], nbytes, self._file.start(piece))
-        self._scratch.mark(self._runs.step(piece), self._ends.runs.sync)
+        self._journal.mark(self._runs.step(piece), self._ends.runs.sync)
 
     def _load_bucket(self, bucket: int, slot: int) -> Array:
         return self._runs.read(bucket, self._loaded[slot])
@@ -164,7 +165,7 @@ class Passes:
 
     def _keep_bucket(self, bucket: int, nbytes: int, slot: int) -> None:
         self._ends.made.write(self._sorted[slot], nbytes, self._offset(bucket))
-        self._scratch.mark(self._runs.bucket_step(bucket), self._ends.made.sync)
+        self._journal.mark(self._runs.bucket_step(bucket), self._ends.made.sync)
 
     def _offset(self, bucket: int) -> int:
         return self._starts[bucket] * self._work.result.itemsize
@@ -213,9 +214,8 @@ class FileSort:
         ):
             runs.reserve(spill)
             made.reserve(whole)
-            if header:
-                page = buffer_for(len(header))
-                page[: len(header)] = np.frombuffer(header, np.uint8)
-                made.write(page, len(header), -len(header))
-            Passes(self.work, count, plan, Endpoints(given, runs, made), self.scratch, self.report).run()
+            page = buffer_for(len(header))
+            page[: len(header)] = np.frombuffer(header, np.uint8)
+            made.write(page, len(header), -len(header))
+            Passes(self.work, count, plan, Endpoints(given, runs, made), self.scratch.journal, self.report).run()
             made.cut_off(whole)

@@ -56,12 +56,13 @@ class TableSort:
         """Sorts. The result is renamed to the target when it is complete."""
         extra = self.keys.lexicographic.extra  # raises for columns that cannot be ordered, before anything is written
         work = f"sort by {self.keys.by} {self.keys.order.value}"
-        with raising_disk_full(self._whole, self.scratch.folder.parent, self.scratch.part.parent):
+        whole = self.source.stat().st_size
+        with raising_disk_full(whole, self.scratch.folder.parent, self.scratch.part.parent):
             self.scratch.sort(work, self._plan(without_pyarrow(memory), extra), self._run)
 
     def _run(self, plan: Plan) -> None:
         spill = self.keys.count * self.bytes_of_a_row if self.keys.count > plan.run else 0
-        require_disk_space({self.scratch.folder / "runs": spill, self.scratch.part: self._whole})
+        require_disk_space({self.scratch.folder / "runs": spill, self.scratch.part: self.source.stat().st_size})
         if self.numbers is None:
             _Passes(self, plan).run()
         else:
@@ -71,11 +72,6 @@ class TableSort:
         if self.numbers is not None:
             return Plan.within(memory * 2 // 3, self.keys.count, self.numbers)  # a third is for what is encoded
         return _plan_within(data_budget(memory), self.keys.count, self.bytes_of_a_row, extra, self.engine.workers)
-
-    @property
-    def _whole(self) -> int:
-        """About the bytes of the result."""
-        return self.source.stat().st_size
 
     @cached_property
     def bytes_of_a_row(self) -> int:
@@ -92,13 +88,14 @@ class TableSort:
         return SortColumn(dtype, self.keys.order, stable=True, engine=self.engine)
 
     def _sort_numbers(self, work: SortColumn, plan: Plan, spill: int) -> None:
-        self.scratch.done = work.reliable(self.scratch.done)
+        journal = self.scratch.journal
+        journal.done = work.reliable(journal.done)
         self.scratch.require_kept("run ", self.scratch.folder / "runs", spill)
         runs_file = DirectFile(self.scratch.folder / "runs", write=True)
         with closing(self.sink()) as sink, runs_file as runs, self.keys.opened() as given:
             runs.reserve(spill)
             ends = Endpoints(given, runs, ColumnOutput(sink, self.keys.table.schema))
-            Passes(work, self.keys.count, plan, ends, self.scratch, self.report).run()
+            Passes(work, self.keys.count, plan, ends, journal, self.report).run()
 
     def sorted(self, batches: Batches, engine: Engine) -> pa.Table:
         """The rows sorted. The batches are used up: of each column there is only one copy at a time."""
@@ -156,7 +153,7 @@ class _Passes:
         if len(pieces) < 2:
             self._make_buckets(self._load_rows)
             return
-        told = (line.split() for line in self._scratch.done if line.startswith("run "))
+        told = (line.split() for line in self._scratch.journal.done if line.startswith("run "))
         self._ends = {int(run): int(end) for _, run, end in told}
         self._scratch.require_kept("run ", self._file, max(self._ends.values(), default=0))
         with self._file.open("ab") as held:  # to be told from another that is made of its name if it is removed
@@ -215,7 +212,7 @@ class _Passes:
             sink.write(table.unify_dictionaries())
         self._require_there(held)
         self._ends[piece] = os.fstat(held.fileno()).st_size
-        self._scratch.mark(f"run {piece} {self._ends[piece]}", lambda: fsync_path(self._file), now=True)
+        self._scratch.journal.mark(f"run {piece} {self._ends[piece]}", lambda: fsync_path(self._file), now=True)
 
     def _require_there(self, held: IO[bytes]) -> None:
         if not is_at(self._file, held):

@@ -25,11 +25,7 @@ def identity_of(source: Path) -> Facts:
 
 def stamps_of(files: Iterable[Path]) -> Facts:
     """The length and the modification time of files. Whose they are, and for whom, may change."""
-    return {str(path): stamp_of(path) for path in files if path.exists()}
-
-
-def stamp_of(path: Path) -> list[int]:
-    return [path.stat().st_size, path.stat().st_mtime_ns]
+    return {str(path): [path.stat().st_size, path.stat().st_mtime_ns] for path in files if path.exists()}
 
 
 def is_at(path: Path, file: IO[bytes]) -> bool:
