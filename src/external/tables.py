@@ -75,9 +75,11 @@ class TableSort:
 
     @cached_property
     def bytes_of_a_row(self) -> int:
-        """Estimated from the first batch."""
+        """Estimated from the first batch, and from the file's bytes, as later rows may be longer."""
         first = next((batch for batch in self.keys.table.batches(None) if batch.num_rows), None)
-        return 1 if first is None else -(-bytes_of(first) // first.num_rows)
+        if first is None:
+            return 1
+        return max(-(-bytes_of(first) // first.num_rows), -(-self.keys.table.nbytes // self.keys.table.rows))
 
     @cached_property
     def numbers(self) -> SortColumn | None:
