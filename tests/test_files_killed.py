@@ -431,6 +431,28 @@ def test_two_at_once(tmp_path: Path) -> None:
     assert names(tmp_path) == ["source.npy", "target.npy"]
 
 
+@pytest.mark.parametrize("suffix", ["npy", "parquet"])
+def test_two_at_once_with_scratch_files_in_different_folders(suffix: str, tmp_path: Path, x: Array) -> None:
+    """Neither sees the other's lock; both would write to one part."""
+    source, target, other = tmp_path / f"source.{suffix}", tmp_path / f"target.{suffix}", tmp_path / "other"
+    by = None
+    if suffix == "parquet":
+        save_table(source, {"x": x[:FEW], "y": x[:FEW]})
+        by = "x"
+    other.mkdir()
+    refused: list[str] = []
+
+    def again(progress: gpusort.Progress) -> None:
+        if not refused:
+            refused.append(progress.step)
+            with pytest.raises(gpusort.InvalidArgumentError, match=r"part is in the way, .* scratch files elsewhere"):
+                gpusort.sort_file(source, target, by=by, scratch=other)
+
+    gpusort.sort_file(source, target, by=by, memory=MEMORY, progress=again)
+    assert refused == ["runs"]
+    assert not names(other)
+
+
 @pytest.mark.usefixtures("x")
 def test_where_files_cannot_be_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on some network file systems: nobody else is said to have the file."""

@@ -75,7 +75,8 @@ class Scratch(AbstractContextManager["Scratch"]):
         # A part of ours comes with a scratch folder; anything else of that name belongs to somebody else.
         if self.part.is_dir() or (os.path.lexists(self.part) and not self.folder.exists()):
             raise InvalidArgumentError(
-                f"target: {self.part} is in the way, which no sort has left that is known here: move or delete it"
+                f"target: {self.part} is in the way, which no sort has left that is known here: move or delete it, "
+                "if no other sort is running that has scratch files elsewhere"
             )
         while not self._is_locked():
             pass
@@ -148,9 +149,9 @@ class Scratch(AbstractContextManager["Scratch"]):
             if self._keep and is_over and self._has_made(identity):
                 return
             found = self.claim(identity, plan, resume=self._keep and not is_over)
-            # The result must not be readable by more users than the file that it replaces.
-            if self.target.exists() and not self.part.exists():
-                self.part.touch(0o600, exist_ok=False)
+            if not self.part.exists():  # it is in the way of sorts that have their scratch folder elsewhere
+                # The result must not be readable by more users than the file that it replaces.
+                self.part.touch(0o600 if self.target.exists() else 0o666, exist_ok=False)
             by(found)
             self.publish()
 
