@@ -155,9 +155,9 @@ def test_what_samples_do_not_show(tmp_path: Path, ways: Ways, monkeypatch: pytes
     tried: list[int] = []
     make = runs.PartedRuns.make
 
-    def noted(self: runs.PartedRuns, run: int, piece: Array, start: int, out: Array) -> None:
+    def noted(self: runs.PartedRuns, run: int, piece: Array, out: Array) -> None:
         tried.append(run)
-        make(self, run, piece, start, out)
+        make(self, run, piece, out)
 
     monkeypatch.setattr(runs.PartedRuns, "make", noted)
     gpusort.sort_file(tmp_path / "source.npy", tmp_path / "target.npy", memory=MEMORY, progress=seen.append)

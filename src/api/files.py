@@ -21,7 +21,7 @@ from ..external.maps import Mapping, MapSort
 from ..external.plans import bytes_of
 from ..external.progress import Progress
 from ..external.scratch import Scratch
-from ..external.sort import FileSort
+from ..external.sort import sort_elements
 from ..external.work import SortElements, SortRecords, Work, finding_indices
 from ..targets.base import Target
 from ..types.checks import checked_path
@@ -124,7 +124,7 @@ def _sort(
         with naming_pyarrow(given):
             if argsort:
                 places = finding_indices(keys.dtype, keys.count, keys.dtype.names or (), order, engine)
-                FileSort(keys, places, kept, progress).run(without_pyarrow(room))
+                sort_elements(keys, places, kept, progress, without_pyarrow(room))
             else:
                 TableSort(given, keys, engine, kept, progress).run(room)
         return
@@ -139,7 +139,7 @@ def _sort(
         work = SortRecords(layout.dtype, fields, order, engine)
     else:
         work = SortElements(layout.dtype, order, stable, engine)
-    FileSort(layout, work, kept, progress).run(room)
+    sort_elements(layout, work, kept, progress, room)
 
 
 def _source(source: Name) -> Path:

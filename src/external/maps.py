@@ -197,10 +197,7 @@ class MapSort:
         beside = made or given
         assert beside is not None
         plan = Plan.within(self.memory, x.size, self.work)
-        with (
-            raising_disk_full(x.nbytes, self.folder(beside.path)),
-            self._nameless(beside.path, x.nbytes) as runs,
-        ):
+        with self._nameless(beside.path, x.nbytes) as runs:
             ends = Endpoints(ArrayEndpoint(x, given), runs, ArrayEndpoint(out, made))
             Passes(self.work, x.size, plan, ends, NoJournal(), None).run()
 
@@ -214,7 +211,7 @@ class MapSort:
             with NamedTemporaryFile(prefix=f".{beside.name}.", dir=folder) as held:  # whose name goes with the block
                 return DirectFile(Path(held.name), write=True)
 
-        with uninterrupted(make) as file:
+        with raising_disk_full(nbytes, folder), uninterrupted(make) as file:
             file.reserve(nbytes)
             yield file
 

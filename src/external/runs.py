@@ -74,9 +74,9 @@ class SortedRuns:
         """The runs that no earlier call has written, by its journal."""
         return [run for run in range(len(self._lengths)) if self.step(run) not in done]
 
-    def make(self, run: int, piece: Array, start: int, out: Array) -> None:
-        """Makes a run of a piece of the input, from element `start` on. The piece may be overwritten."""
-        self.work.to_run(piece, start, out)
+    def make(self, run: int, piece: Array, out: Array) -> None:
+        """Makes a run of a piece of the input, which may be overwritten."""
+        self.work.to_run(piece, run * self._file.length, out)
         self._taken[run] = self.work.words(out[:: self._gap].copy())  # the buffer is used again
 
     def step(self, run: int) -> str:
@@ -136,9 +136,9 @@ class PartedRuns:
                 self._add(run, ends)
         return [run for run in range(len(self._lengths)) if run not in self._ends]
 
-    def make(self, run: int, piece: Array, start: int, out: Array) -> None:
+    def make(self, run: int, piece: Array, out: Array) -> None:
         assert self._pivots is not None  # else all runs are written
-        self._made[run] = self.work.to_parts(piece, start, out, self._pivots)
+        self._made[run] = self.work.to_parts(piece, run * self._file.length, out, self._pivots)
         self.work.foresee_buckets(self._file.length)  # not sooner: nothing is done before the partition is loaded
 
     def step(self, run: int) -> str:
