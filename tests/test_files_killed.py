@@ -464,6 +464,7 @@ def test_where_files_cannot_be_locked(tmp_path: Path, monkeypatch: pytest.Monkey
     said = r"target: .*journal cannot be locked: have scratch files elsewhere .*: .* locks"
     with pytest.raises(gpusort.InvalidArgumentError, match=said):
         gpusort.sort_file(tmp_path / "source.npy", tmp_path / "target.npy")
+    assert names(tmp_path) == ["source.npy"]
 
 
 # -- room -------------------------------------------------------------------------------------------------

@@ -112,6 +112,8 @@ class Scratch(AbstractContextManager["Scratch"]):
             reason = f"{self.target} is being sorted already, by this process or another"
             if not isinstance(error, BlockingIOError):  # of some network file systems
                 reason = f"{path} cannot be locked: have scratch files elsewhere (scratch=, --scratch): {error}"
+                if not path.stat().st_size:  # no other call has left it
+                    shutil.rmtree(self.folder, ignore_errors=True)
             raise InvalidArgumentError(f"target: {reason}") from error
         journal = Journal(path, file)
         if not journal.is_there:
