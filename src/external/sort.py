@@ -84,7 +84,7 @@ class Passes:
         more = beside(len(self._lengths), plan.gap, sizes[1]) if len(self._lengths) > 1 else 0
         self._loaded = [buffer_for(longest * max(sizes[:2]) + more) for _ in range(slots)]
         self._sorted = [buffer_for(longest * max(sizes[1:])) for _ in range(slots)]
-        self._meter = Meter(count * sizes[0] * min(2, len(self._lengths)), report)
+        self._meter = Meter(self._lengths, sizes[0], report)
         self._file = RunFile(ends.runs, work.spilled, plan.run)
 
     def run(self) -> None:
@@ -145,7 +145,7 @@ class Passes:
         make: Callable[[int, Array, Array], object], step: Callable[[int], str], file: Output, dtype: np.dtype[Any],
     ) -> None:  # fmt: skip
         """Makes those pieces that are left of all, which lie in a file one behind the other, and journals each."""
-        size, item = self._work.source.itemsize, dtype.itemsize
+        item, done = dtype.itemsize, self._meter.begin(name, lengths, left)
         starts = [start * item for start in accumulate(lengths, initial=0)]
 
         def work(piece: int, loaded: Array, slot: int) -> int:
@@ -158,8 +158,7 @@ class Passes:
             file.write(self._sorted[slot], nbytes, starts[piece])
             self._journal.mark(step(piece), file.sync)
 
-        self._meter.skip((sum(lengths) - sum(lengths[piece] for piece in left)) * size)
-        run_pipeline(left, load, work, keep, lambda piece: self._meter.add(lengths[piece] * size, name), self._workers)
+        run_pipeline(left, load, work, keep, done, self._workers)
 
 
 class Elements(Protocol):

@@ -144,7 +144,7 @@ class _Passes:
         self._run, rows = plan.run, sort.keys.count
         self._lengths = [min(plan.run, rows - start) for start in range(0, rows, plan.run)]
         self._engine = sort.engine if len(self._lengths) > 1 else sort.engine.alone
-        self._meter = Meter(rows * sort.bytes_of_a_row * min(2, len(self._lengths)), sort.report)
+        self._meter = Meter(self._lengths, sort.bytes_of_a_row, sort.report)
         self._rows = RowReader(sort.keys.table.batches(None))
         self._taken: dict[int, Array] = {}
         self._file = self._scratch.folder / "runs"
@@ -161,8 +161,7 @@ class _Passes:
         with self._file.open("ab") as held:  # to be told from another that is made of its name if it is removed
             held.truncate(max(self._ends.values(), default=0))  # of one that was not written to its end
             left = [run for run in pieces if run not in self._ends]
-            self._meter.skip(sum(self._bytes_of(run) for run in pieces if run not in left))
-            self._pass(left, self._load_rows, self._make_run, partial(self._keep_run, held), "runs")
+            self._pass("runs", left, self._load_rows, self._make_run, partial(self._keep_run, held))
             self._require_there(held)
             with pa.OSFile(str(self._file)) as file:
                 self._merge([ArrowRun(file, self._ends[run], self._batch, self._sort.keys.by) for run in pieces])
@@ -184,18 +183,15 @@ class _Passes:
 
     def _make_buckets(self, load: Callable[[int, int], Batches]) -> None:
         with closing(self._sort.sink()) as sink:
-            pieces = range(len(self._lengths))
-            self._pass(pieces, load, self._make_bucket, lambda _, table, slot: sink.write(table), "buckets")
+            buckets = range(len(self._lengths))
+            self._pass("buckets", buckets, load, self._make_bucket, lambda _, table, slot: sink.write(table))
 
     def _pass(
-        self, pieces: Sequence[int], load: Callable[[int, int], Batches], make: Callable[[int, Batches, int], pa.Table],
-        keep: Callable[[int, pa.Table, int], object], step: str,
+        self, name: str, left: Sequence[int], load: Callable[[int, int], Batches],
+        make: Callable[[int, Batches, int], pa.Table], keep: Callable[[int, pa.Table, int], object],
     ) -> None:  # fmt: skip
-        workers = min(self._sort.engine.workers, len(pieces))
-        run_pipeline(pieces, load, make, keep, lambda piece: self._meter.add(self._bytes_of(piece), step), workers)
-
-    def _bytes_of(self, piece: int) -> int:
-        return self._lengths[piece] * self._sort.bytes_of_a_row
+        done = self._meter.begin(name, self._lengths, left)
+        run_pipeline(left, load, make, keep, done, min(self._sort.engine.workers, len(left)))
 
     def _load_rows(self, piece: int, slot: int) -> Batches:
         return list(self._rows.read(piece * self._run, self._lengths[piece]))
