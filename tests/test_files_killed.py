@@ -453,6 +453,15 @@ def test_two_at_once_with_scratch_files_in_different_folders(suffix: str, tmp_pa
     assert not names(other)
 
 
+def test_a_part_that_is_to_be_sorted_itself_is_not_removed(x: Array, tmp_path: Path) -> None:
+    assert killed(tmp_path, RUNS + 9, resume=True)[0] == -signal.SIGKILL
+    part = tmp_path / "target.npy.part"
+    before = part.read_bytes()
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"target: .*part is in the way"):
+        gpusort.sort_file(part, tmp_path / "target.npy", memory=MEMORY, dtype="f4")
+    assert part.read_bytes() == before
+
+
 @pytest.mark.usefixtures("x")
 def test_where_files_cannot_be_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on some network file systems: nobody else is said to have the file."""

@@ -73,7 +73,8 @@ class Scratch(AbstractContextManager["Scratch"]):
     def lock(self) -> None:
         """Makes the folder, and locks it. Raises InvalidArgumentError if another sort has, or something is there."""
         # A part of ours comes with a scratch folder; anything else of that name belongs to somebody else.
-        if self.part.is_dir() or (os.path.lexists(self.part) and not self.folder.exists()):
+        is_known = self.folder.exists() and not self.part.is_dir() and self.part != self._source
+        if os.path.lexists(self.part) and not is_known:
             raise InvalidArgumentError(
                 f"target: {self.part} is in the way, which no sort has left that is known here: move or delete it, "
                 "if no other sort is running that has scratch files elsewhere"
